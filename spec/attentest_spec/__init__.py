@@ -1,0 +1,39 @@
+"""The executable specification of the Transformer: what is right, in prose, clauses and NumPy.
+
+Nothing here needs a deep-learning framework, except :mod:`attentest_spec.torch`, the glue that
+lets a torch implementation stand behind the contract.
+"""
+
+from attentest_spec.choices import CHOICES, PAPER, Choice, Choices, Option
+from attentest_spec.clauses import Clause, clauses
+from attentest_spec.components import COMPONENTS, Component
+from attentest_spec.contract import Backend, Gradient, Limits, Part, Unsupported
+from attentest_spec.mapping import Place, Table, nested
+from attentest_spec.names import UnknownName
+from attentest_spec.setting import Setting
+from attentest_spec.sizes import Sizes
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "CHOICES",
+    "COMPONENTS",
+    "PAPER",
+    "Backend",
+    "Choice",
+    "Choices",
+    "Clause",
+    "Component",
+    "Gradient",
+    "Limits",
+    "Option",
+    "Part",
+    "Place",
+    "Setting",
+    "Sizes",
+    "Table",
+    "UnknownName",
+    "Unsupported",
+    "clauses",
+    "nested",
+]

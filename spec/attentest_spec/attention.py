@@ -1,0 +1,52 @@
+"""Scaled dot-product attention, from the formulas (section 3.2.1)."""
+
+import numpy as np
+
+from attentest_spec.setting import Array, Floats, Setting
+
+
+def attention(
+    given: Setting, query: Floats, key: Floats, value: Floats, mask: Array | None = None
+) -> tuple[Floats, Floats]:
+    """Compute softmax(Q K^T / sqrt(d_k)) V.
+
+    Query (B, H, Q, E), key (B, H, K, E), value (B, H, K, G), mask broadcastable to (B, H, Q, K),
+    True = may be attended. Returns the output (B, H, Q, G) and the weights (B, H, Q, K). A row
+    without any key follows the choice `fully_masked_row` (NaN where that is unspecified).
+    Source: section 3.2.1, equation 1; section 3.2.3 for the mask.
+    """
+    weights = masked_softmax(given, scores(query, key), mask)
+    return weights @ value, weights
+
+
+def scores(query: Floats, key: Floats) -> Floats:
+    """Return how well each query (.., Q, E) fits each key (.., K, E), divided by sqrt(E)."""
+    products: Floats = query @ key.swapaxes(-1, -2)
+    return products / np.sqrt(query.shape[-1])
+
+
+def masked_softmax(given: Setting, raw: Floats, mask: Array | None) -> Floats:
+    """Return the weights over keys for raw scores (B, H, Q, K), as the choices say.
+
+    Choices: `mask_fill` (minus infinity, or a finite score) and `fully_masked_row`.
+    """
+    if mask is None:
+        return softmax(raw)
+    keep = np.broadcast_to(mask, raw.shape)
+    fill = -np.inf if given.choices.mask_fill == "exact" else float(given.choices.mask_fill)
+    weights = softmax(np.where(keep, raw, fill))
+    empty = ~keep.any(axis=-1, keepdims=True)
+    return np.where(empty, _weights_of_an_empty_row(given, raw.shape[-1]), weights)
+
+
+def softmax(raw: Floats) -> Floats:
+    """Return exp(x) / sum(exp(x)) over the last axis; the maximum is taken out first."""
+    peak = raw.max(axis=-1, keepdims=True)
+    powers = np.exp(raw - np.where(np.isfinite(peak), peak, 0.0))
+    total = powers.sum(axis=-1, keepdims=True)
+    weights: Floats = np.divide(powers, total, out=np.full_like(powers, np.nan), where=total > 0)
+    return weights
+
+
+def _weights_of_an_empty_row(given: Setting, keys: int) -> float:
+    return {"uniform": 1.0 / keys, "zero": 0.0}.get(given.choices.fully_masked_row, np.nan)

@@ -1,0 +1,87 @@
+"""The components: parts of a Transformer that have a contract of their own."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+CHAPTERS = (
+    "masks",
+    "attention",
+    "multi_head_attention",
+    "positional_encoding",
+    "embedding",
+    "layer_norm",
+    "feed_forward",
+    "residual",
+    "encoder",
+    "decoder",
+    "generator",
+    "model",
+)
+"""The chapters of the spec, in reading order."""
+
+
+@dataclass(frozen=True)
+class Component:
+    """One component: its chapter, the names of its inputs, and the components it contains."""
+
+    name: str
+    chapter: str
+    inputs: tuple[str, ...]
+    contains: tuple[str, ...] = ()
+    methods: tuple[str, ...] = ()
+
+
+_PARTS = (
+    Component("padding_mask", "masks", ("tokens", "pad")),
+    Component("causal_mask", "masks", ("length",)),
+    Component("target_mask", "masks", ("tokens", "pad"), ("padding_mask", "causal_mask")),
+    Component("attention", "attention", ("query", "key", "value", "mask")),
+    Component(
+        "multi_head_attention",
+        "multi_head_attention",
+        ("query", "key", "value", "mask"),
+        ("attention",),
+    ),
+    Component("positional_encoding", "positional_encoding", ("x",)),
+    Component("embedding", "embedding", ("tokens",)),
+    Component("layer_norm", "layer_norm", ("x",)),
+    Component("feed_forward", "feed_forward", ("x",)),
+    Component("residual", "residual", ("x", "sublayer"), ("layer_norm",)),
+    Component(
+        "encoder_layer",
+        "encoder",
+        ("x", "mask"),
+        ("multi_head_attention", "feed_forward", "residual"),
+    ),
+    Component("encoder", "encoder", ("x", "mask"), ("encoder_layer", "layer_norm")),
+    Component(
+        "decoder_layer",
+        "decoder",
+        ("x", "memory", "source_mask", "target_mask"),
+        ("multi_head_attention", "feed_forward", "residual"),
+    ),
+    Component(
+        "decoder",
+        "decoder",
+        ("x", "memory", "source_mask", "target_mask"),
+        ("decoder_layer", "layer_norm"),
+    ),
+    Component("generator", "generator", ("x",)),
+    Component(
+        "model",
+        "model",
+        ("source", "target"),
+        ("target_mask", "embedding", "positional_encoding", "encoder", "decoder", "generator"),
+        ("encode", "decode"),
+    ),
+)
+
+COMPONENTS: Mapping[str, Component] = {component.name: component for component in _PARTS}
+
+
+def inside(name: str) -> frozenset[str]:
+    """Return every component that `name` contains, at any depth, itself included."""
+    found = {name}
+    for part in COMPONENTS[name].contains:
+        found |= inside(part)
+    return frozenset(found)

@@ -1,0 +1,135 @@
+"""The contract that a backend meets; only NumPy crosses it.
+
+Conventions: batch first; token ids int64; masks boolean, True = may be attended, broadcastable to
+(batch, heads, queries, keys); linear weights as (out, in).
+"""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol, runtime_checkable
+
+from attentest_spec.choices import Value
+from attentest_spec.precision import PRECISIONS
+from attentest_spec.setting import Array
+from attentest_spec.sizes import Sizes
+
+Input = Array | int | None
+Output = Any
+"""One array, or a tuple of arrays of which some may be None (weights that are not returned)."""
+
+MASK_KINDS = ("none", "padding", "causal", "per-sample", "per-head")
+"""What a mask may look like: absent, (B,1,1,K), (1,1,Q,K), (B,1,Q,K) and (B,H,Q,K)."""
+
+CAPABILITIES = (
+    "gradient",  # vjp
+    "mode",  # train and eval
+    "state",  # a state that can be saved and loaded
+    "copy",  # deep copies and pickles
+    "move",  # to another precision, and to a device without memory
+    "inventory",  # lists of trained and of fixed arrays
+    "globals",  # a look at the framework's global state
+)
+"""What belongs to a framework and can be asked for; a backend says which of them it has."""
+
+
+class Unsupported(Exception):
+    """Raised by a backend asked for something it never claimed; the verdict is `absent`."""
+
+
+@dataclass(frozen=True)
+class Gradient:
+    """A vector-Jacobian product: the output and the gradients it was pulled back to.
+
+    `inputs` holds one array per float input (None for masks, tokens and absent inputs).
+    `parameters` maps canonical names to arrays; a tied parameter carries the whole gradient under
+    each of its names.
+    """
+
+    output: Array
+    inputs: tuple[Array | None, ...]
+    parameters: Mapping[str, Array]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limits:
+    """What a backend does not claim to handle; draws stay inside, and None means no limit.
+
+    The list is closed: `layers`, `heads` and `length` are the largest supported, `precisions` and
+    `masks` (see :data:`MASK_KINDS`) the supported kinds, `dropout` is False where there is none,
+    and `odd_width` is False where an odd model width is refused.
+    """
+
+    layers: int | None = None
+    heads: int | None = None
+    length: int | None = None
+    precisions: Collection[str] = tuple(PRECISIONS)
+    masks: Collection[str] = MASK_KINDS
+    dropout: bool = True
+    odd_width: bool = True
+
+
+@runtime_checkable
+class Part(Protocol):
+    """One component, built at given sizes and ready to be called, in evaluation mode."""
+
+    capabilities: Collection[str]
+
+    def __call__(self, *inputs: Input, method: str = "") -> Output:
+        """Compute the component, or one of its named methods (`encode`, `decode` of a model)."""
+
+    def load(self, parameters: Mapping[str, Array]) -> None:
+        """Set the parameters, given under canonical names; refuse missing and extra ones."""
+
+    def export(self) -> dict[str, Array]:
+        """Return the parameters under canonical names, as copies."""
+
+    def vjp(self, inputs: tuple[Input, ...], cotangent: Array) -> Gradient:
+        """Pull `cotangent` (shaped as the output) back to the inputs and the parameters."""
+
+    def train(self) -> None:
+        """Switch to training mode: dropout is active."""
+
+    def eval(self) -> None:
+        """Switch to evaluation mode: no randomness."""
+
+    def reloaded(self) -> "Part":
+        """Return a fresh build that has loaded this one's saved state (capability `state`)."""
+
+    def copied(self, how: str) -> "Part":
+        """Return a copy made by `how`: "deepcopy" or "pickle" (capability `copy`)."""
+
+    def moved(self, precision: str = "", device: str = "") -> "Part":
+        """Return this part moved to another precision or device (capability `move`)."""
+
+    def inventory(self) -> Mapping[str, Mapping[str, Any]]:
+        """Describe what it holds (capability `inventory`).
+
+        `parameters` and `buffers` map the backend's own names to (shape, dtype, device);
+        `loose` names arrays that are held and are neither; `modes` maps submodules to whether
+        they are in training mode; `state` maps the saved names to shapes.
+        """
+
+    def global_state(self) -> Mapping[str, Any]:
+        """Return comparable values of the framework's global state (capability `globals`)."""
+
+
+@runtime_checkable
+class Backend(Protocol):
+    """An implementation behind the contract: what it provides, declares and builds."""
+
+    name: str
+    title: str
+    choices: Mapping[str, Value]
+    limits: Limits
+
+    @property
+    def components(self) -> Collection[str]:
+        """The names of the components it provides."""
+
+    def build(
+        self, component: str, sizes: Sizes, *, precision: str = "float64", device: str = "cpu"
+    ) -> Part:
+        """Build `component` at `sizes`, freshly initialised.
+
+        Raises ValueError, with the numbers in it, for sizes that cannot be.
+        """

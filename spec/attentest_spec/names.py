@@ -1,0 +1,30 @@
+"""Look a name up, and suggest the nearest ones when it is not there."""
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+
+class UnknownName(LookupError):
+    """A name that nothing answers to; its text names the nearest known ones."""
+
+    def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
+        """Keep `kind` (such as "clause"), the unknown `name` and the sorted `known` names."""
+        self.kind = kind
+        self.name = name
+        self.known = sorted(known)
+        super().__init__(self._sentence())
+
+    def _sentence(self) -> str:
+        near = get_close_matches(self.name, self.known, n=3, cutoff=0.5)
+        if near:
+            return f"There is no {self.kind} named {self.name!r}; did you mean {' or '.join(near)}?"
+        some = ", ".join(self.known[:12]) + (", .." if len(self.known) > 12 else "")
+        return f"There is no {self.kind} named {self.name!r}; known: {some or 'none'}."
+
+
+def require(kind: str, name: str, known: Iterable[str]) -> str:
+    """Return `name` when it is one of `known`, and raise :class:`UnknownName` when it is not."""
+    names = list(known)
+    if name not in names:
+        raise UnknownName(kind, name, names)
+    return name

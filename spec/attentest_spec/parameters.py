@@ -1,0 +1,209 @@
+"""The canonical parameters: names, shapes, which of them are one, and how many numbers they hold.
+
+Shapes follow the sizes and the choices; a composite's are composed from its parts'.
+"""
+
+from collections.abc import Mapping
+from math import prod
+
+import numpy as np
+
+from attentest_spec.choices import Choices
+from attentest_spec.setting import Floats
+from attentest_spec.sizes import Sizes
+
+Shapes = dict[str, tuple[int, ...]]
+
+
+def head_width(sizes: Sizes, choices: Choices) -> int:
+    """Return the width E of one head: d_model / heads, or d_model (section 3.2.2)."""
+    return sizes.d_model if choices.head_width == "d" else sizes.d_model // sizes.heads
+
+
+def shapes(component: str, sizes: Sizes, choices: Choices) -> Shapes:
+    """Return the canonical parameters of `component` with their shapes, in a stable order."""
+    builder = _SHAPES.get(component)
+    return builder(sizes, choices) if builder else {}
+
+
+def tied(component: str, sizes: Sizes, choices: Choices) -> dict[str, str]:
+    """Return, for every parameter that is another one under a second name, that other name."""
+    names = shapes(component, sizes, choices)
+    return _shared_norms(names, choices) | _tied_vocabularies(names, choices)
+
+
+def count(component: str, sizes: Sizes, choices: Choices) -> int:
+    """Return how many numbers the parameters of `component` hold, tied ones counted once."""
+    twins = tied(component, sizes, choices)
+    table = shapes(component, sizes, choices)
+    return sum(prod(shape) for name, shape in table.items() if name not in twins)
+
+
+def draw(
+    component: str,
+    sizes: Sizes,
+    choices: Choices,
+    rng: np.random.Generator,
+    *,
+    scale: float = 1.0,
+    decimals: int = 3,
+) -> dict[str, Floats]:
+    """Draw random parameters for `component`, tied ones equal, gains and biases random too.
+
+    Weights have a standard deviation of `scale` / sqrt(inputs), gains lie around 1 on both sides
+    of it, biases around 0. All are rounded to `decimals`, so that a printed witness is exact.
+    """
+    twins = tied(component, sizes, choices)
+    drawn: dict[str, Floats] = {}
+    for name, shape in shapes(component, sizes, choices).items():
+        if name in twins:
+            drawn[name] = drawn[twins[name]]
+            continue
+        values = rng.normal(size=shape)
+        if name.endswith("gain"):
+            values = 1.0 + 0.5 * values
+        elif len(shape) > 1:
+            values = values * scale / np.sqrt(shape[-1])
+        drawn[name] = np.round(values, decimals)
+    return drawn
+
+
+def _linear(inputs: int, outputs: int, *, bias: bool = True) -> Shapes:
+    return {"weight": (outputs, inputs)} | ({"bias": (outputs,)} if bias else {})
+
+
+def _under(prefix: str, table: Shapes) -> Shapes:
+    return {f"{prefix}.{name}": shape for name, shape in table.items()}
+
+
+def _layer_norm(sizes: Sizes, choices: Choices) -> Shapes:
+    return {"gain": (sizes.d_model,), "bias": (sizes.d_model,)}
+
+
+def _multi_head_attention(sizes: Sizes, choices: Choices) -> Shapes:
+    inner = head_width(sizes, choices) * sizes.heads
+    bias = choices.projection_bias == "present"
+    into = _linear(sizes.d_model, inner, bias=bias)
+    return (
+        _under("query", into)
+        | _under("key", into)
+        | _under("value", into)
+        | _under("output", _linear(inner, sizes.d_model, bias=bias))
+    )
+
+
+def _feed_forward(sizes: Sizes, choices: Choices) -> Shapes:
+    return _under("inner", _linear(sizes.d_model, sizes.d_ff)) | _under(
+        "outer", _linear(sizes.d_ff, sizes.d_model)
+    )
+
+
+def _positional_encoding(sizes: Sizes, choices: Choices) -> Shapes:
+    learned = choices.positional_encoding == "learned"
+    return {"weight": (sizes.max_length, sizes.d_model)} if learned else {}
+
+
+def _embedding(sizes: Sizes, choices: Choices) -> Shapes:
+    return {"weight": (sizes.source_vocabulary, sizes.d_model)}
+
+
+def _residual(sizes: Sizes, choices: Choices) -> Shapes:
+    return _under("norm", _layer_norm(sizes, choices))
+
+
+def _encoder_layer(sizes: Sizes, choices: Choices) -> Shapes:
+    return (
+        _under("self_attention", _multi_head_attention(sizes, choices))
+        | _under("self_attention_norm", _layer_norm(sizes, choices))
+        | _under("feed_forward", _feed_forward(sizes, choices))
+        | _under("feed_forward_norm", _layer_norm(sizes, choices))
+    )
+
+
+def _decoder_layer(sizes: Sizes, choices: Choices) -> Shapes:
+    return (
+        _under("self_attention", _multi_head_attention(sizes, choices))
+        | _under("self_attention_norm", _layer_norm(sizes, choices))
+        | _under("cross_attention", _multi_head_attention(sizes, choices))
+        | _under("cross_attention_norm", _layer_norm(sizes, choices))
+        | _under("feed_forward", _feed_forward(sizes, choices))
+        | _under("feed_forward_norm", _layer_norm(sizes, choices))
+    )
+
+
+def _stack(layer: Shapes, sizes: Sizes, choices: Choices) -> Shapes:
+    table: Shapes = {}
+    for number in range(sizes.layers):
+        table |= _under(f"layers.{number}", layer)
+    if choices.final_norm == "present":
+        table |= _under("norm", _layer_norm(sizes, choices))
+    return table
+
+
+def _encoder(sizes: Sizes, choices: Choices) -> Shapes:
+    return _stack(_encoder_layer(sizes, choices), sizes, choices)
+
+
+def _decoder(sizes: Sizes, choices: Choices) -> Shapes:
+    return _stack(_decoder_layer(sizes, choices), sizes, choices)
+
+
+def _generator(sizes: Sizes, choices: Choices) -> Shapes:
+    return _linear(sizes.d_model, sizes.target_vocabulary)
+
+
+def _model(sizes: Sizes, choices: Choices) -> Shapes:
+    positions = _positional_encoding(sizes, choices)
+    return (
+        {
+            "source_embedding.weight": (sizes.source_vocabulary, sizes.d_model),
+            "target_embedding.weight": (sizes.target_vocabulary, sizes.d_model),
+        }
+        | _under("source_positions", positions)
+        | _under("target_positions", positions)
+        | _under("encoder", _encoder(sizes, choices))
+        | _under("decoder", _decoder(sizes, choices))
+        | _under("generator", _generator(sizes, choices))
+    )
+
+
+_SHAPES = {
+    "multi_head_attention": _multi_head_attention,
+    "positional_encoding": _positional_encoding,
+    "embedding": _embedding,
+    "layer_norm": _layer_norm,
+    "feed_forward": _feed_forward,
+    "residual": _residual,
+    "encoder_layer": _encoder_layer,
+    "decoder_layer": _decoder_layer,
+    "encoder": _encoder,
+    "decoder": _decoder,
+    "generator": _generator,
+    "model": _model,
+}
+
+
+def _shared_norms(names: Mapping[str, object], choices: Choices) -> dict[str, str]:
+    """Tie every sublayer norm to the first of its stack, where norms are shared."""
+    if choices.norm_sharing != "shared":
+        return {}
+    first: dict[tuple[str, str], str] = {}
+    twins = {}
+    for name in names:
+        path, _, leaf = name.rpartition(".")
+        if not path.endswith("_norm"):
+            continue
+        stack = path.split(".")[0] if path.startswith(("encoder.", "decoder.")) else ""
+        representative = first.setdefault((stack, leaf), name)
+        if representative != name:
+            twins[name] = representative
+    return twins
+
+
+def _tied_vocabularies(names: Mapping[str, object], choices: Choices) -> dict[str, str]:
+    if "generator.weight" not in names or choices.tying == "none":
+        return {}
+    if choices.tying == "target-and-output":
+        return {"generator.weight": "target_embedding.weight"}
+    source = "source_embedding.weight"
+    return {"target_embedding.weight": source, "generator.weight": source}

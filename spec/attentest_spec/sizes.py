@@ -1,0 +1,30 @@
+"""The sizes that a component is built at."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sizes:
+    """Every size a Transformer has; a component reads those that concern it.
+
+    `d_model` (D), `heads` (H), `d_ff` (F), `layers` (N, of each stack), the two vocabularies (V),
+    `max_length` (positions that must be served), the two padding ids and the `dropout` rate
+    (a probability, active in training mode alone). The values are not checked here: refusing
+    impossible ones is a duty of the implementation, and clauses check that it does.
+    """
+
+    d_model: int = 6
+    heads: int = 2
+    d_ff: int = 10
+    layers: int = 2
+    source_vocabulary: int = 11
+    target_vocabulary: int = 13
+    max_length: int = 32
+    source_pad: int = 0
+    target_pad: int = 0
+    dropout: float = 0.0
+
+    def but(self, **changes: Any) -> "Sizes":
+        """Return a copy with some sizes changed."""
+        return replace(self, **changes)

@@ -1,0 +1,299 @@
+"""The glue that lets torch modules and functions stand behind the contract.
+
+An adapter writes one :class:`Recipe` per component (how to build it, how to call it, which of its
+parameters is which) and one :class:`TorchBackend`; everything a framework must answer for (state,
+copies, moves, gradients, modes) is answered here, once.
+"""
+
+import copy
+import io
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from attentest_spec.choices import Choices, Value
+from attentest_spec.contract import CAPABILITIES, Gradient, Input, Limits, Output, Unsupported
+from attentest_spec.mapping import Place, Table, locate
+from attentest_spec.names import require
+from attentest_spec.parameters import shapes
+from attentest_spec.setting import Array
+from attentest_spec.sizes import Sizes
+
+DTYPES: Mapping[str, torch.dtype] = {
+    "float64": torch.float64,
+    "float32": torch.float32,
+    "bfloat16": torch.bfloat16,
+    "float16": torch.float16,
+}
+
+
+def _direct(built: Any, *inputs: Any) -> Any:
+    return built(*inputs)
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How one component of a torch backend is built, called and mapped.
+
+    `build` takes the sizes and returns a module or a function. `call` takes what was built and
+    the contract's inputs as tensors (masks boolean, True = may be attended) and returns a tensor
+    or a tuple of them; `methods` holds further calls by name. `parameters` is the parameter map.
+    """
+
+    build: Callable[[Sizes], Any]
+    call: Callable[..., Any] = _direct
+    methods: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
+    parameters: Table = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TorchBackend:
+    """A backend made of recipes."""
+
+    name: str
+    title: str
+    recipes: Mapping[str, Recipe]
+    choices: Mapping[str, Value] = field(default_factory=dict)
+    limits: Limits = Limits()
+
+    @property
+    def components(self) -> Collection[str]:
+        """The names of the components that have a recipe."""
+        return tuple(self.recipes)
+
+    def build(
+        self, component: str, sizes: Sizes, *, precision: str = "float64", device: str = "cpu"
+    ) -> "TorchPart":
+        """Build `component` at `sizes`; see :meth:`attentest_spec.Backend.build`."""
+        recipe = self.recipes[require("component", component, self.recipes)]
+        names = tuple(shapes(component, sizes, Choices.of(self.choices))) if recipe.parameters else ()
+        return TorchPart(recipe, sizes, names, precision, device)
+
+
+class TorchPart:
+    """One torch component behind the contract."""
+
+    def __init__(
+        self, recipe: Recipe, sizes: Sizes, names: tuple[str, ...], precision: str, device: str
+    ) -> None:
+        """Build from `recipe`; `names` are the canonical parameters it should hold."""
+        self._recipe = recipe
+        self._sizes = sizes
+        self._precision = precision
+        self._device = device
+        self._names = names
+        self._built = recipe.build(sizes)
+        if isinstance(self._built, nn.Module):
+            self._built.to(device=device, dtype=DTYPES[precision]).eval()
+        self.capabilities: Collection[str] = (
+            CAPABILITIES if isinstance(self._built, nn.Module) else ("gradient", "globals")
+        )
+
+    def __call__(self, *inputs: Input, method: str = "") -> Output:
+        """Compute without recording gradients; see :meth:`attentest_spec.Part.__call__`."""
+        with torch.no_grad():
+            return _outward(self._run(tuple(self._inward(value) for value in inputs), method))
+
+    def _run(self, tensors: tuple[Any, ...], method: str = "") -> Any:
+        if not method:
+            return self._recipe.call(self._built, *tensors)
+        return self._recipe.methods[require("method", method, self._recipe.methods)](
+            self._built, *tensors
+        )
+
+    def _inward(self, value: Input) -> Any:
+        return to_tensor(value).to(self._device) if isinstance(value, np.ndarray) else value
+
+    @property
+    def _module(self) -> nn.Module:
+        if not isinstance(self._built, nn.Module):
+            raise Unsupported("a plain function holds no parameters and has no modes")
+        return self._built
+
+    def _parameters(self) -> dict[str, Tensor]:
+        return dict(self._module.named_parameters(remove_duplicate=False))
+
+    def _places(self) -> dict[str, Place]:
+        return {name: locate(name, self._recipe.parameters) for name in self._names}
+
+    def load(self, parameters: Mapping[str, Array]) -> None:
+        """Copy canonical `parameters` into the module; ValueError for missing or extra ones."""
+        places = self._places()
+        missing = sorted(set(places) - set(parameters))
+        extra = sorted(set(parameters) - set(places))
+        if missing or extra:
+            raise ValueError(f"Cannot load: missing {missing or 'none'}, extra {extra or 'none'}.")
+        if not places:
+            return
+        own = self._parameters()
+        with torch.no_grad():
+            for name, place in places.items():
+                target = place.view(_owned(own, name, place))
+                if tuple(target.shape) != parameters[name].shape:
+                    raise ValueError(
+                        f"Cannot load {name}: its shape is {parameters[name].shape}, and "
+                        f"{place.name} has room for {tuple(target.shape)}."
+                    )
+                target.copy_(to_tensor(np.array(parameters[name])))
+
+    def export(self) -> dict[str, Array]:
+        """Return copies of the parameters under their canonical names."""
+        return self._canonical(self._parameters()) if self._names else {}
+
+    def _canonical(self, own: Mapping[str, Tensor]) -> dict[str, Array]:
+        return {
+            name: to_array(place.view(_owned(own, name, place)).clone())
+            for name, place in self._places().items()
+        }
+
+    def vjp(self, inputs: tuple[Input, ...], cotangent: Array) -> Gradient:
+        """Pull `cotangent` back; see :meth:`attentest_spec.Part.vjp`."""
+        tensors = [self._inward(value) for value in inputs]
+        floats = [
+            value.requires_grad_()
+            for value in tensors
+            if isinstance(value, Tensor) and value.is_floating_point()
+        ]
+        own = self._parameters() if self._names else {}
+        trained = {name: value for name, value in own.items() if value.requires_grad}
+        with torch.enable_grad():
+            result = self._run(tuple(tensors))
+            output = result[0] if isinstance(result, tuple) else result
+            pulled = self._pull(output, [*floats, *trained.values()], self._inward(cotangent))
+        of_inputs = iter(pulled[: len(floats)])
+        return Gradient(
+            output=to_array(output.detach()),
+            inputs=tuple(
+                to_array(next(of_inputs)) if any(value is one for one in floats) else None
+                for value in tensors
+            ),
+            parameters=self._canonical(
+                {name: torch.zeros_like(value) for name, value in own.items()}
+                | dict(zip(trained, pulled[len(floats) :], strict=True))
+            ),
+        )
+
+    @staticmethod
+    def _pull(output: Tensor, wanted: list[Tensor], cotangent: Tensor) -> list[Tensor]:
+        if not output.requires_grad:
+            return [torch.zeros_like(one) for one in wanted]
+        found = torch.autograd.grad(output, wanted, cotangent.to(output.dtype), allow_unused=True)
+        return [
+            torch.zeros_like(one) if gradient is None else gradient
+            for one, gradient in zip(wanted, found, strict=True)
+        ]
+
+    def train(self) -> None:
+        """Switch to training mode."""
+        self._module.train()
+
+    def eval(self) -> None:
+        """Switch to evaluation mode."""
+        self._module.eval()
+
+    def _with(self, built: Any, **changes: str) -> "TorchPart":
+        other = copy.copy(self)
+        other._built = built
+        other._precision = changes.get("precision") or self._precision
+        other._device = changes.get("device") or self._device
+        return other
+
+    def reloaded(self) -> "TorchPart":
+        """Save the state to bytes, load it into a fresh build, and return that."""
+        saved = io.BytesIO()
+        torch.save(self._module.state_dict(), saved)
+        saved.seek(0)
+        fresh = TorchPart(self._recipe, self._sizes, self._names, self._precision, self._device)
+        fresh._module.load_state_dict(torch.load(saved, weights_only=True))
+        return fresh
+
+    def copied(self, how: str) -> "TorchPart":
+        """Return a deep copy or a pickled copy of the module behind the contract."""
+        if how == "deepcopy":
+            return self._with(copy.deepcopy(self._module))
+        stored = io.BytesIO()
+        torch.save(self._module, stored)
+        stored.seek(0)
+        # The bytes were written two lines above, by this process: nothing foreign is unpickled.
+        return self._with(torch.load(stored, weights_only=False))
+
+    def moved(self, precision: str = "", device: str = "") -> "TorchPart":
+        """Return a copy of the module moved to another precision or device."""
+        moved = copy.deepcopy(self._module)
+        if precision:
+            moved = moved.to(DTYPES[precision])
+        if device:
+            moved = moved.to(device)
+        return self._with(moved, precision=precision, device=device)
+
+    def inventory(self) -> Mapping[str, Mapping[str, Any]]:
+        """List parameters, buffers, loose tensors, modes and the saved state."""
+        module = self._module
+        return {
+            "parameters": {name: _facts(value) for name, value in module.named_parameters()},
+            "buffers": {name: _facts(value) for name, value in module.named_buffers()},
+            "loose": {
+                f"{name}.{key}".lstrip("."): _facts(value)
+                for name, inner in module.named_modules()
+                for key, value in vars(inner).items()
+                if isinstance(value, Tensor)
+            },
+            "modes": {name: inner.training for name, inner in module.named_modules()},
+            "state": {name: tuple(value.shape) for name, value in module.state_dict().items()},
+        }
+
+    def global_state(self) -> Mapping[str, Any]:
+        """Return torch's global state as comparable values."""
+        return {
+            "random state": torch.get_rng_state().numpy().tobytes(),
+            "default dtype": str(torch.get_default_dtype()),
+            "grad mode": torch.is_grad_enabled(),
+            "threads": torch.get_num_threads(),
+            "deterministic": torch.are_deterministic_algorithms_enabled(),
+        }
+
+
+def to_tensor(array: Array) -> Tensor:
+    """Return `array` as a tensor of the same precision that keeps its strides."""
+    if array.dtype == ml_dtypes.bfloat16:
+        return torch.from_numpy(array.view(np.int16)).view(torch.bfloat16)
+    return torch.from_numpy(array)
+
+
+def to_array(tensor: Tensor) -> Array:
+    """Return `tensor` as an array of the same precision."""
+    plain = tensor.detach().cpu()
+    if plain.dtype == torch.bfloat16:
+        return plain.contiguous().view(torch.int16).numpy().view(ml_dtypes.bfloat16)
+    return plain.numpy()
+
+
+def _outward(result: Any) -> Output:
+    if isinstance(result, tuple):
+        return tuple(_outward(one) for one in result)
+    return to_array(result) if isinstance(result, Tensor) else result
+
+
+def _owned(own: Mapping[str, Tensor], name: str, place: Place) -> Tensor:
+    if place.name not in own:
+        raise ValueError(
+            f"The parameter map sends {name} to {place.name}, which the module does not have; "
+            f"it has: {', '.join(sorted(own)) or 'none'}."
+        )
+    return own[place.name]
+
+
+def _facts(value: Tensor) -> dict[str, Any]:
+    return {
+        "shape": tuple(value.shape),
+        "dtype": str(value.dtype).removeprefix("torch."),
+        "device": value.device.type,
+    }
+
+
+__all__ = ["DTYPES", "Recipe", "TorchBackend", "TorchPart", "to_array", "to_tensor"]
