@@ -5,7 +5,7 @@ lets a torch implementation stand behind the contract.
 """
 
 from attentest_spec.choices import CHOICES, PAPER, Choice, Choices, Option
-from attentest_spec.clauses import Clause, clauses
+from attentest_spec.clauses import Clause
 from attentest_spec.components import COMPONENTS, Component
 from attentest_spec.contract import Backend, Gradient, Limits, Part, Unsupported
 from attentest_spec.mapping import Place, Table, nested
@@ -34,6 +34,5 @@ __all__ = [
     "Table",
     "UnknownName",
     "Unsupported",
-    "clauses",
     "nested",
 ]

@@ -58,7 +58,9 @@ class Choice:
         names = [option.name for option in self.options]
         if not isinstance(value, str) or value not in names:
             allowed = ", ".join(names + ([self.number] if self.number else []))
-            raise ValueError(f"The choice {self.name} cannot be {value!r}; it is one of: {allowed}.")
+            raise ValueError(
+                f"The choice {self.name} cannot be {value!r}; it is one of: {allowed}."
+            )
         return value
 
 

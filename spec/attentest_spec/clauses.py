@@ -29,7 +29,8 @@ from attentest_spec.contract import CAPABILITIES
 DEPTHS = ("behaviour", "numbers", "model")
 """The three depths: a callable alone, with a parameter map, as a whole model."""
 
-_HEADING = re.compile(r"^### (?P<slug>[a-z_]+\.[a-z0-9-]+)\s*$", re.MULTILINE)
+_HEADING = re.compile(r"^### (?P<slug>.+?)\s*$", re.MULTILINE)
+_SLUG = re.compile(r"[a-z_]+\.[a-z0-9-]+")
 _FIELD = re.compile(r"^- (?P<name>[a-z]+): (?P<value>.+(?:\n  .+)*)", re.MULTILINE)
 _REQUIRED = ("component", "depth", "reason", "source", "since")
 _OPTIONAL = ("choice", "needs")
@@ -90,12 +91,16 @@ def parse(text: str, chapter: str) -> list[Clause]:
 def _clause(slug: str, body: str, chapter: str) -> Clause:
     first = _FIELD.search(body)
     sentence = _fold(body[: first.start()] if first else body)
+    names = [match["name"] for match in _FIELD.finditer(body)]
     fields = {match["name"]: _fold(match["value"]) for match in _FIELD.finditer(body)}
     problems = [f"no field {name}" for name in _REQUIRED if name not in fields]
+    problems += [f"field {name} twice" for name in fields if names.count(name) > 1]
     problems += [f"unknown field {name}" for name in fields if name not in _REQUIRED + _OPTIONAL]
     problems += _values(fields)
     if not re.search(r"\b(MUST|SHOULD)\b", sentence):
         problems.append("no MUST or SHOULD in its text")
+    if not _SLUG.fullmatch(slug):
+        problems.append("its heading is no slug, chapter.words-in-small-letters")
     if slug.partition(".")[0] != chapter:
         problems.append(f"its slug does not begin with its chapter, {chapter}")
     if problems:

@@ -117,10 +117,21 @@ class Part(Protocol):
 class Backend(Protocol):
     """An implementation behind the contract: what it provides, declares and builds."""
 
-    name: str
-    title: str
-    choices: Mapping[str, Value]
-    limits: Limits
+    @property
+    def name(self) -> str:
+        """The name it goes by in commands and tables."""
+
+    @property
+    def title(self) -> str:
+        """What it is, in one line."""
+
+    @property
+    def choices(self) -> Mapping[str, Value]:
+        """The declared choices; what is left out is the paper's option."""
+
+    @property
+    def limits(self) -> Limits:
+        """What it does not claim to handle."""
 
     @property
     def components(self) -> Collection[str]:

@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 
-
 @dataclass(frozen=True)
 class Place:
     """Where a canonical parameter lives in a backend.

@@ -49,7 +49,8 @@ def as_backend(name: str, loaded: object) -> Backend:
     if isinstance(loaded, Backend):
         return loaded
     missing = [
-        word for word in ("name", "title", "choices", "limits", "components", "build")
+        word
+        for word in ("name", "title", "choices", "limits", "components", "build")
         if not hasattr(loaded, word)
     ]
     raise LoadFailure(

@@ -71,7 +71,9 @@ class TorchBackend:
     ) -> "TorchPart":
         """Build `component` at `sizes`; see :meth:`attentest_spec.Backend.build`."""
         recipe = self.recipes[require("component", component, self.recipes)]
-        names = tuple(shapes(component, sizes, Choices.of(self.choices))) if recipe.parameters else ()
+        names = (
+            tuple(shapes(component, sizes, Choices.of(self.choices))) if recipe.parameters else ()
+        )
         return TorchPart(recipe, sizes, names, precision, device)
 
 
@@ -297,3 +299,20 @@ def _facts(value: Tensor) -> dict[str, Any]:
 
 
 __all__ = ["DTYPES", "Recipe", "TorchBackend", "TorchPart", "to_array", "to_tensor"]
+
+
+def of_function(function: Callable[..., Any], component: str) -> TorchBackend:
+    """Return a backend that provides `component` alone, by a function with its signature."""
+    name = getattr(function, "__name__", type(function).__name__)
+    recipe = Recipe(build=lambda sizes: _Plain(function))
+    return TorchBackend(name=name, title=f"the function {name}", recipes={component: recipe})
+
+
+@dataclass(frozen=True)
+class _Plain:
+    """A callable that is called as it is, module or not: the caller's own object is not moved."""
+
+    function: Callable[..., Any]
+
+    def __call__(self, *inputs: Any) -> Any:
+        return self.function(*inputs)

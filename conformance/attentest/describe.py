@@ -1,0 +1,155 @@
+"""What `attentest list` and `attentest explain` print, read from the spec."""
+
+from collections.abc import Callable, Iterator
+from textwrap import fill
+
+from attentest_spec import (
+    CHOICES,
+    COMPONENTS,
+    Choice,
+    Choices,
+    Clause,
+    Component,
+    UnknownName,
+    registry,
+)
+from attentest_spec.clauses import clauses
+from attentest_spec.parameters import shapes
+from attentest_spec.registry import LoadFailure
+from attentest_spec.sizes import Sizes
+
+WIDTH = 88
+
+Rows = Iterator[tuple[str, str]]
+
+
+def listed() -> dict[str, Callable[[], Rows]]:
+    """Return, for each kind of thing that can be listed, what yields its names and descriptions."""
+    return {
+        "backends": _backends,
+        "clauses": lambda: ((one.slug, f"{one.level}  {one.text}") for one in clauses().values()),
+        "choices": lambda: ((one.name, one.question) for one in CHOICES.values()),
+        "components": lambda: (
+            (one.name, f"({', '.join(one.inputs)})") for one in COMPONENTS.values()
+        ),
+    }
+
+
+def _backends() -> Rows:
+    for name in registry.names():
+        try:
+            yield name, registry.load(name).title
+        except LoadFailure as failure:
+            yield name, f"NOT LOADED: {failure}"
+
+
+def described(name: str) -> str:
+    """Return the explanation of the clause, choice, component or backend called `name`.
+
+    Raises UnknownName with the nearest names where nothing is called so.
+    """
+    if name in clauses():
+        return _clause(clauses()[name])
+    if name in CHOICES:
+        return _choice(CHOICES[name])
+    if name in COMPONENTS:
+        return _component(COMPONENTS[name])
+    if name in registry.names():
+        return _backend(name)
+    known = [*clauses(), *CHOICES, *COMPONENTS, *registry.names()]
+    raise UnknownName("clause, choice, component or backend", name, known)
+
+
+def _clause(clause: Clause) -> str:
+    about = [
+        f"level      {clause.level}",
+        f"component  {clause.component}",
+        f"depth      {clause.depth}",
+        f"source     {clause.source}",
+        f"since      {clause.since}",
+    ]
+    if clause.choice:
+        about.append(f"choice     {clause.choice} (this clause alone may call it a deviation)")
+    if clause.needs:
+        about.append(f"needs      {', '.join(clause.needs)}")
+    return "\n".join(
+        [
+            clause.slug,
+            "",
+            fill(clause.text, WIDTH),
+            "",
+            fill(clause.reason, WIDTH),
+            "",
+            *about,
+            "",
+            f"The chapter is attentest_spec/{clause.chapter}.md.",
+        ]
+    )
+
+
+def _choice(choice: Choice) -> str:
+    rows = [
+        f"  {option.name}{' (the paper)' if option.name == choice.paper else ''}: {option.meaning}"
+        for option in choice.options
+    ]
+    if choice.number:
+        rows.append(f"  {choice.number}")
+    silent = (
+        []
+        if choice.paper
+        else ["", f"The paper is silent; judged by {choice.first} if undeclared."]
+    )
+    return "\n".join(
+        [
+            choice.name,
+            "",
+            choice.question,
+            *rows,
+            *silent,
+            "",
+            fill(choice.why, WIDTH),
+            "",
+            f"source  {choice.source}",
+            f"clause  {choice.clause}",
+        ]
+    )
+
+
+def _component(component: Component) -> str:
+    table = shapes(component.name, Sizes(layers=1), Choices(projection_bias="present"))
+    about = [slug for slug, clause in clauses().items() if clause.component == component.name]
+    lines = [component.name, "", f"call     ({', '.join(component.inputs)})"]
+    if component.methods:
+        lines.append(f"methods  {', '.join(component.methods)}")
+    if component.contains:
+        lines.append(f"contains {', '.join(component.contains)}")
+    if table:
+        sizes = "d_model 6, heads 2, d_ff 10, one layer, vocabularies 11 and 13"
+        lines += ["", f"canonical parameters (shapes at {sizes}):"]
+        lines += [f"  {name}  {shape}" for name, shape in table.items()]
+    return "\n".join([*lines, "", f"{len(about)} clauses:", *(f"  {slug}" for slug in about)])
+
+
+def _backend(name: str) -> str:
+    try:
+        backend = registry.load(name)
+    except LoadFailure as failure:
+        return f"{name}\n\n{fill(str(failure), WIDTH)}"
+    choices = [f"  {axis}: {value}" for axis, value in backend.choices.items()]
+    limits = [f"  {limit}: {value}" for limit, value in vars(backend.limits).items()]
+    return "\n".join(
+        [
+            name,
+            "",
+            fill(backend.title, WIDTH),
+            "",
+            "components:",
+            fill(", ".join(backend.components), WIDTH, initial_indent="  ", subsequent_indent="  "),
+            "",
+            "declared choices:",
+            *choices,
+            "",
+            "limits:",
+            *limits,
+        ]
+    )

@@ -1,0 +1,26 @@
+"""A verdict in words, in the order a reader needs them."""
+
+from textwrap import indent
+
+from attentest_spec.clauses import clauses
+
+from attentest.outcome import Verdict
+
+
+def told(verdict: Verdict) -> str:
+    """Return the story of a verdict: demand, finding, witness, reproduction, where to read."""
+    clause = clauses()[verdict.clause]
+    lines = [
+        f"{verdict.status}: {verdict.clause} ({verdict.backend})",
+        f"  demands: {clause.text}",
+        f"  found:   {verdict.message}",
+    ]
+    if verdict.witness:
+        lines += [f"  witness: {'; '.join(verdict.witness.steps)}"]
+        if verdict.witness.actual:
+            lines += ["  found values:", indent(verdict.witness.actual, "    ")]
+        if verdict.witness.expected:
+            lines += ["  expected values:", indent(verdict.witness.expected, "    ")]
+        lines += ["  to reproduce:", indent(verdict.witness.code, "    ")]
+    lines += [f"  why it matters: {clause.reason}", f"  read on: attentest explain {clause.slug}"]
+    return "\n".join(lines)

@@ -1,0 +1,139 @@
+"""The terminal's view of a run: the matrix, what is wrong, and the choices side by side."""
+
+from collections.abc import Sequence
+
+from attentest_spec import CHOICES
+from attentest_spec.choices import Value
+from attentest_spec.clauses import clauses
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+from rich.text import Text
+
+from attentest.explanation import told
+from attentest.outcome import FAILURES, Verdict
+from attentest.plan import Plan
+from attentest.run import Judged
+
+MARKS = {
+    "pass": ("pass", "green"),
+    "deviation": ("deviates", "cyan"),
+    "warning": ("warning", "yellow"),
+    "violation": ("VIOLATES", "bold red"),
+    "error": ("ERROR", "bold red"),
+    "timeout": ("TIMEOUT", "bold red"),
+    "crash": ("CRASH", "bold red"),
+    "absent": ("-", "dim"),
+    "suite-bug": ("SUITE BUG", "bold magenta"),
+}
+"""How each status is shown: a word, so that it reads without colour, and a style."""
+
+
+def show(console: Console, results: Sequence[Judged], plan: Plan) -> None:
+    """Print the matrix, then every verdict that needs words, then the choices."""
+    console.print(matrix(results, plan))
+    console.print()
+    for result in results:
+        if result.failure:
+            console.print(Text(f"not loaded: {result.failure}", style="bold red"))
+            console.print()
+    for verdict in _needing_words(results):
+        console.print(Text(told(verdict)), soft_wrap=True)
+        console.print()
+    console.print(choices_table(results))
+    console.print()
+    for result in results:
+        console.print(Text(summary(result, plan)), soft_wrap=True)
+
+
+def matrix(results: Sequence[Judged], plan: Plan) -> Table:
+    """Return the table of clauses by backends, grouped by chapter, with a summary row."""
+    table = Table(box=None, pad_edge=False, show_footer=True, padding=(0, 2, 0, 0))
+    table.add_column("clause", footer="conforms", no_wrap=True, overflow="ellipsis")
+    for result in results:
+        table.add_column(escape(result.target), footer=_score(result, plan), min_width=8)
+    found = [{verdict.clause: verdict for verdict in result.verdicts} for result in results]
+    chapter = ""
+    for slug in plan.clauses:
+        clause = clauses()[slug]
+        if clause.chapter != chapter:
+            chapter = clause.chapter
+            table.add_row(Text(chapter, style="bold underline"))
+        name = slug.partition(".")[2] + ("" if clause.level == "MUST" else " (should)")
+        table.add_row(Text(f"  {name}"), *(_mark(column.get(slug)) for column in found))
+    return table
+
+
+def _mark(verdict: Verdict | None) -> Text:
+    if verdict is None:
+        return Text("")
+    word, style = MARKS[verdict.status]
+    return Text(word, style=style)
+
+
+def _score(result: Judged, plan: Plan) -> str:
+    """Return passes and deviations over what was judged, absent clauses apart."""
+    if result.failure:
+        return "not loaded"
+    return "{}/{}".format(*scored(result))
+
+
+def scored(result: Judged) -> tuple[int, int]:
+    """Return how many clauses a backend conforms to, and how many were judged."""
+    judged = [verdict for verdict in result.verdicts if verdict.status != "absent"]
+    good = [verdict for verdict in judged if verdict.status in ("pass", "deviation", "warning")]
+    return len(good), len(judged)
+
+
+def summary(result: Judged, plan: Plan) -> str:
+    """Return one sentence on a backend, with every denominator."""
+    if result.failure:
+        return f"{result.target}: not loaded"
+    good, judged = scored(result)
+    counted: dict[str, int] = {}
+    for verdict in result.verdicts:
+        counted[verdict.status] = counted.get(verdict.status, 0) + 1
+    others = ", ".join(f"{number} {status}" for status, number in counted.items())
+    missing = len(plan.clauses) - len(result.verdicts)
+    lost = f"; {missing} clauses got NO verdict" if missing else ""
+    return (
+        f"{result.target}: {good} of {judged} judged clauses conform, "
+        f"of {len(plan.clauses)} in all ({others}){lost}"
+    )
+
+
+def choices_table(results: Sequence[Judged]) -> Table:
+    """Return the choices side by side, the paper's column first, deviations marked."""
+    table = Table(title="choices", title_justify="left", box=None, pad_edge=False)
+    table.add_column("choice", no_wrap=True)
+    table.add_column("paper")
+    for result in results:
+        table.add_column(escape(result.target))
+    for choice in CHOICES.values():
+        paper = choice.paper if choice.paper is not None else "(silent)"
+        table.add_row(
+            choice.name, paper, *(_told(result, choice.name, choice.clause) for result in results)
+        )
+    return table
+
+
+def _told(result: Judged, name: str, clause: str) -> Text:
+    """Return what a backend declares for a choice; a star where the numbers show a deviation."""
+    if result.failure:
+        return Text("?")
+    value: Value | None = result.facts.get("choices", {}).get(name)
+    verdict = next((one for one in result.verdicts if one.clause == clause), None)
+    status = verdict.status if verdict else "absent"
+    shown = "as the paper" if value is None and CHOICES[name].paper else str(value or "undeclared")
+    if verdict and value is None and "measured: " in verdict.message:
+        shown = verdict.message.rpartition("measured: ")[2] + " (measured)"
+    if status == "deviation":
+        return Text(f"{shown} *", style="cyan")
+    if status in FAILURES:
+        return Text(f"{shown} (not shown by the numbers)", style="bold red")
+    return Text(shown if status != "absent" or value is not None else "-")
+
+
+def _needing_words(results: Sequence[Judged]) -> list[Verdict]:
+    wanted = FAILURES | {"warning", "suite-bug"}
+    return [v for result in results for v in result.verdicts if v.status in wanted]

@@ -1,0 +1,52 @@
+"""What a run is asked to do: which backends, which clauses, under which settings."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from attentest_spec import COMPONENTS
+from attentest_spec.clauses import clauses
+from attentest_spec.names import require
+from attentest_spec.precision import PRECISIONS
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The settings that every worker of a run shares.
+
+    `limit` is the time limit of one check in seconds; the other fields are those of a bench.
+    """
+
+    clauses: tuple[str, ...]
+    precision: str = "float64"
+    device: str = "cpu"
+    seed: int = 0
+    effort: float = 1.0
+    shrink: bool = True
+    limit: float = 60.0
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the plan as plain values, for a worker and for the header of the stream."""
+        return {**asdict(self), "clauses": list(self.clauses)}
+
+    @classmethod
+    def from_dict(cls, plain: Mapping[str, Any]) -> "Plan":
+        """Read a plan back."""
+        return cls(**{**plain, "clauses": tuple(plain["clauses"])})
+
+
+def select(
+    components: Iterable[str] = (), slugs: Iterable[str] = (), *, precision: str = "float64"
+) -> tuple[str, ...]:
+    """Return the slugs of the clauses of `components` that are in `slugs`; empty means all.
+
+    Raises UnknownName with the nearest names for a component, clause or precision that is none.
+    """
+    wanted = [require("component", name, COMPONENTS) for name in components]
+    named = [require("clause", slug, clauses()) for slug in slugs]
+    require("precision", precision, PRECISIONS)
+    return tuple(
+        clause.slug
+        for clause in clauses().values()
+        if (not wanted or clause.component in wanted) and (not named or clause.slug in named)
+    )

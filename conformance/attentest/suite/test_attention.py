@@ -1,0 +1,469 @@
+"""Checks of the chapter `attention`."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from attentest_spec import Sizes
+from attentest_spec.attention import scores
+from attentest_spec.setting import Array, Floats
+
+from attentest.checks import check
+from attentest.compare import (
+    as_floats,
+    distance,
+    equal,
+    finite,
+    fits,
+    holds,
+    largest,
+    matches,
+    near,
+    same_shape,
+)
+from attentest.draw import Draw
+from attentest.gradients import agrees_with_differences
+from attentest.outcome import Absent
+from attentest.subject import Probe, Subject, cast
+
+
+@dataclass(frozen=True)
+class Case:
+    """One call of attention: the part, its inputs, and the mask at full shape."""
+
+    probe: Probe
+    query: Floats
+    key: Floats
+    value: Floats
+    mask: Array | None
+
+    @property
+    def inputs(self) -> tuple[Floats, Floats, Floats, Array | None]:
+        """The inputs in the order of the call."""
+        return self.query, self.key, self.value, self.mask
+
+    @property
+    def keep(self) -> Array:
+        """The mask at the shape of the weights."""
+        shape = (*self.query.shape[:-1], self.key.shape[-2])
+        whole = np.ones((), dtype=bool) if self.mask is None else self.mask
+        return np.broadcast_to(whole, shape)
+
+
+def drawn(
+    subject: Subject,
+    draw: Draw,
+    *,
+    hiding: bool = False,
+    kinds: Sequence[str] = (),
+    scale: float = 0.0,
+    lengths: tuple[int, int] | None = None,
+    precision: str = "",
+) -> Case:
+    """Draw a call of attention; `hiding` asks for a mask, `lengths` fixes queries and keys."""
+    kind = draw.mask_kind(hiding=hiding, kinds=kinds)
+    batch, heads = draw.batch(), draw.heads()
+    queries, keys = lengths or (draw.length(2 if hiding else 1), draw.length(2 if hiding else 1))
+    if kind == "causal":
+        queries = keys = max(queries, keys)
+    width, out = draw.integer(2, 5), draw.integer(2, 5)
+    size = scale or draw.scale() ** 0.5
+    sizes = Sizes(d_model=width * heads, heads=heads)
+    return Case(
+        subject.part("attention", sizes, precision=precision),
+        draw.floats(batch, heads, queries, width, scale=size, precision=precision),
+        draw.floats(batch, heads, keys, width, scale=size, precision=precision),
+        draw.floats(batch, heads, keys, out, precision=precision),
+        draw.mask(kind, batch, heads, queries, keys),
+    )
+
+
+def poisoned(draw: Draw, case: Case, size: float) -> tuple[Floats, Floats, Array]:
+    """Return key and value with other numbers where no query of a sample and head may look."""
+    seen: Array = np.asarray(case.keep.any(axis=-2))[..., None]
+    key = np.where(seen, case.key, draw.floats(*case.key.shape, scale=size))
+    value = np.where(seen, case.value, draw.floats(*case.value.shape, scale=size))
+    return key, value, ~seen[..., 0]
+
+
+@check("attention.formula", examples=20)
+def test_formula(subject: Subject, draw: Draw) -> None:
+    case = drawn(subject, draw)
+    matches(case.probe, *case.inputs, actual=case.probe.output(*case.inputs))
+
+
+@check("attention.weights-formula")
+def test_weights_formula(subject: Subject, draw: Draw) -> None:
+    case = drawn(subject, draw)
+    weights = case.probe.weights(*case.inputs)
+    matches(case.probe, *case.inputs, actual=weights, pick=lambda pair: pair[1], what="weights")
+
+
+@check("attention.shapes")
+def test_shapes(subject: Subject, draw: Draw) -> None:
+    ones = draw.choose((False, True))
+    case = drawn(subject, draw, kinds=("none", "padding"), lengths=(1, 1) if ones else None)
+    result = case.probe(*case.inputs)
+    output, weights = result if isinstance(result, tuple) else (result, None)
+    same_shape(output, (*case.query.shape[:-1], case.value.shape[-1]))
+    wanted = case.probe.precision
+    holds(str(output.dtype) == wanted, f"The output is {output.dtype}; the inputs are {wanted}.")
+    if weights is not None:
+        same_shape(weights, case.keep.shape, what="weights")
+
+
+@check("attention.rows-sum-to-one")
+def test_rows_sum_to_one(subject: Subject, draw: Draw) -> None:
+    case = drawn(subject, draw)
+    sums = as_floats(case.probe.weights(*case.inputs)).sum(axis=-1)
+    near(subject, sums, np.ones_like(sums), what="sum of a row", terms=case.key.shape[-2])
+
+
+@check("attention.weights-nonnegative")
+def test_weights_nonnegative(subject: Subject, draw: Draw) -> None:
+    case = drawn(subject, draw)
+    weights = as_floats(case.probe.weights(*case.inputs))
+    finite(weights, what="weights")
+    low, high = weights.min(), weights.max()
+    rounding = 1e-2 if case.probe.precision == "bfloat16" else 1e-5
+    holds(
+        low >= 0 and high <= 1 + rounding,
+        f"Weights lie between {low:.6g} and {high:.6g}.",
+        actual=weights,
+    )
+
+
+@check("attention.masked-weights-zero")
+def test_masked_weights_zero(subject: Subject, draw: Draw) -> None:
+    case = drawn(subject, draw, hiding=True)
+    hidden = as_floats(case.probe.weights(*case.inputs))[~case.keep]
+    holds(not hidden.any(), f"A masked key has the weight {largest(hidden):.6g}.", actual=hidden)
+
+
+@check("attention.masked-keys-ignored")
+def test_masked_keys_ignored(subject: Subject, draw: Draw) -> None:
+    case = drawn(subject, draw, hiding=True, kinds=("padding",), scale=1.0)
+    key, value, hidden = poisoned(draw, case, 100.0)
+    before = case.probe.output(*case.inputs)
+    equal(
+        case.probe.output(case.query, key, value, case.mask),
+        before,
+        what="output after changing what is masked",
+    )
+    shown = np.where(hidden[..., None], case.value, case.value + 1.0)
+    after = case.probe.output(case.query, case.key, shown, case.mask)
+    near(
+        subject,
+        after,
+        as_floats(before) + 1.0,
+        terms=case.key.shape[-2],
+        what="output after adding 1 to every value that is not masked",
+    )
+
+
+@check("attention.masking-exact", examples=12)
+def test_masking_exact(subject: Subject, draw: Draw) -> None:
+    fill = subject.choices.mask_fill
+    reach = 1e6 if fill == "exact" else 100.0 * abs(float(fill))
+    case = drawn(subject, draw, hiding=True, scale=1.0)
+    # Every key that may be attended fits far worse than the ones that are masked.
+    sign = np.where(case.keep.any(axis=-2), -1.0, 1.0)[..., None]
+    query = np.abs(case.query) + 1.0
+    key = sign * (np.abs(case.key) + 1.0)
+    raw = np.abs(scores(query, key)).max()
+    inputs = (cast(query * (reach / raw), case.probe.precision), key, case.value, case.mask)
+    actual = case.probe.output(*inputs)
+    matches(case.probe, *inputs, actual=actual)
+    if fill != "exact":
+        _shows_the_fill(case, inputs, actual)
+
+
+def _shows_the_fill(case: Case, inputs: tuple[Array | None, ...], actual: Array) -> None:
+    """Demand that the numbers tell the declared fill from an exact mask, where they can."""
+    exact = case.probe.subject.choices.but(mask_fill="exact")
+    apart = distance(
+        case.probe.expected(*inputs)[0], case.probe.expected(*inputs, choices=exact)[0]
+    )
+    if apart > 1e-3:
+        holds(
+            not fits(case.probe, *inputs, actual=actual, choices=exact),
+            "A finite fill is declared, and the numbers show an exact mask.",
+        )
+
+
+@check("attention.fully-masked-row")
+def test_fully_masked_row(subject: Subject, draw: Draw) -> None:
+    case = drawn(subject, draw, hiding=True, kinds=("per-sample", "per-head"))
+    queries = case.keep.shape[-2]
+    empty = draw.integer(0, queries - 1)
+    mask = np.array(case.mask)
+    mask[..., empty, :] = False
+    inputs = (case.query, case.key, case.value, mask)
+    actual = case.probe.output(*inputs)
+    rows = np.ones(actual.shape[:-1], dtype=bool)
+    if subject.choices.fully_masked_row == "unspecified":
+        rows[..., empty] = False
+    matches(case.probe, *inputs, actual=actual, rows=rows)
+
+
+@check("attention.convex-hull")
+def test_convex_hull(subject: Subject, draw: Draw) -> None:
+    case = drawn(subject, draw)
+    output = as_floats(case.probe.output(*case.inputs))
+    seen = case.keep[..., None]
+    values = case.value[..., None, :, :]
+    low = np.where(seen, values, np.inf).min(axis=-2)
+    high = np.where(seen, values, -np.inf).max(axis=-2)
+    outside = np.maximum(low - output, output - high)
+    near(
+        subject,
+        np.maximum(outside, 0.0),
+        np.zeros_like(outside),
+        terms=case.key.shape[-2],
+        size=largest(case.value),
+        what="distance from the range of the values",
+    )
+
+
+@check("attention.key-order")
+def test_key_order(subject: Subject, draw: Draw) -> None:
+    case = drawn(
+        subject, draw, kinds=("per-sample", "none"), lengths=(draw.length(), draw.length(2))
+    )
+    order = _shuffled(draw, case.key.shape[-2])
+    mask = None if case.mask is None else case.mask[..., order]
+    before = case.probe.output(*case.inputs)
+    after = case.probe.output(case.query, case.key[..., order, :], case.value[..., order, :], mask)
+    near(
+        subject,
+        after,
+        before,
+        terms=case.key.shape[-2],
+        size=largest(case.value) * _steepness(case),
+        what="output after reordering the keys",
+    )
+
+
+@check("attention.query-order")
+def test_query_order(subject: Subject, draw: Draw) -> None:
+    case = drawn(
+        subject, draw, kinds=("per-sample", "none"), lengths=(draw.length(2), draw.length())
+    )
+    order = _shuffled(draw, case.query.shape[-2])
+    mask = None if case.mask is None else case.mask[..., order, :]
+    before = case.probe.output(*case.inputs)
+    after = case.probe.output(case.query[..., order, :], case.key, case.value, mask)
+    near(
+        subject,
+        after,
+        before[..., order, :],
+        terms=case.key.shape[-2],
+        size=largest(case.value) * _steepness(case),
+        what="output after reordering the queries",
+    )
+
+
+def _steepness(case: Case) -> float:
+    """Return how much a rounding of a score can change a weight: the size of the scores."""
+    return 1.0 + largest(scores(case.query, case.key))
+
+
+def _shuffled(draw: Draw, length: int) -> Array:
+    """Return an order of `length` items that is not the one they came in."""
+    order = draw.rng.permutation(length)
+    return np.roll(order, 1) if np.array_equal(order, np.arange(length)) else order
+
+
+@check("attention.batch-independence")
+def test_batch_independence(subject: Subject, draw: Draw) -> None:
+    case = drawn(subject, draw, kinds=("per-head", "per-sample", "padding"))
+    batch, heads = case.query.shape[:2]
+    sample, head = draw.integer(0, batch - 1), draw.integer(0, heads - 1)
+    together = case.probe.output(*case.inputs)
+    mask = np.array(case.keep[sample : sample + 1, head : head + 1])
+    alone = case.probe.output(
+        case.query[sample : sample + 1, head : head + 1],
+        case.key[sample : sample + 1, head : head + 1],
+        case.value[sample : sample + 1, head : head + 1],
+        None if case.mask is None else mask,
+    )
+    near(
+        subject,
+        alone,
+        together[sample : sample + 1, head : head + 1],
+        terms=case.key.shape[-2] + case.query.shape[-1],
+        size=largest(case.value) * _steepness(case),
+        what="output of one sample and head alone",
+    )
+
+
+@check("attention.stable-for-large-scores")
+def test_stable_for_large_scores(subject: Subject, draw: Draw) -> None:
+    case = drawn(subject, draw, kinds=("none",), scale=1.0)
+    raw = largest(scores(case.query, case.key)) or 1.0
+    size = draw.choose((1e6, 1e3, 100.0, 800.0))
+    query = cast(case.query * draw.choose((1.0, -1.0)) * (size / raw), case.probe.precision)
+    inputs = (query, case.key, case.value, None)
+    actual = case.probe.output(*inputs)
+    finite(actual)
+    matches(case.probe, *inputs, actual=actual)
+    # Equal scores of any size share the weight equally.
+    same = np.broadcast_to(np.abs(case.key[..., :1, :]) + 1.0, case.key.shape).copy()
+    mean = np.broadcast_to(
+        case.value.mean(axis=-2, keepdims=True), (*query.shape[:-1], case.value.shape[-1])
+    )
+    near(
+        subject,
+        case.probe.output(np.full_like(query, -size), same, case.value, None),
+        mean,
+        terms=case.key.shape[-2],
+        size=largest(case.value),
+        what="output for equal scores",
+    )
+
+
+@check("attention.value-width")
+def test_value_width(subject: Subject, draw: Draw) -> None:
+    case = drawn(subject, draw, scale=1.0)
+    width = case.query.shape[-1] + draw.choose((3, 1, 7))
+    value = draw.floats(*case.value.shape[:-1], width)
+    inputs = (case.query, case.key, value, case.mask)
+    matches(case.probe, *inputs, actual=case.probe.output(*inputs))
+
+
+@check("attention.cross-lengths")
+def test_cross_lengths(subject: Subject, draw: Draw) -> None:
+    kinds = ("per-sample", "padding", "none")
+    case = drawn(subject, draw, kinds=kinds, lengths=draw.lengths(), scale=1.0)
+    matches(case.probe, *case.inputs, actual=case.probe.output(*case.inputs))
+
+
+@check("attention.mask-shapes")
+def test_mask_shapes(subject: Subject, draw: Draw) -> None:
+    case = drawn(
+        subject, draw, hiding=True, scale=1.0, kinds=("padding", "causal", "per-sample", "per-head")
+    )
+    output = case.probe.output(*case.inputs)
+    if "per-head" in subject.limits.masks:
+        whole = np.array(case.keep)
+        near(
+            subject,
+            output,
+            case.probe.output(case.query, case.key, case.value, whole),
+            terms=case.key.shape[-2],
+            size=largest(case.value) * _steepness(case),
+            what="output under the broadcast mask",
+        )
+    matches(case.probe, *case.inputs, actual=output)
+
+
+@check("attention.one-key")
+def test_one_key(subject: Subject, draw: Draw) -> None:
+    case = drawn(subject, draw, kinds=("none",))
+    batch, heads, keys = case.key.shape[:3]
+    last = draw.integer(0, keys - 1)
+    mask = np.zeros((batch, 1, 1, keys), dtype=bool)
+    mask[..., last] = True
+    wanted = np.broadcast_to(
+        case.value[..., last : last + 1, :],
+        (batch, heads, case.query.shape[-2], case.value.shape[-1]),
+    )
+    alone = slice(last, last + 1)
+    equal(
+        case.probe.output(case.query, case.key[..., alone, :], case.value[..., alone, :], None),
+        wanted,
+        what="output for a single key",
+    )
+    equal(
+        case.probe.output(case.query, case.key, case.value, mask),
+        wanted,
+        what="output for a single key left",
+    )
+
+
+@check("attention.strided-inputs")
+def test_strided_inputs(subject: Subject, draw: Draw) -> None:
+    case = drawn(subject, draw, scale=1.0)
+    strided = tuple(
+        np.ascontiguousarray(array.transpose(3, 2, 0, 1)).transpose(2, 3, 1, 0)
+        for array in (case.query, case.key, case.value)
+    )
+    near(
+        subject,
+        case.probe.output(*strided, case.mask),
+        case.probe.output(*case.inputs),
+        terms=case.query.shape[-1] + case.key.shape[-2],
+        size=largest(case.value) * _steepness(case),
+        what="output for strided inputs",
+    )
+
+
+@check("attention.gradient", examples=5)
+def test_gradient(subject: Subject, draw: Draw) -> None:
+    case = drawn(subject, draw, scale=1.0)
+    agrees_with_differences(case.probe, *case.inputs, draw=draw)
+
+
+@check("attention.gradient-to-masked-keys", examples=5)
+def test_gradient_to_masked_keys(subject: Subject, draw: Draw) -> None:
+    case = drawn(subject, draw, hiding=True, kinds=("padding",), scale=1.0)
+    shape = (*case.query.shape[:-1], case.value.shape[-1])
+    gradient = case.probe.vjp(case.inputs, draw.floats(*shape))
+    hidden = ~case.keep.any(axis=-2)
+    for name, number in (("key", 1), ("value", 2)):
+        pulled = gradient.inputs[number]
+        holds(pulled is not None, f"No gradient reaches the {name}.")
+        rows = as_floats(pulled)[hidden]
+        holds(not rows.any(), f"A masked {name} has a gradient of {largest(rows):.6g}.")
+
+
+@check("attention.gradient-finite", examples=5)
+def test_gradient_finite(subject: Subject, draw: Draw) -> None:
+    case = drawn(subject, draw, scale=draw.choose((1.0, 1e3)))
+    shape = (*case.query.shape[:-1], case.value.shape[-1])
+    gradient = case.probe.vjp(case.inputs, draw.floats(*shape))
+    for name, pulled in zip(("query", "key", "value"), gradient.inputs, strict=False):
+        finite(as_floats(pulled), what=f"gradient of the {name}")
+
+
+@check("attention.half-precision")
+def test_half_precision(subject: Subject, draw: Draw) -> None:
+    halves = [one for one in ("bfloat16", "float16") if one in subject.limits.precisions]
+    if not halves:
+        raise Absent(f"{subject.name} computes in no half precision")
+    _precise(subject, draw, draw.choose(halves))
+
+
+@check("attention.float32")
+def test_float32(subject: Subject, draw: Draw) -> None:
+    subject.require_precision("float32")
+    _precise(subject, draw, "float32")
+
+
+def _precise(subject: Subject, draw: Draw, precision: str) -> None:
+    case = drawn(subject, draw, scale=1.0, precision=precision)
+    actual = case.probe.output(*case.inputs)
+    holds(str(actual.dtype) == precision, f"The output is {actual.dtype}, not {precision}.")
+    finite(actual)
+    matches(case.probe, *case.inputs, actual=actual, what=f"output in {precision}")
+
+
+@check("attention.weights-used")
+def test_weights_used(subject: Subject, draw: Draw) -> None:
+    case = drawn(subject, draw)
+    weights = as_floats(case.probe.weights(*case.inputs))
+    near(
+        subject,
+        case.probe.output(*case.inputs),
+        weights @ case.value,
+        terms=case.key.shape[-2],
+        size=largest(case.value),
+        what="output",
+    )
+
+
+@check("attention.deterministic", examples=4)
+def test_deterministic(subject: Subject, draw: Draw) -> None:
+    case = drawn(subject, draw)
+    first = case.probe.output(*case.inputs).copy()
+    equal(case.probe.output(*case.inputs), first, what="output of the second call")

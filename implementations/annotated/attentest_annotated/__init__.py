@@ -1,0 +1,1 @@
+"""The Annotated Transformer's design: closures over sublayers, pre-norm, deep copies."""

@@ -1,0 +1,212 @@
+"""The annotated style behind the contract: how its parts are built, called and named."""
+
+from attentest_spec import Limits, Sizes, nested
+from attentest_spec.torch import Recipe, TorchBackend
+from torch import Tensor, nn
+
+from attentest_annotated import model
+
+HEADS = {
+    "query": "linears.0",
+    "key": "linears.1",
+    "value": "linears.2",
+    "output": "linears.3",
+}
+NORM = {"gain": "a_2", "bias": "b_2"}
+FEED_FORWARD = {"inner": "w_1", "outer": "w_2"}
+GENERATOR = {"weight": "proj.weight", "bias": "proj.bias"}
+ENCODER_LAYER = {
+    **nested("self_attention", "self_attn", HEADS),
+    **nested("self_attention_norm", "sublayer.0.norm", NORM),
+    **nested("feed_forward", "feed_forward", FEED_FORWARD),
+    **nested("feed_forward_norm", "sublayer.1.norm", NORM),
+}
+DECODER_LAYER = {
+    **nested("self_attention", "self_attn", HEADS),
+    **nested("self_attention_norm", "sublayer.0.norm", NORM),
+    **nested("cross_attention", "src_attn", HEADS),
+    **nested("cross_attention_norm", "sublayer.1.norm", NORM),
+    **nested("feed_forward", "feed_forward", FEED_FORWARD),
+    **nested("feed_forward_norm", "sublayer.2.norm", NORM),
+}
+ENCODER = {**nested("layers.*", "layers.*", ENCODER_LAYER), **nested("norm", "norm", NORM)}
+DECODER = {**nested("layers.*", "layers.*", DECODER_LAYER), **nested("norm", "norm", NORM)}
+MODEL = nested(
+    "",
+    "model",
+    {
+        "source_embedding": "src_embed.0.lut",
+        "target_embedding": "tgt_embed.0.lut",
+        **nested("encoder", "encoder", ENCODER),
+        **nested("decoder", "decoder", DECODER),
+        **nested("generator", "generator", GENERATOR),
+    },
+)
+
+
+class TokensInLogProbabilitiesOut(nn.Module):
+    """The model with what its users do around it: making masks and calling the generator."""
+
+    def __init__(self, sizes: Sizes) -> None:
+        super().__init__()
+        self.source_pad = sizes.source_pad
+        self.target_pad = sizes.target_pad
+        self.model = model.make_model(
+            sizes.source_vocabulary,
+            sizes.target_vocabulary,
+            n=sizes.layers,
+            d_model=sizes.d_model,
+            d_ff=sizes.d_ff,
+            h=sizes.heads,
+            dropout=sizes.dropout,
+            max_len=sizes.max_length,
+        )
+
+    def encode(self, source: Tensor) -> Tensor:
+        """Map source tokens (B, S) to the memory (B, S, D)."""
+        return self.model.encode(source, model.make_src_mask(source, self.source_pad))
+
+    def decode(self, target: Tensor, memory: Tensor, source: Tensor) -> Tensor:
+        """Map target tokens (B, T) and the memory to log-probabilities (B, T, V)."""
+        states = self.model.decode(
+            memory,
+            model.make_src_mask(source, self.source_pad),
+            target,
+            model.make_std_mask(target, self.target_pad),
+        )
+        scores: Tensor = self.model.generator(states)
+        return scores
+
+    def forward(self, source: Tensor, target: Tensor) -> Tensor:
+        """Map tokens (B, S) and (B, T) to log-probabilities (B, T, V)."""
+        states = self.model(
+            source,
+            target,
+            model.make_src_mask(source, self.source_pad),
+            model.make_std_mask(target, self.target_pad),
+        )
+        scores: Tensor = self.model.generator(states)
+        return scores
+
+
+def _heads(sizes: Sizes) -> model.MultiHeadedAttention:
+    return model.MultiHeadedAttention(sizes.heads, sizes.d_model, sizes.dropout)
+
+
+def _feed_forward(sizes: Sizes) -> model.PositionwiseFeedForward:
+    return model.PositionwiseFeedForward(sizes.d_model, sizes.d_ff, sizes.dropout)
+
+
+def _encoder_layer(sizes: Sizes) -> model.EncoderLayer:
+    return model.EncoderLayer(sizes.d_model, _heads(sizes), _feed_forward(sizes), sizes.dropout)
+
+
+def _decoder_layer(sizes: Sizes) -> model.DecoderLayer:
+    return model.DecoderLayer(
+        sizes.d_model, _heads(sizes), _heads(sizes), _feed_forward(sizes), sizes.dropout
+    )
+
+
+def _headless(mask: Tensor | None) -> Tensor | None:
+    """Return a mask (B, 1, Q, K) as (B, Q, K): this style adds the head axis itself."""
+    return None if mask is None else mask.squeeze(1)
+
+
+backend = TorchBackend(
+    name="annotated",
+    title="the Annotated Transformer's style: clones, and layers that close over their sublayers",
+    choices={
+        "norm_placement": "pre",
+        "final_norm": "present",
+        "norm_epsilon_place": "added-to-deviation",
+        "norm_variance": "unbiased",
+        "norm_epsilon": 1e-6,
+        "norm_sharing": "separate",
+        "embedding_scale": "sqrt-d",
+        "positional_encoding": "interleaved",
+        "head_width": "d/h",
+        "mask_fill": -1e9,
+        "fully_masked_row": "uniform",
+        "activation": "relu",
+        "projection_bias": "present",
+        "output": "log-probabilities",
+        "tying": "none",
+    },
+    # The fill of -1e9 cannot be written into float16, and one mask serves all heads.
+    limits=Limits(
+        precisions=("float64", "float32", "bfloat16"),
+        masks=("none", "padding", "causal", "per-sample"),
+    ),
+    recipes={
+        "padding_mask": Recipe(
+            build=lambda sizes: model.make_src_mask,
+            call=lambda mask, tokens, pad: mask(tokens, pad).unsqueeze(1),
+        ),
+        "causal_mask": Recipe(
+            build=lambda sizes: model.subsequent_mask,
+            call=lambda mask, length: mask(length).unsqueeze(1),
+        ),
+        "target_mask": Recipe(
+            build=lambda sizes: model.make_std_mask,
+            call=lambda mask, tokens, pad: mask(tokens, pad).unsqueeze(1),
+        ),
+        "attention": Recipe(build=lambda sizes: model.attention),
+        "multi_head_attention": Recipe(
+            build=_heads,
+            call=lambda built, query, key, value, mask: built(query, key, value, _headless(mask)),
+            parameters=HEADS,
+        ),
+        "positional_encoding": Recipe(
+            build=lambda sizes: model.PositionalEncoding(
+                sizes.d_model, sizes.dropout, sizes.max_length
+            ),
+        ),
+        "embedding": Recipe(
+            build=lambda sizes: model.Embeddings(sizes.d_model, sizes.source_vocabulary),
+            parameters={"weight": "lut.weight"},
+        ),
+        "layer_norm": Recipe(build=lambda sizes: model.LayerNorm(sizes.d_model), parameters=NORM),
+        "feed_forward": Recipe(build=_feed_forward, parameters=FEED_FORWARD),
+        "residual": Recipe(
+            build=lambda sizes: model.SublayerConnection(sizes.d_model, sizes.dropout),
+            call=lambda built, x, matrix: built(x, lambda inner: inner @ matrix),
+            parameters=nested("norm", "norm", NORM),
+        ),
+        "encoder_layer": Recipe(
+            build=_encoder_layer,
+            call=lambda built, x, mask: built(x, _headless(mask)),
+            parameters=ENCODER_LAYER,
+        ),
+        "encoder": Recipe(
+            build=lambda sizes: model.Encoder(_encoder_layer(sizes), sizes.layers),
+            call=lambda built, x, mask: built(x, _headless(mask)),
+            parameters=ENCODER,
+        ),
+        "decoder_layer": Recipe(
+            build=_decoder_layer,
+            call=lambda built, x, memory, source_mask, target_mask: built(
+                x, memory, _headless(source_mask), _headless(target_mask)
+            ),
+            parameters=DECODER_LAYER,
+        ),
+        "decoder": Recipe(
+            build=lambda sizes: model.Decoder(_decoder_layer(sizes), sizes.layers),
+            call=lambda built, x, memory, source_mask, target_mask: built(
+                x, memory, _headless(source_mask), _headless(target_mask)
+            ),
+            parameters=DECODER,
+        ),
+        "generator": Recipe(
+            build=lambda sizes: model.Generator(sizes.d_model, sizes.target_vocabulary),
+            parameters=GENERATOR,
+        ),
+        "model": Recipe(
+            build=TokensInLogProbabilitiesOut,
+            methods={
+                "encode": TokensInLogProbabilitiesOut.encode,
+                "decode": TokensInLogProbabilitiesOut.decode,
+            },
+            parameters=MODEL,
+        ),
+    },
+)

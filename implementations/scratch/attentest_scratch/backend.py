@@ -1,0 +1,181 @@
+"""The one-page Transformer behind the contract: how its parts are built, called and named."""
+
+import math
+
+import torch
+from attentest_spec import Limits, Sizes, nested
+from attentest_spec.torch import Recipe, TorchBackend
+from torch import Tensor, nn
+
+from attentest_scratch import model
+
+HEADS = {"query": "W_q", "key": "W_k", "value": "W_v", "output": "W_o"}
+NORM = {"gain": "weight", "bias": "bias"}
+FEED_FORWARD = {"inner": "fc1", "outer": "fc2"}
+ENCODER_LAYER = {
+    **nested("self_attention", "attention", HEADS),
+    **nested("self_attention_norm", "norm", NORM),
+    **nested("feed_forward", "ffn", FEED_FORWARD),
+    **nested("feed_forward_norm", "norm", NORM),
+}
+DECODER_LAYER = {
+    **nested("self_attention", "masked_attention", HEADS),
+    **nested("self_attention_norm", "norm", NORM),
+    **nested("cross_attention", "cross_attention", HEADS),
+    **nested("cross_attention_norm", "norm", NORM),
+    **nested("feed_forward", "ffn", FEED_FORWARD),
+    **nested("feed_forward_norm", "norm", NORM),
+}
+# A stack of one layer is the layer: its names have no number.
+ENCODER = nested("layers.*", "", ENCODER_LAYER)
+DECODER = nested("layers.*", "", DECODER_LAYER)
+MODEL = {
+    "source_embedding": "src_embedding",
+    "target_embedding": "tgt_embedding",
+    "generator": "output",
+    **nested("encoder", "encoder", ENCODER),
+    **nested("decoder", "decoder", DECODER),
+}
+
+
+def _hiding(mask: Tensor | None) -> Tensor | None:
+    """Return a boolean mask (true = may be attended) as numbers to add to the scores."""
+    if mask is None:
+        return None
+    return torch.zeros(mask.shape, device=mask.device).masked_fill(~mask, -math.inf)
+
+
+def _one_layer(sizes: Sizes) -> None:
+    if sizes.layers != 1:
+        raise ValueError(
+            f"layers is {sizes.layers}; this model has one layer on each side, so give 1"
+        )
+
+
+def _encoder_layer(sizes: Sizes) -> model.Encoder:
+    return model.Encoder(sizes.d_model, sizes.heads, sizes.d_ff)
+
+
+def _encoder(sizes: Sizes) -> model.Encoder:
+    _one_layer(sizes)
+    return _encoder_layer(sizes)
+
+
+def _decoder_layer(sizes: Sizes) -> model.Decoder:
+    return model.Decoder(sizes.d_model, sizes.heads, sizes.d_ff)
+
+
+def _decoder(sizes: Sizes) -> model.Decoder:
+    _one_layer(sizes)
+    return _decoder_layer(sizes)
+
+
+def _decode(
+    built: model.Decoder,
+    x: Tensor,
+    memory: Tensor,
+    source_mask: Tensor | None,
+    target_mask: Tensor | None,
+) -> Tensor:
+    states: Tensor = built(x, memory, _hiding(target_mask), _hiding(source_mask))
+    return states
+
+
+def _model(sizes: Sizes) -> model.Transformer:
+    _one_layer(sizes)
+    return model.Transformer(
+        sizes.source_vocabulary,
+        sizes.target_vocabulary,
+        d_model=sizes.d_model,
+        heads=sizes.heads,
+        hidden=sizes.d_ff,
+        src_pad=sizes.source_pad,
+        tgt_pad=sizes.target_pad,
+    )
+
+
+def _embedding(sizes: Sizes) -> nn.Embedding:
+    """Return the source table of a whole model, the one place where it is built."""
+    return _model(sizes.but(layers=1, heads=1, d_ff=1)).src_embedding
+
+
+def _generator(sizes: Sizes) -> nn.Linear:
+    return _model(sizes.but(layers=1, heads=1, d_ff=1)).output
+
+
+def _target_mask(tokens: Tensor, pad: int) -> Tensor:
+    hidden = model.padding_mask(tokens, pad) + model.causal_mask(tokens.size(1), tokens.device)
+    return hidden == 0
+
+
+backend = TorchBackend(
+    name="scratch",
+    title="one page from scratch: one layer, heads as wide as the model, one shared norm",
+    choices={
+        "norm_placement": "post",
+        "final_norm": "none",
+        "norm_epsilon_place": "inside-root",
+        "norm_variance": "biased",
+        "norm_epsilon": 1e-5,
+        "norm_sharing": "shared",
+        "embedding_scale": "none",
+        "positional_encoding": "doubled-exponent",
+        "head_width": "d",
+        "mask_fill": "exact",
+        "fully_masked_row": "nan",
+        "activation": "relu",
+        "projection_bias": "present",
+        "output": "logits",
+        "tying": "none",
+    },
+    limits=Limits(layers=1, dropout=False),
+    recipes={
+        "padding_mask": Recipe(
+            build=lambda sizes: model.padding_mask,
+            call=lambda mask, tokens, pad: mask(tokens, pad) == 0,
+        ),
+        "causal_mask": Recipe(
+            build=lambda sizes: model.causal_mask,
+            call=lambda mask, length: (mask(length) == 0)[None, None],
+        ),
+        "target_mask": Recipe(build=lambda sizes: _target_mask),
+        "attention": Recipe(
+            build=lambda sizes: model.attention,
+            call=lambda attend, query, key, value, mask: attend(query, key, value, _hiding(mask)),
+        ),
+        "multi_head_attention": Recipe(
+            build=lambda sizes: model.MultiHeadAttention(sizes.d_model, sizes.heads),
+            call=lambda built, query, key, value, mask: built(query, key, value, _hiding(mask)),
+            parameters=HEADS,
+        ),
+        "positional_encoding": Recipe(build=lambda sizes: model.add_positions),
+        "embedding": Recipe(
+            build=_embedding,
+            call=lambda built, tokens: model.embed(tokens, built),
+            parameters={"weight": "weight"},
+        ),
+        "layer_norm": Recipe(build=lambda sizes: nn.LayerNorm(sizes.d_model), parameters=NORM),
+        "feed_forward": Recipe(
+            build=lambda sizes: model.FeedForward(sizes.d_model, sizes.d_ff),
+            parameters=FEED_FORWARD,
+        ),
+        "encoder_layer": Recipe(
+            build=_encoder_layer,
+            call=lambda built, x, mask: built(x, _hiding(mask)),
+            parameters=ENCODER_LAYER,
+        ),
+        "encoder": Recipe(
+            build=_encoder,
+            call=lambda built, x, mask: built(x, _hiding(mask)),
+            parameters=ENCODER,
+        ),
+        "decoder_layer": Recipe(build=_decoder_layer, call=_decode, parameters=DECODER_LAYER),
+        "decoder": Recipe(build=_decoder, call=_decode, parameters=DECODER),
+        "generator": Recipe(build=_generator, parameters={"weight": "weight", "bias": "bias"}),
+        "model": Recipe(
+            build=_model,
+            methods={"encode": model.Transformer.encode, "decode": model.Transformer.decode},
+            parameters=MODEL,
+        ),
+    },
+)

@@ -1,0 +1,1 @@
+"""The course design: a Transformer in five explicit steps, post-norm, raw logits."""

@@ -1,0 +1,184 @@
+"""The step-by-step course behind the contract: how its parts are built, called and named."""
+
+from attentest_spec import Limits, Sizes, nested
+from attentest_spec.torch import Recipe, TorchBackend
+from torch import Tensor, nn
+
+from attentest_stepwise import model
+
+HEADS = {"query": "w_q", "key": "w_k", "value": "w_v", "output": "linear"}
+NORM = {"gain": "weight", "bias": "bias"}
+FEED_FORWARD = {"inner": "linear1", "outer": "linear2"}
+ENCODER_LAYER = {
+    **nested("self_attention", "attention", HEADS),
+    **nested("self_attention_norm", "norm1", NORM),
+    **nested("feed_forward", "ffn", FEED_FORWARD),
+    **nested("feed_forward_norm", "norm2", NORM),
+}
+DECODER_LAYER = {
+    **nested("self_attention", "self_attention", HEADS),
+    **nested("self_attention_norm", "norm1", NORM),
+    **nested("cross_attention", "enc_dec_attention", HEADS),
+    **nested("cross_attention_norm", "norm2", NORM),
+    **nested("feed_forward", "ffn", FEED_FORWARD),
+    **nested("feed_forward_norm", "norm3", NORM),
+}
+ENCODER = nested("layers.*", "layers.*", ENCODER_LAYER)
+DECODER = nested("layers.*", "layers.*", DECODER_LAYER)
+MODEL = {
+    "source_embedding": "encoder.emb.token.table",
+    "target_embedding": "decoder.emb.token.table",
+    "generator": "decoder.linear",
+    **nested("encoder", "encoder", ENCODER),
+    **nested("decoder", "decoder", DECODER),
+}
+
+
+def _encoder(sizes: Sizes) -> model.Encoder:
+    """Return the layers alone: the contract's stack starts from an embedded input."""
+    built = model.Encoder(
+        sizes.source_vocabulary,
+        sizes.max_length,
+        sizes.d_model,
+        sizes.d_ff,
+        sizes.heads,
+        sizes.layers,
+        sizes.dropout,
+    )
+    del built.emb
+    return built
+
+
+def _whole_decoder(sizes: Sizes) -> model.Decoder:
+    return model.Decoder(
+        sizes.target_vocabulary,
+        sizes.max_length,
+        sizes.d_model,
+        sizes.d_ff,
+        sizes.heads,
+        sizes.layers,
+        sizes.dropout,
+    )
+
+
+def _decoder(sizes: Sizes) -> model.Decoder:
+    """Return the layers alone: no embedding before them, no vocabulary behind them."""
+    built = _whole_decoder(sizes)
+    del built.emb
+    del built.linear
+    return built
+
+
+def _generator(sizes: Sizes) -> nn.Linear:
+    """Return the linear layer that the decoder ends in."""
+    return _whole_decoder(sizes.but(layers=1, heads=1)).linear
+
+
+def _model(sizes: Sizes) -> model.Transformer:
+    return model.Transformer(
+        sizes.source_pad,
+        sizes.target_pad,
+        sizes.source_vocabulary,
+        sizes.target_vocabulary,
+        d_model=sizes.d_model,
+        n_head=sizes.heads,
+        max_len=sizes.max_length,
+        hidden=sizes.d_ff,
+        n_layers=sizes.layers,
+        drop_prob=sizes.dropout,
+    )
+
+
+def _decode(built: model.Transformer, target: Tensor, memory: Tensor, source: Tensor) -> Tensor:
+    return built.decode(target, memory, built.make_src_mask(source))
+
+
+def _target_mask(tokens: Tensor, pad: int) -> Tensor:
+    """Combine the two masks of the course as its whole model does."""
+    no_peek = model.make_no_peek_mask(tokens.size(1), tokens.device)
+    return model.make_pad_mask(tokens, pad) & no_peek
+
+
+backend = TorchBackend(
+    name="stepwise",
+    title="a step-by-step course: explicit classes, from the embedding to the whole model",
+    choices={
+        "norm_placement": "post",
+        "final_norm": "none",
+        "norm_epsilon_place": "inside-root",
+        "norm_variance": "biased",
+        "norm_epsilon": 1e-5,
+        "norm_sharing": "separate",
+        "embedding_scale": "none",
+        "positional_encoding": "doubled-exponent",
+        "head_width": "d/h",
+        "mask_fill": -1e4,
+        "fully_masked_row": "uniform",
+        "activation": "relu",
+        "projection_bias": "present",
+        "output": "logits",
+        "tying": "none",
+    },
+    limits=Limits(),
+    recipes={
+        "padding_mask": Recipe(build=lambda sizes: model.make_pad_mask),
+        "causal_mask": Recipe(
+            build=lambda sizes: model.make_no_peek_mask,
+            call=lambda mask, length: mask(length)[None, None],
+        ),
+        "target_mask": Recipe(build=lambda sizes: _target_mask),
+        "attention": Recipe(build=lambda sizes: model.ScaleDotProductAttention()),
+        "multi_head_attention": Recipe(
+            build=lambda sizes: model.MultiHeadAttention(sizes.d_model, sizes.heads),
+            parameters=HEADS,
+        ),
+        "positional_encoding": Recipe(
+            build=lambda sizes: model.PositionalEmbedding(sizes.d_model, sizes.max_length),
+            call=lambda built, x: x + built(x.size(1)),
+        ),
+        "embedding": Recipe(
+            build=lambda sizes: model.TokenEmbedding(sizes.source_vocabulary, sizes.d_model),
+            parameters={"weight": "table.weight"},
+        ),
+        "layer_norm": Recipe(build=lambda sizes: nn.LayerNorm(sizes.d_model), parameters=NORM),
+        "feed_forward": Recipe(
+            build=lambda sizes: model.PositionwiseFeedForward(
+                sizes.d_model, sizes.d_ff, sizes.dropout
+            ),
+            parameters=FEED_FORWARD,
+        ),
+        "encoder_layer": Recipe(
+            build=lambda sizes: model.EncoderLayer(
+                sizes.d_model, sizes.d_ff, sizes.heads, sizes.dropout
+            ),
+            parameters=ENCODER_LAYER,
+        ),
+        "encoder": Recipe(
+            build=_encoder,
+            call=lambda built, x, mask: built.run_layers(x, mask),
+            parameters=ENCODER,
+        ),
+        "decoder_layer": Recipe(
+            build=lambda sizes: model.DecoderLayer(
+                sizes.d_model, sizes.d_ff, sizes.heads, sizes.dropout
+            ),
+            call=lambda built, x, memory, source_mask, target_mask: built(
+                x, memory, target_mask, source_mask
+            ),
+            parameters=DECODER_LAYER,
+        ),
+        "decoder": Recipe(
+            build=_decoder,
+            call=lambda built, x, memory, source_mask, target_mask: built.run_layers(
+                x, memory, target_mask, source_mask
+            ),
+            parameters=DECODER,
+        ),
+        "generator": Recipe(build=_generator, parameters={"weight": "weight", "bias": "bias"}),
+        "model": Recipe(
+            build=_model,
+            methods={"encode": model.Transformer.encode, "decode": _decode},
+            parameters=MODEL,
+        ),
+    },
+)

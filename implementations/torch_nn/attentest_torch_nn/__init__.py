@@ -1,0 +1,1 @@
+"""The library design: PyTorch's own Transformer, wrapped into a whole model."""

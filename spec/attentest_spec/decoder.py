@@ -1,0 +1,56 @@
+"""The decoder layer and the decoder, from sections 3.1 and 3.2.3."""
+
+from functools import partial
+
+from attentest_spec.encoder import self_attention, stack
+from attentest_spec.feed_forward import feed_forward
+from attentest_spec.multi_head_attention import multi_head_attention
+from attentest_spec.residual import wrap
+from attentest_spec.setting import Array, Floats, Setting
+
+
+def decoder_layer(
+    given: Setting,
+    x: Floats,
+    memory: Floats,
+    source_mask: Array | None = None,
+    target_mask: Array | None = None,
+) -> Floats:
+    """Apply self-attention, attention to the memory, then the feed-forward network.
+
+    x (B, T, D), memory (B, S, D), source_mask broadcastable to (B, H, T, S), target_mask to
+    (B, H, T, T), True = may be attended; returns (B, T, D). Each of the three stands inside a
+    residual connection; the memory is read as it is. Source: section 3.1, "Decoder".
+    """
+    attend = partial(self_attention, given, mask=target_mask)
+    attended = wrap(given.under("self_attention_norm"), x, attend)
+    read = partial(cross_attention, given, memory=memory, mask=source_mask)
+    informed = wrap(given.under("cross_attention_norm"), attended, read)
+    feed = partial(feed_forward, given.under("feed_forward"))
+    return wrap(given.under("feed_forward_norm"), informed, feed)
+
+
+def decoder(
+    given: Setting,
+    x: Floats,
+    memory: Floats,
+    source_mask: Array | None = None,
+    target_mask: Array | None = None,
+) -> Floats:
+    """Apply N decoder layers in turn, all to one memory, and the final norm where there is one.
+
+    x (B, T, D) embedded, memory and masks as for :func:`decoder_layer`; returns (B, T, D).
+    Source: section 3.1, "Decoder".
+    """
+    return stack(
+        given,
+        x,
+        lambda layer, inner: decoder_layer(layer, inner, memory, source_mask, target_mask),
+    )
+
+
+def cross_attention(
+    given: Setting, x: Floats, memory: Floats, mask: Array | None = None
+) -> Floats:
+    """Return multi-head attention of queries from x (B, T, D) to keys and values from memory."""
+    return multi_head_attention(given.under("cross_attention"), x, memory, memory, mask)

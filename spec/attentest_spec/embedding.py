@@ -1,0 +1,24 @@
+"""The token embedding, from its definition (section 3.4)."""
+
+import numpy as np
+
+from attentest_spec.setting import Array, Floats, Setting
+
+
+def embedding(given: Setting, tokens: Array) -> Floats:
+    """Return the table's row of every token, times sqrt(D) where the choice says so.
+
+    Tokens (B, S) give (B, S, D), without positions. Raises IndexError for an id below 0 or from
+    the size of the vocabulary on, which NumPy alone would count from the end. Source: section 3.4.
+    """
+    rows = given["weight"]
+    _check_ids(tokens, vocabulary=len(rows))
+    factor = np.sqrt(rows.shape[-1]) if given.choices.embedding_scale == "sqrt-d" else 1.0
+    scaled: Floats = rows[tokens] * factor
+    return scaled
+
+
+def _check_ids(tokens: Array, *, vocabulary: int) -> None:
+    foreign = tokens[(tokens < 0) | (tokens >= vocabulary)]
+    if foreign.size:
+        raise IndexError(f"The token id {foreign[0]} is not in the vocabulary of {vocabulary} ids.")

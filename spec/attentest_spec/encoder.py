@@ -1,0 +1,46 @@
+"""The encoder layer and the encoder, from section 3.1."""
+
+from collections.abc import Callable
+from functools import partial
+
+from attentest_spec.feed_forward import feed_forward
+from attentest_spec.layer_norm import layer_norm
+from attentest_spec.multi_head_attention import multi_head_attention
+from attentest_spec.residual import wrap
+from attentest_spec.setting import Array, Floats, Setting
+
+
+def encoder_layer(given: Setting, x: Floats, mask: Array | None = None) -> Floats:
+    """Apply self-attention, then the feed-forward network, each inside a residual connection.
+
+    x (B, S, D), mask broadcastable to (B, H, S, S), True = may be attended; returns (B, S, D).
+    Source: section 3.1, "Encoder".
+    """
+    attend = partial(self_attention, given, mask=mask)
+    attended = wrap(given.under("self_attention_norm"), x, attend)
+    feed = partial(feed_forward, given.under("feed_forward"))
+    return wrap(given.under("feed_forward_norm"), attended, feed)
+
+
+def encoder(given: Setting, x: Floats, mask: Array | None = None) -> Floats:
+    """Apply N encoder layers in turn, and the final norm where the choice says so.
+
+    x (B, S, D) embedded, mask as for :func:`encoder_layer`; returns the memory (B, S, D).
+    Source: section 3.1, "Encoder".
+    """
+    return stack(given, x, lambda layer, inner: encoder_layer(layer, inner, mask))
+
+
+def self_attention(given: Setting, x: Floats, mask: Array | None = None) -> Floats:
+    """Return multi-head attention with query, key and value all taken from x (B, S, D)."""
+    return multi_head_attention(given.under("self_attention"), x, x, x, mask)
+
+
+def stack(given: Setting, x: Floats, layer: Callable[[Setting, Floats], Floats]) -> Floats:
+    """Feed x through `layers.0` to `layers.N-1` in turn, then through `norm` (choice `final_norm`).
+
+    `layer` takes the setting of one layer and that layer's input.
+    """
+    for number in range(given.sizes.layers):
+        x = layer(given.under(f"layers.{number}"), x)
+    return layer_norm(given.under("norm"), x) if given.choices.final_norm == "present" else x

@@ -1,0 +1,39 @@
+"""The position-wise feed-forward network, from the formulas (section 3.3)."""
+
+import math
+
+import numpy as np
+
+from attentest_spec.linear import linear
+from attentest_spec.setting import Floats, Setting
+
+_erfc = np.vectorize(math.erfc, otypes=[np.float64])
+
+
+def feed_forward(given: Setting, x: Floats) -> Floats:
+    """Compute act(x W1 + b1) W2 + b2, where act is the choice `activation`.
+
+    x (.., D) gives (.., D); the layer between, `inner`, is F wide. Source: section 3.3, equation 2.
+    """
+    return linear(given, "outer", activate(given.choices.activation, linear(given, "inner", x)))
+
+
+def activate(name: str, x: Floats) -> Floats:
+    """Apply the activation `name` (an option of the choice) to every number of x."""
+    return {"relu": _relu, "gelu": _gelu, "silu": _silu}[name](x)
+
+
+def _relu(x: Floats) -> Floats:
+    return np.maximum(x, 0.0)
+
+
+def _gelu(x: Floats) -> Floats:
+    """Return x Phi(x); erfc(-z) is 1 + erf(z) without its cancellation at negative z."""
+    result: Floats = 0.5 * x * _erfc(-x / math.sqrt(2.0))
+    return result
+
+
+def _silu(x: Floats) -> Floats:
+    """Return x sigmoid(x); only the smaller exponential is taken, so none overflows."""
+    small = np.exp(-np.abs(x))
+    return x * np.where(x >= 0, 1.0, small) / (1.0 + small)

@@ -1,0 +1,46 @@
+"""Layer normalisation (section 3.1 names it; formula: Ba et al. 2016, arXiv 1607.06450)."""
+
+import numpy as np
+
+from attentest_spec.setting import Floats, Setting
+
+
+def layer_norm(given: Setting, x: Floats) -> Floats:
+    """Normalise every row of x (.., D), then multiply by `gain` and add `bias`.
+
+    Choices: `norm_epsilon_place`, `norm_variance`, `norm_epsilon`. With an epsilon of 0 a constant
+    row has no value and gives NaN. Raises ValueError for the unbiased variance of a row of width
+    1. Source: Ba et al. 2016, section 3, equations 3 and 4.
+    """
+    deviations = _centred(x)
+    with np.errstate(invalid="ignore"):  # 0 / 0, the constant row without epsilon
+        normalised = deviations / _divisor(given, deviations)
+    result: Floats = given["gain"] * normalised + given["bias"]
+    return result
+
+
+def _centred(x: Floats) -> Floats:
+    """Return x less the mean of its row.
+
+    The mean is taken out before anything is squared, and once more for what its rounding left:
+    a mean of squares less a squared mean loses every digit of a row that lies far from zero.
+    """
+    once = x - x.mean(axis=-1, keepdims=True)
+    twice: Floats = once - once.mean(axis=-1, keepdims=True)
+    return twice
+
+
+def _divisor(given: Setting, deviations: Floats) -> Floats:
+    epsilon = given.choices.norm_epsilon
+    variance = _variance(deviations, unbiased=given.choices.norm_variance == "unbiased")
+    outside = given.choices.norm_epsilon_place == "added-to-deviation"
+    divisor: Floats = np.sqrt(variance) + epsilon if outside else np.sqrt(variance + epsilon)
+    return divisor
+
+
+def _variance(deviations: Floats, *, unbiased: bool) -> Floats:
+    width = deviations.shape[-1]
+    if unbiased and width == 1:
+        raise ValueError("The unbiased variance divides by n - 1, which is 0 at width 1.")
+    total: Floats = np.square(deviations).sum(axis=-1, keepdims=True)
+    return total / float(width - unbiased)

@@ -1,0 +1,45 @@
+"""The whole model, from section 3.1 and figure 1; it makes its own masks."""
+
+from attentest_spec.decoder import decoder
+from attentest_spec.embedding import embedding
+from attentest_spec.encoder import encoder
+from attentest_spec.generator import generator
+from attentest_spec.masks import padding_mask, target_mask
+from attentest_spec.positional_encoding import positional_encoding
+from attentest_spec.setting import Array, Floats, Setting
+
+
+def model(given: Setting, source: Array, target: Array) -> Floats:
+    """Return, for every step of the target, what the generator says of the token after it.
+
+    Source tokens (B, S) and target tokens (B, T) give (B, T, V), in evaluation mode. Raises
+    IndexError for a token outside its vocabulary. Source: section 3.1 and figure 1.
+    """
+    return decode(given, target, encode(given, source), source)
+
+
+def encode(given: Setting, source: Array) -> Floats:
+    """Return the memory (B, S, D) of source tokens (B, S), pads hidden from attention."""
+    keep = padding_mask(given, source, given.sizes.source_pad)
+    return encoder(given.under("encoder"), embed(given, "source", source), keep)
+
+
+def decode(given: Setting, target: Array, memory: Floats, source: Array) -> Floats:
+    """Return the generator's output (B, T, V) for target tokens (B, T) and a memory (B, S, D).
+
+    `source` (B, S) are the tokens the memory was made of: they say which of its rows are pads.
+    """
+    state = decoder(
+        given.under("decoder"),
+        embed(given, "target", target),
+        memory,
+        padding_mask(given, source, given.sizes.source_pad),
+        target_mask(given, target, given.sizes.target_pad),
+    )
+    return generator(given.under("generator"), state)
+
+
+def embed(given: Setting, side: str, tokens: Array) -> Floats:
+    """Return tokens (B, L) of one `side`, "source" or "target", embedded and with positions."""
+    looked_up = embedding(given.under(f"{side}_embedding"), tokens)
+    return positional_encoding(given.under(f"{side}_positions"), looked_up)

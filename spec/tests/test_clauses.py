@@ -1,0 +1,164 @@
+"""The clauses: what the parser refuses, and what the written chapters promise each other."""
+
+import re
+from collections import Counter
+
+import pytest
+from attentest_spec import clauses as parser
+from attentest_spec.choices import CHOICES, Choice
+from attentest_spec.clauses import Clause, chapter_text, clauses, parse
+from attentest_spec.components import CHAPTERS, COMPONENTS
+
+FIELDS = """
+- component: attention
+- depth: behaviour
+- reason: it goes wrong
+  on two lines
+- source: section 3
+- since: 0.1
+"""
+
+
+def written(
+    heading: str = "attention.one",
+    text: str = "It MUST hold.",
+    fields: str = FIELDS,
+) -> str:
+    return (
+        f"# A chapter\n\nProse with MUST in it.\n\n## Clauses\n\n### {heading}\n\n{text}\n{fields}"
+    )
+
+
+def problem(**parts: str) -> str:
+    """Return what the parser says of a clause that is not well formed."""
+    with pytest.raises(ValueError) as caught:  # noqa: PT011 - each test looks at the text
+        parse(written(**parts), "attention")
+    return str(caught.value)
+
+
+def test_a_clause_is_read_whole() -> None:
+    fields = FIELDS + "- choice: mask_fill\n- needs: gradient, mode\n"
+    [clause] = parse(written(text="It MUST hold\nhere.", fields=fields), "attention")
+    assert clause == Clause(
+        slug="attention.one",
+        text="It MUST hold here.",
+        level="MUST",
+        component="attention",
+        depth="behaviour",
+        reason="it goes wrong on two lines",
+        source="section 3",
+        since="0.1",
+        choice="mask_fill",
+        needs=("gradient", "mode"),
+    )
+    assert clause.chapter == "attention"
+
+
+def test_clauses_keep_their_order_and_their_own_fields() -> None:
+    second = FIELDS.replace("section 3", "section 5")
+    text = written() + "\n### attention.two\n\nIt SHOULD hold.\n" + second
+    found = parse(text, "attention")
+    assert [clause.slug for clause in found] == ["attention.one", "attention.two"]
+    assert [clause.source for clause in found] == ["section 3", "section 5"]
+
+
+@pytest.mark.parametrize(
+    ("text", "level"),
+    [
+        ("It MUST hold.", "MUST"),
+        ("It SHOULD hold.", "SHOULD"),
+        ("It SHOULD hold, and MUST not raise.", "MUST"),
+    ],
+)
+def test_the_strongest_word_is_the_level(text: str, level: str) -> None:
+    assert parse(written(text=text), "attention")[0].level == level
+
+
+@pytest.mark.parametrize("text", ["It must hold.", "It MUSTER holds.", ""])
+def test_a_text_without_a_level_is_refused(text: str) -> None:
+    assert "no MUST or SHOULD" in problem(text=text)
+
+
+@pytest.mark.parametrize("name", ["component", "depth", "reason", "source", "since"])
+def test_a_missing_field_is_named(name: str) -> None:
+    fields = re.sub(rf"^- {name}: .*\n(  .*\n)*", "", FIELDS, flags=re.MULTILINE)
+    assert f"no field {name}" in problem(fields=fields)
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("- colour: red", "unknown field colour"),
+        ("- choice: hue", "choice hue is not known"),
+        ("- needs: gradient, luck", "need luck is not known"),
+        ("- since: 0.2", "field since twice"),
+    ],
+)
+def test_a_wrong_field_is_named(line: str, said: str) -> None:
+    assert said in problem(fields=f"{FIELDS}{line}\n")
+
+
+@pytest.mark.parametrize(("field", "value"), [("component", "atention"), ("depth", "deep")])
+def test_an_unknown_value_is_named(field: str, value: str) -> None:
+    fields = re.sub(rf"^- {field}: .*$", f"- {field}: {value}", FIELDS, flags=re.MULTILINE)
+    assert f"{field} {value} is not known" in problem(fields=fields)
+
+
+def test_a_slug_of_another_chapter_is_refused() -> None:
+    assert "its chapter, attention" in problem(heading="masks.one")
+
+
+@pytest.mark.parametrize(
+    "heading", ["attention.One", "attention", "attention one", "Attention.one"]
+)
+def test_a_heading_that_is_no_slug_is_refused(heading: str) -> None:
+    assert heading in problem(heading=heading)
+
+
+def test_every_problem_is_told_at_once() -> None:
+    said = problem(text="It holds.", fields="\n- depth: deep\n")
+    for part in ("attention.one", "no field reason", "depth deep is not known", "no MUST"):
+        assert part in said
+
+
+def test_a_slug_that_is_written_twice_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parser, "CHAPTERS", ("attention",))
+    monkeypatch.setattr(parser, "chapter_text", lambda chapter: written() + written())
+    with pytest.raises(ValueError, match=r"attention\.one is written twice"):
+        parser.clauses.__wrapped__()
+
+
+@pytest.mark.parametrize("chapter", CHAPTERS)
+def test_every_chapter_has_its_parts(chapter: str) -> None:
+    text = chapter_text(chapter)
+    assert text.startswith("# ")
+    for part in ("\n**Call.**", "\n**By hand.**", "\n## Clauses\n"):
+        assert text.count(part) == 1, part
+    assert text.index("\n## Clauses\n") < text.index(f"\n### {chapter}.")
+
+
+@pytest.mark.parametrize("chapter", CHAPTERS)
+def test_every_clause_speaks_of_a_component_of_its_chapter(chapter: str) -> None:
+    found = parse(chapter_text(chapter), chapter)
+    assert found
+    assert {COMPONENTS[clause.component].chapter for clause in found} == {chapter}
+
+
+@pytest.mark.parametrize("chapter", CHAPTERS)
+def test_every_text_is_one_sentence_with_a_reason_of_its_own(chapter: str) -> None:
+    found = parse(chapter_text(chapter), chapter)
+    for clause in found:
+        assert re.fullmatch(r"[A-Z].*\.", clause.text), clause.slug
+        assert not re.search(r"\. [A-Z]", clause.text), clause.slug
+        assert clause.reason.endswith("."), clause.slug
+    assert Counter(clause.reason for clause in found).most_common(1)[0][1] == 1
+
+
+def test_every_component_has_a_clause() -> None:
+    assert {clause.component for clause in clauses().values()} == set(COMPONENTS)
+
+
+@pytest.mark.parametrize("choice", CHOICES.values(), ids=lambda choice: choice.name)
+def test_a_choice_and_its_clause_name_each_other(choice: Choice) -> None:
+    judges = [clause.slug for clause in clauses().values() if clause.choice == choice.name]
+    assert judges == [choice.clause]
