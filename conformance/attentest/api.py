@@ -4,13 +4,12 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from attentest_spec import Backend
-from attentest_spec.names import require
-
 from attentest import targets
 from attentest.bench import Bench
 from attentest.outcome import FAILURES, Verdict
 from attentest.plan import select
+from attentest_spec import Backend
+from attentest_spec.names import require
 
 
 @dataclass(frozen=True)

@@ -3,9 +3,8 @@
 from dataclasses import dataclass
 from functools import cached_property
 
-from attentest_spec import Backend, Choices
-
 from attentest.settle import settle
+from attentest_spec import Backend, Choices
 
 
 @dataclass(frozen=True)

@@ -8,14 +8,13 @@ from importlib import import_module
 from typing import Any
 from unittest import SkipTest
 
-from attentest_spec import Backend
-from attentest_spec.components import CHAPTERS
-from attentest_spec.names import require
-
 from attentest.bench import Bench
 from attentest.draw import Draw
 from attentest.outcome import FAILURES, Violation
 from attentest.subject import Subject
+from attentest_spec import Backend
+from attentest_spec.components import CHAPTERS
+from attentest_spec.names import require
 
 Body = Callable[[Subject, Draw], None]
 

@@ -8,8 +8,6 @@ from pathlib import Path
 from typing import TextIO
 
 import click
-from attentest_spec import UnknownName, registry
-from attentest_spec.precision import PRECISIONS
 from rich.console import Console
 from rich.progress import Progress, TaskID
 
@@ -18,6 +16,8 @@ from attentest.describe import described, listed
 from attentest.outcome import Verdict
 from attentest.plan import Plan, select
 from attentest.run import Judged, Listener, run
+from attentest_spec import UnknownName, registry
+from attentest_spec.precision import PRECISIONS
 
 
 class Usage(click.ClickException):

@@ -12,13 +12,13 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+
+from attentest.outcome import Violation
+from attentest.subject import Probe, Subject
 from attentest_spec import Choices
 from attentest_spec.contract import Input
 from attentest_spec.precision import epsilon
 from attentest_spec.setting import Array, Floats
-
-from attentest.outcome import Violation
-from attentest.subject import Probe, Subject
 
 _SAFETY = 8.0
 """Constant in front of every bound: few roundings per term, and a sampled amplification."""

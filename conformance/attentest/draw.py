@@ -10,13 +10,13 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 import numpy as np
-from attentest_spec import Sizes
-from attentest_spec.parameters import draw as draw_parameters
-from attentest_spec.setting import Array, Floats
 from hypothesis import strategies as st
 
 from attentest.outcome import Absent
 from attentest.subject import Subject, cast
+from attentest_spec import Sizes
+from attentest_spec.parameters import draw as draw_parameters
+from attentest_spec.setting import Array, Floats
 
 T = TypeVar("T")
 

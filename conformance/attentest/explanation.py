@@ -2,9 +2,8 @@
 
 from textwrap import indent
 
-from attentest_spec.clauses import clauses
-
 from attentest.outcome import Verdict
+from attentest_spec.clauses import clauses
 
 
 def told(verdict: Verdict) -> str:

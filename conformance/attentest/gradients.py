@@ -1,23 +1,40 @@
-"""Checks gradients against differences of the backend's own output."""
+"""Checks gradients, of inputs and of parameters, against what moving them does to the output."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 
 import numpy as np
-from attentest_spec.contract import Input
-from attentest_spec.setting import Floats
 
-from attentest.compare import as_floats, holds, largest
+from attentest.compare import as_floats, distance, finite, holds, largest, same_shape
 from attentest.draw import Draw
-from attentest.outcome import Absent
+from attentest.outcome import Absent, Violation
 from attentest.subject import Probe
+from attentest_spec import Gradient
+from attentest_spec.contract import Input
+from attentest_spec.parameters import tied
+from attentest_spec.setting import Array, Floats
 
-_STEP = 1e-5
-_SHARE = 1e-6
-"""A central difference with this step is right to about step squared, and rounding over step."""
+_STEPS = (1e-6, 1e-7)
+"""Steps of a central difference: step squared of it is wrong, and rounding over the step.
+
+The second is taken where the first disagrees: the kink of a relu may lie within one step, and
+hardly ever within both.
+"""
+
+_SHARE = 1e-7
+"""Error of a difference, as a share of what is summed: a thousand roundings over the last step."""
+
+_MOVES = 1e-9
+"""Change of the oracle's output, as a share of it, from which a parameter counts as used."""
+
+Steps = Mapping[str, Floats]
 
 
 def agrees_with_differences(probe: Probe, *inputs: Input, draw: Draw) -> None:
-    """Demand that vjp and central differences agree along one random direction of all inputs.
+    """Demand that vjp and central differences agree along one random direction.
 
-    The pulled-back cotangent times the direction is the change of the output along it; float64
+    The direction moves all float inputs and all loaded parameters at once (tied ones together);
+    the pulled-back cotangent times the direction is the change of the output along it. Float64
     alone resolves the difference, so other precisions are absent.
     """
     if probe.precision != "float64":
@@ -26,19 +43,61 @@ def agrees_with_differences(probe: Probe, *inputs: Input, draw: Draw) -> None:
     cotangent = draw.floats(*output.shape)
     gradient = probe.vjp(inputs, cotangent)
     steps = [_direction(draw, value) for value in inputs]
-    pulled = sum(
-        float((as_floats(found) * step).sum())
-        for found, step in zip(gradient.inputs, steps, strict=True)
-        if step is not None
-    )
-    moved = [as_floats(probe.output(*_along(inputs, steps, sign))) for sign in (1.0, -1.0)]
-    measured = float((cotangent * (moved[0] - moved[1])).sum()) / (2 * _STEP)
-    size = 1.0 + abs(measured) + largest(output) * output.size
+    moves = _moves(probe, draw)
+    pulled = _along_inputs(gradient, steps) + _along_parameters(probe, gradient, moves)
+    measured = [_slope(probe, inputs, cotangent, steps, moves, _STEPS[0])]
+    size = 1.0 + abs(measured[0]) + largest(output) * output.size
+    if not abs(pulled - measured[0]) <= _SHARE * size:
+        measured.append(_slope(probe, inputs, cotangent, steps, moves, _STEPS[1]))
     holds(
-        abs(pulled - measured) <= _SHARE * size,
+        abs(pulled - measured[-1]) <= _SHARE * size,
         f"The gradient along a random direction is {pulled:.9g}; the output changes by "
-        f"{measured:.9g}.",
+        f"{measured[-1]:.9g}.",
     )
+
+
+def every_parameter_reached(
+    probe: Probe, *inputs: Input, draw: Draw, except_: tuple[str, ...] = ("key.bias",)
+) -> Mapping[str, Floats]:
+    """Demand a finite gradient for every loaded parameter, not zero, and return the gradients.
+
+    `except_` names endings that need none: the bias of the keys never changes a softmax. A
+    gradient of zero is right where the oracle's output does not move either (a relu that no input
+    wakes, queries with one key to choose from); so draw several keys, positions and samples.
+    """
+    output = as_floats(probe.output(*inputs))
+    gradient = probe.vjp(inputs, draw.floats(*output.shape))
+    found = {name: gradient_of(probe, gradient, name) for name in probe.parameters}
+    for name, values in found.items():
+        if values.any() or any(f".{name}".endswith(f".{ending}") for ending in except_):
+            continue
+        moved = _reach(probe, inputs, name, draw)
+        holds(
+            moved <= _MOVES,
+            f"No gradient reaches {name}, and moving it changes the output by {moved:.3g} of it "
+            "per unit.",
+        )
+    return found
+
+
+def gradient_of(probe: Probe, gradient: Gradient, name: str) -> Floats:
+    """Return the gradient of the parameter `name`; demand that it is there, whole and finite."""
+    if name not in gradient.parameters:
+        raise Violation(f"There is no gradient for {name}.")
+    values = as_floats(gradient.parameters[name])
+    same_shape(values, probe.parameters[name].shape, what=f"gradient of {name}")
+    finite(values, what=f"gradient of {name}")
+    return values
+
+
+def gradient_to(gradient: Gradient, number: int, name: str, shape: tuple[int, ...]) -> Floats:
+    """Return the gradient of the input `number`; demand that it is there, whole and finite."""
+    pulled = gradient.inputs[number]
+    if pulled is None:
+        raise Violation(f"No gradient reaches the {name}.")
+    same_shape(pulled, shape, what=f"gradient of the {name}")
+    finite(pulled, what=f"gradient of the {name}")
+    return as_floats(pulled)
 
 
 def _direction(draw: Draw, value: Input) -> Floats | None:
@@ -47,8 +106,91 @@ def _direction(draw: Draw, value: Input) -> Floats | None:
     return None
 
 
-def _along(inputs: tuple[Input, ...], steps: list[Floats | None], sign: float) -> tuple[Input, ...]:
-    return tuple(
-        value + sign * _STEP * step if step is not None else value  # type: ignore[operator]
-        for value, step in zip(inputs, steps, strict=True)
+def _twins(probe: Probe) -> dict[str, str]:
+    """Return, for every parameter that is another one under a second name, that other name."""
+    return tied(probe.component, probe.sizes, probe.subject.choices)
+
+
+def _moves(probe: Probe, draw: Draw, only: str = "") -> dict[str, Floats]:
+    """Draw a direction for the parameters, the same for tied ones; `only` moves one of them."""
+    twins = _twins(probe)
+    chosen = twins.get(only, only)
+    drawn: dict[str, Floats] = {}
+    for name, values in probe.parameters.items():
+        root = twins.get(name, name)
+        if root not in drawn:
+            moves = not only or root == chosen
+            drawn[root] = draw.floats(*values.shape) if moves else np.zeros_like(values)
+        drawn[name] = drawn[root]
+    return drawn
+
+
+def _along_inputs(gradient: Gradient, steps: list[Floats | None]) -> float:
+    total = 0.0
+    for number, step in enumerate(steps):
+        if step is not None:
+            pulled = gradient_to(gradient, number, f"input number {number}", step.shape)
+            total += float((pulled * step).sum())
+    return total
+
+
+def _along_parameters(probe: Probe, gradient: Gradient, moves: Steps) -> float:
+    """Sum over the parameters, tied ones once: each name carries the whole gradient."""
+    twins = _twins(probe)
+    return sum(
+        float((gradient_of(probe, gradient, name) * step).sum())
+        for name, step in moves.items()
+        if name not in twins
     )
+
+
+def _slope(
+    probe: Probe,
+    inputs: tuple[Input, ...],
+    cotangent: Array,
+    steps: list[Floats | None],
+    moves: Steps,
+    step: float,
+) -> float:
+    """Return the central difference of the output, weighed by the cotangent."""
+    moved = []
+    for sign in (step, -step):
+        with _moved(probe, moves, sign, load=True):
+            moved.append(as_floats(probe.output(*_along(inputs, steps, sign))))
+    return float((cotangent * (moved[0] - moved[1])).sum()) / (2 * step)
+
+
+def _reach(probe: Probe, inputs: tuple[Input, ...], name: str, draw: Draw) -> float:
+    """Return the oracle's change of output per unit of the parameter `name`, as a share of it."""
+    moves = _moves(probe, draw, only=name)
+    outputs = []
+    for sign in (_STEPS[0], -_STEPS[0]):
+        with _moved(probe, moves, sign, load=False):
+            outputs.append(_first(probe.expected(*inputs)))
+    return distance(outputs[0], outputs[1]) / (2 * _STEPS[0] * (largest(outputs[0]) or 1.0))
+
+
+@contextmanager
+def _moved(probe: Probe, moves: Steps, step: float, *, load: bool) -> Iterator[None]:
+    """Move the oracle's parameters by `step`, and the backend's too where they are to be loaded."""
+    kept = probe.parameters
+    if not kept:
+        yield
+        return
+    moved = {name: values + step * moves[name] for name, values in kept.items()}
+    try:
+        probe.load(moved) if load else setattr(probe, "parameters", moved)
+        yield
+    finally:
+        probe.load(kept) if load else setattr(probe, "parameters", kept)
+
+
+def _along(inputs: tuple[Input, ...], steps: list[Floats | None], step: float) -> tuple[Input, ...]:
+    return tuple(
+        value + step * direction if direction is not None else value  # type: ignore[operator]
+        for value, direction in zip(inputs, steps, strict=True)
+    )
+
+
+def _first(result: object) -> Floats:
+    return as_floats(result[0] if isinstance(result, tuple) else result)

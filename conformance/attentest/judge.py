@@ -4,8 +4,6 @@ import time
 import zlib
 from collections.abc import Callable
 
-from attentest_spec import CHOICES, Clause, UnknownName
-from attentest_spec.clauses import clauses
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 from hypothesis.errors import Flaky
@@ -15,6 +13,8 @@ from attentest.checks import Check, check_of
 from attentest.draw import Draw
 from attentest.outcome import Absent, BackendError, Verdict, Violation, last_frames, summary
 from attentest.subject import Subject
+from attentest_spec import CHOICES, Clause, UnknownName
+from attentest_spec.clauses import clauses
 
 
 def judge(bench: Bench, slug: str) -> Verdict:

@@ -2,9 +2,6 @@
 
 from collections.abc import Sequence
 
-from attentest_spec import CHOICES
-from attentest_spec.choices import Value
-from attentest_spec.clauses import clauses
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
@@ -14,6 +11,9 @@ from attentest.explanation import told
 from attentest.outcome import FAILURES, Verdict
 from attentest.plan import Plan
 from attentest.run import Judged
+from attentest_spec import CHOICES
+from attentest_spec.choices import Value
+from attentest_spec.clauses import clauses
 
 MARKS = {
     "pass": ("pass", "green"),
@@ -114,6 +114,9 @@ def choices_table(results: Sequence[Judged]) -> Table:
         table.add_row(
             choice.name, paper, *(_told(result, choice.name, choice.clause) for result in results)
         )
+    for name in {name: None for result in results for name in result.measured}:
+        told = (result.measured.get(name, "?") for result in results)
+        table.add_row(f"{name} (measured)", "", *(escape(text) for text in told))
     return table
 
 

@@ -67,10 +67,9 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 @pytest.fixture(scope="session")
 def backend(request: pytest.FixtureRequest) -> "Bench":
     """Return the backend under judgement with the settings of the run."""
-    from attentest_spec.registry import LoadFailure
-
     from attentest import targets
     from attentest.bench import Bench
+    from attentest_spec.registry import LoadFailure
 
     target = str(request.param)
     try:

@@ -5,11 +5,11 @@ from dataclasses import asdict
 from typing import Any
 
 import numpy as np
+
+from attentest.outcome import Violation, Witness
 from attentest_spec import Sizes
 from attentest_spec.contract import Input
 from attentest_spec.setting import Array
-
-from attentest.outcome import Violation, Witness
 
 _FEW = 3000
 """Numbers that a reproduction may hold before it stops being pasteable."""

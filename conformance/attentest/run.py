@@ -32,12 +32,14 @@ LOAD_LIMIT = 120.0
 class Judged:
     """What came out for one target: what the backend says of itself, and its verdicts.
 
-    `failure` is the reason why it could not be loaded, "" where it was.
+    `measured` holds statements that are told and not judged; `failure` is the reason why it could
+    not be loaded, "" where it was.
     """
 
     target: str
     facts: Mapping[str, Any] = field(default_factory=dict)
     verdicts: list[Verdict] = field(default_factory=list)
+    measured: Mapping[str, str] = field(default_factory=dict)
     failure: str = ""
 
 
@@ -97,6 +99,7 @@ def _add(result: Judged, listener: Listener, status: str, message: str, plan: Pl
 
 def _one_worker(result: Judged, plan: Plan, listener: Listener) -> tuple[str, str] | None:
     """Let one worker judge `plan`; return the mishap it ended in, or None when it finished."""
+    done = len(result.verdicts)
     with Worker(result.target, plan) as worker:
         for message in worker.messages():
             match message.pop("type"):
@@ -112,8 +115,10 @@ def _one_worker(result: Judged, plan: Plan, listener: Listener) -> tuple[str, st
                     verdict = replace(Verdict.from_dict(message), backend=result.target)
                     result.verdicts.append(verdict)
                     listener(result, verdict)
-                    if verdict.clause == plan.clauses[-1]:
-                        return None
+                case "measured":
+                    result.measured = message["statements"]
+        if len(result.verdicts) == done + len(plan.clauses):
+            return None
         mishap = worker.mishap()
     if not result.facts:
         result.failure = f"The backend {result.target} could not be loaded: {mishap[1]}."

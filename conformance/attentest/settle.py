@@ -7,13 +7,13 @@ not declared is found by trying the options on one input at a small scale, where
 from itertools import product
 
 import numpy as np
-from attentest_spec import CHOICES, Backend, Choices, Sizes
-from attentest_spec.choices import Value
-from attentest_spec.parameters import draw
 
 from attentest.compare import distance
 from attentest.outcome import Absent, BackendError, Violation
 from attentest.subject import Subject
+from attentest_spec import CHOICES, Backend, Choices, Sizes
+from attentest_spec.choices import Value
+from attentest_spec.parameters import draw
 
 _AXES = ("norm_epsilon_place", "norm_variance", "norm_epsilon")
 _EPSILONS = (1e-5, 1e-6, 1e-12, 1e-8, 1e-7, 1e-9, 1e-3, 0.0)

@@ -12,12 +12,11 @@ from importlib.metadata import PackageNotFoundError, version
 from importlib.resources import files
 from typing import Any, TextIO
 
-from attentest_spec import CHOICES
-from attentest_spec.clauses import clauses
-
 from attentest.outcome import FAILURES, STATUSES, Verdict
 from attentest.plan import Plan
 from attentest.run import Judged
+from attentest_spec import CHOICES
+from attentest_spec.clauses import clauses
 
 FORMAT = 1
 """The version of the schema."""
@@ -35,7 +34,10 @@ class Writer:
         self._put(_backend(judged) if verdict is None else {"type": "case", **verdict.as_dict()})
 
     def close(self, results: Sequence[Judged], plan: Plan) -> None:
-        """Write the footer, without which a stream is not valid."""
+        """Write what was measured, and the footer, without which a stream is not valid."""
+        for result in results:
+            statements = dict(result.measured)
+            self._put({"type": "measured", "backend": result.target, "statements": statements})
         self._put(footer(results, plan))
 
     def _put(self, event: Mapping[str, Any]) -> None:

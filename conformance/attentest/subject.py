@@ -10,14 +10,14 @@ from contextlib import contextmanager
 from typing import Any, TypeVar
 
 import numpy as np
+
+from attentest.outcome import Absent, BackendError, Violation
+from attentest.record import Record
 from attentest_spec import Backend, Choices, Gradient, Limits, Part, Setting, Sizes, Unsupported
 from attentest_spec.contract import Input
 from attentest_spec.oracles import METHODS, ORACLES
 from attentest_spec.precision import PRECISIONS, dtype
 from attentest_spec.setting import Array, Floats
-
-from attentest.outcome import Absent, BackendError, Violation
-from attentest.record import Record
 
 T = TypeVar("T")
 
@@ -164,8 +164,8 @@ class Probe:
     def expected(self, *inputs: Input, method: str = "", choices: Choices | None = None) -> Any:
         """Return what the oracle computes, under the backend's choices unless others are given."""
         given = Setting(self.sizes, choices or self.subject.choices, self.parameters)
-        table = METHODS[self.component] if method else ORACLES
-        return table[method or self.component](given, *inputs)
+        oracle = METHODS[method] if method else ORACLES[self.component]
+        return oracle(given, *inputs)
 
     def vjp(self, inputs: tuple[Input, ...], cotangent: Floats) -> Gradient:
         """Pull `cotangent` back through the backend."""

@@ -9,10 +9,9 @@ import sys
 from pathlib import Path
 from types import ModuleType
 
+from attentest.outcome import summary
 from attentest_spec import Backend, registry
 from attentest_spec.registry import LoadFailure, as_backend
-
-from attentest.outcome import summary
 
 DEFAULT_OBJECT = "backend"
 

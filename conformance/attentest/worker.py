@@ -10,14 +10,14 @@ import os
 import sys
 from typing import Any, TextIO
 
-from attentest_spec import Backend, UnknownName
-from attentest_spec.registry import LoadFailure
-
 from attentest import targets
 from attentest.bench import Bench
 from attentest.judge import judge
+from attentest.measured import measured
 from attentest.outcome import summary
 from attentest.plan import Plan
+from attentest_spec import Backend, UnknownName
+from attentest_spec.registry import LoadFailure
 
 
 def main() -> None:
@@ -55,6 +55,7 @@ def work(job: dict[str, Any], channel: TextIO) -> None:
     for slug in plan.clauses:
         _tell(channel, type="start", clause=slug)
         _tell(channel, type="verdict", **judge(bench, slug).as_dict())
+    _tell(channel, type="measured", statements=measured(bench))
 
 
 def described(backend: Backend) -> dict[str, Any]:

@@ -16,13 +16,15 @@ def attention(
     Source: section 3.2.1, equation 1; section 3.2.3 for the mask.
     """
     weights = masked_softmax(given, scores(query, key), mask)
-    return weights @ value, weights
+    output: Floats = weights @ value
+    return output, weights
 
 
 def scores(query: Floats, key: Floats) -> Floats:
     """Return how well each query (.., Q, E) fits each key (.., K, E), divided by sqrt(E)."""
     products: Floats = query @ key.swapaxes(-1, -2)
-    return products / np.sqrt(query.shape[-1])
+    scaled: Floats = products / np.sqrt(query.shape[-1])
+    return scaled
 
 
 def masked_softmax(given: Setting, raw: Floats, mask: Array | None) -> Floats:

@@ -101,6 +101,9 @@ class Part(Protocol):
     def moved(self, precision: str = "", device: str = "") -> "Part":
         """Return this part moved to another precision or device (capability `move`)."""
 
+    def placed(self, inputs: tuple[Input, ...], device: str) -> str:
+        """Return where the output lies when the inputs lie on `device` (capability `move`)."""
+
     def inventory(self) -> Mapping[str, Mapping[str, Any]]:
         """Describe what it holds (capability `inventory`).
 

@@ -49,8 +49,6 @@ def decoder(
     )
 
 
-def cross_attention(
-    given: Setting, x: Floats, memory: Floats, mask: Array | None = None
-) -> Floats:
+def cross_attention(given: Setting, x: Floats, memory: Floats, mask: Array | None = None) -> Floats:
     """Return multi-head attention of queries from x (B, T, D) to keys and values from memory."""
     return multi_head_attention(given.under("cross_attention"), x, memory, memory, mask)

@@ -35,7 +35,7 @@ class Place:
 Table = Mapping[str, str | Place]
 
 
-def nested(canonical: str, own: str, table: Table) -> dict[str, Place]:
+def nested(canonical: str, own: str, table: Table) -> dict[str, str | Place]:
     """Return `table` moved under `canonical` on the spec's side and `own` on the backend's.
 
     An empty `own` leaves the backend's names as they are.

@@ -33,6 +33,8 @@ def load(name: str) -> Backend:
 def _imported(name: str, entry: EntryPoint) -> Backend:
     try:
         loaded = entry.load()
+        if callable(loaded) and not isinstance(loaded, Backend):
+            loaded = loaded()
     except BaseException as failure:  # an import can raise anything, SystemExit included
         if isinstance(failure, KeyboardInterrupt):
             raise

@@ -21,7 +21,7 @@ class Setting:
     `parameters` maps canonical names, relative to the component, to float64 arrays.
     """
 
-    sizes: Sizes = Sizes()
+    sizes: Sizes = field(default_factory=Sizes)
     choices: Choices = PAPER
     parameters: Mapping[str, Floats] = field(default_factory=dict)
 

@@ -7,7 +7,7 @@ copies, moves, gradients, modes) is answered here, once.
 
 import copy
 import io
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -59,7 +59,7 @@ class TorchBackend:
     title: str
     recipes: Mapping[str, Recipe]
     choices: Mapping[str, Value] = field(default_factory=dict)
-    limits: Limits = Limits()
+    limits: Limits = field(default_factory=Limits)
 
     @property
     def components(self) -> Collection[str]:
@@ -91,9 +91,9 @@ class TorchPart:
         self._names = names
         self._built = recipe.build(sizes)
         if isinstance(self._built, nn.Module):
-            self._built.to(device=device, dtype=DTYPES[precision]).eval()
+            self._built.to(device=device, dtype=_dtype(precision)).eval()
         self.capabilities: Collection[str] = (
-            CAPABILITIES if isinstance(self._built, nn.Module) else ("gradient", "globals")
+            CAPABILITIES if isinstance(self._built, nn.Module) else ("gradient", "move", "globals")
         )
 
     def __call__(self, *inputs: Input, method: str = "") -> Output:
@@ -215,7 +215,11 @@ class TorchPart:
         return fresh
 
     def copied(self, how: str) -> "TorchPart":
-        """Return a deep copy or a pickled copy of the module behind the contract."""
+        """Return a deep copy or a pickled copy of the module behind the contract.
+
+        Raises :class:`~attentest_spec.names.UnknownName` for any other `how`.
+        """
+        require("way of copying", how, ("deepcopy", "pickle"))
         if how == "deepcopy":
             return self._with(copy.deepcopy(self._module))
         stored = io.BytesIO()
@@ -226,12 +230,19 @@ class TorchPart:
 
     def moved(self, precision: str = "", device: str = "") -> "TorchPart":
         """Return a copy of the module moved to another precision or device."""
-        moved = copy.deepcopy(self._module)
-        if precision:
-            moved = moved.to(DTYPES[precision])
-        if device:
-            moved = moved.to(device)
+        moved = self._built
+        if isinstance(moved, nn.Module):
+            moved = copy.deepcopy(moved)
+            moved.to(device=device or self._device, dtype=_dtype(precision or self._precision))
         return self._with(moved, precision=precision, device=device)
+
+    def placed(self, inputs: tuple[Input, ...], device: str) -> str:
+        """Return the device of the output for inputs on `device`."""
+        other = self.moved(device=device)
+        with torch.no_grad():
+            result = other._run(tuple(other._inward(value) for value in inputs))
+        output = result[0] if isinstance(result, tuple) else result
+        return str(output.device.type)
 
     def inventory(self) -> Mapping[str, Mapping[str, Any]]:
         """List parameters, buffers, loose tensors, modes and the saved state."""
@@ -242,8 +253,7 @@ class TorchPart:
             "loose": {
                 f"{name}.{key}".lstrip("."): _facts(value)
                 for name, inner in module.named_modules()
-                for key, value in vars(inner).items()
-                if isinstance(value, Tensor)
+                for key, value in _tensors(inner)
             },
             "modes": {name: inner.training for name, inner in module.named_modules()},
             "state": {name: tuple(value.shape) for name, value in module.state_dict().items()},
@@ -261,7 +271,12 @@ class TorchPart:
 
 
 def to_tensor(array: Array) -> Tensor:
-    """Return `array` as a tensor of the same precision that keeps its strides."""
+    """Return `array` as a tensor of the same precision that keeps its strides.
+
+    Memory is shared, except where torch takes none: read-only arrays and negative strides.
+    """
+    if not array.flags.writeable or any(stride < 0 for stride in array.strides):
+        array = array.copy()
     if array.dtype == ml_dtypes.bfloat16:
         return torch.from_numpy(array.view(np.int16)).view(torch.bfloat16)
     return torch.from_numpy(array)
@@ -288,6 +303,30 @@ def _owned(own: Mapping[str, Tensor], name: str, place: Place) -> Tensor:
             f"it has: {', '.join(sorted(own)) or 'none'}."
         )
     return own[place.name]
+
+
+def _dtype(precision: str) -> torch.dtype:
+    return DTYPES[require("precision", precision, DTYPES)]
+
+
+def _tensors(module: nn.Module) -> Iterator[tuple[str, Tensor]]:
+    """Find the tensors that `module` holds as plain attributes, where torch does not look."""
+    registered = ("_parameters", "_buffers", "_modules")
+    for key, value in vars(module).items():
+        if key not in registered:
+            yield from _held(key, value)
+
+
+def _held(name: str, value: Any) -> Iterator[tuple[str, Tensor]]:
+    """Find the tensors in `value`, which may be a container, of modules too."""
+    if isinstance(value, Tensor):
+        yield name, value
+    elif isinstance(value, nn.Module):
+        yield from ((f"{name}.{key}", inner) for key, inner in value.state_dict().items())
+    elif isinstance(value, list | tuple | dict):
+        pairs = value.items() if isinstance(value, dict) else enumerate(value)
+        for key, inner in pairs:
+            yield from _held(f"{name}.{key}", inner)
 
 
 def _facts(value: Tensor) -> dict[str, Any]:

@@ -5,10 +5,11 @@ import math
 import numpy as np
 import pytest
 import torch
+from torch.nn import functional
+
 from attentest_spec.attention import attention, scores, softmax
 from attentest_spec.choices import PAPER, Value
 from attentest_spec.setting import Array, Floats, Setting
-from torch.nn import functional
 
 GIVEN = Setting()
 EMPTY = np.array([[[[True, True, False]], [[False, False, False]]]]).swapaxes(1, 2)

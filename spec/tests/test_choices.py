@@ -3,6 +3,7 @@
 from dataclasses import FrozenInstanceError, fields
 
 import pytest
+
 from attentest_spec.choices import CHOICES, PAPER, Choice, Choices, Value
 from attentest_spec.components import CHAPTERS
 from attentest_spec.names import UnknownName

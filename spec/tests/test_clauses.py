@@ -4,6 +4,7 @@ import re
 from collections import Counter
 
 import pytest
+
 from attentest_spec import clauses as parser
 from attentest_spec.choices import CHOICES, Choice
 from attentest_spec.clauses import Clause, chapter_text, clauses, parse

@@ -5,10 +5,11 @@ import math
 import numpy as np
 import pytest
 import torch
+from torch.nn import functional
+
 from attentest_spec.choices import PAPER
 from attentest_spec.embedding import embedding
 from attentest_spec.setting import Setting
-from torch.nn import functional
 
 TOKENS = np.array([[3, 0, 3], [1, 2, 10]])
 

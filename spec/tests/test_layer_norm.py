@@ -3,12 +3,13 @@
 import numpy as np
 import pytest
 import torch
+from torch.nn import functional
+
 from attentest_spec.choices import PAPER, Value
 from attentest_spec.layer_norm import layer_norm
 from attentest_spec.parameters import draw
 from attentest_spec.setting import Floats, Setting
 from attentest_spec.sizes import Sizes
-from torch.nn import functional
 
 
 def setting(rng: np.random.Generator, **choices: Value) -> Setting:

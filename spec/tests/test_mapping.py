@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+
 from attentest_spec.mapping import Place, Table, locate, nested
 
 

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+
 from attentest_spec.masks import causal_mask, padding_mask, target_mask
 from attentest_spec.setting import Setting
 

@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 import torch
+from torch import nn
+
 from attentest_spec.attention import attention
 from attentest_spec.choices import PAPER, Value
 from attentest_spec.linear import linear
@@ -10,7 +12,6 @@ from attentest_spec.multi_head_attention import multi_head_attention
 from attentest_spec.parameters import draw
 from attentest_spec.setting import Array, Floats, Setting
 from attentest_spec.sizes import Sizes
-from torch import nn
 
 Inputs = tuple[Floats, Floats, Floats]
 

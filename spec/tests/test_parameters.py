@@ -2,11 +2,12 @@
 
 import numpy as np
 import pytest
+from torch import nn
+
 from attentest_spec.choices import PAPER
 from attentest_spec.components import COMPONENTS
 from attentest_spec.parameters import count, draw, head_width, shapes, tied
 from attentest_spec.sizes import Sizes
-from torch import nn
 
 BASE = Sizes(d_model=512, heads=8, d_ff=2048, layers=6)
 SMALL = Sizes(d_model=6, heads=3, d_ff=5, layers=2, source_vocabulary=11, target_vocabulary=13)

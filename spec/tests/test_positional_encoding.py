@@ -5,6 +5,7 @@ from decimal import Decimal, localcontext
 
 import numpy as np
 import pytest
+
 from attentest_spec.choices import PAPER
 from attentest_spec.positional_encoding import positional_encoding, table
 from attentest_spec.setting import Setting

@@ -19,12 +19,10 @@ def by_hand(placement: str) -> Setting:
     )
 
 
-@pytest.mark.parametrize(
-    ("placement", "expected"), [("post", [2.0, 3.0]), ("pre", [8.0, 1.0])]
-)
+@pytest.mark.parametrize(("placement", "expected"), [("post", [2.0, 3.0]), ("pre", [-9.0, 3.0])])
 def test_worked_values_of_the_chapter(placement: str, expected: list[float]) -> None:
-    swap = np.array([[0.0, 1.0], [1.0, 0.0]])
-    found = residual(by_hand(placement), np.array([[[1.0, 3.0]]]), swap)
+    sublayer = np.array([[5.0, 0.0], [0.0, 0.0]])
+    found = residual(by_hand(placement), np.array([[[1.0, 3.0]]]), sublayer)
     assert found.tolist() == [[expected]]
 
 

@@ -1,10 +1,10 @@
 """The annotated style behind the contract: how its parts are built, called and named."""
 
-from attentest_spec import Limits, Sizes, nested
-from attentest_spec.torch import Recipe, TorchBackend
 from torch import Tensor, nn
 
 from attentest_annotated import model
+from attentest_spec import Limits, Sizes, nested
+from attentest_spec.torch import Recipe, TorchBackend
 
 HEADS = {
     "query": "linears.0",

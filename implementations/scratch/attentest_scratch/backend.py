@@ -3,11 +3,11 @@
 import math
 
 import torch
-from attentest_spec import Limits, Sizes, nested
-from attentest_spec.torch import Recipe, TorchBackend
 from torch import Tensor, nn
 
 from attentest_scratch import model
+from attentest_spec import Limits, Sizes, nested
+from attentest_spec.torch import Recipe, TorchBackend
 
 HEADS = {"query": "W_q", "key": "W_k", "value": "W_v", "output": "W_o"}
 NORM = {"gain": "weight", "bias": "bias"}

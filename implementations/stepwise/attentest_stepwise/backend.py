@@ -1,9 +1,9 @@
 """The step-by-step course behind the contract: how its parts are built, called and named."""
 
-from attentest_spec import Limits, Sizes, nested
-from attentest_spec.torch import Recipe, TorchBackend
 from torch import Tensor, nn
 
+from attentest_spec import Limits, Sizes, nested
+from attentest_spec.torch import Recipe, TorchBackend
 from attentest_stepwise import model
 
 HEADS = {"query": "w_q", "key": "w_k", "value": "w_v", "output": "linear"}

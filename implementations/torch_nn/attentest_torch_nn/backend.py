@@ -1,13 +1,13 @@
 """torch.nn behind the contract: how the library's parts are built, called and named."""
 
-from attentest_spec import Limits, Place, Sizes, nested
-from attentest_spec.torch import Recipe, TorchBackend
 from torch import Tensor, nn
 
+from attentest_spec import Limits, Place, Sizes, Table, nested
+from attentest_spec.torch import Recipe, TorchBackend
 from attentest_torch_nn import model
 
 # The library packs the three input projections into one matrix of three blocks of rows.
-HEADS = {
+HEADS: Table = {
     "query.weight": Place("in_proj_weight", part=(0, 3)),
     "key.weight": Place("in_proj_weight", part=(1, 3)),
     "value.weight": Place("in_proj_weight", part=(2, 3)),

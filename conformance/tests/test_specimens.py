@@ -1,0 +1,310 @@
+"""Both specimens are sound: they equal the oracles under every option of every choice."""
+
+from collections.abc import Mapping
+from itertools import product
+
+import numpy as np
+import pytest
+import torch
+
+from attentest.specimens import DECLARED, SPECIMENS, specimen_backend
+from attentest_spec import CHOICES, COMPONENTS, Choices, Setting, Sizes
+from attentest_spec.choices import Value
+from attentest_spec.oracles import METHODS, ORACLES
+from attentest_spec.parameters import draw, tied
+
+torch.set_num_threads(1)
+
+SIZES = Sizes(
+    d_model=6,
+    heads=2,
+    d_ff=7,
+    layers=2,
+    source_vocabulary=11,
+    target_vocabulary=11,
+    max_length=5,
+    source_pad=3,
+    target_pad=5,
+)
+NUMBERS: Mapping[str, Value] = {"mask_fill": -2.5, "norm_epsilon": 0.01}
+OPTIONS = [
+    {},
+    *({choice.name: option.name} for choice in CHOICES.values() for option in choice.options),
+    *({name: number} for name, number in NUMBERS.items()),
+]
+UNLIKE_VOCABULARIES = ("none", "target-and-output")
+
+
+def _ids(option: Mapping[str, Value]) -> str:
+    return ",".join(f"{name}={value}" for name, value in option.items()) or "declared"
+
+
+@pytest.fixture(params=SPECIMENS)
+def specimen(request):
+    return SPECIMENS[request.param]
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(7)
+
+
+def _tokens(rng, length, vocabulary, pad):
+    tokens = rng.integers(0, vocabulary, size=(2, length))
+    tokens[:, 0] = (pad + 1) % vocabulary
+    tokens[0, -1] = pad
+    return tokens
+
+
+def _mask(rng, *shape):
+    mask = rng.random(shape) < 0.6
+    mask[..., 0] = True
+    return mask
+
+
+def _inputs(component, sizes, rng):
+    """Draw inputs at scales and lengths that are unlike."""
+    d, s, t = sizes.d_model, 5, 3
+    source = _tokens(rng, s, sizes.source_vocabulary, sizes.source_pad)
+    target = _tokens(rng, t, sizes.target_vocabulary, sizes.target_pad)
+    x, y = rng.normal(size=(2, s, d)), rng.normal(size=(2, t, d))
+    table = {
+        "padding_mask": (source, sizes.source_pad),
+        "causal_mask": (4,),
+        "target_mask": (target, sizes.target_pad),
+        "attention": (
+            *(rng.normal(size=(2, 3, n, w)) for n, w in ((t, 4), (s, 4), (s, 2))),
+            _mask(rng, 2, 1, t, s),
+        ),
+        "multi_head_attention": (y, x, x[:, ::-1], _mask(rng, 2, 2, t, s)),
+        "positional_encoding": (x,),
+        "embedding": (source,),
+        "layer_norm": (x * np.array([[1e-3], [1.0], [30.0], [1e-2], [1e3]]) + 2.0,),
+        "feed_forward": (x,),
+        "residual": (x, rng.normal(size=(d, d))),
+        "encoder_layer": (x, _mask(rng, 2, 1, 1, s)),
+        "encoder": (x, _mask(rng, 2, 1, 1, s)),
+        "decoder_layer": (y, x, _mask(rng, 2, 1, 1, s), _mask(rng, 2, 1, t, t)),
+        "decoder": (y, x, _mask(rng, 2, 1, 1, s), _mask(rng, 2, 1, t, t)),
+        "generator": (y,),
+        "model": (source, target),
+    }
+    return table[component]
+
+
+def _sizes(choices):
+    return SIZES.but(target_vocabulary=13) if choices.tying in UNLIKE_VOCABULARIES else SIZES
+
+
+def _part(specimen, component, option, rng, **sizes):
+    choices = Choices.of({**DECLARED, **option})
+    wanted = _sizes(choices).but(**sizes)
+    part = specimen_backend(specimen, option).build(component, wanted)
+    parameters = draw(component, wanted, choices, rng, decimals=12)
+    part.load(parameters)
+    return part, Setting(wanted, choices, parameters)
+
+
+def _close(actual, expected):
+    actual = actual if isinstance(actual, tuple) else (actual,)
+    expected = expected if isinstance(expected, tuple) else (expected,)
+    for one, other in zip(actual, expected, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-11, atol=1e-11)
+
+
+@pytest.mark.parametrize("option", OPTIONS, ids=_ids)
+@pytest.mark.parametrize("component", COMPONENTS)
+def test_equals_the_oracle(specimen, component, option, rng):
+    part, given = _part(specimen, component, option, rng)
+    inputs = _inputs(component, given.sizes, rng)
+    _close(part(*inputs), ORACLES[component](given, *inputs))
+
+
+@pytest.mark.parametrize(
+    ("place", "variance", "positions"),
+    list(
+        product(
+            ("inside-root", "added-to-deviation"), ("biased", "unbiased"), ("halves", "learned")
+        )
+    ),
+)
+def test_equals_the_oracle_at_an_odd_width(specimen, place, variance, positions, rng):
+    option = {
+        "norm_epsilon_place": place,
+        "norm_variance": variance,
+        "positional_encoding": positions,
+        "norm_placement": "pre",
+        "final_norm": "present",
+        "norm_sharing": "shared",
+        "head_width": "d",
+    }
+    part, given = _part(specimen, "model", option, rng, d_model=5)
+    inputs = _inputs("model", given.sizes, rng)
+    _close(part(*inputs), ORACLES["model"](given, *inputs))
+
+
+@pytest.mark.parametrize("option", ["unspecified", "uniform", "zero", "nan"])
+def test_fully_masked_rows_are_as_declared(specimen, option, rng):
+    part, given = _part(specimen, "attention", {"fully_masked_row": option}, rng)
+    query, key, value, mask = _inputs("attention", given.sizes, rng)
+    mask[1, 0, 1] = False
+    actual = part(query, key, value, mask)
+    expected = ORACLES["attention"](given, query, key, value, mask)
+    if option == "unspecified":
+        for one, other in zip(actual, expected, strict=True):
+            one[1, :, 1] = other[1, :, 1]
+    _close(actual, expected)
+
+
+@pytest.mark.parametrize("option", ["uniform", "zero"])
+def test_fully_masked_rows_have_finite_gradients(specimen, option, rng):
+    part, given = _part(specimen, "attention", {"fully_masked_row": option}, rng)
+    query, key, value, mask = _inputs("attention", given.sizes, rng)
+    mask[...] = False
+    gradient = part.vjp((query, key, value, mask), np.ones((2, 3, 3, 2)))
+    assert all(np.isfinite(one).all() for one in gradient.inputs[:3])
+
+
+def test_encode_then_decode_is_the_model(specimen, rng):
+    part, given = _part(specimen, "model", {}, rng)
+    source, target = _inputs("model", given.sizes, rng)
+    memory = part(source, method="encode")
+    _close(memory, METHODS["encode"](given, source))
+    np.testing.assert_array_equal(
+        part(target, memory, source, method="decode"), part(source, target)
+    )
+
+
+@pytest.mark.parametrize("component", COMPONENTS)
+def test_parameters_round_trip(specimen, component, rng):
+    part, given = _part(specimen, component, {}, rng)
+    exported = part.export()
+    assert exported.keys() == given.parameters.keys()
+    for name, values in given.parameters.items():
+        np.testing.assert_array_equal(exported[name], values)
+
+
+@pytest.mark.parametrize("component", COMPONENTS)
+@pytest.mark.parametrize("how", ["deepcopy", "pickle"])
+def test_copies_compute_the_same(specimen, component, how, rng):
+    part, given = _part(specimen, component, {}, rng)
+    inputs = _inputs(component, given.sizes, rng)
+    _close(part.copied(how)(*inputs), part(*inputs))
+    _close(part.reloaded()(*inputs), part(*inputs))
+
+
+@pytest.mark.parametrize("precision", ["float32", "bfloat16", "float16"])
+@pytest.mark.parametrize("component", COMPONENTS)
+def test_every_precision_is_kept(specimen, component, precision):
+    rng = np.random.default_rng(3)
+    part = specimen_backend(specimen).build(component, SIZES, precision=precision)
+    given = [
+        _as(value, precision) if getattr(value, "dtype", None) == np.float64 else value
+        for value in _inputs(component, SIZES, rng)
+    ]
+    result = part(*given)
+    output = result[0] if isinstance(result, tuple) else result
+    assert str(output.dtype) in (precision, "bool")
+    assert np.isfinite(output.astype(np.float64)).all()
+
+
+def _as(values, precision):
+    from attentest_spec.precision import dtype
+
+    return np.ascontiguousarray(values).astype(dtype(precision))
+
+
+@pytest.mark.parametrize("component", ["attention", "feed_forward", "residual", "model"])
+def test_dropout_is_for_training_alone(specimen, component, rng):
+    part = specimen_backend(specimen).build(component, SIZES.but(dropout=0.5))
+    inputs = _inputs(component, SIZES, rng)
+    quiet = _first(part(*inputs))
+    part.train()
+    assert not np.array_equal(_first(part(*inputs)), _first(part(*inputs)))
+    part.eval()
+    np.testing.assert_array_equal(_first(part(*inputs)), quiet)
+
+
+def _first(result):
+    return result[0] if isinstance(result, tuple) else result
+
+
+@pytest.mark.parametrize("component", COMPONENTS)
+def test_inputs_stay_as_they_were(specimen, component, rng):
+    part, given = _part(specimen, component, {}, rng)
+    inputs = [np.array(value) for value in _inputs(component, given.sizes, rng)]
+    before = [value.copy() for value in inputs]
+    part(*(value if value.ndim else int(value) for value in inputs))
+    for now, then in zip(inputs, before, strict=True):
+        np.testing.assert_array_equal(now, then)
+
+
+@pytest.mark.parametrize(
+    ("component", "sizes", "numbers"),
+    [
+        ("multi_head_attention", {"d_model": 6, "heads": 4}, ("6", "4")),
+        ("multi_head_attention", {"heads": 0}, ("0",)),
+        ("feed_forward", {"d_ff": 0}, ("0",)),
+        ("encoder", {"layers": 0}, ("0",)),
+        ("attention", {"dropout": 1.5}, ("1.5",)),
+        ("model", {"source_vocabulary": 7, "target_vocabulary": 8}, ("7", "8")),
+    ],
+)
+def test_impossible_sizes_are_refused(specimen, component, sizes, numbers):
+    with pytest.raises(ValueError, match=".*".join(numbers)):
+        specimen_backend(specimen).build(component, SIZES.but(**sizes))
+
+
+def test_a_foreign_token_is_refused(specimen):
+    part = specimen_backend(specimen).build("embedding", SIZES)
+    for foreign in (-1, 11):
+        with pytest.raises(IndexError, match=f"{foreign}.*11"):
+            part(np.array([[1, foreign]]))
+
+
+def test_a_learned_table_ends(specimen):
+    backend = specimen_backend(specimen, {"positional_encoding": "learned"})
+    part = backend.build("positional_encoding", SIZES)
+    with pytest.raises(ValueError, match=r"6.*5"):
+        part(np.zeros((1, 6, 6)))
+
+
+@pytest.mark.parametrize("place", ["inside-root", "added-to-deviation"])
+def test_a_constant_row_has_a_finite_gradient(specimen, place, rng):
+    part, _ = _part(specimen, "layer_norm", {"norm_epsilon_place": place}, rng)
+    gradient = part.vjp((np.full((1, 2, 6), 2.0),), rng.normal(size=(1, 2, 6)))
+    assert np.isfinite(gradient.inputs[0]).all()
+
+
+def test_birth(specimen):
+    part = specimen_backend(specimen, {"tying": "none"}).build("model", SIZES)
+    born = part.export()
+    first, second = (born[f"encoder.layers.{n}.feed_forward.inner.weight"] for n in (0, 1))
+    assert not np.array_equal(first, second)
+    for name, values in born.items():
+        assert np.isfinite(values).all()
+        assert np.abs(values).max() < 10
+        if name.endswith(".gain"):
+            np.testing.assert_array_equal(values, 1.0)
+        if name.endswith(".bias"):
+            np.testing.assert_array_equal(values, 0.0)
+
+
+@pytest.mark.parametrize("option", ["all-three", "target-and-output"])
+def test_tied_matrices_are_one(specimen, option):
+    part = specimen_backend(specimen, {"tying": option}).build("model", SIZES)
+    before = part.export()
+    for name, twin in tied("model", SIZES, Choices.of({**DECLARED, "tying": option})).items():
+        np.testing.assert_array_equal(before[name], before[twin])
+    gradient = part.vjp(
+        (np.array([[1, 2]]), np.array([[4, 1]])), np.random.default_rng(1).normal(size=(1, 2, 11))
+    ).parameters
+    np.testing.assert_array_equal(gradient["generator.weight"], gradient["target_embedding.weight"])
+
+
+def test_every_parameter_is_reached(specimen, rng):
+    part, given = _part(specimen, "model", {}, rng)
+    source, target = _inputs("model", given.sizes, rng)
+    found = part.vjp((source, target), rng.normal(size=(2, 3, 11))).parameters
+    idle = [name for name, values in found.items() if not np.abs(values).max() > 1e-12]
+    assert all(name.endswith("key.bias") for name in idle)
