@@ -12,7 +12,7 @@ class Bench:
     """What a verdict depends on besides the clause.
 
     `seed` 0 is the fixed default, `effort` multiplies the number of examples, `shrink` looks for
-    the smallest violation.
+    the smallest violation, `diagnose` names the mistakes that it looks like.
     """
 
     backend: Backend
@@ -21,6 +21,7 @@ class Bench:
     seed: int = 0
     effort: float = 1.0
     shrink: bool = True
+    diagnose: bool = True
     loader: str = ""
 
     @classmethod

@@ -62,12 +62,12 @@ class Draw:
         return pair if self.choose((True, False)) else pair[::-1]
 
     def batch(self) -> int:
-        """Draw a number of samples, mostly two or more."""
-        return self.choose((2, 3, 1))
+        """Draw a number of samples, mostly two or more; a witness shrinks to one."""
+        return self.choose((1, 2, 3, 2))
 
     def heads(self, low: int = 1) -> int:
         """Draw a number of heads, mostly two or more, within the limits."""
-        allowed = [n for n in (2, 3, 1) if n >= low and n <= (self.subject.limits.heads or n)]
+        allowed = [n for n in (1, 2, 3, 2) if n >= low and n <= (self.subject.limits.heads or n)]
         if not allowed:
             raise Absent(f"{self.subject.name} is limited to {self.subject.limits.heads} heads")
         return self.choose(allowed)

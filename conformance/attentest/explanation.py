@@ -21,5 +21,7 @@ def told(verdict: Verdict) -> str:
         if verdict.witness.expected:
             lines += ["  expected values:", indent(verdict.witness.expected, "    ")]
         lines += ["  to reproduce:", indent(verdict.witness.code, "    ")]
+    for one in verdict.diagnosis:
+        lines += [f"  looks like: it {one}"]
     lines += [f"  why it matters: {clause.reason}", f"  read on: attentest explain {clause.slug}"]
     return "\n".join(lines)

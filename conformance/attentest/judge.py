@@ -10,6 +10,7 @@ from hypothesis.errors import Flaky
 
 from attentest.bench import Bench
 from attentest.checks import Check, check_of
+from attentest.diagnosis import diagnose
 from attentest.draw import Draw
 from attentest.outcome import Absent, BackendError, Verdict, Violation, last_frames, summary
 from attentest.subject import Subject
@@ -34,6 +35,7 @@ def judge(bench: Bench, slug: str) -> Verdict:
         message=message,
         notes=tuple(subject.notes) if subject else (),
         witness=subject.record.witness(failure) if subject and status in _WITNESSED else None,
+        diagnosis=diagnose(subject) if subject and failure and bench.diagnose else (),
         budget=subject.budget if subject else None,
         seconds=round(time.perf_counter() - start, 4),
     )

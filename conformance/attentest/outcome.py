@@ -79,8 +79,9 @@ class Witness:
 class Verdict:
     """What one clause says of one backend.
 
-    `message` is one sentence with the numbers, `notes` are things worth knowing beside the
-    status, `budget` is the largest used share of an error bound (None where none applied).
+    `message` is one sentence with the numbers, `notes` are things worth knowing beside the status,
+    `diagnosis` names what a wrong output looks like (the closest first), `budget` is the largest
+    used share of an error bound (None where none applied).
     """
 
     backend: str
@@ -89,6 +90,7 @@ class Verdict:
     message: str = ""
     notes: tuple[str, ...] = ()
     witness: Witness | None = None
+    diagnosis: tuple[str, ...] = ()
     budget: float | None = None
     seconds: float = 0.0
 
@@ -97,7 +99,8 @@ class Verdict:
         witness = None
         if self.witness is not None:
             witness = {**vars(self.witness), "steps": list(self.witness.steps)}
-        return {**vars(self), "notes": list(self.notes), "witness": witness}
+        lists = {"notes": list(self.notes), "diagnosis": list(self.diagnosis)}
+        return {**vars(self), **lists, "witness": witness}
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> "Verdict":
@@ -105,4 +108,6 @@ class Verdict:
         values = dict(plain)
         found = values.pop("witness", None)
         witness = Witness(**{**found, "steps": tuple(found["steps"])}) if found else None
-        return cls(**{**values, "notes": tuple(values.get("notes", ())), "witness": witness})
+        for name in ("notes", "diagnosis"):
+            values[name] = tuple(values.get(name, ()))
+        return cls(**{**values, "witness": witness})

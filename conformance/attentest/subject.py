@@ -7,6 +7,7 @@ violation can be reproduced without the suite.
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import numpy as np
@@ -60,6 +61,7 @@ class Subject:
         self.precision = precision
         self.device = device
         self.record = Record(self.name)
+        self.calls: list[Call] = []
         self.needs: tuple[str, ...] = ()
         self.notes: list[str] = []
         self.budget: float | None = None
@@ -67,6 +69,7 @@ class Subject:
     def begin(self) -> None:
         """Forget what the last example did."""
         self.record.clear()
+        self.calls.clear()
 
     def provides(self, component: str) -> bool:
         """Say whether the backend provides `component`."""
@@ -116,6 +119,16 @@ class Subject:
             self.budget = max(share, self.budget or 0.0)
 
 
+@dataclass(frozen=True)
+class Call:
+    """One call of a part and what came out: the output alone, without weights beside it."""
+
+    probe: "Probe"
+    inputs: tuple[Input, ...]
+    method: str
+    output: Array
+
+
 class Probe:
     """One built part, with the oracle's answer at hand."""
 
@@ -144,8 +157,11 @@ class Probe:
         self.subject.record.called(inputs, method)
         with guarded(doing):
             result = self.part(*given, method=method)
+        checked = _checked(doing, result)
+        output = checked[0] if isinstance(checked, tuple) else checked
+        self.subject.calls.append(Call(self, inputs, method, output))
         self._unchanged(given, kept)
-        return _checked(doing, result)
+        return checked
 
     def output(self, *inputs: Input, method: str = "") -> Array:
         """Return the output alone, where a component may return weights beside it."""

@@ -243,7 +243,7 @@ def test_inputs_stay_as_they_were(specimen, component, rng):
     ("component", "sizes", "numbers"),
     [
         ("multi_head_attention", {"d_model": 6, "heads": 4}, ("6", "4")),
-        ("multi_head_attention", {"heads": 0}, ("0",)),
+        ("multi_head_attention", {"d_model": 0}, ("0",)),
         ("feed_forward", {"d_ff": 0}, ("0",)),
         ("encoder", {"layers": 0}, ("0",)),
         ("attention", {"dropout": 1.5}, ("1.5",)),

@@ -158,7 +158,7 @@ def test_a_map_to_nowhere_lists_what_is_there() -> None:
     part = TorchBackend(name="lost", title="", recipes={"generator": recipe}).build(
         "generator", SIZES
     )
-    with pytest.raises(ValueError, match="weight to matrix.*it has: kernel, shift"):
+    with pytest.raises(ValueError, match=r"weight to matrix.*it has: kernel, shift"):
         part.export()
 
 

@@ -4,9 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from attentest_spec import Sizes
-from attentest_spec.attention import scores
-from attentest_spec.setting import Array, Floats
 
 from attentest.checks import check
 from attentest.compare import (
@@ -25,6 +22,9 @@ from attentest.draw import Draw
 from attentest.gradients import agrees_with_differences
 from attentest.outcome import Absent
 from attentest.subject import Probe, Subject, cast
+from attentest_spec import Sizes
+from attentest_spec.attention import scores
+from attentest_spec.setting import Array, Floats
 
 
 @dataclass(frozen=True)
@@ -49,6 +49,20 @@ class Case:
         whole = np.ones((), dtype=bool) if self.mask is None else self.mask
         return np.broadcast_to(whole, shape)
 
+    def output(self, *inputs: Array | None) -> Array:
+        """Return the output for `inputs` (the case's own by default), of the right shape."""
+        given = inputs or self.inputs
+        output = self.probe.output(*given)
+        same_shape(output, (*np.shape(given[0])[:-1], np.shape(given[2])[-1]))
+        return output
+
+    def weights(self) -> Floats:
+        """Return the weights, of the right shape and not all 0."""
+        weights = self.probe.weights(*self.inputs)
+        same_shape(weights, self.keep.shape, what="weights")
+        holds(bool(weights.any()), "All weights are 0.", actual=weights)
+        return as_floats(weights)
+
 
 def drawn(
     subject: Subject,
@@ -59,6 +73,7 @@ def drawn(
     scale: float = 0.0,
     lengths: tuple[int, int] | None = None,
     precision: str = "",
+    dropout: float = 0.0,
 ) -> Case:
     """Draw a call of attention; `hiding` asks for a mask, `lengths` fixes queries and keys."""
     kind = draw.mask_kind(hiding=hiding, kinds=kinds)
@@ -68,13 +83,25 @@ def drawn(
         queries = keys = max(queries, keys)
     width, out = draw.integer(2, 5), draw.integer(2, 5)
     size = scale or draw.scale() ** 0.5
-    sizes = Sizes(d_model=width * heads, heads=heads)
+    sizes = Sizes(d_model=width * heads, heads=heads, dropout=dropout)
     return Case(
         subject.part("attention", sizes, precision=precision),
         draw.floats(batch, heads, queries, width, scale=size, precision=precision),
         draw.floats(batch, heads, keys, width, scale=size, precision=precision),
         draw.floats(batch, heads, keys, out, precision=precision),
         draw.mask(kind, batch, heads, queries, keys),
+    )
+
+
+def alive(case: Case, output: Array) -> None:
+    """Demand that `output` follows the values: a constant agrees with itself and proves nothing."""
+    finite(output)
+    raised = case.output(case.query, case.key, case.value + 1.0, case.mask)
+    holds(
+        bool((as_floats(raised) > as_floats(output)).all()),
+        "Values larger by 1 do not give larger outputs.",
+        actual=raised,
+        expected=as_floats(output) + 1.0,
     )
 
 
@@ -89,13 +116,13 @@ def poisoned(draw: Draw, case: Case, size: float) -> tuple[Floats, Floats, Array
 @check("attention.formula", examples=20)
 def test_formula(subject: Subject, draw: Draw) -> None:
     case = drawn(subject, draw)
-    matches(case.probe, *case.inputs, actual=case.probe.output(*case.inputs))
+    matches(case.probe, *case.inputs, actual=case.output(*case.inputs))
 
 
 @check("attention.weights-formula")
 def test_weights_formula(subject: Subject, draw: Draw) -> None:
     case = drawn(subject, draw)
-    weights = case.probe.weights(*case.inputs)
+    weights = case.weights()
     matches(case.probe, *case.inputs, actual=weights, pick=lambda pair: pair[1], what="weights")
 
 
@@ -115,14 +142,14 @@ def test_shapes(subject: Subject, draw: Draw) -> None:
 @check("attention.rows-sum-to-one")
 def test_rows_sum_to_one(subject: Subject, draw: Draw) -> None:
     case = drawn(subject, draw)
-    sums = as_floats(case.probe.weights(*case.inputs)).sum(axis=-1)
+    sums = case.weights().sum(axis=-1)
     near(subject, sums, np.ones_like(sums), what="sum of a row", terms=case.key.shape[-2])
 
 
 @check("attention.weights-nonnegative")
 def test_weights_nonnegative(subject: Subject, draw: Draw) -> None:
     case = drawn(subject, draw)
-    weights = as_floats(case.probe.weights(*case.inputs))
+    weights = case.weights()
     finite(weights, what="weights")
     low, high = weights.min(), weights.max()
     rounding = 1e-2 if case.probe.precision == "bfloat16" else 1e-5
@@ -136,7 +163,7 @@ def test_weights_nonnegative(subject: Subject, draw: Draw) -> None:
 @check("attention.masked-weights-zero")
 def test_masked_weights_zero(subject: Subject, draw: Draw) -> None:
     case = drawn(subject, draw, hiding=True)
-    hidden = as_floats(case.probe.weights(*case.inputs))[~case.keep]
+    hidden = case.weights()[~case.keep]
     holds(not hidden.any(), f"A masked key has the weight {largest(hidden):.6g}.", actual=hidden)
 
 
@@ -144,14 +171,14 @@ def test_masked_weights_zero(subject: Subject, draw: Draw) -> None:
 def test_masked_keys_ignored(subject: Subject, draw: Draw) -> None:
     case = drawn(subject, draw, hiding=True, kinds=("padding",), scale=1.0)
     key, value, hidden = poisoned(draw, case, 100.0)
-    before = case.probe.output(*case.inputs)
+    before = case.output(*case.inputs)
     equal(
-        case.probe.output(case.query, key, value, case.mask),
+        case.output(case.query, key, value, case.mask),
         before,
         what="output after changing what is masked",
     )
     shown = np.where(hidden[..., None], case.value, case.value + 1.0)
-    after = case.probe.output(case.query, case.key, shown, case.mask)
+    after = case.output(case.query, case.key, shown, case.mask)
     near(
         subject,
         after,
@@ -172,7 +199,7 @@ def test_masking_exact(subject: Subject, draw: Draw) -> None:
     key = sign * (np.abs(case.key) + 1.0)
     raw = np.abs(scores(query, key)).max()
     inputs = (cast(query * (reach / raw), case.probe.precision), key, case.value, case.mask)
-    actual = case.probe.output(*inputs)
+    actual = case.output(*inputs)
     matches(case.probe, *inputs, actual=actual)
     if fill != "exact":
         _shows_the_fill(case, inputs, actual)
@@ -199,7 +226,7 @@ def test_fully_masked_row(subject: Subject, draw: Draw) -> None:
     mask = np.array(case.mask)
     mask[..., empty, :] = False
     inputs = (case.query, case.key, case.value, mask)
-    actual = case.probe.output(*inputs)
+    actual = case.output(*inputs)
     rows = np.ones(actual.shape[:-1], dtype=bool)
     if subject.choices.fully_masked_row == "unspecified":
         rows[..., empty] = False
@@ -209,7 +236,7 @@ def test_fully_masked_row(subject: Subject, draw: Draw) -> None:
 @check("attention.convex-hull")
 def test_convex_hull(subject: Subject, draw: Draw) -> None:
     case = drawn(subject, draw)
-    output = as_floats(case.probe.output(*case.inputs))
+    output = as_floats(case.output(*case.inputs))
     seen = case.keep[..., None]
     values = case.value[..., None, :, :]
     low = np.where(seen, values, np.inf).min(axis=-2)
@@ -232,8 +259,8 @@ def test_key_order(subject: Subject, draw: Draw) -> None:
     )
     order = _shuffled(draw, case.key.shape[-2])
     mask = None if case.mask is None else case.mask[..., order]
-    before = case.probe.output(*case.inputs)
-    after = case.probe.output(case.query, case.key[..., order, :], case.value[..., order, :], mask)
+    before = case.output(*case.inputs)
+    after = case.output(case.query, case.key[..., order, :], case.value[..., order, :], mask)
     near(
         subject,
         after,
@@ -251,8 +278,8 @@ def test_query_order(subject: Subject, draw: Draw) -> None:
     )
     order = _shuffled(draw, case.query.shape[-2])
     mask = None if case.mask is None else case.mask[..., order, :]
-    before = case.probe.output(*case.inputs)
-    after = case.probe.output(case.query[..., order, :], case.key, case.value, mask)
+    before = case.output(*case.inputs)
+    after = case.output(case.query[..., order, :], case.key, case.value, mask)
     near(
         subject,
         after,
@@ -279,9 +306,9 @@ def test_batch_independence(subject: Subject, draw: Draw) -> None:
     case = drawn(subject, draw, kinds=("per-head", "per-sample", "padding"))
     batch, heads = case.query.shape[:2]
     sample, head = draw.integer(0, batch - 1), draw.integer(0, heads - 1)
-    together = case.probe.output(*case.inputs)
+    together = case.output(*case.inputs)
     mask = np.array(case.keep[sample : sample + 1, head : head + 1])
-    alone = case.probe.output(
+    alone = case.output(
         case.query[sample : sample + 1, head : head + 1],
         case.key[sample : sample + 1, head : head + 1],
         case.value[sample : sample + 1, head : head + 1],
@@ -304,7 +331,7 @@ def test_stable_for_large_scores(subject: Subject, draw: Draw) -> None:
     size = draw.choose((1e6, 1e3, 100.0, 800.0))
     query = cast(case.query * draw.choose((1.0, -1.0)) * (size / raw), case.probe.precision)
     inputs = (query, case.key, case.value, None)
-    actual = case.probe.output(*inputs)
+    actual = case.output(*inputs)
     finite(actual)
     matches(case.probe, *inputs, actual=actual)
     # Equal scores of any size share the weight equally.
@@ -314,7 +341,7 @@ def test_stable_for_large_scores(subject: Subject, draw: Draw) -> None:
     )
     near(
         subject,
-        case.probe.output(np.full_like(query, -size), same, case.value, None),
+        case.output(np.full_like(query, -size), same, case.value, None),
         mean,
         terms=case.key.shape[-2],
         size=largest(case.value),
@@ -328,14 +355,14 @@ def test_value_width(subject: Subject, draw: Draw) -> None:
     width = case.query.shape[-1] + draw.choose((3, 1, 7))
     value = draw.floats(*case.value.shape[:-1], width)
     inputs = (case.query, case.key, value, case.mask)
-    matches(case.probe, *inputs, actual=case.probe.output(*inputs))
+    matches(case.probe, *inputs, actual=case.output(*inputs))
 
 
 @check("attention.cross-lengths")
 def test_cross_lengths(subject: Subject, draw: Draw) -> None:
     kinds = ("per-sample", "padding", "none")
     case = drawn(subject, draw, kinds=kinds, lengths=draw.lengths(), scale=1.0)
-    matches(case.probe, *case.inputs, actual=case.probe.output(*case.inputs))
+    matches(case.probe, *case.inputs, actual=case.output(*case.inputs))
 
 
 @check("attention.mask-shapes")
@@ -343,13 +370,13 @@ def test_mask_shapes(subject: Subject, draw: Draw) -> None:
     case = drawn(
         subject, draw, hiding=True, scale=1.0, kinds=("padding", "causal", "per-sample", "per-head")
     )
-    output = case.probe.output(*case.inputs)
+    output = case.output(*case.inputs)
     if "per-head" in subject.limits.masks:
         whole = np.array(case.keep)
         near(
             subject,
             output,
-            case.probe.output(case.query, case.key, case.value, whole),
+            case.output(case.query, case.key, case.value, whole),
             terms=case.key.shape[-2],
             size=largest(case.value) * _steepness(case),
             what="output under the broadcast mask",
@@ -370,12 +397,12 @@ def test_one_key(subject: Subject, draw: Draw) -> None:
     )
     alone = slice(last, last + 1)
     equal(
-        case.probe.output(case.query, case.key[..., alone, :], case.value[..., alone, :], None),
+        case.output(case.query, case.key[..., alone, :], case.value[..., alone, :], None),
         wanted,
         what="output for a single key",
     )
     equal(
-        case.probe.output(case.query, case.key, case.value, mask),
+        case.output(case.query, case.key, case.value, mask),
         wanted,
         what="output for a single key left",
     )
@@ -390,8 +417,8 @@ def test_strided_inputs(subject: Subject, draw: Draw) -> None:
     )
     near(
         subject,
-        case.probe.output(*strided, case.mask),
-        case.probe.output(*case.inputs),
+        case.output(*strided, case.mask),
+        case.output(*case.inputs),
         terms=case.query.shape[-1] + case.key.shape[-2],
         size=largest(case.value) * _steepness(case),
         what="output for strided inputs",
@@ -442,7 +469,7 @@ def test_float32(subject: Subject, draw: Draw) -> None:
 
 def _precise(subject: Subject, draw: Draw, precision: str) -> None:
     case = drawn(subject, draw, scale=1.0, precision=precision)
-    actual = case.probe.output(*case.inputs)
+    actual = case.output(*case.inputs)
     holds(str(actual.dtype) == precision, f"The output is {actual.dtype}, not {precision}.")
     finite(actual)
     matches(case.probe, *case.inputs, actual=actual, what=f"output in {precision}")
@@ -451,10 +478,10 @@ def _precise(subject: Subject, draw: Draw, precision: str) -> None:
 @check("attention.weights-used")
 def test_weights_used(subject: Subject, draw: Draw) -> None:
     case = drawn(subject, draw)
-    weights = as_floats(case.probe.weights(*case.inputs))
+    weights = case.weights()
     near(
         subject,
-        case.probe.output(*case.inputs),
+        case.output(*case.inputs),
         weights @ case.value,
         terms=case.key.shape[-2],
         size=largest(case.value),
@@ -465,5 +492,5 @@ def test_weights_used(subject: Subject, draw: Draw) -> None:
 @check("attention.deterministic", examples=4)
 def test_deterministic(subject: Subject, draw: Draw) -> None:
     case = drawn(subject, draw)
-    first = case.probe.output(*case.inputs).copy()
-    equal(case.probe.output(*case.inputs), first, what="output of the second call")
+    first = case.output(*case.inputs).copy()
+    equal(case.output(*case.inputs), first, what="output of the second call")

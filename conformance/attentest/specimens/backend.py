@@ -1,0 +1,112 @@
+"""A specimen behind the contract."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from torch import Tensor, nn
+
+from attentest.specimens.modules import Node
+from attentest.specimens.seams import Seams
+from attentest_spec import Choices, Sizes
+from attentest_spec.choices import Value
+from attentest_spec.torch import Recipe, TorchBackend
+
+DECLARED: Mapping[str, Value] = {
+    "norm_epsilon": 1e-5,
+    "norm_epsilon_place": "inside-root",
+    "norm_variance": "biased",
+    "projection_bias": "present",
+}
+"""What a specimen declares unless told otherwise: the paper's options, and these."""
+
+Build = Callable[[Seams], nn.Module]
+
+
+def specimen_backend(
+    specimen: type[Seams], choices: Mapping[str, Value] | None = None, name: str = ""
+) -> TorchBackend:
+    """Return a backend for `specimen`, with `choices` on top of :data:`DECLARED`."""
+    declared = {**DECLARED, **(choices or {})}
+    complete = Choices.of(declared)
+
+    def recipe(component: str, build: Build, call: Callable[..., Any] | None = None) -> Recipe:
+        return Recipe(
+            build=lambda sizes: build(_seams(specimen, sizes, complete)),
+            call=call or _call,
+            methods=_METHODS if component == "model" else {},
+            parameters=specimen.tables.get(component, {}),
+        )
+
+    return TorchBackend(
+        name=name or specimen.specimen,
+        title=f"specimen {specimen.specimen} of the suite",
+        recipes={
+            component: recipe(component, build, _CALLS.get(component))
+            for component, build in _BUILDS.items()
+        },
+        choices=declared,
+    )
+
+
+def _seams(specimen: type[Seams], sizes: Sizes, choices: Choices) -> Seams:
+    seams = specimen(sizes, choices)
+    seams.check_sizes()
+    return seams
+
+
+_BUILDS: Mapping[str, Build] = {
+    "padding_mask": lambda how: Node(how, "padding_mask"),
+    "causal_mask": lambda how: Node(how, "causal_mask"),
+    "target_mask": lambda how: Node(how, "target_mask"),
+    "attention": lambda how: how.make_attention(),
+    "multi_head_attention": lambda how: how.make_multi_head_attention(),
+    "positional_encoding": lambda how: how.make_positions(),
+    "embedding": lambda how: how.make_embedding(how.sizes.source_vocabulary),
+    "layer_norm": lambda how: how.make_norm(),
+    "feed_forward": lambda how: how.make_feed_forward(),
+    "residual": lambda how: how.make_residual(),
+    "encoder_layer": lambda how: how.make_encoder_layer(),
+    "encoder": lambda how: how.make_encoder(),
+    "decoder_layer": lambda how: how.make_decoder_layer(),
+    "decoder": lambda how: how.make_decoder(),
+    "generator": lambda how: how.make_generator(),
+    "model": lambda how: how.make_model(),
+}
+
+
+def _call(built: Node, *inputs: Any) -> Any:
+    return built(*inputs)
+
+
+def _padding_mask(built: Node, tokens: Tensor, pad: int) -> Any:
+    return built.how.padding_mask(tokens, pad)
+
+
+def _causal_mask(built: Node, length: int) -> Any:
+    return built.how.causal_mask(length)
+
+
+def _target_mask(built: Node, tokens: Tensor, pad: int) -> Any:
+    return built.how.target_mask(tokens, pad)
+
+
+def _residual(built: Node, x: Tensor, sublayer: Tensor) -> Any:
+    return built.how.residual(built, built.norm, x, lambda inner: inner @ sublayer)
+
+
+def _encode(built: Node, source: Tensor) -> Any:
+    return built.how.encode(built, source)
+
+
+def _decode(built: Node, target: Tensor, memory: Tensor, source: Tensor) -> Any:
+    return built.how.decode(built, target, memory, source)
+
+
+_CALLS: Mapping[str, Callable[..., Any]] = {
+    "padding_mask": _padding_mask,
+    "causal_mask": _causal_mask,
+    "target_mask": _target_mask,
+    "residual": _residual,
+}
+
+_METHODS: Mapping[str, Callable[..., Any]] = {"encode": _encode, "decode": _decode}

@@ -1,0 +1,276 @@
+"""The second specimen: packed and transposed weights, einsum, additive masks, nothing kept."""
+
+import math
+from collections.abc import Mapping
+from typing import ClassVar
+
+import torch
+from torch import Tensor, nn
+
+from attentest.specimens.modules import Node
+from attentest.specimens.seams import Mask, Seams
+from attentest_spec import Place, Table, nested
+
+_LINEAR: Table = {"weight": Place("matrix", transpose=True), "bias": "offset"}
+_NORM: Table = {"gain": "scale", "bias": "shift"}
+_POSITIONS: Table = {"weight": "rows"}
+_EMBEDDING: Table = {"weight": "table"}
+_GENERATOR: Table = {"weight": "table", "bias": "offset"}
+_FEED_FORWARD: Table = {
+    **nested("inner", "inner", _LINEAR),
+    **nested("outer", "outer", _LINEAR),
+}
+_MULTI_HEAD: Table = {
+    f"{name}.{kind}": Place(f"packed_{kind}", part=(number, 3))
+    for number, name in enumerate(("query", "key", "value"))
+    for kind in ("weight", "bias")
+} | nested("output", "output", _LINEAR)
+_LAYER: Table = {
+    **nested("self_attention", "self_attention", _MULTI_HEAD),
+    **nested("self_attention_norm", "self_attention_norm", _NORM),
+    **nested("cross_attention", "cross_attention", _MULTI_HEAD),
+    **nested("cross_attention_norm", "cross_attention_norm", _NORM),
+    **nested("feed_forward", "feed_forward", _FEED_FORWARD),
+    **nested("feed_forward_norm", "feed_forward_norm", _NORM),
+}
+_STACK: Table = {**nested("layers.*", "layers.*", _LAYER), **nested("norm", "norm", _NORM)}
+
+
+class Fused(Seams):
+    """In few large steps, the way a fast implementation does it."""
+
+    specimen = "fused"
+    tables: ClassVar[Mapping[str, Table]] = {
+        "multi_head_attention": _MULTI_HEAD,
+        "positional_encoding": _POSITIONS,
+        "embedding": _EMBEDDING,
+        "layer_norm": _NORM,
+        "feed_forward": _FEED_FORWARD,
+        "residual": nested("norm", "norm", _NORM),
+        "encoder_layer": _LAYER,
+        "decoder_layer": _LAYER,
+        "encoder": _STACK,
+        "decoder": _STACK,
+        "generator": _GENERATOR,
+        "model": {
+            **nested("source_embedding", "source_embedding", _EMBEDDING),
+            **nested("target_embedding", "target_embedding", _EMBEDDING),
+            **nested("source_positions", "source_positions", _POSITIONS),
+            **nested("target_positions", "target_positions", _POSITIONS),
+            **nested("encoder", "encoder", _STACK),
+            **nested("decoder", "decoder", _STACK),
+            **nested("generator", "generator", _GENERATOR),
+        },
+    }
+
+    def drop(self, x: Tensor, rate: float) -> Tensor:
+        """Set numbers to zero with probability `rate` and scale the others up."""
+        kept = torch.rand(x.shape, device=x.device) >= rate
+        return torch.where(kept, x / (1.0 - rate), torch.zeros_like(x))
+
+    def initialise(self, weight: Tensor) -> None:
+        """Fill a weight of two dimensions with its first random values, in place."""
+        nn.init.normal_(weight, std=(2.0 / sum(weight.shape)) ** 0.5)
+
+    def make_linear(self, inputs: int, outputs: int, *, bias: bool = True) -> Node:
+        """Build an initialised linear map, stored as (in, out)."""
+        matrix = nn.Parameter(torch.empty(inputs, outputs))
+        self.initialise(matrix)
+        offset = nn.Parameter(torch.zeros(outputs)) if bias else None
+        return Node(self, "linear", matrix=matrix, offset=offset)
+
+    def linear(self, layer: Node, x: Tensor) -> Tensor:
+        """Apply a linear map made by :meth:`make_linear`."""
+        product = torch.einsum("...i,io->...o", x, layer.matrix)
+        return product if layer.offset is None else product + layer.offset
+
+    def padding_mask(self, tokens: Tensor, pad: int) -> Tensor:
+        """Return (B, 1, 1, S) for tokens (B, S): every key that is a real token."""
+        hidden = tokens.eq(pad).unsqueeze(1).unsqueeze(1)
+        return hidden.logical_not()
+
+    def causal_mask(self, length: int, device: torch.device | None = None) -> Tensor:
+        """Return (1, 1, T, T): every key that does not come after its query."""
+        place = torch.arange(length, device=device)
+        return place.view(1, 1, length, 1) >= place.view(1, 1, 1, length)
+
+    def scores(self, query: Tensor, key: Tensor, factor: float) -> Tensor:
+        """Return the products (B, H, Q, K) of queries and keys, times `factor`."""
+        return torch.einsum("bhqe,bhke->bhqk", query * factor, key)
+
+    def mask_scores(self, raw: Tensor, mask: Mask) -> Tensor:
+        """Return the scores with those of masked keys filled in."""
+        if mask is None:
+            return raw
+        # A row without a key is treated as if it had all of them, and rewritten afterwards.
+        hidden = mask.logical_not() & mask.any(dim=-1, keepdim=True)
+        if self.choices.mask_fill == "exact":
+            return raw + torch.zeros_like(raw).masked_fill(hidden, -math.inf)
+        fill = max(float(self.choices.mask_fill), torch.finfo(raw.dtype).min)
+        return torch.where(hidden, torch.full_like(raw, fill), raw)
+
+    def softmax(self, scores: Tensor) -> Tensor:
+        """Return weights that are positive and sum to 1 over the keys."""
+        powers = torch.exp(scores - scores.amax(dim=-1, keepdim=True).detach())
+        return powers / powers.sum(dim=-1, keepdim=True)
+
+    def empty_rows(self, weights: Tensor, mask: Mask) -> Tensor:
+        """Return the weights with the rows that keep no key as declared, 0 by default."""
+        if mask is None:
+            return weights
+        options = {"uniform": 1.0 / weights.shape[-1], "nan": math.nan}
+        rows = torch.full_like(weights, options.get(self.choices.fully_masked_row, 0.0))
+        return torch.where(mask.any(dim=-1, keepdim=True), weights, rows)
+
+    def mix(self, weights: Tensor, value: Tensor) -> Tensor:
+        """Return the mean of the values under the weights."""
+        return torch.einsum("bhqk,bhkg->bhqg", weights, value)
+
+    def make_multi_head_attention(self) -> Node:
+        """Build the packed projections of query, key and value, and the output's."""
+        self.check_sizes("d_model", "heads")
+        self.check_heads()
+        bias = self.choices.projection_bias == "present"
+        width, inner = self.sizes.d_model, self.head_width() * self.sizes.heads
+        packed = nn.Parameter(torch.empty(3 * inner, width))
+        with torch.no_grad():
+            for part in packed.chunk(3):
+                self.initialise(part)
+        return Node(
+            self,
+            "multi_head_attention",
+            packed_weight=packed,
+            packed_bias=nn.Parameter(torch.zeros(3 * inner)) if bias else None,
+            output=self.make_linear(inner, width, bias=bias),
+        )
+
+    def project(self, module: Node, name: str, x: Tensor) -> Tensor:
+        """Apply the projection `name`: query, key, value or output."""
+        if name == "output":
+            return self.linear(module.output, x)
+        number = ("query", "key", "value").index(name)
+        product = torch.einsum("bld,id->bli", x, module.packed_weight.chunk(3)[number])
+        if module.packed_bias is None:
+            return product
+        return product + module.packed_bias.chunk(3)[number]  # type: ignore[no-any-return]
+
+    def split_heads(self, x: Tensor) -> Tensor:
+        """Return (B, L, H * E) as (B, H, L, E)."""
+        batch, length, columns = x.shape
+        heads = self.sizes.heads
+        return x.reshape(batch, length, heads, columns // heads).permute(0, 2, 1, 3)
+
+    def merge_heads(self, x: Tensor) -> Tensor:
+        """Return (B, H, L, E) as (B, L, H * E)."""
+        return x.permute(0, 2, 1, 3).flatten(2)
+
+    def head_mask(self, mask: Mask, batch: int, queries: int, keys: int) -> Mask:
+        """Return the mask written out for every sample and head, (B, H, Q, K)."""
+        return None if mask is None else mask.expand(batch, self.sizes.heads, queries, keys)
+
+    def make_embedding(self, vocabulary: int) -> Node:
+        """Build a table of `vocabulary` rows."""
+        self.check_sizes("d_model", "source_vocabulary", "target_vocabulary")
+        table = nn.Parameter(torch.empty(vocabulary, self.sizes.d_model))
+        self.initialise(table)
+        return Node(self, "embedding", table=table)
+
+    def vocabulary_of(self, module: Node) -> int:
+        """Return the number of rows of the table."""
+        return int(module.table.size(0))
+
+    def lookup(self, module: Node, tokens: Tensor) -> Tensor:
+        """Return the row of every token."""
+        rows: Tensor = module.table.index_select(0, tokens.flatten())
+        return rows.reshape(*tokens.shape, rows.shape[-1])
+
+    def make_positions(self) -> Node:
+        """Build the positional encoding; only a learned table is kept."""
+        self.check_sizes("d_model", "max_length")
+        if self.choices.positional_encoding != "learned":
+            return Node(self, "positional_encoding")
+        rows = nn.Parameter(torch.empty(self.sizes.max_length, self.sizes.d_model))
+        self.initialise(rows)
+        return Node(self, "positional_encoding", rows=rows)
+
+    def hold_table(self, module: Node, table: Tensor) -> None:
+        """Keep nothing: the table is made again in every call."""
+
+    def position_rows(self, module: Node, length: int, device: torch.device | None) -> Tensor:
+        """Return the rows (S, D) of the first `length` positions; the formula has no end."""
+        if self.choices.positional_encoding != "learned":
+            return self.position_table(length, self.sizes.d_model, device)
+        self.check_length(length, module.rows.size(0))
+        return module.rows.narrow(0, 0, length)  # type: ignore[no-any-return]
+
+    def frequencies(self, d_model: int, device: torch.device | None) -> Tensor:
+        """Return the angle between neighbouring positions for every pair of columns."""
+        return torch.exp(self.exponents(d_model, device) * -math.log(10000.0))
+
+    def arrange(self, sines: Tensor, cosines: Tensor, d_model: int) -> Tensor:
+        """Put sines and cosines (S, pairs) into the columns (S, D), in turn or in halves."""
+        if self.choices.positional_encoding == "halves":
+            return torch.cat((sines, cosines[:, : d_model // 2]), dim=-1)
+        return torch.stack((sines, cosines), dim=-1).flatten(1)[:, :d_model]
+
+    def make_norm(self) -> Node:
+        """Build a norm with a gain of 1 and a bias of 0."""
+        self.check_sizes("d_model")
+        width = self.sizes.d_model
+        if self.choices.norm_variance == "unbiased" and width < 2:
+            raise ValueError(f"A width of {width} is too small for an unbiased variance.")
+        scale, shift = nn.Parameter(torch.ones(width)), nn.Parameter(torch.zeros(width))
+        return Node(self, "layer_norm", scale=scale, shift=shift)
+
+    def mean(self, x: Tensor) -> Tensor:
+        """Return the mean over the columns, as (.., 1)."""
+        return x.sum(dim=-1, keepdim=True) / x.shape[-1]
+
+    def variance(self, centred: Tensor) -> Tensor:
+        """Return the mean of the squared deviations, as (.., 1)."""
+        correction = 1 if self.choices.norm_variance == "unbiased" else 0
+        return torch.var_mean(centred, dim=-1, correction=correction, keepdim=True)[0]
+
+    def normalise(self, centred: Tensor, variance: Tensor) -> Tensor:
+        """Return the deviations times the inverse of their size."""
+        if self.choices.norm_epsilon_place == "inside-root":
+            return centred * torch.rsqrt(variance + self.epsilon())
+        return centred * torch.reciprocal(self.root(variance) + self.epsilon())
+
+    def affine(self, module: Node, normalised: Tensor) -> Tensor:
+        """Multiply by the gain and add the bias."""
+        return torch.addcmul(module.shift.to(normalised), module.scale.to(normalised), normalised)
+
+    def activation(self, x: Tensor) -> Tensor:
+        """Apply the chosen activation."""
+        match self.choices.activation:
+            case "gelu":
+                return 0.5 * x * torch.erfc(x * -(0.5**0.5))
+            case "silu":
+                return x * torch.sigmoid(x)
+            case _:
+                return x.clamp(min=0)
+
+    def make_generator(self) -> Node:
+        """Build the linear map to the target vocabulary."""
+        self.check_sizes("d_model", "target_vocabulary")
+        table = nn.Parameter(torch.empty(self.sizes.target_vocabulary, self.sizes.d_model))
+        self.initialise(table)
+        offset = nn.Parameter(torch.zeros(self.sizes.target_vocabulary))
+        return Node(self, "generator", table=table, offset=offset)
+
+    def generator_logits(self, module: Node, x: Tensor) -> Tensor:
+        """Apply the linear map."""
+        logits: Tensor = torch.einsum("btd,vd->btv", x, module.table) + module.offset
+        return logits
+
+    def generator_output(self, logits: Tensor) -> Tensor:
+        """Return probabilities, their logarithms, or the logits, as chosen."""
+        if self.choices.output == "logits":
+            return logits
+        logarithms = logits - torch.logsumexp(logits, dim=-1, keepdim=True)
+        return logarithms.exp() if self.choices.output == "probabilities" else logarithms
+
+    def share_matrix(self, part: Node, other: Node) -> None:
+        """Give `part` the vocabulary matrix of `other`."""
+        part.table = other.table

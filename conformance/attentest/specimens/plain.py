@@ -1,0 +1,267 @@
+"""The first specimen: one module per map, four axes, boolean masks, a table built once."""
+
+import math
+from collections.abc import Callable, Mapping
+from typing import ClassVar
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from attentest.specimens.modules import Node
+from attentest.specimens.seams import Mask, Seams
+from attentest_spec import Table
+
+_LAYER = {
+    "self_attention": "self_attention",
+    "self_attention_norm": "self_attention_norm",
+    "cross_attention": "cross_attention",
+    "cross_attention_norm": "cross_attention_norm",
+    "feed_forward": "feed_forward",
+    "feed_forward_norm": "feed_forward_norm",
+}
+_STACK = {"layers": "layers", "norm": "norm"}
+
+
+class Plain(Seams):
+    """Step by step, the way a tutorial does it."""
+
+    specimen = "plain"
+    tables: ClassVar[Mapping[str, Table]] = {
+        "multi_head_attention": {
+            "query": "query",
+            "key": "key",
+            "value": "value",
+            "output": "output",
+        },
+        "positional_encoding": {"weight": "weight"},
+        "embedding": {"weight": "weight"},
+        "layer_norm": {"gain": "gain", "bias": "bias"},
+        "feed_forward": {"inner": "inner", "outer": "outer"},
+        "residual": {"norm": "norm"},
+        "encoder_layer": _LAYER,
+        "decoder_layer": _LAYER,
+        "encoder": _STACK,
+        "decoder": _STACK,
+        "generator": {"weight": "weight", "bias": "bias"},
+        "model": {
+            "source_embedding": "source_embedding",
+            "target_embedding": "target_embedding",
+            "source_positions": "source_positions",
+            "target_positions": "target_positions",
+            "encoder": "encoder",
+            "decoder": "decoder",
+            "generator": "generator",
+        },
+    }
+
+    def drop(self, x: Tensor, rate: float) -> Tensor:
+        """Set numbers to zero with probability `rate` and scale the others up."""
+        return functional.dropout(x, rate, training=True)
+
+    def initialise(self, weight: Tensor) -> None:
+        """Fill a weight of two dimensions with its first random values, in place."""
+        nn.init.xavier_uniform_(weight)
+
+    def make_linear(self, inputs: int, outputs: int, *, bias: bool = True) -> nn.Module:
+        """Build an initialised linear map."""
+        layer = nn.Linear(inputs, outputs, bias=bias)
+        self.initialise(layer.weight)
+        if bias:
+            nn.init.zeros_(layer.bias)
+        return layer
+
+    def linear(self, layer: nn.Module, x: Tensor) -> Tensor:
+        """Apply a linear map made by :meth:`make_linear`."""
+        return layer(x)  # type: ignore[no-any-return]
+
+    def padding_mask(self, tokens: Tensor, pad: int) -> Tensor:
+        """Return (B, 1, 1, S) for tokens (B, S): every key that is a real token."""
+        return (tokens != pad)[:, None, None, :]
+
+    def causal_mask(self, length: int, device: torch.device | None = None) -> Tensor:
+        """Return (1, 1, T, T): every key that does not come after its query."""
+        ones = torch.ones(length, length, dtype=torch.bool, device=device)
+        return ones.tril()[None, None]
+
+    def scores(self, query: Tensor, key: Tensor, factor: float) -> Tensor:
+        """Return the products (B, H, Q, K) of queries and keys, times `factor`."""
+        return query @ key.transpose(-2, -1) * factor
+
+    def mask_scores(self, raw: Tensor, mask: Mask) -> Tensor:
+        """Return the scores with those of masked keys filled in."""
+        if mask is None:
+            return raw
+        if self.choices.fully_masked_row != "unspecified":
+            # The row is rewritten after the softmax, and must not be NaN on its way there.
+            mask = mask | ~mask.any(dim=-1, keepdim=True)
+        return raw.masked_fill(~mask, self._fill(raw))
+
+    def _fill(self, raw: Tensor) -> float:
+        if self.choices.mask_fill == "exact":
+            return -math.inf
+        return max(float(self.choices.mask_fill), torch.finfo(raw.dtype).min)
+
+    def softmax(self, scores: Tensor) -> Tensor:
+        """Return weights that are positive and sum to 1 over the keys."""
+        return torch.softmax(scores, dim=-1)
+
+    def empty_rows(self, weights: Tensor, mask: Mask) -> Tensor:
+        """Return the weights with the rows that keep no key as declared."""
+        options = {"uniform": 1.0 / weights.shape[-1], "zero": 0.0, "nan": math.nan}
+        declared = options.get(self.choices.fully_masked_row)
+        if mask is None or declared is None:
+            return weights
+        return weights.masked_fill(~mask.any(dim=-1, keepdim=True), declared)
+
+    def mix(self, weights: Tensor, value: Tensor) -> Tensor:
+        """Return the mean of the values under the weights."""
+        return weights @ value
+
+    def make_multi_head_attention(self) -> Node:
+        """Build the four projections."""
+        self.check_sizes("d_model", "heads")
+        self.check_heads()
+        bias = self.choices.projection_bias == "present"
+        outer, inner = self.sizes.d_model, self.head_width() * self.sizes.heads
+        return Node(
+            self,
+            "multi_head_attention",
+            query=self.make_linear(outer, inner, bias=bias),
+            key=self.make_linear(outer, inner, bias=bias),
+            value=self.make_linear(outer, inner, bias=bias),
+            output=self.make_linear(inner, outer, bias=bias),
+        )
+
+    def project(self, module: Node, name: str, x: Tensor) -> Tensor:
+        """Apply the projection `name`: query, key, value or output."""
+        return self.linear(getattr(module, name), x)
+
+    def split_heads(self, x: Tensor) -> Tensor:
+        """Return (B, L, H * E) as (B, H, L, E)."""
+        batch, length, _ = x.shape
+        return x.view(batch, length, self.sizes.heads, -1).transpose(1, 2)
+
+    def merge_heads(self, x: Tensor) -> Tensor:
+        """Return (B, H, L, E) as (B, L, H * E)."""
+        batch, _, length, _ = x.shape
+        return x.transpose(1, 2).contiguous().view(batch, length, -1)
+
+    def head_mask(self, mask: Mask, batch: int, queries: int, keys: int) -> Mask:
+        """Return the mask as attention in heads takes it, broadcastable to (B, H, Q, K)."""
+        return mask
+
+    def make_embedding(self, vocabulary: int) -> Node:
+        """Build a table of `vocabulary` rows."""
+        self.check_sizes("d_model", "source_vocabulary", "target_vocabulary")
+        weight = nn.Parameter(torch.empty(vocabulary, self.sizes.d_model))
+        self.initialise(weight)
+        return Node(self, "embedding", weight=weight)
+
+    def vocabulary_of(self, module: Node) -> int:
+        """Return the number of rows of the table."""
+        return int(module.weight.shape[0])
+
+    def lookup(self, module: Node, tokens: Tensor) -> Tensor:
+        """Return the row of every token."""
+        return functional.embedding(tokens, module.weight)
+
+    def make_positions(self) -> Node:
+        """Build the positional encoding: a fixed table, a learned one, or nothing."""
+        self.check_sizes("d_model", "max_length")
+        length, width = self.sizes.max_length, self.sizes.d_model
+        if self.choices.positional_encoding == "learned":
+            weight = nn.Parameter(torch.empty(length, width))
+            self.initialise(weight)
+            return Node(self, "positional_encoding", weight=weight)
+        module = Node(self, "positional_encoding")
+        if self.choices.positional_encoding != "none":
+            self.hold_table(module, self.position_table(length, width))
+        return module
+
+    def hold_table(self, module: Node, table: Tensor) -> None:
+        """Keep a fixed table in `module`: it moves along and is not saved."""
+        module.register_buffer("table", table, persistent=False)
+
+    def position_rows(self, module: Node, length: int, device: torch.device | None) -> Tensor:
+        """Return the rows (S, D) of the first `length` positions."""
+        learned = self.choices.positional_encoding == "learned"
+        rows: Tensor = module.weight if learned else module.table
+        self.check_length(length, len(rows))
+        return rows[:length]
+
+    def frequencies(self, d_model: int, device: torch.device | None) -> Tensor:
+        """Return the angle between neighbouring positions for every pair of columns."""
+        return 1.0 / 10000.0 ** self.exponents(d_model, device)
+
+    def arrange(self, sines: Tensor, cosines: Tensor, d_model: int) -> Tensor:
+        """Put sines and cosines (S, pairs) into the columns (S, D), in turn or in halves."""
+        table = sines.new_zeros(sines.shape[0], d_model)
+        first = (d_model + 1) // 2
+        halves = self.choices.positional_encoding == "halves"
+        into_sines, into_cosines = (
+            (slice(0, first), slice(first, None))
+            if halves
+            else (slice(0, None, 2), slice(1, None, 2))
+        )
+        table[:, into_sines] = sines
+        table[:, into_cosines] = cosines[:, : d_model // 2]
+        return table
+
+    def make_norm(self) -> Node:
+        """Build a norm with a gain of 1 and a bias of 0."""
+        self.check_sizes("d_model")
+        if self.choices.norm_variance == "unbiased" and self.sizes.d_model == 1:
+            raise ValueError("The unbiased variance divides by n - 1, which is 0 at d_model 1.")
+        width = self.sizes.d_model
+        gain, bias = nn.Parameter(torch.ones(width)), nn.Parameter(torch.zeros(width))
+        return Node(self, "layer_norm", gain=gain, bias=bias)
+
+    def mean(self, x: Tensor) -> Tensor:
+        """Return the mean over the columns, as (.., 1)."""
+        return x.mean(dim=-1, keepdim=True)
+
+    def variance(self, centred: Tensor) -> Tensor:
+        """Return the mean of the squared deviations, as (.., 1)."""
+        total = centred.pow(2).sum(dim=-1, keepdim=True)
+        return total / (centred.shape[-1] - (self.choices.norm_variance == "unbiased"))
+
+    def normalise(self, centred: Tensor, variance: Tensor) -> Tensor:
+        """Return the deviations divided by their size."""
+        if self.choices.norm_epsilon_place == "inside-root":
+            return centred / torch.sqrt(variance + self.epsilon())
+        return centred / (self.root(variance) + self.epsilon())
+
+    def affine(self, module: Node, normalised: Tensor) -> Tensor:
+        """Multiply by the gain and add the bias."""
+        result: Tensor = module.gain * normalised + module.bias
+        return result
+
+    def activation(self, x: Tensor) -> Tensor:
+        """Apply the chosen activation."""
+        chosen: Callable[[Tensor], Tensor] = getattr(functional, self.choices.activation)
+        return chosen(x)
+
+    def make_generator(self) -> Node:
+        """Build the linear map to the target vocabulary."""
+        self.check_sizes("d_model", "target_vocabulary")
+        weight = nn.Parameter(torch.empty(self.sizes.target_vocabulary, self.sizes.d_model))
+        self.initialise(weight)
+        bias = nn.Parameter(torch.zeros(self.sizes.target_vocabulary))
+        return Node(self, "generator", weight=weight, bias=bias)
+
+    def generator_logits(self, module: Node, x: Tensor) -> Tensor:
+        """Apply the linear map."""
+        return functional.linear(x, module.weight, module.bias)
+
+    def generator_output(self, logits: Tensor) -> Tensor:
+        """Return probabilities, their logarithms, or the logits, as chosen."""
+        if self.choices.output == "logits":
+            return logits
+        if self.choices.output == "probabilities":
+            return torch.softmax(logits, dim=-1)
+        return torch.log_softmax(logits, dim=-1)
+
+    def share_matrix(self, part: Node, other: Node) -> None:
+        """Give `part` the vocabulary matrix of `other`."""
+        part.weight = other.weight

@@ -1,0 +1,106 @@
+"""The seams of attention, plain and with heads."""
+
+from abc import abstractmethod
+
+from torch import Tensor, nn
+
+from attentest.specimens.modules import Node
+from attentest.specimens.seams.base import Base
+
+Mask = Tensor | None
+
+
+class AttentionSeams(Base):
+    """Scaled dot-product attention, step by step."""
+
+    def make_attention(self) -> Node:
+        """Build attention alone; it holds nothing but its mode."""
+        self.check_sizes()
+        return Node(self, "attention")
+
+    def attention(
+        self, module: nn.Module, query: Tensor, key: Tensor, value: Tensor, mask: Mask = None
+    ) -> tuple[Tensor, Tensor]:
+        """Return the output (B, H, Q, G) and the weights (B, H, Q, K); `module` gives the mode."""
+        factor = self.scale(self.key_width(query, key, value), query.shape[1])
+        raw = self.mask_scores(self.scores(query, key, factor), mask)
+        weights = self.empty_rows(self.softmax(raw), mask)
+        used = self.drop_weights(module, weights)
+        return self.mix(used, value), self.returned_weights(raw, weights, used)
+
+    def key_width(self, query: Tensor, key: Tensor, value: Tensor) -> int:
+        """Return d_k, the width whose root the scores are divided by."""
+        return query.shape[-1]
+
+    def scale(self, width: int, heads: int) -> float:
+        """Return the factor of the scores for keys of `width`."""
+        return float(width**-0.5)
+
+    @abstractmethod
+    def scores(self, query: Tensor, key: Tensor, factor: float) -> Tensor:
+        """Return the products (B, H, Q, K) of queries and keys, times `factor`."""
+
+    @abstractmethod
+    def mask_scores(self, raw: Tensor, mask: Mask) -> Tensor:
+        """Return the scores with those of masked keys filled in."""
+
+    @abstractmethod
+    def softmax(self, scores: Tensor) -> Tensor:
+        """Return weights that are positive and sum to 1 over the keys."""
+
+    @abstractmethod
+    def empty_rows(self, weights: Tensor, mask: Mask) -> Tensor:
+        """Return the weights with the rows that keep no key as declared."""
+
+    def drop_weights(self, module: nn.Module, weights: Tensor) -> Tensor:
+        """Apply dropout to the weights."""
+        return self.dropout(module, weights)
+
+    @abstractmethod
+    def mix(self, weights: Tensor, value: Tensor) -> Tensor:
+        """Return the mean of the values under the weights."""
+
+    def returned_weights(self, raw: Tensor, weights: Tensor, used: Tensor) -> Tensor:
+        """Choose what is returned beside the output: the weights that were used."""
+        return used
+
+
+class MultiHeadSeams(AttentionSeams):
+    """Attention in several heads: projections, heads apart and together."""
+
+    def head_width(self) -> int:
+        """Return the width of one head."""
+        width, heads = self.sizes.d_model, self.sizes.heads
+        return width if self.choices.head_width == "d" else width // heads
+
+    @abstractmethod
+    def make_multi_head_attention(self) -> Node:
+        """Build the four projections."""
+
+    def multi_head_attention(
+        self, module: Node, query: Tensor, key: Tensor, value: Tensor, mask: Mask = None
+    ) -> Tensor:
+        """Project, split into heads, attend, merge and project (B, Q, D)."""
+        heads = [
+            self.split_heads(self.project(module, name, x))
+            for name, x in (("query", query), ("key", key), ("value", value))
+        ]
+        kept = self.head_mask(mask, query.shape[0], query.shape[1], key.shape[1])
+        context, _ = self.attention(module, heads[0], heads[1], heads[2], kept)
+        return self.project(module, "output", self.merge_heads(context))
+
+    @abstractmethod
+    def project(self, module: Node, name: str, x: Tensor) -> Tensor:
+        """Apply the projection `name`: query, key, value or output."""
+
+    @abstractmethod
+    def split_heads(self, x: Tensor) -> Tensor:
+        """Return (B, L, H * E) as (B, H, L, E)."""
+
+    @abstractmethod
+    def merge_heads(self, x: Tensor) -> Tensor:
+        """Return (B, H, L, E) as (B, L, H * E)."""
+
+    @abstractmethod
+    def head_mask(self, mask: Mask, batch: int, queries: int, keys: int) -> Mask:
+        """Return the mask as attention in heads takes it, broadcastable to (B, H, Q, K)."""

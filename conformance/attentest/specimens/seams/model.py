@@ -1,0 +1,119 @@
+"""The seams of the generator and of the whole model."""
+
+from abc import abstractmethod
+
+from torch import Tensor
+
+from attentest.specimens.modules import Node
+from attentest.specimens.seams.base import Base
+from attentest.specimens.seams.embedding import EmbeddingSeams, PositionSeams
+from attentest.specimens.seams.masks import MaskSeams
+from attentest.specimens.seams.stacks import StackSeams
+
+
+class GeneratorSeams(Base):
+    """From the decoder's state to the next token."""
+
+    @abstractmethod
+    def make_generator(self) -> Node:
+        """Build the linear map to the target vocabulary."""
+
+    def generator(self, module: Node, x: Tensor) -> Tensor:
+        """Map x (B, T, D) to (B, T, V) and normalise as chosen."""
+        return self.generator_output(self.generator_logits(module, x))
+
+    @abstractmethod
+    def generator_logits(self, module: Node, x: Tensor) -> Tensor:
+        """Apply the linear map."""
+
+    @abstractmethod
+    def generator_output(self, logits: Tensor) -> Tensor:
+        """Return probabilities, their logarithms, or the logits, as chosen."""
+
+
+class ModelSeams(MaskSeams, EmbeddingSeams, PositionSeams, StackSeams, GeneratorSeams):
+    """Encoder, decoder and what stands around them; it makes its own masks."""
+
+    def make_model(self) -> Node:
+        """Build the model and tie its vocabulary matrices as chosen."""
+        model = Node(
+            self,
+            "model",
+            source_embedding=self.make_embedding(self.sizes.source_vocabulary),
+            target_embedding=self.make_embedding(self.sizes.target_vocabulary),
+            source_positions=self.make_positions(),
+            target_positions=self.make_positions(),
+            encoder=self.make_encoder(),
+            decoder=self.make_decoder(),
+            generator=self.make_generator(),
+        )
+        self.tie(model)
+        return model
+
+    def check_tying(self) -> None:
+        """Refuse to tie vocabularies of unlike size."""
+        source, target = self.sizes.source_vocabulary, self.sizes.target_vocabulary
+        if self.choices.tying == "all-three" and source != target:
+            raise ValueError(f"Vocabularies of {source} and {target} ids cannot be tied.")
+
+    def tie(self, model: Node) -> None:
+        """Make the chosen vocabulary matrices one parameter."""
+        self.check_tying()
+        if self.choices.tying == "all-three":
+            self.share_matrix(model.target_embedding, model.source_embedding)
+        if self.choices.tying != "none":
+            self.share_matrix(model.generator, model.target_embedding)
+
+    @abstractmethod
+    def share_matrix(self, part: Node, other: Node) -> None:
+        """Give `part` the vocabulary matrix of `other`."""
+
+    def model(self, module: Node, source: Tensor, target: Tensor) -> Tensor:
+        """Return (B, T, V) for source tokens (B, S) and target tokens (B, T)."""
+        return self.decode(module, target, self.encode(module, source), source)
+
+    def encode(self, module: Node, source: Tensor) -> Tensor:
+        """Return the memory (B, S, D) of source tokens (B, S)."""
+        embedded = self.embed(module, "source", source)
+        return module.encoder(embedded, self.source_mask_of(source))  # type: ignore[no-any-return]
+
+    def decode(self, module: Node, target: Tensor, memory: Tensor, source: Tensor) -> Tensor:
+        """Return the generator's output (B, T, V) for target tokens and a memory."""
+        state = module.decoder(
+            self.embed(module, "target", target),
+            self.pass_memory(memory),
+            self.memory_mask_of(source, target),
+            self.target_mask_of(target),
+        )
+        return module.generator(state)  # type: ignore[no-any-return]
+
+    def embed(self, module: Node, side: str, tokens: Tensor) -> Tensor:
+        """Return tokens of one `side`, "source" or "target", embedded and with positions."""
+        embedded = self.embedding_of(module, side)(tokens)
+        return self.positions_of(module, side)(embedded)  # type: ignore[no-any-return]
+
+    def embedding_of(self, module: Node, side: str) -> Node:
+        """Return the embedding of one side."""
+        embedding: Node = getattr(module, f"{side}_embedding")
+        return embedding
+
+    def positions_of(self, module: Node, side: str) -> Node:
+        """Return the positional encoding of one side."""
+        positions: Node = getattr(module, f"{side}_positions")
+        return positions
+
+    def pass_memory(self, memory: Tensor) -> Tensor:
+        """Return the memory as the decoder is given it."""
+        return memory
+
+    def source_mask_of(self, source: Tensor) -> Tensor | None:
+        """Return the mask of the encoder."""
+        return self.padding_mask(source, self.sizes.source_pad)
+
+    def memory_mask_of(self, source: Tensor, target: Tensor) -> Tensor | None:
+        """Return the mask of the attention to the memory."""
+        return self.source_mask_of(source)
+
+    def target_mask_of(self, target: Tensor) -> Tensor | None:
+        """Return the mask of the decoder's self-attention."""
+        return self.target_mask(target, self.sizes.target_pad)

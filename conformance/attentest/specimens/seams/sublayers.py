@@ -1,0 +1,124 @@
+"""The seams of the layer norm, the feed-forward network and the residual connection."""
+
+from abc import abstractmethod
+from collections.abc import Callable
+
+import torch
+from torch import Tensor, nn
+
+from attentest.specimens.modules import Node
+from attentest.specimens.seams.base import Base
+
+Function = Callable[[Tensor], Tensor]
+
+
+class NormSeams(Base):
+    """Layer normalisation, step by step."""
+
+    @abstractmethod
+    def make_norm(self) -> Node:
+        """Build a norm with a gain of 1 and a bias of 0."""
+
+    def layer_norm(self, module: Node, x: Tensor) -> Tensor:
+        """Normalise every row of x, then apply gain and bias."""
+        wide = self.widen(x)
+        centred = self.centre(wide, self.mean(wide))
+        normalised = self.normalise(centred, self.variance(centred))
+        return self.affine(module, normalised).to(x.dtype)
+
+    def widen(self, x: Tensor) -> Tensor:
+        """Return x in a precision that its squares fit into."""
+        return x.float() if x.dtype in (torch.float16, torch.bfloat16) else x
+
+    @abstractmethod
+    def mean(self, x: Tensor) -> Tensor:
+        """Return the mean over the columns, as (.., 1)."""
+
+    def centre(self, x: Tensor, mean: Tensor) -> Tensor:
+        """Return x less its mean."""
+        return x - mean
+
+    @abstractmethod
+    def variance(self, centred: Tensor) -> Tensor:
+        """Return the mean of the squared deviations, as (.., 1)."""
+
+    def epsilon(self) -> float:
+        """Return what keeps the divisor above zero."""
+        return self.choices.norm_epsilon
+
+    def root(self, variance: Tensor) -> Tensor:
+        """Return the square root, with a slope of 0 at 0 in place of an infinite one."""
+        flat = variance == 0
+        return variance.masked_fill(flat, 1.0).sqrt().masked_fill(flat, 0.0)
+
+    @abstractmethod
+    def normalise(self, centred: Tensor, variance: Tensor) -> Tensor:
+        """Return the deviations divided by their size."""
+
+    @abstractmethod
+    def affine(self, module: Node, normalised: Tensor) -> Tensor:
+        """Multiply by the gain and add the bias."""
+
+
+class FeedForwardSeams(Base):
+    """Two linear maps with an activation between."""
+
+    def make_feed_forward(self) -> Node:
+        """Build both linear maps."""
+        self.check_sizes("d_model", "d_ff")
+        return Node(
+            self,
+            "feed_forward",
+            inner=self.make_linear(self.sizes.d_model, self.sizes.d_ff),
+            outer=self.make_linear(self.sizes.d_ff, self.sizes.d_model),
+        )
+
+    def feed_forward(self, module: Node, x: Tensor) -> Tensor:
+        """Return outer(dropout(activation(inner(x))))."""
+        inner = self.drop_inner(module, self.activation(self.expand(module, x)))
+        return self.contract(module, inner)
+
+    def expand(self, module: Node, x: Tensor) -> Tensor:
+        """Apply the first linear map, from D to F columns."""
+        return self.linear(module.inner, x)
+
+    @abstractmethod
+    def activation(self, x: Tensor) -> Tensor:
+        """Apply the chosen activation."""
+
+    def drop_inner(self, module: nn.Module, x: Tensor) -> Tensor:
+        """Apply dropout between activation and second map."""
+        return self.dropout(module, x)
+
+    def contract(self, module: Node, x: Tensor) -> Tensor:
+        """Apply the second linear map, from F to D columns."""
+        return self.linear(module.outer, x)
+
+
+class ResidualSeams(NormSeams):
+    """A sublayer, the path around it, and the norm before or after."""
+
+    def make_residual(self) -> Node:
+        """Build a residual connection with its norm."""
+        return Node(self, "residual", norm=self.make_norm())
+
+    def residual(self, module: nn.Module, norm: nn.Module, x: Tensor, function: Function) -> Tensor:
+        """Wrap `function`; `module` gives the mode of its dropout."""
+        branch = self.drop_branch(module, function(self.norm_before(norm, x)))
+        return self.norm_after(norm, self.add_branch(x, branch))
+
+    def norm_before(self, norm: nn.Module, x: Tensor) -> Tensor:
+        """Return what the sublayer is given: the norm of x under pre-norm."""
+        return norm(x) if self.choices.norm_placement == "pre" else x
+
+    def drop_branch(self, module: nn.Module, branch: Tensor) -> Tensor:
+        """Apply dropout to the sublayer's output, before the sum."""
+        return self.dropout(module, branch)
+
+    def add_branch(self, x: Tensor, branch: Tensor) -> Tensor:
+        """Return the sum of what went around the sublayer and what went through it."""
+        return x + branch
+
+    def norm_after(self, norm: nn.Module, x: Tensor) -> Tensor:
+        """Return what leaves the connection: the norm of the sum under post-norm."""
+        return norm(x) if self.choices.norm_placement == "post" else x
