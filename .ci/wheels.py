@@ -1,6 +1,6 @@
 """Builds a wheel of every package here and installs them, and nothing else of the tree.
 
-Called as `python .ci/wheels.py FOLDER` inside an env that has pip and hatchling; the wheels are
+Called as `python .ci/wheels.py FOLDER` inside an env that has uv and hatchling; the wheels are
 left in FOLDER. What they depend on comes in under constraints.txt.
 """
 
@@ -10,11 +10,11 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-PIP = [sys.executable, "-m", "pip"]
+UV = [sys.executable, "-m", "uv", "pip"]
 
 
 def packages() -> list[Path]:
-    """Return the folders that hold a package, the ones without dependants last."""
+    """Return the folders that hold a package, the spec first."""
     found = sorted(ROOT.glob("implementations/*/pyproject.toml"))
     return [ROOT / "spec", ROOT / "conformance", *(path.parent for path in found)]
 
@@ -27,12 +27,13 @@ def main(folder: Path) -> None:
         command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)]
         subprocess.run(command, cwd=package, check=True)
     wheels = [str(path) for path in sorted(folder.glob("*.whl"))]
+    # A wheel built anew has the version of the one before it, which would stay where it is.
+    names = [Path(wheel).name.partition("-")[0].replace("_", "-") for wheel in wheels]
+    again = [word for name in names for word in ("--reinstall-package", name)]
     pinned = ["-c", str(ROOT / "constraints.txt")]
-    subprocess.run([*PIP, "install", "-q", *pinned, *wheels], check=True)
-    # A rebuilt wheel has the version of the one before it, and pip alone would keep the old one.
-    again = ["install", "-q", "--force-reinstall", "--no-deps", "--no-index"]
-    subprocess.run([*PIP, *again, *wheels], check=True)
-    subprocess.run([*PIP, "check"], check=True)
+    here = ["--python", sys.executable]
+    subprocess.run([*UV, "install", *here, *pinned, *again, *wheels], check=True)
+    subprocess.run([*UV, "check", *here], check=True)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 """The `attentest` command."""
 
+import json
 import random
 import sys
 from collections.abc import Callable, Iterator
@@ -11,11 +12,13 @@ import click
 from rich.console import Console
 from rich.progress import Progress, TaskID
 
-from attentest import __version__, matrix, stream
+from attentest import __version__, kills, matrix, stream
 from attentest.describe import described, listed
 from attentest.outcome import Verdict
+from attentest.output import Occupied, opened, progress
 from attentest.plan import Plan, select
 from attentest.run import Judged, Listener, run
+from attentest.score import Score, score
 from attentest_spec import UnknownName, registry
 from attentest_spec.precision import PRECISIONS
 
@@ -28,11 +31,11 @@ class Usage(click.ClickException):
 
 @contextmanager
 def _usage() -> Iterator[None]:
-    """Turn an unknown name into one line and exit code 2."""
+    """Turn an unknown name or a file that cannot be written into one line and exit code 2."""
     try:
         yield
-    except UnknownName as unknown:
-        raise Usage(str(unknown)) from unknown
+    except (UnknownName, Occupied) as wrong:
+        raise Usage(str(wrong)) from wrong
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -90,7 +93,7 @@ def run_command(
     console = Console()
     if seed:
         console.print(f"seed {seed} (replay with --seed {seed})")
-    with _opened(json_file) as file:
+    with _usage(), opened(json_file, '{"type": "header"') as file:
         results = _watched(targets, plan, workers, file)
     matrix.show(console, results, plan)
     sys.exit(stream.exit_code(results, plan))
@@ -111,9 +114,7 @@ def _targets(named: tuple[str, ...]) -> list[str]:
 def _watched(targets: list[str], plan: Plan, workers: int, file: TextIO | None) -> list[Judged]:
     """Run the plan with a progress bar on a terminal, writing the stream as verdicts come."""
     writer = stream.Writer(file, plan) if file else None
-    with Progress(
-        console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()
-    ) as bar:
+    with progress() as bar:
         tasks = {target: bar.add_task(target, total=len(plan.clauses)) for target in targets}
         results = run(targets, plan, workers=workers, listener=_listener(bar, tasks, writer))
     if writer:
@@ -131,36 +132,61 @@ def _listener(bar: Progress, tasks: dict[str, TaskID], writer: "stream.Writer | 
     return listen
 
 
-@contextmanager
-def _opened(path: Path | None) -> Iterator[TextIO | None]:
-    """Open the file of the stream; a file that is there and is no stream is never overwritten."""
-    if path is None:
-        yield None
-        return
-    if path.exists() and path.stat().st_size and not _is_stream(path):
-        raise Usage(
-            f"{path} exists and is no attentest stream; it was left as it is. Name another file."
-        )
-    try:
-        file = path.open("w", encoding="utf-8")
-    except OSError as failure:
-        raise Usage(f"{path} cannot be written: {failure.strerror}.") from failure
-    with file:
-        yield file
-
-
-def _is_stream(path: Path) -> bool:
-    with path.open("rb") as file:
-        return file.read(17) == b'{"type": "header"'
-
-
 KINDS: dict[str, Callable[[], Iterator[tuple[str, str]]]] = listed()
+
+
+@main.command("faults")
+@click.argument("slugs", nargs=-1)
+@click.option("--component", "components", multiple=True, help="Faults of this component alone.")
+@click.option("--everything", is_flag=True, help="Judge every clause, not just those in reach.")
+@click.option("--workers", default=2, show_default=True, help="Processes at work.")
+@click.option("--seed", default=0, show_default=True, help="Seed of all drawn inputs.")
+@click.option(
+    "--json",
+    "json_file",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Write the score and every trial to this file.",
+)
+def faults_command(
+    slugs: tuple[str, ...],
+    components: tuple[str, ...],
+    everything: bool,
+    workers: int,
+    seed: int,
+    json_file: Path | None,
+) -> None:
+    """Score the suite itself: plant the faults SLUGS (all by default) and see which it kills.
+
+    Exit code 0: every fault is killed by its own clause and trips none that it cannot reach.
+    """
+    with _usage():
+        chosen = kills.choose(slugs, components)
+    if not chosen:
+        raise Usage("No fault is left: the named faults are not of the named components.")
+    with _usage(), opened(json_file, '{"format"') as file:
+        found = _scored(chosen, everything, workers, seed)
+        if file:
+            json.dump(found.as_dict(), file)
+    kills.show(Console(), found)
+    sys.exit(int(not found.perfect))
+
+
+def _scored(chosen: list[str], everything: bool, workers: int, seed: int) -> Score:
+    with progress() as bar:
+        task = bar.add_task("faults", total=len(chosen))
+        return score(
+            chosen,
+            everything=everything,
+            seed=seed,
+            workers=workers,
+            listener=lambda fault: bar.advance(task),
+        )
 
 
 @main.command("list")
 @click.argument("kind", type=click.Choice(sorted(KINDS)))
 def list_command(kind: str) -> None:
-    """Print one item a line, its name first: backends, clauses, choices or components."""
+    """Print one item of KIND a line, its name first."""
     rows = list(KINDS[kind]())
     width = max((len(name) for name, _ in rows), default=0)
     for name, told in rows:
@@ -170,6 +196,6 @@ def list_command(kind: str) -> None:
 @main.command("explain")
 @click.argument("name")
 def explain_command(name: str) -> None:
-    """Explain a clause, a choice, a component or a backend by its NAME."""
+    """Explain a clause, a choice, a component, a backend or a fault by its NAME."""
     with _usage():
         click.echo(described(name))

@@ -79,6 +79,8 @@ def near(
     """
     same_shape(actual, np.shape(expected), what=what)
     found, wanted = _selected(actual, expected, rows)
+    # Two answers of one backend may both be NaN, and agree in nothing.
+    holds(not np.isnan(found).any(), f"The {what} holds NaN.", actual=actual, expected=expected)
     magnitude = largest(wanted) if size is None else size
     bound = rounding(precision or subject.precision, terms) * magnitude
     _within(subject, found, wanted, bound, what)

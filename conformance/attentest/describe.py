@@ -29,6 +29,7 @@ def listed() -> dict[str, Callable[[], Rows]]:
         "backends": _backends,
         "clauses": lambda: ((one.slug, f"{one.level}  {one.text}") for one in clauses().values()),
         "choices": lambda: ((one.name, one.question) for one in CHOICES.values()),
+        "faults": _faults,
         "components": lambda: (
             (one.name, f"({', '.join(one.inputs)})") for one in COMPONENTS.values()
         ),
@@ -41,6 +42,27 @@ def _backends() -> Rows:
             yield name, registry.load(name).title
         except LoadFailure as failure:
             yield name, f"NOT LOADED: {failure}"
+
+
+def _faults() -> Rows:
+    from attentest.faults import faults
+
+    return ((slug, fault.wrong) for slug, fault in faults().items())
+
+
+def _fault(slug: str) -> str:
+    from attentest.faults import fault_of
+
+    fault = fault_of(slug)
+    about = [
+        f"component  {', '.join(fault.changes)}",
+        f"clause     {fault.clause}",
+        f"kind       {fault.kind}",
+        f"origin     {fault.origin}",
+    ]
+    return "\n".join(
+        [slug, "", fill(fault.wrong, WIDTH), "", fill(fault.effect, WIDTH), "", *about]
+    )
 
 
 def described(name: str) -> str:
@@ -56,8 +78,11 @@ def described(name: str) -> str:
         return _component(COMPONENTS[name])
     if name in registry.names():
         return _backend(name)
-    known = [*clauses(), *CHOICES, *COMPONENTS, *registry.names()]
-    raise UnknownName("clause, choice, component or backend", name, known)
+    faults = [slug for slug, _ in _faults()]
+    if name in faults:
+        return _fault(name)
+    known = [*clauses(), *CHOICES, *COMPONENTS, *registry.names(), *faults]
+    raise UnknownName("clause, choice, component, backend or fault", name, known)
 
 
 def _clause(clause: Clause) -> str:

@@ -1,6 +1,6 @@
 """Checks gradients, of inputs and of parameters, against what moving them does to the output."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 
 import numpy as np
@@ -78,6 +78,39 @@ def every_parameter_reached(
             "per unit.",
         )
     return found
+
+
+def as_in_the_formula(probe: Probe, *inputs: Input, names: Iterable[str], draw: Draw) -> None:
+    """Demand that the gradient of each parameter in `names` is what the oracle's output changes by.
+
+    Each is moved alone, together with those that it is tied to. Float64 alone resolves it.
+    """
+    if probe.precision != "float64":
+        raise Absent("differences of the output resolve gradients in float64 alone")
+    output = _first(probe.expected(*inputs))
+    cotangent = draw.floats(*output.shape)
+    gradient = probe.vjp(inputs, cotangent)
+    for name in names:
+        moves = _moves(probe, draw, only=name)
+        pulled = float((gradient_of(probe, gradient, name) * moves[name]).sum())
+        slopes = [_formula_slope(probe, inputs, cotangent, moves, step) for step in _STEPS]
+        bound = _SHARE * (1.0 + abs(slopes[0]) + largest(output) * output.size)
+        holds(
+            min(abs(pulled - slope) for slope in slopes) <= bound,
+            f"The gradient of {name} along a random direction is {pulled:.9g}; in the formula the "
+            f"output changes by {slopes[0]:.9g}.",
+        )
+
+
+def _formula_slope(
+    probe: Probe, inputs: tuple[Input, ...], cotangent: Array, moves: Steps, step: float
+) -> float:
+    """Return the central difference of the oracle's output, weighed by the cotangent."""
+    moved = []
+    for sign in (step, -step):
+        with _moved(probe, moves, sign, load=False):
+            moved.append(_first(probe.expected(*inputs)))
+    return float((cotangent * (moved[0] - moved[1])).sum()) / (2 * step)
 
 
 def gradient_of(probe: Probe, gradient: Gradient, name: str) -> Floats:

@@ -225,12 +225,22 @@ class Probe:
         if not isinstance(value, np.ndarray):
             return value
         wanted = dtype(self.precision) if value.dtype == np.float64 else value.dtype
-        return np.array(value, dtype=wanted, copy=True, order="K")
+        return _copied(value, wanted)
 
     def _unchanged(self, given: tuple[Input, ...], kept: tuple[Input, ...]) -> None:
         for number, (now, before) in enumerate(zip(given, kept, strict=True)):
             if isinstance(now, np.ndarray) and not np.array_equal(now, before, equal_nan=True):  # type: ignore[arg-type]
                 raise Violation(f"{self.component} wrote into its input number {number}.")
+
+
+def _copied(value: Array, wanted: np.dtype[Any]) -> Array:
+    """Return a copy of `value` that lies in memory as it does: in its order, a slice as a slice."""
+    copied = np.array(value, dtype=wanted, copy=True, order="K")
+    if value.ndim == 0 or value.strides[-1] != value.itemsize or value.flags.c_contiguous:
+        return copied
+    wide = np.empty((*value.shape[:-1], value.shape[-1] + 1), dtype=wanted)
+    wide[..., :-1] = copied
+    return wide[..., :-1]
 
 
 def _checked(doing: str, result: Any) -> Any:

@@ -62,7 +62,7 @@ def _mask(rng, *shape):
     return mask
 
 
-def _inputs(component, sizes, rng):
+def inputs_of(component, sizes, rng):
     """Draw inputs at scales and lengths that are unlike."""
     d, s, t = sizes.d_model, 5, 3
     source = _tokens(rng, s, sizes.source_vocabulary, sizes.source_pad)
@@ -116,7 +116,7 @@ def _close(actual, expected):
 @pytest.mark.parametrize("component", COMPONENTS)
 def test_equals_the_oracle(specimen, component, option, rng):
     part, given = _part(specimen, component, option, rng)
-    inputs = _inputs(component, given.sizes, rng)
+    inputs = inputs_of(component, given.sizes, rng)
     _close(part(*inputs), ORACLES[component](given, *inputs))
 
 
@@ -139,14 +139,14 @@ def test_equals_the_oracle_at_an_odd_width(specimen, place, variance, positions,
         "head_width": "d",
     }
     part, given = _part(specimen, "model", option, rng, d_model=5)
-    inputs = _inputs("model", given.sizes, rng)
+    inputs = inputs_of("model", given.sizes, rng)
     _close(part(*inputs), ORACLES["model"](given, *inputs))
 
 
 @pytest.mark.parametrize("option", ["unspecified", "uniform", "zero", "nan"])
 def test_fully_masked_rows_are_as_declared(specimen, option, rng):
     part, given = _part(specimen, "attention", {"fully_masked_row": option}, rng)
-    query, key, value, mask = _inputs("attention", given.sizes, rng)
+    query, key, value, mask = inputs_of("attention", given.sizes, rng)
     mask[1, 0, 1] = False
     actual = part(query, key, value, mask)
     expected = ORACLES["attention"](given, query, key, value, mask)
@@ -159,7 +159,7 @@ def test_fully_masked_rows_are_as_declared(specimen, option, rng):
 @pytest.mark.parametrize("option", ["uniform", "zero"])
 def test_fully_masked_rows_have_finite_gradients(specimen, option, rng):
     part, given = _part(specimen, "attention", {"fully_masked_row": option}, rng)
-    query, key, value, mask = _inputs("attention", given.sizes, rng)
+    query, key, value, mask = inputs_of("attention", given.sizes, rng)
     mask[...] = False
     gradient = part.vjp((query, key, value, mask), np.ones((2, 3, 3, 2)))
     assert all(np.isfinite(one).all() for one in gradient.inputs[:3])
@@ -167,7 +167,7 @@ def test_fully_masked_rows_have_finite_gradients(specimen, option, rng):
 
 def test_encode_then_decode_is_the_model(specimen, rng):
     part, given = _part(specimen, "model", {}, rng)
-    source, target = _inputs("model", given.sizes, rng)
+    source, target = inputs_of("model", given.sizes, rng)
     memory = part(source, method="encode")
     _close(memory, METHODS["encode"](given, source))
     np.testing.assert_array_equal(
@@ -188,7 +188,7 @@ def test_parameters_round_trip(specimen, component, rng):
 @pytest.mark.parametrize("how", ["deepcopy", "pickle"])
 def test_copies_compute_the_same(specimen, component, how, rng):
     part, given = _part(specimen, component, {}, rng)
-    inputs = _inputs(component, given.sizes, rng)
+    inputs = inputs_of(component, given.sizes, rng)
     _close(part.copied(how)(*inputs), part(*inputs))
     _close(part.reloaded()(*inputs), part(*inputs))
 
@@ -200,7 +200,7 @@ def test_every_precision_is_kept(specimen, component, precision):
     part = specimen_backend(specimen).build(component, SIZES, precision=precision)
     given = [
         _as(value, precision) if getattr(value, "dtype", None) == np.float64 else value
-        for value in _inputs(component, SIZES, rng)
+        for value in inputs_of(component, SIZES, rng)
     ]
     result = part(*given)
     output = result[0] if isinstance(result, tuple) else result
@@ -217,7 +217,7 @@ def _as(values, precision):
 @pytest.mark.parametrize("component", ["attention", "feed_forward", "residual", "model"])
 def test_dropout_is_for_training_alone(specimen, component, rng):
     part = specimen_backend(specimen).build(component, SIZES.but(dropout=0.5))
-    inputs = _inputs(component, SIZES, rng)
+    inputs = inputs_of(component, SIZES, rng)
     quiet = _first(part(*inputs))
     part.train()
     assert not np.array_equal(_first(part(*inputs)), _first(part(*inputs)))
@@ -232,7 +232,7 @@ def _first(result):
 @pytest.mark.parametrize("component", COMPONENTS)
 def test_inputs_stay_as_they_were(specimen, component, rng):
     part, given = _part(specimen, component, {}, rng)
-    inputs = [np.array(value) for value in _inputs(component, given.sizes, rng)]
+    inputs = [np.array(value) for value in inputs_of(component, given.sizes, rng)]
     before = [value.copy() for value in inputs]
     part(*(value if value.ndim else int(value) for value in inputs))
     for now, then in zip(inputs, before, strict=True):
@@ -304,7 +304,7 @@ def test_tied_matrices_are_one(specimen, option):
 
 def test_every_parameter_is_reached(specimen, rng):
     part, given = _part(specimen, "model", {}, rng)
-    source, target = _inputs("model", given.sizes, rng)
+    source, target = inputs_of("model", given.sizes, rng)
     found = part.vjp((source, target), rng.normal(size=(2, 3, 11))).parameters
     idle = [name for name, values in found.items() if not np.abs(values).max() > 1e-12]
     assert all(name.endswith("key.bias") for name in idle)

@@ -107,13 +107,18 @@ class Part(Protocol):
     def inventory(self) -> Mapping[str, Mapping[str, Any]]:
         """Describe what it holds (capability `inventory`).
 
-        `parameters` and `buffers` map the backend's own names to (shape, dtype, device);
-        `loose` names arrays that are held and are neither; `modes` maps submodules to whether
-        they are in training mode; `state` maps the saved names to shapes.
+        `parameters` and `buffers` map the backend's own names to (shape, dtype, device), and
+        parameters to `trained` too, which is False for a frozen one; `loose` names arrays that are
+        held and are neither; `modes` maps submodules to whether they are in training mode; `state`
+        maps the saved names to shapes.
         """
 
     def global_state(self) -> Mapping[str, Any]:
-        """Return comparable values of the framework's global state (capability `globals`)."""
+        """Return comparable values of the framework's global state (capability `globals`).
+
+        "random state" is the one value that building may change. "changed" names the settings
+        that building or calling this part has changed, whoever has set them back since.
+        """
 
 
 @runtime_checkable

@@ -8,6 +8,7 @@ copies, moves, gradients, modes) is answered here, once.
 import copy
 import io
 from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -71,25 +72,36 @@ class TorchBackend:
     ) -> "TorchPart":
         """Build `component` at `sizes`; see :meth:`attentest_spec.Backend.build`."""
         recipe = self.recipes[require("component", component, self.recipes)]
-        names = (
-            tuple(shapes(component, sizes, Choices.of(self.choices))) if recipe.parameters else ()
-        )
-        return TorchPart(recipe, sizes, names, precision, device)
+
+        def names() -> tuple[str, ...]:
+            return tuple(shapes(component, sizes, Choices.of(self.choices)))
+
+        return TorchPart(recipe, sizes, names if recipe.parameters else tuple, precision, device)
 
 
 class TorchPart:
     """One torch component behind the contract."""
 
     def __init__(
-        self, recipe: Recipe, sizes: Sizes, names: tuple[str, ...], precision: str, device: str
+        self,
+        recipe: Recipe,
+        sizes: Sizes,
+        names: Callable[[], tuple[str, ...]],
+        precision: str,
+        device: str,
     ) -> None:
-        """Build from `recipe`; `names` are the canonical parameters it should hold."""
+        """Build from `recipe`; `names` returns the canonical parameters it should hold.
+
+        They are asked for once it is built: sizes that cannot be are for the backend to refuse.
+        """
         self._recipe = recipe
         self._sizes = sizes
         self._precision = precision
         self._device = device
-        self._names = names
-        self._built = recipe.build(sizes)
+        self._changed: set[str] = set()
+        with self._watched():
+            self._built = recipe.build(sizes)
+        self._names = names()
         if isinstance(self._built, nn.Module):
             self._built.to(device=device, dtype=_dtype(precision)).eval()
         self.capabilities: Collection[str] = (
@@ -102,11 +114,23 @@ class TorchPart:
             return _outward(self._run(tuple(self._inward(value) for value in inputs), method))
 
     def _run(self, tensors: tuple[Any, ...], method: str = "") -> Any:
-        if not method:
-            return self._recipe.call(self._built, *tensors)
-        return self._recipe.methods[require("method", method, self._recipe.methods)](
-            self._built, *tensors
-        )
+        call = self._recipe.call
+        if method:
+            call = self._recipe.methods[require("method", method, self._recipe.methods)]
+        with self._watched():
+            return call(self._built, *tensors)
+
+    @contextmanager
+    def _watched(self) -> Iterator[None]:
+        """Remember which global settings are changed inside, and set them back."""
+        before = _settings()
+        try:
+            yield
+        finally:
+            for name, value in _settings().items():
+                if value != before[name]:
+                    self._changed.add(name)
+                    _SET[name](before[name])
 
     def _inward(self, value: Input) -> Any:
         return to_tensor(value).to(self._device) if isinstance(value, np.ndarray) else value
@@ -210,7 +234,9 @@ class TorchPart:
         saved = io.BytesIO()
         torch.save(self._module.state_dict(), saved)
         saved.seek(0)
-        fresh = TorchPart(self._recipe, self._sizes, self._names, self._precision, self._device)
+        fresh = TorchPart(
+            self._recipe, self._sizes, lambda: self._names, self._precision, self._device
+        )
         fresh._module.load_state_dict(torch.load(saved, weights_only=True))
         return fresh
 
@@ -248,25 +274,26 @@ class TorchPart:
         """List parameters, buffers, loose tensors, modes and the saved state."""
         module = self._module
         return {
-            "parameters": {name: _facts(value) for name, value in module.named_parameters()},
+            "parameters": {
+                name: {**_facts(value), "trained": value.requires_grad}
+                for name, value in module.named_parameters()
+            },
             "buffers": {name: _facts(value) for name, value in module.named_buffers()},
             "loose": {
                 f"{name}.{key}".lstrip("."): _facts(value)
                 for name, inner in module.named_modules()
                 for key, value in _tensors(inner)
             },
-            "modes": {name: inner.training for name, inner in module.named_modules()},
+            "modes": {name: inner.training for name, inner in _modules(module)},
             "state": {name: tuple(value.shape) for name, value in module.state_dict().items()},
         }
 
     def global_state(self) -> Mapping[str, Any]:
-        """Return torch's global state as comparable values."""
+        """Return torch's global state, and what building and calling changed of it so far."""
         return {
             "random state": torch.get_rng_state().numpy().tobytes(),
-            "default dtype": str(torch.get_default_dtype()),
-            "grad mode": torch.is_grad_enabled(),
-            "threads": torch.get_num_threads(),
-            "deterministic": torch.are_deterministic_algorithms_enabled(),
+            **{name: str(value) for name, value in _settings().items()},
+            "changed": tuple(sorted(self._changed)),
         }
 
 
@@ -309,24 +336,70 @@ def _dtype(precision: str) -> torch.dtype:
     return DTYPES[require("precision", precision, DTYPES)]
 
 
+_SET: Mapping[str, Callable[[Any], Any]] = {
+    "default dtype": torch.set_default_dtype,
+    "grad mode": torch.set_grad_enabled,
+    "threads": torch.set_num_threads,
+    "deterministic": torch.use_deterministic_algorithms,
+}
+
+
+def _settings() -> dict[str, Any]:
+    return {
+        "default dtype": torch.get_default_dtype(),
+        "grad mode": torch.is_grad_enabled(),
+        "threads": torch.get_num_threads(),
+        "deterministic": torch.are_deterministic_algorithms_enabled(),
+    }
+
+
+def _modules(module: nn.Module) -> Iterator[tuple[str, nn.Module]]:
+    """Find `module` and all modules inside it once, those in plain containers too."""
+    found: dict[int, tuple[str, nn.Module]] = {}
+    waiting = [("", module)]
+    while waiting:
+        start, root = waiting.pop()
+        for own, inner in root.named_modules(prefix=start):
+            if id(inner) in found:
+                continue
+            found[id(inner)] = (own, inner)
+            waiting += [
+                (place, leaf)
+                for key, value in _plain(inner)
+                for place, leaf in _leaves(f"{own}.{key}".lstrip("."), value)
+                if isinstance(leaf, nn.Module)
+            ]
+    yield from found.values()
+
+
 def _tensors(module: nn.Module) -> Iterator[tuple[str, Tensor]]:
     """Find the tensors that `module` holds as plain attributes, where torch does not look."""
+    for key, value in _plain(module):
+        yield from _held(key, value)
+
+
+def _plain(module: nn.Module) -> Iterator[tuple[str, Any]]:
+    """Return the attributes of `module` that torch has not registered."""
     registered = ("_parameters", "_buffers", "_modules")
-    for key, value in vars(module).items():
-        if key not in registered:
-            yield from _held(key, value)
+    return ((key, value) for key, value in vars(module).items() if key not in registered)
 
 
 def _held(name: str, value: Any) -> Iterator[tuple[str, Tensor]]:
     """Find the tensors in `value`, which may be a container, of modules too."""
-    if isinstance(value, Tensor):
+    for path, leaf in _leaves(name, value):
+        if isinstance(leaf, Tensor):
+            yield path, leaf
+        elif isinstance(leaf, nn.Module):
+            yield from ((f"{path}.{key}", inner) for key, inner in leaf.state_dict().items())
+
+
+def _leaves(name: str, value: Any) -> Iterator[tuple[str, Any]]:
+    """Walk through containers inside containers."""
+    if not isinstance(value, list | tuple | dict):
         yield name, value
-    elif isinstance(value, nn.Module):
-        yield from ((f"{name}.{key}", inner) for key, inner in value.state_dict().items())
-    elif isinstance(value, list | tuple | dict):
-        pairs = value.items() if isinstance(value, dict) else enumerate(value)
-        for key, inner in pairs:
-            yield from _held(f"{name}.{key}", inner)
+        return
+    for key, inner in value.items() if isinstance(value, dict) else enumerate(value):
+        yield from _leaves(f"{name}.{key}", inner)
 
 
 def _facts(value: Tensor) -> dict[str, Any]:

@@ -283,7 +283,9 @@ def test_an_unknown_precision_suggests_the_nearest() -> None:
 def test_inventory_tells_parameters_buffers_and_loose_tensors_apart() -> None:
     held = BACKEND.build("generator", SIZES).inventory()
     assert set(held["parameters"]) == {"kernel", "shift"}
-    assert held["parameters"]["kernel"] == {"shape": (6, 13), "dtype": "float64", "device": "cpu"}
+    kernel = {"shape": (6, 13), "dtype": "float64", "device": "cpu", "trained": True}
+    assert held["parameters"]["kernel"] == kernel
+    assert not held["parameters"]["shift"]["trained"]
     assert set(held["buffers"]) == {"table"}
     assert set(held["loose"]) == {"loose"}
     assert held["state"] == {"kernel": (6, 13), "shift": (13,)}

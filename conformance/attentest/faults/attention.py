@@ -753,15 +753,27 @@ def mask_scores(self: Seams, raw: Tensor, mask: Mask) -> Tensor:
 
 
 @fault(
-    "attention.half-through-bfloat16",
+    "attention.half-not-cast-back",
     clause="attention.half-precision",
-    wrong="A float16 call is computed in bfloat16.",
-    effect="Three of ten binary digits are lost; ranges hide it.",
+    wrong="A call in half precision is computed in float32 and does not come back.",
+    effect="What follows meets two precisions: it raises, or runs at twice the memory.",
 )
 def mix(self: Seams, weights: Tensor, value: Tensor) -> Tensor:
-    if value.dtype != torch.float16:
-        return self.sound.mix(weights, value)
-    return self.sound.mix(weights.bfloat16(), value.bfloat16()).half()
+    half = value.dtype in (torch.float16, torch.bfloat16)
+    return self.sound.mix(weights.float(), value.float()) if half else weights @ value
+
+
+@fault(
+    "attention.softmax-overflows-in-half",
+    clause="attention.half-precision",
+    wrong="The largest score is not taken out in float16, where exponentials end at 11.",
+    effect="Infinity over infinity, at scores that are harmless in any other precision.",
+)
+def softmax(self: Seams, scores: Tensor) -> Tensor:
+    if scores.dtype != torch.float16:
+        return self.sound.softmax(scores)
+    powers = torch.exp(scores)
+    return powers / powers.sum(dim=-1, keepdim=True)
 
 
 @fault(

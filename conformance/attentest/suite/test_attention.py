@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from attentest.cases import Call, half, precise, same_precision
 from attentest.checks import check
 from attentest.compare import (
     as_floats,
@@ -20,7 +21,6 @@ from attentest.compare import (
 )
 from attentest.draw import Draw
 from attentest.gradients import agrees_with_differences
-from attentest.outcome import Absent
 from attentest.subject import Probe, Subject, cast
 from attentest_spec import Sizes
 from attentest_spec.attention import scores
@@ -51,9 +51,9 @@ class Case:
 
     def output(self, *inputs: Array | None) -> Array:
         """Return the output for `inputs` (the case's own by default), of the right shape."""
-        given = inputs or self.inputs
+        query, _, value, _ = given = inputs or self.inputs
         output = self.probe.output(*given)
-        same_shape(output, (*np.shape(given[0])[:-1], np.shape(given[2])[-1]))
+        same_shape(output, (*np.shape(query)[:-1], np.shape(value)[-1]))  # type: ignore[arg-type]
         return output
 
     def weights(self) -> Floats:
@@ -116,7 +116,7 @@ def poisoned(draw: Draw, case: Case, size: float) -> tuple[Floats, Floats, Array
 @check("attention.formula", examples=20)
 def test_formula(subject: Subject, draw: Draw) -> None:
     case = drawn(subject, draw)
-    matches(case.probe, *case.inputs, actual=case.output(*case.inputs))
+    matches(case.probe, *case.inputs, actual=case.output())
 
 
 @check("attention.weights-formula")
@@ -133,8 +133,8 @@ def test_shapes(subject: Subject, draw: Draw) -> None:
     result = case.probe(*case.inputs)
     output, weights = result if isinstance(result, tuple) else (result, None)
     same_shape(output, (*case.query.shape[:-1], case.value.shape[-1]))
-    wanted = case.probe.precision
-    holds(str(output.dtype) == wanted, f"The output is {output.dtype}; the inputs are {wanted}.")
+    same_precision(case.probe, output)
+    alive(case, output)
     if weights is not None:
         same_shape(weights, case.keep.shape, what="weights")
 
@@ -171,7 +171,8 @@ def test_masked_weights_zero(subject: Subject, draw: Draw) -> None:
 def test_masked_keys_ignored(subject: Subject, draw: Draw) -> None:
     case = drawn(subject, draw, hiding=True, kinds=("padding",), scale=1.0)
     key, value, hidden = poisoned(draw, case, 100.0)
-    before = case.output(*case.inputs)
+    before = case.output()
+    finite(before)
     equal(
         case.output(case.query, key, value, case.mask),
         before,
@@ -236,7 +237,7 @@ def test_fully_masked_row(subject: Subject, draw: Draw) -> None:
 @check("attention.convex-hull")
 def test_convex_hull(subject: Subject, draw: Draw) -> None:
     case = drawn(subject, draw)
-    output = as_floats(case.output(*case.inputs))
+    output = as_floats(case.output())
     seen = case.keep[..., None]
     values = case.value[..., None, :, :]
     low = np.where(seen, values, np.inf).min(axis=-2)
@@ -259,7 +260,8 @@ def test_key_order(subject: Subject, draw: Draw) -> None:
     )
     order = _shuffled(draw, case.key.shape[-2])
     mask = None if case.mask is None else case.mask[..., order]
-    before = case.output(*case.inputs)
+    before = case.output()
+    alive(case, before)
     after = case.output(case.query, case.key[..., order, :], case.value[..., order, :], mask)
     near(
         subject,
@@ -278,7 +280,8 @@ def test_query_order(subject: Subject, draw: Draw) -> None:
     )
     order = _shuffled(draw, case.query.shape[-2])
     mask = None if case.mask is None else case.mask[..., order, :]
-    before = case.output(*case.inputs)
+    before = case.output()
+    alive(case, before)
     after = case.output(case.query[..., order, :], case.key, case.value, mask)
     near(
         subject,
@@ -306,7 +309,8 @@ def test_batch_independence(subject: Subject, draw: Draw) -> None:
     case = drawn(subject, draw, kinds=("per-head", "per-sample", "padding"))
     batch, heads = case.query.shape[:2]
     sample, head = draw.integer(0, batch - 1), draw.integer(0, heads - 1)
-    together = case.output(*case.inputs)
+    together = case.output()
+    alive(case, together)
     mask = np.array(case.keep[sample : sample + 1, head : head + 1])
     alone = case.output(
         case.query[sample : sample + 1, head : head + 1],
@@ -362,7 +366,7 @@ def test_value_width(subject: Subject, draw: Draw) -> None:
 def test_cross_lengths(subject: Subject, draw: Draw) -> None:
     kinds = ("per-sample", "padding", "none")
     case = drawn(subject, draw, kinds=kinds, lengths=draw.lengths(), scale=1.0)
-    matches(case.probe, *case.inputs, actual=case.output(*case.inputs))
+    matches(case.probe, *case.inputs, actual=case.output())
 
 
 @check("attention.mask-shapes")
@@ -370,7 +374,7 @@ def test_mask_shapes(subject: Subject, draw: Draw) -> None:
     case = drawn(
         subject, draw, hiding=True, scale=1.0, kinds=("padding", "causal", "per-sample", "per-head")
     )
-    output = case.output(*case.inputs)
+    output = case.output()
     if "per-head" in subject.limits.masks:
         whole = np.array(case.keep)
         near(
@@ -415,10 +419,12 @@ def test_strided_inputs(subject: Subject, draw: Draw) -> None:
         np.ascontiguousarray(array.transpose(3, 2, 0, 1)).transpose(2, 3, 1, 0)
         for array in (case.query, case.key, case.value)
     )
+    plain = case.output()
+    alive(case, plain)
     near(
         subject,
         case.output(*strided, case.mask),
-        case.output(*case.inputs),
+        plain,
         terms=case.query.shape[-1] + case.key.shape[-2],
         size=largest(case.value) * _steepness(case),
         what="output for strided inputs",
@@ -428,6 +434,7 @@ def test_strided_inputs(subject: Subject, draw: Draw) -> None:
 @check("attention.gradient", examples=5)
 def test_gradient(subject: Subject, draw: Draw) -> None:
     case = drawn(subject, draw, scale=1.0)
+    alive(case, case.output())
     agrees_with_differences(case.probe, *case.inputs, draw=draw)
 
 
@@ -436,6 +443,7 @@ def test_gradient_to_masked_keys(subject: Subject, draw: Draw) -> None:
     case = drawn(subject, draw, hiding=True, kinds=("padding",), scale=1.0)
     shape = (*case.query.shape[:-1], case.value.shape[-1])
     gradient = case.probe.vjp(case.inputs, draw.floats(*shape))
+    alive(case, case.output())
     hidden = ~case.keep.any(axis=-2)
     for name, number in (("key", 1), ("value", 2)):
         pulled = gradient.inputs[number]
@@ -451,28 +459,23 @@ def test_gradient_finite(subject: Subject, draw: Draw) -> None:
     gradient = case.probe.vjp(case.inputs, draw.floats(*shape))
     for name, pulled in zip(("query", "key", "value"), gradient.inputs, strict=False):
         finite(as_floats(pulled), what=f"gradient of the {name}")
+    holds(bool(as_floats(gradient.inputs[2]).any()), "No gradient reaches the values.")
 
 
-@check("attention.half-precision")
+@check("attention.half-precision", examples=20)
 def test_half_precision(subject: Subject, draw: Draw) -> None:
-    halves = [one for one in ("bfloat16", "float16") if one in subject.limits.precisions]
-    if not halves:
-        raise Absent(f"{subject.name} computes in no half precision")
-    _precise(subject, draw, draw.choose(halves))
+    scale = draw.choose((1.0, 4.0))
+    precise(lambda precision: _call(subject, draw, precision, scale), half(subject, draw))
 
 
 @check("attention.float32")
 def test_float32(subject: Subject, draw: Draw) -> None:
-    subject.require_precision("float32")
-    _precise(subject, draw, "float32")
+    precise(lambda precision: _call(subject, draw, precision), "float32")
 
 
-def _precise(subject: Subject, draw: Draw, precision: str) -> None:
-    case = drawn(subject, draw, scale=1.0, precision=precision)
-    actual = case.output(*case.inputs)
-    holds(str(actual.dtype) == precision, f"The output is {actual.dtype}, not {precision}.")
-    finite(actual)
-    matches(case.probe, *case.inputs, actual=actual, what=f"output in {precision}")
+def _call(subject: Subject, draw: Draw, precision: str, scale: float = 1.0) -> Call:
+    case = drawn(subject, draw, scale=scale, precision=precision)
+    return case.probe, case.inputs
 
 
 @check("attention.weights-used")
@@ -481,7 +484,7 @@ def test_weights_used(subject: Subject, draw: Draw) -> None:
     weights = case.weights()
     near(
         subject,
-        case.output(*case.inputs),
+        case.output(),
         weights @ case.value,
         terms=case.key.shape[-2],
         size=largest(case.value),
@@ -489,8 +492,17 @@ def test_weights_used(subject: Subject, draw: Draw) -> None:
     )
 
 
-@check("attention.deterministic", examples=4)
+@check("attention.deterministic", examples=6)
 def test_deterministic(subject: Subject, draw: Draw) -> None:
-    case = drawn(subject, draw)
-    first = case.output(*case.inputs).copy()
-    equal(case.output(*case.inputs), first, what="output of the second call")
+    case = drawn(
+        subject, draw, kinds=("none", "per-sample"), dropout=0.5 if subject.limits.dropout else 0.0
+    )
+    first = case.output().copy()
+    equal(case.output(), first, what="output of the second call")
+    alive(case, first)
+    # A call with other inputs of the same shapes stands between: nothing of it may be left.
+    batch, heads, queries, keys = case.keep.shape
+    kind = "padding" if "padding" in subject.limits.masks else "none"
+    mask = draw.mask(kind, batch, heads, queries, keys)
+    case.output(-case.query, case.key[..., ::-1, :], case.value, mask)
+    equal(case.output(), first, what="output after a call with other inputs")

@@ -1,0 +1,81 @@
+"""Cases that several chapters check in the same way."""
+
+from collections.abc import Callable, Collection
+
+from attentest.compare import finite, fits, holds, matches
+from attentest.draw import Draw
+from attentest.outcome import Absent
+from attentest.subject import Probe, Subject
+from attentest_spec.choices import Value
+from attentest_spec.contract import Input
+from attentest_spec.setting import Array
+
+HALVES = ("bfloat16", "float16")
+"""The precisions of two bytes."""
+
+Call = tuple[Probe, tuple[Input, ...]]
+"""A part and the inputs that it is called with."""
+
+Make = Callable[[str], Call]
+"""Builds a part in the named precision, and draws its parameters and inputs in it."""
+
+
+def same_precision(probe: Probe, output: Array) -> None:
+    """Demand that `output` is in the precision that the part was built in."""
+    wanted = probe.precision
+    holds(str(output.dtype) == wanted, f"The output is {output.dtype}; the inputs are {wanted}.")
+
+
+def halves(subject: Subject) -> list[str]:
+    """Return the half precisions that the backend computes in; absent where there is none."""
+    found = [one for one in HALVES if one in subject.limits.precisions]
+    if not found:
+        raise Absent(f"{subject.name} computes in no half precision")
+    return found
+
+
+def half(subject: Subject, draw: Draw) -> str:
+    """Draw one of the half precisions that the backend computes in."""
+    return draw.choose(halves(subject))
+
+
+def precise(
+    make: Make, precision: str, *, method: str = "", rows: Array | None = None
+) -> tuple[Probe, Array]:
+    """Demand a finite output in `precision`, within the error that the format allows.
+
+    `make` gets `precision` and must pass it on to `subject.part`, `draw.floats` and
+    `draw.parameters` alike; `rows` selects the positions that are judged. Absent where the backend
+    does not compute in it. The part and its output are returned for what a chapter adds.
+    """
+    probe, inputs = make(precision)
+    actual = probe.output(*inputs, method=method)
+    same_precision(probe, actual)
+    finite(actual if rows is None else actual[rows])
+    matches(probe, *inputs, actual=actual, method=method, rows=rows, what=f"output in {precision}")
+    return probe, actual
+
+
+def shows(
+    probe: Probe, *inputs: Input, actual: Array, choice: str, others: Collection[Value]
+) -> None:
+    """Demand that `actual` shows what is declared for `choice`, and none of the `others`.
+
+    The declared value may be among the others, and is left out. Draw inputs at which the values
+    lie apart: a part that matches the declared one says nothing where they do not.
+    """
+    declared = probe.subject.choices
+    unlike = [declared.but(**{choice: value}) for value in others if value != declared[choice]]
+    if not fits(probe, *inputs, actual=actual, choices=declared):
+        for other in unlike:
+            holds(
+                not fits(probe, *inputs, actual=actual, choices=other),
+                f"{choice} is declared as {declared[choice]}; the numbers show {other[choice]}.",
+                actual=actual,
+            )
+    matches(probe, *inputs, actual=actual)
+    for other in unlike:
+        if fits(probe, *inputs, actual=actual, choices=other):
+            raise Absent(
+                f"{choice}: the numbers cannot tell {declared[choice]} from {other[choice]}"
+            )

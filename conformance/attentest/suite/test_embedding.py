@@ -1,0 +1,241 @@
+"""Checks of the chapter `embedding`."""
+
+from functools import partial
+
+import numpy as np
+
+from attentest.cases import same_precision
+from attentest.checks import check
+from attentest.compare import (
+    as_floats,
+    equal,
+    finite,
+    fits,
+    holds,
+    largest,
+    matches,
+    near,
+    same_shape,
+)
+from attentest.draw import Draw
+from attentest.gradients import gradient_of
+from attentest.laws import prepared
+from attentest.outcome import Absent
+from attentest.refusal import refused
+from attentest.subject import Probe, Subject
+from attentest_spec import CHOICES, Sizes
+from attentest_spec.setting import Array, Floats
+
+
+def drawn(subject: Subject, draw: Draw, **fixed: int) -> tuple[Sizes, Probe]:
+    """Build an embedding with a drawn table, of two columns or more."""
+    sizes = draw.sizes(layers=1, **fixed)
+    return sizes, prepared(subject, draw, "embedding", sizes)
+
+
+def loaded(subject: Subject, draw: Draw) -> tuple[Sizes, Probe]:
+    """Build an embedding that has loaded a drawn table; absent without a parameter map."""
+    sizes = draw.sizes(layers=1)
+    parameters = draw.parameters("embedding", sizes)
+    return sizes, subject.part("embedding", sizes, parameters=parameters)
+
+
+def words(draw: Draw, sizes: Sizes, low: int = 1) -> Array:
+    """Draw tokens (B, S) of any id, pads among them."""
+    shape = (draw.batch(), draw.length(low))
+    return draw.rng.integers(0, sizes.source_vocabulary, size=shape)
+
+
+def few_words(draw: Draw, sizes: Sizes) -> Array:
+    """Draw tokens (B, S) of four ids at most, one of them twice."""
+    pool = draw.rng.permutation(sizes.source_vocabulary)[:4]
+    tokens = draw.rng.choice(pool, size=(draw.batch(), draw.length(2)))
+    tokens[-1, -1] = tokens[0, 0]
+    return tokens
+
+
+def every_word(sizes: Sizes) -> Array:
+    """Return every id of the vocabulary, one a sample."""
+    return np.arange(sizes.source_vocabulary)[:, None]
+
+
+def factor_of(output: Array, rows: Floats) -> float:
+    """Return the factor that comes nearest to turning `rows` into `output`."""
+    return float((as_floats(output) * rows).sum() / (rows * rows).sum())
+
+
+@check("embedding.lookup", examples=15)
+def test_lookup(subject: Subject, draw: Draw) -> None:
+    sizes, probe = loaded(subject, draw)
+    tokens = np.concatenate([every_word(sizes), draw.rng.permutation(every_word(sizes))])
+    rows = probe.parameters["weight"][tokens]
+    output = probe.output(tokens)
+    same_shape(output, rows.shape)
+    factor = factor_of(output, rows)
+    holds(factor > 0, f"The factor of the rows is {factor:.6g}.", actual=output)
+    near(subject, output, factor * rows, what="output, compared with the rows times one factor")
+    again = words(draw, sizes)
+    near(subject, probe.output(again), factor * probe.parameters["weight"][again])
+
+
+@check("embedding.scale", examples=15)
+def test_scale(subject: Subject, draw: Draw) -> None:
+    sizes, probe = loaded(subject, draw)
+    tokens = words(draw, sizes)
+    actual = probe.output(tokens)
+    matches(probe, tokens, actual=actual)
+    for option in CHOICES["embedding_scale"].options:
+        if option.name != subject.choices.embedding_scale:
+            holds(
+                not fits(
+                    probe,
+                    tokens,
+                    actual=actual,
+                    choices=subject.choices.but(embedding_scale=option.name),
+                ),
+                f"The numbers fit the factor {option.name} ({option.meaning}) as well.",
+            )
+
+
+@check("embedding.shapes", examples=8)
+def test_shapes(subject: Subject, draw: Draw) -> None:
+    wanted = draw.choose((subject.precision, *subject.limits.precisions))
+    sizes = draw.sizes(layers=1)
+    probe = prepared(subject, draw, "embedding", sizes, precision=wanted)
+    for batch, length in ((1, 1), (3, 1), (1, draw.length()), (2, draw.length())):
+        tokens = draw.tokens(batch, length, sizes.source_vocabulary, sizes.source_pad)
+        output = probe.output(tokens)
+        same_shape(output, (batch, length, sizes.d_model))
+        same_precision(probe, output)
+        finite(output)
+        holds(as_floats(output).any(axis=-1).all(), "A token has a vector of zeros.", actual=output)
+
+
+@check("embedding.every-id-served", examples=6)
+def test_every_id_served(subject: Subject, draw: Draw) -> None:
+    tied = subject.choices.tying == "all-three"
+    source, target = draw.choose(((11, 7), (7, 11), (1, 5))) if not tied else (11, 11)
+    sizes = draw.sizes(
+        layers=1,
+        head_width=4,
+        source_vocabulary=source,
+        target_vocabulary=target,
+        source_pad=0,
+        target_pad=0,
+    )
+    output = as_floats(prepared(subject, draw, "embedding", sizes).output(every_word(sizes)))
+    same_shape(output, (source, 1, sizes.d_model))
+    finite(output)
+    different = len(np.unique(output[:, 0], axis=0))
+    holds(different == source, f"{source} ids have {different} different vectors.", actual=output)
+
+
+@check("embedding.out-of-range-refused", examples=6)
+def test_out_of_range_refused(subject: Subject, draw: Draw) -> None:
+    sizes, probe = drawn(subject, draw)
+    first = sizes.source_vocabulary
+    _refuses(subject, draw, sizes, probe, (first, first + 1, 2 * first, first + 1000))
+
+
+@check("embedding.negative-id-refused", examples=6)
+def test_negative_id_refused(subject: Subject, draw: Draw) -> None:
+    sizes, probe = drawn(subject, draw)
+    _refuses(subject, draw, sizes, probe, (-1, -100, -sizes.source_vocabulary))
+
+
+def _refuses(
+    subject: Subject, draw: Draw, sizes: Sizes, probe: Probe, foreign: tuple[int, ...]
+) -> None:
+    """Demand that each of the `foreign` ids is refused among others that are served."""
+    for word in foreign:
+        tokens = words(draw, sizes)
+        finite(probe.output(tokens))
+        tokens[-1, draw.integer(0, tokens.shape[1] - 1)] = word
+        refused(
+            subject,
+            f"looking up {word} in {sizes.source_vocabulary} ids",
+            partial(probe.output, tokens),
+        )
+
+
+@check("embedding.no-positions")
+def test_no_positions(subject: Subject, draw: Draw) -> None:
+    sizes, probe = drawn(subject, draw)
+    alone = probe.output(every_word(sizes))[:, 0]
+    different = len(np.unique(as_floats(alone), axis=0))
+    holds(different > 1, f"All {len(alone)} ids have the same vector.", actual=alone)
+    tokens = words(draw, sizes, low=2)
+    equal(probe.output(tokens), alone[tokens], what="output, compared with each id alone")
+
+
+@check("embedding.gradient-only-to-used-rows", examples=6)
+def test_gradient_only_to_used_rows(subject: Subject, draw: Draw) -> None:
+    sizes, probe = loaded(subject, draw)
+    tokens = few_words(draw, sizes)
+    pulled, _ = _pulled(draw, probe, tokens)
+    used = np.isin(np.arange(len(pulled)), tokens)
+    stray = np.flatnonzero(pulled.any(axis=-1) & ~used)
+    holds(
+        stray.size == 0,
+        f"The ids {stray.tolist()} do not occur, and their rows have a gradient of up to "
+        f"{largest(pulled[~used]):.6g}.",
+        actual=pulled,
+    )
+    silent = np.flatnonzero(~pulled.any(axis=-1) & used & ~_kept_for_padding(sizes))
+    holds(
+        silent.size == 0,
+        f"The ids {silent.tolist()} occur, and no gradient reaches their rows.",
+        actual=pulled,
+    )
+
+
+@check("embedding.repeated-tokens", examples=6)
+def test_repeated_tokens(subject: Subject, draw: Draw) -> None:
+    sizes, probe = loaded(subject, draw)
+    tokens = few_words(draw, sizes)
+    pulled, cotangent = _pulled(draw, probe, tokens)
+    factor = factor_of(probe.output(tokens), probe.parameters["weight"][tokens])
+    wanted = np.zeros_like(pulled)
+    np.add.at(wanted, tokens, factor * cotangent)
+    frozen = _kept_for_padding(sizes) & ~pulled.any(axis=-1)
+    near(
+        subject,
+        pulled,
+        wanted,
+        what="gradient of the table, compared with the sum over occurrences",
+        terms=tokens.size,
+        size=abs(factor) * largest(cotangent) * tokens.size,
+        rows=~frozen,
+    )
+
+
+@check("embedding.frozen-row-is-zero", examples=3)
+def test_frozen_row_is_zero(subject: Subject, draw: Draw) -> None:
+    sizes = draw.sizes(layers=1)
+    probe = subject.part("embedding", sizes)
+    born = probe.do("exporting the table at birth", lambda part: part.export())
+    if "weight" not in born:
+        raise Absent(f"the embedding of {subject.name} has no parameter map")
+    probe.parameters = {name: as_floats(values) for name, values in born.items()}
+    pulled, _ = _pulled(draw, probe, every_word(sizes))
+    frozen = ~pulled.any(axis=-1)
+    rest = largest(probe.parameters["weight"][frozen])
+    holds(
+        rest == 0,
+        f"The rows {np.flatnonzero(frozen).tolist()} receive no gradient and hold numbers up to "
+        f"{rest:.6g} at birth.",
+        actual=born["weight"],
+    )
+
+
+def _pulled(draw: Draw, probe: Probe, tokens: Array) -> tuple[Floats, Floats]:
+    """Return the gradient of the table for a drawn cotangent, and the cotangent."""
+    cotangent = draw.floats(*tokens.shape, probe.sizes.d_model)
+    gradient = probe.vjp((tokens,), cotangent)
+    return gradient_of(probe, gradient, "weight"), cotangent
+
+
+def _kept_for_padding(sizes: Sizes) -> Array:
+    """Return which row a table may keep for padding."""
+    kept: Array = np.arange(sizes.source_vocabulary) == sizes.source_pad
+    return kept

@@ -1,0 +1,264 @@
+"""Checks of the chapter `masks`."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from attentest.checks import check
+from attentest.compare import equal, holds, same_shape
+from attentest.draw import Draw
+from attentest.subject import Probe, Subject
+from attentest_spec import Sizes
+from attentest_spec.setting import Array
+
+TWINS = (
+    (0, 256),
+    (0, 2**16),
+    (0, 2**32),
+    (256, 257),
+    (2048, 2049),
+    (2**24, 2**24 + 1),
+    (2**53, 2**53 + 1),
+)
+"""Pad ids, and ids that become the pad in bytes, in 16 or 32 bits, or in floating point."""
+
+
+@dataclass(frozen=True)
+class Sentences:
+    """One call of a mask of tokens: the part and its inputs."""
+
+    probe: Probe
+    tokens: Array
+    pad: int
+
+    @property
+    def real(self) -> Array:
+        """Where the tokens are no pads, (B, S)."""
+        return self.tokens != self.pad
+
+    def mask(self) -> Array:
+        """Return what the backend makes of them, of the right shape."""
+        mask = self.probe.output(self.tokens, self.pad)
+        same_shape(mask, self.expected().shape, what="mask")
+        return mask
+
+    def expected(self) -> Array:
+        """Return what the oracle makes of them."""
+        mask: Array = self.probe.expected(self.tokens, self.pad)
+        return mask
+
+
+def sources(subject: Subject, draw: Draw, *, batch: int = 0, low: int = 2) -> Sentences:
+    """Draw source sentences with pads anywhere; each has a real token and a pad."""
+    sizes = draw.sizes(layers=1, source_pad=draw.choose((3, 0, 1)))
+    tokens = draw.source(batch or draw.batch(), draw.length(low, 7), sizes)
+    return Sentences(subject.part("padding_mask", sizes), tokens, sizes.source_pad)
+
+
+def targets(subject: Subject, draw: Draw, *, low: int = 3) -> Sentences:
+    """Draw target sentences that start with a real token; one has a pad between real tokens."""
+    sizes = draw.sizes(layers=1)
+    tokens = draw.target(draw.batch(), draw.length(low, 7), sizes)
+    real = sizes.target_pad + 1
+    tokens[0, 1:] = np.where(tokens[0, 1:] == sizes.target_pad, real, tokens[0, 1:])
+    tokens[0, draw.integer(1, tokens.shape[1] - 2)] = sizes.target_pad
+    return Sentences(subject.part("target_mask", sizes), tokens, sizes.target_pad)
+
+
+def triangle(subject: Subject, draw: Draw, *, high: int = 6) -> Array:
+    """Draw a causal mask of two or more positions, and return its queries and keys (T, T)."""
+    length = draw.length(2, high)
+    mask = subject.part("causal_mask", Sizes()).output(length)
+    same_shape(mask, (1, 1, length, length), what="mask")
+    return mask[0, 0]
+
+
+def chooses(mask: Array) -> None:
+    """Demand that `mask` keeps something and hides something."""
+    kept = int((mask != 0).sum())
+    holds(0 < kept < mask.size, f"The mask keeps {kept} of {mask.size} places.", actual=mask)
+
+
+def boolean(mask: Array, shape: tuple[int, ...]) -> None:
+    """Demand the shape, and the type of a mask."""
+    same_shape(mask, shape, what="mask")
+    holds(mask.dtype == np.bool_, f"The mask is of type {mask.dtype}, not bool.", actual=mask)
+
+
+def keeps(mask: Array, wanted: Array, which: str) -> None:
+    """Demand that every place of `wanted` is kept."""
+    lost = np.argwhere(wanted & (mask == 0))
+    where = tuple(int(index) for index in lost[0]) if len(lost) else ()
+    found = f"The mask hides {len(lost)} of {int(wanted.sum())} {which}, the first at {where}."
+    holds(not len(lost), found, actual=mask)
+
+
+def hides(mask: Array, unwanted: Array, which: str) -> None:
+    """Demand that no place of `unwanted` is kept."""
+    seen = np.argwhere(unwanted & (mask != 0))
+    where = tuple(int(index) for index in seen[0]) if len(seen) else ()
+    found = f"The mask keeps {len(seen)} of {int(unwanted.sum())} {which}, the first at {where}."
+    holds(not len(seen), found, actual=mask)
+
+
+@check("masks.padding-keeps-exactly-real-tokens")
+def test_padding_keeps_exactly_real_tokens(subject: Subject, draw: Draw) -> None:
+    case = sources(subject, draw)
+    equal(case.mask(), case.expected(), what="mask")
+
+
+@check("masks.any-pad-id", examples=6)
+def test_any_pad_id(subject: Subject, draw: Draw) -> None:
+    ids = draw.rng.permutation(12)
+    length = draw.length(1, 6)
+    tokens = ids[: 12 // length * length].reshape(-1, length)
+    pads = sorted({0, 1, draw.choose((3, 7)), int(ids[0])})
+    for pad in pads:
+        probe = subject.part("padding_mask", Sizes(source_pad=pad, target_pad=pad))
+        case = Sentences(probe, tokens, pad)
+        equal(case.mask(), case.expected(), what=f"mask for the pad id {pad}")
+
+
+@check("masks.pads-anywhere", examples=6)
+def test_pads_anywhere(subject: Subject, draw: Draw) -> None:
+    sizes = draw.sizes(layers=1)
+    length, pad = draw.length(3, 7), sizes.source_pad
+    tokens = draw.tokens(3, length, sizes.source_vocabulary, pad)
+    tokens[0, : draw.integer(1, length - 2)] = pad
+    tokens[1, draw.integer(1, length - 2)] = pad
+    tokens[2, draw.integer(1, length - 1) :] = pad
+    case = Sentences(subject.part("padding_mask", sizes), tokens, pad)
+    equal(case.mask(), case.expected(), what="mask")
+
+
+@check("masks.large-ids", examples=2)
+def test_large_ids(subject: Subject, draw: Draw) -> None:
+    length = draw.length(2, 5)
+    for pad, twin in TWINS:
+        tokens = draw.rng.permuted(np.tile([pad, twin], (3, length))[:, :length], axis=1)
+        probe = subject.part("padding_mask", Sizes(source_pad=pad, target_pad=pad))
+        case = Sentences(probe, tokens, pad)
+        equal(case.mask(), case.expected(), what=f"mask for the pad {pad} and the token {twin}")
+
+
+@check("masks.padding-shape", examples=6)
+def test_padding_shape(subject: Subject, draw: Draw) -> None:
+    case = sources(subject, draw, low=1)
+    mask = case.probe.output(case.tokens, case.pad)
+    boolean(mask, (len(case.tokens), 1, 1, case.tokens.shape[1]))
+    if case.tokens.shape[1] > 1:
+        chooses(mask)
+
+
+@check("masks.batch-independence", examples=6)
+def test_batch_independence(subject: Subject, draw: Draw) -> None:
+    case = sources(subject, draw, batch=draw.choose((2, 3)))
+    together = case.mask()
+    chooses(together)
+    for number in range(len(case.tokens)):
+        alone = Sentences(case.probe, case.tokens[number : number + 1], case.pad).mask()
+        equal(together[number : number + 1], alone, what=f"mask of sentence {number} in a batch")
+
+
+@check("masks.tokens-untouched", examples=4)
+def test_tokens_untouched(subject: Subject, draw: Draw) -> None:
+    case = targets(subject, draw)
+    first = case.mask().copy()  # the probe compares the tokens with a copy after every call
+    chooses(first)
+    equal(case.mask(), first, what="mask of the same tokens again")
+
+
+@check("masks.causal-keeps-past", examples=6)
+def test_causal_keeps_past(subject: Subject, draw: Draw) -> None:
+    mask = triangle(subject, draw, high=draw.choose((40, 6)))
+    keeps(mask, np.tri(len(mask), k=-1, dtype=bool), "keys before their query")
+    chooses(mask)
+
+
+@check("masks.causal-keeps-diagonal", examples=6)
+def test_causal_keeps_diagonal(subject: Subject, draw: Draw) -> None:
+    mask = triangle(subject, draw)
+    keeps(mask, np.eye(len(mask), dtype=bool), "keys at the position of their query")
+    chooses(mask)
+
+
+@check("masks.causal-blocks-future", examples=6)
+def test_causal_blocks_future(subject: Subject, draw: Draw) -> None:
+    mask = triangle(subject, draw, high=draw.choose((6, 40)))
+    hides(mask, ~np.tri(len(mask), dtype=bool), "keys after their query")
+    chooses(mask)
+
+
+@check("masks.causal-shape", examples=6)
+def test_causal_shape(subject: Subject, draw: Draw) -> None:
+    length = draw.length(1, 6)
+    mask = subject.part("causal_mask", Sizes()).output(length)
+    boolean(mask, (1, 1, length, length))
+    if length > 1:
+        chooses(mask)
+
+
+@check("masks.causal-any-order", examples=6)
+def test_causal_any_order(subject: Subject, draw: Draw) -> None:
+    probe = subject.part("causal_mask", Sizes())
+    long, short = sorted(draw.lengths(), reverse=True)
+    for length in (short, long, short, long):
+        mask = probe.output(length)
+        equal(mask, probe.expected(length), what=f"mask of length {length}")
+        if mask.flags.writeable:
+            mask[...] = mask == 0  # a caller may do with its mask what it likes
+
+
+@check("masks.target-is-both")
+def test_target_is_both(subject: Subject, draw: Draw) -> None:
+    case = targets(subject, draw)
+    equal(case.mask(), case.expected(), what="mask")
+
+
+@check("masks.target-blocks-pad-keys", examples=6)
+def test_target_blocks_pad_keys(subject: Subject, draw: Draw) -> None:
+    case = targets(subject, draw)
+    mask = case.mask()
+    hides(mask, np.broadcast_to(~case.real[:, None, None, :], mask.shape), "keys that are pads")
+    keeps(mask[:, :, :, 0], np.ones(mask.shape[:3], dtype=bool), "first keys, which are real")
+
+
+@check("masks.target-keeps-pad-queries", examples=6)
+def test_target_keeps_pad_queries(subject: Subject, draw: Draw) -> None:
+    case = targets(subject, draw)
+    mask = case.mask()
+    chooses(mask)
+    past = np.tri(mask.shape[-1], dtype=bool) & case.real[:, None, None, :]
+    keeps(mask, past & ~case.real[:, None, :, None], "real keys up to a query that is a pad")
+
+
+@check("masks.target-shape", examples=6)
+def test_target_shape(subject: Subject, draw: Draw) -> None:
+    case = targets(subject, draw)
+    mask = case.probe.output(case.tokens, case.pad)
+    batch, length = case.tokens.shape
+    boolean(mask, (batch, 1, length, length))
+    chooses(mask)
+
+
+@check("masks.length-one", examples=2)
+def test_length_one(subject: Subject, draw: Draw) -> None:
+    sizes = draw.sizes(layers=1)
+    pad = sizes.target_pad
+    probe = subject.part("target_mask", sizes)
+    for token in (pad + draw.choose((1, -1)), pad):
+        mask = probe.output(np.array([[token]]), pad)
+        same_shape(mask, (1, 1, 1, 1), what="mask")
+        kept, real = bool(mask[0, 0, 0, 0]), token != pad
+        holds(kept == real, f"The only token is {token}, the pad is {pad}; the mask says {kept}.")
+
+
+@check("masks.device", examples=2)
+def test_device(subject: Subject, draw: Draw) -> None:
+    case = targets(subject, draw)
+    chooses(case.mask())
+    place = case.probe.do(
+        "asking where the mask of tokens on the device meta lies",
+        lambda part: part.placed((case.tokens, case.pad), "meta"),
+    )
+    holds(place == "meta", f"For tokens on the device meta the mask is made on {place}.")

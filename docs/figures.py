@@ -1,0 +1,74 @@
+"""Writes the matrix of a real run into README.md, between its two markers.
+
+Run by `tox -e readme`. The matrix is shortened to a few chapters, with how many lines were left
+out; the row of scores and the closing sentences are kept whole.
+"""
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+README = Path(__file__).resolve().parents[1] / "README.md"
+BEGIN, END = "<!-- matrix:begin -->", "<!-- matrix:end -->"
+SHOWN = ("attention", "layer_norm", "encoder")
+PER_CHAPTER = 8
+WIDTH = 100
+
+
+def main() -> None:
+    """Run, shorten, and write; nothing is written where an implementation does not conform."""
+    script = Path(sys.executable).with_name("attentest")
+    ended = subprocess.run(
+        [str(script), "run"],
+        env={**os.environ, "COLUMNS": str(WIDTH)},
+        stdout=subprocess.PIPE,
+        text=True,
+        check=False,
+    )
+    if ended.returncode:
+        sys.exit(f"attentest run ended with {ended.returncode}; README.md was left as it is.")
+    text = README.read_text(encoding="utf-8")
+    README.write_text(filled(text, shortened(ended.stdout)), encoding="utf-8")
+
+
+def filled(text: str, shown: str) -> str:
+    """Return `text` with what stands between the markers replaced by `shown`."""
+    before, _, rest = text.partition(BEGIN)
+    _, _, after = rest.partition(END)
+    if not rest or not after:
+        raise ValueError(f"There is no {BEGIN} .. {END} to write between.")
+    return f"{before}{BEGIN}\n```text\n$ attentest run\n{shown}\n```\n{END}{after}"
+
+
+def shortened(printed: str) -> str:
+    """Return the head, some chapters and the scores of the matrix, and the closing sentences."""
+    lines = [line.rstrip() for line in printed.splitlines()]
+    matrix, rest = lines[: lines.index("")], lines[lines.index("") + 1 :]
+    closing = rest[len(rest) - rest[::-1].index("") :]
+    return "\n".join([*_chapters(matrix), "", *closing])
+
+
+def _chapters(matrix: list[str]) -> Iterator[str]:
+    """Yield the lines of the matrix; long chapters are cut and others left out with a count."""
+    count = left = 0
+    chapter = ""
+    for line in [*matrix, ""]:
+        if line.startswith(" "):
+            count += 1
+            if chapter in SHOWN and count <= PER_CHAPTER:
+                yield line
+            else:
+                left += 1
+            continue
+        if left and (line in SHOWN or not line or line == matrix[-1]):
+            yield f"  .. {left} more"
+            left = 0
+        chapter, count = line, 0
+        if line in SHOWN or line in (matrix[0], matrix[-1]):
+            yield line
+
+
+if __name__ == "__main__":
+    main()
