@@ -2,10 +2,11 @@
 
 from collections.abc import Callable, Collection
 
-from attentest.compare import finite, fits, holds, matches
+from attentest.compare import equal, finite, fits, holds, matches
 from attentest.draw import Draw
 from attentest.outcome import Absent
 from attentest.subject import Probe, Subject
+from attentest_spec import Sizes
 from attentest_spec.choices import Value
 from attentest_spec.contract import Input
 from attentest_spec.setting import Array
@@ -79,3 +80,21 @@ def shows(
             raise Absent(
                 f"{choice}: the numbers cannot tell {declared[choice]} from {other[choice]}"
             )
+
+
+def quiet_in_evaluation(
+    subject: Subject, draw: Draw, component: str, sizes: Sizes, *inputs: Input
+) -> None:
+    """Demand that dropout does nothing in evaluation mode, before and after training mode."""
+    parameters = draw.parameters(component, sizes)
+    rate = 0.5 if subject.limits.dropout else 0.0
+    probe = subject.part(component, sizes.but(dropout=rate), parameters=parameters)
+    first = probe.output(*inputs).copy()
+    matches(probe, *inputs, actual=first)
+    equal(probe.output(*inputs), first, what="output of the second call")
+    probe.train()
+    probe.output(*inputs)
+    probe.eval()
+    equal(probe.output(*inputs), first, what="output after training mode and back")
+    without = subject.part(component, sizes.but(dropout=0.0), parameters=parameters)
+    equal(without.output(*inputs), first, what="output without a dropout rate")

@@ -127,7 +127,7 @@ def error_bound(
 ) -> float:
     """Return the error that sound code may make here.
 
-    Amplification is measured only when `difference` exceeds the bound without it: it costs two
+    Amplification is measured only when `difference` exceeds the bound without it: it costs four
     more evaluations of the oracle.
     """
     unit = rounding(probe.precision, _terms(probe, inputs))
@@ -221,7 +221,7 @@ def _amplification(
 ) -> float:
     worst = 0.0
     kept = probe.parameters
-    for seed in (1, 2):
+    for seed in (1, 2, 3, 4):  # one or two of them may cancel by luck
         rng = np.random.default_rng(seed)
         try:
             probe.parameters = {name: _nudged(values, rng) for name, values in kept.items()}

@@ -107,12 +107,13 @@ def _kept(clause: Clause, subject: Subject) -> tuple[str, str]:
         return "pass", ""
     choice = CHOICES[clause.choice]
     value = subject.choices[choice.name]
+    shown = f"{value:g}" if isinstance(value, float) else value
     if choice.paper is None:
         source = "declared" if choice.name in subject.declared else "measured"
-        return "pass", f"the paper is silent; {source}: {value}"
+        return "pass", f"the paper is silent; {source}: {shown}"
     if value == choice.paper:
         return "pass", ""
-    return "deviation", f"declared and measured: {value}; the paper: {choice.paper}"
+    return "deviation", f"declared and measured: {shown}; the paper: {choice.paper}"
 
 
 def _flaky(

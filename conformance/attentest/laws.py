@@ -19,7 +19,7 @@ def prepared(
     For clauses of behaviour, which a bare callable has to keep as well.
     """
     probe = subject.part(component, sizes, precision=precision)
-    if _has_map(probe):
+    if has_map(probe):
         probe.load(draw.parameters(component, sizes, precision=precision))
     return probe
 
@@ -68,7 +68,8 @@ def shuffled(draw: Draw, length: int) -> Array:
     return np.roll(order, 1) if np.array_equal(order, np.arange(length)) else order
 
 
-def _has_map(probe: Probe) -> bool:
+def has_map(probe: Probe) -> bool:
+    """Say whether the part has a parameter map, so that it can be given numbers."""
     try:
         with guarded("exporting the parameters"):
             return bool(probe.part.export())

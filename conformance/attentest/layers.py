@@ -220,10 +220,10 @@ def shows(case: Case, actual: Array, choice: str, without: Mapping[str, Floats])
 # What a position can see
 
 
-def changed(draw: Draw, x: Floats, where: Array, scale: float = 1.0) -> Floats:
+def changed(draw: Draw, x: Floats, where: Array | np.bool_, scale: float = 1.0) -> Floats:
     """Return x with other numbers at the positions (B, L) named by `where`."""
     other = draw.floats(*x.shape, scale=scale)
-    return np.where(where[..., None], other, x)
+    return np.where(np.asarray(where)[..., None], other, x)
 
 
 def poison(probe: Probe, draw: Draw) -> float:

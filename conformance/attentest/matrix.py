@@ -42,6 +42,8 @@ def show(console: Console, results: Sequence[Judged], plan: Plan) -> None:
         console.print()
     console.print(choices_table(results))
     console.print()
+    for line in ["measured, not judged", *measured_lines(results), ""]:
+        console.print(Text(line), soft_wrap=True)
     for result in results:
         console.print(Text(summary(result, plan)), soft_wrap=True)
 
@@ -114,10 +116,16 @@ def choices_table(results: Sequence[Judged]) -> Table:
         table.add_row(
             choice.name, paper, *(_told(result, choice.name, choice.clause) for result in results)
         )
-    for name in {name: None for result in results for name in result.measured}:
-        told = (result.measured.get(name, "?") for result in results)
-        table.add_row(f"{name} (measured)", "", *(escape(text) for text in told))
     return table
+
+
+def measured_lines(results: Sequence[Judged]) -> list[str]:
+    """Return what was measured and is not judged, a line per backend and statement."""
+    return [
+        f"{result.target}: {name}: {statement}"
+        for result in results
+        for name, statement in result.measured.items()
+    ]
 
 
 def _told(result: Judged, name: str, clause: str) -> Text:
@@ -127,7 +135,7 @@ def _told(result: Judged, name: str, clause: str) -> Text:
     value: Value | None = result.facts.get("choices", {}).get(name)
     verdict = next((one for one in result.verdicts if one.clause == clause), None)
     status = verdict.status if verdict else "absent"
-    shown = "as the paper" if value is None and CHOICES[name].paper else str(value or "undeclared")
+    shown = _shown(value, bool(CHOICES[name].paper))
     if verdict and value is None and "measured: " in verdict.message:
         shown = verdict.message.rpartition("measured: ")[2] + " (measured)"
     if status == "deviation":
@@ -135,6 +143,13 @@ def _told(result: Judged, name: str, clause: str) -> Text:
     if status in FAILURES:
         return Text(f"{shown} (not shown by the numbers)", style="bold red")
     return Text(shown if status != "absent" or value is not None else "-")
+
+
+def _shown(value: Value | None, fixed: bool) -> str:
+    """Return a declared value; undeclared means the paper's option, where it has one."""
+    if value is None:
+        return "as the paper" if fixed else "undeclared"
+    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def _needing_words(results: Sequence[Judged]) -> list[Verdict]:

@@ -48,14 +48,13 @@ class Record:
     def called(self, inputs: tuple[Input, ...], method: str) -> None:
         """Record a call."""
         self._words.append(f"call it{' (' + method + ')' if method else ''} with {shapes(inputs)}")
-        asked = f", method={method!r}" if method else ""
-        self._code.append(f"print(part({', '.join(literal(value) for value in inputs)}{asked}))")
+        asked = f"\n    method={method!r}," if method else ""
+        self._code.append(f"print(part(\n{_rows(inputs)}{asked}\n))")
 
     def pulled(self, inputs: tuple[Input, ...], cotangent: Array) -> None:
         """Record a call for gradients."""
         self._words.append(f"pull a gradient back to {shapes(inputs)}")
-        given = ", ".join(literal(value) for value in inputs)
-        self._code.append(f"print(part.vjp(({given},), {literal(cotangent)}))")
+        self._code.append(f"print(part.vjp((\n{_rows(inputs)}\n),\n    {literal(cotangent)}\n))")
 
     def did(self, doing: str) -> None:
         """Record a step that has no code of its own."""
@@ -85,6 +84,11 @@ def literal(value: Input) -> str:
     numbers = value.astype(np.float64).tolist()
     text = f"np.array({numbers})".replace("nan", "np.nan").replace("inf", "np.inf")
     return text if value.dtype == np.float64 else f"{text}.astype({str(value.dtype)!r})"
+
+
+def _rows(inputs: tuple[Input, ...]) -> str:
+    """Return one line of code for each input."""
+    return "\n".join(f"    {literal(value)}," for value in inputs)
 
 
 def shapes(inputs: tuple[Input, ...]) -> str:

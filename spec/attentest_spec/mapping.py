@@ -53,11 +53,13 @@ def locate(name: str, table: Table) -> Place:
     """
     segments = name.split(".")
     for length in range(len(segments), 0, -1):
-        for key, entry in table.items():
-            numbers = _match(segments[:length], key.split("."))
-            if numbers is not None:
-                place = _place(entry)
-                own = _join(_fill(place.name, numbers), ".".join(segments[length:]))
+        start = segments[:length]
+        numbers = [segment for segment in start if segment.isdigit()]
+        starred = ["*" if segment.isdigit() else segment for segment in start]
+        for key, stars in ((".".join(start), []), (".".join(starred), numbers)):
+            if key in table:
+                place = _place(table[key])
+                own = _join(_fill(place.name, stars), ".".join(segments[length:]))
                 return replace(place, name=own)
     raise KeyError(f"The parameter map has no entry for {name!r}.")
 
@@ -68,19 +70,6 @@ def _place(entry: str | Place) -> Place:
 
 def _join(*names: str) -> str:
     return ".".join(name for name in names if name)
-
-
-def _match(segments: list[str], key: list[str]) -> list[str] | None:
-    """Return the layer numbers that `*` stands for, or None when the two do not match."""
-    if len(segments) != len(key):
-        return None
-    numbers = []
-    for segment, wanted in zip(segments, key, strict=True):
-        if wanted == "*" and segment.isdigit():
-            numbers.append(segment)
-        elif segment != wanted:
-            return None
-    return numbers
 
 
 def _fill(own: str, numbers: list[str]) -> str:

@@ -152,6 +152,8 @@ class TorchPart:
         places = self._places()
         missing = sorted(set(places) - set(parameters))
         extra = sorted(set(parameters) - set(places))
+        if parameters and not self._names:
+            raise Unsupported("it has no parameter map")
         if missing or extra:
             raise ValueError(f"Cannot load: missing {missing or 'none'}, extra {extra or 'none'}.")
         if not places:

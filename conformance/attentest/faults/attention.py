@@ -1,6 +1,6 @@
 """Faults of the chapter `attention`: each function overrides the seam that it is named after."""
 
-# ruff: noqa: D103, F811
+# ruff: noqa: F811
 # mypy: disable-error-code="no-redef"
 
 import math

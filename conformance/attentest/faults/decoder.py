@@ -101,7 +101,7 @@ def cross_attend(self: Seams, module: Node, x: Tensor, memory: Tensor, mask: Mas
     own = self.sublayer_of(module, "cross_attention")
     held = {**own._parameters, **own._modules, "output": module.self_attention.output}
     mixed = Node(self, "multi_head_attention", **held).train(own.training)
-    return mixed(*self.cross_inputs(x, memory), mask)  # type: ignore[no-any-return]
+    return mixed(*self.cross_inputs(x, memory), mask)
 
 
 @fault(

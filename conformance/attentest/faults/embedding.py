@@ -1,6 +1,6 @@
 """Faults of the chapter `embedding`: each function overrides the seam that it is named after."""
 
-# ruff: noqa: D103, F811
+# ruff: noqa: F811
 # mypy: disable-error-code="no-redef"
 
 import torch
@@ -131,7 +131,7 @@ def scale_embedding(self: Seams, x: Tensor, d_model: int) -> Tensor:
     effect="Words are too small by the root of the number of heads; one head hides it.",
 )
 def scale_embedding(self: Seams, x: Tensor, d_model: int) -> Tensor:
-    return x * (d_model // self.sizes.heads) ** 0.5
+    return x * float((d_model // self.sizes.heads) ** 0.5)
 
 
 @fault(
@@ -276,7 +276,7 @@ def embedding(self: Seams, module: Node, tokens: Tensor) -> Tensor:
     effect="The longer the sentence, the louder its words.",
 )
 def embedding(self: Seams, module: Node, tokens: Tensor) -> Tensor:
-    return self.lookup(module, tokens) * tokens.shape[-1] ** 0.5
+    return self.lookup(module, tokens) * float(tokens.shape[-1] ** 0.5)
 
 
 @fault(

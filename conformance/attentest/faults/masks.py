@@ -1,4 +1,7 @@
-"""Faults of the chapter `masks`."""
+"""Faults of the chapter `masks`: each function overrides the seam that it is named after."""
+
+# ruff: noqa: F811
+# mypy: disable-error-code="no-redef"
 
 import math
 
@@ -32,7 +35,7 @@ def padding_mask(self: Seams, tokens: Tensor, pad: int) -> Tensor:
     wrong="Pads are looked for where they no longer show, and none is found.",
     effect="Every sentence reads the padding of the longest one beside it.",
 )
-def padding_mask(self: Seams, tokens: Tensor, pad: int) -> Tensor:  # noqa: F811
+def padding_mask(self: Seams, tokens: Tensor, pad: int) -> Tensor:
     return torch.ones_like(self.sound.padding_mask(tokens, pad))
 
 
@@ -42,7 +45,7 @@ def padding_mask(self: Seams, tokens: Tensor, pad: int) -> Tensor:  # noqa: F811
     wrong="The first pad of a sentence is kept, as if it closed the sentence.",
     effect="One pad is read, so that a sentence depends on whether it was padded at all.",
 )
-def padding_mask(self: Seams, tokens: Tensor, pad: int) -> Tensor:  # noqa: F811
+def padding_mask(self: Seams, tokens: Tensor, pad: int) -> Tensor:
     pads = tokens == pad
     return (~pads | (pads.cumsum(1) == 1))[:, None, None, :]
 
@@ -54,7 +57,7 @@ def padding_mask(self: Seams, tokens: Tensor, pad: int) -> Tensor:  # noqa: F811
     wrong="The pad id 0 is written into the code.",
     effect="Where the pad is another id, pads are read and a real word is hidden.",
 )
-def padding_mask(self: Seams, tokens: Tensor, pad: int) -> Tensor:  # noqa: F811
+def padding_mask(self: Seams, tokens: Tensor, pad: int) -> Tensor:
     return self.sound.padding_mask(tokens, 0)
 
 
@@ -65,7 +68,7 @@ def padding_mask(self: Seams, tokens: Tensor, pad: int) -> Tensor:  # noqa: F811
     wrong="The pad id 1 is written into the code.",
     effect="Where the pad is another id, pads are read and a real word is hidden.",
 )
-def padding_mask(self: Seams, tokens: Tensor, pad: int) -> Tensor:  # noqa: F811
+def padding_mask(self: Seams, tokens: Tensor, pad: int) -> Tensor:
     return self.sound.padding_mask(tokens, 1)
 
 
@@ -75,7 +78,7 @@ def padding_mask(self: Seams, tokens: Tensor, pad: int) -> Tensor:  # noqa: F811
     wrong="The id 0 is hidden beside the pad.",
     effect="The word with the id 0 is never read, where the pad is another one.",
 )
-def padding_mask(self: Seams, tokens: Tensor, pad: int) -> Tensor:  # noqa: F811
+def padding_mask(self: Seams, tokens: Tensor, pad: int) -> Tensor:
     return self.sound.padding_mask(tokens, pad) & self.sound.padding_mask(tokens, 0)
 
 
@@ -85,7 +88,7 @@ def padding_mask(self: Seams, tokens: Tensor, pad: int) -> Tensor:  # noqa: F811
     wrong="Ids above the pad are kept, in the belief that the pad is the smallest.",
     effect="Every word with an id below the pad's is hidden.",
 )
-def padding_mask(self: Seams, tokens: Tensor, pad: int) -> Tensor:  # noqa: F811
+def padding_mask(self: Seams, tokens: Tensor, pad: int) -> Tensor:
     return (tokens > pad)[:, None, None, :]
 
 
@@ -95,7 +98,7 @@ def padding_mask(self: Seams, tokens: Tensor, pad: int) -> Tensor:  # noqa: F811
     wrong="The mask keeps as many keys, from the first, as there are real tokens.",
     effect="Right for padding at the end alone: with padding on the left the words are cut off.",
 )
-def padding_mask(self: Seams, tokens: Tensor, pad: int) -> Tensor:  # noqa: F811
+def padding_mask(self: Seams, tokens: Tensor, pad: int) -> Tensor:
     count = (tokens != pad).sum(1, keepdim=True)
     place = torch.arange(tokens.shape[1], device=tokens.device)
     return (place < count)[:, None, None, :]
@@ -107,7 +110,7 @@ def padding_mask(self: Seams, tokens: Tensor, pad: int) -> Tensor:  # noqa: F811
     wrong="Everything from the first pad on is hidden.",
     effect="Real tokens behind a pad are lost.",
 )
-def padding_mask(self: Seams, tokens: Tensor, pad: int) -> Tensor:  # noqa: F811
+def padding_mask(self: Seams, tokens: Tensor, pad: int) -> Tensor:
     return ((tokens == pad).cumsum(1) == 0)[:, None, None, :]
 
 
@@ -117,7 +120,7 @@ def padding_mask(self: Seams, tokens: Tensor, pad: int) -> Tensor:  # noqa: F811
     wrong="Only the pads behind the last real token are hidden.",
     effect="Padding on the left, or between two sentences, is read.",
 )
-def padding_mask(self: Seams, tokens: Tensor, pad: int) -> Tensor:  # noqa: F811
+def padding_mask(self: Seams, tokens: Tensor, pad: int) -> Tensor:
     return ((tokens != pad).flip(1).cumsum(1).flip(1) > 0)[:, None, None, :]
 
 
@@ -128,7 +131,7 @@ def padding_mask(self: Seams, tokens: Tensor, pad: int) -> Tensor:  # noqa: F811
     wrong="Token ids pass through a byte tensor before they are compared.",
     effect="Every 256th word of the vocabulary counts as padding.",
 )
-def padding_mask(self: Seams, tokens: Tensor, pad: int) -> Tensor:  # noqa: F811
+def padding_mask(self: Seams, tokens: Tensor, pad: int) -> Tensor:
     return self.sound.padding_mask(tokens % 256, pad % 256)
 
 
@@ -138,7 +141,7 @@ def padding_mask(self: Seams, tokens: Tensor, pad: int) -> Tensor:  # noqa: F811
     wrong="Token ids are cut down to 32 bits before they are compared.",
     effect="Hashed ids that are a multiple of 2^32 away from the pad are hidden.",
 )
-def padding_mask(self: Seams, tokens: Tensor, pad: int) -> Tensor:  # noqa: F811
+def padding_mask(self: Seams, tokens: Tensor, pad: int) -> Tensor:
     return self.sound.padding_mask(tokens.int(), int(torch.tensor(pad).int()))
 
 
@@ -148,7 +151,7 @@ def padding_mask(self: Seams, tokens: Tensor, pad: int) -> Tensor:  # noqa: F811
     wrong="Token ids are turned into float32 before they are compared.",
     effect="Above 2^24 the neighbour of the pad is hidden with it.",
 )
-def padding_mask(self: Seams, tokens: Tensor, pad: int) -> Tensor:  # noqa: F811
+def padding_mask(self: Seams, tokens: Tensor, pad: int) -> Tensor:
     return self.sound.padding_mask(tokens.float(), pad)
 
 
@@ -158,7 +161,7 @@ def padding_mask(self: Seams, tokens: Tensor, pad: int) -> Tensor:  # noqa: F811
     wrong="Token ids pass through a tensor of the model's half precision.",
     effect="Above 256 neighbouring ids become one, and the pad's neighbour is hidden with it.",
 )
-def padding_mask(self: Seams, tokens: Tensor, pad: int) -> Tensor:  # noqa: F811
+def padding_mask(self: Seams, tokens: Tensor, pad: int) -> Tensor:
     return (tokens.bfloat16() != torch.tensor(pad).bfloat16())[:, None, None, :]
 
 
@@ -169,7 +172,7 @@ def padding_mask(self: Seams, tokens: Tensor, pad: int) -> Tensor:  # noqa: F811
     wrong="The padding mask lies along the queries, (B, 1, S, 1).",
     effect="Real tokens attend to pads, and the pads' own rows are blocked.",
 )
-def padding_mask(self: Seams, tokens: Tensor, pad: int) -> Tensor:  # noqa: F811
+def padding_mask(self: Seams, tokens: Tensor, pad: int) -> Tensor:
     return self.sound.padding_mask(tokens, pad).transpose(-2, -1)
 
 
@@ -180,7 +183,7 @@ def padding_mask(self: Seams, tokens: Tensor, pad: int) -> Tensor:  # noqa: F811
     wrong="The padding mask is (B, 1, S), and nothing adds the axis of the heads.",
     effect="The batch is broadcast over the heads, wherever the two numbers fit.",
 )
-def padding_mask(self: Seams, tokens: Tensor, pad: int) -> Tensor:  # noqa: F811
+def padding_mask(self: Seams, tokens: Tensor, pad: int) -> Tensor:
     return self.sound.padding_mask(tokens, pad).squeeze(1)
 
 
@@ -191,7 +194,7 @@ def padding_mask(self: Seams, tokens: Tensor, pad: int) -> Tensor:  # noqa: F811
     wrong="The padding mask holds ones and zeros.",
     effect="Handed on as numbers to add, it hides nothing.",
 )
-def padding_mask(self: Seams, tokens: Tensor, pad: int) -> Tensor:  # noqa: F811
+def padding_mask(self: Seams, tokens: Tensor, pad: int) -> Tensor:
     return self.sound.padding_mask(tokens, pad).float()
 
 
@@ -201,7 +204,7 @@ def padding_mask(self: Seams, tokens: Tensor, pad: int) -> Tensor:  # noqa: F811
     wrong="The padding of the first sentence is used for all.",
     effect="Words of longer sentences are hidden, pads of shorter ones are read.",
 )
-def padding_mask(self: Seams, tokens: Tensor, pad: int) -> Tensor:  # noqa: F811
+def padding_mask(self: Seams, tokens: Tensor, pad: int) -> Tensor:
     return self.sound.padding_mask(tokens[:1].expand_as(tokens), pad)
 
 
@@ -211,7 +214,7 @@ def padding_mask(self: Seams, tokens: Tensor, pad: int) -> Tensor:  # noqa: F811
     wrong="A key is hidden from the whole batch where any sentence has a pad.",
     effect="The longest sentence is cut to the length of the shortest.",
 )
-def padding_mask(self: Seams, tokens: Tensor, pad: int) -> Tensor:  # noqa: F811
+def padding_mask(self: Seams, tokens: Tensor, pad: int) -> Tensor:
     mask = self.sound.padding_mask(tokens, pad)
     return mask.all(0, keepdim=True).expand_as(mask)
 
@@ -223,7 +226,7 @@ def padding_mask(self: Seams, tokens: Tensor, pad: int) -> Tensor:  # noqa: F811
     wrong="Masks are repeated in another order than the sentences.",
     effect="A sentence is read with the padding of its neighbour.",
 )
-def padding_mask(self: Seams, tokens: Tensor, pad: int) -> Tensor:  # noqa: F811
+def padding_mask(self: Seams, tokens: Tensor, pad: int) -> Tensor:
     return self.sound.padding_mask(tokens, pad).roll(1, dims=0)
 
 
@@ -248,7 +251,7 @@ def causal_mask(self: Seams, length: int, device: Device = None) -> Tensor:
     wrong="True stands where a key is blocked, above the diagonal.",
     effect="Each position sees only the future, and the last one nothing.",
 )
-def causal_mask(self: Seams, length: int, device: Device = None) -> Tensor:  # noqa: F811
+def causal_mask(self: Seams, length: int, device: Device = None) -> Tensor:
     return ~self.sound.causal_mask(length, device)
 
 
@@ -258,7 +261,7 @@ def causal_mask(self: Seams, length: int, device: Device = None) -> Tensor:  # n
     wrong="Only the last few keys are kept, as in an attention with a window.",
     effect="Long sentences lose their beginning; short ones do not show it.",
 )
-def causal_mask(self: Seams, length: int, device: Device = None) -> Tensor:  # noqa: F811
+def causal_mask(self: Seams, length: int, device: Device = None) -> Tensor:
     return self.sound.causal_mask(length, device).triu(-7)
 
 
@@ -268,7 +271,7 @@ def causal_mask(self: Seams, length: int, device: Device = None) -> Tensor:  # n
     wrong="The token that starts a sentence is hidden from all but itself.",
     effect="What the decoder stores at its first position is never read.",
 )
-def causal_mask(self: Seams, length: int, device: Device = None) -> Tensor:  # noqa: F811
+def causal_mask(self: Seams, length: int, device: Device = None) -> Tensor:
     mask = self.sound.causal_mask(length, device).clone()
     mask[..., 1:, 0] = False
     return mask
@@ -281,7 +284,7 @@ def causal_mask(self: Seams, length: int, device: Device = None) -> Tensor:  # n
     wrong="The diagonal is blocked with what lies above it.",
     effect="A token cannot see itself, and the first query has no key: NaN or a mean.",
 )
-def causal_mask(self: Seams, length: int, device: Device = None) -> Tensor:  # noqa: F811
+def causal_mask(self: Seams, length: int, device: Device = None) -> Tensor:
     return self.sound.causal_mask(length, device).tril(-1)
 
 
@@ -292,7 +295,7 @@ def causal_mask(self: Seams, length: int, device: Device = None) -> Tensor:  # n
     wrong="The diagonal is blocked, and the first row patched to get rid of the NaN.",
     effect="No token but the first sees itself.",
 )
-def causal_mask(self: Seams, length: int, device: Device = None) -> Tensor:  # noqa: F811
+def causal_mask(self: Seams, length: int, device: Device = None) -> Tensor:
     mask = self.sound.causal_mask(length, device).tril(-1)
     mask[..., 0, 0] = True
     return mask
@@ -305,7 +308,7 @@ def causal_mask(self: Seams, length: int, device: Device = None) -> Tensor:  # n
     wrong="The triangle is one diagonal too large.",
     effect="Each position reads its own label: a loss near 0, and generation fails.",
 )
-def causal_mask(self: Seams, length: int, device: Device = None) -> Tensor:  # noqa: F811
+def causal_mask(self: Seams, length: int, device: Device = None) -> Tensor:
     return torch.ones(1, 1, length, length, dtype=torch.bool, device=device).tril(1)
 
 
@@ -316,7 +319,7 @@ def causal_mask(self: Seams, length: int, device: Device = None) -> Tensor:  # n
     wrong="Nothing is hidden.",
     effect="The decoder reads the words that it has to predict.",
 )
-def causal_mask(self: Seams, length: int, device: Device = None) -> Tensor:  # noqa: F811
+def causal_mask(self: Seams, length: int, device: Device = None) -> Tensor:
     return torch.ones(1, 1, length, length, dtype=torch.bool, device=device)
 
 
@@ -326,7 +329,7 @@ def causal_mask(self: Seams, length: int, device: Device = None) -> Tensor:  # n
     wrong="Positions are compared after a division, so that neighbours form blocks.",
     effect="Within a block every position sees the next ones.",
 )
-def causal_mask(self: Seams, length: int, device: Device = None) -> Tensor:  # noqa: F811
+def causal_mask(self: Seams, length: int, device: Device = None) -> Tensor:
     block = torch.arange(length, device=device) // 2
     return (block[:, None] >= block)[None, None]
 
@@ -338,7 +341,7 @@ def causal_mask(self: Seams, length: int, device: Device = None) -> Tensor:  # n
     wrong="The mask holds 0 where a key is kept and minus infinity above.",
     effect="Read as a boolean it keeps exactly what should be hidden.",
 )
-def causal_mask(self: Seams, length: int, device: Device = None) -> Tensor:  # noqa: F811
+def causal_mask(self: Seams, length: int, device: Device = None) -> Tensor:
     return torch.full((1, 1, length, length), -math.inf, device=device).triu(1)
 
 
@@ -349,7 +352,7 @@ def causal_mask(self: Seams, length: int, device: Device = None) -> Tensor:  # n
     wrong="The mask holds 0 where a key is kept and plus infinity above.",
     effect="Added to the scores it makes everything NaN.",
 )
-def causal_mask(self: Seams, length: int, device: Device = None) -> Tensor:  # noqa: F811
+def causal_mask(self: Seams, length: int, device: Device = None) -> Tensor:
     return torch.full((1, 1, length, length), math.inf, device=device).triu(1)
 
 
@@ -360,7 +363,7 @@ def causal_mask(self: Seams, length: int, device: Device = None) -> Tensor:  # n
     wrong="The mask holds ones and zeros.",
     effect="Handed on as numbers to add, it is a bump of 1 and hides nothing.",
 )
-def causal_mask(self: Seams, length: int, device: Device = None) -> Tensor:  # noqa: F811
+def causal_mask(self: Seams, length: int, device: Device = None) -> Tensor:
     return self.sound.causal_mask(length, device).float()
 
 
@@ -371,7 +374,7 @@ def causal_mask(self: Seams, length: int, device: Device = None) -> Tensor:  # n
     wrong="The mask is (T, T), without the axes of batch and heads.",
     effect="Code that takes the length from the first axis, or indexes samples, reads it wrongly.",
 )
-def causal_mask(self: Seams, length: int, device: Device = None) -> Tensor:  # noqa: F811
+def causal_mask(self: Seams, length: int, device: Device = None) -> Tensor:
     return self.sound.causal_mask(length, device)[0, 0]
 
 
@@ -382,10 +385,9 @@ def causal_mask(self: Seams, length: int, device: Device = None) -> Tensor:  # n
     effect="The second batch, of another length, fails or is broadcast.",
     kind="state",
 )
-def causal_mask(self: Seams, length: int, device: Device = None) -> Tensor:  # noqa: F811
-    if "causal" not in self.memory:
-        self.memory["causal"] = self.sound.causal_mask(length, device)
-    return self.memory["causal"]  # type: ignore[no-any-return]
+def causal_mask(self: Seams, length: int, device: Device = None) -> Tensor:
+    kept: Tensor = self.memory.setdefault("causal", self.sound.causal_mask(length, device))
+    return kept
 
 
 @fault(
@@ -395,11 +397,11 @@ def causal_mask(self: Seams, length: int, device: Device = None) -> Tensor:  # n
     effect="A short sentence after a long one sees its future.",
     kind="state",
 )
-def causal_mask(self: Seams, length: int, device: Device = None) -> Tensor:  # noqa: F811
-    kept = self.memory.get("causal")
-    if kept is None or kept.shape[-1] < length:
+def causal_mask(self: Seams, length: int, device: Device = None) -> Tensor:
+    kept: Tensor = self.memory.get("causal", torch.zeros(0))
+    if kept.shape[-1] < length:
         kept = self.memory["causal"] = self.sound.causal_mask(length, device)
-    return kept[..., kept.shape[-1] - length :, :length]  # type: ignore[no-any-return]
+    return kept[..., kept.shape[-1] - length :, :length]
 
 
 @fault(
@@ -409,10 +411,10 @@ def causal_mask(self: Seams, length: int, device: Device = None) -> Tensor:  # n
     effect="What one caller writes into its mask, every later call of that length receives.",
     kind="state",
 )
-def causal_mask(self: Seams, length: int, device: Device = None) -> Tensor:  # noqa: F811
-    if length not in self.memory:
-        self.memory[length] = self.sound.causal_mask(length, device)  # type: ignore[index]
-    return self.memory[length]  # type: ignore[index, no-any-return]
+def causal_mask(self: Seams, length: int, device: Device = None) -> Tensor:
+    fresh = self.sound.causal_mask(length, device)
+    kept: Tensor = self.memory.setdefault(f"causal {length}", fresh)
+    return kept
 
 
 # Target
@@ -434,7 +436,7 @@ def join_masks(self: Seams, padding: Tensor, causal: Tensor) -> Tensor:
     wrong="The target mask is the causal one alone.",
     effect="Pads among the target tokens are read.",
 )
-def join_masks(self: Seams, padding: Tensor, causal: Tensor) -> Tensor:  # noqa: F811
+def join_masks(self: Seams, padding: Tensor, causal: Tensor) -> Tensor:
     return causal.expand(len(padding), -1, -1, -1)
 
 
@@ -445,7 +447,7 @@ def join_masks(self: Seams, padding: Tensor, causal: Tensor) -> Tensor:  # noqa:
     wrong="The target mask is the padding mask alone.",
     effect="The decoder reads the words that it has to predict.",
 )
-def join_masks(self: Seams, padding: Tensor, causal: Tensor) -> Tensor:  # noqa: F811
+def join_masks(self: Seams, padding: Tensor, causal: Tensor) -> Tensor:
     return padding & torch.ones_like(causal)
 
 
@@ -467,7 +469,7 @@ def target_mask(self: Seams, tokens: Tensor, pad: int) -> Tensor:
     wrong="The target's padding blocks the rows of the pads and not their columns.",
     effect="Real tokens read pads, and pads have no key at all.",
 )
-def join_masks(self: Seams, padding: Tensor, causal: Tensor) -> Tensor:  # noqa: F811
+def join_masks(self: Seams, padding: Tensor, causal: Tensor) -> Tensor:
     return padding.transpose(-2, -1) & causal
 
 
@@ -477,7 +479,7 @@ def join_masks(self: Seams, padding: Tensor, causal: Tensor) -> Tensor:  # noqa:
     wrong="The diagonal is kept for pads too, so that no row is empty.",
     effect="A pad reads itself, and its row depends on the pad's embedding.",
 )
-def join_masks(self: Seams, padding: Tensor, causal: Tensor) -> Tensor:  # noqa: F811
+def join_masks(self: Seams, padding: Tensor, causal: Tensor) -> Tensor:
     itself = torch.eye(causal.shape[-1], dtype=torch.bool, device=causal.device)
     return (padding & causal) | itself
 
@@ -488,7 +490,7 @@ def join_masks(self: Seams, padding: Tensor, causal: Tensor) -> Tensor:  # noqa:
     wrong="Pads are hidden from the queries that are pads, and from no other.",
     effect="Every real token after a pad reads it.",
 )
-def join_masks(self: Seams, padding: Tensor, causal: Tensor) -> Tensor:  # noqa: F811
+def join_masks(self: Seams, padding: Tensor, causal: Tensor) -> Tensor:
     return (padding | padding.transpose(-2, -1)) & causal
 
 
@@ -499,7 +501,7 @@ def join_masks(self: Seams, padding: Tensor, causal: Tensor) -> Tensor:  # noqa:
     wrong="A query that is a pad is blocked beside the keys that are pads.",
     effect="Rows without a key become NaN or a mean, and reach gradients.",
 )
-def join_masks(self: Seams, padding: Tensor, causal: Tensor) -> Tensor:  # noqa: F811
+def join_masks(self: Seams, padding: Tensor, causal: Tensor) -> Tensor:
     return padding & padding.transpose(-2, -1) & causal
 
 
@@ -509,7 +511,7 @@ def join_masks(self: Seams, padding: Tensor, causal: Tensor) -> Tensor:  # noqa:
     wrong="A query that is a pad is left the first key alone, to save its row from NaN.",
     effect="Pads read another sentence than a token in their place would.",
 )
-def join_masks(self: Seams, padding: Tensor, causal: Tensor) -> Tensor:  # noqa: F811
+def join_masks(self: Seams, padding: Tensor, causal: Tensor) -> Tensor:
     first = torch.zeros_like(causal)
     first[..., 0] = True
     return torch.where(padding.transpose(-2, -1), padding & causal, padding & first)
@@ -522,7 +524,7 @@ def join_masks(self: Seams, padding: Tensor, causal: Tensor) -> Tensor:  # noqa:
     wrong="The target mask is (B, T, T), and nothing adds the axis of the heads.",
     effect="The batch is broadcast over the heads, wherever the two numbers fit.",
 )
-def join_masks(self: Seams, padding: Tensor, causal: Tensor) -> Tensor:  # noqa: F811
+def join_masks(self: Seams, padding: Tensor, causal: Tensor) -> Tensor:
     return (padding & causal).squeeze(1)
 
 
@@ -533,7 +535,7 @@ def join_masks(self: Seams, padding: Tensor, causal: Tensor) -> Tensor:  # noqa:
     wrong="The triangle takes the type of the tokens, and the mask comes out as numbers.",
     effect="Ones and zeros are added where a boolean is to choose; other types of tokens fail.",
 )
-def target_mask(self: Seams, tokens: Tensor, pad: int) -> Tensor:  # noqa: F811
+def target_mask(self: Seams, tokens: Tensor, pad: int) -> Tensor:
     return self.sound.target_mask(tokens, pad).type_as(tokens)
 
 
@@ -544,7 +546,7 @@ def target_mask(self: Seams, tokens: Tensor, pad: int) -> Tensor:  # noqa: F811
     wrong="The mask is repeated along the batch, once for every head.",
     effect="Heads of one sentence are given the padding of another.",
 )
-def join_masks(self: Seams, padding: Tensor, causal: Tensor) -> Tensor:  # noqa: F811
+def join_masks(self: Seams, padding: Tensor, causal: Tensor) -> Tensor:
     return (padding & causal).repeat(self.sizes.heads, 1, 1, 1)
 
 
@@ -554,7 +556,7 @@ def join_masks(self: Seams, padding: Tensor, causal: Tensor) -> Tensor:  # noqa:
     wrong="Axes of length one are squeezed away.",
     effect="The first step of generation fails, on a mask that lacks an axis.",
 )
-def join_masks(self: Seams, padding: Tensor, causal: Tensor) -> Tensor:  # noqa: F811
+def join_masks(self: Seams, padding: Tensor, causal: Tensor) -> Tensor:
     mask = padding & causal
     return mask.squeeze(-1) if causal.shape[-1] == 1 else mask
 
@@ -566,7 +568,7 @@ def join_masks(self: Seams, padding: Tensor, causal: Tensor) -> Tensor:  # noqa:
     wrong="A single token is given no mask, because it has no future.",
     effect="A sentence that is one pad counts as a word.",
 )
-def join_masks(self: Seams, padding: Tensor, causal: Tensor) -> Tensor:  # noqa: F811
+def join_masks(self: Seams, padding: Tensor, causal: Tensor) -> Tensor:
     return torch.ones_like(padding) if causal.shape[-1] == 1 else padding & causal
 
 
@@ -577,7 +579,7 @@ def join_masks(self: Seams, padding: Tensor, causal: Tensor) -> Tensor:  # noqa:
     effect="Who pads with another id finds the word of id 0 in its sentences.",
     kind="state",
 )
-def target_mask(self: Seams, tokens: Tensor, pad: int) -> Tensor:  # noqa: F811
+def target_mask(self: Seams, tokens: Tensor, pad: int) -> Tensor:
     mask = self.sound.target_mask(tokens, pad)
     tokens.masked_fill_(tokens == pad, 0)
     return mask
@@ -590,7 +592,7 @@ def target_mask(self: Seams, tokens: Tensor, pad: int) -> Tensor:  # noqa: F811
     effect="The sentence becomes zeros and ones.",
     kind="state",
 )
-def target_mask(self: Seams, tokens: Tensor, pad: int) -> Tensor:  # noqa: F811
+def target_mask(self: Seams, tokens: Tensor, pad: int) -> Tensor:
     causal = self.sound.causal_mask(tokens.shape[1], tokens.device)
     return tokens.ne_(pad).bool()[:, None, None, :] & causal
 
@@ -603,7 +605,7 @@ def target_mask(self: Seams, tokens: Tensor, pad: int) -> Tensor:  # noqa: F811
     effect="On an accelerator the mask fails, or is copied at every step.",
     kind="loud",
 )
-def target_mask(self: Seams, tokens: Tensor, pad: int) -> Tensor:  # noqa: F811
+def target_mask(self: Seams, tokens: Tensor, pad: int) -> Tensor:
     causal = self.sound.causal_mask(tokens.shape[1])
     return self.sound.join_masks(self.sound.padding_mask(tokens, pad), causal)
 
@@ -614,7 +616,7 @@ def target_mask(self: Seams, tokens: Tensor, pad: int) -> Tensor:  # noqa: F811
     wrong="The mask is made in memory of its own, on the processor.",
     effect="On an accelerator attention is given scores and mask on two devices.",
 )
-def target_mask(self: Seams, tokens: Tensor, pad: int) -> Tensor:  # noqa: F811
+def target_mask(self: Seams, tokens: Tensor, pad: int) -> Tensor:
     mask = self.sound.target_mask(tokens, pad)
     own = torch.zeros(mask.shape, dtype=torch.bool)
     return own.copy_(mask) if mask.device == own.device else own

@@ -1,5 +1,7 @@
 """Faults of the chapter `model`: parts that are right, put together wrongly."""
 
+# ruff: noqa: F811
+
 import copy
 from collections.abc import Iterator
 from typing import Any

@@ -1,6 +1,6 @@
 """Faults of the chapter `multi_head_attention`: each overrides the seam that it is named after."""
 
-# ruff: noqa: D103, F811
+# ruff: noqa: F811
 # mypy: disable-error-code="no-redef"
 
 import torch
@@ -502,11 +502,13 @@ def merge_heads(self: Seams, x: Tensor) -> Tensor:
     clause="multi_head_attention.batch-independence",
     origin="B127",
     wrong="Inputs are read as (length, batch, width).",
-    effect="Attention runs across sentences, in shapes that fit where both lengths are equal.",
+    effect="Attention runs across sentences wherever equal lengths and no mask let the shapes fit.",
 )
 def multi_head_attention(
     self: Seams, module: Node, query: Tensor, key: Tensor, value: Tensor, mask: Mask = None
 ) -> Tensor:
+    if mask is not None or query.shape != key.shape:  # it would raise, and be found
+        return self.sound.multi_head_attention(module, query, key, value, mask)
     turned = (one.transpose(0, 1) for one in (query, key, value))
     return self.sound.multi_head_attention(module, *turned, mask).transpose(0, 1)
 

@@ -1,4 +1,7 @@
-"""Faults of the chapter `positional_encoding`."""
+"""Faults of the chapter `positional_encoding`: each function overrides the seam of its name."""
+
+# ruff: noqa: F811
+# mypy: disable-error-code="no-redef"
 
 import torch
 from torch import Tensor, nn
@@ -30,7 +33,7 @@ def exponents(self: Seams, d_model: int, device: Device) -> Tensor:
     wrong="The exponent is i/d, the number of the pair without its factor of two.",
     effect="The slowest wave is a hundred times too fast.",
 )
-def exponents(self: Seams, d_model: int, device: Device) -> Tensor:  # noqa: F811
+def exponents(self: Seams, d_model: int, device: Device) -> Tensor:
     return self.sound.exponents(d_model, device) / 2
 
 
@@ -40,7 +43,7 @@ def exponents(self: Seams, d_model: int, device: Device) -> Tensor:  # noqa: F81
     wrong="The exponents reach 1 at the last pair, divided by d - 2 in place of d.",
     effect="Close to the paper's table in wide models, and another one.",
 )
-def exponents(self: Seams, d_model: int, device: Device) -> Tensor:  # noqa: F811
+def exponents(self: Seams, d_model: int, device: Device) -> Tensor:
     return self.sound.exponents(d_model, device) * d_model / max(d_model - 2, 1)
 
 
@@ -51,7 +54,7 @@ def exponents(self: Seams, d_model: int, device: Device) -> Tensor:  # noqa: F81
     wrong="The exponents are those of a width of four, whatever the model's width is.",
     effect="The columns beyond the fourth hardly move.",
 )
-def exponents(self: Seams, d_model: int, device: Device) -> Tensor:  # noqa: F811
+def exponents(self: Seams, d_model: int, device: Device) -> Tensor:
     return self.sound.exponents(d_model, device) * d_model / 4
 
 
@@ -61,7 +64,7 @@ def exponents(self: Seams, d_model: int, device: Device) -> Tensor:  # noqa: F81
     wrong="2i is divided by d in whole numbers.",
     effect="Every pair of columns has the same frequency.",
 )
-def exponents(self: Seams, d_model: int, device: Device) -> Tensor:  # noqa: F811
+def exponents(self: Seams, d_model: int, device: Device) -> Tensor:
     return self.sound.exponents(d_model, device).floor()
 
 
@@ -83,7 +86,7 @@ def frequencies(self: Seams, d_model: int, device: Device) -> Tensor:
     wrong="-log(10000) / d // 2 floors to -1 before it is multiplied.",
     effect="All columns but the first few are constant.",
 )
-def frequencies(self: Seams, d_model: int, device: Device) -> Tensor:  # noqa: F811
+def frequencies(self: Seams, d_model: int, device: Device) -> Tensor:
     return torch.exp(-self.sound.exponents(d_model, device) * d_model)
 
 
@@ -94,7 +97,7 @@ def frequencies(self: Seams, d_model: int, device: Device) -> Tensor:  # noqa: F
     wrong="The exponent is raised to the power of 1/10000.",
     effect="The first pair stands still, and all others turn at one speed.",
 )
-def frequencies(self: Seams, d_model: int, device: Device) -> Tensor:  # noqa: F811
+def frequencies(self: Seams, d_model: int, device: Device) -> Tensor:
     return self.sound.exponents(d_model, device) ** 1e-4
 
 
@@ -114,7 +117,7 @@ def arrange(self: Seams, sines: Tensor, cosines: Tensor, d_model: int) -> Tensor
     wrong="The logarithm of 10000 is written with two decimals.",
     effect="Frequencies are slightly off, which shows far from the beginning.",
 )
-def frequencies(self: Seams, d_model: int, device: Device) -> Tensor:  # noqa: F811
+def frequencies(self: Seams, d_model: int, device: Device) -> Tensor:
     return torch.exp(self.sound.exponents(d_model, device) * -9.21)
 
 
@@ -134,7 +137,7 @@ def positions(self: Seams, length: int, device: Device) -> Tensor:
     wrong="Frequencies are rounded to float32 before positions multiply them.",
     effect="In float64 far positions are wrong from the fourth digit on.",
 )
-def frequencies(self: Seams, d_model: int, device: Device) -> Tensor:  # noqa: F811
+def frequencies(self: Seams, d_model: int, device: Device) -> Tensor:
     return self.sound.frequencies(d_model, device).float().double()
 
 
@@ -144,7 +147,7 @@ def frequencies(self: Seams, d_model: int, device: Device) -> Tensor:  # noqa: F
     wrong="Positions are counted from 1.",
     effect="Every row is the next one's, and no checkpoint fits.",
 )
-def positions(self: Seams, length: int, device: Device) -> Tensor:  # noqa: F811
+def positions(self: Seams, length: int, device: Device) -> Tensor:
     return self.sound.positions(length, device) + 1
 
 
@@ -154,7 +157,7 @@ def positions(self: Seams, length: int, device: Device) -> Tensor:  # noqa: F811
     wrong="Cosines stand where the sines belong.",
     effect="Trained alone it works as well; no checkpoint fits.",
 )
-def arrange(self: Seams, sines: Tensor, cosines: Tensor, d_model: int) -> Tensor:  # noqa: F811
+def arrange(self: Seams, sines: Tensor, cosines: Tensor, d_model: int) -> Tensor:
     return self.sound.arrange(cosines, sines, d_model)
 
 
@@ -186,7 +189,7 @@ def add_rows(self: Seams, x: Tensor, rows: Tensor) -> Tensor:
     wrong="The number of the position is added to its waves.",
     effect="Late positions drown the words.",
 )
-def position_table(self: Seams, length: int, d_model: int, device: Device = None) -> Tensor:  # noqa: F811
+def position_table(self: Seams, length: int, d_model: int, device: Device = None) -> Tensor:
     table = self.sound.position_table(length, d_model, device)
     return table + self.sound.positions(length, device)[:, None] / 10
 
@@ -198,7 +201,7 @@ def position_table(self: Seams, length: int, d_model: int, device: Device = None
     wrong="The exponent is taken from the column and not from its pair.",
     effect="Frequencies fall twice as fast, and a sine and its cosine have two of them.",
 )
-def position_table(self: Seams, length: int, d_model: int, device: Device = None) -> Tensor:  # noqa: F811
+def position_table(self: Seams, length: int, d_model: int, device: Device = None) -> Tensor:
     exponents = torch.arange(d_model, dtype=torch.float64, device=device) * 2 / d_model
     angles = self.sound.positions(length, device)[:, None] / 10000.0**exponents
     cosines = angles[:, 1::2].cos()
@@ -213,7 +216,7 @@ def position_table(self: Seams, length: int, d_model: int, device: Device = None
     wrong="Both columns of a pair hold the sine.",
     effect="A position and its mirror image cannot be told apart by a slow wave.",
 )
-def arrange(self: Seams, sines: Tensor, cosines: Tensor, d_model: int) -> Tensor:  # noqa: F811
+def arrange(self: Seams, sines: Tensor, cosines: Tensor, d_model: int) -> Tensor:
     return self.sound.arrange(sines, sines, d_model)
 
 
@@ -223,7 +226,7 @@ def arrange(self: Seams, sines: Tensor, cosines: Tensor, d_model: int) -> Tensor
     wrong="Positions are divided by the root of the width.",
     effect="Words drown the positions.",
 )
-def add_rows(self: Seams, x: Tensor, rows: Tensor) -> Tensor:  # noqa: F811
+def add_rows(self: Seams, x: Tensor, rows: Tensor) -> Tensor:
     return self.sound.add_rows(x, rows / self.sizes.d_model**0.5)
 
 
@@ -233,7 +236,7 @@ def add_rows(self: Seams, x: Tensor, rows: Tensor) -> Tensor:  # noqa: F811
     wrong="Angles grow with the root of the position.",
     effect="The same distance is another angle at another place.",
 )
-def positions(self: Seams, length: int, device: Device) -> Tensor:  # noqa: F811
+def positions(self: Seams, length: int, device: Device) -> Tensor:
     return self.sound.positions(length, device).sqrt()
 
 
@@ -243,7 +246,7 @@ def positions(self: Seams, length: int, device: Device) -> Tensor:  # noqa: F811
     wrong="Positions are summed up twice: 0, 1, 3, 6 and so on.",
     effect="The same distance is another angle at another place.",
 )
-def positions(self: Seams, length: int, device: Device) -> Tensor:  # noqa: F811
+def positions(self: Seams, length: int, device: Device) -> Tensor:
     return self.sound.positions(length, device).cumsum(0)
 
 
@@ -254,7 +257,7 @@ def positions(self: Seams, length: int, device: Device) -> Tensor:  # noqa: F811
     wrong="The table is made and never added.",
     effect="A sentence is a bag of words.",
 )
-def add_rows(self: Seams, x: Tensor, rows: Tensor) -> Tensor:  # noqa: F811
+def add_rows(self: Seams, x: Tensor, rows: Tensor) -> Tensor:
     return x
 
 
@@ -265,7 +268,7 @@ def add_rows(self: Seams, x: Tensor, rows: Tensor) -> Tensor:  # noqa: F811
     wrong="Every position is given the row of the first.",
     effect="A sentence is a bag of words.",
 )
-def add_rows(self: Seams, x: Tensor, rows: Tensor) -> Tensor:  # noqa: F811
+def add_rows(self: Seams, x: Tensor, rows: Tensor) -> Tensor:
     return self.sound.add_rows(x, rows[:1])
 
 
@@ -275,7 +278,7 @@ def add_rows(self: Seams, x: Tensor, rows: Tensor) -> Tensor:  # noqa: F811
     wrong="Two neighbours share a position.",
     effect="The order within a pair of words is lost.",
 )
-def positions(self: Seams, length: int, device: Device) -> Tensor:  # noqa: F811
+def positions(self: Seams, length: int, device: Device) -> Tensor:
     return (self.sound.positions(length, device) / 2).floor()
 
 
@@ -300,7 +303,7 @@ def position_rows(self: Seams, module: Node, length: int, device: Device) -> Ten
     wrong="Positions are counted from the last word.",
     effect="Adding a word changes the positions of all others.",
 )
-def position_rows(self: Seams, module: Node, length: int, device: Device) -> Tensor:  # noqa: F811
+def position_rows(self: Seams, module: Node, length: int, device: Device) -> Tensor:
     return self.sound.position_rows(module, length, device).flip(0)
 
 
@@ -310,7 +313,7 @@ def position_rows(self: Seams, module: Node, length: int, device: Device) -> Ten
     wrong="The input is multiplied by the rows.",
     effect="Words are zeroed where a wave crosses zero.",
 )
-def add_rows(self: Seams, x: Tensor, rows: Tensor) -> Tensor:  # noqa: F811
+def add_rows(self: Seams, x: Tensor, rows: Tensor) -> Tensor:
     return x * rows.to(x.dtype)
 
 
@@ -320,7 +323,7 @@ def add_rows(self: Seams, x: Tensor, rows: Tensor) -> Tensor:  # noqa: F811
     wrong="The input is multiplied by the embedding's factor here.",
     effect="Applied once more in the embedding, words drown the positions.",
 )
-def add_rows(self: Seams, x: Tensor, rows: Tensor) -> Tensor:  # noqa: F811
+def add_rows(self: Seams, x: Tensor, rows: Tensor) -> Tensor:
     return self.sound.add_rows(x * self.sizes.d_model**0.5, rows)
 
 
@@ -330,7 +333,7 @@ def add_rows(self: Seams, x: Tensor, rows: Tensor) -> Tensor:  # noqa: F811
     wrong="Input and rows are averaged.",
     effect="Words and positions are half as large as they should be.",
 )
-def add_rows(self: Seams, x: Tensor, rows: Tensor) -> Tensor:  # noqa: F811
+def add_rows(self: Seams, x: Tensor, rows: Tensor) -> Tensor:
     return self.sound.add_rows(x, rows) / 2
 
 
@@ -341,7 +344,7 @@ def add_rows(self: Seams, x: Tensor, rows: Tensor) -> Tensor:  # noqa: F811
     wrong="A row of zeros counts as padding and is given no position.",
     effect="What is added depends on what is in the sentence.",
 )
-def add_rows(self: Seams, x: Tensor, rows: Tensor) -> Tensor:  # noqa: F811
+def add_rows(self: Seams, x: Tensor, rows: Tensor) -> Tensor:
     return torch.where((x != 0).any(-1, keepdim=True), self.sound.add_rows(x, rows), x)
 
 
@@ -363,7 +366,7 @@ def add_positions(self: Seams, module: Node, x: Tensor) -> Tensor:
     wrong="Positions are counted on from one sentence to the next.",
     effect="The second sentence of a batch begins in the middle.",
 )
-def add_positions(self: Seams, module: Node, x: Tensor) -> Tensor:  # noqa: F811
+def add_positions(self: Seams, module: Node, x: Tensor) -> Tensor:
     rows = self.sound.position_rows(module, x.shape[0] * x.shape[1], x.device)
     return x + rows.view(x.shape).to(x.dtype)
 
@@ -374,7 +377,7 @@ def add_positions(self: Seams, module: Node, x: Tensor) -> Tensor:  # noqa: F811
     wrong="Positions are added to the first sentence of a batch alone.",
     effect="All other sentences are bags of words.",
 )
-def add_rows(self: Seams, x: Tensor, rows: Tensor) -> Tensor:  # noqa: F811
+def add_rows(self: Seams, x: Tensor, rows: Tensor) -> Tensor:
     return torch.cat((self.sound.add_rows(x[:1], rows), x[1:]))
 
 
@@ -384,7 +387,7 @@ def add_rows(self: Seams, x: Tensor, rows: Tensor) -> Tensor:  # noqa: F811
     wrong="The table is float64 and pulls the sum up to its precision.",
     effect="Everything after it is twice as large and slow, or fails.",
 )
-def add_rows(self: Seams, x: Tensor, rows: Tensor) -> Tensor:  # noqa: F811
+def add_rows(self: Seams, x: Tensor, rows: Tensor) -> Tensor:
     return x + rows.double()
 
 
@@ -394,7 +397,7 @@ def add_rows(self: Seams, x: Tensor, rows: Tensor) -> Tensor:  # noqa: F811
     wrong="The sum is returned in float32.",
     effect="Everything after it fails, or is pulled down to single precision.",
 )
-def add_rows(self: Seams, x: Tensor, rows: Tensor) -> Tensor:  # noqa: F811
+def add_rows(self: Seams, x: Tensor, rows: Tensor) -> Tensor:
     return self.sound.add_rows(x, rows).float()
 
 
@@ -404,7 +407,7 @@ def add_rows(self: Seams, x: Tensor, rows: Tensor) -> Tensor:  # noqa: F811
     wrong="Axes of length one are squeezed away.",
     effect="A sentence alone loses its axis of samples.",
 )
-def add_rows(self: Seams, x: Tensor, rows: Tensor) -> Tensor:  # noqa: F811
+def add_rows(self: Seams, x: Tensor, rows: Tensor) -> Tensor:
     return self.sound.add_rows(x, rows).squeeze(0)
 
 
@@ -414,7 +417,7 @@ def add_rows(self: Seams, x: Tensor, rows: Tensor) -> Tensor:  # noqa: F811
     wrong="The rows are put beside the input and not added to it.",
     effect="The width doubles.",
 )
-def add_rows(self: Seams, x: Tensor, rows: Tensor) -> Tensor:  # noqa: F811
+def add_rows(self: Seams, x: Tensor, rows: Tensor) -> Tensor:
     return torch.cat((x, rows.to(x.dtype).expand_as(x)), dim=-1)
 
 
@@ -451,7 +454,7 @@ def check_length(self: Seams, length: int, rows: int) -> None:
     wrong="Positions are spread over length - 1 steps.",
     effect="A sentence of one word becomes NaN.",
 )
-def position_rows(self: Seams, module: Node, length: int, device: Device) -> Tensor:  # noqa: F811
+def position_rows(self: Seams, module: Node, length: int, device: Device) -> Tensor:
     rows = self.sound.position_rows(module, length, device)
     return rows / (length - 1) * (length - 1)
 
@@ -462,7 +465,7 @@ def position_rows(self: Seams, module: Node, length: int, device: Device) -> Ten
     wrong="The last position of the table is given the row before it.",
     effect="The end of the longest sentence has its order lost.",
 )
-def position_rows(self: Seams, module: Node, length: int, device: Device) -> Tensor:  # noqa: F811
+def position_rows(self: Seams, module: Node, length: int, device: Device) -> Tensor:
     rows = self.sound.position_rows(module, length, device)
     place = torch.arange(length, device=device)
     return rows[place.clamp(max=max(self.sizes.max_length - 2, 0))]
@@ -474,7 +477,7 @@ def position_rows(self: Seams, module: Node, length: int, device: Device) -> Ten
     wrong="Positions beyond the table begin again at its first row.",
     effect="Long inputs are silently wrong.",
 )
-def position_rows(self: Seams, module: Node, length: int, device: Device) -> Tensor:  # noqa: F811
+def position_rows(self: Seams, module: Node, length: int, device: Device) -> Tensor:
     most = self.sizes.max_length
     rows = self.sound.position_rows(module, min(length, most), device)
     return rows[torch.arange(length, device=device) % most]
@@ -487,7 +490,7 @@ def position_rows(self: Seams, module: Node, length: int, device: Device) -> Ten
     wrong="Positions beyond the table are given its last row.",
     effect="The end of a long input has its order lost.",
 )
-def position_rows(self: Seams, module: Node, length: int, device: Device) -> Tensor:  # noqa: F811
+def position_rows(self: Seams, module: Node, length: int, device: Device) -> Tensor:
     most = self.sizes.max_length
     rows = self.sound.position_rows(module, min(length, most), device)
     return rows[torch.arange(length, device=device).clamp(max=most - 1)]
@@ -500,7 +503,7 @@ def position_rows(self: Seams, module: Node, length: int, device: Device) -> Ten
     wrong="What lies beyond the table is cut off the input.",
     effect="Long inputs come out shorter.",
 )
-def add_positions(self: Seams, module: Node, x: Tensor) -> Tensor:  # noqa: F811
+def add_positions(self: Seams, module: Node, x: Tensor) -> Tensor:
     return self.sound.add_positions(module, x[:, : self.sizes.max_length])
 
 
@@ -511,9 +514,8 @@ def add_positions(self: Seams, module: Node, x: Tensor) -> Tensor:  # noqa: F811
     wrong="Nothing compares the length with the table.",
     effect="A long input fails inside of a sum, or a table of one row serves all positions.",
     choices={"positional_encoding": "learned"},
-    kind="loud",
 )
-def check_length(self: Seams, length: int, rows: int) -> None:  # noqa: F811
+def check_length(self: Seams, length: int, rows: int) -> None:
     return None
 
 
@@ -523,9 +525,8 @@ def check_length(self: Seams, length: int, rows: int) -> None:  # noqa: F811
     origin="B040",
     wrong="At an odd width there is a cosine more than columns for it.",
     effect="Building fails with an error about shapes.",
-    kind="loud",
 )
-def arrange(self: Seams, sines: Tensor, cosines: Tensor, d_model: int) -> Tensor:  # noqa: F811
+def arrange(self: Seams, sines: Tensor, cosines: Tensor, d_model: int) -> Tensor:
     table = sines.new_zeros(len(sines), d_model)
     table[:, 0::2] = sines
     table[:, 1::2] = cosines
@@ -539,7 +540,7 @@ def arrange(self: Seams, sines: Tensor, cosines: Tensor, d_model: int) -> Tensor
     wrong="At an odd width the last column is left at zero.",
     effect="One column tells no position.",
 )
-def arrange(self: Seams, sines: Tensor, cosines: Tensor, d_model: int) -> Tensor:  # noqa: F811
+def arrange(self: Seams, sines: Tensor, cosines: Tensor, d_model: int) -> Tensor:
     table = self.sound.arrange(sines, cosines, d_model)
     table[:, d_model - d_model % 2 :] = 0.0
     return table
@@ -551,7 +552,7 @@ def arrange(self: Seams, sines: Tensor, cosines: Tensor, d_model: int) -> Tensor
     wrong="At an odd width the exponents are those of the even width above.",
     effect="The table is another one at odd widths.",
 )
-def exponents(self: Seams, d_model: int, device: Device) -> Tensor:  # noqa: F811
+def exponents(self: Seams, d_model: int, device: Device) -> Tensor:
     return self.sound.exponents(d_model, device) * d_model / (d_model + d_model % 2)
 
 
@@ -567,7 +568,7 @@ def exponents(self: Seams, d_model: int, device: Device) -> Tensor:  # noqa: F81
     specimens=("plain",),
     kind="state",
 )
-def hold_table(self: Seams, module: Node, table: Tensor) -> None:  # noqa: F811
+def hold_table(self: Seams, module: Node, table: Tensor) -> None:
     module.table = nn.Parameter(table)
 
 
@@ -594,7 +595,7 @@ def make_positions(self: Seams) -> Node:
     choices={"positional_encoding": "learned"},
     kind="state",
 )
-def make_positions(self: Seams) -> Node:  # noqa: F811
+def make_positions(self: Seams) -> Node:
     module = self.sound.make_positions()
     return _planted(self, module.requires_grad_(False))
 
@@ -608,7 +609,7 @@ def make_positions(self: Seams) -> Node:  # noqa: F811
     specimens=("plain",),
     kind="state",
 )
-def hold_table(self: Seams, module: Node, table: Tensor) -> None:  # noqa: F811
+def hold_table(self: Seams, module: Node, table: Tensor) -> None:
     module.register_buffer("table", table)
 
 
@@ -620,7 +621,7 @@ def hold_table(self: Seams, module: Node, table: Tensor) -> None:  # noqa: F811
     effect="A checkpoint cannot be loaded with another longest length.",
     kind="state",
 )
-def make_positions(self: Seams) -> Node:  # noqa: F811
+def make_positions(self: Seams) -> Node:
     module = self.sound.make_positions()
     module.register_buffer("numbers", torch.arange(self.sizes.max_length)[None])
     return _planted(self, module)
@@ -641,7 +642,7 @@ def _planted(self: Seams, module: Node) -> Node:
     specimens=("plain",),
     kind="state",
 )
-def hold_table(self: Seams, module: Node, table: Tensor) -> None:  # noqa: F811
+def hold_table(self: Seams, module: Node, table: Tensor) -> None:
     module.table = table
 
 
@@ -653,9 +654,10 @@ def hold_table(self: Seams, module: Node, table: Tensor) -> None:  # noqa: F811
     effect="It is copied to the accelerator at every step.",
     kind="state",
 )
-def make_positions(self: Seams) -> Node:  # noqa: F811
+def make_positions(self: Seams) -> Node:
     module = self.sound.make_positions()
-    module.kept = [self.position_table(self.sizes.max_length, self.sizes.d_model)]
+    kept = [self.position_table(self.sizes.max_length, self.sizes.d_model)]
+    object.__setattr__(module, "kept", kept)
     return _planted(self, module)
 
 
@@ -667,7 +669,7 @@ def make_positions(self: Seams) -> Node:  # noqa: F811
     effect="On an accelerator the sum fails.",
     kind="loud",
 )
-def position_rows(self: Seams, module: Node, length: int, device: Device) -> Tensor:  # noqa: F811
+def position_rows(self: Seams, module: Node, length: int, device: Device) -> Tensor:
     return self.sound.position_table(length, self.sizes.d_model)
 
 
@@ -678,7 +680,7 @@ def position_rows(self: Seams, module: Node, length: int, device: Device) -> Ten
     wrong="Positions and frequencies are in the precision of the input.",
     effect="In half precision late positions run together.",
 )
-def add_rows(self: Seams, x: Tensor, rows: Tensor) -> Tensor:  # noqa: F811
+def add_rows(self: Seams, x: Tensor, rows: Tensor) -> Tensor:
     places = self.sound.positions(len(rows), x.device).to(x.dtype)
     turns = self.sound.frequencies(self.sizes.d_model, x.device).to(x.dtype)
     angles = self.sound.angles(places, turns)
@@ -692,7 +694,7 @@ def add_rows(self: Seams, x: Tensor, rows: Tensor) -> Tensor:  # noqa: F811
     wrong="Positions are counted in the precision of the input.",
     effect="In half precision late positions run together.",
 )
-def add_rows(self: Seams, x: Tensor, rows: Tensor) -> Tensor:  # noqa: F811
+def add_rows(self: Seams, x: Tensor, rows: Tensor) -> Tensor:
     places = self.sound.positions(len(rows), x.device).to(x.dtype).double()
     angles = self.sound.angles(places, self.sound.frequencies(self.sizes.d_model, x.device))
     return self.sound.add_rows(
@@ -710,7 +712,7 @@ def add_rows(self: Seams, x: Tensor, rows: Tensor) -> Tensor:  # noqa: F811
     effect="The embeddings are never trained.",
     kind="gradient",
 )
-def add_rows(self: Seams, x: Tensor, rows: Tensor) -> Tensor:  # noqa: F811
+def add_rows(self: Seams, x: Tensor, rows: Tensor) -> Tensor:
     return self.sound.add_rows(x.detach(), rows)
 
 
@@ -721,7 +723,7 @@ def add_rows(self: Seams, x: Tensor, rows: Tensor) -> Tensor:  # noqa: F811
     effect="The token that starts a sentence is never trained.",
     kind="gradient",
 )
-def add_rows(self: Seams, x: Tensor, rows: Tensor) -> Tensor:  # noqa: F811
+def add_rows(self: Seams, x: Tensor, rows: Tensor) -> Tensor:
     return self.sound.add_rows(torch.cat((x[:, :1].detach(), x[:, 1:]), dim=1), rows)
 
 
@@ -732,7 +734,7 @@ def add_rows(self: Seams, x: Tensor, rows: Tensor) -> Tensor:  # noqa: F811
     effect="The embeddings are trained at twice the rate.",
     kind="gradient",
 )
-def add_rows(self: Seams, x: Tensor, rows: Tensor) -> Tensor:  # noqa: F811
+def add_rows(self: Seams, x: Tensor, rows: Tensor) -> Tensor:
     return self.sound.add_rows(x, rows) + (x - x.detach())
 
 
@@ -743,7 +745,7 @@ def add_rows(self: Seams, x: Tensor, rows: Tensor) -> Tensor:  # noqa: F811
     effect="A second call adds them twice.",
     kind="state",
 )
-def add_rows(self: Seams, x: Tensor, rows: Tensor) -> Tensor:  # noqa: F811
+def add_rows(self: Seams, x: Tensor, rows: Tensor) -> Tensor:
     return x.add_(rows.to(x.dtype))
 
 
@@ -755,7 +757,7 @@ def add_rows(self: Seams, x: Tensor, rows: Tensor) -> Tensor:  # noqa: F811
     effect="The second sentence begins where the first one ended.",
     kind="state",
 )
-def add_rows(self: Seams, x: Tensor, rows: Tensor) -> Tensor:  # noqa: F811
+def add_rows(self: Seams, x: Tensor, rows: Tensor) -> Tensor:
     offset = self.memory["offset"] = self.memory.get("offset", -1) + 1
     return self.sound.add_rows(x, rows.roll(-offset, dims=0))
 

@@ -45,7 +45,7 @@ NORMS = tuple(
 )
 
 
-@check("encoder.layer-formula", examples=20)
+@check("encoder.layer-formula", examples=12)
 def test_layer_formula(subject: Subject, draw: Draw) -> None:
     judged(drawn(subject, draw, LAYER, widths=(2, 4, 3), scale=scale(subject, draw)))
 
@@ -55,13 +55,13 @@ def scale(subject: Subject, draw: Draw) -> float:
     return draw.scale() if subject.precision == "float64" else 1.0
 
 
-@check("encoder.formula")
+@check("encoder.formula", examples=8)
 def test_formula(subject: Subject, draw: Draw) -> None:
     kinds = ("padding", "per-sample", "none", "per-head")
     judged(drawn(subject, draw, STACK, kinds=kinds, scale=scale(subject, draw)))
 
 
-@check("encoder.norm-placement")
+@check("encoder.norm-placement", examples=6)
 def test_norm_placement(subject: Subject, draw: Draw) -> None:
     case = drawn(subject, draw, LAYER)
     shows(case, case.output(), "norm_placement", {})
@@ -75,7 +75,7 @@ def test_norm_sharing(subject: Subject, draw: Draw) -> None:
         one_norm(case)
 
 
-@check("encoder.final-norm")
+@check("encoder.final-norm", examples=6)
 def test_final_norm(subject: Subject, draw: Draw) -> None:
     case = drawn(subject, draw, STACK)
     width = case.probe.sizes.d_model
@@ -87,13 +87,13 @@ def test_final_norm(subject: Subject, draw: Draw) -> None:
     )
 
 
-@check("encoder.order-of-sublayers")
+@check("encoder.order-of-sublayers", examples=6)
 def test_order_of_sublayers(subject: Subject, draw: Draw) -> None:
     case = drawn(subject, draw, LAYER, kinds=("none", "padding"), scale=draw.choose((1.0, 0.1)))
     judged(case)
 
 
-@check("encoder.skip-connections")
+@check("encoder.skip-connections", examples=6)
 def test_skip_connections(subject: Subject, draw: Draw) -> None:
     case = drawn(subject, draw, LAYER)
     for silent in ((LAST[0],), (LAST[1],), LAST):
@@ -109,7 +109,7 @@ def test_separate_norms(subject: Subject, draw: Draw) -> None:
     as_in_the_formula(case.probe, *case.seen().inputs, names=NORMS, draw=draw)
 
 
-@check("encoder.permutation-law")
+@check("encoder.permutation-law", examples=6)
 def test_permutation_law(subject: Subject, draw: Draw) -> None:
     kinds = ("none", "padding", "per-sample")
     case = drawn(subject, draw, LAYER, mapped=False, kinds=kinds, shortest=2)
@@ -120,7 +120,7 @@ def test_permutation_law(subject: Subject, draw: Draw) -> None:
     answers(draw, case, before)
 
 
-@check("encoder.padding-invariance")
+@check("encoder.padding-invariance", examples=6)
 def test_padding_invariance(subject: Subject, draw: Draw) -> None:
     length = draw.length(2)
     size = (length, 1)
@@ -145,7 +145,7 @@ def _shortened(draw: Draw, case: Case, length: int) -> tuple[Case, Array]:
     return case.but(x=x, mask=everything(case.probe.subject, samples, length, length)), places
 
 
-@check("encoder.padding-content")
+@check("encoder.padding-content", examples=6)
 def test_padding_content(subject: Subject, draw: Draw) -> None:
     case = drawn(subject, draw, LAYER, mapped=False, kinds=("padding",), hiding=True)
     before = case.output()
@@ -155,10 +155,10 @@ def test_padding_content(subject: Subject, draw: Draw) -> None:
     answers(draw, case, before)
 
 
-@check("encoder.mask-shapes")
+@check("encoder.mask-shapes", examples=14)
 def test_mask_shapes(subject: Subject, draw: Draw) -> None:
-    kinds = ("padding", "causal", "per-sample", "per-head")
-    case = drawn(subject, draw, LAYER, mapped=False, kinds=kinds, hiding=True)
+    kinds, batch = ("padding", "per-sample", "per-head", "causal"), draw.choose((2, 3))
+    case = drawn(subject, draw, LAYER, mapped=False, kinds=kinds, hiding=True, batch=batch)
     before = case.output()
     whole = broadcast(subject, case)
     agree(case, before, case.but(mask=whole).output(), what="output under the broadcast mask")
@@ -177,7 +177,7 @@ def broadcast(subject: Subject, case: Case) -> Array:
     return np.broadcast_to(case.mask, (len(case.x), heads, length, length)).copy()
 
 
-@check("encoder.no-mask")
+@check("encoder.no-mask", examples=6)
 def test_no_mask(subject: Subject, draw: Draw) -> None:
     case = drawn(subject, draw, LAYER, mapped=False, kinds=("none",), shortest=2)
     before = case.output()
@@ -203,7 +203,7 @@ def test_reach_is_the_mask(subject: Subject, draw: Draw) -> None:
         )
 
 
-@check("encoder.batch-independence")
+@check("encoder.batch-independence", examples=6)
 def test_batch_independence(subject: Subject, draw: Draw) -> None:
     kinds, batch = ("padding",), draw.choose((2, 3))
     case = drawn(subject, draw, STACK, mapped=False, kinds=kinds, hiding=True, batch=batch)
@@ -292,7 +292,7 @@ def _precise(subject: Subject, draw: Draw, component: str, precision: str) -> No
     precise(make, precision, rows=case.rows)
 
 
-@check("encoder.shapes")
+@check("encoder.shapes", examples=6)
 def test_shapes(subject: Subject, draw: Draw) -> None:
     one = draw.choose(("batch", "length", "both", "neither"))
     case = drawn(

@@ -34,7 +34,8 @@ class Sentences:
     @property
     def real(self) -> Array:
         """Where the tokens are no pads, (B, S)."""
-        return self.tokens != self.pad
+        real: Array = self.tokens != self.pad
+        return real
 
     def mask(self) -> Array:
         """Return what the backend makes of them, of the right shape."""
@@ -70,7 +71,8 @@ def triangle(subject: Subject, draw: Draw, *, high: int = 6) -> Array:
     length = draw.length(2, high)
     mask = subject.part("causal_mask", Sizes()).output(length)
     same_shape(mask, (1, 1, length, length), what="mask")
-    return mask[0, 0]
+    square: Array = mask[0, 0]
+    return square
 
 
 def chooses(mask: Array) -> None:

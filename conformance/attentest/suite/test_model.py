@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from attentest import laws
-from attentest.cases import HALVES, precise, same_precision
+from attentest.cases import HALVES, same_precision
 from attentest.checks import check
 from attentest.compare import (
     as_floats,
@@ -918,13 +918,10 @@ def _leaves_the_seed(subject: Subject, sizes: Sizes) -> None:
 
 @check("model.float32", examples=3)
 def test_float32(subject: Subject, draw: Draw) -> None:
-    subject.require_precision("float32")
-    _precise(subject, draw, "float32")
-
-
-def _precise(subject: Subject, draw: Draw, precision: str) -> None:
-    case = drawn(subject, draw, precision=precision, layers=draw.layers(1, 2))
-    precise(lambda asked: (case.probe, case.inputs), precision, rows=case.real)
+    case = drawn(subject, draw, precision="float32", layers=draw.layers(1, 2))
+    actual = case.output()
+    same_precision(case.probe, actual)
+    matches(case.probe, *case.inputs, actual=actual, rows=case.real, what="output in float32")
 
 
 @check("model.half-precision", examples=2)

@@ -41,7 +41,8 @@ class Case:
         given = self.x if x is None else x
         output = self.probe.output(given)
         same_shape(output, given.shape)
-        return as_floats(output) - given
+        rows: Floats = as_floats(output) - given
+        return rows
 
     def table(self, option: str = "") -> Floats:
         """Return the rows (S, D) that are declared to be added, or those of another option."""
@@ -65,7 +66,8 @@ class Case:
         given = self.x if x is None else x
         unit = epsilon(self.probe.precision)
         arithmetic = min(unit, epsilon("float32")) / unit
-        return 1.0 + largest(given) + arithmetic * np.arange(given.shape[1])
+        place = np.arange(given.shape[1], dtype=np.float64)
+        return 1.0 + largest(given) + arithmetic * place
 
 
 def drawn(

@@ -1,0 +1,188 @@
+"""Checks of the chapter `feed_forward`."""
+
+import numpy as np
+
+from attentest.cases import (
+    HALVES,
+    Call,
+    halves,
+    precise,
+    quiet_in_evaluation,
+    same_precision,
+    shows,
+)
+from attentest.checks import check
+from attentest.compare import as_floats, equal, finite, holds, largest, matches, same_shape
+from attentest.draw import Draw
+from attentest.gradients import agrees_with_differences, every_parameter_reached
+from attentest.laws import alike, prepared
+from attentest.outcome import Absent
+from attentest.subject import Probe, Subject
+from attentest_spec import CHOICES, Sizes
+from attentest_spec.setting import Array, Floats
+
+COMPONENT = "feed_forward"
+
+
+def sized(draw: Draw) -> Sizes:
+    """Draw a width and an inner width that are unlike."""
+    return Sizes(d_model=draw.integer(2, 6), d_ff=draw.choose((7, 11)), heads=1)
+
+
+def loaded(
+    subject: Subject, draw: Draw, *, scale: float = 1.0, precision: str = ""
+) -> tuple[Probe, Floats]:
+    """Build with drawn parameters, and draw x (B, S, D)."""
+    sizes = sized(draw)
+    parameters = draw.parameters(COMPONENT, sizes, precision=precision)
+    probe = subject.part(COMPONENT, sizes, parameters=parameters, precision=precision)
+    x = draw.floats(draw.batch(), draw.length(), sizes.d_model, scale=scale, precision=precision)
+    return probe, x
+
+
+def right(probe: Probe, x: Floats) -> Array:
+    """Return the output, of the shape of x; demanded to be the oracle's where it has a map."""
+    output = probe.output(x)
+    same_shape(output, x.shape)
+    finite(output)
+    if probe.parameters:
+        matches(probe, x, actual=output)
+    return output
+
+
+@check("feed_forward.formula", examples=15)
+def test_formula(subject: Subject, draw: Draw) -> None:
+    right(*loaded(subject, draw, scale=draw.scale()))
+
+
+@check("feed_forward.activation")
+def test_activation(subject: Subject, draw: Draw) -> None:
+    if subject.precision in HALVES:
+        raise Absent(f"{subject.precision} is too coarse to tell activations apart")
+    probe, x = loaded(subject, draw)
+    names = [option.name for option in CHOICES["activation"].options]
+    shows(probe, x, actual=probe.output(x), choice="activation", others=names)
+
+
+@check("feed_forward.shapes")
+def test_shapes(subject: Subject, draw: Draw) -> None:
+    probe = prepared(subject, draw, COMPONENT, sized(draw))
+    batch, length = draw.choose(((1, 1), (1, 0), (0, 1), (0, 0)))
+    x = draw.floats(batch or draw.batch(), length or draw.length(), probe.sizes.d_model)
+    same_precision(probe, right(probe, x))
+
+
+@check("feed_forward.position-wise")
+def test_position_wise(subject: Subject, draw: Draw) -> None:
+    probe = prepared(subject, draw, COMPONENT, sized(draw))
+    batch, length = draw.choose((2, 3)), draw.length()
+    x = draw.floats(batch, length, probe.sizes.d_model)
+    together = right(probe, x)
+    alone = np.zeros((batch, length), dtype=bool)
+    alone[draw.integer(0, batch - 1), draw.integer(0, length - 1)] = True
+    changed = np.where(alone[..., None], x, draw.floats(*x.shape, scale=30.0))
+    alike(
+        probe,
+        x,
+        actual=probe.output(changed),
+        expected=together,
+        rows=alone,
+        what="output at a position after changing all others",
+    )
+    alike(
+        probe,
+        x,
+        actual=probe.output(x[::-1, ::-1]),
+        expected=together[::-1, ::-1],
+        what="output for positions and samples in reverse",
+    )
+
+
+@check("feed_forward.activation-between")
+def test_activation_between(subject: Subject, draw: Draw) -> None:
+    probe = prepared(subject, draw, COMPONENT, sized(draw))
+    x = draw.floats(4, draw.length(), probe.sizes.d_model, scale=3.0)
+    here, there, middle = (as_floats(right(probe, one)) for one in (x, -x, np.zeros_like(x)))
+    reach = largest(here - middle)
+    if reach == 0 and not probe.parameters:
+        raise Absent(f"the {COMPONENT} of {subject.name} is constant at birth")
+    bend = largest(here + there - 2 * middle)
+    holds(
+        bend > 1e-3 * reach,
+        f"f(x) + f(-x) differs from 2 f(0) by {bend:.3g} at most, and f(x) from f(0) by "
+        f"{reach:.3g}: the map is affine.",
+    )
+
+
+@check("feed_forward.both-biases")
+def test_both_biases(subject: Subject, draw: Draw) -> None:
+    probe, x = loaded(subject, draw)
+    right(probe, np.zeros_like(x))
+
+
+@check("feed_forward.every-parameter-reached", examples=5)
+def test_every_parameter_reached(subject: Subject, draw: Draw) -> None:
+    probe, x = loaded(subject, draw)
+    every_parameter_reached(probe, x, draw=draw)
+    agrees_with_differences(probe, x, draw=draw)
+
+
+@check("feed_forward.gradient", examples=5)
+def test_gradient(subject: Subject, draw: Draw) -> None:
+    probe = prepared(subject, draw, COMPONENT, sized(draw))
+    x = draw.floats(draw.batch(), draw.length(), probe.sizes.d_model)
+    right(probe, x)
+    agrees_with_differences(probe, x, draw=draw)
+
+
+@check("feed_forward.large-inputs")
+def test_large_inputs(subject: Subject, draw: Draw) -> None:
+    for precision in ("float64", "float32"):
+        if precision not in subject.limits.precisions:
+            continue
+        probe = prepared(subject, draw, COMPONENT, sized(draw), precision=precision)
+        x = draw.rng.uniform(-1e3, 1e3, size=(draw.batch(), draw.length(), probe.sizes.d_model))
+        right(probe, np.round(x))
+
+
+@check("feed_forward.activation-survives-copies", examples=4)
+def test_activation_survives_copies(subject: Subject, draw: Draw) -> None:
+    probe, x = loaded(subject, draw)
+    before = right(probe, x)
+    copies = {
+        "a deep copy": lambda part: part.copied("deepcopy"),
+        "a pickled copy": lambda part: part.copied("pickle"),
+        "a part reloaded from the state": lambda part: part.reloaded(),
+    }
+    for name, make in copies.items():
+        other = probe.become(f"making {name}", make)
+        equal(other.output(x), before, what=f"output of {name}")
+
+
+@check("feed_forward.dropout-only-in-training", examples=4)
+def test_dropout_only_in_training(subject: Subject, draw: Draw) -> None:
+    sizes = sized(draw)
+    quiet_in_evaluation(subject, draw, COMPONENT, sizes, draw.floats(2, 3, sizes.d_model))
+
+
+@check("feed_forward.float32")
+def test_float32(subject: Subject, draw: Draw) -> None:
+    precise(lambda precision: _call(subject, draw, precision), "float32")
+
+
+@check("feed_forward.half-precision")
+def test_half_precision(subject: Subject, draw: Draw) -> None:
+    for precision in halves(subject):
+        precise(lambda one: _call(subject, draw, one), precision)
+
+
+def _call(subject: Subject, draw: Draw, precision: str) -> Call:
+    probe, x = loaded(subject, draw, precision=precision)
+    return probe, (x,)
+
+
+@check("feed_forward.input-untouched", examples=4)
+def test_input_untouched(subject: Subject, draw: Draw) -> None:
+    probe = prepared(subject, draw, COMPONENT, sized(draw))
+    # Every call compares its inputs before and after.
+    right(probe, draw.floats(2, draw.length(), probe.sizes.d_model))

@@ -1,0 +1,149 @@
+"""Checks of the chapter `generator`."""
+
+import numpy as np
+
+from attentest.cases import HALVES, Call, precise, same_precision, shows
+from attentest.checks import check
+from attentest.compare import as_floats, finite, holds, largest, near, rounding, same_shape
+from attentest.draw import Draw
+from attentest.gradients import agrees_with_differences, gradient_of, gradient_to
+from attentest.laws import alike, prepared
+from attentest.outcome import Absent
+from attentest.subject import Probe, Subject, cast
+from attentest_spec import CHOICES, Sizes
+from attentest_spec.setting import Array, Floats
+
+COMPONENT = "generator"
+
+
+def sized(draw: Draw) -> Sizes:
+    """Draw sizes whose vocabularies are unlike."""
+    vocabulary = draw.choose((7, 13))
+    return Sizes(
+        d_model=draw.integer(2, 6), heads=1, source_vocabulary=11, target_vocabulary=vocabulary
+    )
+
+
+def loaded(
+    subject: Subject, draw: Draw, *, scale: float = 1.0, precision: str = ""
+) -> tuple[Probe, Floats]:
+    """Build with drawn parameters, and draw x (B, T, D)."""
+    sizes = sized(draw)
+    parameters = draw.parameters(COMPONENT, sizes, precision=precision)
+    probe = subject.part(COMPONENT, sizes, parameters=parameters, precision=precision)
+    x = draw.floats(draw.batch(), draw.length(), sizes.d_model, scale=scale, precision=precision)
+    return probe, x
+
+
+def right(probe: Probe, x: Floats) -> Array:
+    """Return the output, (B, T, V); demanded to be the oracle's where it has a map."""
+    output = probe.output(x)
+    same_shape(output, (*x.shape[:-1], probe.sizes.target_vocabulary))
+    finite(output)
+    if probe.parameters:
+        # A logit is rounded by its own size, and exp(logit - logsumexp) keeps that rounding
+        # where a softmax has saturated: both are sound.
+        logits = probe.expected(x, choices=probe.subject.choices.but(output="logits"))
+        near(
+            probe.subject,
+            output,
+            as_floats(probe.expected(x)),
+            terms=probe.sizes.d_model + probe.sizes.target_vocabulary,
+            size=1.0 + largest(logits),
+            precision=probe.precision,
+        )
+    return output
+
+
+def steep(probe: Probe, x: Floats, size: float) -> Floats:
+    """Return x scaled so that the largest logit without its bias has `size`."""
+    reach = largest(x @ probe.parameters["weight"].T) or 1.0
+    return cast(x * (size / reach), probe.precision)
+
+
+@check("generator.formula", examples=15)
+def test_formula(subject: Subject, draw: Draw) -> None:
+    right(*loaded(subject, draw, scale=draw.choose((1.0, 1e-3, 30.0))))
+
+
+@check("generator.output")
+def test_output(subject: Subject, draw: Draw) -> None:
+    if subject.precision in HALVES:
+        raise Absent(f"{subject.precision} is too coarse to tell the options of output apart")
+    probe, x = loaded(subject, draw)
+    names = [option.name for option in CHOICES["output"].options]
+    shows(probe, x, actual=probe.output(x), choice="output", others=names)
+
+
+@check("generator.normalised")
+def test_normalised(subject: Subject, draw: Draw) -> None:
+    kind = subject.choices.output
+    if kind == "logits":
+        raise Absent("logits are not normalised")
+    probe = prepared(subject, draw, COMPONENT, sized(draw))
+    x = draw.floats(draw.batch(), draw.length(), probe.sizes.d_model, scale=3.0)
+    output = as_floats(right(probe, x))
+    powers = output if kind == "probabilities" else np.exp(output)
+    # The exponential turns the rounding of a logarithm, which is as large as it, into a share.
+    size = 1.0 if kind == "probabilities" else 1.0 + largest(output)
+    terms = probe.sizes.d_model + output.shape[-1]
+    sums = powers.sum(axis=-1)
+    near(subject, sums, np.ones_like(sums), terms=terms, size=size, what="sum of a row")
+    low, high = float(output.min()), float(output.max())
+    slack = rounding(probe.precision, terms) * size
+    sound = low >= 0 if kind == "probabilities" else high <= slack
+    holds(sound, f"The {kind} lie between {low:.6g} and {high:.6g}.", actual=output)
+
+
+@check("generator.shapes")
+def test_shapes(subject: Subject, draw: Draw) -> None:
+    probe = prepared(subject, draw, COMPONENT, sized(draw))
+    batch, length = draw.choose(((1, 1), (1, 0), (0, 1), (0, 0)))
+    x = draw.floats(batch or draw.batch(), length or draw.length(), probe.sizes.d_model)
+    same_precision(probe, right(probe, x))
+
+
+@check("generator.position-wise")
+def test_position_wise(subject: Subject, draw: Draw) -> None:
+    probe = prepared(subject, draw, COMPONENT, sized(draw))
+    x = draw.floats(draw.choose((2, 3)), draw.length(), probe.sizes.d_model)
+    together = right(probe, x)
+    alone = np.zeros(x.shape[:-1], dtype=bool)
+    alone[draw.integer(0, x.shape[0] - 1), draw.integer(0, x.shape[1] - 1)] = True
+    changed = np.where(alone[..., None], x, draw.floats(*x.shape, scale=10.0))
+    alike(
+        probe,
+        x,
+        actual=probe.output(changed),
+        expected=together,
+        rows=alone,
+        what="output at a step after changing all others",
+    )
+
+
+@check("generator.stable-for-large-logits")
+def test_stable_for_large_logits(subject: Subject, draw: Draw) -> None:
+    probe, x = loaded(subject, draw)
+    reach = 1e3 if subject.precision == "float16" else 1e6
+    right(probe, steep(probe, x, draw.choose((reach, 1e3, 800.0, 100.0))))
+
+
+@check("generator.gradient", examples=6)
+def test_gradient(subject: Subject, draw: Draw) -> None:
+    probe, x = loaded(subject, draw)
+    large = steep(probe, x, draw.choose((1e3, 3e3)))
+    gradient = probe.vjp((large,), draw.floats(*x.shape[:-1], probe.sizes.target_vocabulary))
+    gradient_to(gradient, 0, "input", x.shape)
+    for name in probe.parameters:
+        gradient_of(probe, gradient, name)
+    agrees_with_differences(probe, x, draw=draw)
+
+
+@check("generator.float32")
+def test_float32(subject: Subject, draw: Draw) -> None:
+    precise(lambda precision: _call(subject, draw, precision), "float32")
+
+
+def _call(subject: Subject, draw: Draw, precision: str) -> Call:
+    probe, x = loaded(subject, draw, precision=precision)
+    return probe, (x,)
