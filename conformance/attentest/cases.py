@@ -52,8 +52,8 @@ def precise(
     probe, inputs = make(precision)
     actual = probe.output(*inputs, method=method)
     same_precision(probe, actual)
-    finite(actual if rows is None else actual[rows])
     matches(probe, *inputs, actual=actual, method=method, rows=rows, what=f"output in {precision}")
+    finite(actual if rows is None else actual[rows])
     return probe, actual
 
 

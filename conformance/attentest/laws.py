@@ -39,7 +39,7 @@ def alike(
     """
     unit = rounding(probe.precision, 1)
     found, wanted = (actual, expected) if rows is None else (actual[rows], expected[rows])
-    if actual.shape == expected.shape and distance(found, wanted) <= unit * largest(wanted):
+    if actual.shape == expected.shape and 4 * distance(found, wanted) <= unit * largest(wanted):
         bound = unit * largest(wanted)  # within a few roundings: no need to measure
     elif probe.parameters:
         result = probe.expected(*inputs)

@@ -35,7 +35,8 @@ def show(console: Console, results: Sequence[Judged], plan: Plan) -> None:
     console.print()
     for result in results:
         if result.failure:
-            console.print(Text(f"not loaded: {result.failure}", style="bold red"))
+            text = Text(f"not loaded: {result.failure}", style="bold red")
+            console.print(text, soft_wrap=True)
             console.print()
     for verdict in _needing_words(results):
         console.print(Text(told(verdict)), soft_wrap=True)
@@ -53,7 +54,8 @@ def matrix(results: Sequence[Judged], plan: Plan) -> Table:
     table = Table(box=None, pad_edge=False, show_footer=True, padding=(0, 2, 0, 0))
     table.add_column("clause", footer="conforms", no_wrap=True, overflow="ellipsis")
     for result in results:
-        table.add_column(escape(result.target), footer=_score(result, plan), min_width=8)
+        score = _score(result, plan)
+        table.add_column(_label(result), footer=score, min_width=max(8, len(score)))
     found = [{verdict.clause: verdict for verdict in result.verdicts} for result in results]
     chapter = ""
     for slug in plan.clauses:
@@ -64,6 +66,11 @@ def matrix(results: Sequence[Judged], plan: Plan) -> Table:
         name = slug.partition(".")[2] + ("" if clause.level == "MUST" else " (should)")
         table.add_row(Text(f"  {name}"), *(_mark(column.get(slug)) for column in found))
     return table
+
+
+def _label(result: Judged) -> str:
+    """Return the heading of a backend's column: of a path, the last part alone."""
+    return escape(result.target.replace("\\", "/").rpartition("/")[2])
 
 
 def _mark(verdict: Verdict | None) -> Text:
@@ -108,9 +115,8 @@ def choices_table(results: Sequence[Judged]) -> Table:
     """Return the choices side by side, the paper's column first, deviations marked."""
     table = Table(title="choices", title_justify="left", box=None, pad_edge=False)
     table.add_column("choice", no_wrap=True)
-    table.add_column("paper")
-    for result in results:
-        table.add_column(escape(result.target))
+    for heading in ("paper", *(_label(result) for result in results)):
+        table.add_column(heading, overflow="fold")
     for choice in CHOICES.values():
         paper = choice.paper if choice.paper is not None else "(silent)"
         table.add_row(

@@ -145,8 +145,12 @@ class Worker:
             stderr=subprocess.PIPE,
             env={**os.environ, "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"},
         )
-        for reader in (self._read_lines, self._read_tail):
-            threading.Thread(target=reader, daemon=True).start()
+        self._readers = [
+            threading.Thread(target=reader, daemon=True)
+            for reader in (self._read_lines, self._read_tail)
+        ]
+        for reader in self._readers:
+            reader.start()
         assert self._process.stdin is not None
         try:
             self._process.stdin.write(self._job.encode() + b"\n")
@@ -159,6 +163,11 @@ class Worker:
         """End the process, whatever it does."""
         self._process.kill()
         self._process.wait()
+        for reader in self._readers:
+            reader.join(timeout=1)  # a child of the backend may hold the pipe open
+        for pipe in (self._process.stdout, self._process.stderr):
+            if pipe is not None and not any(reader.is_alive() for reader in self._readers):
+                pipe.close()
 
     def _read_lines(self) -> None:
         assert self._process.stdout is not None

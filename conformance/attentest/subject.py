@@ -238,7 +238,7 @@ def _copied(value: Array, wanted: np.dtype[Any]) -> Array:
     copied = np.array(value, dtype=wanted, copy=True, order="K")
     if value.ndim == 0 or value.strides[-1] != value.itemsize or value.flags.c_contiguous:
         return copied
-    wide = np.empty((*value.shape[:-1], value.shape[-1] + 1), dtype=wanted)
+    wide = np.zeros((*value.shape[:-1], value.shape[-1] + 1), dtype=wanted)
     wide[..., :-1] = copied
     return wide[..., :-1]
 

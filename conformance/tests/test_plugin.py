@@ -10,7 +10,7 @@ PICKED = ("-k", "test_one_key or test_formula", "attentest.suite.test_attention"
 def test_a_clause_is_a_test_with_a_readable_id(pytester):
     pytester.makeini("[pytest]")
     result = pytester.runpytest_subprocess(
-        "--pyargs", *PICKED, "--backend", f"{MINIATURES}:good", "-v"
+        "--pyargs", *PICKED, "--backend", f"{MINIATURES}:good", "-vv"
     )
     result.assert_outcomes(passed=2)
     result.stdout.fnmatch_lines(["*test_one_key*miniatures.py:good* PASSED*"])

@@ -18,10 +18,10 @@ FACTS = {"title": "t", "components": ["attention"], "choices": {"norm_epsilon": 
 def result(*found: str, failure: str = "") -> Judged:
     witness = Witness(("build",), "code", "1", "2")
     verdicts = [
-        Verdict("one", slug, status, "why", ("note",), witness, 0.5, 0.1)
+        Verdict("one", slug, status, "why", ("note",), witness, ("like",), 0.5, 0.1)
         for slug, status in zip(PLAN.clauses, found, strict=False)
     ]
-    return Judged("one", FACTS, verdicts, failure)
+    return Judged("one", FACTS, verdicts, failure=failure)
 
 
 def written(judged: Judged) -> list[dict]:

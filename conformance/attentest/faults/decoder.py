@@ -445,6 +445,7 @@ def decoder(
     wrong="The masked states are put in place of unmasked ones by their values alone.",
     effect="The output is right; the gradient is that of a decoder without a mask.",
     kind="gradient",
+    components=("decoder_layer",),
 )
 def self_attend(self: Seams, module: Node, x: Tensor, mask: Mask) -> Tensor:
     masked = self.sound.self_attend(module, x, mask)

@@ -30,7 +30,7 @@ def generator_logits(self: Seams, module: Node, x: Tensor) -> Tensor:
     effect="The best token stays the best, and every probability is wrong.",
 )
 def generator_logits(self: Seams, module: Node, x: Tensor) -> Tensor:
-    return self.sound.generator_logits(module, x) * x.shape[-1] ** -0.5
+    return self.sound.generator_logits(module, x) * float(x.shape[-1] ** -0.5)
 
 
 @fault(
