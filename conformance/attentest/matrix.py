@@ -113,7 +113,14 @@ def summary(result: Judged, plan: Plan) -> str:
 
 def choices_table(results: Sequence[Judged]) -> Table:
     """Return the choices side by side, the paper's column first, deviations marked."""
-    table = Table(title="choices", title_justify="left", box=None, pad_edge=False)
+    table = Table(
+        title="choices",
+        title_justify="left",
+        caption="* another option than the paper's, declared and shown by the numbers",
+        caption_justify="left",
+        box=None,
+        pad_edge=False,
+    )
     table.add_column("choice", no_wrap=True)
     for heading in ("paper", *(_label(result) for result in results)):
         table.add_column(heading, overflow="fold")

@@ -822,6 +822,7 @@ def make_decoder(self: Seams) -> Node:
     wrong="Every layer holds a norm that nothing calls, assigned twice and used once.",
     effect="It is counted, decayed and saved, and never used.",
     kind="state",
+    components=("decoder_layer",),
 )
 def make_decoder_layer(self: Seams, shared: Node | None = None) -> Node:
     layer = self.sound.make_decoder_layer(shared)
@@ -858,6 +859,7 @@ def decoder(
     wrong="Attention to the memory runs without gradients, its output detached.",
     effect="The output is right; how the source is read stays as it was born.",
     kind="gradient",
+    components=("decoder_layer",),
 )
 def cross_attend(self: Seams, module: Node, x: Tensor, memory: Tensor, mask: Mask) -> Tensor:
     return self.sound.cross_attend(module, x, memory, mask).detach()

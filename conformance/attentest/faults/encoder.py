@@ -651,6 +651,7 @@ def make_encoder(self: Seams) -> Node:
     wrong="Every layer holds a norm that nothing calls, left over from an experiment.",
     effect="It is counted, decayed and saved, and never used.",
     kind="state",
+    components=("encoder_layer",),
 )
 def make_encoder_layer(self: Seams, shared: Node | None = None) -> Node:
     layer = self.sound.make_encoder_layer(shared)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from attentest.cases import Call, half, precise, same_precision
+from attentest.cases import HALVES, Call, half, precise, same_precision
 from attentest.checks import check
 from attentest.compare import as_floats, equal, holds, largest
 from attentest.draw import Draw
@@ -136,7 +136,8 @@ def heeds_any_memory(draw: Draw, case: Case, before: Array) -> None:
     """Demand a real answer: another memory moves the output."""
     other = case.but(memory=case.read + 1.0 + draw.floats(*case.read.shape))
     moved = (as_floats(other.output()) != as_floats(before))[case.rows]
-    holds(moved.any(), "Another memory leaves the output as it is.")
+    told = case.probe.precision not in HALVES  # a narrow norm may round all to the same
+    holds(moved.any() or not told, "Another memory leaves the output as it is.")
 
 
 @check("decoder.source-mask-on-memory", examples=6)

@@ -73,9 +73,11 @@ def test_lookup(subject: Subject, draw: Draw) -> None:
     same_shape(output, rows.shape)
     factor = factor_of(output, rows)
     holds(factor > 0, f"The factor of the rows is {factor:.6g}.", actual=output)
-    near(subject, output, factor * rows, what="output, compared with the rows times one factor")
+    what = "output, compared with the rows times one factor"
+    near(subject, output, factor * rows, what=what, terms=sizes.d_model)
     again = words(draw, sizes)
-    near(subject, probe.output(again), factor * probe.parameters["weight"][again])
+    wanted = factor * probe.parameters["weight"][again]
+    near(subject, probe.output(again), wanted, what=what, terms=sizes.d_model)
 
 
 @check("embedding.scale", examples=15)

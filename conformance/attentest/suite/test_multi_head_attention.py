@@ -448,7 +448,7 @@ def test_indivisible_width_refused(subject: Subject, draw: Draw) -> None:
     heads = draw.integer(2, min(5, max(2, subject.limits.heads or 5)))
     if subject.limits.heads is not None and heads > subject.limits.heads:
         raise Absent(f"{subject.name} is limited to {subject.limits.heads} heads")
-    whole = heads * draw.integer(1, 3)
+    whole = heads * draw.integer(2, 4)
     probe = subject.part(COMPONENT, Sizes(d_model=whole, heads=heads))
     if not has_map(probe) and "mode" not in probe.part.capabilities:
         raise Absent("a plain function is not built")
