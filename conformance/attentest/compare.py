@@ -127,13 +127,13 @@ def error_bound(
 ) -> float:
     """Return the error that sound code may make here.
 
-    Amplification is measured only when `difference` exceeds the bound without it: it costs four
-    more evaluations of the oracle.
+    Amplification is measured only when `difference` exceeds half of the bound without it: it
+    costs several more evaluations of the oracle.
     """
     unit = rounding(probe.precision, _terms(probe, inputs))
     plain = unit * largest(expected)
-    if difference <= plain:
-        return plain
+    if 2 * difference <= plain:
+        return plain  # and the share of the bound that is told is at most one half
     return plain + unit * _amplification(probe, inputs, expected, method, pick, choices)
 
 

@@ -101,8 +101,10 @@ def _faults(call: Call) -> Iterator[tuple[str, Variant]]:
         from attentest.faults import faults
     except ImportError:  # the specimens are torch modules, and torch may not be there
         return
-    for slug, fault in faults().items():
-        probe = call.probe
+    probe = call.probe
+    # The faults of the component itself come first: the time is limited.
+    order = sorted(faults().items(), key=lambda item: probe.component not in item[1].changes)
+    for slug, fault in order:
         fitting = all(probe.subject.choices[name] == value for name, value in fault.choices.items())
         if fault.kind in ("value", "loud") and fault.reaches(probe.component) and fitting:
             yield (

@@ -25,7 +25,7 @@ PLANTED = [
 
 
 def _judged(backend, clause):
-    return judge(Bench(backend, shrink=False), clause)
+    return judge(Bench(backend, shrink=False, diagnose=False), clause)
 
 
 @pytest.mark.parametrize("specimen", SPECIMENS)

@@ -19,6 +19,7 @@ from attentest.compare import (
     holds,
     largest,
     matches,
+    rounding,
     same_shape,
 )
 from attentest.draw import Draw
@@ -466,28 +467,39 @@ def test_dropout_sites(subject: Subject, draw: Draw) -> None:
     sizes = case.sizes
     source = _distinct(draw, case.source, sizes.source_vocabulary, sizes.source_pad)
     target = _distinct(draw, case.target, sizes.target_vocabulary, sizes.target_pad)
+    awake = _states(case.probe, source, target)
     case.probe.train()
-    memory = case.probe.output(source, method="encode")
-    _tells_nothing(memory, "source")
-    _tells_nothing(case.probe.output(source, target), "target")
+    for side, states in _states(case.probe, source, target).items():
+        spread = float(_differences(awake[side]).max())
+        holds(spread > 0, f"All states of the {side} are alike in evaluation mode.")
+        reach = 0.02 * spread + rounding(case.probe.precision, 1) * largest(states)
+        same = int((_differences(states) <= reach).sum(axis=1).max())
+        holds(
+            same > 0.4 * target.size,
+            f"At a dropout rate of 0.9999 only {same} of {target.size} states of the {side} are "
+            "alike: its embedding is not dropped.",
+        )
+
+
+def _states(probe: Probe, source: Array, target: Array) -> dict[str, Array]:
+    """Return what either side makes of its tokens: the memory, and the output."""
+    return {
+        "source": probe.output(source, method="encode"),
+        "target": probe.output(source, target),
+    }
+
+
+def _differences(states: Array) -> Floats:
+    """Return how far any two rows of `states` are apart; what was dropped tells none apart."""
+    rows = as_floats(states).reshape(-1, states.shape[-1])
+    apart: Floats = np.abs(rows[:, None] - rows[None]).max(axis=-1)
+    return apart
 
 
 def _distinct(draw: Draw, tokens: Array, vocabulary: int, pad: int) -> Array:
     """Return real tokens of the shape of `tokens`, no two of one sentence alike."""
     real = [token for token in range(vocabulary) if token != pad]
     return np.stack([draw.rng.permutation(real)[: tokens.shape[1]] for _ in tokens])
-
-
-def _tells_nothing(states: Array, side: str) -> None:
-    """Demand that most rows are alike: tokens and positions that were dropped tell none apart."""
-    rows = as_floats(states).reshape(-1, states.shape[-1])
-    apart = np.abs(rows[:, None] - rows[None]).max(axis=-1)
-    same = int((apart <= 0.02 * (largest(rows) or 1.0)).sum(axis=1).max())
-    holds(
-        same > 0.4 * len(rows),
-        f"At a dropout rate of 0.9999 only {same} of {len(rows)} states of the {side} are alike: "
-        "its embedding is not dropped.",
-    )
 
 
 # State, copies and moves
@@ -623,7 +635,9 @@ def _full(draw: Draw, case: Case) -> tuple[Array, Array]:
 @check("model.parameter-gradient", examples=2)
 def test_parameter_gradient(subject: Subject, draw: Draw) -> None:
     case = drawn(subject, draw)
-    agrees_with_differences(case.probe, *_full(draw, case), draw=draw)
+    source, target = _full(draw, case)
+    answer(case.probe, source, target)
+    agrees_with_differences(case.probe, source, target, draw=draw)
 
 
 @check("model.gradient-finite", examples=2)
