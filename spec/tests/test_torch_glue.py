@@ -369,3 +369,37 @@ def test_a_look_at_the_global_state_changes_nothing_and_sees_the_seed(
 def test_sizes_that_cannot_be_are_refused_by_the_implementation() -> None:
     with pytest.raises(AssertionError, match="divisible"):
         BACKEND.build("multi_head_attention", SIZES.but(heads=4))
+
+
+def test_a_module_in_a_list_has_a_mode_too() -> None:
+    class Hiding(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layers = [nn.Linear(2, 3), self]
+
+    recipe = Recipe(build=lambda sizes: Hiding())
+    part = TorchBackend(name="hiding", title="", recipes={"encoder": recipe}).build(
+        "encoder", SIZES
+    )
+    assert part.inventory()["modes"] == {"": False, "layers.0": True}
+
+
+def test_settings_that_are_changed_are_told_and_set_back() -> None:
+    def build(sizes: Sizes) -> nn.Module:
+        torch.set_default_dtype(torch.float16)
+        return nn.Linear(2, 3)
+
+    def call(built: nn.Module, x: torch.Tensor) -> torch.Tensor:
+        torch.set_num_threads(torch.get_num_threads() + 1)
+        return built(x)
+
+    threads = torch.get_num_threads()
+    recipe = Recipe(build=build, call=call)
+    part = TorchBackend(name="rude", title="", recipes={"generator": recipe}).build(
+        "generator", SIZES
+    )
+    assert torch.get_default_dtype() == torch.float32
+    assert part.global_state()["changed"] == ("default dtype",)
+    part(np.ones((1, 2)))
+    assert torch.get_num_threads() == threads
+    assert part.global_state()["changed"] == ("default dtype", "threads")
