@@ -119,12 +119,26 @@ def scored(trials: Iterable[Trial]) -> Score:
             for clause in dict.fromkeys(one for trial in found for one in trial.tripped())
             if not fault.reaches(clauses()[clause].component)
         )
-    busy = {fault_of(slug).clause for slug in result.killed}
-    wanted = {clauses()[fault_of(slug).clause].component for slug in by_fault}
-    result.idle.extend(
-        one.slug for one in clauses().values() if one.component in wanted and one.slug not in busy
-    )
+    result.idle.extend(_idle(set(by_fault), set(result.killed)))
     return result
+
+
+def _idle(tried: set[str], killed: set[str]) -> list[str]:
+    """Return the clauses all of whose own faults were tried, and that killed none of them.
+
+    A clause without a fault of its own is idle too, once the whole catalogue was tried.
+    """
+    from attentest.faults import faults
+
+    own: dict[str, set[str]] = {slug: set() for slug in clauses()}
+    for slug, fault in faults().items():
+        own[fault.clause].add(slug)
+    everything = tried >= set(faults())
+    return [
+        clause
+        for clause, mine in own.items()
+        if (mine or everything) and mine <= tried and not mine & killed
+    ]
 
 
 def _start() -> None:
