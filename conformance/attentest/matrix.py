@@ -54,7 +54,7 @@ def matrix(results: Sequence[Judged], plan: Plan) -> Table:
     table = Table(box=None, pad_edge=False, show_footer=True, padding=(0, 2, 0, 0))
     table.add_column("clause", footer="conforms", no_wrap=True, overflow="ellipsis")
     for result in results:
-        score = _score(result, plan)
+        score = _score(result)
         table.add_column(_label(result), footer=score, min_width=max(8, len(score)))
     found = [{verdict.clause: verdict for verdict in result.verdicts} for result in results]
     chapter = ""
@@ -80,7 +80,7 @@ def _mark(verdict: Verdict | None) -> Text:
     return Text(word, style=style)
 
 
-def _score(result: Judged, plan: Plan) -> str:
+def _score(result: Judged) -> str:
     """Return passes and deviations over what was judged, absent clauses apart."""
     if result.failure:
         return "not loaded"

@@ -17,7 +17,7 @@ from attentest.record import Record
 from attentest_spec import Backend, Choices, Gradient, Limits, Part, Setting, Sizes, Unsupported
 from attentest_spec.contract import Input
 from attentest_spec.oracles import METHODS, ORACLES
-from attentest_spec.precision import PRECISIONS, dtype
+from attentest_spec.precision import dtype
 from attentest_spec.setting import Array, Floats
 
 T = TypeVar("T")
@@ -252,8 +252,3 @@ def _checked(doing: str, result: Any) -> Any:
     if parts[0] is None:
         raise Violation(f"{doing} returned nothing.")
     return result
-
-
-def known_precisions() -> list[str]:
-    """Return the names of the precisions that can be asked for."""
-    return list(PRECISIONS)
