@@ -1,0 +1,1 @@
+"""The subcommands of `attentest`, one module each."""
