@@ -12,7 +12,8 @@ class Bench:
     """What a verdict depends on besides the clause.
 
     `seed` 0 is the fixed default, `effort` multiplies the number of examples, `shrink` looks for
-    the smallest violation, `diagnose` names the mistakes that it looks like.
+    the smallest violation, `diagnose` names the mistakes that it looks like, `suspects` are the
+    names of what explained other clauses.
     """
 
     backend: Backend
@@ -22,6 +23,7 @@ class Bench:
     effort: float = 1.0
     shrink: bool = True
     diagnose: bool = True
+    suspects: tuple[tuple[str, ...], ...] = ()
     loader: str = ""
 
     @classmethod

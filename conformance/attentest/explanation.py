@@ -2,7 +2,7 @@
 
 from textwrap import indent
 
-from attentest.outcome import Verdict
+from attentest.outcome import Likeness, Verdict
 from attentest_spec.clauses import clauses
 
 
@@ -22,6 +22,12 @@ def told(verdict: Verdict) -> str:
             lines += ["  expected values:", indent(verdict.witness.expected, "    ")]
         lines += ["  to reproduce:", indent(verdict.witness.code, "    ")]
     for one in verdict.diagnosis:
-        lines += [f"  looks like: it {one}"]
+        lines += [f"  looks like: {_likeness(one)}"]
     lines += [f"  why it matters: {clause.reason}", f"  read on: attentest explain {clause.slug}"]
     return "\n".join(lines)
+
+
+def _likeness(one: Likeness) -> str:
+    if one.kind == "complaint":
+        return f"it breaks the clause in the same words as {one.text}"
+    return f"it equals {one.text} (to {one.difference:.2g})"

@@ -1,20 +1,27 @@
 """The one engine: it asks what a clause says of a backend."""
 
 import time
-import zlib
-from collections.abc import Callable
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
-from hypothesis import HealthCheck, Phase, given, seed, settings
-from hypothesis import strategies as st
 from hypothesis.errors import Flaky
 
 from attentest.bench import Bench
 from attentest.checks import Check, check_of
-from attentest.diagnosis import diagnose
-from attentest.draw import Draw
-from attentest.outcome import Absent, BackendError, Verdict, Violation, last_frames, summary
+from attentest.diagnosis import Case, diagnose
+from attentest.examples import looked, tried
+from attentest.outcome import (
+    Absent,
+    BackendError,
+    Likeness,
+    Verdict,
+    Violation,
+    last_frames,
+    summary,
+)
 from attentest.subject import Subject
-from attentest_spec import CHOICES, Clause, UnknownName
+from attentest.trace import Step
+from attentest_spec import CHOICES, Backend, Clause, UnknownName
 from attentest_spec.clauses import clauses
 
 
@@ -28,6 +35,7 @@ def judge(bench: Bench, slug: str) -> Verdict:
     clause = clauses()[slug]
     start = time.perf_counter()
     status, message, subject, failure = _tried(bench, clause, check)
+    told = bench.diagnose and subject is not None and status in _WITNESSED
     return Verdict(
         backend=str(bench.backend.name),
         clause=slug,
@@ -35,10 +43,25 @@ def judge(bench: Bench, slug: str) -> Verdict:
         message=message,
         notes=tuple(subject.notes) if subject else (),
         witness=subject.record.witness(failure) if subject and status in _WITNESSED else None,
-        diagnosis=diagnose(subject) if subject and failure and bench.diagnose else (),
+        diagnosis=_diagnosed(bench, clause, check, subject, message) if told else (),
         budget=subject.budget if subject else None,
         seconds=round(time.perf_counter() - start, 4),
     )
+
+
+def judged(bench: Bench, slugs: Iterable[str]) -> Iterator[Verdict]:
+    """Yield the verdict of one clause after the other.
+
+    The order changes no status; a mistake that explains one clause is looked for first in the
+    next ones, as those of an inner component usually explain what fails outside of it.
+    """
+    suspects: dict[tuple[str, ...], None] = {}
+    for slug in slugs:
+        verdict = judge(replace(bench, suspects=tuple(suspects)), slug)
+        suspects.update(
+            (one.names, None) for one in verdict.diagnosis[:1] if one.difference is not None
+        )
+        yield verdict
 
 
 _WITNESSED = ("violation", "warning", "error")
@@ -49,15 +72,10 @@ def _tried(
 ) -> tuple[str, str, Subject | None, Violation | None]:
     subject: Subject | None = None
     try:
-        if clause.component not in bench.backend.components:
+        if clause.component not in bench.backend.components and not clause.anywhere:
             return "absent", f"{bench.backend.name} provides no {clause.component}", None, None
-        subject = Subject(
-            bench.backend, choices=bench.choices, precision=bench.precision, device=bench.device
-        )
-        subject.needs = clause.needs
-        if bench.loader:
-            subject.record.loader = bench.loader
-        _examples(bench, check, subject)()
+        subject = _subject(bench, clause)
+        tried(bench, check, subject)
     except Absent as absence:
         return "absent", str(absence), subject, None
     except Violation as violation:
@@ -75,26 +93,31 @@ def _tried(
     return *_kept(clause, subject), subject, None
 
 
-def _examples(bench: Bench, check: Check, subject: Subject) -> Callable[[], None]:
-    """Return the check as Hypothesis runs it, repeatable for one seed."""
+def _diagnosed(
+    bench: Bench, clause: Clause, check: Check, subject: Subject | None, message: str
+) -> tuple[Likeness, ...]:
+    assert subject is not None
+    plain = replace(bench, shrink=False, diagnose=False)
 
-    def example(data: st.DataObject) -> None:
-        subject.begin()
-        check.body(subject, Draw.of(data, subject))
+    def traces() -> Iterator[list[Step]]:
+        yield subject.failing or subject.trace
+        yield from looked(replace(plain, seed=bench.seed + 1), check, _subject(bench, clause))
 
-    phases = (Phase.generate, Phase.shrink) if bench.shrink else (Phase.generate,)
-    wrapped: Callable[[], None] = seed(zlib.crc32(f"{check.clause}:{bench.seed}".encode()))(
-        settings(
-            max_examples=max(1, round(check.examples * bench.effort)),
-            phases=phases,
-            database=None,
-            deadline=None,
-            print_blob=False,
-            report_multiple_bugs=False,
-            suppress_health_check=list(HealthCheck),
-        )(given(data=st.data())(example))
+    def complain(backend: Backend) -> str:
+        return judge(replace(plain, backend=backend), clause.slug).message
+
+    case = Case(subject, clause.component, clause.slug, traces(), message, bench.suspects)
+    return diagnose(case, complain)
+
+
+def _subject(bench: Bench, clause: Clause) -> Subject:
+    subject = Subject(
+        bench.backend, choices=bench.choices, precision=bench.precision, device=bench.device
     )
-    return wrapped
+    subject.needs = clause.needs
+    if bench.loader:
+        subject.record.loader = bench.loader
+    return subject
 
 
 def _broken(clause: Clause) -> str:

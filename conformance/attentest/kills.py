@@ -1,29 +1,48 @@
-"""The terminal's view of the suite's own score."""
+"""What `attentest faults` tries, and the terminal's view of the score."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from attentest.score import Score
+from attentest.score import Score, Task
 from attentest_spec import COMPONENTS
 from attentest_spec.names import require
 
+FEW = 12
+"""Clauses that are named where they fit into one cell of the matrix."""
 
-def choose(slugs: Iterable[str], components: Iterable[str]) -> list[str]:
-    """Return the faults `slugs` of `components`; empty means all.
 
-    Raises UnknownName with the nearest names for one that is none.
+def tasks(
+    slugs: Iterable[str],
+    components: Iterable[str],
+    seeds: Sequence[int] = (0,),
+    *,
+    everything: bool = False,
+) -> list[Task]:
+    """Return what to try: the faults `slugs` of `components`, and the zoo where none is named.
+
+    Empty means all. Raises UnknownName with the nearest names for one that is none.
     """
     from attentest.faults import faults
+    from attentest.zoo import ZOO
 
     named = [require("fault", slug, faults()) for slug in slugs]
-    wanted = [require("component", name, COMPONENTS) for name in components]
-    return [
+    wanted = {require("component", name, COMPONENTS) for name in components}
+    chosen = [
         slug
         for slug, fault in faults().items()
-        if (not named or slug in named) and (not wanted or set(fault.changes) & set(wanted))
+        if (not named or slug in named) and (not wanted or set(fault.changes) & wanted)
+    ]
+    sound = [
+        name
+        for name, backend in ZOO.items()
+        if not named and (not wanted or set(backend.components) & wanted)
+    ]
+    return [
+        *(Task(name, tuple(seeds), oddity=True) for name in sound),
+        *(Task(slug, tuple(seeds), everything=everything) for slug in chosen),
     ]
 
 
@@ -36,27 +55,45 @@ def show(console: Console, score: Score) -> None:
             console.print(Text(f"{heading}:", style="bold red"))
             for line in lines:
                 console.print(Text(f"  {line}"), soft_wrap=True)
+    for sentence in sentences(score):
+        console.print(Text(sentence), soft_wrap=True)
+
+
+def sentences(score: Score) -> list[str]:
+    """Return the score in words: kills, false alarms, and what else would be an error."""
     total = len(score.killed) + len(score.survived)
-    console.print(
-        f"{len(score.killed)} of {total} faults killed by their own clause, "
-        f"{len(score.trials)} plantings, {len(score.spurious)} false alarms, "
-        f"{len(score.idle)} clauses without a kill"
-    )
+    plantings = {(trial.subject, trial.specimen) for trial in score.trials}
+    oddities = {trial.subject for trial in score.sound}
+    verdicts = sum(len(trial.statuses) for trial in score.sound)
+    count = len(score.seeds)
+    seeds = f"{count} seeds" if count > 1 else f"seed {score.seeds[0] if score.seeds else 0}"
+    told = [
+        f"{len(score.killed)} of {total} faults killed by their own clause "
+        f"({len(plantings)} plantings, {seeds}); {len(score.spurious)} noticed where they are "
+        f"not, {len(score.idle)} clauses without a kill"
+    ]
+    if oddities:
+        told.append(
+            f"{len(score.alarms)} false alarms: {len(oddities)} sound oddities, {verdicts} verdicts"
+        )
+    return told
 
 
 def _table(score: Score) -> Table:
-    """Return one row per fault: its own clause, whether it killed, and how many noticed."""
+    """Return one row per fault: its own clause, whether it killed, and which clauses noticed."""
     from attentest.faults import fault_of
 
     table = Table(box=None, pad_edge=False)
     for heading in ("fault", "own clause", "killed", "noticed by"):
-        table.add_column(heading, no_wrap=heading != "noticed by")
-    noticed: dict[str, set[str]] = {}
+        table.add_column(heading, overflow="fold")
+    noticed: dict[str, dict[str, None]] = {}
     for trial in score.trials:
-        noticed.setdefault(trial.fault, set()).update(trial.tripped())
+        noticed.setdefault(trial.subject, {}).update(dict.fromkeys(trial.tripped()))
+    few = len(noticed) <= FEW
     for slug, clauses in noticed.items():
         killed = Text("yes", "green") if slug in score.killed else Text("NO", "bold red")
-        table.add_row(slug, fault_of(slug).clause, killed, f"{len(clauses)} clauses")
+        told = ", ".join(clauses) if few and len(clauses) <= FEW else f"{len(clauses)} clauses"
+        table.add_row(slug, fault_of(slug).clause, killed, told)
     return table
 
 
@@ -66,5 +103,8 @@ def _errors(score: Score) -> dict[str, list[str]]:
         "clauses that kill no fault of their own": score.idle,
         "tripped over a fault that cannot reach them": [
             f"{clause} by {fault}" for fault, clause in score.spurious
+        ],
+        "false alarms on sound code": [
+            f"{clause} says {status} of {oddity}" for oddity, clause, status in score.alarms
         ],
     }

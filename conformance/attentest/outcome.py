@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 from unittest import SkipTest
 
+from attentest.plain import line
+
 STATUSES = (
     "pass",
     "deviation",
@@ -51,8 +53,11 @@ class BackendError(Exception):
 
 def summary(failure: BaseException, limit: int = 300) -> str:
     """Return the type and the message of `failure` on one line of at most `limit` characters."""
-    text = " ".join(f"{type(failure).__name__}: {failure}".split()).rstrip(": ")
-    return text if len(text) <= limit else text[: limit - 3] + "..."
+    try:
+        text = str(failure)
+    except Exception:  # the message is made by code of the backend's author
+        text = "(its message cannot be read)"
+    return line(f"{type(failure).__name__}: {text}", limit).rstrip(": ")
 
 
 def last_frames(failure: BaseException, limit: int = 3) -> str:
@@ -76,11 +81,26 @@ class Witness:
 
 
 @dataclass(frozen=True)
+class Likeness:
+    """A known mistake, or an option of a choice, that answers as the backend does.
+
+    `kind` is "option", "fault" or "combination" of several; "complaint" is a fault that breaks
+    the clause in the same words where answers cannot be compared. `names` are slugs of faults or
+    `choice=option`, `text` says what it is, `difference` is the largest that is left.
+    """
+
+    kind: str
+    names: tuple[str, ...]
+    text: str
+    difference: float | None = None
+
+
+@dataclass(frozen=True)
 class Verdict:
     """What one clause says of one backend.
 
     `message` is one sentence with the numbers, `notes` are things worth knowing beside the status,
-    `diagnosis` names what a wrong output looks like (the closest first), `budget` is the largest
+    `diagnosis` names what a wrong answer looks like (the likeliest first), `budget` is the largest
     used share of an error bound (None where none applied).
     """
 
@@ -90,7 +110,7 @@ class Verdict:
     message: str = ""
     notes: tuple[str, ...] = ()
     witness: Witness | None = None
-    diagnosis: tuple[str, ...] = ()
+    diagnosis: tuple[Likeness, ...] = ()
     budget: float | None = None
     seconds: float = 0.0
 
@@ -99,7 +119,8 @@ class Verdict:
         witness = None
         if self.witness is not None:
             witness = {**vars(self.witness), "steps": list(self.witness.steps)}
-        lists = {"notes": list(self.notes), "diagnosis": list(self.diagnosis)}
+        likenesses = [{**vars(one), "names": list(one.names)} for one in self.diagnosis]
+        lists = {"notes": list(self.notes), "diagnosis": likenesses}
         return {**vars(self), **lists, "witness": witness}
 
     @classmethod
@@ -108,6 +129,8 @@ class Verdict:
         values = dict(plain)
         found = values.pop("witness", None)
         witness = Witness(**{**found, "steps": tuple(found["steps"])}) if found else None
-        for name in ("notes", "diagnosis"):
-            values[name] = tuple(values.get(name, ()))
+        values["notes"] = tuple(values.get("notes", ()))
+        values["diagnosis"] = tuple(
+            Likeness(**{**one, "names": tuple(one["names"])}) for one in values.get("diagnosis", ())
+        )
         return cls(**{**values, "witness": witness})

@@ -1,12 +1,13 @@
 """The suite's own score: which planted faults it kills, and whether it cries wolf.
 
 Every fault is planted in its specimens and judged. It is killed when its own clause says
-violation (or error, where the mistake is a loud one) on each of them. A fault that no clause
-kills, a clause that kills no fault, and a clause that trips over a fault of a component that its
-own does not contain are each an error of the suite.
+violation (or error, where the mistake is a loud one) on each of them, with every seed. A fault
+that its clause does not kill, a clause that kills no fault, a clause that trips over a fault of a
+component that its own does not contain, and a clause that a sound oddity of the zoo does not
+conform to are each an error of the suite.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, field
 from multiprocessing import get_context
@@ -16,15 +17,21 @@ from attentest.outcome import FAILURES
 from attentest_spec.clauses import clauses
 
 KILLING = frozenset({"violation", "warning"})
+CALM = frozenset({"pass", "deviation", "absent"})
 
 
 @dataclass(frozen=True)
 class Trial:
-    """One fault in one specimen: the status of every clause that was judged."""
+    """One backend judged with one seed: the status of every clause that was judged.
 
-    fault: str
+    `subject` is the slug of a fault and `specimen` what it was planted in, or `subject` is a
+    sound oddity of the zoo and `specimen` is "".
+    """
+
+    subject: str
     specimen: str
-    statuses: dict[str, str]
+    seed: int
+    statuses: Mapping[str, str]
 
     def tripped(self) -> list[str]:
         """Return the clauses that noticed."""
@@ -36,79 +43,129 @@ class Score:
     """What came out of all trials.
 
     `killed` and `survived` are faults, `idle` clauses that killed none of their own, `spurious`
-    pairs of a fault and a clause that should not have noticed it.
+    pairs of a fault and a clause that should not have noticed it, `alarms` triples of a sound
+    oddity, a clause that it does not conform to, and the status.
     """
 
     trials: list[Trial]
+    sound: list[Trial] = field(default_factory=list)
     killed: list[str] = field(default_factory=list)
     survived: list[str] = field(default_factory=list)
     idle: list[str] = field(default_factory=list)
     spurious: list[tuple[str, str]] = field(default_factory=list)
+    alarms: list[tuple[str, str, str]] = field(default_factory=list)
 
     @property
     def perfect(self) -> bool:
         """Whether there is no error of the suite."""
-        return not (self.survived or self.idle or self.spurious)
+        return not (self.survived or self.idle or self.spurious or self.alarms)
+
+    @property
+    def seeds(self) -> list[int]:
+        """The seeds of all trials."""
+        return sorted({trial.seed for trial in [*self.trials, *self.sound]})
 
     def as_dict(self) -> dict[str, Any]:
         """Return the score as plain values, for `--json`."""
         return {
             "format": 1,
+            "seeds": self.seeds,
             "killed": self.killed,
             "survived": self.survived,
             "idle clauses": self.idle,
             "spurious": [list(pair) for pair in self.spurious],
+            "zoo": sorted({trial.subject for trial in self.sound}),
+            "false alarms": [list(alarm) for alarm in self.alarms],
             "trials": [vars(trial) for trial in self.trials],
         }
 
 
-def score(
-    slugs: Sequence[str],
-    *,
-    everything: bool = False,
-    seed: int = 0,
-    workers: int = 2,
-    listener: Callable[[str], None] = lambda fault: None,
-) -> Score:
-    """Try the faults `slugs` and return the score.
+@dataclass(frozen=True)
+class Task:
+    """One fault, or with `oddity` one sound oddity, to be judged with every seed.
 
-    Judged are the clauses of the components that a fault can reach, or with `everything` all of
-    them. The workers import torch once each.
+    With the first seed the clauses in reach are judged: the fault's own as in a run, the others
+    by one example each; with the other seeds its own alone. `everything` judges every clause as
+    in a run, with every seed.
     """
+
+    subject: str
+    seeds: tuple[int, ...]
+    oddity: bool = False
+    everything: bool = False
+
+    def trials(self) -> list[Trial]:
+        """Judge, and return what came out."""
+        return self._sound() if self.oddity else self._planted()
+
+    def _planted(self) -> list[Trial]:
+        from attentest.bench import Bench
+        from attentest.faults import fault_of, planted
+        from attentest.judge import judge
+
+        fault = fault_of(self.subject)
+        reached = [one.slug for one in clauses().values() if fault.reaches(one.component)]
+        found = []
+        for specimen in fault.specimens:
+            backend = planted(fault, specimen)
+            for seed in self.seeds:
+                full = Bench(backend, seed=seed, shrink=False, diagnose=False)
+                glance = Bench(backend, seed=seed, effort=0.0, shrink=False, diagnose=False)
+                wanted = reached if seed == self.seeds[0] else [fault.clause]
+                statuses = {
+                    slug: judge(
+                        full if self.everything or slug == fault.clause else glance, slug
+                    ).status
+                    for slug in (clauses() if self.everything else wanted)
+                }
+                found.append(Trial(self.subject, specimen, seed, statuses))
+        return found
+
+    def _sound(self) -> list[Trial]:
+        from attentest.bench import Bench
+        from attentest.judge import judge
+        from attentest.zoo import ZOO
+
+        backend = ZOO[self.subject]
+        provided = [one.slug for one in clauses().values() if one.component in backend.components]
+        found = []
+        for seed in self.seeds:
+            bench = Bench(backend, seed=seed, shrink=False, diagnose=False)
+            statuses = {slug: judge(bench, slug).status for slug in provided}
+            found.append(Trial(self.subject, "", seed, statuses))
+        return found
+
+
+def score(
+    tasks: Sequence[Task],
+    *,
+    workers: int = 2,
+    listener: Callable[[Task], None] = lambda task: None,
+) -> Score:
+    """Carry out `tasks` and return the score; the workers import torch once each."""
     trials: list[Trial] = []
     with ProcessPoolExecutor(workers, mp_context=get_context("spawn"), initializer=_start) as pool:
-        asked = {pool.submit(trial_of, slug, everything, seed): slug for slug in slugs}
+        asked = {pool.submit(task.trials): task for task in tasks}
         for answer in as_completed(asked):
             trials += answer.result()
             listener(asked[answer])
-    order = {slug: number for number, slug in enumerate(slugs)}
-    return scored(sorted(trials, key=lambda trial: (order[trial.fault], trial.specimen)))
-
-
-def trial_of(slug: str, everything: bool = False, seed: int = 0) -> list[Trial]:
-    """Plant one fault in each of its specimens and judge it."""
-    from attentest.bench import Bench
-    from attentest.faults import fault_of, planted
-    from attentest.judge import judge
-
-    fault = fault_of(slug)
-    judged = [one.slug for one in clauses().values() if everything or fault.reaches(one.component)]
-    trials = []
-    for specimen in fault.specimens:
-        bench = Bench(planted(fault, specimen), seed=seed, shrink=False, diagnose=False)
-        statuses = {clause: judge(bench, clause).status for clause in judged}
-        trials.append(Trial(slug, specimen, statuses))
-    return trials
+    order = {task.subject: number for number, task in enumerate(tasks)}
+    trials.sort(key=lambda trial: (order[trial.subject], trial.specimen, trial.seed))
+    return scored(trials)
 
 
 def scored(trials: Iterable[Trial]) -> Score:
     """Sum the trials up."""
     from attentest.faults import fault_of
 
-    result = Score(list(trials))
+    trials = list(trials)
+    result = Score(
+        trials=[trial for trial in trials if trial.specimen],
+        sound=[trial for trial in trials if not trial.specimen],
+    )
     by_fault: dict[str, list[Trial]] = {}
     for trial in result.trials:
-        by_fault.setdefault(trial.fault, []).append(trial)
+        by_fault.setdefault(trial.subject, []).append(trial)
     for slug, found in by_fault.items():
         fault = fault_of(slug)
         deadly = KILLING | {"error"} if fault.kind == "loud" else KILLING
@@ -120,6 +177,14 @@ def scored(trials: Iterable[Trial]) -> Score:
             if not fault.reaches(clauses()[clause].component)
         )
     result.idle.extend(_idle(set(by_fault), set(result.killed)))
+    result.alarms.extend(
+        dict.fromkeys(
+            (trial.subject, clause, status)
+            for trial in result.sound
+            for clause, status in trial.statuses.items()
+            if status not in CALM
+        )
+    )
     return result
 
 

@@ -7,13 +7,16 @@ violation can be reproduced without the suite.
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from copy import copy
 from typing import Any, TypeVar
 
 import numpy as np
 
 from attentest.outcome import Absent, BackendError, Violation
+from attentest.plain import line
 from attentest.record import Record
+from attentest.surroundings import watched
+from attentest.trace import BACKEND, Question, Step, kept
 from attentest_spec import Backend, Choices, Gradient, Limits, Part, Setting, Sizes, Unsupported
 from attentest_spec.contract import Input
 from attentest_spec.oracles import METHODS, ORACLES
@@ -24,10 +27,14 @@ T = TypeVar("T")
 
 
 @contextmanager
-def guarded(doing: str) -> Iterator[None]:
-    """Turn whatever a backend raises while `doing` something into a :class:`BackendError`."""
+def guarded(doing: str, changed: set[str] | None = None) -> Iterator[None]:
+    """Turn whatever a backend raises while `doing` something into a :class:`BackendError`.
+
+    What it changes of the process is set back, and its name added to `changed`.
+    """
     try:
-        yield
+        with watched(set() if changed is None else changed):
+            yield
     except KeyboardInterrupt:
         raise
     except Unsupported as refusal:
@@ -54,22 +61,26 @@ class Subject:
     ) -> None:
         """Judge `backend` under `choices` (its declared ones by default)."""
         self.backend = backend
-        self.name = str(backend.name)
+        self.name = line(str(backend.name))
         self.declared: Mapping[str, Any] = dict(backend.choices)
         self.choices = Choices.of(self.declared) if choices is None else choices
         self.limits: Limits = backend.limits
         self.precision = precision
         self.device = device
         self.record = Record(self.name)
-        self.calls: list[Call] = []
+        self.trace: list[Step] = []
+        self.failing: list[Step] = []
         self.needs: tuple[str, ...] = ()
         self.notes: list[str] = []
+        self.changed: set[str] = set()
         self.budget: float | None = None
+        self._parts = 0
 
     def begin(self) -> None:
         """Forget what the last example did."""
         self.record.clear()
-        self.calls.clear()
+        self.trace = []
+        self._parts = 0
 
     def provides(self, component: str) -> bool:
         """Say whether the backend provides `component`."""
@@ -102,16 +113,54 @@ class Subject:
         self.require(component)
         wanted = precision or self.precision
         self.require_precision(wanted)
-        with guarded(f"building {component}"):
-            built = self.backend.build(component, sizes, precision=wanted, device=self.device)
+        number, built = self.made(
+            f"building {component}",
+            BACKEND,
+            self.backend,
+            lambda backend: backend.build(component, sizes, precision=wanted, device=self.device),
+        )
         lacking = [need for need in self.needs if need not in built.capabilities]
         if lacking:
             raise Absent(f"the {component} of {self.name} offers no {', '.join(lacking)}")
         self.record.built(component, sizes, wanted)
-        probe = Probe(self, component, sizes, built, wanted)
+        probe = Probe(self, component, sizes, built, wanted, number)
         if parameters is not None:
             probe.load(parameters)
         return probe
+
+    def ask(
+        self,
+        doing: str,
+        asked: int,
+        of: Any,
+        action: Callable[[Any], T],
+        *,
+        made: int | None = None,
+        question: Question | None = None,
+    ) -> T:
+        """Ask something of a part (or the backend), guarded, and keep what came of it."""
+        outcome: Any = None
+        try:
+            with guarded(doing, self.changed):
+                result = action(of)
+            outcome = kept(result)
+        except BackendError as error:
+            outcome = error.cause
+            raise
+        except Absent as absence:
+            outcome = absence.__cause__
+            raise
+        finally:
+            self.trace.append(Step(asked, action, outcome, made, question))
+        return result
+
+    def made(
+        self, doing: str, asked: int, of: Any, action: Callable[[Any], Part]
+    ) -> tuple[int, Part]:
+        """Ask for a part and return its number and the part."""
+        number = self._parts
+        self._parts += 1
+        return number, self.ask(doing, asked, of, action, made=number)
 
     def used(self, share: float) -> None:
         """Remember the largest used share of an error bound."""
@@ -119,27 +168,24 @@ class Subject:
             self.budget = max(share, self.budget or 0.0)
 
 
-@dataclass(frozen=True)
-class Call:
-    """One call of a part and what came out: the output alone, without weights beside it."""
-
-    probe: "Probe"
-    inputs: tuple[Input, ...]
-    method: str
-    output: Array
-
-
 class Probe:
     """One built part, with the oracle's answer at hand."""
 
     def __init__(
-        self, subject: Subject, component: str, sizes: Sizes, part: Part, precision: str
+        self,
+        subject: Subject,
+        component: str,
+        sizes: Sizes,
+        part: Part,
+        precision: str,
+        number: int,
     ) -> None:
         self.subject = subject
         self.component = component
         self.sizes = sizes
         self.part = part
         self.precision = precision
+        self.number = number
         self.parameters: dict[str, Floats] = {}
 
     def load(self, parameters: Mapping[str, Floats]) -> None:
@@ -147,20 +193,21 @@ class Probe:
         self.parameters = dict(parameters)
         given = {name: values.astype(dtype(self.precision)) for name, values in parameters.items()}
         self.subject.record.loaded(given)
-        with guarded(f"loading the parameters of {self.component}"):
-            self.part.load(given)
+        doing = f"loading the parameters of {self.component}"
+        self._ask(doing, lambda part: part.load(given))
 
     def __call__(self, *inputs: Input, method: str = "") -> Any:
         """Return what the backend computes, as the arrays it returned."""
         doing = f"calling {self.component}{'.' + method if method else ''}"
-        given, kept = self._inputs(inputs), self._inputs(inputs)
         self.subject.record.called(inputs, method)
-        with guarded(doing):
-            result = self.part(*given, method=method)
+
+        def call(part: Part) -> tuple[Any, tuple[Input, ...]]:
+            given = self._inputs(inputs)
+            return part(*given, method=method), given
+
+        result, given = self._ask(doing, call, Question(copy(self), inputs, method))
         checked = _checked(doing, result)
-        output = checked[0] if isinstance(checked, tuple) else checked
-        self.subject.calls.append(Call(self, inputs, method, output))
-        self._unchanged(given, kept)
+        self._unchanged(given, inputs)
         return checked
 
     def output(self, *inputs: Input, method: str = "") -> Array:
@@ -185,18 +232,21 @@ class Probe:
 
     def vjp(self, inputs: tuple[Input, ...], cotangent: Floats) -> Gradient:
         """Pull `cotangent` back through the backend."""
-        given, kept = self._inputs(inputs), self._inputs(inputs)
         self.subject.record.pulled(inputs, cotangent)
-        with guarded(f"differentiating {self.component}"):
-            gradient = self.part.vjp(given, cotangent.astype(dtype(self.precision)))
-        self._unchanged(given, kept)
+        weights = cotangent.astype(dtype(self.precision))
+
+        def pull(part: Part) -> tuple[Gradient, tuple[Input, ...]]:
+            given = self._inputs(inputs)
+            return part.vjp(given, weights.copy()), given
+
+        gradient, given = self._ask(f"differentiating {self.component}", pull)
+        self._unchanged(given, inputs)
         return gradient
 
     def do(self, doing: str, action: Callable[[Part], T]) -> T:
         """Ask the part for a capability, such as `lambda part: part.export()`."""
         self.subject.record.did(doing)
-        with guarded(doing):
-            return action(self.part)
+        return self._ask(doing, action)
 
     def train(self) -> None:
         """Switch the part to training mode."""
@@ -208,15 +258,16 @@ class Probe:
 
     def become(self, doing: str, action: Callable[[Part], Part], precision: str = "") -> "Probe":
         """Return a probe of the part that `action` makes out of this one (a copy, a move)."""
+        self.subject.record.did(doing)
+        number, made = self.subject.made(doing, self.number, self.part, action)
         other = Probe(
-            self.subject,
-            self.component,
-            self.sizes,
-            self.do(doing, action),
-            precision or self.precision,
+            self.subject, self.component, self.sizes, made, precision or self.precision, number
         )
         other.parameters = self.parameters
         return other
+
+    def _ask(self, doing: str, action: Callable[[Part], T], question: Question | None = None) -> T:
+        return self.subject.ask(doing, self.number, self.part, action, question=question)
 
     def _inputs(self, inputs: tuple[Input, ...]) -> tuple[Input, ...]:
         return tuple(self._input(value) for value in inputs)
@@ -227,9 +278,9 @@ class Probe:
         wanted = dtype(self.precision) if value.dtype == np.float64 else value.dtype
         return _copied(value, wanted)
 
-    def _unchanged(self, given: tuple[Input, ...], kept: tuple[Input, ...]) -> None:
-        for number, (now, before) in enumerate(zip(given, kept, strict=True)):
-            if isinstance(now, np.ndarray) and not np.array_equal(now, before, equal_nan=True):  # type: ignore[arg-type]
+    def _unchanged(self, given: tuple[Input, ...], inputs: tuple[Input, ...]) -> None:
+        for number, (now, then) in enumerate(zip(given, self._inputs(inputs), strict=True)):
+            if isinstance(now, np.ndarray) and not np.array_equal(now, then, equal_nan=True):  # type: ignore[arg-type]
                 raise Violation(f"{self.component} wrote into its input number {number}.")
 
 

@@ -1,0 +1,194 @@
+"""Names the mistake: which options and catalogued faults answer as the backend does.
+
+The steps of failing examples are asked again of variants of sound code: with another option of a
+choice, with a fault of the catalogue planted, with two of these where none fits alone. Those that
+give the same wrong answers are named, the ones that agree with most other answers first. Where no
+answer can be compared (a draw of dropout, a refusal, an inventory), the faults that break the same
+clause in the same words are named instead.
+"""
+
+import re
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from math import inf
+from typing import Any
+
+from attentest.diagnosis.apart import apart
+from attentest.diagnosis.evidence import Evidence, examined
+from attentest.diagnosis.explain import SECONDS, Match, explain
+from attentest.diagnosis.variants import Variant, named, pairs, singles, sound
+from attentest.outcome import Likeness
+from attentest.subject import Subject
+from attentest.trace import Step
+from attentest_spec import Backend, Unsupported
+
+MOST = 3
+"""How many likenesses are named."""
+
+ALIKE = 0.5
+"""How alike two complaints are, numbers apart, that are called the same."""
+
+Complain = Callable[[Backend], str]
+"""Judges the same clause on another backend and returns the message of the verdict."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """A clause that a backend breaks: traces of examples, a failing one first, and the finding."""
+
+    subject: Subject
+    component: str
+    clause: str
+    traces: Iterable[Sequence[Step]]
+    found: str
+    suspects: Sequence[tuple[str, ...]] = ()
+
+    def suspected(self) -> Iterator[Variant]:
+        """Yield what explained other clauses of this backend, and may explain this one."""
+        variants = (named(names, self.subject.choices) for names in self.suspects)
+        return (variant for variant in variants if variant.reaches(self.component))
+
+    def singles(self) -> Iterator[Variant]:
+        """Yield the variants that may explain it alone, the likeliest first."""
+        return singles(self.subject.choices, self.component, self.clause)
+
+
+def diagnose(case: Case, complain: Complain) -> tuple[Likeness, ...]:
+    """Return what `case` looks like, the likeliest first."""
+    correct = sound(case.subject.choices)
+    examples = (
+        examined(steps, case.subject.backend, correct, case.subject.precision)
+        for steps in case.traces
+    )
+    key = next((one for one in examples if one.key is not None), None)
+    found = _reproducing(case, key, examples, correct) if key else ()
+    return found or _complaining(case, complain)
+
+
+def _reproducing(
+    case: Case, key: Evidence, others: Iterator[Evidence], correct: Sequence[Backend]
+) -> tuple[Likeness, ...]:
+    """Return the variants that give the wrong answers, pairs of them where none fits alone.
+
+    What explained another clause of this backend is tried first, and is enough where it fits.
+    """
+    trial = _Trial(key)
+    standing = _Standing(trial.fitting(case.suspected()), key)
+    if standing.perfect:
+        return standing.likenesses()
+    standing = _Standing(trial.fitting(case.singles()), key)
+    if not standing.perfect:
+        neutral = [key.at_key(backend) for backend in correct]
+        together = trial.fitting(pairs(trial.active(neutral), case.component))
+        standing = _Standing([*standing.variants, *together], key)
+    for example in others:
+        if standing.decided:
+            break
+        standing.look(example)
+    return standing.likenesses()
+
+
+class _Trial:
+    """Variants tried on the key step of one example, with what they answered."""
+
+    def __init__(self, evidence: Evidence) -> None:
+        self._evidence = evidence
+        self._key = evidence.key
+        mark = evidence.marks[evidence.key or 0]
+        assert mark is not None
+        self._mark = mark
+        self._answers: dict[str, tuple[Variant, Any]] = {}
+
+    def fitting(self, variants: Iterator[Variant]) -> list[Variant]:
+        """Return those of `variants` that give the wrong answer of the key step."""
+        given = {" + ".join(variant.names): variant for variant in variants}
+        matches = explain(
+            self._mark.outcome,
+            {name: lambda name=name: self._answer(name, given[name]) for name in given},  # type: ignore[misc]
+            self._mark.tolerance,
+            measure=_reproduced,
+        )
+        found = {match.name for match in matches}
+        return [variant for name, variant in given.items() if name in found]
+
+    def _answer(self, name: str, variant: Variant) -> Any:
+        answer = self._evidence.at_key(variant.backend())
+        self._answers[name] = (variant, answer)
+        return answer
+
+    def active(self, neutral: Sequence[Any]) -> list[Variant]:
+        """Return the variants tried that changed the answer: others add nothing to a pair."""
+        return [
+            variant
+            for variant, answer in self._answers.values()
+            if min(apart(one, answer) for one in neutral) > self._mark.tolerance
+        ]
+
+
+def _reproduced(outcome: Any, answer: Any) -> float:
+    return inf if isinstance(answer, Unsupported) else apart(outcome, answer)
+
+
+class _Standing:
+    """Variants that reproduce the key step, ranked by how many other answers they miss."""
+
+    def __init__(self, variants: Sequence[Variant], key: Evidence) -> None:
+        self._missed = [0] * len(variants)
+        self._left = [0.0] * len(variants)
+        self._order = list(variants)
+        self._end = time.perf_counter() + SECONDS
+        self.look(key)
+
+    def look(self, example: Evidence) -> None:
+        """Count the answers of `example` that each variant misses."""
+        for number, variant in enumerate(self._order):
+            missed, left = example.unlike(variant.backend())
+            self._missed[number] += missed
+            self._left[number] = max(left, self._left[number])
+
+    @property
+    def variants(self) -> list[Variant]:
+        """The variants with the fewest misses first; ties keep their order, the likeliest first."""
+        ranks = sorted(range(len(self._order)), key=lambda number: self._missed[number])
+        return [self._order[number] for number in ranks]
+
+    @property
+    def perfect(self) -> bool:
+        """Whether one misses nothing."""
+        return 0 in self._missed
+
+    @property
+    def decided(self) -> bool:
+        """Whether one is ahead of all others, or the time is over."""
+        fewest = sorted(self._missed)[:2]
+        return len(fewest) < 2 or fewest[0] < fewest[1] or time.perf_counter() > self._end
+
+    def likenesses(self) -> tuple[Likeness, ...]:
+        """Return the first ones, in words."""
+        left = dict(zip((one.names for one in self._order), self._left, strict=True))
+        return tuple(
+            Likeness(one.kind, one.names, one.text, left[one.names]) for one in self.variants[:MOST]
+        )
+
+
+def _complaining(case: Case, complain: Complain) -> tuple[Likeness, ...]:
+    """Return the clause's own faults that break it in the same words."""
+    own = [one for one in case.singles() if one.faults and one.faults[0].clause == case.clause]
+    alike = {variant.names: _alike(case.found, complain(variant.backend())) for variant in own}
+    found = sorted(own, key=lambda variant: -alike[variant.names])
+    return tuple(
+        Likeness("complaint", variant.names, variant.text)
+        for variant in found[:MOST]
+        if alike[variant.names] >= ALIKE
+    )
+
+
+def _alike(one: str, other: str) -> float:
+    """Return how alike two sentences are, from 0 to 1, whatever numbers they hold."""
+    first, second = (re.sub(r"[-+.\d]+(e[-+]?\d+)?", "#", text) for text in (one, other))
+    return float(SequenceMatcher(None, first, second).ratio())
+
+
+__all__ = ["SECONDS", "Case", "Match", "diagnose", "explain"]

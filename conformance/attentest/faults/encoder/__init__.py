@@ -1,0 +1,1 @@
+"""Faults of the chapter `encoder`; those that the decoder shares are in `faults.stacks`."""

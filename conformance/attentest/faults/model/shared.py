@@ -1,0 +1,41 @@
+"""What several modules of faults of the chapter `model` need."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from torch import Tensor, nn
+
+from attentest.specimens import Node, Seams
+
+LOG_PROBABILITIES = {"output": "log-probabilities"}
+UNTIED = {"tying": "none"}
+
+
+def built(self: Seams, **changes: Any) -> Node:
+    """Build a sound model, at other sizes where they are given."""
+    sound = self.sound
+    return type(sound)(sound.sizes.but(**changes), sound.choices).make_model()
+
+
+def real_tokens(self: Seams, source: Tensor) -> Tensor:
+    """Return which source tokens (B, S, 1) are no pads."""
+    return (source != self.sizes.source_pad)[..., None]
+
+
+class Unregistered(nn.Module):
+    """Layers that are kept where torch does not look."""
+
+    def __init__(self, kept: Any) -> None:
+        super().__init__()
+        self.kept = kept
+
+    def __iter__(self) -> Iterator[nn.Module]:
+        return iter(self.kept.values() if isinstance(self.kept, dict) else self.kept)
+
+
+def halved(gradient: Tensor) -> Tensor:
+    return gradient / 2
+
+
+def matrix_of(part: Node) -> nn.Parameter:
+    return next(one for one in part.parameters() if one.dim() > 1)

@@ -1,0 +1,11 @@
+"""What several modules of faults of the chapter `multi_head_attention` need."""
+
+import torch
+from torch import Tensor
+
+from attentest.specimens import Node, Seams
+
+
+def bias_of(self: Seams, module: Node, name: str, x: Tensor) -> Tensor:
+    """Return the bias of the projection `name`: what it makes of zeros."""
+    return self.sound.project(module, name, torch.zeros_like(x))
