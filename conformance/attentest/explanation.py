@@ -1,9 +1,14 @@
 """A verdict in words, in the order a reader needs them."""
 
+from collections import Counter
+from collections.abc import Iterable
 from textwrap import indent
 
 from attentest.outcome import Likeness, Verdict
 from attentest_spec.clauses import clauses
+
+MISTAKES = 3
+"""How many likely mistakes are told of one backend."""
 
 
 def told(verdict: Verdict) -> str:
@@ -30,4 +35,16 @@ def told(verdict: Verdict) -> str:
 def _likeness(one: Likeness) -> str:
     if one.kind == "complaint":
         return f"it breaks the clause in the same words as {one.text}"
-    return f"it equals {one.text} (to {one.difference:.2g})"
+    missed = f"; {one.missed} answers differ" if one.missed else ""
+    return f"it equals {one.text} (to {one.difference:.2g}{missed})"
+
+
+def mistakes(verdicts: Iterable[Verdict]) -> list[str]:
+    """Return what most failing clauses look like, a sentence each, the commonest first."""
+    told = [verdict.diagnosis[0] for verdict in verdicts if verdict.diagnosis]
+    counted = Counter(one.names for one in told)
+    words = {one.names: one.text for one in reversed(told)}
+    return [
+        f"{words[names]} ({number} of {len(told)} failing clauses that look like something)"
+        for names, number in counted.most_common(MISTAKES)
+    ]

@@ -6,12 +6,19 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from attentest.score import Score, Task
+from attentest.score import Score
+from attentest.trials import Task
 from attentest_spec import COMPONENTS
 from attentest_spec.names import require
 
 FEW = 12
 """Clauses that are named where they fit into one cell of the matrix."""
+
+_KINDS = {
+    "mistakes in values": ("value", "loud"),
+    "mistakes in gradients": ("gradient",),
+    "mistakes in state and mode": ("state", "mode"),
+}
 
 
 def tasks(
@@ -20,6 +27,7 @@ def tasks(
     seeds: Sequence[int] = (0,),
     *,
     everything: bool = False,
+    diagnose: bool = False,
 ) -> list[Task]:
     """Return what to try: the faults `slugs` of `components`, and the zoo where none is named.
 
@@ -42,7 +50,7 @@ def tasks(
     ]
     return [
         *(Task(name, tuple(seeds), oddity=True) for name in sound),
-        *(Task(slug, tuple(seeds), everything=everything) for slug in chosen),
+        *(Task(slug, tuple(seeds), everything=everything, diagnose=diagnose) for slug in chosen),
     ]
 
 
@@ -76,7 +84,13 @@ def sentences(score: Score) -> list[str]:
         told.append(
             f"{len(score.alarms)} false alarms: {len(oddities)} sound oddities, {verdicts} verdicts"
         )
-    return told
+    return told + [
+        f"{of}: {found.first} of {found.total} named first, {found.equal} by what answers all "
+        f"alike, {found.later} among the others named"
+        for of, kinds in _KINDS.items()
+        for found in (score.named(kinds),)
+        if found
+    ]
 
 
 def _table(score: Score) -> Table:

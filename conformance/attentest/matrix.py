@@ -1,14 +1,15 @@
 """The terminal's view of a run: the matrix, what is wrong, and the choices side by side."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from attentest.explanation import told
+from attentest.explanation import mistakes, told
 from attentest.outcome import FAILURES, Verdict
+from attentest.plain import plain
 from attentest.plan import Plan
 from attentest.run import Judged
 from attentest_spec import CHOICES
@@ -38,9 +39,12 @@ def show(console: Console, results: Sequence[Judged], plan: Plan) -> None:
             text = Text(f"not loaded: {result.failure}", style="bold red")
             console.print(text, soft_wrap=True)
             console.print()
-    for verdict in _needing_words(results):
-        console.print(Text(told(verdict)), soft_wrap=True)
+    for story in _stories(results):
+        console.print(Text(story), soft_wrap=True)
         console.print()
+    for result in results:
+        for line in likely(result):
+            console.print(Text(line), soft_wrap=True)
     console.print(choices_table(results))
     console.print()
     for line in ["measured, not judged", *measured_lines(results), ""]:
@@ -49,13 +53,19 @@ def show(console: Console, results: Sequence[Judged], plan: Plan) -> None:
         console.print(Text(summary(result, plan)), soft_wrap=True)
 
 
+def likely(result: Judged) -> list[str]:
+    """Return lines on the mistakes that the failing clauses of a backend look like."""
+    found = mistakes(result.verdicts)
+    return [f"{result.target} looks like:", *(f"  {one}" for one in found), ""] if found else []
+
+
 def matrix(results: Sequence[Judged], plan: Plan) -> Table:
     """Return the table of clauses by backends, grouped by chapter, with a summary row."""
     table = Table(box=None, pad_edge=False, show_footer=True, padding=(0, 2, 0, 0))
     table.add_column("clause", footer="conforms", no_wrap=True, overflow="ellipsis")
     for result in results:
         score = _score(result)
-        table.add_column(_label(result), footer=score, min_width=max(8, len(score)))
+        table.add_column(_label(result, results), footer=score, min_width=max(8, len(score)))
     found = [{verdict.clause: verdict for verdict in result.verdicts} for result in results]
     chapter = ""
     for slug in plan.clauses:
@@ -68,9 +78,15 @@ def matrix(results: Sequence[Judged], plan: Plan) -> Table:
     return table
 
 
-def _label(result: Judged) -> str:
-    """Return the heading of a backend's column: of a path, the last part alone."""
-    return escape(result.target.replace("\\", "/").rpartition("/")[2])
+def _label(result: Judged, results: Sequence[Judged]) -> str:
+    """Return the heading of a backend's column: of a path the last part, where that is its own."""
+    short = _last_part(result)
+    own = [_last_part(one) for one in results].count(short) == 1
+    return escape(plain(short if own else result.target))
+
+
+def _last_part(result: Judged) -> str:
+    return result.target.replace("\\", "/").rpartition("/")[2]
 
 
 def _mark(verdict: Verdict | None) -> Text:
@@ -122,7 +138,7 @@ def choices_table(results: Sequence[Judged]) -> Table:
         pad_edge=False,
     )
     table.add_column("choice", no_wrap=True)
-    for heading in ("paper", *(_label(result) for result in results)):
+    for heading in ("paper", *(_label(result, results) for result in results)):
         table.add_column(heading, overflow="fold")
     for choice in CHOICES.values():
         paper = choice.paper if choice.paper is not None else "(silent)"
@@ -165,6 +181,15 @@ def _shown(value: Value | None, fixed: bool) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def _needing_words(results: Sequence[Judged]) -> list[Verdict]:
+def _stories(results: Sequence[Judged]) -> Iterator[str]:
+    """Yield a story for every verdict that needs words; the same error again is told with it."""
     wanted = FAILURES | {"warning", "suite-bug"}
-    return [v for result in results for v in result.verdicts if v.status in wanted]
+    for result in results:
+        alike: dict[tuple[str, str], list[Verdict]] = {}
+        for one in result.verdicts:
+            if one.status in wanted:
+                key = one.message if one.status == "error" else one.clause
+                alike.setdefault((one.status, key), []).append(one)
+        for first, *others in alike.values():
+            slugs = ", ".join(one.clause for one in others)
+            yield told(first) + (f"\n  the same: {slugs}" if others else "")

@@ -86,13 +86,15 @@ class Likeness:
 
     `kind` is "option", "fault" or "combination" of several; "complaint" is a fault that breaks
     the clause in the same words where answers cannot be compared. `names` are slugs of faults or
-    `choice=option`, `text` says what it is, `difference` is the largest that is left.
+    `choice=option`, `text` says what it is, `difference` is the largest that is left, and
+    `missed` counts the answers that it does not give.
     """
 
     kind: str
     names: tuple[str, ...]
     text: str
     difference: float | None = None
+    missed: int = 0
 
 
 @dataclass(frozen=True)

@@ -7,35 +7,47 @@ component that its own does not contain, and a clause that a sound oddity of the
 conform to are each an error of the suite.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, field
 from multiprocessing import get_context
 from typing import Any
 
-from attentest.outcome import FAILURES
+from attentest.trials import CALM, KILLING, Task, Trial
 from attentest_spec.clauses import clauses
-
-KILLING = frozenset({"violation", "warning"})
-CALM = frozenset({"pass", "deviation", "absent"})
 
 
 @dataclass(frozen=True)
-class Trial:
-    """One backend judged with one seed: the status of every clause that was judged.
+class Named:
+    """How often a diagnosis names the planted fault.
 
-    `subject` is the slug of a fault and `specimen` what it was planted in, or `subject` is a
-    sound oddity of the zoo and `specimen` is "".
+    `first` counts those named first, `equal` those where something else is named first that
+    answered every question of the examples alike, `later` those among the others named.
     """
 
-    subject: str
-    specimen: str
-    seed: int
-    statuses: Mapping[str, str]
+    first: int
+    equal: int
+    later: int
+    total: int
 
-    def tripped(self) -> list[str]:
-        """Return the clauses that noticed."""
-        return [slug for slug, status in self.statuses.items() if status in KILLING | FAILURES]
+    @classmethod
+    def of(cls, trials: Iterable[Trial]) -> "Named":
+        """Count over `trials`."""
+        places = [_place(trial) for trial in trials]
+        first, equal, later = (places.count(place) for place in ("first", "equal", "later"))
+        return cls(first, equal, later, len(places))
+
+
+def _place(trial: Trial) -> str:
+    """Return where the diagnosis names the fault of `trial`."""
+    found = {one.names: one for one in trial.likenesses or ()}
+    mine, best = found.get((trial.subject,)), next(iter(found.values()), None)
+    if mine is None or best is None:
+        return "not"
+    if mine is best:
+        return "first"
+    alike = best.kind != "complaint" and len(best.names) == 1 and best.missed == mine.missed == 0
+    return "equal" if alike else "later"
 
 
 @dataclass(frozen=True)
@@ -60,6 +72,17 @@ class Score:
         """Whether there is no error of the suite."""
         return not (self.survived or self.idle or self.spurious or self.alarms)
 
+    def named(self, kinds: Collection[str]) -> "Named | None":
+        """Return how the faults of `kinds` were named; None where no diagnosis was asked for."""
+        from attentest.faults import fault_of
+
+        told = [
+            trial
+            for trial in self.trials
+            if trial.likenesses is not None and fault_of(trial.subject).kind in kinds
+        ]
+        return Named.of(told) if told else None
+
     @property
     def seeds(self) -> list[int]:
         """The seeds of all trials."""
@@ -76,64 +99,8 @@ class Score:
             "spurious": [list(pair) for pair in self.spurious],
             "zoo": sorted({trial.subject for trial in self.sound}),
             "false alarms": [list(alarm) for alarm in self.alarms],
-            "trials": [vars(trial) for trial in self.trials],
+            "trials": [trial.as_dict() for trial in self.trials],
         }
-
-
-@dataclass(frozen=True)
-class Task:
-    """One fault, or with `oddity` one sound oddity, to be judged with every seed.
-
-    With the first seed the clauses in reach are judged: the fault's own as in a run, the others
-    by one example each; with the other seeds its own alone. `everything` judges every clause as
-    in a run, with every seed.
-    """
-
-    subject: str
-    seeds: tuple[int, ...]
-    oddity: bool = False
-    everything: bool = False
-
-    def trials(self) -> list[Trial]:
-        """Judge, and return what came out."""
-        return self._sound() if self.oddity else self._planted()
-
-    def _planted(self) -> list[Trial]:
-        from attentest.bench import Bench
-        from attentest.faults import fault_of, planted
-        from attentest.judge import judge
-
-        fault = fault_of(self.subject)
-        reached = [one.slug for one in clauses().values() if fault.reaches(one.component)]
-        found = []
-        for specimen in fault.specimens:
-            backend = planted(fault, specimen)
-            for seed in self.seeds:
-                full = Bench(backend, seed=seed, shrink=False, diagnose=False)
-                glance = Bench(backend, seed=seed, effort=0.0, shrink=False, diagnose=False)
-                wanted = reached if seed == self.seeds[0] else [fault.clause]
-                statuses = {
-                    slug: judge(
-                        full if self.everything or slug == fault.clause else glance, slug
-                    ).status
-                    for slug in (clauses() if self.everything else wanted)
-                }
-                found.append(Trial(self.subject, specimen, seed, statuses))
-        return found
-
-    def _sound(self) -> list[Trial]:
-        from attentest.bench import Bench
-        from attentest.judge import judge
-        from attentest.zoo import ZOO
-
-        backend = ZOO[self.subject]
-        provided = [one.slug for one in clauses().values() if one.component in backend.components]
-        found = []
-        for seed in self.seeds:
-            bench = Bench(backend, seed=seed, shrink=False, diagnose=False)
-            statuses = {slug: judge(bench, slug).status for slug in provided}
-            found.append(Trial(self.subject, "", seed, statuses))
-        return found
 
 
 def score(

@@ -9,8 +9,9 @@ from click.testing import CliRunner
 from attentest.cli import main
 from attentest.faults import fault_of, faults
 from attentest.kills import sentences, tasks
-from attentest.outcome import STATUSES, Verdict
-from attentest.score import Task, Trial, scored
+from attentest.outcome import STATUSES, Likeness, Verdict
+from attentest.score import Named, scored
+from attentest.trials import Task, Trial
 from attentest.zoo import ZOO
 from attentest_spec.clauses import clauses
 
@@ -109,3 +110,23 @@ def test_an_unknown_fault_is_answered_with_the_nearest():
     result = command("attention.scale-mising")
     assert result.exit_code == 2
     assert "attention.scale-missing" in result.output
+
+
+def test_it_is_counted_where_the_diagnosis_names_the_fault(slug):
+    mine = Likeness("fault", (slug,), "", 0.0)
+    same = Likeness("option", ("a=b",), "", 0.0)
+    worse = Likeness("fault", ("other.one",), "", 0.0, missed=1)
+    words = Likeness("complaint", ("other.one",), "")
+
+    def count(*likenesses):
+        return Named.of([Trial(slug, "plain", 0, {}, likenesses)])
+
+    assert count(mine, same) == Named(1, 0, 0, 1)
+    assert count(same, mine) == Named(0, 1, 0, 1)
+    assert count(worse, mine) == count(words, mine) == Named(0, 0, 1, 1)
+    assert count(same) == count() == Named(0, 0, 0, 1)
+
+
+def test_the_command_tells_how_often_the_fault_is_named(slug):
+    result = command(slug, "--workers", "1", "--diagnose")
+    assert "mistakes in values: 2 of 2 named first" in result.output, result.output

@@ -12,13 +12,15 @@ from rich.console import Console
 from attentest import kills
 from attentest.commands.usage import Usage, usage
 from attentest.output import opened, progress
-from attentest.score import Score, Task, score
+from attentest.score import Score, score
+from attentest.trials import Task
 
 
 @click.command("faults")
 @click.argument("slugs", nargs=-1)
 @click.option("--component", "components", multiple=True, help="Faults of this component alone.")
 @click.option("--everything", is_flag=True, help="Judge every clause in full, with every seed.")
+@click.option("--diagnose", is_flag=True, help="See how often the diagnosis names the fault.")
 @click.option("--workers", default=2, show_default=True, help="Processes at work.")
 @click.option("--seed", default=0, show_default=True, help="First seed of the drawn inputs.")
 @click.option(
@@ -40,6 +42,7 @@ def faults_command(
     slugs: tuple[str, ...],
     components: tuple[str, ...],
     everything: bool,
+    diagnose: bool,
     workers: int,
     seed: int,
     count: int,
@@ -57,7 +60,13 @@ def faults_command(
     """
     seed = random.SystemRandom().randrange(1, 2**31) if fresh else seed
     with usage():
-        chosen = kills.tasks(slugs, components, range(seed, seed + count), everything=everything)
+        chosen = kills.tasks(
+            slugs,
+            components,
+            range(seed, seed + count),
+            everything=everything,
+            diagnose=diagnose,
+        )
     if not chosen:
         raise Usage("No fault is left: the named faults are not of the named components.")
     console = Console()

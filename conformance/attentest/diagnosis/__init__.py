@@ -8,16 +8,17 @@ clause in the same words are named instead.
 """
 
 import re
-import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
+from itertools import islice
 from math import inf
 from typing import Any
 
 from attentest.diagnosis.apart import apart
 from attentest.diagnosis.evidence import Evidence, examined
 from attentest.diagnosis.explain import SECONDS, Match, explain
+from attentest.diagnosis.standing import Standing
 from attentest.diagnosis.variants import Variant, named, pairs, singles, sound
 from attentest.outcome import Likeness
 from attentest.subject import Subject
@@ -26,6 +27,12 @@ from attentest_spec import Backend, Unsupported
 
 MOST = 3
 """How many likenesses are named."""
+
+EXAMPLES = 6
+"""How many examples are looked at."""
+
+KEYS = 2
+"""How many of them are asked what reproduces their wrong answer: the first may be too plain."""
 
 ALIKE = 0.5
 """How alike two complaints are, numbers apart, that are called the same."""
@@ -58,43 +65,34 @@ class Case:
 def diagnose(case: Case, complain: Complain) -> tuple[Likeness, ...]:
     """Return what `case` looks like, the likeliest first."""
     correct = sound(case.subject.choices)
-    examples = (
+    examples = [
         examined(steps, case.subject.backend, correct, case.subject.precision)
-        for steps in case.traces
-    )
-    key = next((one for one in examples if one.key is not None), None)
-    found = _reproducing(case, key, examples, correct) if key else ()
-    return found or _complaining(case, complain)
+        for steps in islice(case.traces, EXAMPLES)
+    ]
+    keys = [one for one in examples if one.key is not None][:KEYS]
+    likely: dict[tuple[str, ...], Variant] = {}
+    for key in keys:
+        for stage in _stages(case, _Trial(key, correct)):
+            likely |= {variant.names: variant for variant in stage}
+            standing = Standing(list(likely.values()), examples)
+            if standing.perfect:
+                return standing.likenesses(MOST)
+    return standing.likenesses(MOST) if likely else _complaining(case, complain)
 
 
-def _reproducing(
-    case: Case, key: Evidence, others: Iterator[Evidence], correct: Sequence[Backend]
-) -> tuple[Likeness, ...]:
-    """Return the variants that give the wrong answers, pairs of them where none fits alone.
-
-    What explained another clause of this backend is tried first, and is enough where it fits.
-    """
-    trial = _Trial(key)
-    standing = _Standing(trial.fitting(case.suspected()), key)
-    if standing.perfect:
-        return standing.likenesses()
-    standing = _Standing(trial.fitting(case.singles()), key)
-    if not standing.perfect:
-        neutral = [key.at_key(backend) for backend in correct]
-        together = trial.fitting(pairs(trial.active(neutral), case.component))
-        standing = _Standing([*standing.variants, *together], key)
-    for example in others:
-        if standing.decided:
-            break
-        standing.look(example)
-    return standing.likenesses()
+def _stages(case: Case, trial: "_Trial") -> Iterator[list[Variant]]:
+    """Yield the variants that give the wrong answer: suspects first, then all, then pairs."""
+    yield trial.fitting(case.suspected())
+    yield trial.fitting(case.singles())
+    yield trial.fitting(pairs(trial.active(), case.component))
 
 
 class _Trial:
     """Variants tried on the key step of one example, with what they answered."""
 
-    def __init__(self, evidence: Evidence) -> None:
+    def __init__(self, evidence: Evidence, correct: Sequence[Backend]) -> None:
         self._evidence = evidence
+        self._correct = correct
         self._key = evidence.key
         mark = evidence.marks[evidence.key or 0]
         assert mark is not None
@@ -118,8 +116,9 @@ class _Trial:
         self._answers[name] = (variant, answer)
         return answer
 
-    def active(self, neutral: Sequence[Any]) -> list[Variant]:
+    def active(self) -> list[Variant]:
         """Return the variants tried that changed the answer: others add nothing to a pair."""
+        neutral = [self._evidence.at_key(backend) for backend in self._correct]
         return [
             variant
             for variant, answer in self._answers.values()
@@ -129,48 +128,6 @@ class _Trial:
 
 def _reproduced(outcome: Any, answer: Any) -> float:
     return inf if isinstance(answer, Unsupported) else apart(outcome, answer)
-
-
-class _Standing:
-    """Variants that reproduce the key step, ranked by how many other answers they miss."""
-
-    def __init__(self, variants: Sequence[Variant], key: Evidence) -> None:
-        self._missed = [0] * len(variants)
-        self._left = [0.0] * len(variants)
-        self._order = list(variants)
-        self._end = time.perf_counter() + SECONDS
-        self.look(key)
-
-    def look(self, example: Evidence) -> None:
-        """Count the answers of `example` that each variant misses."""
-        for number, variant in enumerate(self._order):
-            missed, left = example.unlike(variant.backend())
-            self._missed[number] += missed
-            self._left[number] = max(left, self._left[number])
-
-    @property
-    def variants(self) -> list[Variant]:
-        """The variants with the fewest misses first; ties keep their order, the likeliest first."""
-        ranks = sorted(range(len(self._order)), key=lambda number: self._missed[number])
-        return [self._order[number] for number in ranks]
-
-    @property
-    def perfect(self) -> bool:
-        """Whether one misses nothing."""
-        return 0 in self._missed
-
-    @property
-    def decided(self) -> bool:
-        """Whether one is ahead of all others, or the time is over."""
-        fewest = sorted(self._missed)[:2]
-        return len(fewest) < 2 or fewest[0] < fewest[1] or time.perf_counter() > self._end
-
-    def likenesses(self) -> tuple[Likeness, ...]:
-        """Return the first ones, in words."""
-        left = dict(zip((one.names for one in self._order), self._left, strict=True))
-        return tuple(
-            Likeness(one.kind, one.names, one.text, left[one.names]) for one in self.variants[:MOST]
-        )
 
 
 def _complaining(case: Case, complain: Complain) -> tuple[Likeness, ...]:

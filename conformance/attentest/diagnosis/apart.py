@@ -10,6 +10,8 @@ import numpy as np
 from attentest.compare import distance, largest
 from attentest_spec import Gradient, Unsupported
 
+_COMPARED = (np.ndarray, Gradient, tuple, Mapping, Real)
+
 
 def apart(one: Any, other: Any) -> float:
     """Return the largest difference; infinite where the two are unlike in kind.
@@ -35,7 +37,7 @@ def apart(one: Any, other: Any) -> float:
             return 0.0 if one == other else inf
         case Real(), Real():
             return float(abs(one - other))
-    return 0.0 if isinstance(one, type(other)) else inf
+    return inf if isinstance(one, _COMPARED) or isinstance(other, _COMPARED) else 0.0
 
 
 def size(outcome: Any) -> float:

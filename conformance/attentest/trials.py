@@ -1,0 +1,104 @@
+"""What the suite's own score is made of: one backend, wrong or sound, judged with some seeds."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from attentest.outcome import FAILURES, Likeness
+from attentest_spec.clauses import clauses
+
+if TYPE_CHECKING:
+    from attentest.faults import Fault
+
+KILLING = frozenset({"violation", "warning"})
+CALM = frozenset({"pass", "deviation", "absent"})
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One backend judged with one seed: the status of every clause that was judged.
+
+    `subject` is the slug of a fault and `specimen` what it was planted in, or `subject` is a
+    sound oddity of the zoo and `specimen` is "". `likenesses` are what the diagnosis of the
+    fault's own clause names, None where none was asked for.
+    """
+
+    subject: str
+    specimen: str
+    seed: int
+    statuses: Mapping[str, str]
+    likenesses: tuple[Likeness, ...] | None = None
+
+    def tripped(self) -> list[str]:
+        """Return the clauses that noticed."""
+        return [slug for slug, status in self.statuses.items() if status in KILLING | FAILURES]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the trial as plain values."""
+        told = None if self.likenesses is None else [asdict(one) for one in self.likenesses]
+        return {**vars(self), "statuses": dict(self.statuses), "likenesses": told}
+
+
+@dataclass(frozen=True)
+class Task:
+    """One fault, or with `oddity` one sound oddity, to be judged with every seed.
+
+    With the first seed the clauses in reach are judged: the fault's own as in a run, the others
+    by one example each; with the other seeds its own alone. `everything` judges every clause as
+    in a run, with every seed; `diagnose` names the mistake by the fault's own clause.
+    """
+
+    subject: str
+    seeds: tuple[int, ...]
+    oddity: bool = False
+    everything: bool = False
+    diagnose: bool = False
+
+    def trials(self) -> list[Trial]:
+        """Judge, and return what came out."""
+        return list(self._sound() if self.oddity else self._planted())
+
+    def _planted(self) -> Iterator[Trial]:
+        from attentest.faults import fault_of
+
+        fault = fault_of(self.subject)
+        for specimen in fault.specimens:
+            for seed in self.seeds:
+                yield self._trial(fault, specimen, seed)
+
+    def _trial(self, fault: "Fault", specimen: str, seed: int) -> Trial:
+        from attentest.bench import Bench
+        from attentest.faults import planted
+        from attentest.judge import judge
+
+        bench = Bench(planted(fault, specimen), seed=seed, shrink=False, diagnose=False)
+        others = bench if self.everything else replace(bench, effort=0.0)
+        statuses = {
+            slug: judge(others, slug).status
+            for slug in self._others(fault, seed)
+            if slug != fault.clause
+        }
+        named = replace(bench, shrink=True, diagnose=True) if self.diagnose else bench
+        own = judge(named, fault.clause)
+        statuses[fault.clause] = own.status
+        return Trial(fault.slug, specimen, seed, statuses, own.diagnosis if self.diagnose else None)
+
+    def _others(self, fault: "Fault", seed: int) -> Iterable[str]:
+        """Return the clauses that are judged besides the fault's own."""
+        if self.everything:
+            return clauses()
+        if seed != self.seeds[0]:
+            return ()
+        return [one.slug for one in clauses().values() if fault.reaches(one.component)]
+
+    def _sound(self) -> Iterator[Trial]:
+        from attentest.bench import Bench
+        from attentest.judge import judge
+        from attentest.zoo import ZOO
+
+        backend = ZOO[self.subject]
+        provided = [one.slug for one in clauses().values() if one.component in backend.components]
+        for seed in self.seeds:
+            bench = Bench(backend, seed=seed, shrink=False, diagnose=False)
+            statuses = {slug: judge(bench, slug).status for slug in provided}
+            yield Trial(self.subject, "", seed, statuses)
