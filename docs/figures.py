@@ -10,8 +10,9 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from markers import between
+
 README = Path(__file__).resolve().parents[1] / "README.md"
-BEGIN, END = "<!-- matrix:begin -->", "<!-- matrix:end -->"
 SHOWN = ("attention", "layer_norm", "encoder")
 PER_CHAPTER = 8
 WIDTH = 100
@@ -29,17 +30,7 @@ def main() -> None:
     )
     if ended.returncode:
         sys.exit(f"attentest run ended with {ended.returncode}; README.md was left as it is.")
-    text = README.read_text(encoding="utf-8")
-    README.write_text(filled(text, shortened(ended.stdout)), encoding="utf-8")
-
-
-def filled(text: str, shown: str) -> str:
-    """Return `text` with what stands between the markers replaced by `shown`."""
-    before, _, rest = text.partition(BEGIN)
-    _, _, after = rest.partition(END)
-    if not rest or not after:
-        raise ValueError(f"There is no {BEGIN} .. {END} to write between.")
-    return f"{before}{BEGIN}\n```text\n$ attentest run\n{shown}\n```\n{END}{after}"
+    between(README, "matrix", f"```text\n$ attentest run\n{shortened(ended.stdout)}\n```")
 
 
 def shortened(printed: str) -> str:

@@ -3,11 +3,11 @@
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from attentest.api import Report, check
+    from attentest.api import Report, adapted, check
 
 __version__ = "0.1.0"
 
-__all__ = ["Report", "check"]
+__all__ = ["Report", "adapted", "check"]
 
 
 def __getattr__(name: str) -> Any:

@@ -1,8 +1,9 @@
 """A backend together with the settings it is judged under."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
+from attentest.plain import line
 from attentest.settle import settle
 from attentest_spec import Backend, Choices
 
@@ -12,8 +13,11 @@ class Bench:
     """What a verdict depends on besides the clause.
 
     `seed` 0 is the fixed default, `effort` multiplies the number of examples, `shrink` looks for
-    the smallest violation, `diagnose` names the mistakes that it looks like, `suspects` are the
-    names of what explained other clauses.
+    the smallest violation, `diagnose` names the mistakes that it looks like.
+
+    `suspects` grows while clauses are judged: what explained one that failed is looked for first
+    in the next ones, as a mistake in an inner component fails those outside of it too. It changes
+    no status.
     """
 
     backend: Backend
@@ -23,13 +27,18 @@ class Bench:
     effort: float = 1.0
     shrink: bool = True
     diagnose: bool = True
-    suspects: tuple[tuple[str, ...], ...] = ()
     loader: str = ""
+    suspects: list[tuple[str, ...]] = field(default_factory=list, compare=False, repr=False)
 
     @classmethod
     def of(cls, backend: "Backend | Bench") -> "Bench":
         """Return `backend` on a bench of its own, or the bench that it is."""
         return backend if isinstance(backend, Bench) else cls(backend)
+
+    @property
+    def name(self) -> str:
+        """What the backend calls itself, as one line that is safe to show."""
+        return line(str(self.backend.name))
 
     @cached_property
     def choices(self) -> Choices:

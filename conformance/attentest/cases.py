@@ -2,7 +2,19 @@
 
 from collections.abc import Callable, Collection
 
-from attentest.compare import equal, finite, fits, holds, matches
+import numpy as np
+
+from attentest.compare import (
+    as_floats,
+    equal,
+    error_bound,
+    finite,
+    fits,
+    holds,
+    largest,
+    matches,
+    rounding,
+)
 from attentest.draw import Draw
 from attentest.outcome import Absent
 from attentest.subject import Probe, Subject
@@ -13,6 +25,9 @@ from attentest_spec.setting import Array
 
 HALVES = ("bfloat16", "float16")
 """The precisions of two bytes."""
+
+SAMPLES = 500
+"""Equal samples over which a mean is taken: what dropout leaves out shows as half of a part."""
 
 Call = tuple[Probe, tuple[Input, ...]]
 """A part and the inputs that it is called with."""
@@ -80,6 +95,30 @@ def shows(
             raise Absent(
                 f"{choice}: the numbers cannot tell {declared[choice]} from {other[choice]}"
             )
+
+
+def keeps_the_mean(probe: Probe, *inputs: Input) -> None:
+    """Demand that in training, over many equal samples, the mean is the output of evaluation.
+
+    `inputs` are one sample, in which dropout acts on what the output is linear in. The bound is six
+    standard errors.
+    """
+    before = as_floats(probe.output(*inputs))
+    many = tuple(
+        np.repeat(one, SAMPLES, axis=0) if isinstance(one, np.ndarray) else one for one in inputs
+    )
+    probe.train()
+    found = as_floats(probe.output(*many))
+    probe.eval()
+    off = np.abs(found.mean(axis=0) - before[0])
+    summed = rounding(probe.precision, SAMPLES) * largest(found)
+    exact = 2 * error_bound(probe, inputs, before) + summed
+    room = 6 * found.std(axis=0) / SAMPLES**0.5 + exact
+    holds(
+        bool((off <= room).all()),
+        f"At a dropout rate of {probe.sizes.dropout}, the mean of {SAMPLES} equal samples in "
+        f"training is off by {off.max():.3g} from the output of evaluation.",
+    )
 
 
 def quiet_in_evaluation(

@@ -3,7 +3,10 @@
 import click
 
 from attentest import __version__
+from attentest.commands.check import check_command
 from attentest.commands.faults import faults_command
+from attentest.commands.identify import identify_command
+from attentest.commands.new import new_command
 from attentest.commands.run import run_command
 from attentest.commands.tell import explain_command, list_command
 
@@ -14,5 +17,13 @@ def main() -> None:
     """Tell whether a Transformer implementation is right, and how it differs from others."""
 
 
-for command in (run_command, faults_command, list_command, explain_command):
+for command in (
+    run_command,
+    check_command,
+    identify_command,
+    faults_command,
+    new_command,
+    list_command,
+    explain_command,
+):
     main.add_command(command)

@@ -247,7 +247,7 @@ def _selected(actual: Array, expected: Array, rows: Array | None) -> tuple[Float
 
 def _within(subject: Subject, found: Floats, wanted: Floats, bound: float, what: str) -> None:
     difference = distance(found, wanted)
-    if difference > bound:
+    if not difference <= bound:  # so that a bound of NaN accepts nothing
         text = f"{_worst(found, wanted, what)}; the bound is {bound:.2g}."
         raise Violation(text, actual=found, expected=wanted)
     if bound > 0:
@@ -259,7 +259,7 @@ def _worst(actual: Array, expected: Array, what: str) -> str:
     with np.errstate(invalid="ignore"):
         apart = np.where(found == wanted, 0.0, np.abs(found - wanted))
     apart = np.where(np.isnan(apart) & ~(np.isnan(found) & np.isnan(wanted)), np.inf, apart)
-    place = np.unravel_index(int(np.nanargmax(apart)), apart.shape) if apart.size else ()
+    place = np.unravel_index(int(np.nanargmax(apart)), apart.shape)
     where = tuple(int(index) for index in place)
     return (
         f"The {what} differs by {float(apart[place]):.3g} at {where}: "

@@ -23,6 +23,12 @@ T = TypeVar("T")
 SCALES = (1.0, 1e-3, 30.0, 1e3)
 """Magnitudes that inputs are drawn at: one hides what another shows."""
 
+LONG = 131
+"""A length beyond blocks and windows of 16, 32, 64 and 128, and a multiple of none of them."""
+
+DEEP = 6
+"""Layers enough to tell a list of the first few from all; the paper's number."""
+
 
 @dataclass(frozen=True)
 class Draw:
@@ -61,13 +67,17 @@ class Draw:
         pair = (short, self.length(short + 1, 6))
         return pair if self.choose((True, False)) else pair[::-1]
 
+    def long(self, wanted: int = LONG) -> int:
+        """Return a length that fast code takes in several blocks, or the longest supported."""
+        return min(wanted, self.subject.limits.length or wanted)
+
     def batch(self) -> int:
         """Draw a number of samples, mostly two or more; a witness shrinks to one."""
-        return self.choose((1, 2, 3, 2))
+        return self.choose((1, 2, 3, 2, 5))
 
     def heads(self, low: int = 1) -> int:
         """Draw a number of heads, mostly two or more, within the limits."""
-        allowed = [n for n in (1, 2, 3, 2) if n >= low and n <= (self.subject.limits.heads or n)]
+        allowed = [n for n in (1, 2, 3, 2, 8) if n >= low and n <= (self.subject.limits.heads or n)]
         if not allowed:
             raise Absent(f"{self.subject.name} is limited to {self.subject.limits.heads} heads")
         return self.choose(allowed)
@@ -78,6 +88,10 @@ class Draw:
         if limit is not None and low > limit:
             raise Absent(f"{self.subject.name} is limited to {limit} layer(s); {low} are needed")
         return self.integer(low, high if limit is None else min(high, limit))
+
+    def deepest(self) -> int:
+        """Return more layers than a shortcut is tried with, or as many as the backend has."""
+        return min(DEEP, self.subject.limits.layers or DEEP)
 
     def sizes(self, *, heads: int = 0, head_width: int = 0, **fixed: int | float) -> Sizes:
         """Draw sizes whose free dimensions are unlike; `fixed` ones are taken as they are.
@@ -101,7 +115,8 @@ class Draw:
         }
         if drawn["layers"] == 0:
             drawn["layers"] = self.layers(1, 2)
-        return Sizes(**drawn)  # type: ignore[arg-type]  # every value is a number
+        sizes = Sizes(**drawn)  # type: ignore[arg-type]  # every value is a number
+        return self.subject.limits.fitted(sizes)
 
     def floats(self, *shape: int, scale: float = 1.0, precision: str = "") -> Floats:
         """Draw signed numbers of a normal distribution, representable in the precision."""

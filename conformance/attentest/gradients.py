@@ -7,6 +7,7 @@ import numpy as np
 
 from attentest.compare import as_floats, distance, finite, holds, largest, same_shape
 from attentest.draw import Draw
+from attentest.laws import alike
 from attentest.outcome import Absent, Violation
 from attentest.subject import Probe
 from attentest_spec import Gradient
@@ -24,6 +25,9 @@ hardly ever within both.
 _SHARE = 1e-7
 """Error of a difference, as a share of what is summed: a thousand roundings over the last step."""
 
+_WEIGHT = 100.0
+"""Size of the cotangent: what is clipped on the way back is clipped here."""
+
 _MOVES = 1e-9
 """Change of the oracle's output, as a share of it, from which a parameter counts as used."""
 
@@ -35,25 +39,43 @@ def agrees_with_differences(probe: Probe, *inputs: Input, draw: Draw) -> None:
 
     The direction moves all float inputs and all loaded parameters at once (tied ones together);
     the pulled-back cotangent times the direction is the change of the output along it. Float64
-    alone resolves the difference, so other precisions are absent.
+    alone resolves the difference, so other precisions are absent. A part without dropout is one
+    function: recording a gradient or training must not change it, and all its answers are compared.
     """
     if probe.precision != "float64":
         raise Absent("differences of the output resolve gradients in float64 alone")
     output = as_floats(probe.output(*inputs))
-    cotangent = draw.floats(*output.shape)
-    gradient = probe.vjp(inputs, cotangent)
+    cotangent = draw.floats(*output.shape, scale=_WEIGHT)
     steps = [_direction(draw, value) for value in inputs]
     moves = _moves(probe, draw)
-    pulled = _along_inputs(gradient, steps) + _along_parameters(probe, gradient, moves)
-    measured = [_slope(probe, inputs, cotangent, steps, moves, _STEPS[0])]
-    size = 1.0 + abs(measured[0]) + largest(output) * output.size
-    if not abs(pulled - measured[0]) <= _SHARE * size:
-        measured.append(_slope(probe, inputs, cotangent, steps, moves, _STEPS[1]))
-    holds(
-        abs(pulled - measured[-1]) <= _SHARE * size,
-        f"The gradient along a random direction is {pulled:.9g}; the output changes by "
-        f"{measured[-1]:.9g}.",
-    )
+    slopes = [_slope(probe, inputs, cotangent, steps, moves, _STEPS[0])]
+    size = 1.0 + abs(slopes[0]) + _WEIGHT * largest(output) * output.size
+    for mode in _modes(probe):
+        gradient = probe.vjp(inputs, cotangent)
+        alike(
+            probe,
+            *inputs,
+            actual=gradient.output,
+            expected=output,
+            what=f"output while a gradient is recorded, in {mode} mode,",
+        )
+        pulled = _along_inputs(gradient, steps) + _along_parameters(probe, gradient, moves)
+        if len(slopes) == 1 and not abs(pulled - slopes[0]) <= _SHARE * size:
+            slopes.append(_slope(probe, inputs, cotangent, steps, moves, _STEPS[1]))
+        holds(
+            min(abs(pulled - slope) for slope in slopes) <= _SHARE * size,
+            f"The gradient along a random direction is {pulled:.9g} in {mode} mode; the output "
+            f"changes by {slopes[-1]:.9g}.",
+        )
+
+
+def _modes(probe: Probe) -> Iterator[str]:
+    """Name the modes in which the part is one and the same function, each while it is switched."""
+    yield "evaluation"
+    if probe.sizes.dropout == 0 and "mode" in probe.part.capabilities:
+        probe.train()
+        yield "training"
+        probe.eval()
 
 
 def every_parameter_reached(

@@ -1,7 +1,7 @@
 """The one engine: it asks what a clause says of a backend."""
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from hypothesis.errors import Flaky
@@ -25,8 +25,13 @@ from attentest_spec import CHOICES, Backend, Clause, UnknownName
 from attentest_spec.clauses import clauses
 
 
-def judge(bench: Bench, slug: str) -> Verdict:
+def judge(
+    bench: Bench, slug: str, found: Callable[[Verdict], None] = lambda verdict: None
+) -> Verdict:
     """Return the verdict of the clause `slug` on the backend of `bench`.
+
+    `found` is called with the verdict before the mistake behind it is looked for, which may take
+    longer than judging did.
 
     Never raises for what a backend does; an exception that is no fault of the backend becomes a
     verdict of its own, `suite-bug`. Raises UnknownName for a clause that does not exist.
@@ -36,32 +41,23 @@ def judge(bench: Bench, slug: str) -> Verdict:
     start = time.perf_counter()
     status, message, subject, failure = _tried(bench, clause, check)
     told = bench.diagnose and subject is not None and status in _WITNESSED
-    return Verdict(
-        backend=str(bench.backend.name),
+    verdict = Verdict(
+        backend=bench.name,
         clause=slug,
         status=status,
         message=message,
         notes=tuple(subject.notes) if subject else (),
         witness=subject.record.witness(failure) if subject and status in _WITNESSED else None,
-        diagnosis=_diagnosed(bench, clause, check, subject, message) if told else (),
         budget=subject.budget if subject else None,
         seconds=round(time.perf_counter() - start, 4),
     )
-
-
-def judged(bench: Bench, slugs: Iterable[str]) -> Iterator[Verdict]:
-    """Yield the verdict of one clause after the other.
-
-    The order changes no status; a mistake that explains one clause is looked for first in the
-    next ones, as those of an inner component usually explain what fails outside of it.
-    """
-    suspects: dict[tuple[str, ...], None] = {}
-    for slug in slugs:
-        verdict = judge(replace(bench, suspects=tuple(suspects)), slug)
-        suspects.update(
-            (one.names, None) for one in verdict.diagnosis[:1] if one.difference is not None
-        )
-        yield verdict
+    if not told or subject is None:
+        return verdict
+    found(verdict)
+    diagnosis = _diagnosed(bench, clause, check, subject, message)
+    explained = (one.names for one in diagnosis[:1] if one.kind != "complaint")
+    bench.suspects.extend(names for names in explained if names not in bench.suspects)
+    return replace(verdict, diagnosis=diagnosis)
 
 
 _WITNESSED = ("violation", "warning", "error")
@@ -73,7 +69,7 @@ def _tried(
     subject: Subject | None = None
     try:
         if clause.component not in bench.backend.components and not clause.anywhere:
-            return "absent", f"{bench.backend.name} provides no {clause.component}", None, None
+            return "absent", f"{bench.name} provides no {clause.component}", None, None
         subject = _subject(bench, clause)
         tried(bench, check, subject)
     except Absent as absence:

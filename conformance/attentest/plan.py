@@ -14,7 +14,9 @@ from attentest_spec.precision import PRECISIONS
 class Plan:
     """The settings that every worker of a run shares.
 
-    `limit` is the time limit of one check in seconds; the other fields are those of a bench.
+    `limit` is the time limit of one check in seconds, `memory` what a backend's processes may use
+    in GiB, `reading` says how code that is no backend is read (None: only backends are judged);
+    the other fields are those of a bench.
     """
 
     clauses: tuple[str, ...]
@@ -23,7 +25,10 @@ class Plan:
     seed: int = 0
     effort: float = 1.0
     shrink: bool = True
+    diagnose: bool = True
     limit: float = 60.0
+    memory: float = 4.0
+    reading: Mapping[str, Any] | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """Return the plan as plain values, for a worker and for the header of the stream."""
@@ -48,5 +53,6 @@ def select(
     return tuple(
         clause.slug
         for clause in clauses().values()
-        if (not wanted or clause.component in wanted) and (not named or clause.slug in named)
+        if (not wanted or clause.component in wanted or clause.anywhere)
+        and (not named or clause.slug in named)
     )

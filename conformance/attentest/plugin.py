@@ -1,14 +1,22 @@
-"""The pytest plugin: `pytest --pyargs attentest.suite --backend NAME`.
+"""The pytest plugin: the clauses as tests, in a project of a user's own.
 
-Imports neither torch nor the suite until a test asks for a backend.
+Imports neither torch nor the suite until there is something to judge.
 """
 
-from typing import TYPE_CHECKING
+import re
+from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING, cast
 
 import pytest
 
+from attentest.settings import backends, judged
+
 if TYPE_CHECKING:
     from attentest.bench import Bench
+
+_PICK = re.compile(r"(?:\.\.?/)*(attentest::.+)")
+_PICKED = pytest.StashKey[list[str]]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -19,40 +27,38 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="append",
         default=[],
         metavar="NAME",
-        help="backend to judge: a name, FILE.py:OBJECT or MODULE:OBJECT (repeatable; all installed "
-        "ones by default)",
+        help="backend to judge: a name, FILE.py:OBJECT or MODULE:OBJECT (repeatable)",
     )
     group.addoption("--attentest-dtype", default="float64", help="precision to judge in")
     group.addoption("--attentest-device", default="cpu", help="device to judge on")
     group.addoption("--attentest-seed", type=int, default=0, help="seed of all drawn inputs")
-    parser.addini(
-        "attentest_backend",
-        "backends to judge where --backend is not given",
-        type="args",
-        default=[],
+    group.addoption(
+        "--write-deviations",
+        action="store_true",
+        help="draft the file that attentest_deviations names from what a full run finds",
     )
+    ini = partial(parser.addini, type="args", default=[])
+    ini("attentest_backend", "backends to judge where --backend is not given")
+    ini("attentest_components", "components to judge (default: all)")
+    parser.addini("attentest_deviations", "file that declares what is known not to hold")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Refuse an unknown backend in one line, before anything is collected."""
+    """Refuse what cannot be done, in a line or a few, before anything is collected."""
     config.addinivalue_line("markers", "clause(slug): the clause of the spec that a test judges")
-    named = _named(config)
-    if not named:
-        return
-    from attentest_spec import UnknownName, registry
-    from attentest_spec.names import require
+    picked = [match[1] for match in map(_PICK.fullmatch, config.args) if match]
+    config.stash[_PICKED] = picked
+    config.args = [word for word in config.args if not _PICK.fullmatch(word)]
+    named = backends(config)
+    if picked and not named:
+        raise pytest.UsageError(
+            f"{picked[0]} asks for a clause, and there is nothing to judge. Name it by --backend, "
+            f"or by the line attentest_backend in the settings of pytest."
+        )
+    if named or config.getini("attentest_deviations") or config.getoption("--write-deviations"):
+        from attentest import session
 
-    try:
-        for target in named:
-            if ":" not in target and not target.endswith(".py"):
-                require("backend", target, registry.names())
-    except UnknownName as unknown:
-        raise pytest.UsageError(str(unknown)) from unknown
-
-
-def _named(config: pytest.Config) -> list[str]:
-    named: list[str] = config.getoption("--backend") or config.getini("attentest_backend")
-    return list(dict.fromkeys(named))
+        session.prepare(config)
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -60,35 +66,96 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if hasattr(metafunc.function, "clause") and "backend" in metafunc.fixturenames:
         from attentest_spec import registry
 
-        targets = _named(metafunc.config) or registry.names()
-        metafunc.parametrize("backend", targets, indirect=True, scope="session")
+        named = list(backends(metafunc.config)) or registry.names()
+        metafunc.parametrize("backend", named, indirect=True, scope="session")
 
 
 @pytest.fixture(scope="session")
 def backend(request: pytest.FixtureRequest) -> "Bench":
     """Return the backend under judgement with the settings of the run."""
-    from attentest import targets
-    from attentest.bench import Bench
+    from attentest.items import bench_of
     from attentest_spec.registry import LoadFailure
 
-    target = str(request.param)
+    name = str(request.param)
     try:
-        loaded = targets.load(target)
+        return bench_of(request.config, backends(request.config).get(name, name))
     except LoadFailure as failure:
         pytest.fail(str(failure), pytrace=False)
-    option = request.config.getoption
-    return Bench(
-        loaded,
-        precision=option("--attentest-dtype"),
-        device=option("--attentest-device"),
-        seed=option("--attentest-seed"),
-        loader=targets.loader(target),
-    )
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark every check with its clause, so that `-m` and reports can use it."""
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+    """End a check of the suite as its clause ends where it is collected by itself."""
+    slug = getattr(pyfuncitem.function, "clause", None)
+    if not slug:
+        return None
+    from attentest.bench import Bench
+    from attentest.items import conclude
+    from attentest.judge import judge
+
+    bench = Bench.of(cast("Bench", pyfuncitem.funcargs["backend"]))
+    conclude(pyfuncitem, judge(bench, slug), str(pyfuncitem.callspec.params["backend"]))
+    return True
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(
+    session: pytest.Session, config: pytest.Config, items: list[pytest.Item]
+) -> None:
+    """Add the clauses where a backend is named and no path is; mark every check with its clause.
+
+    This comes first, so that `-k`, `-m` and `--lf` see the clauses too.
+    """
     for item in items:
-        clause = getattr(getattr(item, "function", None), "clause", None)
-        if clause:
-            item.add_marker(pytest.mark.clause(clause))
+        if slug := getattr(getattr(item, "function", None), "clause", None):
+            item.add_marker(pytest.mark.clause(slug))
+    picked = config.stash[_PICKED]
+    if picked:
+        items += _picked(_clauses(session), picked)
+    elif config.args_source is not pytest.Config.ArgsSource.ARGS:
+        items += _clauses(session)
+
+
+def _clauses(session: pytest.Session) -> list[pytest.Item]:
+    named = backends(session.config)
+    if not named:
+        return []
+    from attentest.items import Clauses
+    from attentest.session import slugs
+
+    chosen = slugs(session.config)
+    nodes = [
+        Clauses.from_parent(session, name=name, nodeid="attentest", target=target, slugs=chosen)
+        for name, target in named.items()
+    ]
+    return [item for node in nodes for item in session.genitems(node)]
+
+
+def _picked(items: Sequence[pytest.Item], picked: Sequence[str]) -> list[pytest.Item]:
+    """Return those of `items` that are asked for, with the name of a backend or without."""
+
+    def meant(item: pytest.Item, pick: str) -> bool:
+        return item.nodeid == pick or item.nodeid.startswith(f"{pick}[")
+
+    missing = [pick for pick in picked if not any(meant(item, pick) for item in items)]
+    if missing:
+        raise pytest.UsageError(f"There is no clause {missing[0]}; see attentest list clauses.")
+    return [item for item in items if any(meant(item, pick) for pick in picked)]
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Draft the deviation file, where that was asked for."""
+    if session.config.getoption("--write-deviations"):
+        from attentest.session import write
+
+        write(session)
+
+
+def pytest_terminal_summary(
+    terminalreporter: pytest.TerminalReporter, config: pytest.Config
+) -> None:
+    """Close with what conforms of what was judged, for every backend."""
+    if judged(terminalreporter) or config.getoption("--write-deviations"):
+        from attentest.session import summarise
+
+        summarise(terminalreporter, config)

@@ -1,31 +1,23 @@
 """Runs a plan over several backends, each in worker processes of its own.
 
-A worker that hangs is killed, one that dies is replaced; the clause it was at gets the verdict
-`timeout` or `crash`, and the next worker goes on behind it. After three of these the remaining
-clauses get the same verdict untried.
+A worker that hangs or takes too much memory is killed, one that dies is replaced; the clause it was
+at gets the verdict `timeout` or `crash`, and the next worker goes on behind it. After three of
+these the remaining clauses get the same verdict untried.
 """
 
-import json
 import os
-import queue
-import signal
-import subprocess
-import sys
 import threading
-from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from attentest.outcome import Verdict
 from attentest.plan import Plan
+from attentest.process import LOAD_LIMIT, Worker
 
 PATIENCE = 3
 """Timeouts and crashes after which a backend's remaining clauses are not tried."""
-
-LOAD_LIMIT = 120.0
-"""Seconds a backend may take to be imported."""
 
 
 @dataclass
@@ -54,150 +46,133 @@ def run(
     workers: int = 0,
     listener: Listener = lambda judged, verdict: None,
 ) -> list[Judged]:
-    """Judge every target under `plan`, at most `workers` at a time (as many as there are cores)."""
+    """Judge every target under `plan`, at most `workers` at a time (as many as there are cores).
+
+    Whatever interrupts it, Ctrl-C or an error of the `listener`, ends every worker first.
+    """
     lock = threading.Lock()
+    stop = threading.Event()
 
     def one_at_a_time(judged: Judged, verdict: Verdict | None) -> None:
         with lock:
             listener(judged, verdict)
 
-    at_once = workers or os.cpu_count() or 1
-    with ThreadPoolExecutor(max_workers=max(1, at_once)) as pool:
-        return list(pool.map(lambda target: _judged(target, plan, one_at_a_time), targets))
+    def judge(target: str) -> Judged:
+        return _Trial(Judged(target), plan, one_at_a_time, stop).run()
 
-
-def _judged(target: str, plan: Plan, listener: Listener) -> Judged:
-    """Judge one target to the end, replacing workers that hang or die."""
-    result = Judged(target)
-    mishaps = 0
-    while len(result.verdicts) < len(plan.clauses):
-        rest = plan.clauses[len(result.verdicts) :]
-        ended = _one_worker(result, replace(plan, clauses=rest), listener)
-        if result.failure:
-            listener(result, None)
-        if ended is None or result.failure:
-            break
-        status, message = ended
-        mishaps += 1
-        _add(result, listener, status, message, plan)
-        if mishaps == PATIENCE:
-            _give_up(result, listener, status, plan)
-    return result
-
-
-def _give_up(result: Judged, listener: Listener, status: str, plan: Plan) -> None:
-    while len(result.verdicts) < len(plan.clauses):
-        _add(result, listener, status, f"not tried after {PATIENCE} timeouts or crashes", plan)
-
-
-def _add(result: Judged, listener: Listener, status: str, message: str, plan: Plan) -> None:
-    clause = plan.clauses[len(result.verdicts)]
-    verdict = Verdict(result.target, clause, status, message)
-    result.verdicts.append(verdict)
-    listener(result, verdict)
-
-
-def _one_worker(result: Judged, plan: Plan, listener: Listener) -> tuple[str, str] | None:
-    """Let one worker judge `plan`; return the mishap it ended in, or None when it finished."""
-    done = len(result.verdicts)
-    with Worker(result.target, plan) as worker:
-        for message in worker.messages():
-            match message.pop("type"):
-                case "failed":
-                    result.failure = str(message["reason"])
-                    return None
-                case "loaded":
-                    result.facts = message
-                    listener(result, None)
-                case "start":
-                    worker.limit = plan.limit
-                case "verdict":
-                    verdict = replace(Verdict.from_dict(message), backend=result.target)
-                    result.verdicts.append(verdict)
-                    listener(result, verdict)
-                case "measured":
-                    result.measured = message["statements"]
-        if len(result.verdicts) == done + len(plan.clauses):
-            return None
-        mishap = worker.mishap()
-    if not result.facts:
-        result.failure = f"The backend {result.target} could not be loaded: {mishap[1]}."
-        return None
-    return mishap
-
-
-class Worker:
-    """One worker process and the pipes to it."""
-
-    def __init__(self, target: str, plan: Plan) -> None:
-        self._job = json.dumps({"target": target, "plan": plan.as_dict()})
-        self._lines: queue.Queue[str | None] = queue.Queue()
-        self._tail: deque[str] = deque(maxlen=5)
-        self._hung = False
-        self.limit = LOAD_LIMIT
-
-    def __enter__(self) -> "Worker":
-        """Start the process and the threads that read from it."""
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "attentest.worker"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            env={**os.environ, "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"},
-        )
-        self._readers = [
-            threading.Thread(target=reader, daemon=True)
-            for reader in (self._read_lines, self._read_tail)
-        ]
-        for reader in self._readers:
-            reader.start()
-        assert self._process.stdin is not None
+    with ThreadPoolExecutor(max_workers=workers or os.cpu_count() or 1) as pool:
         try:
-            self._process.stdin.write(self._job.encode() + b"\n")
-            self._process.stdin.close()
-        except BrokenPipeError:
-            pass  # it died at birth; the exit code will be told
-        return self
+            futures = [pool.submit(judge, target) for target in targets]
+            return [future.result() for future in futures]
+        except BaseException:
+            stop.set()
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
 
-    def __exit__(self, *_: object) -> None:
-        """End the process, whatever it does."""
-        self._process.kill()
-        self._process.wait()
-        for reader in self._readers:
-            reader.join(timeout=1)  # a child of the backend may hold the pipe open
-        for pipe in (self._process.stdout, self._process.stderr):
-            if pipe is not None and not any(reader.is_alive() for reader in self._readers):
-                pipe.close()
 
-    def _read_lines(self) -> None:
-        assert self._process.stdout is not None
-        for line in self._process.stdout:
-            self._lines.put(line.decode("utf-8", "replace"))
-        self._lines.put(None)
+@dataclass
+class _Trial:
+    """One target on its way through the plan, from worker to worker."""
 
-    def _read_tail(self) -> None:
-        """Keep the last lines of what the backend prints, in pieces of bounded size."""
-        assert self._process.stderr is not None
-        while piece := self._process.stderr.readline(2000):
-            self._tail.append(piece.decode("utf-8", "replace").strip())
+    result: Judged
+    plan: Plan
+    listener: Listener
+    stop: threading.Event
+    loaded: bool = False  # by the worker of the moment
+    found: Verdict | None = None  # of the clause that is next, its diagnosis under way
 
-    def messages(self) -> Iterator[dict[str, Any]]:
-        """Yield messages until the worker ends or is silent for longer than the limit."""
-        while True:
-            try:
-                line = self._lines.get(timeout=self.limit)
-            except queue.Empty:
-                self._hung = True
-                return
-            if line is None:
-                return
-            yield json.loads(line)
+    @property
+    def rest(self) -> tuple[str, ...]:
+        """The clauses that have no verdict yet."""
+        return self.plan.clauses[len(self.result.verdicts) :]
 
-    def mishap(self) -> tuple[str, str]:
-        """Return the status and the reason of a worker that did not finish."""
-        if self._hung:
-            return "timeout", f"no answer within {self.limit:g} seconds"
-        code = self._process.wait()
-        how = f"exit code {code}" if code >= 0 else signal.Signals(-code).name
-        last = next((line for line in reversed(self._tail) if line), "")
-        return "crash", f"the process ended with {how}" + (f" ({last[:200]})" if last else "")
+    def run(self) -> Judged:
+        """Judge to the end, replacing workers that hang or die."""
+        for _ in range(PATIENCE):
+            mishap = self._one_worker()
+            if self.result.failure:
+                self.listener(self.result, None)
+            if mishap is None:
+                return self.result
+            status, reason = mishap
+            self._keep(self._undiagnosed(reason) or self._unjudged(status, reason))
+            if not self.rest:
+                return self.result
+        while self.rest:
+            self._keep(self._unjudged(status, f"not tried after {PATIENCE} timeouts or crashes"))
+        return self.result
+
+    def _unjudged(self, status: str, message: str) -> Verdict:
+        return Verdict(self.result.target, self.rest[0], status, message)
+
+    def _undiagnosed(self, reason: str) -> Verdict | None:
+        """Return the verdict that was reached before the worker was lost, if there was one."""
+        note = f"what it looks like was not found out: {reason}"
+        return replace(self.found, notes=(*self.found.notes, note)) if self.found else None
+
+    def _keep(self, verdict: Verdict) -> None:
+        self.found = None
+        self.result.verdicts.append(verdict)
+        self.listener(self.result, verdict)
+
+    def _one_worker(self) -> tuple[str, str] | None:
+        """Let one worker judge the rest; return the mishap that costs a verdict, if any."""
+        self.loaded = False
+        with Worker(self.result.target, replace(self.plan, clauses=self.rest), self.stop) as worker:
+            for message in worker.messages():
+                if message["type"] == "failed":
+                    return self._not_loaded("crash", str(message.get("reason")))
+                if not self._take(message, worker):
+                    worker.disturbed()
+                    break
+            if self.result.measured:
+                return None
+            status, reason = worker.mishap()
+        if not self.loaded:
+            target = self.result.target
+            return self._not_loaded(status, f"The backend {target} could not be loaded: {reason}.")
+        if self.rest:
+            return status, reason
+        self.result.measured = {"measuring": f"not finished: {reason}"}
+        return None
+
+    def _not_loaded(self, status: str, reason: str) -> tuple[str, str] | None:
+        """Keep why it was not loaded; that is a mishap where an earlier worker had loaded it."""
+        if self.result.facts:
+            return status, f"replacing its process failed: {reason}"
+        self.result.failure = reason
+        return None
+
+    def _take(self, message: dict[str, Any], worker: Worker) -> bool:
+        """Take in one message; say whether it is one that a worker sends at this point."""
+        match message:
+            case {"type": "loaded", **facts} if not self.loaded:
+                self._describe(facts)
+            case {"type": "start", "clause": clause} if clause in self.rest[:1]:
+                worker.limit = self.plan.limit
+            case {"type": "found", "clause": clause, **told} if clause in self.rest[:1]:
+                self.found, worker.limit = self._read(clause, told), LOAD_LIMIT
+                return self.found is not None
+            case {"type": "verdict", "clause": clause, **told} if clause in self.rest[:1]:
+                verdict, worker.limit = self._read(clause, told), self.plan.limit
+                if verdict is None:
+                    return False
+                self._keep(verdict)
+            case {"type": "measured", "statements": dict(statements)} if not self.rest:
+                self.result.measured = statements
+            case _:
+                return False
+        return True
+
+    def _read(self, clause: str, told: dict[str, Any]) -> Verdict | None:
+        """Read a verdict; None where it is not one."""
+        try:
+            return Verdict.from_dict({**told, "clause": clause, "backend": self.result.target})
+        except (TypeError, LookupError, AttributeError):
+            return None
+
+    def _describe(self, facts: Mapping[str, Any]) -> None:
+        self.loaded = True
+        if not self.result.facts:
+            self.result.facts = facts
+            self.listener(self.result, None)

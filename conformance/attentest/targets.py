@@ -1,58 +1,108 @@
 """Targets: what a user names on the command line, and the backend it leads to.
 
 A target is the name of an announced backend, `file.py` or `file.py:object`, or `module:object`.
+An object that is no backend is read and put behind the contract where that is asked for.
 """
 
 import importlib
 import importlib.util
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 from attentest.outcome import summary
-from attentest_spec import Backend, registry
+from attentest_spec import Backend, UnknownName, registry
 from attentest_spec.registry import LoadFailure, as_backend
 
 DEFAULT_OBJECT = "backend"
 
 
-def load(target: str) -> Backend:
+def load(target: str, reading: Mapping[str, Any] | None = None) -> Backend:
     """Return the backend that `target` leads to.
 
-    Raises UnknownName for a name that nothing announces and LoadFailure for what cannot be loaded.
+    `reading` says how code that is no backend is to be read (see :class:`attentest.adapt.Reading`);
+    with None it is refused. Raises UnknownName for a name that nothing announces and LoadFailure
+    for what cannot be loaded or read.
     """
-    if ":" not in target and not target.endswith(".py"):
+    if is_name(target):
         return registry.load(target)
-    place, _, name = target.rpartition(":") if ":" in target else (target, "", "")
-    module = _module(target, place or target)
-    wanted = name or DEFAULT_OBJECT
-    if not hasattr(module, wanted):
-        raise LoadFailure(
-            f"The target {target} could not be loaded: {place} has no object named {wanted!r}. "
-            f"Write {place}:NAME with the name of a backend in it."
-        )
-    return as_backend(target, getattr(module, wanted))
+    place, name = _place_and_name(target)
+    module = _module(target, place)
+    if reading is None:
+        return as_backend(target, _object(target, module, name or DEFAULT_OBJECT))
+    return _read(target, module, name, reading)
 
 
-def loader(target: str) -> str:
-    """Return Python code that loads the backend of `target` without the suite."""
-    if ":" not in target and not target.endswith(".py"):
+def _read(target: str, module: ModuleType, name: str, reading: Mapping[str, Any]) -> Backend:
+    from attentest.adapt import Reading
+    from attentest.adapt.adaptation import adapt
+    from attentest.adapt.candidates import only_candidate
+
+    if not name:
+        name = DEFAULT_OBJECT if hasattr(module, DEFAULT_OBJECT) else only_candidate(target, module)
+    return adapt(_object(target, module, name), Reading(**reading), name)
+
+
+def is_name(target: str) -> bool:
+    """Say whether `target` is the name of an announced backend, and no file or object."""
+    return ":" not in target and not target.endswith(".py")
+
+
+def loader(target: str, reading: Mapping[str, Any] | None = None) -> str:
+    """Return Python code that loads the backend of `target` without judging it."""
+    if is_name(target):
         return f"registry.load({target!r})"
-    place, _, name = target.rpartition(":") if ":" in target else (target, "", DEFAULT_OBJECT)
+    if reading is not None:
+        settled = "".join(f", {name}={value!r}" for name, value in reading.items())
+        return f"__import__('attentest').adapted({target!r}{settled})"
+    place, name = _place_and_name(target)
+    name = name or DEFAULT_OBJECT
     if place.endswith(".py"):
         return f"__import__('runpy').run_path({place!r})[{name!r}]"
     return f"__import__('importlib').import_module({place!r}).{name}"
 
 
+def _place_and_name(target: str) -> tuple[str, str]:
+    """Return the file or module of `target`, and the object in it ("" for none)."""
+    if ":" not in target:
+        return target, ""
+    place, _, name = target.rpartition(":")
+    return place or target, name
+
+
+def _object(target: str, module: ModuleType, name: str) -> object:
+    """Return the object `name` of `module`; LoadFailure with the nearest names for none."""
+    found: object = module
+    for part in name.split("."):
+        if not hasattr(found, part):
+            place, _ = _place_and_name(target)
+            public = [one for one in vars(module) if not one.startswith("_")]
+            raise LoadFailure(
+                f"The target {target} could not be loaded: {place} has no object named {part!r}. "
+                f"{UnknownName('object', part, public)} Write {place}:NAME with a name in it."
+            )
+        found = getattr(found, part)
+    return found
+
+
 def _module(target: str, place: str) -> ModuleType:
     try:
-        return _from_file(Path(place)) if place.endswith(".py") else importlib.import_module(place)
+        return _from_file(Path(place)) if place.endswith(".py") else _named(place)
     except BaseException as failure:  # an import can raise anything, SystemExit included
         if isinstance(failure, KeyboardInterrupt):
             raise
         raise LoadFailure(
             f"The target {target} could not be loaded: {summary(failure)}."
         ) from failure
+
+
+def _named(place: str) -> ModuleType:
+    """Import the module `place`, from the working directory too, as `python -m` does."""
+    if "" not in sys.path and str(Path.cwd()) not in sys.path:
+        sys.path.append(str(Path.cwd()))
+    return importlib.import_module(place)
 
 
 def _from_file(path: Path) -> ModuleType:

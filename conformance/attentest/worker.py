@@ -1,20 +1,28 @@
 """A worker process: judges the clauses of one backend and tells its parent, line by line.
 
-Standard input holds one JSON job. The pipe that was standard output when the process started
-carries JSON lines to the parent; before any backend is imported, standard output is joined to
-standard error, so that nothing a backend prints can reach that pipe.
+Standard input holds one JSON job and stays open for as long as the parent lives. The pipe that was
+standard output when the process started carries JSON lines to the parent; before any backend is
+imported, standard output is joined to standard error and standard input is emptied, so that nothing
+a backend prints or reads can reach those pipes.
 """
 
 import json
 import os
+import signal
 import sys
+import threading
+import warnings
 from typing import Any, TextIO
+
+import numpy as np
 
 from attentest import targets
 from attentest.bench import Bench
+from attentest.checks import checks
 from attentest.judge import judge
 from attentest.measured import measured
 from attentest.outcome import summary
+from attentest.plain import line, plain, plain_value
 from attentest.plan import Plan
 from attentest_spec import Backend, UnknownName
 from attentest_spec.registry import LoadFailure
@@ -24,20 +32,33 @@ def main() -> None:
     """Read the job, judge, and leave without running what a backend registered for the end."""
     channel = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
-    work(json.loads(sys.stdin.readline()), channel)
+    job = json.loads(sys.stdin.readline())
+    threading.Thread(target=_leave_with_parent, args=[os.dup(0)], daemon=True).start()
+    with open(os.devnull, "rb") as nothing:
+        os.dup2(nothing.fileno(), 0)
+    work(job, channel)
     channel.close()
     os._exit(0)
+
+
+def _leave_with_parent(pipe: int) -> None:
+    """Wait until the parent is gone, then end this process with all its children."""
+    os.read(pipe, 1)
+    if os.getpgrp() == os.getpid():
+        os.killpg(os.getpid(), signal.SIGKILL)
+    os._exit(1)
 
 
 def work(job: dict[str, Any], channel: TextIO) -> None:
     """Load the backend of `job`, describe it, and judge every clause of its plan."""
     plan = Plan.from_dict(job["plan"])
     target = str(job["target"])
+    checks()  # imported before the backend, which may change what imports find
     try:
-        backend = targets.load(target)
+        backend = _loaded(target, plan)
         facts = described(backend)
     except (LoadFailure, UnknownName) as failure:
-        _tell(channel, type="failed", reason=str(failure))
+        _tell(channel, type="failed", reason=line(str(failure), 1000))
         return
     except Exception as failure:  # describing a backend runs code of its author
         _tell(channel, type="failed", reason=f"{target} could not be described: {summary(failure)}")
@@ -50,30 +71,51 @@ def work(job: dict[str, Any], channel: TextIO) -> None:
         seed=plan.seed,
         effort=plan.effort,
         shrink=plan.shrink,
-        loader=targets.loader(target),
+        diagnose=plan.diagnose,
+        loader=targets.loader(target, plan.reading),
     )
     for slug in plan.clauses:
         _tell(channel, type="start", clause=slug)
-        _tell(channel, type="verdict", **judge(bench, slug).as_dict())
-    _tell(channel, type="measured", statements=measured(bench))
+        verdict = judge(bench, slug, lambda found: _tell(channel, type="found", **found.as_dict()))
+        _tell(channel, type="verdict", **verdict.as_dict())
+    _tell(channel, type="measured", statements=_measured(bench))
+
+
+def _measured(bench: Bench) -> dict[str, str]:
+    try:
+        return measured(bench)
+    except Exception as failure:  # measuring is no judging: it may not cost a verdict
+        return {"measuring": f"not finished: {summary(failure)}"}
+
+
+def _loaded(target: str, plan: Plan) -> Backend:
+    """Load the backend; how this process computes, warns and finds modules stays as it was."""
+    path = list(sys.path)
+    try:
+        with np.errstate(), warnings.catch_warnings():
+            return targets.load(target, plan.reading)
+    finally:
+        sys.path = [*sys.path, *(folder for folder in path if folder not in sys.path)]
 
 
 def described(backend: Backend) -> dict[str, Any]:
     """Return what a backend says of itself, as plain values."""
-    limits = {
-        name: sorted(value) if isinstance(value, tuple | list | set | frozenset) else value
-        for name, value in vars(backend.limits).items()
-    }
     return {
-        "title": str(backend.title),
-        "components": [str(name) for name in backend.components],
-        "choices": {str(name): value for name, value in backend.choices.items()},
-        "limits": limits,
+        "title": line(str(backend.title), 200),
+        "components": [line(str(name)) for name in backend.components],
+        "understood": [plain(str(one), 500) for one in getattr(backend, "understood", ())],
+        "choices": plain_value(dict(backend.choices)),
+        "limits": plain_value(
+            {
+                name: sorted(value) if isinstance(value, tuple | list | set | frozenset) else value
+                for name, value in vars(backend.limits).items()
+            }
+        ),
     }
 
 
 def _tell(channel: TextIO, **message: Any) -> None:
-    channel.write(json.dumps(message) + "\n")
+    channel.write(json.dumps(plain_value(message)) + "\n")
     channel.flush()
 
 

@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from attentest import check
+from attentest.adapt import Unclear
 from attentest_spec import UnknownName, registry
 
 
@@ -42,8 +43,8 @@ def test_a_module_is_called_as_it_is():
 
 
 def test_a_function_needs_its_component():
-    with pytest.raises(TypeError, match="Say so with component="):
-        check(attend)
+    with pytest.raises(Unclear, match="Say so with --as COMPONENT"):
+        check(lambda query, key, value, mask=None: attend(query, key, value, mask))
 
 
 def test_unknown_names_are_refused():

@@ -61,6 +61,15 @@ def test_a_violation_is_told_in_order_and_exits_with_1():
     assert places == sorted(places)
 
 
+def test_an_error_that_is_raised_again_and_again_is_told_once():
+    words = ("--clause", "attention.formula", "--clause", "attention.shapes")
+    raising = MINIATURES.with_name("hostile") / "raises_in_call.py"
+    result = command("run", str(raising), *words)
+    assert result.exit_code == 1
+    assert result.output.count("error: ") == 1
+    assert "the same: attention.shapes" in result.output
+
+
 def test_a_backend_that_cannot_be_loaded_exits_with_3_and_others_still_run():
     result = command("run", f"{MINIATURES}:nobody", f"{MINIATURES}:wrong", *ONE)
     assert result.exit_code == 3

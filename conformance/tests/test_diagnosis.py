@@ -12,7 +12,7 @@ from attentest.diagnosis.apart import apart, size
 from attentest.diagnosis.variants import named
 from attentest.explanation import mistakes
 from attentest.faults import Fault, fault_of, faults, infected
-from attentest.judge import judge, judged
+from attentest.judge import judge
 from attentest.outcome import Likeness, Verdict
 from attentest.reference import Reference
 from attentest.specimens import SPECIMENS, specimen_backend
@@ -181,7 +181,7 @@ def test_what_no_variant_gives_is_called_nothing() -> None:
 def test_a_mistake_found_inside_is_looked_for_first_outside() -> None:
     fault = fault_of("attention.scale-missing")
     bench = Bench(planted(fault), shrink=False)
-    inner, outer = judged(bench, ["attention.formula", "encoder.layer-formula"])
+    inner, outer = (judge(bench, slug) for slug in ("attention.formula", "encoder.layer-formula"))
     assert inner.diagnosis[0].names == outer.diagnosis[0].names == (fault.slug,)
     assert len(outer.diagnosis) == 1
 

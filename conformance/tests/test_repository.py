@@ -15,6 +15,7 @@ import pytest
 
 import attentest
 import attentest_spec
+from attentest import new
 from attentest_spec.components import CHAPTERS
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -100,7 +101,8 @@ def test_spec_imports_neither_suite_nor_implementations() -> None:
 
 
 def test_spec_needs_no_framework_outside_its_glue() -> None:
-    files = (path for path in SPEC.rglob("*.py") if path != SPEC / "torch.py")
+    glue = {SPEC / "torch.py", SPEC / "torch_settings.py"}
+    files = (path for path in SPEC.rglob("*.py") if path not in glue)
     assert not offences(files, {"torch", "jax", "tensorflow", "flax", "mlx", "keras"})
 
 
@@ -245,7 +247,7 @@ def test_readme_links_lead_somewhere() -> None:
 
 @pytest.fixture(scope="module")
 def grown(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a copy of the repository with one more implementation, and no other edit."""
+    """Return a copy of the repository in which `attentest new` has added an implementation."""
     tree = tmp_path_factory.mktemp("grown")
     kept = ("tox.ini", "toxfile.py", "constraints.txt", "pyproject.toml")
     for name in kept:
@@ -254,23 +256,8 @@ def grown(tmp_path_factory: pytest.TempPathFactory) -> Path:
         shutil.copytree(
             ROOT / name, tree / name, ignore=shutil.ignore_patterns(*SKIPPED, ".*", "tests")
         )
-    old, new = FOLDERS[0], tree / "implementations" / "newcomer"
-    shutil.copytree(tree / "implementations" / old.name, new)
-    (new / package(old).name).rename(new / "attentest_newcomer")
-    renamed(new, old.name)
+    new.write("newcomer", tree / "implementations")
     return tree
-
-
-def renamed(folder: Path, old: str) -> None:
-    """Do what docs/how-to/add-an-implementation.md tells to do after copying."""
-    for path in folder.rglob("*.*"):
-        text = path.read_text(encoding="utf-8")
-        text = re.sub(rf"attentest([_-]){old}", r"attentest\1newcomer", text)
-        if path.name == "pyproject.toml":
-            text = re.sub(rf"^{old} = ", "newcomer = ", text, flags=re.MULTILINE)
-        if path.name == "backend.py":
-            text = text.replace(f'name="{old}"', 'name="newcomer"')
-        path.write_text(text, encoding="utf-8")
 
 
 def clean_environment(**more: str) -> dict[str, str]:
@@ -343,7 +330,7 @@ def test_new_folder_gets_its_column(grown: Path, tmp_path: Path) -> None:
     places = os.pathsep.join([str(tmp_path), str(folder), *inherited])
     code = "from attentest.cli import main; main()"
     ran = subprocess.run(
-        [sys.executable, "-c", code, "run", "newcomer", "--clause", "attention.one-key"],
+        [sys.executable, "-c", code, "run", "newcomer", "--clause", "layer_norm.shapes"],
         env=clean_environment(PYTHONPATH=places, COLUMNS="120"),
         cwd=tmp_path,
         capture_output=True,
@@ -369,8 +356,52 @@ def test_figures_shorten_and_fill(monkeypatch: pytest.MonkeyPatch) -> None:
     short = figures.shortened(printed).splitlines()
     assert short[:3] == ["clause  one", "  .. 1 more", "attention"]
     assert short[-4:] == ["  .. 4 more", "conforms  13/13", "", "one: 13 of 13"]
-    text = f"before\n{figures.BEGIN}\nold\n{figures.END}\nafter\n"
-    assert figures.filled(text, "new").count("new") == 1
-    assert "old" not in figures.filled(text, "new")
-    with pytest.raises(ValueError, match="to write between"):
-        figures.filled("no markers", "new")
+
+
+def test_text_is_written_between_markers_and_nowhere_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "path", [str(ROOT / "docs"), *sys.path])
+    from markers import filled  # type: ignore[import-not-found]  # it stands in docs
+
+    text = "before\n<!-- a:begin -->\nold\n<!-- a:end -->\nafter\n"
+    new = "before\n<!-- a:begin -->\nnew\n<!-- a:end -->\nafter\n"
+    assert filled(text, "a", "new") == filled(new, "a", "new") == new
+    for without in ("no markers", "<!-- a:begin -->", "<!-- a:end --> <!-- a:begin -->"):
+        with pytest.raises(ValueError, match="to write between"):
+            filled(without, "a", "new")
+
+
+def test_badges_tell_the_score_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "path", [str(ROOT / "docs"), *sys.path])
+    import badges  # type: ignore[import-not-found]  # it stands in docs
+
+    from attentest.faults import faults
+    from attentest.zoo import ZOO
+
+    slugs = list(faults())
+    score = {
+        "seeds": [1, 2],
+        "killed": slugs,
+        "survived": [],
+        "spurious": [],
+        "idle clauses": [],
+        "zoo": list(ZOO),
+        "false alarms": [],
+    }
+    shown = badges.badges(score)
+    assert shown["kills"][1:] == (f"{len(slugs)} of {len(slugs)} over 2 seeds", True)
+    assert shown["alarms"][1:] == (f"0 on {len(ZOO)} sound oddities over 2 seeds", True)
+    score |= {"killed": slugs[1:], "survived": slugs[:1], "false alarms": [["a", "b", "error"]]}
+    assert not any(good for _, _, good in badges.badges(score).values())
+    with pytest.raises(ValueError, match="without a selection"):
+        badges.badges(score | {"survived": []})
+
+
+def test_the_readme_shows_the_badges_of_this_catalogue() -> None:
+    from attentest.faults import faults
+
+    shown = (ROOT / "README.md").read_text(encoding="utf-8")
+    count = len(faults())
+    assert f"planted faults killed: {count} of {count} over 20 seeds" in shown
+    for name in ("kills", "alarms"):
+        assert f"{name}.svg)" in shown
+        assert (ROOT / "docs" / "_static" / "badges" / f"{name}.svg").is_file()

@@ -1,75 +1,30 @@
-"""The worker processes: whatever a backend does, its verdict has the reason and others are safe."""
+"""The runs: replacement of workers, and that whatever ends a run ends its workers too."""
 
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
+import psutil
 import pytest
 
+from attentest.outcome import Verdict
 from attentest.plan import Plan, select
-from attentest.run import PATIENCE, Judged, run
+from attentest.run import Judged, run
 
 MINIATURES = Path(__file__).with_name("miniatures.py")
-SLUGS = (
-    "attention.formula",
-    "attention.shapes",
-    "attention.one-key",
-    "attention.key-order",
-    "attention.convex-hull",
-)
+HOSTILE = Path(__file__).with_name("hostile")
+SLUGS = ("attention.formula", "attention.shapes", "attention.one-key")
 
 
-def judged(name: str, *others: str, limit: float = 20.0, slugs: tuple[str, ...] = SLUGS) -> Judged:
-    plan = Plan(slugs, shrink=False, effort=0.3, limit=limit)
-    return run([f"{MINIATURES}:{one}" for one in (name, *others)], plan)[0]
-
-
-def statuses(result: Judged) -> set[str]:
-    return {verdict.status for verdict in result.verdicts}
-
-
-def test_a_sound_miniature_passes():
-    result = judged("good")
-    assert statuses(result) == {"pass"}
+def test_verdicts_come_in_the_order_of_the_plan():
+    (result,) = run([f"{MINIATURES}:good"], Plan(SLUGS, effort=0.3))
     assert [verdict.clause for verdict in result.verdicts] == list(SLUGS)
-
-
-@pytest.mark.parametrize(
-    ("name", "status", "words"),
-    [
-        ("raising", "error", "out of luck"),
-        ("exiting", "error", "SystemExit"),
-        ("listing", "violation", "returned a list"),
-        ("empty", "violation", "returned nothing"),
-        ("nans", "violation", "differs by inf"),
-        ("zeros", "violation", "differs by"),
-        ("writing", "violation", "wrote into its input"),
-        ("fickle", "violation", "differs by"),
-    ],
-)
-def test_a_bad_answer_gets_its_verdict(name, status, words):
-    first = judged(name, slugs=SLUGS[:1]).verdicts[0]
-    assert first.status == status
-    assert words in first.message
-
-
-@pytest.mark.parametrize(("name", "words"), [("dying", "exit code 3"), ("segfaulting", "SIGSEGV")])
-def test_a_dead_worker_is_replaced_until_patience_ends(name, words):
-    result = judged(name)
-    assert statuses(result) == {"crash"}
-    assert words in result.verdicts[0].message
-    assert "not tried" in result.verdicts[PATIENCE].message
-    assert len(result.verdicts) == len(SLUGS)
-
-
-def test_a_hanging_backend_times_out_and_leaves_others_alone():
-    plan = Plan(SLUGS, shrink=False, effort=0.3, limit=1.0)
-    hanging, good = run([f"{MINIATURES}:hanging", f"{MINIATURES}:good"], plan, workers=2)
-    assert statuses(hanging) == {"timeout"}
-    assert "within 1 seconds" in hanging.verdicts[0].message
-    assert statuses(good) == {"pass"}
-
-
-def test_printing_never_reaches_the_pipe():
-    assert statuses(judged("printing")) == {"pass"}
+    assert {verdict.status for verdict in result.verdicts} == {"pass"}
 
 
 def test_a_violation_has_a_witness_that_reproduces_it(capsys):
@@ -88,3 +43,111 @@ def test_what_cannot_be_loaded_has_a_reason():
     assert "there is no file" in missing.failure
     assert "no object named 'nobody'" in nameless.failure
     assert not missing.verdicts
+
+
+def test_a_replaced_worker_is_announced_once():
+    announced: list[str] = []
+
+    def listener(judged: Judged, verdict: object) -> None:
+        if verdict is None:
+            announced.append(judged.target)
+
+    target = f"{HOSTILE / 'dies_in_call.py'}"
+    run([target], Plan(SLUGS[:2], effort=0.3), listener=listener)
+    assert announced == [target]
+
+
+def test_a_backend_that_loads_once_crashes_where_it_was(monkeypatch, tmp_path):
+    monkeypatch.setenv("HOSTILE_FLAG", str(tmp_path / "loaded"))
+    (result,) = run([f"{HOSTILE / 'loads_once.py'}"], Plan(SLUGS, effort=0.3))
+    assert not result.failure
+    first, second, third = result.verdicts
+    assert (first.status, second.status, third.status) == ("crash", "crash", "crash")
+    assert "exit code 3" in first.message
+    assert "replacing its process failed" in second.message
+    assert "only once" in second.message
+
+
+class LostInDiagnosis:
+    """A worker that finds a violation, and is lost while it looks for the mistake behind it."""
+
+    limit = 0.0
+
+    def __init__(self, target: str, plan: Plan, stop: object) -> None:
+        self.clause = plan.clauses[0]
+
+    def __enter__(self) -> "LostInDiagnosis":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def messages(self) -> Iterator[dict[str, object]]:
+        found = Verdict("", self.clause, "violation", "It is wrong.").as_dict()
+        yield {"type": "loaded", "title": "", "components": [], "choices": {}, "limits": {}}
+        yield {"type": "start", "clause": self.clause}
+        yield {"type": "found", **found}
+
+    def mishap(self) -> tuple[str, str]:
+        return "timeout", "no answer within 9 seconds"
+
+
+def test_a_mishap_of_the_diagnosis_costs_no_verdict(monkeypatch):
+    monkeypatch.setattr("attentest.run.Worker", LostInDiagnosis)
+    (result,) = run(["lost"], Plan(SLUGS[:1]))
+    (verdict,) = result.verdicts
+    assert (verdict.status, verdict.message) == ("violation", "It is wrong.")
+    assert "not found out: no answer within 9 seconds" in verdict.notes[0]
+
+
+def test_an_error_of_the_listener_ends_the_run_and_its_workers():
+    def full(judged: Judged, verdict: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    before = set(psutil.Process().children())
+    targets = [f"{MINIATURES}:good", f"{HOSTILE / 'hangs_in_call.py'}"]
+    with pytest.raises(OSError, match="No space left"):
+        run(targets, Plan(SLUGS), workers=2, listener=full)
+    assert set(psutil.Process().children()) <= before
+
+
+@contextmanager
+def under_way(stream: Path) -> Iterator[tuple[subprocess.Popen[bytes], list[psutil.Process]]]:
+    """Start a run of a sound backend and one that hangs; yield it once the sound one is judged."""
+    words = ["run", str(HOSTILE / "sound.py"), str(HOSTILE / "hangs_in_call.py")]
+    more = ["--workers", "2", "--clause", "attention.one-key", "--json", str(stream)]
+    command = subprocess.Popen(
+        [sys.executable, "-m", "attentest", *words, *more],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    workers: list[psutil.Process] = []
+    try:
+        end = time.monotonic() + 60
+        while not (workers and stream.exists() and stream.read_text().count('"case"') == 1):
+            assert time.monotonic() < end
+            assert command.poll() is None
+            time.sleep(0.1)
+            workers = psutil.Process(command.pid).children(recursive=True)
+        yield command, workers
+    finally:
+        command.kill()
+        command.wait()
+        for worker in workers:
+            with suppress(psutil.NoSuchProcess):
+                worker.kill()
+
+
+@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGKILL], ids=["interrupted", "killed"])
+def test_no_worker_outlives_its_run(tmp_path, sent):
+    stream = tmp_path / "stream.jsonl"
+    with under_way(stream) as (command, workers):
+        os.kill(command.pid, sent)
+        assert command.wait(timeout=20) != 0
+        _, alive = psutil.wait_procs(workers, timeout=10)
+    assert workers
+    assert not alive
+    written = stream.read_text(encoding="utf-8")
+    assert written.endswith("\n")
+    assert '"status": "pass"' in written
+    assert '"footer"' not in written

@@ -6,19 +6,20 @@ import json
 import pytest
 from jsonschema import Draft202012Validator, ValidationError
 
-from attentest.outcome import Verdict, Witness
+from attentest.outcome import Likeness, Verdict, Witness
 from attentest.plan import Plan
 from attentest.run import Judged
 from attentest.stream import Writer, exit_code, schema
 
 PLAN = Plan(("attention.formula", "attention.shapes"))
+LIKE = Likeness("fault", ("attention.unscaled",), "the scores are not scaled", 1e-13)
 FACTS = {"title": "t", "components": ["attention"], "choices": {"norm_epsilon": 1e-5}, "limits": {}}
 
 
 def result(*found: str, failure: str = "") -> Judged:
     witness = Witness(("build",), "code", "1", "2")
     verdicts = [
-        Verdict("one", slug, status, "why", ("note",), witness, ("like",), 0.5, 0.1)
+        Verdict("one", slug, status, "why", ("note",), witness, (LIKE,), 0.5, 0.1)
         for slug, status in zip(PLAN.clauses, found, strict=False)
     ]
     return Judged("one", FACTS, verdicts, failure=failure)

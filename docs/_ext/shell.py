@@ -8,20 +8,22 @@
 It runs in docs/examples. The build fails where the exit code is another than the given one (0).
 `from` and `until` show the part between the first line that holds the one and the first line after
 it that holds the other.
+
+A page that holds `begin` is a walk instead: all its commands run in one folder, which is empty at
+first, and `paste` puts the code that it shows into a file there.
 """
 
-import os
-import shlex
-import subprocess
-import sys
+import atexit
+import tempfile
 from pathlib import Path
 from typing import Any
 
 from docutils import nodes
 from sphinx.util.docutils import SphinxDirective
+from walk import Walk, cut, ran
 
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
-LIMIT = 300
+_WALKS: dict[str, Walk] = {}
 
 
 class Shell(SphinxDirective):
@@ -34,7 +36,8 @@ class Shell(SphinxDirective):
     def run(self) -> list[nodes.Node]:
         """Return the command with what it printed as one block."""
         command = self.arguments[0]
-        ended = ran(command)
+        walk = _WALKS.get(self.env.docname)
+        ended = walk.run(command) if walk else ran(command, EXAMPLES)
         if ended.returncode != self.options.get("exit", 0):
             raise self.error(f"{command} ended with {ended.returncode}:\n{ended.stdout}")
         try:
@@ -44,43 +47,35 @@ class Shell(SphinxDirective):
         return [nodes.literal_block(text := f"$ {command}\n{shown}", text, language="text")]
 
 
-def ran(command: str) -> subprocess.CompletedProcess[str]:
-    """Run `command` in the folder of the examples, with the scripts of this interpreter."""
-    scripts = str(Path(sys.executable).parent)
-    return subprocess.run(
-        shlex.split(command),
-        cwd=EXAMPLES,
-        env={
-            **os.environ,
-            "PATH": os.pathsep.join([scripts, os.environ.get("PATH", "")]),
-            "COLUMNS": "88",
-            "PYTHONDONTWRITEBYTECODE": "1",
-        },
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        timeout=LIMIT,
-        check=False,
-    )
+class Begin(SphinxDirective):
+    """Begin a walk: what follows on this page happens in a folder of its own, empty at first."""
+
+    def run(self) -> list[nodes.Node]:
+        """Make the folder; it is kept as long as the pages are built."""
+        folder = tempfile.TemporaryDirectory()
+        atexit.register(folder.cleanup)
+        _WALKS[self.env.docname] = Walk(Path(folder.name))
+        return []
 
 
-def cut(text: str, start: str, end: str) -> str:
-    """Return the lines from the first with `start` to the first with `end` behind it."""
-    lines = [line.rstrip() for line in text.rstrip().splitlines()]
-    first = next((i for i, line in enumerate(lines) if start in line), None)
-    if first is None:
-        raise ValueError(f"nothing printed holds {start!r}")
-    last = next((i for i, line in enumerate(lines[first:], first) if end and end in line), None)
-    if end and last is None:
-        raise ValueError(f"nothing printed holds {end!r}")
-    return "\n".join(
-        ["..."] * bool(first)
-        + lines[first : len(lines) if last is None else last + 1]
-        + ["..."] * (last is not None and last + 1 < len(lines))
-    )
+class Paste(SphinxDirective):
+    """Show code, and put it into a file of the walk: its argument."""
+
+    required_arguments = 1
+    has_content = True
+
+    def run(self) -> list[nodes.Node]:
+        """Return the code as a block with the name of its file."""
+        file, code = self.arguments[0], "\n".join(self.content)
+        _WALKS[self.env.docname].paste(file, code)
+        caption = nodes.caption("", "", nodes.literal(file, file))
+        language = "toml" if file.endswith(".toml") else "python"
+        block = nodes.literal_block(code, code, language=language)
+        return [nodes.container("", caption, block, literal_block=True)]
 
 
 def setup(app: Any) -> dict[str, bool]:
     """Register the directive."""
-    app.add_directive("shell", Shell)
+    for name, directive in (("shell", Shell), ("begin", Begin), ("paste", Paste)):
+        app.add_directive(name, directive)
     return {"parallel_read_safe": True}

@@ -12,8 +12,9 @@ A clause is a level-three heading with its slug, a paragraph with its text, and 
     - source: section 3.2.1
     - since: 0.1
 
-Optional fields are `choice` (the choice this clause alone may call a deviation) and `needs`
-(capabilities of the contract, separated by commas).
+Optional fields are `choice` (the choice this clause alone may call a deviation), `needs`
+(capabilities of the contract, separated by commas) and `reach` (`anything`: it is judged on all
+that a backend provides, the component or not).
 """
 
 import re
@@ -33,7 +34,8 @@ _HEADING = re.compile(r"^### (?P<slug>.+?)\s*$", re.MULTILINE)
 _SLUG = re.compile(r"[a-z_]+\.[a-z0-9-]+")
 _FIELD = re.compile(r"^- (?P<name>[a-z]+): (?P<value>.+(?:\n  .+)*)", re.MULTILINE)
 _REQUIRED = ("component", "depth", "reason", "source", "since")
-_OPTIONAL = ("choice", "needs")
+_OPTIONAL = ("choice", "needs", "reach")
+_REACHES = ("anything",)
 
 
 @dataclass(frozen=True)
@@ -41,7 +43,8 @@ class Clause:
     """One normative sentence of the spec.
 
     `level` is MUST or SHOULD, the strongest word in `text`; `choice` is the choice this clause
-    judges or ""; `needs` are the capabilities without which it cannot be judged.
+    judges or ""; `needs` are the capabilities without which it cannot be judged; `anywhere` says
+    that it is judged on all components that a backend provides, and not on its own alone.
     """
 
     slug: str
@@ -54,6 +57,7 @@ class Clause:
     since: str
     choice: str = ""
     needs: tuple[str, ...] = ()
+    anywhere: bool = False
 
     @property
     def chapter(self) -> str:
@@ -116,11 +120,12 @@ def _clause(slug: str, body: str, chapter: str) -> Clause:
         since=fields["since"],
         choice=fields.get("choice", ""),
         needs=_list(fields.get("needs", "")),
+        anywhere="reach" in fields,
     )
 
 
 def _values(fields: Mapping[str, str]) -> list[str]:
-    known = {"component": COMPONENTS, "depth": DEPTHS, "choice": CHOICES}
+    known = {"component": COMPONENTS, "depth": DEPTHS, "choice": CHOICES, "reach": _REACHES}
     wrong = [
         f"{name} {fields[name]} is not known"
         for name, values in known.items()

@@ -56,7 +56,9 @@ class Limits:
 
     The list is closed: `layers`, `heads` and `length` are the largest supported, `precisions` and
     `masks` (see :data:`MASK_KINDS`) the supported kinds, `dropout` is False where there is none,
-    and `odd_width` is False where an odd model width is refused.
+    `odd_width` is False where an odd model width is refused, `cross` is False where multi-head
+    attention has one input, which is query, key and value at once, and `inner` is the width of a
+    feed-forward network's inner layer as a multiple of the model's, where it is fixed.
     """
 
     layers: int | None = None
@@ -66,6 +68,12 @@ class Limits:
     masks: Collection[str] = MASK_KINDS
     dropout: bool = True
     odd_width: bool = True
+    cross: bool = True
+    inner: int | None = None
+
+    def fitted(self, sizes: Sizes) -> Sizes:
+        """Return `sizes` with the inner width that they must have."""
+        return sizes if self.inner is None else sizes.but(d_ff=self.inner * sizes.d_model)
 
 
 @runtime_checkable
@@ -116,8 +124,9 @@ class Part(Protocol):
     def global_state(self) -> Mapping[str, Any]:
         """Return comparable values of the framework's global state (capability `globals`).
 
-        "random state" is the one value that building may change. "changed" names the settings
-        that building or calling this part has changed, whoever has set them back since.
+        "random state" is the one value that building changes: it always moves on, so that a seed
+        that is set once more is seen. "changed" names the settings and functions that building or
+        calling this part has changed, whoever has set them back since.
         """
 
 

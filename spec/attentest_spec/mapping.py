@@ -5,29 +5,69 @@ A table is flat and maps a canonical name, or the beginning of one, to the same 
 of a layer. A composite's table is composed from its parts' with :func:`nested`.
 """
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
+
+from einops import rearrange
 
 
 @dataclass(frozen=True)
 class Place:
     """Where a canonical parameter lives in a backend.
 
-    `name` is the backend's own name. `part` = (k, n) means the k-th of n equal slices along the
-    first axis of a packed parameter. `transpose` says that the backend stores it as (in, out).
+    `name` is the backend's own name; a `*` in it that stands for no layer stands for every head,
+    and the canonical rows are those of the heads in turn. `part` = (k, n) means the k-th of n equal
+    slices along the first axis of a packed parameter. `transpose` says that the backend stores it
+    as (in, out). `layout` says how it is stored where that is neither, in the notation of einops,
+    from the backend's axes to the canonical ones: `h` is the number of heads and `n` that of
+    packed parameters, as in "(h n e) d -> (n h e) d" or "h d e -> (h e) d".
     """
 
     name: str
     part: tuple[int, int] | None = None
     transpose: bool = False
+    layout: str = ""
 
-    def view(self, stored: Any) -> Any:
-        """Return the canonical view of the `stored` array or tensor; writing to it writes there."""
+    def names(self, known: Iterable[str]) -> list[str]:
+        """Return the names this stands for: its own, or those of `known` it is the pattern of."""
+        if "*" not in self.name:
+            return [self.name]
+        pattern = re.compile(re.escape(self.name).replace(r"\*", r"(\d+)"))
+        found = [match for one in known if (match := pattern.fullmatch(one))]
+        return [one[0] for one in sorted(found, key=lambda one: [int(n) for n in one.groups()])]
+
+    def view(self, stored: Any, heads: int = 1) -> Any:
+        """Return the view of `stored` that holds the parameter; writing to it writes there.
+
+        Its numbers lie in the canonical order; a layout may leave more axes than the canonical
+        parameter has, because merged ones are no view.
+        """
+        source, _, target = self.layout.partition("->")
+        return self._slice(stored, f"{source}->{re.sub('[()]', '', target)}", heads)
+
+    def read(self, own: Mapping[str, Any], heads: int = 1) -> Any:
+        """Return the canonical parameter out of the backend's `own` arrays or tensors by name."""
+        pieces = [self._slice(own[name], self.layout, heads) for name in self.names(own)]
+        return rearrange(pieces, "h e ... -> (h e) ...") if len(pieces) > 1 else pieces[0]
+
+    def write(self, own: Mapping[str, Any], values: Any, heads: int = 1) -> None:
+        """Write the canonical `values` into the backend's `own` arrays or tensors."""
+        views = [self.view(own[name], heads) for name in self.names(own)]
+        rows = len(values) // len(views)
+        for number, view in enumerate(views):
+            view[...] = values[number * rows : (number + 1) * rows].reshape(view.shape)
+
+    def _slice(self, stored: Any, layout: str, heads: int) -> Any:
         turned = stored.swapaxes(-1, -2) if self.transpose else stored
+        index, count = self.part or (0, 1)
+        if self.layout:
+            sizes = {"h": heads, "n": count}
+            named = {axis: sizes[axis] for axis in sizes if axis in re.findall(r"\w+", self.layout)}
+            turned = rearrange(turned, layout, **named)
         if self.part is None:
             return turned
-        index, count = self.part
         rows = turned.shape[0] // count
         return turned[index * rows : (index + 1) * rows]
 

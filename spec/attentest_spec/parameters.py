@@ -193,7 +193,7 @@ def _shared_norms(names: Mapping[str, object], choices: Choices) -> dict[str, st
         path, _, leaf = name.rpartition(".")
         if not path.endswith("_norm"):
             continue
-        stack = path.split(".")[0] if path.startswith(("encoder.", "decoder.")) else ""
+        stack, _, _ = path.rpartition("layers.")
         representative = first.setdefault((stack, leaf), name)
         if representative != name:
             twins[name] = representative

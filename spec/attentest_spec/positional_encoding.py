@@ -38,7 +38,7 @@ def _waves(length: int, d_model: int, doubling: int) -> Floats:
     """
     column = np.arange(d_model)
     pair = column // 2
-    position = np.arange(length, dtype=np.float64)[:, None]
+    position = np.arange(length)[:, None]
     angle = position / 10000.0 ** (doubling * 2 * pair / d_model)
     return np.where(column % 2 == 0, np.sin(angle), np.cos(angle))
 

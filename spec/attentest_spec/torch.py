@@ -8,7 +8,6 @@ copies, moves, gradients, modes) is answered here, once.
 import copy
 import io
 from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -24,6 +23,7 @@ from attentest_spec.names import require
 from attentest_spec.parameters import shapes
 from attentest_spec.setting import Array
 from attentest_spec.sizes import Sizes
+from attentest_spec.torch_settings import settings, watched
 
 DTYPES: Mapping[str, torch.dtype] = {
     "float64": torch.float64,
@@ -99,7 +99,9 @@ class TorchPart:
         self._precision = precision
         self._device = device
         self._changed: set[str] = set()
-        with self._watched():
+        # Moved on, so that code which sets the seed to what it was set to before is seen as well.
+        torch.rand(1, device="cpu")
+        with watched(self._changed):
             self._built = recipe.build(sizes)
         self._names = names()
         if isinstance(self._built, nn.Module):
@@ -111,26 +113,15 @@ class TorchPart:
     def __call__(self, *inputs: Input, method: str = "") -> Output:
         """Compute without recording gradients; see :meth:`attentest_spec.Part.__call__`."""
         with torch.no_grad():
-            return _outward(self._run(tuple(self._inward(value) for value in inputs), method))
+            result = self._run(tuple(self._inward(value) for value in inputs), method)
+        return _outward(result, torch.device(self._device).type)
 
     def _run(self, tensors: tuple[Any, ...], method: str = "") -> Any:
         call = self._recipe.call
         if method:
             call = self._recipe.methods[require("method", method, self._recipe.methods)]
-        with self._watched():
+        with watched(self._changed):
             return call(self._built, *tensors)
-
-    @contextmanager
-    def _watched(self) -> Iterator[None]:
-        """Remember which global settings are changed inside, and set them back."""
-        before = _settings()
-        try:
-            yield
-        finally:
-            for name, value in _settings().items():
-                if value != before[name]:
-                    self._changed.add(name)
-                    _SET[name](before[name])
 
     def _inward(self, value: Input) -> Any:
         return to_tensor(value).to(self._device) if isinstance(value, np.ndarray) else value
@@ -161,13 +152,13 @@ class TorchPart:
         own = self._parameters()
         with torch.no_grad():
             for name, place in places.items():
-                target = place.view(_owned(own, name, place))
-                if tuple(target.shape) != parameters[name].shape:
+                room = tuple(place.read(_owned(own, name, place), self._sizes.heads).shape)
+                if room != parameters[name].shape:
                     raise ValueError(
                         f"Cannot load {name}: its shape is {parameters[name].shape}, and "
-                        f"{place.name} has room for {tuple(target.shape)}."
+                        f"{place.name} has room for {room}."
                     )
-                target.copy_(to_tensor(np.array(parameters[name])))
+                place.write(own, to_tensor(np.array(parameters[name])), self._sizes.heads)
 
     def export(self) -> dict[str, Array]:
         """Return copies of the parameters under their canonical names."""
@@ -175,7 +166,7 @@ class TorchPart:
 
     def _canonical(self, own: Mapping[str, Tensor]) -> dict[str, Array]:
         return {
-            name: to_array(place.view(_owned(own, name, place)).clone())
+            name: to_array(place.read(_owned(own, name, place), self._sizes.heads).clone())
             for name, place in self._places().items()
         }
 
@@ -294,7 +285,7 @@ class TorchPart:
         """Return torch's global state, and what building and calling changed of it so far."""
         return {
             "random state": torch.get_rng_state().numpy().tobytes(),
-            **{name: str(value) for name, value in _settings().items()},
+            **{name: str(value) for name, value in settings().items()},
             "changed": tuple(sorted(self._changed)),
         }
 
@@ -319,40 +310,28 @@ def to_array(tensor: Tensor) -> Array:
     return plain.numpy()
 
 
-def _outward(result: Any) -> Output:
+def _outward(result: Any, device: str) -> Output:
     if isinstance(result, tuple):
-        return tuple(_outward(one) for one in result)
-    return to_array(result) if isinstance(result, Tensor) else result
+        return tuple(_outward(one, device) for one in result)
+    if not isinstance(result, Tensor):
+        return result
+    if result.device.type != device:
+        raise ValueError(f"The output lies on {result.device.type}, and the inputs on {device}.")
+    return to_array(result)
 
 
-def _owned(own: Mapping[str, Tensor], name: str, place: Place) -> Tensor:
-    if place.name not in own:
+def _owned(own: Mapping[str, Tensor], name: str, place: Place) -> Mapping[str, Tensor]:
+    """Return `own` where it has what the map sends `name` to, and raise ValueError if not."""
+    if not own.keys() & set(place.names(own)):
         raise ValueError(
             f"The parameter map sends {name} to {place.name}, which the module does not have; "
             f"it has: {', '.join(sorted(own)) or 'none'}."
         )
-    return own[place.name]
+    return own
 
 
 def _dtype(precision: str) -> torch.dtype:
     return DTYPES[require("precision", precision, DTYPES)]
-
-
-_SET: Mapping[str, Callable[[Any], Any]] = {
-    "default dtype": torch.set_default_dtype,
-    "grad mode": torch.set_grad_enabled,
-    "threads": torch.set_num_threads,
-    "deterministic": torch.use_deterministic_algorithms,
-}
-
-
-def _settings() -> dict[str, Any]:
-    return {
-        "default dtype": torch.get_default_dtype(),
-        "grad mode": torch.is_grad_enabled(),
-        "threads": torch.get_num_threads(),
-        "deterministic": torch.are_deterministic_algorithms_enabled(),
-    }
 
 
 def _modules(module: nn.Module) -> Iterator[tuple[str, nn.Module]]:

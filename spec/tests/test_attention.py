@@ -137,3 +137,18 @@ def test_a_finite_fill_lets_a_masked_key_win() -> None:
     assert attention(GIVEN, query, key, value, mask)[0].item() == 1.0
     filled, _ = attention(choosing(mask_fill=-100.0), query, key, value, mask)
     assert filled.item() == pytest.approx(5.0, abs=1e-12)
+
+
+def test_scores_of_plain_matrices() -> None:
+    query, key = np.array([[1.0, 2.0, 2.0, 4.0]]), np.array([[2.0, 4.0, 4.0, 8.0], [0.0] * 4])
+    assert scores(query, key).tolist() == [[25.0, 0.0]]
+
+
+def test_softmax_of_a_row_is_untouched_by_rows_far_from_it() -> None:
+    far = np.log([[1.0, 3.0], [1.0, 3.0]]) + np.array([[0.0], [1e6]])
+    np.testing.assert_allclose(softmax(far), [[0.25, 0.75]] * 2, rtol=1e-9)
+
+
+def test_softmax_of_nothing_but_minus_infinity_has_no_value() -> None:
+    found = softmax(np.array([[-np.inf] * 3, [-np.inf, 0.0, 0.0]]))
+    np.testing.assert_array_equal(found, [[np.nan] * 3, [0.0, 0.5, 0.5]])

@@ -52,7 +52,11 @@ def test_numbers_can_stand_for_themselves() -> None:
 @pytest.mark.parametrize(
     ("name", "value", "said"),
     [
-        ("norm_placement", "sideways", "norm_placement cannot be 'sideways'.*post, pre"),
+        (
+            "norm_placement",
+            "sideways",
+            r"norm_placement cannot be 'sideways'; it is one of: post, pre\.$",
+        ),
         ("norm_placement", 3, "norm_placement cannot be 3"),
         ("norm_epsilon", -1e-5, "norm_epsilon must be at least 0, and -1e-05 is not"),
         ("norm_epsilon", float("nan"), "norm_epsilon must be a finite number.*nan"),
@@ -60,6 +64,8 @@ def test_numbers_can_stand_for_themselves() -> None:
         ("norm_epsilon", "1e-5", "norm_epsilon cannot be '1e-5'"),
         ("mask_fill", float("-inf"), "mask_fill must be a finite number.*-inf"),
         ("mask_fill", 1e9, "mask_fill must be negative, and 1000000000.0 is not"),
+        ("mask_fill", 0.0, "mask_fill must be negative, and 0.0 is not"),
+        ("mask_fill", 0.5, "mask_fill must be negative, and 0.5 is not"),
         ("mask_fill", "minus", "mask_fill cannot be 'minus'.*exact, a negative number"),
     ],
 )
@@ -69,9 +75,11 @@ def test_what_is_no_option_is_refused(name: str, value: Value, said: str) -> Non
 
 
 def test_an_unknown_choice_is_refused_with_the_nearest() -> None:
-    with pytest.raises(UnknownName, match="'norm_place'; did you mean norm_placement"):
+    with pytest.raises(
+        UnknownName, match="no choice named 'norm_place'; did you mean norm_placement"
+    ):
         Choices.of({"norm_place": "post"})
-    with pytest.raises(UnknownName, match="'colour'"):
+    with pytest.raises(UnknownName, match="no choice named 'colour'"):
         PAPER["colour"]
 
 

@@ -163,3 +163,9 @@ def test_every_component_has_a_clause() -> None:
 def test_a_choice_and_its_clause_name_each_other(choice: Choice) -> None:
     judges = [clause.slug for clause in clauses().values() if clause.choice == choice.name]
     assert judges == [choice.clause]
+
+
+def test_one_clause_is_judged_on_whatever_is_provided() -> None:
+    assert [one.slug for one in clauses().values() if one.anywhere] == [
+        "model.global-state-untouched"
+    ]

@@ -66,3 +66,11 @@ def test_a_row_without_any_difference_is_uniform(rng: np.random.Generator) -> No
     given = Setting(parameters={"weight": np.zeros((13, 6)), "bias": np.full(13, 7.0)})
     found = generator(given, rng.normal(size=(2, 3, 6)))
     np.testing.assert_allclose(found, np.full((2, 3, 13), 1 / 13), rtol=1e-15)
+
+
+@pytest.mark.parametrize("output", ["probabilities", "log-probabilities"])
+def test_a_row_is_untouched_by_rows_far_from_it(output: str) -> None:
+    x = np.array([[[0.0], [1e6]]])
+    found = generator(by_hand(output), x)
+    np.testing.assert_allclose(found[0, 0], generator(by_hand(output), x[:, :1])[0, 0], rtol=1e-15)
+    assert np.isfinite(found).all()

@@ -91,5 +91,11 @@ def test_born_rows_have_mean_zero_and_deviation_one(
 
 def test_width_one() -> None:
     assert layer_norm(plain(1), np.array([[4.0]])).tolist() == [[0.0]]
-    with pytest.raises(ValueError, match=r"n - 1.*width 1"):
+    with pytest.raises(ValueError, match=r"^The unbiased variance divides by n - 1.*width 1\.$"):
         layer_norm(plain(1, norm_variance="unbiased"), np.array([[4.0]]))
+
+
+def test_a_row_is_untouched_by_rows_far_from_it(rng: np.random.Generator) -> None:
+    given, x = setting(rng), rng.normal(size=(2, 7))
+    far = np.concatenate([x, np.full((1, 7), 1e12)])
+    np.testing.assert_array_equal(layer_norm(given, far)[:2], layer_norm(given, x))

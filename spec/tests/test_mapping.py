@@ -1,5 +1,8 @@
 """The parameter map: views that write through, nested tables, and names that are not there."""
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
@@ -65,6 +68,17 @@ def test_a_star_carries_the_number_over() -> None:
     assert locate("layers.0.inner.weight", table) == Place("blocks.0.inner.weight")
 
 
+def test_a_number_of_its_own_wins_over_a_star() -> None:
+    table = {"layers.*": "blocks.*", "layers.0": "first"}
+    assert locate("layers.0.gain", table) == Place("first.gain")
+    assert locate("layers.1.gain", table) == Place("blocks.1.gain")
+
+
+def test_stars_take_their_numbers_in_turn() -> None:
+    place = locate("stacks.3.layers.7.gain", {"stacks.*.layers.*": "s.*.l.*"})
+    assert place == Place("s.3.l.7.gain")
+
+
 def test_a_star_stands_for_a_number_alone() -> None:
     with pytest.raises(KeyError, match=r"layers\.last\.gain"):
         locate("layers.last.gain", {"layers.*": "blocks.*"})
@@ -95,3 +109,84 @@ def test_nested_tables_compose_down_to_a_parameter() -> None:
     found = locate("encoder.layers.5.self_attention.query.weight", model)
     assert found == Place("enc.5.attn.qkv.weight", part=(0, 3))
     assert locate("encoder.layers.0.feed_forward.inner.bias", model) == Place("enc.0.fc1.bias")
+
+
+HEADS, WIDTH, MODEL = 3, 2, 5
+QKV = np.random.default_rng(0).normal(size=(3, HEADS, WIDTH, MODEL))
+"""Query, key and value by packed number, head, column of a head, column of the model."""
+
+STORED = {
+    "(n h e) d -> (n h e) d": QKV.reshape(-1, MODEL),
+    "(h n e) d -> (n h e) d": QKV.swapaxes(0, 1).reshape(-1, MODEL),
+    "(h e n) d -> (n h e) d": QKV.transpose(1, 2, 0, 3).reshape(-1, MODEL),
+    "d (n h e) -> (n h e) d": QKV.reshape(-1, MODEL).T.copy(),
+    "n h d e -> (n h e) d": QKV.swapaxes(2, 3).copy(),
+    "d n h e -> (n h e) d": QKV.transpose(3, 0, 1, 2).copy(),
+}
+
+
+@pytest.mark.parametrize("layout", STORED)
+@pytest.mark.parametrize("index", [0, 1, 2])
+@pytest.mark.parametrize("kind", [np.asarray, torch.tensor])
+def test_a_layout_reads_and_writes_what_is_packed(
+    layout: str, index: int, kind: Callable[[Any], Any]
+) -> None:
+    own = {"qkv": kind(STORED[layout].copy())}
+    place = Place("qkv", part=(index, 3), layout=layout)
+    assert (np.asarray(place.read(own, HEADS)) == QKV[index].reshape(-1, MODEL)).all()
+    place.write(own, kind(np.ones((HEADS * WIDTH, MODEL))), HEADS)
+    assert int((own["qkv"] == 1.0).sum()) == HEADS * WIDTH * MODEL
+    assert (np.asarray(place.read(own, HEADS)) == 1.0).all()
+
+
+def test_an_output_projection_of_separate_heads() -> None:
+    stored = np.random.default_rng(0).normal(size=(HEADS, WIDTH, MODEL))
+    read = Place("w", layout="h e d -> d (h e)").read({"w": stored}, HEADS)
+    assert read.shape == (MODEL, HEADS * WIDTH)
+    assert (read[4, 2:4] == stored[1, :, 4]).all()
+
+
+def test_axes_of_length_one() -> None:
+    place = Place("b", layout="1 h 1 e -> (h e)")
+    own = {"b": np.zeros((1, HEADS, 1, WIDTH))}
+    place.write(own, np.arange(6.0), HEADS)
+    assert own["b"][0, 2, 0].tolist() == [4.0, 5.0]
+    assert place.read(own, HEADS).tolist() == list(range(6))
+
+
+def test_a_layout_of_weight_and_bias_alike() -> None:
+    place = locate(
+        "key.bias", {"key": Place("qkv", part=(1, 3), layout="(h n e) ... -> (n h e) ...")}
+    )
+    assert place.name == "qkv.bias"
+    assert place.read({"qkv.bias": np.arange(12.0)}, 2).tolist() == [2, 3, 8, 9]
+
+
+def test_a_star_that_is_no_layer_is_every_head() -> None:
+    place = locate("layers.1.query.weight", {"layers.*.query": "blocks.*.heads.*.q"})
+    own = {f"blocks.1.heads.{n}.q.weight": np.full((2, 5), float(n)) for n in (10, 2, 0)}
+    own["blocks.0.heads.0.q.weight"] = np.full((2, 5), -1.0)
+    assert place.read(own)[:, 0].tolist() == [0, 0, 2, 2, 10, 10]
+    place.write(own, np.arange(30.0).reshape(6, 5))
+    assert (
+        own["blocks.1.heads.10.q.weight"].tolist() == np.arange(20.0, 30.0).reshape(2, 5).tolist()
+    )
+    assert (own["blocks.0.heads.0.q.weight"] == -1.0).all()
+
+
+def test_one_array_is_read_as_it_is() -> None:
+    own = {"w": np.arange(10.0).reshape(2, 5)}
+    assert Place("w").read(own) is own["w"]
+
+
+def test_a_star_may_stand_for_two_heads() -> None:
+    own = {f"heads.{n}.q": np.full((1, 5), float(n)) for n in (0, 1)}
+    assert Place("heads.*.q").read(own).tolist() == [[0.0] * 5, [1.0] * 5]
+
+
+def test_without_heads_and_parts_there_is_one_of_each() -> None:
+    place, own = Place("w", layout="(h n e) d -> (e n h) d"), {"w": np.arange(8.0).reshape(4, 2)}
+    assert (place.read(own) == own["w"]).all()
+    assert place.view(own["w"]).shape == (4, 1, 1, 2)
+    place.write(own, np.arange(8.0).reshape(4, 2) + 1.0)
+    assert own["w"].tolist() == (np.arange(8.0).reshape(4, 2) + 1.0).tolist()

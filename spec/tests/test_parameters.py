@@ -155,3 +155,18 @@ def test_draws_follow_their_seed_and_scale() -> None:
     assert (one(3)[name] != one(5)[name]).any()
     assert one(3)[name].std() == pytest.approx(512**-0.5, rel=0.01)
     assert one(3, 7.0)[name].std() == pytest.approx(7 * 512**-0.5, rel=0.01)
+
+
+def test_matrices_gains_and_biases_are_drawn_in_turn_from_one_stream() -> None:
+    normal = np.random.default_rng(11).normal(size=(5 * 6 + 5,))
+    inner = draw("feed_forward", SMALL, PAPER, np.random.default_rng(11))
+    weight = (normal[:30] / np.sqrt(6)).reshape(5, 6)
+    np.testing.assert_array_equal(inner["inner.weight"], np.round(weight, 3))
+    np.testing.assert_array_equal(inner["inner.bias"], np.round(normal[30:], 3))
+    norm = draw("layer_norm", SMALL, PAPER, np.random.default_rng(11))
+    np.testing.assert_array_equal(norm["gain"], np.round(1.0 + 0.5 * normal[:6], 3))
+    np.testing.assert_array_equal(norm["bias"], np.round(normal[6:12], 3))
+
+
+def test_a_table_of_tokens_is_as_wide_as_the_model() -> None:
+    assert shapes("embedding", SMALL, PAPER) == {"weight": (11, 6)}

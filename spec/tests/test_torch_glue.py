@@ -403,3 +403,36 @@ def test_settings_that_are_changed_are_told_and_set_back() -> None:
     part(np.ones((1, 2)))
     assert torch.get_num_threads() == threads
     assert part.global_state()["changed"] == ("default dtype", "threads")
+
+
+def test_functions_that_are_replaced_are_told_and_set_back() -> None:
+    softmax, relu = torch.softmax, torch.nn.functional.relu
+
+    def build(sizes: Sizes) -> nn.Module:
+        torch.nn.functional.relu = torch.sigmoid
+        return nn.Linear(2, 3)
+
+    def call(built: nn.Module, x: torch.Tensor) -> torch.Tensor:
+        torch.softmax = torch.Tensor.softmax = max  # type: ignore[assignment]
+        return built(x)
+
+    recipe = Recipe(build=build, call=call)
+    part = TorchBackend(name="rude", title="", recipes={"generator": recipe}).build(
+        "generator", SIZES
+    )
+    assert torch.nn.functional.relu is relu
+    assert part.global_state()["changed"] == ("function torch.nn.functional.relu",)
+    part(np.ones((1, 2)))
+    assert torch.softmax is softmax
+    assert torch.ones(2).softmax(0).tolist() == [0.5, 0.5]
+    assert "function torch.softmax" in part.global_state()["changed"]
+    assert "function torch.Tensor.softmax" in part.global_state()["changed"]
+
+
+def test_an_output_on_another_device_is_refused() -> None:
+    recipe = Recipe(build=lambda sizes: nn.Identity(), call=lambda built, x: x.to("meta"))
+    part = TorchBackend(name="away", title="", recipes={"generator": recipe}).build(
+        "generator", SIZES
+    )
+    with pytest.raises(ValueError, match="lies on meta, and the inputs on cpu"):
+        part(np.ones((1, 2)))

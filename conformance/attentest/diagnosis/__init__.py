@@ -19,7 +19,7 @@ from attentest.diagnosis.apart import apart
 from attentest.diagnosis.evidence import Evidence, examined
 from attentest.diagnosis.explain import SECONDS, Match, explain
 from attentest.diagnosis.standing import Standing
-from attentest.diagnosis.variants import Variant, named, pairs, singles, sound
+from attentest.diagnosis.variants import Variant, abroad, named, pairs, singles, sound
 from attentest.outcome import Likeness
 from attentest.subject import Subject
 from attentest.trace import Step
@@ -36,6 +36,9 @@ KEYS = 2
 
 ALIKE = 0.5
 """How alike two complaints are, numbers apart, that are called the same."""
+
+_NAMES = re.compile(r"\([^)]*\)|\S*[\d._]\S*")
+"""Numbers, shapes and dotted names: what differs between two pieces of code with one mistake."""
 
 Complain = Callable[[Backend], str]
 """Judges the same clause on another backend and returns the message of the verdict."""
@@ -70,20 +73,33 @@ def diagnose(case: Case, complain: Complain) -> tuple[Likeness, ...]:
         for steps in islice(case.traces, EXAMPLES)
     ]
     keys = [one for one in examples if one.key is not None][:KEYS]
+    found = _reproducing(case, [_Trial(key, correct) for key in keys], examples)
+    if found and not all(key.weak for key in keys):
+        return found
+    alike = _complaining(case, complain)
+    named = {one.names for one in found}
+    return (*found, *(one for one in alike if one.names not in named))[:MOST]
+
+
+def _reproducing(
+    case: Case, trials: Sequence["_Trial"], examples: Sequence[Evidence]
+) -> tuple[Likeness, ...]:
+    """Return the variants that give the wrong answers of an example, the best ones first."""
     likely: dict[tuple[str, ...], Variant] = {}
-    for key in keys:
-        for stage in _stages(case, _Trial(key, correct)):
-            likely |= {variant.names: variant for variant in stage}
+    for trial in trials:
+        for stage in _stages(case, trial):
+            likely = {variant.names: variant for variant in stage} | likely
             standing = Standing(list(likely.values()), examples)
             if standing.perfect:
                 return standing.likenesses(MOST)
-    return standing.likenesses(MOST) if likely else _complaining(case, complain)
+    return standing.likenesses(MOST) if likely else ()
 
 
 def _stages(case: Case, trial: "_Trial") -> Iterator[list[Variant]]:
-    """Yield the variants that give the wrong answer: suspects first, then all, then pairs."""
+    """Yield the variants that give the wrong answer: suspects, then all, then pairs."""
     yield trial.fitting(case.suspected())
     yield trial.fitting(case.singles())
+    yield trial.fitting(abroad(case.singles()))
     yield trial.fitting(pairs(trial.active(), case.component))
 
 
@@ -143,8 +159,8 @@ def _complaining(case: Case, complain: Complain) -> tuple[Likeness, ...]:
 
 
 def _alike(one: str, other: str) -> float:
-    """Return how alike two sentences are, from 0 to 1, whatever numbers they hold."""
-    first, second = (re.sub(r"[-+.\d]+(e[-+]?\d+)?", "#", text) for text in (one, other))
+    """Return how alike two sentences are, from 0 to 1, whatever numbers and names they hold."""
+    first, second = (_NAMES.sub("#", text) for text in (one, other))
     return float(SequenceMatcher(None, first, second).ratio())
 
 

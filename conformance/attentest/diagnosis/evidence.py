@@ -52,6 +52,11 @@ class Evidence:
         telling = [n for n in wrong if not isinstance(self.steps[n].outcome, dict)]
         return next(iter(telling or wrong), None)
 
+    @property
+    def weak(self) -> bool:
+        """Whether the key step is an inventory, which code of another style may share."""
+        return self.key is not None and isinstance(self.steps[self.key].outcome, dict)
+
     def at_key(self, backend: Backend) -> Any:
         """Return what `backend` answers at the key step."""
         assert self.key is not None

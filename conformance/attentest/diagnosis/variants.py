@@ -1,7 +1,7 @@
 """What a wrong answer is compared with: options of choices, catalogued faults, and pairs."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import TYPE_CHECKING
 
@@ -14,11 +14,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Variant:
-    """Options that differ from the declared ones, and faults, in one implementation."""
+    """Options that differ from the declared ones, and faults, in one implementation.
+
+    `home` is the number of the specimen that the faults are planted in: styles differ where a
+    mistake meets what nobody promises, such as a query that may attend to nothing.
+    """
 
     options: Mapping[str, str]
     faults: tuple["Fault", ...]
     declared: Choices
+    home: int = 0
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -55,8 +60,13 @@ class Variant:
         from attentest.faults import infected
         from attentest.specimens import SPECIMENS, specimen_backend
 
-        specimen = SPECIMENS[self.faults[0].specimens[0]]
+        specimen = SPECIMENS[self.faults[0].specimens[self.home]]
         return specimen_backend(infected(specimen, *self.faults), choices.as_dict())
+
+    def elsewhere(self) -> "Variant | None":
+        """Return the same in the other specimen, None where it can be in one alone."""
+        other = self.faults and len(self.faults[0].specimens) > 1
+        return replace(self, home=1) if other else None
 
     def joined(self, other: "Variant") -> "Variant | None":
         """Return both together; None for two of one choice or seam, or of unlike homes."""
@@ -115,6 +125,11 @@ def singles(declared: Choices, component: str, clause: str) -> Iterator[Variant]
         fitting = all(declared[name] == value for name, value in fault.choices.items())
         if fault.reaches(component) and fitting:
             yield Variant({}, (fault,), declared)
+
+
+def abroad(given: Iterable[Variant]) -> Iterator[Variant]:
+    """Yield those of `given` that can be planted in another specimen, planted there."""
+    return (other for one in given if (other := one.elsewhere()) is not None)
 
 
 def pairs(found: Sequence[Variant], component: str) -> Iterator[Variant]:

@@ -56,9 +56,11 @@ def test_layer_formula(subject: Subject, draw: Draw) -> None:
     judged(drawn(subject, draw, LAYER, source_kinds=kinds, widths=(2, 4, 3), scale=x))
 
 
-@check("decoder.formula", examples=8)
+@check("decoder.formula", examples=5)
 def test_formula(subject: Subject, draw: Draw) -> None:
-    judged(drawn(subject, draw, STACK, kinds=("target", "causal", "none"), lengths=lengths(draw)))
+    long = draw.long(37)
+    for size in (lengths(draw), (long, long)):
+        judged(drawn(subject, draw, STACK, kinds=("target", "causal", "none"), lengths=size))
 
 
 def lengths(draw: Draw) -> tuple[int, int]:
@@ -248,10 +250,11 @@ def test_layers_own_parameters(subject: Subject, draw: Draw) -> None:
     own_their_parameters(draw, drawn(subject, draw, STACK, kinds=TARGET, layers=draw.layers(2)))
 
 
-@check("decoder.layers-in-sequence", examples=6)
+@check("decoder.layers-in-sequence", examples=4)
 def test_layers_in_sequence(subject: Subject, draw: Draw) -> None:
-    case = drawn(subject, draw, STACK, kinds=TARGET, layers=draw.layers(2))
-    agree(case, case.output(), composed(case), what="output beside that of the layers in turn")
+    for layers in (draw.layers(2), draw.deepest()):
+        case = drawn(subject, draw, STACK, kinds=TARGET, layers=layers, shortest=2)
+        agree(case, case.output(), composed(case), what="output beside that of the layers in turn")
 
 
 @check("decoder.final-norm", examples=6)
@@ -267,13 +270,23 @@ def test_depth_counts(subject: Subject, draw: Draw) -> None:
     depth_counts(subject, draw, STACK)
 
 
-@check("decoder.every-parameter-reached", examples=4)
+@check("decoder.every-parameter-reached", examples=2)
 def test_every_parameter_reached(subject: Subject, draw: Draw) -> None:
     if subject.precision != "float64":
         raise Absent("float64 alone tells a small gradient from none")
     kinds = ("causal", "none")
-    case = drawn(subject, draw, STACK, kinds=kinds, source_kinds=FREE, shortest=3, batch=2)
+    case = drawn(
+        subject,
+        draw,
+        STACK,
+        kinds=kinds,
+        source_kinds=FREE,
+        shortest=3,
+        batch=2,
+        layers=draw.deepest(),
+    )
     every_parameter_reached(case.probe, *case.inputs, draw=draw)
+    agrees_with_differences(case.probe, *case.inputs, draw=draw)
 
 
 @check("decoder.eval-reaches-every-layer", examples=5)

@@ -33,10 +33,12 @@ def drawn(subject: Subject, draw: Draw, **fixed: int) -> tuple[Sizes, Probe]:
     return sizes, prepared(subject, draw, "embedding", sizes)
 
 
-def loaded(subject: Subject, draw: Draw) -> tuple[Sizes, Probe]:
+def loaded(
+    subject: Subject, draw: Draw, *, scale: float = 1.0, **fixed: int
+) -> tuple[Sizes, Probe]:
     """Build an embedding that has loaded a drawn table; absent without a parameter map."""
-    sizes = draw.sizes(layers=1)
-    parameters = draw.parameters("embedding", sizes)
+    sizes = draw.sizes(layers=1, **fixed)
+    parameters = draw.parameters("embedding", sizes, scale=scale)
     return sizes, subject.part("embedding", sizes, parameters=parameters)
 
 
@@ -66,7 +68,14 @@ def factor_of(output: Array, rows: Floats) -> float:
 
 @check("embedding.lookup", examples=15)
 def test_lookup(subject: Subject, draw: Draw) -> None:
-    sizes, probe = loaded(subject, draw)
+    words_held = draw.choose((11, 300))
+    sizes, probe = loaded(
+        subject,
+        draw,
+        scale=draw.choose((1.0, 30.0)),
+        source_vocabulary=words_held,
+        target_vocabulary=words_held,
+    )
     tokens = np.concatenate([every_word(sizes), draw.rng.permutation(every_word(sizes))])
     rows = probe.parameters["weight"][tokens]
     output = probe.output(tokens)

@@ -55,10 +55,12 @@ def scale(subject: Subject, draw: Draw) -> float:
     return draw.scale() if subject.precision == "float64" else 1.0
 
 
-@check("encoder.formula", examples=8)
+@check("encoder.formula", examples=5)
 def test_formula(subject: Subject, draw: Draw) -> None:
     kinds = ("padding", "per-sample", "none", "per-head")
-    judged(drawn(subject, draw, STACK, kinds=kinds, scale=scale(subject, draw)))
+    for length in (draw.length(), draw.long(37)):
+        size = scale(subject, draw)
+        judged(drawn(subject, draw, STACK, kinds=kinds, scale=size, lengths=(length, 1)))
 
 
 @check("encoder.norm-placement", examples=6)
@@ -224,10 +226,11 @@ def test_layers_own_parameters(subject: Subject, draw: Draw) -> None:
     own_their_parameters(draw, drawn(subject, draw, STACK, layers=draw.layers(2)))
 
 
-@check("encoder.layers-in-sequence", examples=6)
+@check("encoder.layers-in-sequence", examples=4)
 def test_layers_in_sequence(subject: Subject, draw: Draw) -> None:
-    case = drawn(subject, draw, STACK, kinds=("padding", "none"), layers=draw.layers(2))
-    agree(case, case.output(), composed(case), what="output beside that of the layers in turn")
+    for layers in (draw.layers(2), draw.deepest()):
+        case = drawn(subject, draw, STACK, kinds=("padding", "none"), layers=layers, shortest=2)
+        agree(case, case.output(), composed(case), what="output beside that of the layers in turn")
 
 
 @check("encoder.stack-of-one-is-a-layer", examples=6)
@@ -241,12 +244,14 @@ def test_depth_counts(subject: Subject, draw: Draw) -> None:
     depth_counts(subject, draw, STACK)
 
 
-@check("encoder.every-parameter-reached", examples=4)
+@check("encoder.every-parameter-reached", examples=2)
 def test_every_parameter_reached(subject: Subject, draw: Draw) -> None:
     if subject.precision != "float64":
         raise Absent("float64 alone tells a small gradient from none")
-    case = drawn(subject, draw, STACK, kinds=("none", "padding"), shortest=3, batch=2)
+    kinds, layers = ("none", "padding"), draw.deepest()
+    case = drawn(subject, draw, STACK, kinds=kinds, shortest=3, batch=2, layers=layers)
     every_parameter_reached(case.probe, *case.seen().inputs, draw=draw)
+    agrees_with_differences(case.probe, *case.seen().inputs, draw=draw)
 
 
 @check("encoder.eval-reaches-every-layer", examples=5)

@@ -6,6 +6,7 @@ from attentest.cases import (
     HALVES,
     Call,
     halves,
+    keeps_the_mean,
     precise,
     quiet_in_evaluation,
     same_precision,
@@ -26,7 +27,8 @@ COMPONENT = "feed_forward"
 
 def sized(draw: Draw) -> Sizes:
     """Draw a width and an inner width that are unlike."""
-    return Sizes(d_model=draw.integer(2, 6), d_ff=draw.choose((7, 11)), heads=1)
+    sizes = Sizes(d_model=draw.integer(2, 6), d_ff=draw.choose((7, 11)), heads=1)
+    return draw.subject.limits.fitted(sizes)
 
 
 def loaded(
@@ -75,7 +77,7 @@ def test_shapes(subject: Subject, draw: Draw) -> None:
 @check("feed_forward.position-wise")
 def test_position_wise(subject: Subject, draw: Draw) -> None:
     probe = prepared(subject, draw, COMPONENT, sized(draw))
-    batch, length = draw.choose((2, 3)), draw.length()
+    batch, length = draw.choose((2, 3)), draw.choose((draw.length(), draw.long()))
     x = draw.floats(batch, length, probe.sizes.d_model)
     together = right(probe, x)
     alone = np.zeros((batch, length), dtype=bool)
@@ -143,6 +145,7 @@ def test_large_inputs(subject: Subject, draw: Draw) -> None:
         probe = prepared(subject, draw, COMPONENT, sized(draw), precision=precision)
         x = draw.rng.uniform(-1e3, 1e3, size=(draw.batch(), draw.length(), probe.sizes.d_model))
         right(probe, np.round(x))
+        right(probe, np.round(x) * 1e3)
 
 
 @check("feed_forward.activation-survives-copies", examples=4)
@@ -163,6 +166,9 @@ def test_activation_survives_copies(subject: Subject, draw: Draw) -> None:
 def test_dropout_only_in_training(subject: Subject, draw: Draw) -> None:
     sizes = sized(draw)
     quiet_in_evaluation(subject, draw, COMPONENT, sizes, draw.floats(2, 3, sizes.d_model))
+    if subject.limits.dropout:
+        probe = prepared(subject, draw, COMPONENT, sizes.but(dropout=0.5))
+        keeps_the_mean(probe, draw.floats(1, 2, sizes.d_model))
 
 
 @check("feed_forward.float32")

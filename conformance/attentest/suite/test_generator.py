@@ -18,7 +18,7 @@ COMPONENT = "generator"
 
 def sized(draw: Draw) -> Sizes:
     """Draw sizes whose vocabularies are unlike."""
-    vocabulary = draw.choose((7, 13))
+    vocabulary = draw.choose((7, 13, 300))
     return Sizes(
         d_model=draw.integer(2, 6), heads=1, source_vocabulary=11, target_vocabulary=vocabulary
     )
@@ -106,7 +106,8 @@ def test_shapes(subject: Subject, draw: Draw) -> None:
 @check("generator.position-wise")
 def test_position_wise(subject: Subject, draw: Draw) -> None:
     probe = prepared(subject, draw, COMPONENT, sized(draw))
-    x = draw.floats(draw.choose((2, 3)), draw.length(), probe.sizes.d_model)
+    length = draw.choose((draw.length(), draw.long()))
+    x = draw.floats(draw.choose((2, 3)), length, probe.sizes.d_model)
     together = right(probe, x)
     alone = np.zeros(x.shape[:-1], dtype=bool)
     alone[draw.integer(0, x.shape[0] - 1), draw.integer(0, x.shape[1] - 1)] = True

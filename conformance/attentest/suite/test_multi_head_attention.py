@@ -6,7 +6,7 @@ from math import prod
 
 import numpy as np
 
-from attentest.cases import Call, half, precise, same_precision
+from attentest.cases import Call, half, keeps_the_mean, precise, same_precision
 from attentest.checks import check
 from attentest.compare import (
     as_floats,
@@ -64,7 +64,12 @@ class Case:
         return found
 
     def but(self, **changes: Array | None) -> "Case":
-        """Return the same call with some inputs changed."""
+        """Return the same call with some inputs changed.
+
+        Where one input is query, key and value at once, another value is another input.
+        """
+        if not self.probe.subject.limits.cross and "value" in changes:
+            changes |= dict.fromkeys(("query", "key"), changes["value"])
         return replace(self, **changes)  # type: ignore[arg-type]  # the names are those of inputs
 
     def sample(self, number: int) -> "Case":
@@ -90,21 +95,24 @@ def call(
     lengths: tuple[int, int] | None = None,
     batch: int = 0,
 ) -> Case:
-    """Draw a call of `probe`; `hiding` asks for a mask, `lengths` fixes queries and keys."""
+    """Draw a call of `probe`; `hiding` asks for a mask, `lengths` fixes queries and keys.
+
+    Where one input is query, key and value at once, all three are equal.
+    """
     kind = draw.mask_kind(hiding=hiding, kinds=kinds)
+    one_input = not probe.subject.limits.cross
     samples = batch or draw.batch()
     shortest = 2 if hiding else 1
     queries, keys = lengths or (draw.length(shortest), draw.length(shortest))
-    if kind == "causal":
+    if kind == "causal" or one_input:
         queries = keys = max(queries, keys)
     width, precision = probe.sizes.d_model, probe.precision
-    return Case(
-        probe,
-        draw.floats(samples, queries, width, scale=scale, precision=precision),
-        draw.floats(samples, keys, width, scale=scale, precision=precision),
-        draw.floats(samples, keys, width, scale=scale, precision=precision),
-        draw.mask(kind, samples, probe.sizes.heads, queries, keys),
+    query, key, value = (
+        draw.floats(samples, length, width, scale=scale, precision=precision)
+        for length in (queries, keys, keys)
     )
+    mask = draw.mask(kind, samples, probe.sizes.heads, queries, keys)
+    return Case(probe, query, *((query, query) if one_input else (key, value)), mask)
 
 
 def loaded(
@@ -113,6 +121,12 @@ def loaded(
     """Build a part with drawn parameters; absent without a parameter map."""
     parameters = draw.parameters(COMPONENT, sizes, scale=scale, precision=precision)
     return subject.part(COMPONENT, sizes, parameters=parameters, precision=precision)
+
+
+def needs_cross(subject: Subject) -> None:
+    """End as absent where query, key and value cannot differ."""
+    if not subject.limits.cross:
+        raise Absent(f"query, key and value are one input of {subject.name}")
 
 
 def judged(case: Case, actual: Array | None = None, what: str = "output") -> None:
@@ -218,10 +232,12 @@ def test_shapes(subject: Subject, draw: Draw) -> None:
         answers(draw, case, output)
 
 
-@check("multi_head_attention.cross-lengths")
+@check("multi_head_attention.cross-lengths", examples=6)
 def test_cross_lengths(subject: Subject, draw: Draw) -> None:
+    needs_cross(subject)
     probe = loaded(subject, draw, sized(draw))
-    judged(call(draw, probe, kinds=UNORDERED, lengths=draw.lengths()))
+    for lengths in (draw.lengths(), (draw.long(), draw.length()), (draw.length(), draw.long())):
+        judged(call(draw, probe, kinds=UNORDERED, lengths=lengths))
 
 
 @check("multi_head_attention.one-head-is-attention")
@@ -273,6 +289,7 @@ def _dealt(name: str, values: Floats, order: Array) -> Floats:
 
 @check("multi_head_attention.every-input-counts", examples=4)
 def test_every_input_counts(subject: Subject, draw: Draw) -> None:
+    needs_cross(subject)
     probe = loaded(subject, draw, sized(draw))
     case = call(draw, probe, kinds=("none", "padding"), lengths=(draw.length(2), draw.length(2)))
     before = case.output()
@@ -307,6 +324,7 @@ def _counts(case: Case, before: Array, name: str, changed: Floats) -> None:
 
 @check("multi_head_attention.query-order")
 def test_query_order(subject: Subject, draw: Draw) -> None:
+    needs_cross(subject)
     probe = prepared(subject, draw, COMPONENT, sized(draw))
     case = call(draw, probe, kinds=UNORDERED, lengths=(draw.length(2), draw.length()))
     order = shuffled(draw, case.query.shape[1])
@@ -326,6 +344,7 @@ def test_query_order(subject: Subject, draw: Draw) -> None:
 
 @check("multi_head_attention.key-order")
 def test_key_order(subject: Subject, draw: Draw) -> None:
+    needs_cross(subject)
     probe = prepared(subject, draw, COMPONENT, sized(draw))
     case = call(draw, probe, kinds=UNORDERED, lengths=(draw.length(), draw.length(2)))
     order = shuffled(draw, case.key.shape[1])
@@ -382,6 +401,8 @@ def _ignores_hidden(draw: Draw, case: Case, before: Array) -> None:
     seen: Array = np.asarray(case.keep.any(axis=1))
     for number in range(case.key.shape[1]):
         hidden = ~seen[..., number]
+        if not case.probe.subject.limits.cross:
+            hidden[:, number] = False  # the position is a query of its own, too
         if not hidden.any():
             continue
         key, value = case.key.copy(), case.value.copy()
@@ -481,6 +502,7 @@ def test_every_parameter_reached(subject: Subject, draw: Draw) -> None:
 
 @check("multi_head_attention.gradient", examples=5)
 def test_gradient(subject: Subject, draw: Draw) -> None:
+    needs_cross(subject)
     probe = loaded(subject, draw, sized(draw))
     case = call(draw, probe, lengths=(draw.length(), draw.length(2)))
     agrees_with_differences(probe, *case.inputs, draw=draw)
@@ -488,6 +510,7 @@ def test_gradient(subject: Subject, draw: Draw) -> None:
 
 @check("multi_head_attention.gradient-to-masked-keys", examples=5)
 def test_gradient_to_masked_keys(subject: Subject, draw: Draw) -> None:
+    needs_cross(subject)
     probe = prepared(subject, draw, COMPONENT, sized(draw))
     case = call(draw, probe, hiding=True, kinds=("padding",), scale=draw.choose((1.0, 30.0)))
     cotangent = draw.floats(*case.query.shape)
@@ -549,6 +572,9 @@ def test_deterministic(subject: Subject, draw: Draw) -> None:
     others = {name: draw.floats(*getattr(case, name).shape) for name in INPUTS}
     answers(draw, case.but(**others), case.but(**others).output())
     equal(case.output(), first, what="output of the same call after others")
+    if sizes.dropout and "mode" in probe.part.capabilities:
+        one = call(draw, probe, kinds=("none",), batch=1, lengths=(2, 3))
+        keeps_the_mean(probe, *one.inputs)
 
 
 @check("multi_head_attention.strided-inputs")

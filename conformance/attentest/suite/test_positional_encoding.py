@@ -150,6 +150,8 @@ def test_formula(subject: Subject, draw: Draw) -> None:
     case = drawn(subject, draw, lengths=(2, 12) if (subject.limits.length or 2) > 1 else (1, 1))
     added = case.added()
     follows(case, added)
+    wide = drawn(subject, draw, lengths=(1, 3), widths=(66, 130))
+    follows(wide, wide.added())
     for option in CHOICES["positional_encoding"].options:
         if option.name in (case.option, "learned"):
             continue
@@ -396,6 +398,7 @@ def test_follows_moves(subject: Subject, draw: Draw) -> None:
     if not others:
         return
     precision = others[0]
+    _independent_of_others(subject, draw, precision)
     moved = case.probe.become(
         f"moving it to {precision}", lambda part: part.moved(precision=precision), precision
     )
@@ -406,6 +409,17 @@ def test_follows_moves(subject: Subject, draw: Draw) -> None:
     coarse = max((subject.precision, precision), key=epsilon)
     judged = case if coarse == subject.precision else Case(moved, x)
     follows(judged, as_floats(output), x=x)
+
+
+def _independent_of_others(subject: Subject, draw: Draw, precision: str) -> None:
+    """Demand the declared rows after another part has been asked for as many, less exactly.
+
+    No other check draws this width: a table that is shared is made here.
+    """
+    for one in (precision, subject.precision):
+        case = drawn(subject, draw, lengths=(5, 5), widths=(14,), precision=one)
+        x = np.zeros_like(case.x)
+        follows(case, case.added(x), x=x)
 
 
 def _follows_to_device(case: Case) -> None:
@@ -463,4 +477,8 @@ def test_input_untouched(subject: Subject, draw: Draw) -> None:
     case = drawn(subject, draw)
     first: Array = case.added()  # the probe compares the input with a copy after every call
     tells(case, first)
-    equal(case.added(), first, what="encoding added by the second call")
+    given = case.probe.output(case.x)
+    kept = given.copy()
+    case.added(case.x + 1.0)
+    equal(given, kept, what="output of a call, looked at after another,")
+    equal(case.added(), first, what="encoding added by another call")

@@ -1,0 +1,91 @@
+"""Which component a piece of code is, by its name."""
+
+import re
+
+_NAMES = {
+    "attention": (
+        "attention attn attend sdpa scaledattention dotproductattention scaleddotproduct "
+        "scaleddotproductattention scaleddotattention softmaxattention"
+    ),
+    "multi_head_attention": (
+        "multiheadattention multiheadedattention multiheadattn mha selfattention crossattention "
+        "multiheadselfattention multiheadcrossattention causalselfattention maskedselfattention "
+        "multiheaddotproductattention multiheadattentionlayer attentionlayer"
+    ),
+    "layer_norm": "layernorm layernormalization layernormalisation ln norm",
+    "feed_forward": (
+        "feedforward positionwisefeedforward positionwiseffn pointwisefeedforward ffn mlp ff "
+        "feedforwardnetwork feedforwardnet feedforwardlayer feedforwardblock "
+        "positionwisefeedforwardnetwork positionwisefeedforwardlayer poswiseffn "
+        "positionwisefeedforwardnet"
+    ),
+    "positional_encoding": (
+        "positionalencoding positionencoding positionalembedding positionembedding posenc "
+        "positionalencoder sinusoidalpositionalencoding sinusoidalpositionalembedding "
+        "learnedpositionalencoding learnedpositionalembedding positionalencodinglayer"
+    ),
+    "embedding": (
+        "embedding embeddings tokenembedding tokenembeddings inputembedding inputembeddings "
+        "wordembedding wordembeddings embedder"
+    ),
+    "residual": "residual residualconnection sublayerconnection addnorm addandnorm",
+    "encoder_layer": (
+        "encoderlayer encoderblock transformerencoderlayer transformerencoderblock "
+        "transformerblock transformerlayer"
+    ),
+    "decoder_layer": ("decoderlayer decoderblock transformerdecoderlayer transformerdecoderblock"),
+    "encoder": "encoder transformerencoder encoderstack",
+    "decoder": "decoder transformerdecoder decoderstack",
+    "generator": "generator outputlayer outputprojection projectionlayer lmhead",
+    "model": "transformer transformermodel encoderdecoder seq2seqtransformer model",
+    "padding_mask": "paddingmask padmask makepaddingmask makepadmask createpaddingmask getpadmask",
+    "causal_mask": (
+        "causalmask subsequentmask lookaheadmask makecausalmask createcausalmask "
+        "createlookaheadmask generatesquaresubsequentmask getsubsequentmask"
+    ),
+    "target_mask": "targetmask tgtmask trgmask maketargetmask maketgtmask maketrgmask makestdmask",
+}
+_COMPONENT = {name: component for component, names in _NAMES.items() for name in names.split()}
+_EMPTY = {
+    "my",
+    "simple",
+    "custom",
+    "naive",
+    "manual",
+    "vanilla",
+    "basic",
+    "own",
+    "the",
+    "module",
+    "v",
+}
+"""Words that say nothing of what a thing does."""
+
+
+def component_named(name: str, *, heads: bool = False) -> str:
+    """Return the component that code called `name` is, "" where the name says none.
+
+    `heads` says that it is built with a number of heads: "Attention" is then the whole of it.
+    """
+    found = _COMPONENT.get(squashed(name)) or _COMPONENT.get(_meaning(name), "")
+    return "multi_head_attention" if heads and found == "attention" else found
+
+
+def component_suggested(name: str) -> str:
+    """Return the component that the last words of `name` are, "" for none."""
+    words = _words(name)
+    ends = ("".join(words[start:]) for start in range(len(words)))
+    return next((_COMPONENT[end] for end in ends if end in _COMPONENT), "")
+
+
+def squashed(name: str) -> str:
+    """Return `name` without underscores, in lower case."""
+    return name.replace("_", "").lower()
+
+
+def _meaning(name: str) -> str:
+    return "".join(word for word in _words(name) if word not in _EMPTY)
+
+
+def _words(name: str) -> list[str]:
+    return [word.lower() for word in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+", name)]

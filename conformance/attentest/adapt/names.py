@@ -1,0 +1,118 @@
+"""The names that people give to arguments, underscores and capitals apart."""
+
+from collections.abc import Mapping, Sequence
+
+
+def _words(text: str) -> Sequence[str]:
+    return tuple(text.split())
+
+
+ROLES: Mapping[str, Sequence[str]] = {
+    "query": _words("q query queries qs xq qstate querystates qin inputq"),
+    "key": _words("k key keys ks xk kstate keystates kin inputk"),
+    "value": _words("v value values vs val vals xv vstate valuestates vin inputv"),
+    "mask": _words(
+        "mask attnmask attentionmask attmask m srcmask amask keepmask keymask masks "
+        "keypaddingmask srckeypaddingmask paddingmask padmask validmask attnbias attentionbias "
+        "valid keep allowed visible hide blocked"
+    ),
+    "x": _words(
+        "x tgt trg target src source inp input inputs hidden hiddenstates h seq embedded "
+        "embeddings xs features sequence decinput decinputs data tensor y"
+    ),
+    "tokens": _words(
+        "tokens ids inputids tokenids idx indices x inputs input seq src tgt trg target text"
+    ),
+    "pad": _words("pad padidx padid padtoken paddingidx padtokenid padvalue"),
+    "length": _words("length size seqlen sz n t len l seqlength tgtlen"),
+    "memory": _words(
+        "memory mem encout encoutput encoutputs encoderoutput encoderoutputs enc encoded "
+        "encoderhiddenstates context crossinput encsrc"
+    ),
+    "source_mask": _words(
+        "srcmask sourcemask memorymask encmask crossmask crossattnmask encdecmask "
+        "encoderattentionmask encodermask srcpadmask decencattnmask"
+    ),
+    "target_mask": _words(
+        "tgtmask trgmask targetmask lookaheadmask causalmask selfmask selfattnmask decmask "
+        "decodermask decselfattnmask attnmask mask"
+    ),
+    "source": _words(
+        "src source srctokens encinput encinputs inputids x input encoderinput srcids"
+    ),
+    "target": _words(
+        "tgt trg target tgttokens decinput decinputs decoderinputids decoderinput y tgtids"
+    ),
+    "sublayer": _words("sublayer layer fn f func module sublayerfn net"),
+}
+"""What carries an input of the contract, the strongest name first."""
+
+ONE_INPUT = _words("x inp input inputs hidden hiddenstates h seq src embedded embeddings xs y")
+"""What carries the one input of self-attention."""
+
+CONTEXT = _words("context memory kv keyvalue mem encout encoderoutput y cond xa")
+"""What carries keys and values beside it."""
+
+PADDING = _words("keypaddingmask srckeypaddingmask paddingmask padmask")
+"""A second mask, which says what is no key at all."""
+
+KEY_WIDTH = _words("dk headdim dhead headsize keydim")
+"""What gets the width of a key."""
+
+OFF = {"dropout": None, "dropoutp": 0.0, "p": 0.0, "dropoutrate": 0.0, "training": False}
+"""What says nothing of what is computed, with a value that switches it off."""
+
+WIDTH = _words(
+    "dmodel embeddim embedsize hiddensize nembd dim embdim embeddingdim embeddingsize d width "
+    "modeldim modelsize dimmodel features normalizedshape numhiddens nhid inputdim inputsize "
+    "infeatures indim emsize embsize hiddendim numfeatures ndim nstate outputdim outputsize "
+    "outfeatures kdim vdim keysize querysize valuesize size emb demb embed"
+)
+"""The width of the model, input and output widths included."""
+
+INNER = _words(
+    "dff dimfeedforward ffdim ffndim dinner innerdim mlpdim intermediatesize ffnhidden ffsize "
+    "ffnnumhiddens dhidden dhid ffhidden dimff pfdim hiddenfeatures ffnhiddensize "
+    "feedforwarddim dmlp hidden hiddendim hiddensize hiddenlayersize"
+)
+"""The inner width of a feed-forward network; some are the model's where no other name is."""
+
+SIZES: Mapping[str, Sequence[str]] = {
+    "d_ff": INNER,
+    "d_model": WIDTH,
+    "heads": _words("heads numheads nheads nhead h numattentionheads head attentionheads"),
+    "layers": _words(
+        "layers numlayers nlayers nlayer n depth numencoderlayers numdecoderlayers nblocks "
+        "numblocks numhiddenlayers nx"
+    ),
+    "max_length": _words(
+        "maxlen maxlength maxseqlen maxseqlength maxpositionembeddings blocksize contextlength "
+        "seqlen ctxlen nctx maxpositions numpositions maxsequencelength npositions "
+        "sequencelength maxtokens contextsize"
+    ),
+    "source_vocabulary": _words(
+        "vocab vocabsize numembeddings nvocab srcvocab srcvocabsize sourcevocabsize "
+        "inputvocabsize nsrcvocab ntoken ntokens vocabulary srcvocabulary encvocabsize"
+    ),
+    "target_vocabulary": _words(
+        "tgtvocab tgtvocabsize trgvocab trgvocabsize targetvocabsize outputvocabsize ntrgvocab "
+        "tgtvocabulary decvocabsize"
+    ),
+    "source_pad": _words("padidx paddingidx srcpadidx padtokenid padid srcpad sourcepad"),
+    "target_pad": _words("tgtpadidx trgpadidx tgtpad targetpad"),
+    "dropout": _words(
+        "dropout p drop dropoutrate dropoutp attndrop attndropout residpdrop dropprob pdrop "
+        "attentiondropout residdropout projdrop ffndropout pdropout dropoutprob attnpdrop "
+        "residualdropout hiddendropoutprob attentionprobsdropoutprob"
+    ),
+}
+"""What a constructor calls each size of the contract."""
+
+HEAD_WIDTH = _words("dk dv dq headdim dimhead headsize dhead dimperhead dimk dimv dkey dvalue")
+"""The width of one head."""
+
+RATIO = _words("mlpratio forwardexpansion expansion expansionfactor ffmult mult ffnratio ratio")
+"""The inner width of a feed-forward network as a multiple of the model's."""
+
+ON = {"batchfirst": True}
+"""Switches that bring code to the contract's conventions."""

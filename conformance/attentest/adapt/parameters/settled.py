@@ -1,0 +1,85 @@
+"""The choices that a table and the shapes behind it decide."""
+
+from collections.abc import Mapping
+from typing import Literal
+
+from attentest_spec import Sizes
+from attentest_spec.choices import Value
+from attentest_spec.mapping import Place, Table, locate
+from attentest_spec.setting import Floats
+
+_ATTENTION = {
+    "multi_head_attention": ("",),
+    "encoder_layer": ("self_attention.",),
+    "decoder_layer": ("self_attention.", "cross_attention."),
+    "encoder": ("layers.0.self_attention.",),
+    "decoder": ("layers.0.self_attention.", "layers.0.cross_attention."),
+    "model": (
+        "encoder.layers.0.self_attention.",
+        "decoder.layers.0.self_attention.",
+        "decoder.layers.0.cross_attention.",
+    ),
+}
+_BIASED = ("query", "value", "output")
+_STACKS = {"encoder": ("",), "decoder": ("",), "model": ("encoder.", "decoder.")}
+
+
+def settled(
+    component: str, table: Table, own: Mapping[str, Floats], sizes: Sizes
+) -> dict[str, Value]:
+    """Return what `table` and the shapes of the module's `own` parameters decide."""
+    found: dict[str, Value] = {}
+    attentions = _ATTENTION.get(component, ())
+    if attentions:
+        biases = [f"{start}{role}.bias" for start in attentions for role in _BIASED]
+        found["projection_bias"] = (
+            "present" if any(_there(bias, table, own) for bias in biases) else "none"
+        )
+        found["head_width"] = _head_width(f"{attentions[0]}query.weight", table, own, sizes)
+    layers = [start.removesuffix("self_attention.") for start in attentions if "self" in start]
+    if layers:
+        shared = all(_shares(start, table) for start in layers)
+        found["norm_sharing"] = "shared" if shared else "separate"
+    if component in _STACKS:
+        final = any(f"{start}norm.gain" in table for start in _STACKS[component])
+        found["final_norm"] = "present" if final else "none"
+    if component == "model":
+        found["tying"] = _tying(table, own)
+    if component == "positional_encoding" or _there("source_positions.weight", table, own):
+        found["positional_encoding"] = "learned"
+    return found
+
+
+def _head_width(
+    query: str, table: Table, own: Mapping[str, Floats], sizes: Sizes
+) -> Literal["d", "d/h"]:
+    rows = len(locate(query, table).read(own, sizes.heads)) if _there(query, table, own) else 0
+    return "d" if rows == sizes.d_model * sizes.heads and sizes.heads > 1 else "d/h"
+
+
+def _there(name: str, table: Table, own: Mapping[str, Floats]) -> bool:
+    try:
+        names = locate(name, table).names(own)
+    except KeyError:
+        return False
+    return bool(own.keys() & set(names))
+
+
+def _shares(start: str, table: Table) -> bool:
+    first, second = (f"{start}{one}_norm.gain" for one in ("self_attention", "feed_forward"))
+    return locate(first, table) == locate(second, table)
+
+
+def _tying(table: Table, own: Mapping[str, Floats]) -> str:
+    places = [
+        locate(f"{one}.weight", table)
+        for one in ("source_embedding", "target_embedding", "generator")
+    ]
+    source, target, generator = (_memory(place, own) for place in places)
+    if source == target == generator:
+        return "all-three"
+    return "target-and-output" if target == generator else "none"
+
+
+def _memory(place: Place, own: Mapping[str, Floats]) -> int:
+    return own[place.name].__array_interface__["data"][0]  # type: ignore[no-any-return]  # untyped

@@ -1,0 +1,71 @@
+"""Says a table: as lines of Python to paste, and in sentences what is odd about it."""
+
+from collections.abc import Iterable
+
+from attentest_spec.mapping import Place, Table
+
+
+def lines(table: Table) -> tuple[str, ...]:
+    """Return Python that makes `table`, under the name PARAMETERS."""
+    entries = [f"    {_quoted(name)}: {_written(entry)}," for name, entry in table.items()]
+    needed = any(isinstance(entry, Place) for entry in table.values())
+    start = ["from attentest_spec import Place", ""] if needed else []
+    return (*start, "PARAMETERS = {", *entries, "}")
+
+
+def spoken(tables: Iterable[Table]) -> str:
+    """Return tables in one line: which parameter is where."""
+    return ", ".join(
+        f"{name} = {entry if isinstance(entry, str) else _written(entry)}"
+        for table in tables
+        for name, entry in table.items()
+    )
+
+
+def packed(table: Table) -> list[str]:
+    """Say which parameters hold several in one, and in which order."""
+    orders: dict[str, dict[int, str]] = {}
+    for name, entry in table.items():
+        if isinstance(entry, Place) and entry.part and not name.endswith(".bias"):
+            role = name.removesuffix(".weight").rpartition(".")[2]
+            how = f", laid out as {entry.layout}" if entry.layout else ""
+            orders.setdefault(f"{entry.name} is packed{how}", {})[entry.part[0]] = role
+    return [
+        f"{what}: {', then '.join(order[number] for number in sorted(order))}."
+        for what, order in orders.items()
+    ]
+
+
+def untold(missing: list[str]) -> list[str]:
+    """Say which canonical parameters nothing was found for."""
+    if not missing:
+        return []
+    return [
+        f"Nothing was found for {_few(missing)}, which the spec has: "
+        f"the clauses that load parameters will say so."
+    ]
+
+
+def left_over(rest: list[str]) -> list[str]:
+    """Say which of the module's own parameters the table leaves out."""
+    return [f"Left over, and kept as they are born: {_few(rest)}."] if rest else []
+
+
+def _few(names: Iterable[str], most: int = 6) -> str:
+    listed = list(names)
+    rest = f" and {len(listed) - most} more" if len(listed) > most else ""
+    return ", ".join(listed[:most]) + rest
+
+
+def _written(entry: str | Place) -> str:
+    if isinstance(entry, str):
+        return _quoted(entry)
+    said = [_quoted(entry.name)]
+    said += [f"part={entry.part}"] if entry.part else []
+    said += ["transpose=True"] if entry.transpose else []
+    said += [f"layout={_quoted(entry.layout)}"] if entry.layout else []
+    return f"Place({', '.join(said)})"
+
+
+def _quoted(text: str) -> str:
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'

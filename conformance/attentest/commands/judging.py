@@ -1,0 +1,121 @@
+"""What the commands that judge have in common: their options, and the run behind them."""
+
+import functools
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any, TextIO
+
+import click
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import Progress, TaskID
+
+from attentest import stream
+from attentest.commands.usage import Usage, usage
+from attentest.outcome import Verdict
+from attentest.output import opened, progress
+from attentest.plan import Plan, select
+from attentest.run import Judged, Listener, run
+from attentest_spec.precision import PRECISIONS
+
+_OPTIONS = (
+    click.option("--clause", "slugs", multiple=True, help="Judge this clause alone."),
+    click.option(
+        "--dtype", default="float64", show_default=True, help=f"One of {', '.join(PRECISIONS)}."
+    ),
+    click.option("--device", default="cpu", show_default=True, help="Where the backend computes."),
+    click.option("--timeout", default=60.0, show_default=True, help="Seconds one check may take."),
+    click.option(
+        "--memory", default=4.0, show_default=True, help="GiB that a backend's processes may use."
+    ),
+    click.option("--effort", default=1.0, show_default=True, help="Factor on the examples."),
+    click.option("--seed", default=0, show_default=True, help="Seed of all drawn inputs."),
+    click.option("--random", "fresh", is_flag=True, help="Draw a fresh seed and print it."),
+    click.option("--no-shrink", is_flag=True, help="Do not look for the smallest witness."),
+    click.option(
+        "--json",
+        "json_file",
+        type=click.Path(dir_okay=False, path_type=Path),
+        help="Write the stream of verdicts to this file.",
+    ),
+)
+
+
+@dataclass(frozen=True)
+class Judging:
+    """What was asked of a judging command by its options."""
+
+    slugs: tuple[str, ...]
+    dtype: str
+    device: str
+    timeout: float
+    memory: float
+    effort: float
+    seed: int
+    fresh: bool
+    no_shrink: bool
+    json_file: Path | None
+
+    def plan(self, components: Sequence[str], reading: dict[str, Any] | None = None) -> Plan:
+        """Return the plan for `components` (all where none is named); a seed is drawn here."""
+        chosen = select(components, self.slugs, precision=self.dtype)
+        if not chosen:
+            raise Usage("No clause is left: the named clauses are not about the named components.")
+        return Plan(
+            chosen,
+            precision=self.dtype,
+            device=self.device,
+            seed=random.SystemRandom().randrange(1, 2**31) if self.fresh else self.seed,
+            effort=self.effort,
+            shrink=not self.no_shrink,
+            limit=self.timeout,
+            memory=self.memory,
+            reading=reading,
+        )
+
+    def carried_out(
+        self, console: Console, targets: Sequence[str], plan: Plan, workers: int = 0
+    ) -> list[Judged]:
+        """Judge `targets`, say the seed, write the stream where it was asked for."""
+        if plan.seed:
+            console.print(f"seed {plan.seed} (replay with --seed {plan.seed})")
+        with usage(), opened(self.json_file, '{"type": "header"') as file:
+            return _watched(targets, plan, workers, file)
+
+
+def judging(command: Callable[..., None]) -> Callable[..., None]:
+    """Give `command` the options of judging, as one argument of this name."""
+    names = [field.name for field in fields(Judging)]
+
+    @functools.wraps(command)
+    def collected(**values: Any) -> None:
+        asked = Judging(**{name: values.pop(name) for name in names})
+        command(judging=asked, **values)
+
+    for option in reversed(_OPTIONS):
+        collected = option(collected)
+    return collected
+
+
+def _watched(targets: Sequence[str], plan: Plan, workers: int, file: TextIO | None) -> list[Judged]:
+    """Run the plan with a progress bar on a terminal, writing the stream as verdicts come."""
+    writer = stream.Writer(file, plan) if file else None
+    with progress() as bar:
+        total = len(plan.clauses)
+        tasks = {target: bar.add_task(escape(target), total=total) for target in targets}
+        results = run(targets, plan, workers=workers, listener=_listener(bar, tasks, writer))
+    if writer:
+        writer.close(results, plan)
+    return results
+
+
+def _listener(bar: Progress, tasks: dict[str, TaskID], writer: stream.Writer | None) -> Listener:
+    def listen(judged: Judged, verdict: Verdict | None) -> None:
+        if verdict is not None:
+            bar.advance(tasks[judged.target])
+        if writer:
+            writer(judged, verdict)
+
+    return listen

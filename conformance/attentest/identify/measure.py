@@ -1,0 +1,243 @@
+"""Measures the choices that one component shows.
+
+First the parameters: which structure it takes. Then what is hard to tell is made to stand alone
+(the norms, the activation) and found by trying the oracle under every option. At last everything
+is at work at once: there the rest is found, and the structure is confirmed.
+"""
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import replace
+from itertools import takewhile
+
+from attentest.identify.finding import CANNOT_TELL, MEASURED, NONE_FITS, Evidence
+from attentest.identify.masking import NoMask, empty_row, fill
+from attentest.identify.norms import (
+    FORMULA,
+    norm_candidates,
+    norm_station,
+    options,
+    variations,
+    with_epsilon,
+)
+from attentest.identify.parts import LARGE, Part, large_model, stilled
+from attentest.identify.reach import axes_of
+from attentest.identify.station import Candidate, Station
+from attentest.identify.structure import SHAPED, TIED, structures, ties
+from attentest.outcome import Absent, BackendError, Violation
+from attentest.subject import Probe, Subject
+from attentest_spec import Choices, Sizes
+from attentest_spec.choices import Value
+
+WIDTH = 4
+"""The model width: its root is exact, and at so small a width n and n - 1 lie far apart."""
+
+
+def sizes_for(subject: Subject) -> Sizes:
+    """Return small sizes inside the limits of the backend."""
+    limits = subject.limits
+    sizes = Sizes(
+        d_model=WIDTH,
+        heads=min(2, limits.heads or 2),
+        d_ff=2 * WIDTH,
+        layers=min(2, limits.layers or 2),
+        source_vocabulary=11,
+        target_vocabulary=11,
+        max_length=min(8, limits.length or 8),
+    )
+    return limits.fitted(sizes)
+
+
+def measure(subject: Subject, component: str, known: Choices) -> list[Evidence]:
+    """Return what `component` shows of every choice in its reach; `known` is tried first.
+
+    Never raises for what a backend does: what cannot be asked cannot be told, with the reason.
+    """
+    first: list[Evidence] = []
+    try:
+        for structure, probe in structures(subject, component, sizes_for(subject)):
+            measurement = Measurement(component, probe, structure, known)
+            measurement.take()
+            if measurement.explained:
+                return measurement.evidence
+            first = first or measurement.evidence
+    except (Absent, BackendError, Violation) as failure:
+        text = _reason(component, failure)
+        return first or [
+            Evidence(axis, component, CANNOT_TELL, reason=text) for axis in axes_of(component)
+        ]
+    return first
+
+
+def _reason(component: str, failure: Exception) -> str:
+    if "no parameter map" in str(failure):
+        return f"{component} has no parameter map"
+    text = str(failure)
+    return text if component in text else f"{component}: {text}"
+
+
+class Measurement:
+    """The measurement of one component in one structure; `part` learns as it goes on."""
+
+    def __init__(self, component: str, probe: Probe, structure: Choices, known: Choices) -> None:
+        """Begin with what the parameters show, and with what is `known` of the rest."""
+        self.tied = ties(probe, structure)
+        self.part = Part(component, probe, _begun(structure, self.tied, known))
+        self.axes = axes_of(component)
+        self.evidence: list[Evidence] = []
+        self.explained = False
+
+    def take(self) -> None:
+        """Measure everything; what is found goes to `evidence`."""
+        if self.part.component == "model" and not _whole(self.part).fits(self.part.choices):
+            self._guess(_large(self.part))
+        self._norms()
+        if "activation" in self.axes and self.part.component != "feed_forward":
+            still = stilled(self.part.drawn(), "self_attention", "cross_attention")
+            station = Station.of(self.part.probe, still, self.part.inputs())
+            self._learn(["activation"], station, _flips(station, self.part, ["activation"]))
+        self._together()
+        for axis, question in (("mask_fill", self._fill), ("fully_masked_row", self._empty_row)):
+            if axis in self.axes:
+                self.evidence.append(self._asked(axis, question))
+
+    def _guess(self, ranked: Sequence[Candidate]) -> None:
+        self.part = replace(self.part, choices=ranked[0][0])
+
+    def _learn(self, axes: Collection[str], station: Station, ranked: list[Candidate]) -> None:
+        self._guess(ranked)
+        self.evidence += _shown(self.part.component, axes, station, ranked)
+
+    def _norms(self) -> None:
+        axes = [axis for axis in self.axes if axis in (*FORMULA, "norm_placement")]
+        if axes:
+            station = norm_station(self.part)
+            known = station.fits(self.part.choices)
+            rank = _flips if known else _all
+            self._learn(axes, station, rank(station, self.part, axes))
+
+    def _together(self) -> None:
+        """Find what is left, with everything at work, and confirm the structure there."""
+        told = {one.choice for one in self.evidence}
+        shaped = [axis for axis in self.axes if axis in SHAPED or axis in TIED]
+        if "positional_encoding" in shaped and not self._learned:
+            shaped.remove("positional_encoding")
+        masked = {"mask_fill", "fully_masked_row"}
+        rest = [axis for axis in self.axes if axis not in {*told, *shaped, *masked}]
+        station = _whole(self.part)
+        self._learn(rest, station, _flips(station, self.part, rest))
+        self.explained = station.fits(self.part.choices)
+        left = station.distance(self.part.choices)
+        self.evidence += [self._structural(axis, left) for axis in shaped]
+
+    @property
+    def _learned(self) -> bool:
+        return self.part.choices.positional_encoding == "learned"
+
+    def _structural(self, axis: str, difference: float) -> Evidence:
+        """Return what the parameters show of `axis`, if under it the numbers are explained."""
+        component = self.part.component
+        if axis == "head_width" and self.part.probe.sizes.heads == 1:
+            return Evidence(axis, component, CANNOT_TELL, reason="with one head both are the same")
+        if axis in self.tied and self.tied[axis] is None:
+            text = f"parameters of {component} are one in no listed way"
+            return Evidence(axis, component, NONE_FITS, reason=text)
+        if not self.explained:
+            return _nothing(axis, component, difference)
+        value = self.part.choices[axis]
+        return Evidence(axis, component, MEASURED, value, difference=difference)
+
+    def _asked(self, axis: str, question: Callable[[], Evidence]) -> Evidence:
+        component = self.part.component
+        if not self.explained:
+            text = f"{component} fits no listed option even where nothing is masked"
+            return Evidence(axis, component, CANNOT_TELL, reason=text)
+        try:
+            return question()
+        except (Absent, BackendError, Violation, NoMask) as failure:
+            return Evidence(axis, component, CANNOT_TELL, reason=_reason(component, failure))
+
+    def _fill(self) -> Evidence:
+        value, difference = fill(self.part)
+        if value is None:
+            return _nothing("mask_fill", self.part.component, difference)
+        self.part = replace(self.part, choices=self.part.choices.but(mask_fill=value))
+        return Evidence("mask_fill", self.part.component, MEASURED, value, difference=difference)
+
+    def _empty_row(self) -> Evidence:
+        station = empty_row(self.part)
+        ranked = _flips(station, self.part, ["fully_masked_row"])
+        told = [one for one in ranked if one[0].fully_masked_row != "unspecified"]
+        (found,) = _shown(self.part.component, ["fully_masked_row"], station, told)
+        if found.status != NONE_FITS:
+            return found
+        text = "it keeps none of the listed promises"
+        return replace(found, status=MEASURED, value="unspecified", reason=text)
+
+
+def _begun(structure: Choices, tied: dict[str, str | None], known: Choices) -> Choices:
+    shaped = {axis: structure[axis] for axis in SHAPED if axis != "positional_encoding"}
+    base = known.but(**shaped, **{axis: value or TIED[axis][0] for axis, value in tied.items()})
+    learned = structure.positional_encoding == "learned"
+    if learned == (base.positional_encoding == "learned"):
+        return base
+    return base.but(positional_encoding="learned" if learned else "interleaved")
+
+
+def _whole(part: Part) -> Station:
+    """Return the answer with everything at work."""
+    return Station.of(part.probe, part.drawn(), part.inputs())
+
+
+def _large(part: Part) -> list[Candidate]:
+    """Return candidates for what a model adds to a token; of large tokens the outcome is left out.
+
+    Where the numbers are large an epsilon hardly plays a part; it is solved for under the first.
+    """
+    station = Station.of(part.probe, large_model(part), part.large_inputs(), first=LARGE.stop)
+    axes = ["embedding_scale", "norm_placement", "norm_variance", "norm_epsilon_place", "output"]
+    if part.choices.positional_encoding != "learned":
+        axes.append("positional_encoding")
+    ranked = station.ranked(_fixed(variations(part.choices, axes), part))
+    return station.ranked(with_epsilon(station, choices) for choices, _ in ranked[:8])
+
+
+def _all(station: Station, part: Part, axes: Collection[str]) -> list[Candidate]:
+    return norm_candidates(station, part.choices, axes)
+
+
+def _flips(station: Station, part: Part, axes: Collection[str]) -> list[Candidate]:
+    """Return what is held for right and every choice that differs from it in one of `axes`."""
+    unlike = (part.choices.but(**{axis: option}) for axis in axes for option in options(axis))
+    return station.ranked(_fixed([part.choices, *unlike], part))
+
+
+def _fixed(candidates: Iterator[Choices] | Collection[Choices], part: Part) -> Iterator[Choices]:
+    """Leave out learned positions where there is no table, and fixed ones where there is."""
+    learned = part.choices.positional_encoding == "learned"
+    return (one for one in candidates if (one.positional_encoding == "learned") == learned)
+
+
+def _shown(
+    component: str, axes: Collection[str], station: Station, ranked: list[Candidate]
+) -> list[Evidence]:
+    """Return what the closest candidates show of `axes`: those that fit up to rounding."""
+    fitting = takewhile(lambda one: one[1] <= station.bound(*one), ranked)
+    matched = [choices for choices, _ in fitting]
+    closest = ranked[0][1] if ranked else float("inf")
+    if not matched:
+        return [_nothing(axis, component, closest) for axis in axes]
+    return [_one_of(axis, component, [one[axis] for one in matched], closest) for axis in axes]
+
+
+def _one_of(axis: str, component: str, values: list[Value], difference: float) -> Evidence:
+    distinct = list(dict.fromkeys(values))
+    if len(distinct) == 1:
+        return Evidence(axis, component, MEASURED, distinct[0], difference=difference)
+    shown = " and ".join(f"{one:g}" if isinstance(one, float) else one for one in distinct)
+    text = f"in {component} {shown} give the same numbers"
+    return Evidence(axis, component, CANNOT_TELL, reason=text, difference=difference)
+
+
+def _nothing(axis: str, component: str, difference: float) -> Evidence:
+    text = f"in {component} the closest still differs by {difference:.2g}"
+    return Evidence(axis, component, NONE_FITS, reason=text, difference=difference)

@@ -1,0 +1,45 @@
+"""What a pytest session is asked for and what came out, without a look at the suite."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+
+def root(config: pytest.Config) -> Path:
+    """Return the folder of the settings."""
+    return config.inipath.parent if config.inipath else config.rootpath
+
+
+def backends(config: pytest.Config) -> Mapping[str, str]:
+    """Return the backends to judge as the user names them, each with the target to load.
+
+    A file in the settings is looked for beside them, one on the command line from where one is.
+    """
+    named: list[str] = config.getoption("--backend")
+    if named:
+        return {target: target for target in named}
+    return {target: _rooted(config, target) for target in config.getini("attentest_backend")}
+
+
+def _rooted(config: pytest.Config, target: str) -> str:
+    place = target.rpartition(":")[0] or target
+    return str(root(config) / target) if place.endswith(".py") else target
+
+
+def deviation_file(config: pytest.Config) -> Path | None:
+    """Return the file that declares what is known not to hold, None where none is named."""
+    named: str = config.getini("attentest_deviations")
+    return root(config) / named if named else None
+
+
+def judged(reporter: pytest.TerminalReporter) -> list[pytest.TestReport]:
+    """Return the reports of the clauses that were judged, here or in another process."""
+    return [
+        report
+        for several in reporter.stats.values()
+        for report in several
+        if isinstance(report, pytest.TestReport)
+        and report.when == "call"
+        and "clause" in dict(report.user_properties)
+    ]

@@ -1,0 +1,1 @@
+"""A Transformer that is being written."""

@@ -1,0 +1,3 @@
+import sound
+
+backend = sound.Backend(lambda *_: [1.0, 2.0])

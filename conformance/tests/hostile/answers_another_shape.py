@@ -1,0 +1,9 @@
+import sound
+
+
+def flat(*inputs):
+    output, weights = sound.answer(*inputs)
+    return output.reshape(-1), weights
+
+
+backend = sound.Backend(flat)

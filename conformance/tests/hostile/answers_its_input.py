@@ -1,0 +1,3 @@
+import sound
+
+backend = sound.Backend(lambda query, key, value, mask: query)

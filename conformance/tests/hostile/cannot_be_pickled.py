@@ -1,0 +1,15 @@
+import threading
+from dataclasses import replace
+
+from attentest.specimens import Plain, specimen_backend
+
+plain = specimen_backend(Plain)
+
+
+def locked(sizes):
+    model = plain.recipes["model"].build(sizes)
+    model.lock = threading.Lock()
+    return model
+
+
+backend = replace(plain, recipes={"model": replace(plain.recipes["model"], build=locked)})

@@ -1,0 +1,5 @@
+import os
+
+import sound
+
+backend = sound.Backend(lambda *_: os._exit(3))

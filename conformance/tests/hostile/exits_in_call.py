@@ -1,0 +1,5 @@
+import sys
+
+import sound
+
+backend = sound.Backend(lambda *_: sys.exit(7))

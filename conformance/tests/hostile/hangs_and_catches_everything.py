@@ -1,0 +1,16 @@
+import signal
+import time
+
+import sound
+
+
+def hangs(*_):
+    signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+    while True:
+        try:
+            time.sleep(1000)
+        except BaseException:
+            continue
+
+
+backend = sound.Backend(hangs)

@@ -1,0 +1,3 @@
+import sound
+
+backend = sound.Backend(lambda *_: 7 ** (10**9))

@@ -1,0 +1,3 @@
+from projections import backend_with
+
+backend = backend_with(value=None)

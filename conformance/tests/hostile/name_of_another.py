@@ -1,0 +1,3 @@
+import sound
+
+backend = sound.Backend(name="sound")

@@ -1,0 +1,3 @@
+import sound
+
+backend = sound.Backend(name="../../etc/passwd\\..\\x\x00")

@@ -1,0 +1,8 @@
+import sound
+
+
+def raises(*_):
+    raise RuntimeError("out of luck")
+
+
+backend = sound.Backend(raises)

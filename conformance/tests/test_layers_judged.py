@@ -1,0 +1,105 @@
+"""What the numbers of a layer are held to."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pytest
+from layer_cases import (
+    case,
+    straight,
+    wrong_at,
+)
+from oracle_backend import claimed
+
+from attentest import layers
+from attentest.outcome import Absent, Violation
+from attentest_spec.layer_norm import layer_norm
+from attentest_spec.setting import Setting
+
+
+@pytest.mark.parametrize("component", ["encoder_layer", "decoder_layer", "encoder", "decoder"])
+@claimed()
+def test_the_oracles_answer_is_judged_right(component: str) -> None:
+    one = case(component)
+    assert (layers.judged(one) == one.probe.expected(*one.inputs)).all()
+    layers.judged(one, one.output())
+
+
+def test_positions_hidden_from_all_are_not_judged() -> None:
+    layers.judged(case(bend=wrong_at(1)))
+    layers.judged(case(bend=wrong_at(2, np.nan)))
+    for position in (0, 3):
+        with pytest.raises(Violation, match=r"^The output differs"):
+            layers.judged(case(bend=wrong_at(position)))
+    with pytest.raises(Violation, match=r"^The sum differs"):
+        layers.judged(case(), case().output() + 0.1, what="sum")
+
+
+def test_two_answers_agree_at_visible_positions() -> None:
+    one = case()
+    right, hidden, seen = (
+        case(bend=bend).output() for bend in (straight, wrong_at(1), wrong_at(0))
+    )
+    layers.agree(one, hidden, right, what="order")
+    layers.agree(one, right, hidden, what="order")
+    for pair in ((seen, right), (right, seen)):
+        with pytest.raises(Violation, match=r"^The order differs"):
+            layers.agree(one, *pair, what="order")
+
+
+def norms(part: Any) -> Mapping[str, Any]:
+    return {"norm.gain": np.full(6, 1.5), "norm.bias": np.full(6, 0.25)}
+
+
+@claimed()
+def test_the_declared_option_is_shown() -> None:
+    for option in ("post", "pre"):
+        one = case(norm_placement=option)
+        layers.shows(one, one.output(), "norm_placement", {})
+    for option in ("none", "present"):
+        one = case("encoder", final_norm=option)
+        layers.shows(one, one.output(), "final_norm", norms(one))
+
+
+def test_another_option_is_named() -> None:
+    one, other = case(), case(norm_placement="pre")
+    text = r"^norm_placement is post, and the numbers are those of pre\.$"
+    with pytest.raises(Violation, match=text) as told:
+        layers.shows(one, actual := other.output(), "norm_placement", {})
+    assert told.value.actual is actual
+    plain = case("encoder")
+    wrong = layer_norm(
+        Setting(parameters={"gain": np.full(6, 1.5), "bias": np.full(6, 0.25)}), plain.output()
+    )
+    with pytest.raises(Violation, match="final_norm is none, and the numbers are those of present"):
+        layers.shows(plain, wrong, "final_norm", norms(plain))
+    with pytest.raises(Violation, match=r"^The output differs"):
+        layers.shows(one, other.output() + 0.5, "norm_placement", {})
+
+
+@claimed()
+def test_options_that_are_not_told_apart() -> None:
+    one = case("encoder_layer", activation="relu", projection_bias="none")
+    silent = layers.without(one.probe.parameters, ["feed_forward.inner"])
+    one.probe.load(silent)
+    text = "activation is relu, and the numbers are those of relu and gelu and silu"
+    with pytest.raises(Violation, match=text):
+        layers.shows(one, one.output(), "activation", {})
+    half = case("encoder_layer", activation="relu", precision="float32")
+    half.probe.load(silent)
+    with pytest.raises(Absent, match=r"^float32 does not tell the options of activation apart$"):
+        layers.shows(half, half.output(), "activation", {})
+    two = case("encoder_layer", norm_epsilon=0.0, precision="float32")
+    with pytest.raises(Absent, match="the options of norm_epsilon_place apart"):
+        layers.shows(two, two.output(), "norm_epsilon_place", {})
+    one = case("encoder_layer", precision="float32")
+    layers.shows(one, one.output(), "norm_placement", {})
+    other = case("encoder_layer", precision="float32", norm_placement="pre").output()
+    with pytest.raises(Violation, match="the numbers are those of pre"):
+        layers.shows(one, other, "norm_placement", {})
+
+
+def test_only_visible_positions_show_an_option() -> None:
+    one = case(bend=wrong_at(1))
+    layers.shows(one, one.output(), "norm_placement", {})

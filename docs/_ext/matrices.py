@@ -1,0 +1,191 @@
+"""Views of what a component returns: masks, weights, numbers, how they spread, and curves."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+from kinds import CURVES, MASK, SPREAD, TABLE, VALUES, WEIGHTS
+from views import LAST_IS_PAD, LOGITS, SIZES, WORDS, Ask, View, X, numbers, padded
+
+from attentest_spec.setting import Array
+
+SENTENCES = np.array([[5, 7, 2, 4], [3, 6, 0, 0]])
+
+# Masks and attention -----------------------------------------------------------------------------
+
+
+def _mask(component: str, look: Callable[[Ask], Array], about: str) -> View:
+    return View(component=component, look=look, kind=MASK, rows="query", columns="key", about=about)
+
+
+def _of_second(mask: Array) -> Array:
+    """Return the mask of the second sentence, as queries by keys."""
+    return np.broadcast_to(mask, (2, 1, 4, 4))[1, 0]
+
+
+FUTURE = _mask("causal_mask", lambda ask: ask(4).reshape(4, 4), "The causal mask of four words.")
+PADDING = _mask(
+    "padding_mask",
+    lambda ask: _of_second(ask(SENTENCES, 0)),
+    "The padding mask of a sentence of two words and two pads.",
+)
+TARGET = _mask(
+    "target_mask",
+    lambda ask: _of_second(ask(SENTENCES, 0)),
+    "The target mask of a sentence of two words and two pads.",
+)
+
+# Cells that the padding mask of these views hides: the last key, for every query.
+LAST_HIDDEN = np.broadcast_to(~LAST_IS_PAD[0, 0], (4, 4))
+
+
+QUERY, KEY, VALUE = (numbers(1, 1, 4, 8, seed=seed) for seed in (11, 12, 13))
+
+
+def _weights(about: str, mask: Array | None = None, query: Array = QUERY, key: Array = KEY) -> View:
+    return View(
+        component="attention",
+        look=lambda ask: ask(query, key, VALUE, mask)[1][0, 0],
+        kind=WEIGHTS,
+        rows="query",
+        columns="key",
+        about=about,
+        hidden=None if mask is None else LAST_HIDDEN,
+    )
+
+
+FREE_WEIGHTS = _weights("The weights of four queries over four keys, without a mask.")
+MASKED_WEIGHTS = _weights("The weights of four queries; the last key is a pad.", LAST_IS_PAD)
+HUGE_WEIGHTS = _weights(
+    "The weights where every score lies below -10,000; the last key is a pad.",
+    LAST_IS_PAD,
+    -2e4 * np.abs(QUERY),
+    np.abs(KEY),
+)
+
+
+# Values, spreads and curves ----------------------------------------------------------------------
+
+
+def _values(component: str, look: Callable[[Ask], Array], about: str, rows: str = "word") -> View:
+    return View(
+        component=component, look=look, kind=VALUES, rows=rows, columns="column", about=about
+    )
+
+
+HEADS_OUT = _values("multi_head_attention", lambda ask: ask(X, X, X)[0], "The output for 4 words.")
+EMBEDDED = _values(
+    "embedding",
+    lambda ask: ask(np.array([[5, 3, 6, 0]]))[0],
+    "The vectors of three words and a pad.",
+)
+NORMED = _values("layer_norm", lambda ask: ask(X)[0], "The output, with a random gain and bias.")
+FED = _values("feed_forward", lambda ask: ask(X)[0], "The output for four words.")
+SILENT = _values(
+    "residual",
+    lambda ask: ask(X, np.zeros((6, 6)))[0],
+    "The sublayer is silent: it returns zeros, and what comes out is the other path alone.",
+)
+ENCODED = _values("encoder", lambda ask: ask(X)[0], "The output for four words, two layers deep.")
+SCORED = _values("generator", lambda ask: ask(X)[0], "The output over seven words.", rows="step")
+REVERSED = replace(
+    _values(
+        "model",
+        lambda ask: (ask(WORDS, WORDS) - ask(WORDS[:, ::-1].copy(), WORDS))[0],
+        "How the output changes when the words of the source are put in reverse order.",
+        rows="step",
+    ),
+    choices=LOGITS,
+)
+
+
+def _positions(batch: int, about: str) -> View:
+    return View(
+        component="positional_encoding",
+        look=lambda ask: ask(np.zeros((batch, 16, 8)))[-1].T,
+        kind=TABLE,
+        rows="column",
+        columns="position",
+        about=about,
+        sizes=SIZES.but(d_model=8),
+    )
+
+
+POSITIONS = _positions(1, "What is added to a sentence of 16 words.")
+POSITIONS_OF_SECOND = _positions(2, "What is added to the second sentence of a batch.")
+
+UNEVEN = (X * np.array([0.3, 1.0, 2.0, 0.6])[:, None]) + np.array([0.0, -2.0, 1.0, 3.0])[:, None]
+
+
+def _spread(component: str, look: Callable[[Ask], Array], about: str) -> View:
+    return View(
+        component=component,
+        look=look,
+        kind=SPREAD,
+        rows="value",
+        columns="position",
+        about=about,
+        plain_norms=True,
+    )
+
+
+NORM_SPREAD = _spread(
+    "layer_norm",
+    lambda ask: ask(UNEVEN[0][None])[0],
+    "Four positions that lie at different heights and are spread differently, after the norm.",
+)
+NORM_TINY = _spread(
+    "layer_norm",
+    lambda ask: ask(UNEVEN[0][None] * 4e-3)[0],
+    "Four positions whose numbers hardly differ, after the norm.",
+)
+RESIDUAL_SPREAD = _spread(
+    "residual", lambda ask: ask(X * 2.0, numbers(6, 6, seed=3))[0], "The output at four positions."
+)
+ENCODER_SPREAD = _spread("encoder", lambda ask: ask(X * 2.0)[0], "The output at four positions.")
+
+STEPS = np.linspace(-4.0, 4.0, 81)
+
+
+def _curve(scale: float, about: str) -> View:
+    line = numbers(6, seed=5) + scale * STEPS[None, :, None] * numbers(6, seed=6)
+    return View(
+        component="feed_forward",
+        look=lambda ask: ask(line)[0][:, :3],
+        kind=CURVES,
+        rows="output",
+        columns="input along a line",
+        about=about,
+        across=scale * STEPS,
+    )
+
+
+CURVE = _curve(1.0, "Three columns of the output, while the input moves along a straight line.")
+FAR_CURVE = _curve(100.0, "Three columns of the output, while the input moves far along a line.")
+
+
+def _pads(pad: int) -> View:
+    return View(
+        component="model",
+        look=lambda ask: padded(ask, [5, 3], WORDS, pad, 6),
+        kind=CURVES,
+        rows="output",
+        columns="pads after the source",
+        about="The last step of the output, while more and more pads are put after the source.",
+        sizes=SIZES.but(source_pad=pad),
+        choices=LOGITS,
+        across=np.arange(7),
+    )
+
+
+PADS, PADS_OF_ONE = _pads(0), _pads(1)
+
+
+def _shares(component: str, look: Callable[[Ask], Array], about: str) -> View:
+    return View(
+        component=component, look=look, kind=WEIGHTS, rows="step", columns="word", about=about
+    )
+
+
+PROBABILITIES = _shares("generator", lambda ask: ask(X)[0], "The output over seven words.")
+MODEL_PROBABILITIES = _shares("model", lambda ask: ask(WORDS, WORDS)[0], "The model's output.")

@@ -1,0 +1,200 @@
+"""Draws one panel, right or wrong, as SVG that stands on a light and on a dark page.
+
+Text and lines take the colour of the page (`currentColor`); cells are opaque, in colours that do
+not depend on telling red from green.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from io import StringIO
+
+import numpy as np
+from matplotlib import colormaps, rc_context
+from matplotlib.axes import Axes
+from matplotlib.colors import Colormap, ListedColormap
+from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
+from views import SMALL, Pair, View
+
+from attentest_spec.setting import Array
+
+INK = "#010203"
+"""Stands for the colour of the page's text until the SVG is written."""
+FRAME = "#d55e00"
+LINES = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#999999")
+MASK_COLOURS = ListedColormap(["#e3e1dc", "#56b4e9"])
+SIGNED, GROWING = colormaps["PuOr"], colormaps["Blues"]
+STYLE = {
+    "font.size": 8,
+    "font.sans-serif": ["sans-serif"],
+    "svg.fonttype": "none",
+    "text.color": INK,
+    "axes.labelcolor": INK,
+    "axes.edgecolor": INK,
+    "xtick.color": INK,
+    "ytick.color": INK,
+    "axes.linewidth": 0.6,
+    "hatch.linewidth": 0.7,
+}
+NUMBERED = 8
+"""Matrices up to this many rows and columns have their numbers in them."""
+MARGINS = (0.42, 0.4, 0.48, 0.08)
+"""Inches left, below, right (where a sum may stand) and above."""
+PLOT = (2.3, 1.7)
+"""Inches of a plot that has no cells."""
+
+
+def drawn(view: View, pair: Pair, values: Array, name: str) -> str:
+    """Return `values`, which are one side of `pair`, as SVG; `name` tells its ids from others'."""
+    with rc_context(STYLE | {"svg.hashsalt": name}):
+        PANELS[view.kind.name](axes := _axes(view, values), pair, values)
+        axes.set_xlabel(view.columns)
+        axes.set_ylabel(view.rows)
+        return _svg(axes.figure)
+
+
+def difference(view: View, pair: Pair, name: str) -> str:
+    """Return wrong less right as SVG."""
+    return drawn(view, pair, pair.wrong - pair.right, name)
+
+
+def _axes(view: View, values: Array) -> Axes:
+    cell = 0.29 if max(values.shape) <= NUMBERED else 0.13
+    cells = view.kind.name not in ("spread", "curves")
+    width, height = (cell * values.shape[1], cell * values.shape[0]) if cells else PLOT
+    left, below, right, above = MARGINS
+    outer = (left + width + right, below + height + above)
+    figure = Figure(figsize=outer)
+    return figure.add_axes((left / outer[0], below / outer[1], width / outer[0], height / outer[1]))
+
+
+def _svg(figure: Figure) -> str:
+    """Return the figure without what only a file of its own needs, and without fixed ids."""
+    nothing = dict.fromkeys(("Creator", "Date", "Format", "Type"))
+    figure.savefig(out := StringIO(), format="svg", transparent=True, metadata=nothing)
+    svg = out.getvalue()
+    svg = svg[svg.index("<svg") :].replace(INK, "currentColor")
+    svg = re.sub(r"<!--.*?-->|<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
+    svg = re.sub(r'<g id="[^"]*"', "<g", svg)
+    return re.sub(r"\s*\n\s*", "\n", svg).strip()
+
+
+# Cells -------------------------------------------------------------------------------------------
+
+
+def _cells(axes: Axes, values: Array, colours: Colormap, low: float, high: float) -> None:
+    """Fill the cells, with the first row on top, and number both axes from 1."""
+    axes.imshow(values, cmap=colours, vmin=low, vmax=high, interpolation="none", aspect="auto")
+    for axis, count in ((axes.xaxis, values.shape[1]), (axes.yaxis, values.shape[0])):
+        step = 1 if count <= NUMBERED else 5
+        axis.set_ticks(range(0, count, step), [str(1 + one) for one in range(0, count, step)])
+    axes.tick_params(length=0)
+    axes.spines[:].set_visible(False)
+
+
+def _write(axes: Axes, values: Array, share: Array) -> None:
+    """Write the numbers into the cells, white where `share` of the darkest colour is high."""
+    if max(values.shape) > NUMBERED:
+        return
+    for (row, column), value in np.ndenumerate(values):
+        colour = "white" if share[row, column] > 0.55 else "#1d1d1b"
+        axes.text(column, row, _text(value), color=colour, ha="center", va="center", fontsize=7)
+
+
+def _text(value: float | bool) -> str:
+    if isinstance(value, bool | np.bool_):
+        return "T" if value else "F"
+    if not np.isfinite(value):
+        return {np.inf: "∞", -np.inf: "-∞"}.get(float(value), "NaN")
+    return "0" if abs(value) < SMALL else f"{value:.2f}" if abs(value) < 9.995 else f"{value:.0f}"
+
+
+def _frame(axes: Axes, cells: Array, **how: object) -> None:
+    for row, column in np.argwhere(cells):
+        axes.add_patch(Rectangle((column - 0.5, row - 0.5), 1, 1, fill=False, **how))
+
+
+def _framed(axes: Axes, pair: Pair, values: Array) -> None:
+    """Frame what has turned in the wrong panel."""
+    if values is pair.wrong:
+        _frame(axes, pair.turned, edgecolor=FRAME, linewidth=2.0)
+
+
+def _largest(*matrices: Array) -> float:
+    """Return the largest finite size of a number, which is the end of a scale."""
+    together = np.concatenate([np.abs(one[np.isfinite(one)]).ravel() for one in matrices])
+    return float(together.max(initial=SMALL))
+
+
+def _mask(axes: Axes, pair: Pair, values: Array) -> None:
+    _cells(axes, values.astype(bool), MASK_COLOURS, 0, 1)
+    _frame(axes, np.ones(values.shape, dtype=bool), edgecolor="white", linewidth=0.8)
+    whole = values.astype(int) if values.dtype.kind in "iu" else values
+    _write(axes, whole, np.zeros(values.shape))
+    _framed(axes, pair, values)
+
+
+def _weights(axes: Axes, pair: Pair, values: Array) -> None:
+    _cells(axes, values, GROWING, 0, 1)
+    if pair.hidden is not None:
+        _frame(axes, pair.hidden, edgecolor="#7f7f7f", hatch="////", linewidth=0)
+    _write(axes, values, values)
+    for row, total in enumerate(values.sum(axis=1)):
+        axes.text(values.shape[1] - 0.35, row, f"= {total:.2f}", va="center", fontsize=7)
+
+
+def _influence(axes: Axes, pair: Pair, values: Array) -> None:
+    moved = ~(np.abs(values) < SMALL)
+    high = _largest(pair.right, pair.wrong)
+    _cells(axes, np.where(moved, values, np.nan), GROWING, -0.3 * high, high)
+    _frame(axes, np.ones(values.shape, dtype=bool), edgecolor=INK, linewidth=0.3)
+    for row, column in np.argwhere(moved):
+        value = values[row, column]
+        colour = "white" if value > 0.4 * high else "#1d1d1b"
+        axes.text(column, row, _text(value), color=colour, ha="center", va="center", fontsize=7)
+    _framed(axes, pair, values)
+
+
+def _values(axes: Axes, pair: Pair, values: Array) -> None:
+    high = _largest(pair.right, pair.wrong)
+    _cells(axes, values, SIGNED, -high, high)
+    _write(axes, values, np.abs(values) / high)
+
+
+# Plots -------------------------------------------------------------------------------------------
+
+
+def _level(axes: Axes, pair: Pair) -> None:
+    """Give both sides the same scale, and draw its zero."""
+    both = np.concatenate([pair.right.ravel(), pair.wrong.ravel()])
+    room = 0.06 * np.ptp(both)
+    axes.set_ylim(both.min() - room, both.max() + room)
+    axes.axhline(0.0, color=INK, linewidth=0.4)
+    axes.spines[["top", "right"]].set_visible(False)
+
+
+def _spread(axes: Axes, pair: Pair, values: Array) -> None:
+    places = np.arange(1, len(values) + 1)
+    means, deviations = values.mean(axis=1), values.std(axis=1)
+    axes.plot(np.repeat(places, values.shape[1]) - 0.12, values.ravel(), "o", ms=3, c=LINES[0])
+    axes.errorbar(places + 0.12, means, deviations, fmt="_", c=FRAME, capsize=3, ms=8)
+    axes.set_xticks(places)
+    axes.set_xlim(0.5, len(values) + 0.5)
+    _level(axes, pair)
+
+
+def _curves(axes: Axes, pair: Pair, values: Array) -> None:
+    for line, colour in zip(values.T, LINES, strict=False):
+        axes.plot(pair.across, line, color=colour, linewidth=1.4)
+    _level(axes, pair)
+
+
+PANELS: Mapping[str, Callable[[Axes, Pair, Array], None]] = {
+    "mask": _mask,
+    "weights": _weights,
+    "influence": _influence,
+    "values": _values,
+    "table": _values,
+    "spread": _spread,
+    "curves": _curves,
+}

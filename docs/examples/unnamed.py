@@ -1,0 +1,13 @@
+"""Attention whose names say nothing."""
+
+import math
+
+from torch import Tensor
+
+
+def mix(a: Tensor, b: Tensor, c: Tensor, keep: Tensor | None = None) -> Tensor:
+    """Mix c by how well a fits b."""
+    fit = a @ b.mT / math.sqrt(a.size(-1))
+    if keep is not None:
+        fit = fit.masked_fill(~keep, -math.inf)
+    return fit.softmax(-1) @ c

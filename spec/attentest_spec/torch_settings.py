@@ -1,0 +1,80 @@
+"""Torch's global settings and functions: what changes them is found out, and they are set back."""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import cache
+from typing import Any
+
+import torch
+from torch import nn
+
+_SET: Mapping[str, Callable[[Any], Any]] = {
+    "default dtype": torch.set_default_dtype,
+    "grad mode": torch.set_grad_enabled,
+    "threads": torch.set_num_threads,
+    "deterministic": torch.use_deterministic_algorithms,
+}
+
+_OWNERS: Mapping[str, Any] = {
+    "torch": torch,
+    "torch.nn.functional": nn.functional,
+    "torch.Tensor": torch.Tensor,
+    "torch.nn.Module": nn.Module,
+}
+"""Where the functions stand that most code calls."""
+
+
+def settings() -> dict[str, Any]:
+    """Return torch's global settings by name."""
+    return {
+        "default dtype": torch.get_default_dtype(),
+        "grad mode": torch.is_grad_enabled(),
+        "threads": torch.get_num_threads(),
+        "deterministic": torch.are_deterministic_algorithms_enabled(),
+    }
+
+
+@contextmanager
+def watched(changed: set[str]) -> Iterator[None]:
+    """Set back every setting and function that is changed inside; add its name to `changed`."""
+    _functions()
+    before = settings()
+    try:
+        yield
+    finally:
+        for name, value in settings().items():
+            if value != before[name]:
+                changed.add(name)
+                _SET[name](before[name])
+        changed |= set(_put_back())
+
+
+@cache
+def _functions() -> dict[str, tuple[tuple[str, ...], list[Any]]]:
+    """Return the functions of each owner as they were at the first look."""
+    found = {}
+    for place, owner in _OWNERS.items():
+        own = {name: value for name, value in vars(owner).items() if callable(value)}
+        found[place] = tuple(own), list(own.values())
+    return found
+
+
+def _put_back() -> Iterator[str]:
+    """Undo what was done to torch's functions; yield the name of each."""
+    for place, (names, functions) in _functions().items():
+        owner = _OWNERS[place]
+        if [*map(vars(owner).get, names)] != functions:
+            for name, function in zip(names, functions, strict=True):
+                if vars(owner).get(name) is not function:
+                    setattr(owner, name, function)
+                    yield f"function {place}.{name}"
+    # A method that the class inherits is patched by an attribute of its own.
+    for name in _added(torch.Tensor, "torch.Tensor"):
+        delattr(torch.Tensor, name)
+        yield f"function torch.Tensor.{name}"
+
+
+def _added(owner: Any, place: str) -> list[str]:
+    known = _functions()[place][0]
+    own = [name for name, value in vars(owner).items() if callable(value)]
+    return [name for name in own if name not in known] if len(own) != len(known) else []
