@@ -6,6 +6,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE / "_ext"))
 
+import gallery  # noqa: E402  # it stands in _ext
 import pages  # noqa: E402  # it stands in _ext
 
 project = "attentest"
@@ -28,3 +29,4 @@ nitpicky = True
 def setup(app):
     """Write the generated pages before Sphinx looks for sources."""
     app.connect("builder-inited", lambda app: pages.write(HERE.parent, HERE / "generated"))
+    app.connect("builder-inited", lambda app: gallery.write(HERE / "generated" / "mistakes"))

@@ -4,6 +4,7 @@ import click
 
 from attentest import __version__
 from attentest.commands.check import check_command
+from attentest.commands.convert import convert_command
 from attentest.commands.faults import faults_command
 from attentest.commands.identify import identify_command
 from attentest.commands.new import new_command
@@ -21,6 +22,7 @@ for command in (
     run_command,
     check_command,
     identify_command,
+    convert_command,
     faults_command,
     new_command,
     list_command,

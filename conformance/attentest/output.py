@@ -1,6 +1,8 @@
 """What a command writes besides its text: files that are never overwritten by mistake, progress."""
 
+import os
 import sys
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -35,6 +37,29 @@ def opened(path: Path | None, beginning: str) -> Iterator[TextIO | None]:
         raise Occupied(f"{path} cannot be written: {failure.strerror}.") from failure
     with file:
         yield file
+
+
+def vacant(path: Path) -> Path:
+    """Return `path` when nothing is there, and raise :class:`Occupied` when something is."""
+    if path.exists() or path.is_symlink():
+        raise Occupied(f"{path} exists and was left as it is. Name another file.")
+    return path
+
+
+def create(path: Path, content: bytes) -> None:
+    """Write a new file as a whole; raise :class:`Occupied` where something is or it cannot be.
+
+    It appears under its name when it is complete, and takes the place of nothing.
+    """
+    try:
+        with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}.") as folder:
+            complete = Path(folder) / "complete"
+            complete.write_bytes(content)
+            os.link(complete, path)
+    except FileExistsError:
+        vacant(path)
+    except OSError as failure:
+        raise Occupied(f"{path} cannot be written: {failure.strerror}.") from failure
 
 
 def _ours(path: Path, beginning: bytes) -> bool:

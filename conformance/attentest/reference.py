@@ -1,5 +1,6 @@
 """The oracles behind the contract: a backend that is right by definition, under any choices."""
 
+from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -8,7 +9,7 @@ import numpy as np
 
 from attentest_spec import Choices, Limits, Part, Setting, Sizes, Unsupported
 from attentest_spec.choices import Value
-from attentest_spec.contract import Input
+from attentest_spec.contract import Input, Step
 from attentest_spec.oracles import METHODS, ORACLES
 from attentest_spec.precision import dtype
 from attentest_spec.setting import Array
@@ -16,7 +17,7 @@ from attentest_spec.setting import Array
 
 @dataclass(frozen=True)
 class Reference:
-    """Every component, computed by its oracle in float64; it is called and loaded, no more."""
+    """Every component, computed by its oracle in float64; it is called, loaded and observed, no more."""
 
     given: Choices
     name: str = "oracle"
@@ -47,8 +48,24 @@ class _ReferencePart:
         self._dtype = dtype(precision)
 
     def __call__(self, *inputs: Input, method: str = "") -> Any:
+        return self._answer(self._given, inputs, method)
+
+    def steps(self, inputs: tuple[Input, ...]) -> list[Step]:
+        """Return what the parts inside did; see :meth:`attentest_spec.Traceable.steps`."""
+        seen: list[Step] = []
+        calls: Counter[str] = Counter()
+
+        def observe(part: str, given: tuple[Any, ...], output: Any) -> None:
+            arrays = tuple(one for one in given if isinstance(one, np.ndarray))
+            seen.append(Step(part, calls[part], arrays, output))
+            calls[part] += 1
+
+        self._answer(replace(self._given, observe=observe), inputs)
+        return seen
+
+    def _answer(self, given: Setting, inputs: tuple[Input, ...], method: str = "") -> Any:
         oracle = METHODS[method] if method else ORACLES[self._component]
-        answer = oracle(self._given, *(self._cast(one, np.float64) for one in inputs))
+        answer = oracle(given, *(self._cast(one, np.float64) for one in inputs))
         if isinstance(answer, tuple):
             return tuple(self._cast(one, self._dtype) for one in answer)
         return self._cast(answer, self._dtype)

@@ -54,6 +54,11 @@ def of_input(change: Callable[[Any], Any]) -> Spoil:
     return lambda gradient: replace(gradient, inputs=(change(gradient.inputs[0]),))
 
 
+def first(answer: Any) -> Any:
+    """Return the output, where weights may stand beside it."""
+    return answer[0] if isinstance(answer, tuple) else answer
+
+
 class Measured(OraclePart):
     """A part that pulls back by differences of its own, tied parameters moved together."""
 
@@ -65,10 +70,7 @@ class Measured(OraclePart):
             for moved in (kept + 1e-6, kept - 1e-6, kept):
                 for array in arrays:
                     array[place] = moved
-                answer = self.answer(inputs)
-                ends.append(
-                    (cotangent * (answer[0] if isinstance(answer, tuple) else answer)).sum()
-                )
+                ends.append((cotangent * first(self.answer(inputs))).sum())
             return float(ends[0] - ends[1]) / 2e-6
 
         def slopes(*arrays: Any) -> Any:
@@ -81,4 +83,4 @@ class Measured(OraclePart):
 
         pulled = tuple(slopes(one) if isinstance(one, np.ndarray) else None for one in inputs)
         found = {name: slopes(*family(name)) for name in self.parameters}
-        return Gradient(self(*inputs), pulled, found)
+        return Gradient(first(self(*inputs)), pulled, found)

@@ -2,7 +2,7 @@
 
 import torch
 from styles_of_attention import FourLinears, Heads, NamedLinears, attend, bare, merge, split
-from styles_of_parts import Annotated, BackToFront, Bare, Norm, Numbered, Turned, in_a_row
+from styles_of_parts import BackToFront, Bare, Lettered, Norm, Numbered, Turned, in_a_row
 from styles_of_storage import ListOfHeads, OneGpt, Packed, TurnedPacked
 from torch import nn
 from torch.nn import functional
@@ -63,7 +63,7 @@ class PostLists(nn.Module):
     def __init__(self, sizes):
         super().__init__()
         self.parts = nn.ModuleList([FourLinears(sizes), Bare(sizes)])
-        self.norms = nn.ModuleList([Annotated(sizes), Annotated(sizes)])
+        self.norms = nn.ModuleList([Lettered(sizes), Lettered(sizes)])
 
     def forward(self, x, mask=None):
         x = self.norms[1](x + self.parts[0](x, x, x, mask))

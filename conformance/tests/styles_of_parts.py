@@ -112,7 +112,7 @@ class Norm(nn.Module):
         return functional.layer_norm(x, x.shape[-1:], gain, bias)
 
 
-class Annotated(Norm):
+class Lettered(Norm):
     names = ("a_2", "b_2")
 
 
@@ -153,13 +153,13 @@ class GainAndBiasSwapped(Norm):
         return functional.layer_norm(x, x.shape[-1:], self.beta, self.gamma)
 
 
-LAYER_NORM = (Norm, Annotated, OneLetter, Nameless, BiasFirst, library_norm)
+LAYER_NORM = (Norm, Lettered, OneLetter, Nameless, BiasFirst, library_norm)
 
 
 class Sublayer(nn.Module):
     def __init__(self, sizes):
         super().__init__()
-        self.layer_norm = Annotated(sizes)
+        self.layer_norm = Lettered(sizes)
 
     def forward(self, x, sublayer):
         return x + sublayer(self.layer_norm(x))

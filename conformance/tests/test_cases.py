@@ -1,5 +1,6 @@
 """The cases that chapters share: what they accept, what they refuse, and when they are absent."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -8,7 +9,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracle_backend import Bend, OracleBackend, OraclePart, claimed, probe
 
-from attentest.cases import half, halves, precise, quiet_in_evaluation, same_precision, shows
+from attentest.cases import (
+    half,
+    halves,
+    keeps_the_mean,
+    precise,
+    quiet_in_evaluation,
+    same_precision,
+    shows,
+)
+from attentest.compare import error_bound
 from attentest.draw import Draw
 from attentest.outcome import Absent, Violation
 from attentest.subject import Subject
@@ -227,3 +237,65 @@ def test_an_output_that_is_written_to_later_is_told() -> None:
     subject = Subject(OracleBackend(part=Reusing))
     with pytest.raises(Violation, match=r"^The output of the second call differs"):
         quiet_in_evaluation(subject, seeded(subject), "layer_norm", SIZES, X)
+
+
+# Training mode
+
+
+@pytest.mark.parametrize(
+    ("factor", "sound"), [(2.0, True), (1.0, False), (1.5, False), (0.0, False)]
+)
+def test_dropout_keeps_the_mean(factor: float, sound: bool) -> None:
+    def bend(answer: Any, part: Any) -> Any:
+        kept = np.random.default_rng(5).random(answer.shape) < 0.5
+        return answer * kept * factor if part.training else answer
+
+    one = probe("layer_norm", SIZES.but(dropout=0.5), bend)
+    if sound:
+        keeps_the_mean(one, X[:1])
+    else:
+        text = r"^At a dropout rate of 0\.5, the mean of 500 equal samples in training is off by "
+        with pytest.raises(Violation, match=text):
+            keeps_the_mean(one, X[:1])
+    assert not one.part.training
+
+
+def training(change: Callable[[Any], Any]) -> Any:
+    """Return a norm whose answers in training are those of evaluation, changed."""
+    return probe(
+        "layer_norm", SIZES, lambda answer, part: change(answer) if part.training else answer
+    )
+
+
+def room(one: Any, x: Any) -> float:
+    """Return what rounding alone allows the mean of 500 samples to be off."""
+    output = one.expected(x)
+    return 2 * error_bound(one, (x,), output) + 4 * 2.0**-52 * 500**0.5 * np.abs(output).max()
+
+
+@pytest.mark.parametrize(
+    ("x", "share"), [(X[:1], 0.5), (1.0 + 1e-2 * X[:1], 0.9)], ids=["gentle", "steep"]
+)
+def test_without_chance_the_mean_is_as_exact_as_its_rounding(x: Any, share: float) -> None:
+    allowed = room(training(lambda answer: answer), x)
+    keeps_the_mean(training(lambda answer: answer + share * allowed), x)
+    with pytest.raises(Violation):
+        keeps_the_mean(training(lambda answer: answer + 1.1 * allowed), x)
+
+
+@pytest.mark.parametrize("share", [0.99, 1.01])
+def test_chance_allows_the_mean_six_standard_errors(share: float) -> None:
+    def change(answer: Any) -> Any:
+        swing = np.where(np.arange(len(answer)) % 2, 0.01, -0.01)
+        answer[:, 0, 0] += swing + share * 6 * 0.01 / 500**0.5
+        return answer
+
+    if share < 1:
+        keeps_the_mean(training(change), X[:1])
+        return
+    with pytest.raises(Violation):
+        keeps_the_mean(training(change), X[:1])
+
+
+def test_the_mean_of_a_part_that_takes_more_than_arrays() -> None:
+    keeps_the_mean(probe("encoder_layer", SIZES), X[:1], None)

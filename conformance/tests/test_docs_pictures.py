@@ -13,10 +13,11 @@ from attentest.specimens import SPECIMENS, specimen_backend
 from attentest_spec.components import CHAPTERS
 from attentest_spec.names import UnknownName
 
-sys.path.append(str(Path(__file__).resolve().parents[2] / "docs" / "_ext"))
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+sys.path.append(str(DOCS / "_ext"))
 
-from mistakes import SHOWN  # it stands in docs/_ext
-from views import Pair, View, answers, compared, shown  # it stands in docs/_ext
+from mistakes import SHOWN  # noqa: E402  # it stands in docs/_ext
+from views import Pair, View, answers, compared, shown  # noqa: E402  # it stands in docs/_ext
 
 ALL = [(slug, view) for chapter in SHOWN.values() for slug, view in chapter.items()]
 IDS = [slug for slug, _ in ALL]
@@ -29,6 +30,12 @@ def test_a_chapter_shows_four_to_seven_of_its_mistakes(chapter: str) -> None:
     assert {faults()[slug].chapter for slug in slugs} == {chapter}
     own = [faults()[slug].origin == "own" for slug in slugs]
     assert own == sorted(own), "those met in published code come first"
+
+
+@pytest.mark.parametrize("chapter", CHAPTERS)
+def test_a_chapter_s_pictures_are_found_from_the_index(chapter: str) -> None:
+    index = (DOCS / "index.md").read_text(encoding="utf-8")
+    assert f"<generated/mistakes/{chapter}>\n" in index
 
 
 @pytest.mark.parametrize(("slug", "view"), ALL, ids=IDS)
@@ -66,9 +73,12 @@ def test_words_say_what_is_seen() -> None:
     reach = SHOWN["decoder"]["decoder.target-mask-ignored"].kind
     right, wrong = np.tril(np.ones((2, 2))), np.ones((2, 2))
     pair = Pair(right, wrong)
-    assert reach.told(pair, right) == "row 1: column 1; row 2: columns 1, 2"
-    assert reach.told(pair, wrong) == "row 1: columns 1, 2; row 2: columns 1, 2"
-    assert reach.told(pair, 0 * right) == "row 1: none; row 2: none"
+    told = [reach.told(pair, one).partition(" is ")[2] for one in (right, wrong, 0 * right)]
+    assert told == [
+        "row 1: column 1; row 2: columns 1, 2",
+        "row 1: columns 1, 2; row 2: columns 1, 2",
+        "row 1: none; row 2: none",
+    ]
 
 
 def test_a_section_tells_what_the_catalogue_tells() -> None:

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracle_backend import OracleBackend
 
-from attentest.draw import SCALES, Draw
+from attentest.draw import DEEP, LONG, SCALES, Draw
 from attentest.outcome import Absent
 from attentest.subject import Subject
 from attentest_spec import Limits, Sizes
@@ -96,13 +96,13 @@ def test_two_lengths_are_unlike_in_either_order() -> None:
     assert set(drawing(lambda draw: draw.lengths(), length=1)) == {told.format(1)}
 
 
-def test_samples_are_one_to_three() -> None:
-    assert set(drawing(lambda draw: draw.batch())) == {1, 2, 3}
+def test_samples_are_few() -> None:
+    assert set(drawing(lambda draw: draw.batch())) == {1, 2, 3, 5}
 
 
 def test_heads_stay_inside_the_limits() -> None:
-    assert set(drawing(lambda draw: draw.heads())) == {1, 2, 3}
-    assert set(drawing(lambda draw: draw.heads(2))) == {2, 3}
+    assert set(drawing(lambda draw: draw.heads())) == {1, 2, 3, 8}
+    assert set(drawing(lambda draw: draw.heads(2))) == {2, 3, 8}
     assert set(drawing(lambda draw: draw.heads(), heads=2)) == {1, 2}
     assert set(drawing(lambda draw: draw.heads(2), heads=2)) == {2}
     assert set(drawing(lambda draw: draw.heads(2), heads=1)) == {"oracle is limited to 1 heads"}
@@ -117,11 +117,20 @@ def test_layers_stay_inside_the_limits() -> None:
     assert set(drawing(lambda draw: draw.layers(3), layers=2)) == told
 
 
+def test_long_and_deep_ones_stay_inside_the_limits() -> None:
+    assert seeded().long() == LONG
+    assert seeded().long(40) == 40
+    assert seeded(length=17).long() == seeded(length=17).long(40) == 17
+    assert seeded().deepest() == DEEP
+    assert seeded(layers=2).deepest() == 2
+    assert seeded(layers=9).deepest() == DEEP
+
+
 def test_sizes_are_unlike_where_they_are_free() -> None:
     found = drawing(lambda draw: draw.sizes())
     assert {one.d_model // one.heads for one in found} == {2, 3, 4}
     assert all(one.d_model % one.heads == 0 for one in found)
-    assert {one.heads for one in found} == {1, 2, 3}
+    assert {one.heads for one in found} == {1, 2, 3, 8}
     assert {one.d_ff for one in found} == {5, 7}
     assert {one.layers for one in found} == {1, 2}
     told = {(one.source_vocabulary, one.target_vocabulary) for one in found}

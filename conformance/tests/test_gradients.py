@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from gradient_cases import LINEAR, Spoil, X, of_input, of_parameter, seeded, spoilt
-from oracle_backend import OracleBackend, claimed
+from gradient_cases import LINEAR, SIZES, Spoil, X, of_input, of_parameter, seeded, spoilt
+from oracle_backend import OracleBackend, OraclePart, claimed
 
 from attentest.gradients import (
     agrees_with_differences,
@@ -18,7 +18,7 @@ from attentest.gradients import (
 )
 from attentest.outcome import Absent, Violation
 from attentest.subject import Probe, Subject
-from attentest_spec import Sizes
+from attentest_spec import Gradient, Sizes
 
 # One gradient
 
@@ -105,12 +105,12 @@ def exact() -> tuple[Any, float, float]:
     """Return the step of the input that is drawn, the true slope along all, and its bound."""
     probe = spoilt("generator")
     draw, held = seeded(probe), probe.parameters
-    cotangent, step = draw.floats(2, 3, 4), draw.floats(2, 3, 3)
+    cotangent, step = draw.floats(2, 3, 4, scale=100.0), draw.floats(2, 3, 3)
     weight, bias = draw.floats(4, 3), draw.floats(4)
     moved = step @ held["weight"].T + X @ weight.T + bias
     slope = float((cotangent * moved).sum())
     output = probe.expected(X)
-    return step, slope, 1e-7 * (1.0 + abs(slope) + np.abs(output).max() * output.size)
+    return step, slope, 1e-7 * (1.0 + abs(slope) + 100.0 * np.abs(output).max() * output.size)
 
 
 @pytest.mark.parametrize("sign", [1.0, -1.0])
@@ -123,7 +123,7 @@ def test_the_bound_of_a_difference_is_a_share_of_what_is_summed(sign: float) -> 
         if share < 1:
             agrees_with_differences(probe, X, draw=seeded(probe))
             continue
-        text = r"^The gradient along a random direction is (\S+); the output changes by (\S+)\.$"
+        text = r"^The gradient along a random direction is (\S+) in \w+ mode; .* by (\S+)\.$"
         with pytest.raises(Violation, match=text) as told:
             agrees_with_differences(probe, X, draw=seeded(probe))
         pulled, measured = map(float, re.findall(r"-?\d\S*\d", str(told.value)))
@@ -131,10 +131,10 @@ def test_the_bound_of_a_difference_is_a_share_of_what_is_summed(sign: float) -> 
         assert pulled == pytest.approx(slope, rel=1e-4)
 
 
-def kinked(*, at: float) -> Probe:
+def kinked(*, at: float, part: type[OraclePart] = OraclePart) -> Probe:
     """Return a relu of one input whose kink lies `at` a distance of it."""
     sizes = Sizes(d_model=1, heads=1, d_ff=1)
-    subject = Subject(OracleBackend(choices=LINEAR))
+    subject = Subject(OracleBackend(choices=LINEAR, part=part))
     given = {
         "inner.weight": np.ones((1, 1)),
         "inner.bias": np.array([at - 1.0]),
@@ -158,6 +158,25 @@ def test_a_kink_within_the_first_step_is_no_disagreement() -> None:
         as_in_the_formula(probe, x, names=["inner.bias"], draw=seeded(probe))
 
 
+@pytest.mark.parametrize("share", [0.995, 1.005])
+def test_the_bound_of_a_silent_part_is_one_share_and_that_of_its_slope(share: float) -> None:
+    twin = seeded(kinked(at=-1.0))
+    cotangent, step = twin.floats(1, 1, 1, scale=100.0).item(), twin.floats(1, 1, 1).item()
+    bias = [twin.floats(*shape) for shape in ((1, 1), (1,), (1, 1), (1,))][-1].item()
+    error = share * 1e-7 * (1.0 + abs(cotangent * bias)) / step
+
+    class Off(OraclePart):
+        def vjp(self, inputs: Any, cotangent: Any) -> Gradient:
+            return of_input(lambda one: one + error)(super().vjp(inputs, cotangent))
+
+    probe = kinked(at=-1.0, part=Off)
+    if share < 1:
+        agrees_with_differences(probe, np.ones((1, 1, 1)), draw=seeded(probe))
+        return
+    with pytest.raises(Violation):
+        agrees_with_differences(probe, np.ones((1, 1, 1)), draw=seeded(probe))
+
+
 def steps_of(*, at: float) -> set[float]:
     """Return the steps at which the differences around a kink are taken."""
     probe, x = kinked(at=at), np.ones((1, 1, 1))
@@ -176,6 +195,48 @@ def steps_of(*, at: float) -> set[float]:
 def test_the_smaller_step_is_taken_where_the_larger_disagrees() -> None:
     assert steps_of(at=1.0) == {1e-6}
     assert steps_of(at=5e-7) == {1e-6, 1e-7}
+
+
+@claimed()
+def test_a_sound_part_of_large_numbers_is_asked_at_one_step_alone() -> None:
+    probe, called = spoilt("generator"), list[Any]()
+    output = probe.output
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(probe, "output", lambda one: called.append(one) or output(one))
+        agrees_with_differences(probe, X, draw=seeded(probe))
+    assert len(called) == 3
+
+
+@pytest.mark.parametrize("mode", ["evaluation", "training"])
+@pytest.mark.parametrize("output", [True, False])
+def test_a_gradient_is_judged_in_either_mode(mode: str, output: bool) -> None:
+    held: list[Any] = []
+
+    def spoil(gradient: Gradient) -> Gradient:
+        if held[0].part.training != (mode == "training"):
+            return gradient
+        if output:
+            return replace(gradient, output=gradient.output + 1e-6)
+        return replace(gradient, inputs=(gradient.inputs[0] * 1.1,))  # type: ignore[operator]
+
+    held.append(spoilt("generator", spoil))
+    with pytest.raises(Violation, match=f"in {mode} mode"):
+        agrees_with_differences(held[0], X, draw=seeded(held[0]))
+
+
+def test_a_part_with_dropout_is_judged_in_evaluation_alone() -> None:
+    probe = spoilt("generator")
+    probe.sizes = SIZES.but(dropout=0.5)
+    modes: list[bool] = []
+    pull = probe.vjp
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(probe, "vjp", lambda *a: modes.append(probe.part.training) or pull(*a))
+        agrees_with_differences(probe, X, draw=seeded(probe))
+        assert modes == [False]
+        probe.sizes = SIZES
+        agrees_with_differences(probe, X, draw=seeded(probe))
+    assert modes == [False, False, True]
+    assert not probe.part.training
 
 
 def test_an_input_without_a_gradient_is_told_by_its_number() -> None:

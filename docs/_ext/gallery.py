@@ -9,6 +9,7 @@ from views import Pair, View, compared
 
 from attentest.faults import faults
 from attentest_spec.clauses import clauses
+from attentest_spec.setting import Array
 
 
 def write(out: Path) -> None:
@@ -48,10 +49,11 @@ def section(slug: str, view: View) -> str:
 
 {fault.effect}{met}
 
-{view.about} {view.kind.reading}
+{view.about}
 
 ```{{raw}} html
 {_figures(slug, view, pair)}
+<p class="reading">{escape(view.kind.reading)}</p>
 ```
 
 Caught by {{ref}}`{fault.clause} <{fault.clause}>`: {clauses()[fault.clause].text}
@@ -61,13 +63,18 @@ More: `attentest explain {slug}`."""
 def _figures(slug: str, view: View, pair: Pair) -> str:
     sides = {"right": pair.right, "wrong": pair.wrong}
     figures = [
-        _figure(side, view.kind.told(pair, values), drawn(view, pair, values, f"{slug} {side}"))
+        _figure(side, _told(view, pair, values), drawn(view, pair, values, f"{slug} {side}"))
         for side, values in sides.items()
     ]
-    if view.kind.name == "values":
+    if view.kind.difference:
         told = f"up to {abs(pair.wrong - pair.right).max():.2f}"
         figures += [_figure("difference", told, difference(view, pair, f"{slug} difference"))]
     return f'<div class="mistake">{"".join(figures)}</div>'
+
+
+def _told(view: View, pair: Pair, values: Array) -> str:
+    """Return what a reader sees of one side, for those who do not see it."""
+    return f"{view.columns} across, {view.rows} down; {view.kind.told(pair, values)}"
 
 
 def _figure(side: str, told: str, svg: str) -> str:

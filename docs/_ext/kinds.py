@@ -1,6 +1,7 @@
 """The kinds of pictures: how each is read, and what is seen in it, in words."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 import numpy as np
 from views import SMALL, Kind, Pair
@@ -35,7 +36,7 @@ def _distinct(values: Array) -> str:
 
 
 def _reached(_: Pair, values: Array) -> str:
-    return _rows(~(np.abs(values) < SMALL))
+    return f"what moves each row is {_rows(~(np.abs(values) < SMALL))}"
 
 
 def _weighed(pair: Pair, values: Array) -> str:
@@ -69,17 +70,15 @@ MASK = Kind(
     "cells that say the opposite of what is right.",
     _kept,
 )
-WEIGHTS = Kind(
-    "weights",
-    "The darker, the larger. The sum of each row stands at its right. Hatched: keys that the mask "
-    "hides.",
-    _weighed,
+SHARES = Kind(
+    "weights", "The darker, the larger. The sum of each row stands at its right.", _weighed
 )
+WEIGHTS = replace(SHARES, reading=f"{SHARES.reading} Hatched: keys that the mask hides.")
 INFLUENCE = Kind(
     "influence",
-    "A number says how far an output moves when one position of the input is changed; in an empty "
-    "cell it does not move at all. Framed: cells that should be empty and are not, or the "
-    "reverse.",
+    "A number says how far an output moves when one position of the input is changed, in per cent "
+    "of the farthest move in both pictures; in an empty cell it does not move at all. Framed: "
+    "cells that should be empty and are not, or the reverse.",
     _reached,
 )
 VALUES = Kind(
@@ -87,12 +86,22 @@ VALUES = Kind(
     "Orange is negative, purple is positive, pale is near zero. The third panel is wrong less "
     "right.",
     _ranged,
+    difference=True,
 )
 TABLE = Kind("table", "Orange is negative, purple is positive, pale is near zero.", _ranged)
 SPREAD = Kind(
     "spread",
-    "The dots are the numbers at one position, the bar runs one deviation up and down from "
-    "their mean.",
+    "The dots are the numbers at one position. The bar runs one deviation, which is written beside "
+    "it, up and down from their mean.",
     _spread,
 )
-CURVES = Kind("curves", "Each line is one column of the output.", _traced)
+CURVES = Kind(
+    "curves",
+    "Each line is one column of the output. The third panel is wrong less right, on a scale of its "
+    "own.",
+    _traced,
+    difference=True,
+)
+DRIFT = Kind(
+    "curves", "Each line is one column of the output. Right, all of them lie on zero.", _traced
+)

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
-from kinds import CURVES, MASK, SPREAD, TABLE, VALUES, WEIGHTS
+from kinds import CURVES, DRIFT, MASK, SHARES, SPREAD, TABLE, VALUES, WEIGHTS
 from views import LAST_IS_PAD, LOGITS, SIZES, WORDS, Ask, View, X, numbers, padded
 
 from attentest_spec.setting import Array
@@ -46,7 +46,7 @@ def _weights(about: str, mask: Array | None = None, query: Array = QUERY, key: A
     return View(
         component="attention",
         look=lambda ask: ask(query, key, VALUE, mask)[1][0, 0],
-        kind=WEIGHTS,
+        kind=SHARES if mask is None else WEIGHTS,
         rows="query",
         columns="key",
         about=about,
@@ -87,7 +87,11 @@ SILENT = _values(
     "The sublayer is silent: it returns zeros, and what comes out is the other path alone.",
 )
 ENCODED = _values("encoder", lambda ask: ask(X)[0], "The output for four words, two layers deep.")
-SCORED = _values("generator", lambda ask: ask(X)[0], "The output over seven words.", rows="step")
+SIX_WORDS = SIZES.but(target_vocabulary=6)
+SCORED = replace(
+    _values("generator", lambda ask: ask(X)[0], "The output over six words.", rows="step"),
+    sizes=SIX_WORDS,
+)
 REVERSED = replace(
     _values(
         "model",
@@ -102,16 +106,16 @@ REVERSED = replace(
 def _positions(batch: int, about: str) -> View:
     return View(
         component="positional_encoding",
-        look=lambda ask: ask(np.zeros((batch, 16, 8)))[-1].T,
+        look=lambda ask: ask(np.zeros((batch, 48, 16)))[-1].T,
         kind=TABLE,
         rows="column",
-        columns="position",
+        columns="word",
         about=about,
-        sizes=SIZES.but(d_model=8),
+        sizes=SIZES.but(d_model=16, max_length=48),
     )
 
 
-POSITIONS = _positions(1, "What is added to a sentence of 16 words.")
+POSITIONS = _positions(1, "What is added to a sentence of 48 words.")
 POSITIONS_OF_SECOND = _positions(2, "What is added to the second sentence of a batch.")
 
 UNEVEN = (X * np.array([0.3, 1.0, 2.0, 0.6])[:, None]) + np.array([0.0, -2.0, 1.0, 3.0])[:, None]
@@ -160,6 +164,9 @@ def _curve(scale: float, about: str) -> View:
     )
 
 
+NEAR_CURVE = _curve(
+    0.4, "Three columns of the output, while the input moves a little along a line."
+)
 CURVE = _curve(1.0, "Three columns of the output, while the input moves along a straight line.")
 FAR_CURVE = _curve(100.0, "Three columns of the output, while the input moves far along a line.")
 
@@ -168,10 +175,10 @@ def _pads(pad: int) -> View:
     return View(
         component="model",
         look=lambda ask: padded(ask, [5, 3], WORDS, pad, 6),
-        kind=CURVES,
+        kind=DRIFT,
         rows="output",
         columns="pads after the source",
-        about="The last step of the output, while more and more pads are put after the source.",
+        about="How far the last step of the output moves while pads are put after the source.",
         sizes=SIZES.but(source_pad=pad),
         choices=LOGITS,
         across=np.arange(7),
@@ -183,9 +190,11 @@ PADS, PADS_OF_ONE = _pads(0), _pads(1)
 
 def _shares(component: str, look: Callable[[Ask], Array], about: str) -> View:
     return View(
-        component=component, look=look, kind=WEIGHTS, rows="step", columns="word", about=about
+        component=component, look=look, kind=SHARES, rows="step", columns="word", about=about
     )
 
 
-PROBABILITIES = _shares("generator", lambda ask: ask(X)[0], "The output over seven words.")
+PROBABILITIES = replace(
+    _shares("generator", lambda ask: ask(X)[0], "The output over six words."), sizes=SIX_WORDS
+)
 MODEL_PROBABILITIES = _shares("model", lambda ask: ask(WORDS, WORDS)[0], "The model's output.")

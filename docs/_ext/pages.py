@@ -87,6 +87,8 @@ def _table(head: Sequence[str], rows: Iterator[Sequence[object]]) -> str:
 def _chapter_page(root: Path, here: Path, chapter: str) -> str:
     """Return the chapter with a target before every clause, and its oracle behind it."""
     text = re.sub(r"^### (\S+)$", r"(\1)=\n### `\1`", chapter_text(chapter), flags=re.MULTILINE)
+    mistakes = f"Right and wrong as pictures: [the commonest mistakes](../mistakes/{chapter}.md)."
+    text = re.sub(r"\A(# .*\n)", rf"\1\n{mistakes}\n", text)
     oracle = os.path.relpath(root / "spec" / "attentest_spec" / f"{chapter}.py", here)
     return f"""{text}
 ## The oracle

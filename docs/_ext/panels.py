@@ -6,6 +6,7 @@ not depend on telling red from green.
 
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from io import StringIO
 
 import numpy as np
@@ -21,12 +22,12 @@ from attentest_spec.setting import Array
 INK = "#010203"
 """Stands for the colour of the page's text until the SVG is written."""
 FRAME = "#d55e00"
-LINES = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#999999")
+LINES = ("#2f8fd0", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#999999")
 MASK_COLOURS = ListedColormap(["#e3e1dc", "#56b4e9"])
 SIGNED, GROWING = colormaps["PuOr"], colormaps["Blues"]
 STYLE = {
     "font.size": 8,
-    "font.sans-serif": ["sans-serif"],
+    "font.sans-serif": ["DejaVu Sans"],
     "svg.fonttype": "none",
     "text.color": INK,
     "axes.labelcolor": INK,
@@ -36,18 +37,26 @@ STYLE = {
     "axes.linewidth": 0.6,
     "hatch.linewidth": 0.7,
 }
+CELL = 0.31
+"""Inches of a cell."""
+SMALLER = 7.5
+"""The size of text in cells, in points."""
 NUMBERED = 8
 """Matrices up to this many rows and columns have their numbers in them."""
-MARGINS = (0.42, 0.4, 0.48, 0.08)
-"""Inches left, below, right (where a sum may stand) and above."""
-PLOT = (2.3, 1.7)
-"""Inches of a plot that has no cells."""
+MARGINS = (0.4, 0.4, 0.06, 0.08)
+"""Inches left, below, right and above."""
+SUM = 0.44
+"""Inches at the right for the sum of a row."""
+TICKS = 0.2
+"""Inches at the left for the numbers beside a plot."""
+PLOTS = {"spread": (2.3, 1.6), "curves": (1.7, 1.5), "table": (2.3, 1.6)}
+"""Inches of what does not grow by cells of one size."""
 
 
 def drawn(view: View, pair: Pair, values: Array, name: str) -> str:
     """Return `values`, which are one side of `pair`, as SVG; `name` tells its ids from others'."""
     with rc_context(STYLE | {"svg.hashsalt": name}):
-        PANELS[view.kind.name](axes := _axes(view, values), pair, values)
+        PANELS[view.kind.panel](axes := _axes(view, values), pair, values)
         axes.set_xlabel(view.columns)
         axes.set_ylabel(view.rows)
         return _svg(axes.figure)
@@ -55,14 +64,18 @@ def drawn(view: View, pair: Pair, values: Array, name: str) -> str:
 
 def difference(view: View, pair: Pair, name: str) -> str:
     """Return wrong less right as SVG."""
-    return drawn(view, pair, pair.wrong - pair.right, name)
+    less = pair.wrong - pair.right
+    # Curves are on a scale of their own, so that a small difference shows.
+    same = replace(pair, right=less, wrong=less) if view.kind.panel == "curves" else pair
+    return drawn(view, same, less, name)
 
 
 def _axes(view: View, values: Array) -> Axes:
-    cell = 0.29 if max(values.shape) <= NUMBERED else 0.13
-    cells = view.kind.name not in ("spread", "curves")
-    width, height = (cell * values.shape[1], cell * values.shape[0]) if cells else PLOT
+    rows, columns = values.shape
+    width, height = PLOTS.get(view.kind.panel, (CELL * columns, CELL * rows))
     left, below, right, above = MARGINS
+    left += TICKS * (view.kind.panel in ("spread", "curves"))
+    right += SUM * (view.kind.panel == "weights")
     outer = (left + width + right, below + height + above)
     figure = Figure(figsize=outer)
     return figure.add_axes((left / outer[0], below / outer[1], width / outer[0], height / outer[1]))
@@ -76,6 +89,8 @@ def _svg(figure: Figure) -> str:
     svg = svg[svg.index("<svg") :].replace(INK, "currentColor")
     svg = re.sub(r"<!--.*?-->|<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
     svg = re.sub(r'<g id="[^"]*"', "<g", svg)
+    svg = re.sub(r" font-family: [^;]*;", "", svg)
+    svg = re.sub(r' transform="rotate\(-0 [^"]*"', "", svg)
     return re.sub(r"\s*\n\s*", "\n", svg).strip()
 
 
@@ -86,7 +101,7 @@ def _cells(axes: Axes, values: Array, colours: Colormap, low: float, high: float
     """Fill the cells, with the first row on top, and number both axes from 1."""
     axes.imshow(values, cmap=colours, vmin=low, vmax=high, interpolation="none", aspect="auto")
     for axis, count in ((axes.xaxis, values.shape[1]), (axes.yaxis, values.shape[0])):
-        step = 1 if count <= NUMBERED else 5
+        step = 1 if count <= NUMBERED else 10
         axis.set_ticks(range(0, count, step), [str(1 + one) for one in range(0, count, step)])
     axes.tick_params(length=0)
     axes.spines[:].set_visible(False)
@@ -98,7 +113,9 @@ def _write(axes: Axes, values: Array, share: Array) -> None:
         return
     for (row, column), value in np.ndenumerate(values):
         colour = "white" if share[row, column] > 0.55 else "#1d1d1b"
-        axes.text(column, row, _text(value), color=colour, ha="center", va="center", fontsize=7)
+        axes.text(
+            column, row, _text(value), color=colour, ha="center", va="center", fontsize=SMALLER
+        )
 
 
 def _text(value: float | bool) -> str:
@@ -107,6 +124,10 @@ def _text(value: float | bool) -> str:
     if not np.isfinite(value):
         return {np.inf: "∞", -np.inf: "-∞"}.get(float(value), "NaN")
     return "0" if abs(value) < SMALL else f"{value:.2f}" if abs(value) < 9.995 else f"{value:.0f}"
+
+
+def _percent(share: float) -> str:
+    return "NaN" if np.isnan(share) else "<1" if share < 0.01 else f"{100 * share:.0f}"
 
 
 def _frame(axes: Axes, cells: Array, **how: object) -> None:
@@ -140,7 +161,7 @@ def _weights(axes: Axes, pair: Pair, values: Array) -> None:
         _frame(axes, pair.hidden, edgecolor="#7f7f7f", hatch="////", linewidth=0)
     _write(axes, values, values)
     for row, total in enumerate(values.sum(axis=1)):
-        axes.text(values.shape[1] - 0.35, row, f"= {total:.2f}", va="center", fontsize=7)
+        axes.text(values.shape[1] - 0.35, row, f"= {total:.2f}", va="center", fontsize=SMALLER)
 
 
 def _influence(axes: Axes, pair: Pair, values: Array) -> None:
@@ -151,7 +172,15 @@ def _influence(axes: Axes, pair: Pair, values: Array) -> None:
     for row, column in np.argwhere(moved):
         value = values[row, column]
         colour = "white" if value > 0.4 * high else "#1d1d1b"
-        axes.text(column, row, _text(value), color=colour, ha="center", va="center", fontsize=7)
+        axes.text(
+            column,
+            row,
+            _percent(value / high),
+            color=colour,
+            ha="center",
+            va="center",
+            fontsize=SMALLER,
+        )
     _framed(axes, pair, values)
 
 
@@ -178,6 +207,8 @@ def _spread(axes: Axes, pair: Pair, values: Array) -> None:
     means, deviations = values.mean(axis=1), values.std(axis=1)
     axes.plot(np.repeat(places, values.shape[1]) - 0.12, values.ravel(), "o", ms=3, c=LINES[0])
     axes.errorbar(places + 0.12, means, deviations, fmt="_", c=FRAME, capsize=3, ms=8)
+    for place, mean, deviation in zip(places, means, deviations, strict=True):
+        axes.text(place + 0.18, mean, f"{deviation:.2f}", va="bottom", fontsize=SMALLER)
     axes.set_xticks(places)
     axes.set_xlim(0.5, len(values) + 0.5)
     _level(axes, pair)

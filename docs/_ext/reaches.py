@@ -74,18 +74,18 @@ ENCODER_NEIGHBOURS = _reach(
     "A batch of two sentences of three words: 1 to 3 are the first, 4 to 6 the second.",
 )
 DECODER_TARGET = _reach(
-    "decoder",
+    "decoder_layer",
     lambda ask, x: ask(x, MEMORY, None, causal(4)),
     X,
     "target",
-    "The decoder over four steps of the target.",
+    "One layer of the decoder over four steps of the target.",
 )
 DECODER_MEMORY = _reach(
-    "decoder",
+    "decoder_layer",
     lambda ask, memory: ask(X, memory, LAST_IS_PAD, causal(4)),
     MEMORY,
     "memory",
-    "The decoder reads a memory of four rows, the last of them a pad.",
+    "One layer of the decoder reads a memory of four rows, the last of them a pad.",
 )
 MODEL_TARGET = replace(
     _reach(

@@ -20,7 +20,7 @@ from attentest_spec.parameters import draw
 from attentest_spec.setting import Array, Floats
 
 SIZES = Sizes(source_vocabulary=7, target_vocabulary=7)
-SEED = 4
+SEED = 5
 SMALL = 1e-9
 
 Ask = Callable[..., Any]
@@ -51,11 +51,15 @@ def _something(values: Array) -> Array:
 
 @dataclass(frozen=True)
 class Kind:
-    """A way to draw: its name, how it is read, and the words that stand for one panel."""
+    """A way to draw: its panel, how it is read, and the words that stand for one side.
 
-    name: str
+    With `difference`, a third panel shows wrong less right.
+    """
+
+    panel: str
     reading: str
     told: Callable[[Pair, Array], str]
+    difference: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -172,6 +176,8 @@ def _moved(old: Array) -> Array:
 
 
 def padded(ask: Ask, source: list[int], target: Array, pad: int, most: int) -> Floats:
-    """Return the last step of the output (most + 1, V), with 0 to `most` pads after the source."""
+    """Return how far 0 to `most` pads after the source move the last step: (most + 1, V)."""
     batch = (np.array([source + [pad] * count]) for count in range(most + 1))
-    return np.stack([np.asarray(ask(tokens, target))[0, -1] for tokens in batch])
+    last = np.stack([np.asarray(ask(tokens, target))[0, -1] for tokens in batch])
+    moved: Floats = last - last[0]
+    return moved

@@ -7,7 +7,16 @@ lets a torch implementation stand behind the contract.
 from attentest_spec.choices import CHOICES, PAPER, Choice, Choices, Option
 from attentest_spec.clauses import Clause
 from attentest_spec.components import COMPONENTS, Component
-from attentest_spec.contract import Backend, Gradient, Limits, Part, Unsupported
+from attentest_spec.contract import (
+    Backend,
+    Gradient,
+    Limits,
+    Part,
+    Stateful,
+    Step,
+    Traceable,
+    Unsupported,
+)
 from attentest_spec.mapping import Place, Table, nested
 from attentest_spec.names import UnknownName
 from attentest_spec.setting import Setting
@@ -31,7 +40,10 @@ __all__ = [
     "Place",
     "Setting",
     "Sizes",
+    "Stateful",
+    "Step",
     "Table",
+    "Traceable",
     "UnknownName",
     "Unsupported",
     "nested",

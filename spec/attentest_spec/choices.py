@@ -204,6 +204,7 @@ _ALL = (
         "Do the query, key, value and output projections of attention have a bias?",
         ("none", "x W"),
         ("present", "x W + b"),
+        ("output-alone", "x W for query, key and value, x W + b for the output"),
         paper="none",
         clause="multi_head_attention.projection-bias",
         source="section 3.2.2 writes the projections as matrices",

@@ -50,6 +50,20 @@ class Gradient:
     parameters: Mapping[str, Array]
 
 
+@dataclass(frozen=True)
+class Step:
+    """What one part of a component did at one call of the component.
+
+    `part` is its canonical name, such as `encoder.layers.0.self_attention`; `call` counts from 0
+    how often that part was called before. `inputs` are the arrays it was given, in its own order.
+    """
+
+    part: str
+    call: int
+    inputs: tuple[Array, ...]
+    output: Array
+
+
 @dataclass(frozen=True, kw_only=True)
 class Limits:
     """What a backend does not claim to handle; draws stay inside, and None means no limit.
@@ -127,6 +141,34 @@ class Part(Protocol):
         "random state" is the one value that building changes: it always moves on, so that a seed
         that is set once more is seen. "changed" names the settings and functions that building or
         calling this part has changed, whoever has set them back since.
+        """
+
+
+@runtime_checkable
+class Stateful(Protocol):
+    """A part whose state can be read and set by the backend's own names, as a checkpoint has them.
+
+    Not every part is one: a backend whose model is none takes part in everything but conversion.
+    """
+
+    def state(self) -> dict[str, Array]:
+        """Return copies of everything it saves; names of what is tied lead to the same array."""
+
+    def restore(self, state: Mapping[str, Array]) -> None:
+        """Set everything it saves; ValueError for missing and extra names and other shapes."""
+
+
+@runtime_checkable
+class Traceable(Protocol):
+    """A part that can tell what the parts inside of it do.
+
+    Not every part is one: a backend whose parts are none is compared by its outputs alone.
+    """
+
+    def steps(self, inputs: tuple[Input, ...]) -> list[Step]:
+        """Call it, and return what the parts inside did, in the order in which they finished.
+
+        Parts that the framework cannot see at work are left out.
         """
 
 

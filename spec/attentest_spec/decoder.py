@@ -6,9 +6,10 @@ from attentest_spec.encoder import self_attention, stack
 from attentest_spec.feed_forward import feed_forward
 from attentest_spec.multi_head_attention import multi_head_attention
 from attentest_spec.residual import wrap
-from attentest_spec.setting import Array, Floats, Setting
+from attentest_spec.setting import Array, Floats, Setting, reported
 
 
+@reported
 def decoder_layer(
     given: Setting,
     x: Floats,
@@ -30,6 +31,7 @@ def decoder_layer(
     return wrap(given.under("feed_forward_norm"), informed, feed)
 
 
+@reported
 def decoder(
     given: Setting,
     x: Floats,

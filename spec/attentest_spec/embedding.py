@@ -2,9 +2,10 @@
 
 import numpy as np
 
-from attentest_spec.setting import Array, Floats, Setting
+from attentest_spec.setting import Array, Floats, Setting, reported
 
 
+@reported
 def embedding(given: Setting, tokens: Array) -> Floats:
     """Return the table's row of every token, times sqrt(D) where the choice says so.
 

@@ -7,9 +7,10 @@ from attentest_spec.feed_forward import feed_forward
 from attentest_spec.layer_norm import layer_norm
 from attentest_spec.multi_head_attention import multi_head_attention
 from attentest_spec.residual import wrap
-from attentest_spec.setting import Array, Floats, Setting
+from attentest_spec.setting import Array, Floats, Setting, reported
 
 
+@reported
 def encoder_layer(given: Setting, x: Floats, mask: Array | None = None) -> Floats:
     """Apply self-attention, then the feed-forward network, each inside a residual connection.
 
@@ -22,6 +23,7 @@ def encoder_layer(given: Setting, x: Floats, mask: Array | None = None) -> Float
     return wrap(given.under("feed_forward_norm"), attended, feed)
 
 
+@reported
 def encoder(given: Setting, x: Floats, mask: Array | None = None) -> Floats:
     """Apply N encoder layers in turn, and the final norm where the choice says so.
 

@@ -5,11 +5,12 @@ import math
 import numpy as np
 
 from attentest_spec.linear import linear
-from attentest_spec.setting import Floats, Setting
+from attentest_spec.setting import Floats, Setting, reported
 
 _erfc = np.vectorize(math.erfc, otypes=[np.float64])
 
 
+@reported
 def feed_forward(given: Setting, x: Floats) -> Floats:
     """Compute act(x W1 + b1) W2 + b2, where act is the choice `activation`.
 

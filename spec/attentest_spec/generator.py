@@ -4,9 +4,10 @@ import numpy as np
 
 from attentest_spec.attention import softmax
 from attentest_spec.linear import linear
-from attentest_spec.setting import Floats, Setting
+from attentest_spec.setting import Floats, Setting, reported
 
 
+@reported
 def generator(given: Setting, x: Floats) -> Floats:
     """Map x to the vocabulary, and normalise as the choice `output` says.
 

@@ -2,9 +2,10 @@
 
 import numpy as np
 
-from attentest_spec.setting import Floats, Setting
+from attentest_spec.setting import Floats, Setting, reported
 
 
+@reported
 def layer_norm(given: Setting, x: Floats) -> Floats:
     """Normalise every row of x (.., D), then multiply by `gain` and add `bias`.
 

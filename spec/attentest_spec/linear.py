@@ -12,4 +12,7 @@ def linear(given: Setting, name: str, x: Floats) -> Floats:
     own = given.under(name) if name else given
     product: Floats = x @ own["weight"].T
     bias = own.get("bias")
-    return product if bias is None else product + bias
+    result = product if bias is None else product + bias
+    if name:
+        own.report((x,), result)
+    return result

@@ -2,9 +2,10 @@
 
 from attentest_spec.attention import attention
 from attentest_spec.linear import linear
-from attentest_spec.setting import Array, Floats, Setting
+from attentest_spec.setting import Array, Floats, Setting, reported
 
 
+@reported
 def multi_head_attention(
     given: Setting, query: Floats, key: Floats, value: Floats, mask: Array | None = None
 ) -> Floats:

@@ -20,6 +20,15 @@ def head_width(sizes: Sizes, choices: Choices) -> int:
     return sizes.d_model if choices.head_width == "d" else sizes.d_model // sizes.heads
 
 
+def projection_biases(choices: Choices) -> tuple[str, ...]:
+    """Return which of attention's four projections have a bias."""
+    return {
+        "none": (),
+        "present": ("query", "key", "value", "output"),
+        "output-alone": ("output",),
+    }[choices.projection_bias]
+
+
 def shapes(component: str, sizes: Sizes, choices: Choices) -> Shapes:
     """Return the canonical parameters of `component` with their shapes, in a stable order."""
     builder = _SHAPES.get(component)
@@ -82,14 +91,11 @@ def _layer_norm(sizes: Sizes, choices: Choices) -> Shapes:
 
 def _multi_head_attention(sizes: Sizes, choices: Choices) -> Shapes:
     inner = head_width(sizes, choices) * sizes.heads
-    bias = choices.projection_bias == "present"
-    into = _linear(sizes.d_model, inner, bias=bias)
-    return (
-        _under("query", into)
-        | _under("key", into)
-        | _under("value", into)
-        | _under("output", _linear(inner, sizes.d_model, bias=bias))
-    )
+    biased = projection_biases(choices)
+    table: Shapes = {}
+    for name in ("query", "key", "value"):
+        table |= _under(name, _linear(sizes.d_model, inner, bias=name in biased))
+    return table | _under("output", _linear(inner, sizes.d_model, bias="output" in biased))
 
 
 def _feed_forward(sizes: Sizes, choices: Choices) -> Shapes:

@@ -2,9 +2,10 @@
 
 import numpy as np
 
-from attentest_spec.setting import Floats, Setting
+from attentest_spec.setting import Floats, Setting, reported
 
 
+@reported
 def positional_encoding(given: Setting, x: Floats) -> Floats:
     """Add to x (B, S, D) the row of each position, the same for every sample.
 

@@ -1,8 +1,9 @@
 """What an oracle is given besides its inputs."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from functools import wraps
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -12,18 +13,27 @@ from attentest_spec.sizes import Sizes
 
 Array = npt.NDArray[Any]
 Floats = npt.NDArray[np.float64]
+P = ParamSpec("P")
+T = TypeVar("T")
+
+Observe = Callable[[str, tuple[Any, ...], Any], None]
+"""Told the canonical name of a part, its inputs and its output."""
 
 
 @dataclass(frozen=True)
 class Setting:
     """The sizes, the choices and the canonical parameters of one component.
 
-    `parameters` maps canonical names, relative to the component, to float64 arrays.
+    `parameters` maps canonical names, relative to the component, to float64 arrays. `path` is the
+    canonical name of the part it has come to, "" for the component itself; `observe` is told what
+    every part inside does.
     """
 
     sizes: Sizes = field(default_factory=Sizes)
     choices: Choices = PAPER
     parameters: Mapping[str, Floats] = field(default_factory=dict)
+    path: str = ""
+    observe: Observe | None = field(default=None, compare=False, repr=False)
 
     def __getitem__(self, name: str) -> Floats:
         """Return the parameter `name`."""
@@ -41,4 +51,21 @@ class Setting:
             for name, array in self.parameters.items()
             if name.startswith(start)
         }
-        return replace(self, parameters=inner)
+        return replace(self, parameters=inner, path=f"{self.path}.{prefix}".lstrip("."))
+
+    def report(self, inputs: tuple[Any, ...], output: Any) -> None:
+        """Tell the observer, where there is one, what the part at `path` did."""
+        if self.observe is not None and self.path:
+            self.observe(self.path, inputs, output)
+
+
+def reported(oracle: Callable[Concatenate[Setting, P], T]) -> Callable[Concatenate[Setting, P], T]:
+    """Return `oracle` so that whoever observes its setting is told its inputs and its output."""
+
+    @wraps(oracle)
+    def reporting(given: Setting, /, *inputs: P.args, **named: P.kwargs) -> T:
+        output = oracle(given, *inputs, **named)
+        given.report((*inputs, *named.values()), output)
+        return output
+
+    return reporting

@@ -17,13 +17,22 @@ import torch
 from torch import Tensor, nn
 
 from attentest_spec.choices import Choices, Value
-from attentest_spec.contract import CAPABILITIES, Gradient, Input, Limits, Output, Unsupported
+from attentest_spec.contract import (
+    CAPABILITIES,
+    Gradient,
+    Input,
+    Limits,
+    Output,
+    Step,
+    Unsupported,
+)
 from attentest_spec.mapping import Place, Table, locate
 from attentest_spec.names import require
 from attentest_spec.parameters import shapes
 from attentest_spec.setting import Array
 from attentest_spec.sizes import Sizes
 from attentest_spec.torch_settings import settings, watched
+from attentest_spec.torch_steps import homes, observed
 
 DTYPES: Mapping[str, torch.dtype] = {
     "float64": torch.float64,
@@ -76,7 +85,9 @@ class TorchBackend:
         def names() -> tuple[str, ...]:
             return tuple(shapes(component, sizes, Choices.of(self.choices)))
 
-        return TorchPart(recipe, sizes, names if recipe.parameters else tuple, precision, device)
+        mapped = names if recipe.parameters else tuple
+        tables = {name: one.parameters for name, one in self.recipes.items() if one.parameters}
+        return TorchPart(recipe, sizes, mapped, precision, device, tables)
 
 
 class TorchPart:
@@ -89,12 +100,15 @@ class TorchPart:
         names: Callable[[], tuple[str, ...]],
         precision: str,
         device: str,
+        tables: Mapping[str, Table],
     ) -> None:
         """Build from `recipe`; `names` returns the canonical parameters it should hold.
 
         They are asked for once it is built: sizes that cannot be are for the backend to refuse.
+        `tables` are the parameter maps of the backend's components.
         """
         self._recipe = recipe
+        self._tables = tables
         self._sizes = sizes
         self._precision = precision
         self._device = device
@@ -170,6 +184,16 @@ class TorchPart:
             for name, place in self._places().items()
         }
 
+    def steps(self, inputs: tuple[Input, ...]) -> list[Step]:
+        """Return what the modules inside did; see :meth:`attentest_spec.Traceable.steps`."""
+        found = homes(self._module, self._places(), self._tables)
+        with torch.no_grad(), observed(found) as seen:
+            self._run(tuple(self._inward(value) for value in inputs))
+        return [
+            Step(one.part, one.call, tuple(map(to_array, one.inputs)), to_array(one.output))
+            for one in seen
+        ]
+
     def vjp(self, inputs: tuple[Input, ...], cotangent: Array) -> Gradient:
         """Pull `cotangent` back; see :meth:`attentest_spec.Part.vjp`."""
         tensors = [self._inward(value) for value in inputs]
@@ -228,10 +252,28 @@ class TorchPart:
         torch.save(self._module.state_dict(), saved)
         saved.seek(0)
         fresh = TorchPart(
-            self._recipe, self._sizes, lambda: self._names, self._precision, self._device
+            self._recipe,
+            self._sizes,
+            lambda: self._names,
+            self._precision,
+            self._device,
+            self._tables,
         )
         fresh._module.load_state_dict(torch.load(saved, weights_only=True))
         return fresh
+
+    def state(self) -> dict[str, Array]:
+        """Return copies of the module's state; see :meth:`attentest_spec.Stateful.state`."""
+        saved = self._module.state_dict(keep_vars=True)  # which leaves tied tensors one object
+        copies = {id(value): to_array(value.detach().clone()) for value in saved.values()}
+        return {name: copies[id(value)] for name, value in saved.items()}
+
+    def restore(self, state: Mapping[str, Array]) -> None:
+        """Set the module's state; ValueError for missing and extra names and other shapes."""
+        try:
+            self._module.load_state_dict({name: to_tensor(one) for name, one in state.items()})
+        except RuntimeError as refusal:
+            raise ValueError(str(refusal)) from refusal
 
     def copied(self, how: str) -> "TorchPart":
         """Return a deep copy or a pickled copy of the module behind the contract.

@@ -37,6 +37,14 @@ def test_attention_equals_torch(bias: str) -> None:
     assert count("multi_head_attention", SMALL, choices) == in_torch(module)
 
 
+def test_a_bias_of_the_output_alone_is_one_row_more() -> None:
+    choices = PAPER.but(projection_bias="output-alone")
+    names = shapes("multi_head_attention", SMALL, choices)
+    assert [name for name in names if name.endswith(".bias")] == ["output.bias"]
+    bare = count("multi_head_attention", SMALL, PAPER)
+    assert count("multi_head_attention", SMALL, choices) == bare + SMALL.d_model
+
+
 def test_heads_as_wide_as_the_model_cost_h_times_as_much() -> None:
     wide = PAPER.but(head_width="d")
     narrow = count("multi_head_attention", SMALL, PAPER)

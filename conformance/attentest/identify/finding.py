@@ -1,8 +1,9 @@
 """What was found about a choice: in one component, and over all of them."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import isclose
+from typing import Any
 
 from attentest_spec import CHOICES
 from attentest_spec.choices import Value
@@ -48,6 +49,11 @@ class Finding:
     difference: float | None = None
     components: tuple[str, ...] = ()
     tolerance: float = CLOSE
+
+    @classmethod
+    def from_dict(cls, plain: Mapping[str, Any]) -> "Finding":
+        """Read a finding back from plain values."""
+        return cls(**{**plain, "components": tuple(plain["components"])})
 
     @property
     def paper(self) -> Value | None:

@@ -17,7 +17,7 @@ Partition = frozenset[frozenset[str]]
 
 SHAPED: Mapping[str, tuple[str, ...]] = {
     "head_width": ("d/h", "d"),
-    "projection_bias": ("none", "present"),
+    "projection_bias": ("none", "output-alone", "present"),
     "final_norm": ("none", "present"),
     "positional_encoding": ("none", "learned"),  # the fixed tables hold no parameters
 }
@@ -37,8 +37,8 @@ def asking(backend: Backend, choices: Choices) -> Backend:
     Any other backend knows its own parameters, and is left as it is.
     """
     glue = sys.modules.get("attentest_spec.torch")
-    if glue is not None and type(backend) is glue.TorchBackend:
-        asked: Backend = replace(backend, choices=choices.as_dict())  # type: ignore[type-var]
+    if glue is not None and isinstance(backend, glue.TorchBackend):
+        asked: Backend = replace(backend, choices=choices.as_dict())
         return asked
     return backend
 
@@ -84,8 +84,8 @@ def _tied(component: str, sizes: Sizes) -> Iterator[Choices]:
 
 
 def _differ(component: str, axis: str) -> bool:
-    one, other = (shapes(component, Sizes(), Choices().but(**{axis: v})) for v in SHAPED[axis])
-    return one != other
+    tables = [shapes(component, Sizes(), Choices().but(**{axis: v})) for v in SHAPED[axis]]
+    return any(table != tables[0] for table in tables)
 
 
 def _built(subject: Subject, component: str, sizes: Sizes, choices: Choices) -> Probe:

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from attentest.specimens.modules import Node
 from attentest.specimens.seams import Mask, Seams
 from attentest_spec import Place, Table, nested
+from attentest_spec.parameters import projection_biases
 
 _LINEAR: Table = {"weight": Place("matrix", transpose=True), "bias": "offset"}
 _NORM: Table = {"gain": "scale", "bias": "shift"}
@@ -130,7 +131,7 @@ class Fused(Seams):
         """Build the packed projections of query, key and value, and the output's."""
         self.check_sizes("d_model", "heads")
         self.check_heads()
-        bias = self.choices.projection_bias == "present"
+        biased = projection_biases(self.choices)
         width, inner = self.sizes.d_model, self.head_width() * self.sizes.heads
         packed = nn.Parameter(torch.empty(3 * inner, width))
         with torch.no_grad():
@@ -140,8 +141,8 @@ class Fused(Seams):
             self,
             "multi_head_attention",
             packed_weight=packed,
-            packed_bias=nn.Parameter(torch.zeros(3 * inner)) if bias else None,
-            output=self.make_linear(inner, width, bias=bias),
+            packed_bias=nn.Parameter(torch.zeros(3 * inner)) if "query" in biased else None,
+            output=self.make_linear(inner, width, bias="output" in biased),
         )
 
     def project(self, module: Node, name: str, x: Tensor) -> Tensor:

@@ -11,6 +11,7 @@ from torch.nn import functional
 from attentest.specimens.modules import Node
 from attentest.specimens.seams import Mask, Seams
 from attentest_spec import Table
+from attentest_spec.parameters import projection_biases
 
 _LAYER = {
     "self_attention": "self_attention",
@@ -122,15 +123,15 @@ class Plain(Seams):
         """Build the four projections."""
         self.check_sizes("d_model", "heads")
         self.check_heads()
-        bias = self.choices.projection_bias == "present"
+        biased = projection_biases(self.choices)
         outer, inner = self.sizes.d_model, self.head_width() * self.sizes.heads
         return Node(
             self,
             "multi_head_attention",
-            query=self.make_linear(outer, inner, bias=bias),
-            key=self.make_linear(outer, inner, bias=bias),
-            value=self.make_linear(outer, inner, bias=bias),
-            output=self.make_linear(inner, outer, bias=bias),
+            query=self.make_linear(outer, inner, bias="query" in biased),
+            key=self.make_linear(outer, inner, bias="key" in biased),
+            value=self.make_linear(outer, inner, bias="value" in biased),
+            output=self.make_linear(inner, outer, bias="output" in biased),
         )
 
     def project(self, module: Node, name: str, x: Tensor) -> Tensor:

@@ -226,7 +226,7 @@ def test_layers_own_parameters(subject: Subject, draw: Draw) -> None:
     own_their_parameters(draw, drawn(subject, draw, STACK, layers=draw.layers(2)))
 
 
-@check("encoder.layers-in-sequence", examples=4)
+@check("encoder.layers-in-sequence", examples=3)
 def test_layers_in_sequence(subject: Subject, draw: Draw) -> None:
     for layers in (draw.layers(2), draw.deepest()):
         case = drawn(subject, draw, STACK, kinds=("padding", "none"), layers=layers, shortest=2)

@@ -203,7 +203,7 @@ def test_causal_shape(subject: Subject, draw: Draw) -> None:
         chooses(mask)
 
 
-@check("masks.causal-any-order", examples=4)
+@check("masks.causal-any-order", examples=2)
 def test_causal_any_order(subject: Subject, draw: Draw) -> None:
     probe = subject.part("causal_mask", Sizes())
     long, short = sorted(draw.lengths(), reverse=True)

@@ -153,7 +153,7 @@ def unlike(case: Case, draw: Draw) -> dict[str, Floats]:
 # The numbers
 
 
-@check("model.formula", examples=3)
+@check("model.formula", examples=2)
 def test_formula(subject: Subject, draw: Draw) -> None:
     tied_all = subject.choices.tying == "all-three"
     case = drawn(

@@ -85,6 +85,7 @@ def observe(module: nn.Module, call: Callable[..., Any], component: str, sizes: 
             continue
         if output is not None:
             run.samples.append(Sample(inputs, output))
+            run.failure = ""
         for hook in hooks:  # the first call that works is the one that is watched
             hook.remove()
     return run

@@ -20,7 +20,6 @@ _ATTENTION = {
         "decoder.layers.0.cross_attention.",
     ),
 }
-_BIASED = ("query", "value", "output")
 _STACKS = {"encoder": ("",), "decoder": ("",), "model": ("encoder.", "decoder.")}
 
 
@@ -31,10 +30,7 @@ def settled(
     found: dict[str, Value] = {}
     attentions = _ATTENTION.get(component, ())
     if attentions:
-        biases = [f"{start}{role}.bias" for start in attentions for role in _BIASED]
-        found["projection_bias"] = (
-            "present" if any(_there(bias, table, own) for bias in biases) else "none"
-        )
+        found["projection_bias"] = _biases(attentions, table, own)
         found["head_width"] = _head_width(f"{attentions[0]}query.weight", table, own, sizes)
     layers = [start.removesuffix("self_attention.") for start in attentions if "self" in start]
     if layers:
@@ -48,6 +44,19 @@ def settled(
     if component == "positional_encoding" or _there("source_positions.weight", table, own):
         found["positional_encoding"] = "learned"
     return found
+
+
+def _biases(attentions: tuple[str, ...], table: Table, own: Mapping[str, Floats]) -> str:
+    """Return the option; the key's bias changes no softmax, and is often left out of all four."""
+    found = {
+        role
+        for start in attentions
+        for role in ("query", "value", "output")
+        if _there(f"{start}{role}.bias", table, own)
+    }
+    if found == {"output"}:
+        return "output-alone"
+    return "present" if found else "none"
 
 
 def _head_width(

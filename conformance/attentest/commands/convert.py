@@ -1,0 +1,82 @@
+"""`attentest convert`: the checkpoint of one backend becomes that of another."""
+
+import sys
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.text import Text
+
+from attentest import targets
+from attentest.commands.usage import Usage, usage
+from attentest.convert import SIZES, Conversion, Refused, Unreadable, converted, read, write
+from attentest.output import vacant
+from attentest_spec.names import require
+from attentest_spec.registry import LoadFailure
+
+_FILE = click.Path(dir_okay=False, path_type=Path)
+
+
+@click.command("convert")
+@click.argument("checkpoint", metavar="IN", type=click.Path(exists=True, path_type=Path))
+@click.argument("out", metavar="OUT", type=_FILE)
+@click.option("--from", "source", required=True, help="The backend whose checkpoint IN is.")
+@click.option("--to", "target", required=True, help="The backend that OUT is for.")
+@click.option(
+    "--sizes", default="", help="Sizes that nothing in IN shows, such as heads=8,max_length=512."
+)
+@click.option("--approximate", is_flag=True, help="Carry what has a place, and say what has none.")
+def convert_command(
+    checkpoint: Path, out: Path, source: str, target: str, sizes: str, approximate: bool
+) -> None:
+    """Carry the weights of the safetensors file IN from one backend over to another, as OUT.
+
+    Everything goes through the canonical names, bit for bit, and what cannot be carried exactly is
+    refused with a list. A backend is a name (see `attentest list backends`), FILE.py,
+    FILE.py:OBJECT or MODULE:OBJECT. OUT is never overwritten.
+
+    Exit code 0: OUT was written; 1: refused, nothing was written; 2: usage; 3: a backend could not
+    be loaded.
+    """
+    console = Console()
+    try:
+        with usage():
+            vacant(out)
+            found = converted(
+                read(checkpoint),
+                targets.load(source),
+                targets.load(target),
+                sizes=_sizes(sizes),
+                approximate=approximate,
+            )
+            write(out, found.checkpoint)
+    except Unreadable as wrong:
+        raise Usage(str(wrong)) from wrong
+    except (LoadFailure, Refused) as failure:
+        console.print(Text(str(failure)), soft_wrap=True)
+        sys.exit(3 if isinstance(failure, LoadFailure) else 1)
+    for line in _story(found, out):
+        console.print(Text(line), soft_wrap=True)
+
+
+def _story(found: Conversion, out: Path) -> list[str]:
+    """Return what was done, in sentences."""
+    how = "and not exactly" if found.lost else "bit for bit"
+    return [
+        f"{out} was written: {len(found.checkpoint.entries)} entries, carried {how}.",
+        *(f"Not exact: {one}." for one in found.lost),
+        *(f"{one[0].upper()}{one[1:]}." for one in found.notes),
+        f"On drawn sentences, in {found.precision}, the two models differ in "
+        f"{' and in '.join(str(one) for one in found.apart)}.",
+    ]
+
+
+def _sizes(text: str) -> dict[str, int]:
+    """Read `heads=8,d_model=512`."""
+    found = {}
+    for word in filter(None, text.split(",")):
+        name, _, value = word.partition("=")
+        if not value.strip().isdigit():
+            raise Usage(f"--sizes takes NAME=NUMBER, joined by commas, and {word!r} is not.")
+        found[require("size", name.strip(), SIZES)] = int(value)
+    return found

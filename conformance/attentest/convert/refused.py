@@ -1,0 +1,24 @@
+"""What is said of a conversion that is not made."""
+
+from collections.abc import Iterable
+
+
+class Refused(Exception):
+    """The conversion is not made; the text is one paragraph that says why, and what to do."""
+
+
+class Unreadable(Refused):
+    """The file is no checkpoint that can be read."""
+
+
+def listed(names: Iterable[str], most: int = 20) -> str:
+    """Return `names` joined by commas, of many the first and how many more there are."""
+    known = list(names)
+    more = f" and {len(known) - most} more" if len(known) > most else ""
+    return ", ".join(known[:most]) + more
+
+
+def told(*pairs: tuple[str, Iterable[str]]) -> list[str]:
+    """Return a phrase for every pair of a text and the names that it is true of, if any."""
+    known = [(text, list(names)) for text, names in pairs]
+    return [f"{text}: {listed(names)}" for text, names in known if names]
