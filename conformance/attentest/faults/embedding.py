@@ -397,3 +397,13 @@ def make_embedding(self: Seams, vocabulary: int) -> Node:
         lambda pulled: pulled.masked_fill(frozen.to(pulled.device), 0.0)
     )
     return built
+
+
+@fault(
+    "embedding.ids-as-bytes",
+    clause="embedding.lookup",
+    wrong="Ids are taken modulo 256.",
+    effect="In a real vocabulary most words share their vector with others.",
+)
+def lookup(self: Seams, module: Node, tokens: Tensor) -> Tensor:
+    return self.sound.lookup(module, tokens % 256)

@@ -325,3 +325,40 @@ def feed_forward(self: Seams, module: Node, x: Tensor) -> Tensor:
     result = self.sound.feed_forward(module, x)
     x.data.copy_(result)
     return result
+
+
+@fault(
+    "feed_forward.positions-beyond-a-chunk",
+    clause="feed_forward.position-wise",
+    wrong="Positions are taken in chunks of 32, and what is left over gets the outer bias alone.",
+    effect="The ends of long sentences are lost.",
+    specimens=("plain",),
+)
+def feed_forward(self: Seams, module: Node, x: Tensor) -> Tensor:
+    whole = x.shape[1] if x.shape[1] < 32 else x.shape[1] // 32 * 32
+    output = self.sound.feed_forward(module, x[:, :whole])
+    rest = module.outer.bias.expand(len(x), x.shape[1] - whole, -1)
+    return torch.cat((output, rest), dim=1)
+
+
+@fault(
+    "feed_forward.dropout-not-scaled",
+    clause="feed_forward.dropout-only-in-training",
+    wrong="Numbers are dropped in training, and those that stay are not scaled up.",
+    effect="Activations are smaller in training than ever after.",
+    kind="mode",
+)
+def drop_inner(self: Seams, module: nn.Module, x: Tensor) -> Tensor:
+    rate = self.dropout_rate() if self.is_training(module) else 0.0
+    return x * (torch.rand_like(x) >= rate)
+
+
+@fault(
+    "feed_forward.input-detached-in-training",
+    clause="feed_forward.gradient",
+    wrong="In training mode no gradient reaches the input.",
+    effect="Gradient checks in evaluation mode pass, and lower layers train along the skip alone.",
+    kind="gradient",
+)
+def feed_forward(self: Seams, module: Node, x: Tensor) -> Tensor:
+    return self.sound.feed_forward(module, x.detach() if module.training else x)

@@ -5,6 +5,7 @@
 
 from collections.abc import Callable
 
+import torch
 from torch import Tensor, nn
 
 from attentest.faults.fault import fault
@@ -252,3 +253,38 @@ def drop_branch(self: Seams, module: nn.Module, branch: Tensor) -> Tensor:
 def drop_branch(self: Seams, module: nn.Module, branch: Tensor) -> Tensor:
     trained = self.sound.drop_branch(module, branch)
     return trained if module.training else branch * (1.0 - self.dropout_rate())
+
+
+@fault(
+    "residual.dropout-not-scaled",
+    clause="residual.dropout-on-branch-alone",
+    wrong="The branch is dropped in training, and what stays is not scaled up.",
+    effect="Every branch weighs less in training than ever after.",
+    kind="mode",
+)
+def drop_branch(self: Seams, module: nn.Module, branch: Tensor) -> Tensor:
+    rate = self.dropout_rate() if self.is_training(module) else 0.0
+    return branch * (torch.rand_like(branch) >= rate)
+
+
+@fault(
+    "residual.dropout-twice",
+    clause="residual.dropout-on-branch-alone",
+    wrong="The branch is dropped twice, by the sublayer's caller and by the connection.",
+    effect="The rate is higher than asked for.",
+    kind="mode",
+)
+def drop_branch(self: Seams, module: nn.Module, branch: Tensor) -> Tensor:
+    return self.dropout(module, self.dropout(module, branch))
+
+
+@fault(
+    "residual.one-draw-for-all",
+    clause="residual.branch-is-dropped",
+    wrong="One draw drops or keeps the branch of the whole batch.",
+    effect="Layers are skipped at random instead of numbers.",
+    kind="mode",
+)
+def drop_branch(self: Seams, module: nn.Module, branch: Tensor) -> Tensor:
+    rate = self.dropout_rate() if self.is_training(module) else 0.0
+    return branch * (torch.rand(1) >= rate) / (1.0 - rate)

@@ -82,3 +82,17 @@ def mask_scores(self: Seams, raw: Tensor, mask: Mask) -> Tensor:
     last: Mask = self.memory.get("mask")
     fits = last is not None and last.shape[-1] == raw.shape[-1] and last.shape[-2] == 1
     return self.sound.mask_scores(raw, last if mask is None and fits else mask)
+
+
+@fault(
+    "attention.weights-in-one-buffer",
+    clause="attention.deterministic",
+    wrong="The returned weights lie in a buffer that the next call of the same shape overwrites.",
+    effect="Weights kept for a plot turn into those of the last sentence.",
+    kind="state",
+)
+def returned_weights(self: Seams, raw: Tensor, weights: Tensor, used: Tensor) -> Tensor:
+    if torch.is_grad_enabled():
+        return used
+    kept: Tensor = self.memory.setdefault(str(used.shape), torch.empty_like(used))
+    return kept.copy_(used)

@@ -94,3 +94,17 @@ def attention(
     powers = torch.where(mask, torch.exp(raw - peak), 0.0)
     weights = powers / powers.sum(dim=-1, keepdim=True)
     return self.sound.mix(weights, value), weights
+
+
+@fault(
+    "attention.query-detached-in-training",
+    clause="attention.gradient",
+    wrong="In training mode no gradient reaches the queries.",
+    effect="Gradient checks in evaluation mode pass, and half of attention is never trained.",
+    kind="gradient",
+)
+def attention(
+    self: Seams, module: nn.Module, query: Tensor, key: Tensor, value: Tensor, mask: Mask = None
+) -> tuple[Tensor, Tensor]:
+    given = query.detach() if module.training else query
+    return self.sound.attention(module, given, key, value, mask)

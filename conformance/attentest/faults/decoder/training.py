@@ -5,7 +5,7 @@
 
 from collections.abc import Callable
 
-from torch import Tensor
+from torch import Tensor, nn
 
 from attentest.faults.decoder.shared import all_but, steps_of
 from attentest.faults.fault import fault
@@ -113,3 +113,26 @@ def decoder_layer(
 ) -> Tensor:
     steps = steps_of(self, module, memory, source_mask, target_mask)
     return _undropped(self, module, x, steps, "self_attention")
+
+
+@fault(
+    "decoder.memory-trained-by-first-layer-alone",
+    clause="decoder.every-parameter-reached",
+    wrong="Only the first layer's attention sends a gradient to the memory.",
+    effect="The encoder is trained, by a fraction of what should train it.",
+    kind="gradient",
+    components=("decoder",),
+)
+def decoder(
+    self: Seams,
+    module: Node,
+    x: Tensor,
+    memory: Tensor,
+    source_mask: Mask = None,
+    target_mask: Mask = None,
+) -> Tensor:
+    def step(layer: nn.Module, h: Tensor) -> Tensor:
+        given = memory if layer is module.layers[0] else memory.detach()
+        return layer(h, given, source_mask, target_mask)  # type: ignore[no-any-return]
+
+    return self.run_stack(module, x, step)

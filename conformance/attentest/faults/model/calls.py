@@ -162,3 +162,18 @@ def encode(self: Seams, module: Node, source: Tensor) -> Tensor:
     memory = self.sound.encode(module, source)
     torch.rand_like(memory)
     return memory
+
+
+@fault(
+    "model.memory-in-one-buffer",
+    clause="model.encode-decode-is-forward",
+    wrong="The memory lies in a buffer that the next encoding of the same shape overwrites.",
+    effect="Two translations at a time read one sentence.",
+    kind="state",
+)
+def encode(self: Seams, module: Node, source: Tensor) -> Tensor:
+    memory = self.sound.encode(module, source)
+    if torch.is_grad_enabled():
+        return memory
+    kept: Tensor = self.memory.setdefault(str(memory.shape), torch.empty_like(memory))
+    return kept.copy_(memory)

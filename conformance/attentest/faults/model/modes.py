@@ -196,3 +196,16 @@ def embed(self: Seams, module: Node, side: str, tokens: Tensor) -> Tensor:
 def embed(self: Seams, module: Node, side: str, tokens: Tensor) -> Tensor:
     dropped = self.dropout(module, self.embedding_of(module, side)(tokens))
     return self.add_positions(self.positions_of(module, side), dropped)
+
+
+@fault(
+    "model.evaluates-after-a-call",
+    clause="model.modes-reach-all",
+    wrong="A call switches the encoder to evaluation and leaves it there.",
+    effect="After the first step the encoder trains without dropout.",
+    kind="mode",
+)
+def encode(self: Seams, module: Node, source: Tensor) -> Tensor:
+    memory = self.sound.encode(module, source)
+    module.encoder.eval()
+    return memory

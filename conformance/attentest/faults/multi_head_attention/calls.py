@@ -4,7 +4,7 @@
 # mypy: disable-error-code="no-redef"
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from attentest.faults.fault import fault
 from attentest.specimens import Mask, Node, Seams
@@ -83,3 +83,15 @@ def project(self: Seams, module: Node, name: str, x: Tensor) -> Tensor:
     if name == "output":
         return self.sound.project(module, name, x)
     return self.sound.project(module, name, x.view(-1, x.shape[-1]).view(x.shape))
+
+
+@fault(
+    "multi_head_attention.dropped-weights-not-scaled",
+    clause="multi_head_attention.deterministic",
+    wrong="Weights are dropped in training, and those that stay are not scaled up.",
+    effect="Activations are smaller in training than ever after.",
+    kind="mode",
+)
+def drop_weights(self: Seams, module: nn.Module, weights: Tensor) -> Tensor:
+    rate = self.dropout_rate() if self.is_training(module) else 0.0
+    return weights * (torch.rand_like(weights) >= rate)
