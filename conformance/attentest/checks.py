@@ -5,15 +5,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
+from pkgutil import walk_packages
 from typing import Any
 from unittest import SkipTest
 
+from attentest import suite
 from attentest.bench import Bench
 from attentest.draw import Draw
 from attentest.outcome import FAILURES, Violation
 from attentest.subject import Subject
 from attentest_spec import Backend
-from attentest_spec.components import CHAPTERS
 from attentest_spec.names import require
 
 Body = Callable[[Subject, Draw], None]
@@ -78,8 +79,8 @@ def _report(clause: str, backend: Backend | Bench) -> None:
 @cache
 def checks() -> Mapping[str, Check]:
     """Return every check by its clause; imports the suite."""
-    for chapter in CHAPTERS:
-        import_module(f"attentest.suite.test_{chapter}")
+    for module in walk_packages(suite.__path__, f"{suite.__name__}."):
+        import_module(module.name)
     return dict(_CHECKS)
 
 

@@ -4,12 +4,14 @@ import click
 
 from attentest import __version__
 from attentest.commands.check import check_command
+from attentest.commands.compare import compare_command
 from attentest.commands.convert import convert_command
 from attentest.commands.faults import faults_command
 from attentest.commands.identify import identify_command
 from attentest.commands.new import new_command
 from attentest.commands.run import run_command
 from attentest.commands.tell import explain_command, list_command
+from attentest.commands.trace import trace_command
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -22,6 +24,8 @@ for command in (
     run_command,
     check_command,
     identify_command,
+    compare_command,
+    trace_command,
     convert_command,
     faults_command,
     new_command,

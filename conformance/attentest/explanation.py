@@ -28,7 +28,11 @@ def told(verdict: Verdict) -> str:
         lines += ["  to reproduce:", indent(verdict.witness.code, "    ")]
     for one in verdict.diagnosis:
         lines += [f"  looks like: {_likeness(one)}"]
-    lines += [f"  why it matters: {clause.reason}", f"  read on: attentest explain {clause.slug}"]
+    pictures = f"documentation, {clause.chapter}: the commonest mistakes"
+    lines += [
+        f"  why it matters: {clause.reason}",
+        f"  read on: attentest explain {clause.slug} (in pictures: {pictures})",
+    ]
     return "\n".join(lines)
 
 

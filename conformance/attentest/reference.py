@@ -17,7 +17,7 @@ from attentest_spec.setting import Array
 
 @dataclass(frozen=True)
 class Reference:
-    """Every component, computed by its oracle in float64; it is called, loaded and observed, no more."""
+    """Every component, computed by its oracle in float64; called, loaded and followed, no more."""
 
     given: Choices
     name: str = "oracle"

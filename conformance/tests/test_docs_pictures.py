@@ -96,6 +96,14 @@ def test_a_section_tells_what_the_catalogue_tells() -> None:
     assert len(ids) == len(set(ids))
 
 
+def test_a_page_with_a_mistake_that_is_gone_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    gallery = pytest.importorskip("gallery")
+    view = SHOWN["attention"]["attention.scale-missing"]
+    monkeypatch.setattr(gallery, "SHOWN", {"attention": {"attention.scale-mising": view}})
+    with pytest.raises(UnknownName, match=r"attention\.scale-missing"):
+        gallery.page("attention")
+
+
 def test_a_picture_is_the_same_in_every_build() -> None:
     section = pytest.importorskip("gallery").section
     slug = "attention.scale-missing"

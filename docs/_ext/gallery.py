@@ -7,7 +7,7 @@ from mistakes import SHOWN
 from panels import difference, drawn
 from views import Pair, View, compared
 
-from attentest.faults import faults
+from attentest.faults import fault_of, faults
 from attentest_spec.clauses import clauses
 from attentest_spec.setting import Array
 
@@ -18,7 +18,7 @@ def write(out: Path) -> None:
     Raises UnknownName for a mistake that the catalogue has no more, ValueError for one that does
     not show.
     """
-    out.mkdir(parents=True)
+    out.mkdir(parents=True, exist_ok=True)
     for chapter in SHOWN:
         (out / f"{chapter}.md").write_text(page(chapter), encoding="utf-8")
 
@@ -41,7 +41,7 @@ def page(chapter: str) -> str:
 
 def section(slug: str, view: View) -> str:
     """Return what is wrong, what a user sees, the picture, and where to read on."""
-    fault = faults()[slug]
+    fault = fault_of(slug)
     pair = compared(slug, view)
     met = "" if fault.origin == "own" else " It was met in published code."
     return f"""(mistake-{slug})=

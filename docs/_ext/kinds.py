@@ -8,9 +8,6 @@ from views import SMALL, Kind, Pair
 
 from attentest_spec.setting import Array
 
-ROUND = 0.005
-"""What the two decimals in a picture round away."""
-
 
 def _listed(values: Iterable[float]) -> str:
     return ", ".join(f"{value:.2f}" for value in values)

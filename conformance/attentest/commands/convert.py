@@ -5,6 +5,7 @@ from pathlib import Path
 
 import click
 from rich.console import Console
+from rich.markup import escape
 from rich.text import Text
 
 from attentest import targets
@@ -14,12 +15,13 @@ from attentest.output import vacant
 from attentest_spec.names import require
 from attentest_spec.registry import LoadFailure
 
-_FILE = click.Path(dir_okay=False, path_type=Path)
+_IN = click.Path(exists=True, dir_okay=False, path_type=Path)
+_OUT = click.Path(dir_okay=False, path_type=Path)
 
 
 @click.command("convert")
-@click.argument("checkpoint", metavar="IN", type=click.Path(exists=True, path_type=Path))
-@click.argument("out", metavar="OUT", type=_FILE)
+@click.argument("checkpoint", metavar="IN", type=_IN)
+@click.argument("out", metavar="OUT", type=_OUT)
 @click.option("--from", "source", required=True, help="The backend whose checkpoint IN is.")
 @click.option("--to", "target", required=True, help="The backend that OUT is for.")
 @click.option(
@@ -40,7 +42,7 @@ def convert_command(
     """
     console = Console()
     try:
-        with usage():
+        with usage(), Console(stderr=True).status(f"carrying over {escape(checkpoint.name)}"):
             vacant(out)
             found = converted(
                 read(checkpoint),
@@ -61,13 +63,12 @@ def convert_command(
 
 def _story(found: Conversion, out: Path) -> list[str]:
     """Return what was done, in sentences."""
-    how = "and not exactly" if found.lost else "bit for bit"
+    how = "approximately" if found.lost else "bit for bit"
     return [
         f"{out} was written: {len(found.checkpoint.entries)} entries, carried {how}.",
         *(f"Not exact: {one}." for one in found.lost),
-        *(f"{one[0].upper()}{one[1:]}." for one in found.notes),
-        f"On drawn sentences, in {found.precision}, the two models differ in "
-        f"{' and in '.join(str(one) for one in found.apart)}.",
+        *(f"For your information: {one}." for one in found.notes),
+        str(found.effect),
     ]
 
 

@@ -6,9 +6,10 @@ import click
 from rich.console import Console
 from rich.text import Text
 
+from attentest.child import Interrupted
 from attentest.commands.usage import usage
 from attentest.identify.view import show
-from attentest.identify.worker import Interrupted, identified
+from attentest.identify.worker import identified
 from attentest.targets import is_name
 from attentest_spec import COMPONENTS, UnknownName, registry
 from attentest_spec.names import require

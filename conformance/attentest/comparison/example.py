@@ -1,27 +1,24 @@
-"""The example that models are compared on: sizes, tokens, and the same canonical weights for all."""
+"""The example that models are compared on: sizes and tokens."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from attentest_spec import Choices, Limits, Sizes
-from attentest_spec.contract import MASK_KINDS, Input
-from attentest_spec.names import require
-from attentest_spec.parameters import draw, shapes, tied
-from attentest_spec.setting import Array, Floats
-
-SEED = 7
+from attentest_spec import Limits, Sizes
+from attentest_spec.contract import MASK_KINDS
+from attentest_spec.names import UnknownName, require
 
 Tokens = tuple[tuple[int, ...], ...]
 
-WHOLE = Choices(
-    final_norm="present", positional_encoding="learned", projection_bias="present", tying="none"
+SHAPED = ("layers", "heads", "max_length", "d_ff")
+"""The sizes that a backend may limit."""
+
+FORM = (
+    'Give a file with {"source": [[5, 3, 0]], "target": [[1, 6]]}: sentences of one length on each '
+    'side, as numbers from 0 on, and where others are wanted {"sizes": {"d_model": 8, ..}}.'
 )
-"""Choices under which a model has every parameter that it has under any, each of its own."""
 
 
 class BadExample(ValueError):
@@ -48,13 +45,9 @@ class Example:
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> "Example":
         """Read an example back from plain values."""
-        return cls(
-            Sizes(**plain["sizes"]),
-            _rows(plain["source"]),
-            _rows(plain["target"]),
-            tuple(plain["masks"]),
-            tuple(plain["notes"]),
-        )
+        source, target = (tuple(map(tuple, plain[side])) for side in ("source", "target"))
+        sizes = Sizes(**plain["sizes"])
+        return cls(sizes, source, target, tuple(plain["masks"]), tuple(plain["notes"]))
 
     def fitted(self, limits: Mapping[str, Limits]) -> "Example":
         """Return it inside the `limits` of all backends, given by their names, with notes.
@@ -67,72 +60,108 @@ class Example:
         for name, one in limits.items():
             if one.fitted(fitted.sizes) != fitted.sizes:
                 raise BadExample(
-                    f"They cannot be compared: {name} has an inner layer of {one.inner} times the "
-                    f"model's width, and another has one of {fitted.sizes.d_ff} at a width of "
-                    f"{fitted.sizes.d_model}."
+                    f"They cannot be compared at one size: the inner layer of {name} is "
+                    f"{one.inner} times as wide as its model, and that of another is not."
                 )
         return fitted
 
     def _within(self, name: str, limits: Limits) -> "Example":
-        layers = min(self.sizes.layers, limits.layers or self.sizes.layers)
-        heads = min(self.sizes.heads, limits.heads or self.sizes.heads)
-        length = min(self.sizes.max_length, limits.length or self.sizes.max_length)
-        sizes = limits.fitted(self.sizes.but(layers=layers, heads=heads, max_length=length))
+        largest = {"layers": limits.layers, "heads": limits.heads, "max_length": limits.length}
+        cut = {size: min(getattr(self.sizes, size), most) for size, most in largest.items() if most}
+        sizes = limits.fitted(self.sizes.but(**cut))
         changes = [
-            f"{field} {getattr(sizes, field)} and not {getattr(self.sizes, field)}"
-            for field in ("layers", "heads", "max_length", "d_ff")
-            if getattr(sizes, field) != getattr(self.sizes, field)
+            f"{size} is {getattr(sizes, size)} instead of {getattr(self.sizes, size)}"
+            for size in SHAPED
+            if getattr(sizes, size) != getattr(self.sizes, size)
         ]
-        note = [f"{name} is limited: {', '.join(changes)}"] if changes else []
         return replace(
             self,
             sizes=sizes,
-            source=tuple(row[:length] for row in self.source),
-            target=tuple(row[:length] for row in self.target),
+            source=tuple(row[: sizes.max_length] for row in self.source),
+            target=tuple(row[: sizes.max_length] for row in self.target),
             masks=tuple(kind for kind in self.masks if kind in limits.masks),
-            notes=(*self.notes, *note),
+            notes=(*self.notes, *(f"{one}, for {name} is limited to that" for one in changes)),
         )
 
-    def weights(self, component: str, choices: Choices) -> dict[str, Floats]:
-        """Return the canonical parameters of `component` under `choices`.
 
-        A parameter holds the same numbers under all choices that give it the same shape.
-        """
-        drawn = [
-            draw(component, self.sizes, WHOLE.but(head_width=width), np.random.default_rng(SEED))
-            for width in ("d/h", "d")
-        ]
-        twins = tied(component, self.sizes, choices)
-        return {
-            name: next(
-                one[twins.get(name, name)] for one in drawn if one[name].shape == shape
-            )
-            for name, shape in shapes(component, self.sizes, choices).items()
-        }
+EXAMPLES: Mapping[str, Example] = {
+    "small": Example(
+        Sizes(d_model=8, heads=2, d_ff=12, layers=2, source_vocabulary=11, target_vocabulary=11),
+        source=((5, 3, 8, 2, 7), (4, 9, 6, 0, 0)),
+        target=((1, 6, 2, 9), (1, 7, 10, 0)),
+    ),
+    # The worked example of a published course: nine layers and a narrow inner layer.
+    "course": Example(
+        Sizes(
+            d_model=6,
+            heads=2,
+            d_ff=3,
+            layers=9,
+            source_vocabulary=10,
+            target_vocabulary=10,
+            max_length=10,
+        ),
+        source=((1, 1, 4, 0), (4, 3, 2, 9)),
+        target=((5, 2, 5, 0), (6, 7, 9, 8)),
+    ),
+}
+"""The examples that go by a name."""
 
-    def inputs(self, component: str) -> tuple[Input, ...]:
-        """Return the inputs of `component`: the tokens, or as many random rows."""
-        rng, sizes = np.random.default_rng(SEED), self.sizes
-        source, target = np.array(self.source), np.array(self.target)
-        memory = rng.normal(size=(*source.shape, sizes.d_model))
-        state = rng.normal(size=(*target.shape, sizes.d_model))
-        width = sizes.d_model // sizes.heads
-        query = rng.normal(size=(len(target), sizes.heads, target.shape[1], width))
-        key, value = rng.normal(size=(2, len(source), sizes.heads, source.shape[1], width))
-        hidden = self.mask(target.shape[1])
-        layers = {"encoder": (memory, self.mask(source.shape[1])), "decoder": (
-            state, memory, hidden, self.ahead(target.shape[1]))}
-        given: dict[str, tuple[Input, ...]] = {
-            "padding_mask": (source, sizes.source_pad),
-            "causal_mask": (target.shape[1],),
-            "target_mask": (target, sizes.target_pad),
-            "attention": (query, key, value, hidden),
-            "multi_head_attention": (state, memory, memory, hidden),
-            "embedding": (source,),
-            "residual": (memory, rng.normal(size=(sizes.d_model, sizes.d_model))),
-            "encoder_layer": layers["encoder"],
-            "decoder_layer": layers["decoder"],
-            **layers,
-            "model": (source, target),
-        }
-        return given.get(component, (memory,))
+
+def example(given: str) -> Example:
+    """Return the example of this name, or the one in this JSON file.
+
+    Raises UnknownName for a name that is none, and :class:`BadExample` for anything else that is
+    not one.
+    """
+    if not given.endswith(".json"):
+        return EXAMPLES[require("example", given, EXAMPLES)]
+    try:
+        plain = json.loads(Path(given).read_text(encoding="utf-8"))
+    except OSError as failure:
+        raise BadExample(f"{given} cannot be read: {failure.strerror}. {FORM}") from failure
+    except ValueError as failure:
+        raise BadExample(f"{given} is no JSON: {failure}. {FORM}") from failure
+    return _read(given, plain)
+
+
+def _read(given: str, plain: Any) -> Example:
+    if not isinstance(plain, dict) or not {"source", "target"} <= set(plain):
+        raise BadExample(f"{given} holds no source and target. {FORM}")
+    source, target = (_tokens(given, side, plain[side]) for side in ("source", "target"))
+    if len(source) != len(target):
+        raise BadExample(
+            f"{given} has {len(source)} source and {len(target)} target sentences; each source "
+            f"needs its target."
+        )
+    vocabulary = 1 + max(max(map(max, source)), max(map(max, target)))
+    sizes = EXAMPLES["small"].sizes.but(
+        source_vocabulary=vocabulary,
+        target_vocabulary=vocabulary,
+        max_length=max(len(source[0]), len(target[0])),
+    )
+    return Example(_sized(given, sizes, plain.get("sizes", {})), source, target)
+
+
+def _tokens(given: str, side: str, rows: Any) -> Tokens:
+    good = (
+        isinstance(rows, list)
+        and rows
+        and all(isinstance(row, list) and row and len(row) == len(rows[0]) for row in rows)
+        and all(type(token) is int and token >= 0 for row in rows for token in row)
+    )
+    if not good:
+        raise BadExample(f"The {side} in {given} is no table of tokens. {FORM}")
+    return tuple(tuple(row) for row in rows)
+
+
+def _sized(given: str, sizes: Sizes, changes: Any) -> Sizes:
+    known = [field.name for field in fields(Sizes) if field.name != "dropout"]
+    if not isinstance(changes, dict):
+        raise BadExample(f"The sizes in {given} are no table of names and numbers. {FORM}")
+    for name, value in changes.items():
+        if name not in known:
+            raise BadExample(f"{given}: {UnknownName('size', str(name), known)}")
+        if type(value) is not int or value < 0:
+            raise BadExample(f"{given}: {name} is {value!r}; it has to be a whole number.")
+    return sizes.but(**changes)

@@ -10,7 +10,7 @@ from attentest.bench import Bench
 from attentest.convert.built import shapes_of
 from attentest.convert.carry import carry
 from attentest.convert.checkpoint import Checkpoint, read, write
-from attentest.convert.effect import Apart, apart
+from attentest.convert.effect import Apart, Effect, effect
 from attentest.convert.refused import Refused, Unreadable, listed
 from attentest.convert.sizes import Probed, shown
 from attentest_spec import CHOICES, Backend, Choices, Sizes
@@ -27,15 +27,14 @@ class Conversion:
     """A checkpoint of the target, and what there is to know of it.
 
     `lost` says what was not carried exactly, and is empty where everything was; `notes` say what
-    was added or left out without an effect; `apart` says how far memory and output of the two
-    models lie apart on drawn sentences, computed in `precision`.
+    was added or left out without an effect; `effect` says how far the outputs of the two models
+    lie apart on drawn sentences.
     """
 
     checkpoint: Checkpoint
     lost: tuple[str, ...]
     notes: tuple[str, ...]
-    apart: tuple[Apart, ...]
-    precision: str
+    effect: Effect
 
 
 def converted(
@@ -60,21 +59,23 @@ def converted(
             f"The checkpoint of {source.name} cannot be carried over to {target.name} exactly: "
             f"{'; '.join(lost)}. With --approximate what has a place is carried."
         )
-    precision, differences = apart(source, carried.state, target, carried.entries, full)
+    differences = effect(source, carried.state, target, carried.entries, full)
     choices = Bench(target).choices.as_dict()
     made = Checkpoint(carried.entries, known, choices, checkpoint.notes)
-    return Conversion(made, lost, carried.notes, tuple(differences), precision)
+    return Conversion(made, lost, carried.notes, differences)
 
 
 def _known(
     checkpoint: Checkpoint, source: Backend, target: Backend, given: Mapping[str, int]
 ) -> dict[str, int]:
     """Return the sizes as far as they are known; Refused where one is needed that is not."""
-    for name, value in given.items():
-        if value < (0 if require("size", name, SIZES).endswith("_pad") else 1):
-            raise Refused(f"The size {name} cannot be {value}.")
+    for name in given:
+        require("size", name, SIZES)
     told = {name: value for name, value in checkpoint.sizes.items() if name in SIZES}
     known = {**told, **shown(shapes_of(checkpoint.entries), source, given)}
+    for name, value in known.items():
+        if value < (0 if name.endswith("_pad") else 1):
+            raise Refused(f"The size {name} cannot be {value}.")
     needed = [*_NEEDED, *(["max_length"] if Probed(target).depends("max_length") else [])]
     unknown = [name for name in needed if name not in known]
     if unknown:
@@ -102,6 +103,7 @@ __all__ = [
     "Apart",
     "Checkpoint",
     "Conversion",
+    "Effect",
     "Refused",
     "Unreadable",
     "converted",

@@ -65,7 +65,9 @@ def read(path: Path) -> Checkpoint:
         ) from failure
     entries = {name: _array(path, name, one) for name, one in stored}
     sizes, choices = _known(path, metadata)
-    notes = {name: text for name, text in metadata.items() if name not in {OURS, *entries}}
+    notes = {
+        name: text for name, text in metadata.items() if name != OURS and text not in entries
+    }  # what names an entry is a second name of it
     return Checkpoint(entries, sizes, choices, notes)
 
 

@@ -7,6 +7,7 @@ import numpy as np
 from attentest.compare import as_floats, distance, largest
 from attentest.convert.built import Built
 from attentest.convert.entries import Arrays
+from attentest.convert.refused import Refused
 from attentest_spec import Backend, Sizes
 from attentest_spec.precision import PRECISIONS, dtype
 from attentest_spec.setting import Array
@@ -29,24 +30,44 @@ class Apart:
         return f"{self.what} by {self.difference:.3g} (relative {relative:.3g})"
 
 
-def apart(
-    source: Backend, state: Arrays, target: Backend, entries: Arrays, sizes: Sizes
-) -> tuple[str, list[Apart]]:
-    """Compare the memory and the output of both models; return the precision it was done in.
+@dataclass(frozen=True)
+class Effect:
+    """How far memory and output of two models lie apart, computed in `precision`.
 
-    It is the finest that both compute in. Raises Refused where one of them does not answer.
+    Where one of them does not answer, `apart` is empty and `failure` says why.
     """
+
+    precision: str
+    apart: tuple[Apart, ...] = ()
+    failure: str = ""
+
+    def __str__(self) -> str:
+        """Return all differences in a sentence, or why there are none."""
+        if self.failure:
+            return f"The outputs of the two models could not be compared: {self.failure}"
+        apart = " and in ".join(str(one) for one in self.apart)
+        return f"On drawn sentences, in {self.precision}, the two models differ in {apart}."
+
+
+def effect(
+    source: Backend, state: Arrays, target: Backend, entries: Arrays, sizes: Sizes
+) -> Effect:
+    """Compare the two models in the finest precision that both compute in."""
     both = set(source.limits.precisions) & set(target.limits.precisions)
     precision = next((one for one in PRECISIONS if one in both), "float32")
-    models = [
-        _model(backend, held, sizes, precision)
-        for backend, held in ((source, state), (target, entries))
-    ]
-    shortest = (source.limits.length, target.limits.length, sizes.max_length, LONGEST)
-    tokens = _sentences(sizes, min(one for one in shortest if one is not None))
-    memory = [as_floats(model.output(tokens[0], method="encode")) for model in models]
-    output = [as_floats(model.output(*tokens)) for model in models]
-    return precision, [_apart("the memory (encode)", *memory), _apart("the output", *output)]
+    lengths = (source.limits.length, target.limits.length, sizes.max_length, LONGEST)
+    tokens = _sentences(sizes, min(one for one in lengths if one is not None))
+    try:
+        models = [
+            _model(backend, held, sizes, precision)
+            for backend, held in ((source, state), (target, entries))
+        ]
+        memory = [as_floats(model.output(tokens[0], method="encode")) for model in models]
+        output = [as_floats(model.output(*tokens)) for model in models]
+    except Refused as refusal:
+        return Effect(precision, failure=str(refusal))
+    apart = (_apart("the memory (encode)", *memory), _apart("the output", *output))
+    return Effect(precision, apart)
 
 
 def _apart(what: str, one: Array, other: Array) -> Apart:
@@ -70,8 +91,9 @@ def _sentences(sizes: Sizes, length: int) -> tuple[Array, Array]:
         (sizes.source_vocabulary, sizes.source_pad),
         (sizes.target_vocabulary, sizes.target_pad),
     ):
-        tokens = rng.integers(0, vocabulary - 1, size=(4, length))
-        tokens += tokens >= pad
-        tokens[0, (length + 1) // 2 :] = pad
+        tokens = rng.integers(0, max(vocabulary - 1, 1), size=(4, length))
+        tokens = (tokens + (tokens >= pad)) % vocabulary
+        if pad < vocabulary:
+            tokens[0, (length + 1) // 2 :] = pad
         drawn.append(tokens)
     return drawn[0], drawn[1]

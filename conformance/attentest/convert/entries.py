@@ -39,13 +39,15 @@ def completed(entries: Arrays, source: Built) -> tuple[dict[str, Array], list[st
     found = {name: entries.get(name, twins.get(id(array))) for name, array in own.items()}
     known = {name: array for name, array in found.items() if array is not None}
     fitting = {name: array for name, array in known.items() if array.shape == own[name].shape}
-    unlike = (
-        f"{name} {known[name].shape}, not {own[name].shape}" for name in known.keys() - fitting
-    )
+    unlike = [
+        f"{name} {known[name].shape}, not {array.shape}"
+        for name, array in own.items()
+        if name in known.keys() - fitting
+    ]
     wrong = told(
-        ("entries are missing", sorted(own.keys() - known)),
+        ("entries are missing", [name for name in own if name not in known]),
         (f"entries are not of {source.name}", sorted(entries.keys() - own)),
-        ("entries have another shape", sorted(unlike)),
+        ("entries have another shape", unlike),
     )
     return {**own, **fitting}, wrong
 

@@ -39,12 +39,14 @@ class Places:
 
     def lost(self) -> list[str]:
         """Say what is not carried exactly."""
-        unlike = (
-            f"{name} {self.parameters[name].shape}, not {self.built[name].shape}"
-            for name in self.parameters.keys() & self.built.keys() - self.fitting().keys()
-        )
+        kept = self.fitting()
+        unlike = [
+            f"{name} {array.shape}, not {self.built[name].shape}"
+            for name, array in self.parameters.items()
+            if name in self.built.keys() - kept
+        ]
         return told(
-            ("parameters have another shape in the target", sorted(unlike)),
+            ("parameters have another shape in the target", unlike),
             ("the target has more parameters", sorted(self._added() - self._free())),
             ("the target has no place for", sorted(self._dropped() - self._zero())),
         )

@@ -33,6 +33,11 @@ class Probed:
         self.shapes = lru_cache(self._shapes)
         self.small = self.shapes(SMALL)
 
+    def together(self, size: str) -> tuple[str, ...]:
+        """Return the sizes that have to be equal to `size`, itself included."""
+        one = ("source_vocabulary", "target_vocabulary")
+        return one if self.tied and size in one else (size,)
+
     def depends(self, size: str) -> bool:
         """Say whether any entry depends on `size`."""
         return self.after(size) != self.small
@@ -43,10 +48,8 @@ class Probed:
 
     def at(self, size: str, value: int, start: Sizes = SMALL) -> Shapes:
         """Return the entries with `size` at `value`, none where that is refused."""
-        names = ("source_vocabulary", "target_vocabulary")
-        changed = names if self.tied and size in names else (size,)
         try:
-            return self.shapes(start.but(**dict.fromkeys(changed, value)))
+            return self.shapes(start.but(**dict.fromkeys(self.together(size), value)))
         except Refused:
             return {}
 
@@ -91,7 +94,7 @@ def _counted(stored: Shapes, probed: Probed, size: str) -> int:
 def _measured(stored: Shapes, probed: Probed, size: str, found: Mapping[str, int]) -> int:
     """Return the `size` that most shapes say which show it alone; 0 where none does."""
     start = SMALL.but(d_model=found.get("d_model", SMALL.d_model)) if size == "heads" else SMALL
-    unknown = [one for one in SHOWN if one not in found and one != size]
+    unknown = set(SHOWN) - set(found) - set(probed.together(size))
     unclear = {place for one in unknown for place, _, _ in _changes(probed, one, SMALL)}
     said: Counter[int] = Counter()
     for (name, axis), before, after in _changes(probed, size, start):

@@ -1,6 +1,6 @@
 """The annotated style behind the contract: how its parts are built, called and named."""
 
-from torch import Tensor, nn
+from torch import Tensor
 
 from attentest_annotated import model
 from attentest_spec import Limits, Sizes, nested
@@ -31,27 +31,23 @@ DECODER_LAYER = {
 }
 ENCODER = {**nested("layers.*", "layers.*", ENCODER_LAYER), **nested("norm", "norm", NORM)}
 DECODER = {**nested("layers.*", "layers.*", DECODER_LAYER), **nested("norm", "norm", NORM)}
-MODEL = nested(
-    "",
-    "model",
-    {
-        "source_embedding": "src_embed.0.lut",
-        "target_embedding": "tgt_embed.0.lut",
-        **nested("encoder", "encoder", ENCODER),
-        **nested("decoder", "decoder", DECODER),
-        **nested("generator", "generator", GENERATOR),
-    },
-)
+MODEL = {
+    "source_embedding": "src_embed.0.lut",
+    "target_embedding": "tgt_embed.0.lut",
+    **nested("encoder", "encoder", ENCODER),
+    **nested("decoder", "decoder", DECODER),
+    **nested("generator", "generator", GENERATOR),
+}
 
 
-class TokensInLogProbabilitiesOut(nn.Module):
-    """The model with what its users do around it: making masks and calling the generator."""
+class TokensInLogProbabilitiesOut(model.EncoderDecoder):
+    """The model with what its users do around it: making masks and calling the generator.
+
+    It is the model and does not hold it, so that checkpoints of the two have the same names.
+    """
 
     def __init__(self, sizes: Sizes) -> None:
-        super().__init__()
-        self.source_pad = sizes.source_pad
-        self.target_pad = sizes.target_pad
-        self.model = model.make_model(
+        made = model.make_model(
             sizes.source_vocabulary,
             sizes.target_vocabulary,
             n=sizes.layers,
@@ -61,31 +57,34 @@ class TokensInLogProbabilitiesOut(nn.Module):
             dropout=sizes.dropout,
             max_len=sizes.max_length,
         )
+        super().__init__(made.encoder, made.decoder, made.src_embed, made.tgt_embed, made.generator)
+        self.source_pad = sizes.source_pad
+        self.target_pad = sizes.target_pad
 
-    def encode(self, source: Tensor) -> Tensor:
+    def memory(self, source: Tensor) -> Tensor:
         """Map source tokens (B, S) to the memory (B, S, D)."""
-        return self.model.encode(source, model.make_src_mask(source, self.source_pad))
+        return self.encode(source, model.make_src_mask(source, self.source_pad))
 
-    def decode(self, target: Tensor, memory: Tensor, source: Tensor) -> Tensor:
+    def scores(self, target: Tensor, memory: Tensor, source: Tensor) -> Tensor:
         """Map target tokens (B, T) and the memory to log-probabilities (B, T, V)."""
-        states = self.model.decode(
+        states = self.decode(
             memory,
             model.make_src_mask(source, self.source_pad),
             target,
             model.make_std_mask(target, self.target_pad),
         )
-        scores: Tensor = self.model.generator(states)
+        scores: Tensor = self.generator(states)
         return scores
 
-    def forward(self, source: Tensor, target: Tensor) -> Tensor:
+    def translate(self, source: Tensor, target: Tensor) -> Tensor:
         """Map tokens (B, S) and (B, T) to log-probabilities (B, T, V)."""
-        states = self.model(
+        states = self(
             source,
             target,
             model.make_src_mask(source, self.source_pad),
             model.make_std_mask(target, self.target_pad),
         )
-        scores: Tensor = self.model.generator(states)
+        scores: Tensor = self.generator(states)
         return scores
 
 
@@ -202,9 +201,10 @@ backend = TorchBackend(
         ),
         "model": Recipe(
             build=TokensInLogProbabilitiesOut,
+            call=TokensInLogProbabilitiesOut.translate,
             methods={
-                "encode": TokensInLogProbabilitiesOut.encode,
-                "decode": TokensInLogProbabilitiesOut.decode,
+                "encode": TokensInLogProbabilitiesOut.memory,
+                "decode": TokensInLogProbabilitiesOut.scores,
             },
             parameters=MODEL,
         ),

@@ -1,0 +1,36 @@
+"""What the commands that compare have in common: their example, and their targets."""
+
+from collections.abc import Iterable
+
+import click
+
+from attentest.commands.usage import Usage, usage
+from attentest.comparison import EXAMPLES, BadExample, Example, example
+from attentest.targets import is_name
+from attentest_spec import UnknownName, registry
+
+given_input = click.option(
+    "--input",
+    "given",
+    default="small",
+    show_default=True,
+    metavar="NAME|FILE",
+    help=f"The example: {', '.join(EXAMPLES)}, or a file FILE.json with source and target tokens.",
+)
+
+given_limit = click.option(
+    "--timeout", default=120.0, show_default=True, help="Seconds a backend may take at a time."
+)
+
+
+def asked_for(targets: Iterable[str], given: str) -> Example:
+    """Return the example, and refuse names that are none before a process is started for them."""
+    with usage():
+        known = registry.names()
+        for target in targets:
+            if is_name(target) and target not in known:
+                raise UnknownName("backend", target, known)
+        try:
+            return example(given)
+        except BadExample as wrong:
+            raise Usage(str(wrong)) from wrong

@@ -1,0 +1,40 @@
+"""`attentest trace`: one backend step by step, beside the oracle."""
+
+import sys
+
+import click
+from rich.console import Console
+
+from attentest.commands.comparing import asked_for, given_input, given_limit
+from attentest.commands.usage import Usage
+from attentest.comparison import BadExample
+from attentest.comparison.participant import Refused
+from attentest.comparison.trace_view import show_trace
+from attentest.comparison.tracing import trace
+from attentest.comparison.worker import Apart
+from attentest_spec.registry import LoadFailure
+
+
+@click.command("trace")
+@click.argument("target")
+@given_input
+@click.option("--only", default="", help="Show the steps whose names begin so.")
+@given_limit
+def trace_command(target: str, given: str, only: str, timeout: float) -> None:
+    """Follow TARGET step by step, with shapes and values, beside the oracle.
+
+    A TARGET is a name (see `attentest list backends`), FILE.py, FILE.py:OBJECT or MODULE:OBJECT.
+    Exit code 0: every step is what the oracle does under the same choices; 1: one is not, or the
+    backend gave no numbers; 2: usage; 3: it could not be loaded.
+    """
+    example = asked_for([target], given)
+    console = Console()
+    try:
+        found = trace(target, Apart(target, timeout), example)
+    except BadExample as wrong:
+        raise Usage(str(wrong)) from wrong
+    except (LoadFailure, Refused) as failure:
+        console.print(f"{target} was not followed: {failure}", soft_wrap=True, markup=False)
+        sys.exit(3 if isinstance(failure, LoadFailure) else 1)
+    show_trace(console, found, only)
+    sys.exit(int(bool(found.parting.step)))

@@ -1,0 +1,146 @@
+"""Compares backends: collects what they are and what they do, and puts it side by side."""
+
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import cache
+from typing import TypeVar
+
+from attentest import targets
+from attentest.comparison.account import Account
+from attentest.comparison.example import EXAMPLES, BadExample, Example
+from attentest.comparison.explaining import explained
+from attentest.comparison.notes import cuts, notes
+from attentest.comparison.participant import Here, Participant, Refused
+from attentest.comparison.recording import Recording, of_oracle
+from attentest.comparison.result import ChoiceRow, Comparison, Failure
+from attentest.comparison.steps import parting, rows
+from attentest.identify.finding import same
+from attentest.plain import line
+from attentest_spec import CHOICES, COMPONENTS, Backend, Choices, UnknownName
+from attentest_spec.components import inside
+from attentest_spec.registry import LoadFailure
+
+T = TypeVar("T")
+
+
+def compare(*backends: Backend | str, example: Example = EXAMPLES["small"]) -> Comparison:
+    """Compare backends with the first of them, in this process and without a time limit.
+
+    A string is a target as on the command line. Raises UnknownName and LoadFailure for one that
+    leads to no backend, and BadExample where they have nothing in common or no example suits all.
+    """
+    loaded = [targets.load(one) if isinstance(one, str) else one for one in backends]
+    labels = [one if isinstance(one, str) else line(str(one.name)) for one in backends]
+    participants = dict(zip(unlike(labels), map(Here, loaded), strict=True))
+    return side_by_side(participants, example)
+
+
+def unlike(labels: list[str]) -> list[str]:
+    """Return `labels` with a number behind each that was there before."""
+    seen = [labels[:number].count(label) for number, label in enumerate(labels)]
+    return [f"{one} ({n + 1})" if n else one for one, n in zip(labels, seen, strict=True)]
+
+
+def side_by_side(
+    participants: Mapping[str, Participant], example: Example, workers: int = 1
+) -> Comparison:
+    """Compare `participants`, by what they are called, with the first of them.
+
+    Those that fail are left out and told. `workers` of them are asked at a time.
+    """
+    failures: list[Failure] = []
+    accounts = _tried({name: one.account for name, one in participants.items()}, failures, workers)
+    components = common(accounts) if len(accounts) > 1 else ()
+    fitted = example.fitted({name: one.limits for name, one in accounts.items()})
+    done = _tried(
+        {
+            name: lambda name=name, one=one: participants[name].record(  # type: ignore[misc]
+                one.choices, components, fitted
+            )
+            for name, one in accounts.items()
+        },
+        failures,
+        workers,
+    )
+    return _told(accounts, done, components, fitted, failures)
+
+
+def common(accounts: Mapping[str, Account]) -> tuple[str, ...]:
+    """Return the components that all provide, but those inside of another one.
+
+    Raises BadExample where there is none.
+    """
+    shared = [
+        name for name in COMPONENTS if all(name in one.components for one in accounts.values())
+    ]
+    if not shared:
+        told = "; ".join(
+            f"{name} provides {', '.join(one.components) or 'none'}"
+            for name, one in accounts.items()
+        )
+        raise BadExample(f"They have no component in common, so nothing can be compared: {told}.")
+    outer = {name for name in shared for other in shared if name in inside(other) - {other}}
+    return tuple(name for name in shared if name not in outer)
+
+
+def choice_rows(accounts: Mapping[str, Account]) -> tuple[ChoiceRow, ...]:
+    """Return every choice with what each backend declares and shows of it."""
+    found = []
+    for name in CHOICES:
+        values = tuple(one.choices[name] for one in accounts.values())
+        findings = tuple(one.findings[name] for one in accounts.values())
+        differs = not all(same(value, values[0]) for value in values)
+        found.append(ChoiceRow(name, findings, values, differs))
+    return tuple(found)
+
+
+def _told(
+    accounts: Mapping[str, Account],
+    done: Mapping[str, Recording],
+    components: tuple[str, ...],
+    example: Example,
+    failures: list[Failure],
+) -> Comparison:
+    @cache
+    def oracle(choices: Choices) -> Recording:
+        return of_oracle(choices, components, example)
+
+    met = {name: one for name, one in accounts.items() if name in done}
+    right = {name: oracle(one.choices) for name, one in met.items()}
+    kept = {name: cuts(done[name], right[name], example) for name in met}
+    own = {name: parting(right[name], kept[name], example) for name in met}
+    first, *others = met or [""]
+    return Comparison(
+        tuple(met),
+        choice_rows(met),
+        components,
+        rows(list(kept.values()), example),
+        tuple(own.values()),
+        tuple(
+            explained(
+                (first, met[first].choices, kept[first]),
+                (other, met[other].choices, kept[other]),
+                own,
+                oracle,
+                example,
+            )
+            for other in others
+        ),
+        notes(met, done, kept, components, example),
+        tuple(failures),
+    )
+
+
+def _tried(
+    actions: Mapping[str, Callable[[], T]], failures: list[Failure], workers: int
+) -> dict[str, T]:
+    """Return what came of the `actions`; what failed goes to `failures`."""
+    found = {}
+    with ThreadPoolExecutor(workers) as pool:
+        futures: dict[str, Future[T]] = {name: pool.submit(one) for name, one in actions.items()}
+    for name, future in futures.items():
+        try:
+            found[name] = future.result()
+        except (LoadFailure, UnknownName, Refused) as failure:
+            failures.append(Failure(name, str(failure), isinstance(failure, Refused)))
+    return found

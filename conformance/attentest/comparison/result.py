@@ -1,0 +1,140 @@
+"""What a comparison finds, as plain values."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from attentest.identify import Finding
+from attentest_spec import CHOICES
+from attentest_spec.choices import Value
+
+EQUAL, EXPLAINED, NOT_EXPLAINED = "equal", "explained", "not explained"
+
+BOUND = 1e-9
+"""Numbers in float64 that are apart by no more than this count as equal."""
+
+
+@dataclass(frozen=True)
+class ChoiceRow:
+    """One choice: what every backend declares and shows of it, and whether they differ.
+
+    `values` are what each is taken to use: what it declares, or where its numbers contradict that,
+    what they show.
+    """
+
+    choice: str
+    findings: tuple[Finding, ...]
+    values: tuple[Value, ...]
+    differs: bool
+
+    @property
+    def paper(self) -> Value | None:
+        """The paper's option, None where the paper is silent."""
+        return CHOICES[self.choice].paper
+
+    @property
+    def why(self) -> str:
+        """Why it matters."""
+        return CHOICES[self.choice].why
+
+    @property
+    def clause(self) -> str:
+        """The clause that judges it."""
+        return CHOICES[self.choice].clause
+
+
+@dataclass(frozen=True)
+class StepRow:
+    """One step: how far each backend is from the first one, at its output and its first input.
+
+    None where the two cannot be compared: one does not show the step, or the shapes are unlike.
+    `shapes` are those of the outputs, None where a backend does not show it.
+    """
+
+    step: str
+    shapes: tuple[tuple[int, ...] | None, ...]
+    outputs: tuple[float | None, ...]
+    inputs: tuple[float | None, ...]
+
+
+@dataclass(frozen=True)
+class Departure:
+    """Where numbers part: the first step that is apart, and by how much the furthest is.
+
+    `inside` says that what went into the step was still equal; else they part on the way to it.
+    `step` is "" where they nowhere do.
+    """
+
+    step: str
+    inside: bool
+    difference: float
+
+
+@dataclass(frozen=True)
+class Flip:
+    """A choice that two backends settle differently."""
+
+    choice: str
+    first: Value
+    other: Value
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Why `other` gives other numbers than `first`.
+
+    `options` explain the difference: with them flipped the oracle of `first` is as near to `other`
+    as `left` says, and none of them can be left out. `silent` are the other choices that differ;
+    they do not show on these inputs. `parting` tells where the two part, `astray` where each of
+    those that are not what their own choices say leaves them.
+    """
+
+    first: str
+    other: str
+    status: str
+    parting: Departure
+    options: tuple[Flip, ...] = ()
+    silent: tuple[Flip, ...] = ()
+    left: float | None = None
+    astray: Mapping[str, Departure] | None = None
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A backend that could not be compared, and why; `loaded` is False where it has none."""
+
+    backend: str
+    reason: str
+    loaded: bool
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Backends side by side: their choices, their numbers step by step, and what explains them.
+
+    Each is compared with the first. `own` says how far each is from the oracle under its own
+    choices, `components` what was called, `notes` what is to be known of the example.
+    """
+
+    backends: tuple[str, ...]
+    choices: tuple[ChoiceRow, ...]
+    components: tuple[str, ...]
+    steps: tuple[StepRow, ...]
+    own: tuple[Departure, ...]
+    explanations: tuple[Explanation, ...]
+    notes: tuple[str, ...]
+    failures: tuple[Failure, ...]
+
+    @property
+    def explained(self) -> bool:
+        """Whether all could be compared, and each is equal to the first or explained."""
+        good = all(one.status != NOT_EXPLAINED for one in self.explanations)
+        return good and bool(self.explanations) and not self.failures
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as plain values."""
+        told = [
+            {**asdict(row), "paper": row.paper, "why": row.why, "clause": row.clause}
+            for row in self.choices
+        ]
+        return {**asdict(self), "choices": told, "explained": self.explained}

@@ -1,0 +1,96 @@
+"""One backend step by step, beside the oracle under the same choices."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from attentest.comparison.compare import common
+from attentest.comparison.example import Example
+from attentest.comparison.notes import cuts, notes
+from attentest.comparison.participant import Participant
+from attentest.comparison.recording import Event, Place, apart, of_oracle
+from attentest.comparison.result import BOUND, Departure
+from attentest.comparison.steps import aligned, parting
+from attentest_spec.choices import Value
+from attentest_spec.setting import Floats
+
+
+@dataclass(frozen=True)
+class TraceRow:
+    """One step: what went in, what came out, and what comes out of the oracle.
+
+    `output` is None where the backend does not show the step, `expected` where the oracle does not;
+    `difference` is None where the two cannot be compared.
+    """
+
+    step: str
+    inputs: tuple[Floats, ...]
+    output: Floats | None
+    expected: Floats | None
+    difference: float | None
+
+
+@dataclass(frozen=True)
+class Trace:
+    """What a backend did with an example, under its `choices`, step by step.
+
+    `parting` tells where it leaves the oracle: its step is "" where it nowhere does.
+    """
+
+    backend: str
+    choices: dict[str, Value]
+    rows: tuple[TraceRow, ...]
+    parting: Departure
+    notes: tuple[str, ...]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as plain values, arrays as nested lists."""
+        rows = [
+            {
+                **vars(row),
+                "inputs": [one.tolist() for one in row.inputs],
+                "output": None if row.output is None else row.output.tolist(),
+                "expected": None if row.expected is None else row.expected.tolist(),
+            }
+            for row in self.rows
+        ]
+        return {**vars(self), "rows": rows, "parting": vars(self.parting)}
+
+
+def trace(name: str, participant: Participant, example: Example) -> Trace:
+    """Return what `participant`, called `name`, does with `example`, beside the oracle.
+
+    Raises what the participant raises, and BadExample where it provides nothing.
+    """
+    account = participant.account()
+    components = common({name: account})
+    fitted = example.fitted({name: account.limits})
+    done = participant.record(account.choices, components, fitted)
+    right = of_oracle(account.choices, components, fitted)
+    kept = cuts(done, right, fitted)
+    return Trace(
+        name,
+        account.choices.as_dict(),
+        tuple(
+            _row(place, kept.get(place), right.get(place), fitted)
+            for place in aligned([right, kept])
+        ),
+        parting(right, kept, fitted),
+        notes({name: account}, {name: done}, {name: kept}, components, fitted),
+    )
+
+
+def _row(place: Place, done: Event | None, right: Event | None, example: Example) -> TraceRow:
+    shown = done or right
+    assert shown is not None  # it stands in one of the two
+    return TraceRow(
+        str(place),
+        shown.inputs,
+        done.output if done else None,
+        right.output if right else None,
+        apart(right, done, place, example) if right and done else None,
+    )
+
+
+def departs(row: TraceRow) -> bool:
+    """Say whether the backend leaves the oracle at this step."""
+    return row.difference is not None and row.difference > BOUND

@@ -1,0 +1,167 @@
+"""Calls of the model, and what the checks of its chapter demand of them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from attentest import laws
+from attentest.compare import as_floats, distance, error_bound, finite, holds, same_shape
+from attentest.draw import Draw
+from attentest.outcome import Absent
+from attentest.subject import Probe, Subject, cast
+from attentest_spec import Sizes
+from attentest_spec.parameters import draw as draw_parameters
+from attentest_spec.setting import Array, Floats
+
+
+@dataclass(frozen=True)
+class Case:
+    """One call of the model: the part, the source and the target."""
+
+    probe: Probe
+    source: Array
+    target: Array
+
+    @property
+    def inputs(self) -> tuple[Array, Array]:
+        """The inputs in the order of the call."""
+        return self.source, self.target
+
+    @property
+    def sizes(self) -> Sizes:
+        """The sizes that the model was built at."""
+        return self.probe.sizes
+
+    @property
+    def real(self) -> Array:
+        """The steps (B, T) that are no pad: what stands at the others is nobody's business."""
+        return np.asarray(self.target != self.sizes.target_pad)
+
+    def output(self) -> Array:
+        """Call the model; see :func:`answer`."""
+        return answer(self.probe, self.source, self.target)
+
+    def but(self, **changes: Any) -> "Case":
+        """Return the case with another source, target or part."""
+        return replace(self, **changes)
+
+
+def drawn(
+    subject: Subject,
+    draw: Draw,
+    *,
+    batch: int = 0,
+    lengths: tuple[int, int] | None = None,
+    loaded: bool = True,
+    precision: str = "",
+    **fixed: Any,
+) -> Case:
+    """Draw a model of one layer, unless told otherwise, and a call of it with ragged padding."""
+    sizes = model_sizes(subject, draw, **fixed)
+    parameters = draw.parameters("model", sizes, precision=precision) if loaded else None
+    samples = batch or draw.batch()
+    lengths = lengths or (draw.length(2), draw.length(2))
+    return Case(
+        subject.part("model", sizes, parameters=parameters, precision=precision),
+        draw.source(samples, lengths[0], sizes),
+        draw.target(samples, lengths[1], sizes),
+    )
+
+
+def model_sizes(subject: Subject, draw: Draw, **fixed: Any) -> Sizes:
+    """Draw the sizes of a model: small, and wide enough for a norm to tell rows apart."""
+    longest = subject.limits.length or 8
+    chosen = {"layers": 1, "head_width": draw.choose((3, 4)), "max_length": min(longest, 8)}
+    return draw.sizes(**{**chosen, **fixed})
+
+
+def answer(probe: Probe, source: Array, target: Array) -> Array:
+    """Call the model, and demand an output of the right shape that tells tokens apart."""
+    output = probe.output(source, target)
+    same_shape(output, (*target.shape, probe.sizes.target_vocabulary))
+    real = as_floats(output[target != probe.sizes.target_pad])
+    finite(real)
+    spread = float(np.ptp(real, axis=-1).max())
+    holds(spread > 0, "The output is the same for every token of the vocabulary.", actual=output)
+    return output
+
+
+def alike(
+    case: Case, actual: Array, expected: Array, *, what: str, rows: Array | None = None
+) -> None:
+    """Demand that two answers of the backend, one of them to `case`, agree."""
+    laws.alike(case.probe, *case.inputs, actual=actual, expected=expected, what=what, rows=rows)
+
+
+def changed(before: Case, after: Case, first: Array, second: Array, rows: Array, why: str) -> None:
+    """Demand that the answers to two cases differ in `rows`, where rounding cannot hide it."""
+    one, other = (as_floats(case.probe.expected(*case.inputs)) for case in (before, after))
+    noise = error_bound(before.probe, before.inputs, one)
+    if distance(one[rows], other[rows]) > 100 * noise:
+        holds(distance(first[rows], second[rows]) > noise, f"The output is the same {why}.")
+
+
+def exchanged(draw: Draw, tokens: Array, vocabulary: int, pad: int) -> Array:
+    """Return other real tokens for `tokens`, pads left where they are."""
+    others = [
+        draw.rng.choice([one for one in range(vocabulary) if one not in (token, pad)])
+        for token in tokens.flat
+    ]
+    return np.where(tokens == pad, pad, np.reshape(others, tokens.shape))
+
+
+def require_hiding(subject: Subject) -> None:
+    """End as absent where the declared mask lets masked keys through by its nature."""
+    fill = subject.choices.mask_fill
+    if fill != "exact" and float(fill) > -1e3:
+        raise Absent(f"{subject.name} declares a mask fill of {fill}, and scores can reach it")
+
+
+def require_dropout(subject: Subject) -> None:
+    """End as absent where there is no dropout."""
+    if not subject.limits.dropout:
+        raise Absent(f"{subject.name} has no dropout")
+
+
+def unlike(case: Case, draw: Draw) -> dict[str, Floats]:
+    """Draw parameters that are unlike under every name, declared ties or not."""
+    free = case.probe.subject.choices.but(tying="none", norm_sharing="separate")
+    values = draw_parameters("model", case.sizes, free, draw.rng)
+    return {name: cast(one, case.probe.precision) for name, one in values.items()}
+
+
+def first_real(pad: int) -> int:
+    return 1 if pad == 0 else 0
+
+
+def inventory(probe: Probe) -> Mapping[str, Mapping[str, Any]]:
+    """Return what the part says it holds."""
+    return probe.do("listing what it holds", lambda part: part.inventory())
+
+
+def few(names: list[str]) -> str:
+    return ", ".join(names[:4]) + (", .." if len(names) > 4 else "")
+
+
+def without_pads(draw: Draw, case: Case) -> tuple[Array, Array]:
+    """Return tokens without pads."""
+    sizes, batch = case.sizes, len(case.source)
+    return (
+        draw.tokens(batch, case.source.shape[1], sizes.source_vocabulary, sizes.source_pad),
+        draw.tokens(batch, case.target.shape[1], sizes.target_vocabulary, sizes.target_pad),
+    )
+
+
+def steepen(case: Case, factor: float) -> None:
+    """Multiply the generator's bias, so that most tokens become as good as impossible."""
+    parameters = dict(case.probe.parameters)
+    name = "generator.bias"
+    parameters[name] = cast(parameters[name] * factor, case.probe.precision)
+    case.probe.load(parameters)
+
+
+def exported(probe: Probe) -> dict[str, Array]:
+    """Return the parameters that the part holds, by canonical names."""
+    return probe.do("exporting its parameters", lambda part: part.export())

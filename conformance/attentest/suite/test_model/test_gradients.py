@@ -1,0 +1,38 @@
+"""Checks of the chapter `model`: gradients."""
+
+from attentest.checks import check
+from attentest.compare import holds, largest
+from attentest.draw import Draw
+from attentest.gradients import agrees_with_differences, every_parameter_reached, gradient_of
+from attentest.subject import Subject
+from attentest.suite.test_model.cases import answer, drawn, first_real, steepen, without_pads
+
+
+@check("model.every-parameter-reached", examples=2)
+def test_every_parameter_reached(subject: Subject, draw: Draw) -> None:
+    lengths = (draw.length(2, 4), draw.length(2, 4))
+    case = drawn(subject, draw, batch=3, lengths=lengths, layers=draw.layers(1, 2))
+    every_parameter_reached(case.probe, *without_pads(draw, case), draw=draw)
+
+
+@check("model.parameter-gradient", examples=2)
+def test_parameter_gradient(subject: Subject, draw: Draw) -> None:
+    case = drawn(subject, draw, layers=draw.layers(1, 2))
+    source, target = without_pads(draw, case)
+    answer(case.probe, source, target)
+    agrees_with_differences(case.probe, source, target, draw=draw)
+
+
+@check("model.gradient-finite", examples=2)
+def test_gradient_finite(subject: Subject, draw: Draw) -> None:
+    case = drawn(subject, draw, lengths=(draw.length(2), draw.length(3)))
+    case.source[0, -1], case.target[0, 1] = case.sizes.source_pad, case.sizes.target_pad
+    case.source[0, 0] = first_real(case.sizes.source_pad)
+    real = case.real[..., None]
+    pulled = draw.floats(*case.target.shape, case.sizes.target_vocabulary) * real
+    for factor in (1.0, 1e3):
+        steepen(case, factor)
+        gradient = case.probe.vjp(case.inputs, pulled)
+        found = [gradient_of(case.probe, gradient, name) for name in case.probe.parameters]
+        size = max(largest(one) for one in found)
+        holds(size > 0 or factor > 1, "No gradient reaches any parameter.")

@@ -1,0 +1,136 @@
+"""Checks of the chapter `model`: padding, and the order of tokens."""
+
+import numpy as np
+
+from attentest.checks import check
+from attentest.compare import matches
+from attentest.draw import Draw
+from attentest.subject import Subject
+from attentest.suite.test_model.cases import (
+    Case,
+    alike,
+    answer,
+    changed,
+    drawn,
+    exchanged,
+    require_hiding,
+    without_pads,
+)
+from attentest_spec.setting import Array
+
+
+@check("model.padding-in-a-batch", examples=3)
+def test_padding_in_a_batch(subject: Subject, draw: Draw) -> None:
+    require_hiding(subject)
+    case = drawn(subject, draw, batch=3, lengths=(draw.length(2), draw.length(2)))
+    one = draw.choose((1, 2, 0))
+    source = draw.source(1, draw.integer(1, case.source.shape[1] - 1), case.sizes)
+    target = draw.target(1, draw.integer(1, case.target.shape[1] - 1), case.sizes)
+    together = case.but(
+        source=_padded(case.source, one, source, case.sizes.source_pad),
+        target=_padded(case.target, one, target, case.sizes.target_pad),
+    )
+    alone = answer(case.probe, source, target)
+    alike(
+        together,
+        together.output()[one : one + 1, : target.shape[1]],
+        alone,
+        rows=case.but(target=target).real,
+        what="output of one pair in a padded batch",
+    )
+
+
+def _padded(tokens: Array, place: int, alone: Array, pad: int) -> Array:
+    """Return `tokens` with the sentence `alone` in row `place`, padded at its end."""
+    batch = tokens.copy()
+    batch[place] = pad
+    batch[place, : alone.shape[1]] = alone
+    return batch
+
+
+@check("model.pad-ids", examples=2)
+def test_pad_ids(subject: Subject, draw: Draw) -> None:
+    for pads in ((0, 10), (10, 0), draw.choose(((3, 3), (1, 2)))):
+        case = drawn(
+            subject,
+            draw,
+            lengths=(draw.length(3), draw.length(3)),
+            source_pad=pads[0],
+            target_pad=pads[1],
+        )
+        _mix_pads(case)
+        matches(case.probe, *case.inputs, actual=case.output(), rows=case.real)
+
+
+def _mix_pads(case: Case) -> None:
+    """Write the pads of both sides into both sentences, beside words that are pads of neither."""
+    source_pad, target_pad = case.sizes.source_pad, case.sizes.target_pad
+    case.source[:, 1], case.target[:, 1] = source_pad, target_pad
+    case.source[:, 2], case.target[:, 2] = 5, 5
+    if source_pad != target_pad:
+        case.source[:, 0], case.target[:, 0] = target_pad, source_pad
+
+
+@check("model.source-order-matters", examples=3)
+def test_source_order_matters(subject: Subject, draw: Draw) -> None:
+    case = drawn(subject, draw, lengths=(draw.length(2), draw.length()))
+    sizes, last = case.sizes, case.source.shape[1] - 1
+    source = without_pads(draw, case)[0]
+    moved = exchanged(draw, source[:, :1], sizes.source_vocabulary, sizes.source_pad)[:, 0]
+    source[:, last] = moved
+    swapped = source.copy()
+    swapped[:, 0], swapped[:, last] = source[:, last], source[:, 0]
+    before, after = case.but(source=source), case.but(source=swapped)
+    first, second = before.output(), after.output()
+    if subject.choices.positional_encoding == "none":
+        alike(
+            before,
+            second,
+            first,
+            rows=case.real,
+            what="output, no positions declared, after exchanging two source tokens",
+        )
+    else:
+        why = "after exchanging two tokens of the source"
+        changed(before, after, first, second, case.real, why)
+
+
+@check("model.causality", examples=4)
+def test_causality(subject: Subject, draw: Draw) -> None:
+    require_hiding(subject)
+    case = drawn(subject, draw, lengths=(draw.length(), draw.length(2)))
+    step = draw.integer(1, case.target.shape[1] - 1)
+    target = case.target.copy()
+    sizes = case.sizes
+    target[:, step] = draw.tokens(len(target), 1, sizes.target_vocabulary, sizes.target_pad)[:, 0]
+    later = target.copy()
+    later[:, step:] = exchanged(draw, target[:, step:], sizes.target_vocabulary, sizes.target_pad)
+    before, after = case.but(target=target), case.but(target=later)
+    first, second = before.output(), after.output()
+    past = before.real.copy()
+    past[:, step:] = False
+    alike(
+        before,
+        second,
+        first,
+        rows=past,
+        what=f"output before step {step} after changing the target from there on",
+    )
+    here = np.zeros_like(past)
+    here[:, step] = True
+    changed(before, after, first, second, here, f"at step {step} after changing its token")
+
+
+@check("model.prefix-consistency", examples=3)
+def test_prefix_consistency(subject: Subject, draw: Draw) -> None:
+    require_hiding(subject)
+    case = drawn(subject, draw, lengths=(draw.length(), draw.length(2)))
+    steps = draw.integer(1, case.target.shape[1] - 1)
+    prefix = case.but(target=case.target[:, :steps].copy())
+    alike(
+        case,
+        prefix.output(),
+        case.output()[:, :steps],
+        rows=prefix.real,
+        what=f"output for the first {steps} steps of the target",
+    )

@@ -1,0 +1,138 @@
+"""Checks of the chapter `model`: training and evaluation."""
+
+import numpy as np
+
+from attentest.checks import check
+from attentest.compare import as_floats, distance, equal, holds, largest, rounding
+from attentest.draw import Draw
+from attentest.subject import Probe, Subject
+from attentest.suite.test_model.cases import (
+    Case,
+    alike,
+    answer,
+    drawn,
+    few,
+    inventory,
+    require_dropout,
+)
+from attentest_spec.setting import Array, Floats
+
+
+@check("model.deterministic-in-eval", examples=2)
+def test_deterministic_in_eval(subject: Subject, draw: Draw) -> None:
+    case = drawn(subject, draw, dropout=0.5 if subject.limits.dropout else 0.0)
+    first = case.output().copy()
+    equal(case.output()[case.real], first[case.real], what="output of the second call")
+    if subject.limits.dropout:
+        sizes = case.sizes.but(dropout=0.0)
+        plain = subject.part("model", sizes, parameters=case.probe.parameters)
+        what = "output in evaluation mode, beside that of a model without dropout,"
+        alike(case, first, answer(plain, *case.inputs), rows=case.real, what=what)
+
+
+@check("model.random-in-train", examples=2)
+def test_random_in_train(subject: Subject, draw: Draw) -> None:
+    require_dropout(subject)
+    case = drawn(subject, draw, dropout=0.5)
+    case.probe.train()
+    _random(case, "in training mode at a dropout rate of 0.5")
+
+
+def _random(case: Case, when: str) -> None:
+    """Demand unlike answers to the same call; in a thousand numbers no two draws agree.
+
+    The third call tells a model that a call switches to evaluation.
+    """
+    before = case.output()[case.real].copy()
+    for _ in range(2):
+        after = case.output()[case.real].copy()
+        apart = distance(after, before)
+        holds(apart > 0, f"Two calls {when} give the same output.", actual=after)
+        before = after
+
+
+@check("model.training-without-dropout", examples=2)
+def test_training_without_dropout(subject: Subject, draw: Draw) -> None:
+    lengths = (draw.length(1, 6), draw.length(2, 6))
+    case = drawn(subject, draw, batch=3, lengths=lengths, layers=draw.layers(1, 2), dropout=0.0)
+    before = case.output().copy()
+    case.probe.train()
+    for _ in range(3):
+        now = case.output()
+        alike(case, now, before, rows=case.real, what="output in training mode without dropout")
+
+
+@check("model.mode-comes-back", examples=2)
+def test_mode_comes_back(subject: Subject, draw: Draw) -> None:
+    require_dropout(subject)
+    case = drawn(subject, draw, dropout=0.5)
+    case.probe.train()
+    _random(case, "in training mode at a dropout rate of 0.5")
+    case.probe.eval()
+    first = case.output()[case.real].copy()
+    equal(case.output()[case.real], first, what="second output in evaluation mode after training")
+    case.probe.train()
+    _random(case, "in training mode, back from evaluation,")
+    case.probe.eval()
+    equal(case.output()[case.real], first, what="output in evaluation mode after more training")
+
+
+@check("model.modes-reach-all", examples=2)
+def test_modes_reach_all(subject: Subject, draw: Draw) -> None:
+    case = drawn(subject, draw, loaded=False, layers=draw.layers(1, 2))
+    for training, switch in ((True, case.probe.train), (False, case.probe.eval)):
+        switch()
+        _all_modes(case.probe, training=training)
+        case.probe.output(*case.inputs)
+        _all_modes(case.probe, training=training)
+
+
+def _all_modes(probe: Probe, *, training: bool) -> None:
+    modes = inventory(probe)["modes"]
+    wrong = [name or "the model" for name, mode in modes.items() if mode != training]
+    asked = "training" if training else "evaluation"
+    holds(bool(modes), "The inventory lists no parts.")
+    holds(not wrong, f"{len(wrong)} of {len(modes)} parts are not in {asked} mode: {few(wrong)}.")
+
+
+@check("model.dropout-sites", examples=2)
+def test_dropout_sites(subject: Subject, draw: Draw) -> None:
+    require_dropout(subject)
+    longest = draw.length(3, 6)
+    case = drawn(subject, draw, batch=3, lengths=(longest, longest), dropout=0.9999)
+    sizes = case.sizes
+    source = _distinct(draw, case.source, sizes.source_vocabulary, sizes.source_pad)
+    target = _distinct(draw, case.target, sizes.target_vocabulary, sizes.target_pad)
+    awake = _states(case.probe, source, target)
+    case.probe.train()
+    for side, states in _states(case.probe, source, target).items():
+        spread = float(_differences(awake[side]).max())
+        holds(spread > 0, f"All states of the {side} are alike in evaluation mode.")
+        reach = 0.02 * spread + rounding(case.probe.precision, 1) * largest(states)
+        same = int((_differences(states) <= reach).sum(axis=1).max())
+        holds(
+            same > 0.4 * target.size,
+            f"At a dropout rate of 0.9999 only {same} of {target.size} states of the {side} are "
+            "alike: its embedding is not dropped.",
+        )
+
+
+def _states(probe: Probe, source: Array, target: Array) -> dict[str, Array]:
+    """Return what either side makes of its tokens: the memory, and the output."""
+    return {
+        "source": probe.output(source, method="encode"),
+        "target": probe.output(source, target),
+    }
+
+
+def _differences(states: Array) -> Floats:
+    """Return how far any two rows of `states` are apart; what was dropped tells none apart."""
+    rows = as_floats(states).reshape(-1, states.shape[-1])
+    apart: Floats = np.abs(rows[:, None] - rows[None]).max(axis=-1)
+    return apart
+
+
+def _distinct(draw: Draw, tokens: Array, vocabulary: int, pad: int) -> Array:
+    """Return real tokens of the shape of `tokens`, no two of one sentence alike."""
+    real = [token for token in range(vocabulary) if token != pad]
+    return np.stack([draw.rng.permutation(real)[: tokens.shape[1]] for _ in tokens])

@@ -1,0 +1,79 @@
+"""Checks of the chapter `model`: the numbers, in every precision."""
+
+from attentest.cases import HALVES, same_precision
+from attentest.checks import check
+from attentest.compare import matches
+from attentest.draw import Draw
+from attentest.outcome import Absent
+from attentest.subject import Subject
+from attentest.suite.test_model.cases import alike, drawn, first_real, steepen
+
+
+@check("model.formula", examples=2)
+def test_formula(subject: Subject, draw: Draw) -> None:
+    tied_all = subject.choices.tying == "all-three"
+    case = drawn(
+        subject,
+        draw,
+        lengths=(draw.length(), draw.length()),
+        layers=draw.layers(1, 2),
+        head_width=draw.choose((3, 2, 4)),
+        source_vocabulary=11 if tied_all else 13,
+        target_vocabulary=11,
+    )
+    matches(case.probe, *case.inputs, actual=case.output(), rows=case.real)
+    size = draw.long(37)
+    large = drawn(subject, draw, lengths=(size, size), layers=draw.deepest(), max_length=size)
+    matches(large.probe, *large.inputs, actual=large.output(), rows=large.real)
+
+
+@check("model.shapes", examples=3)
+def test_shapes(subject: Subject, draw: Draw) -> None:
+    ones = draw.choose((False, True))
+    lengths = (1, 1) if ones else draw.lengths()
+    case = drawn(subject, draw, lengths=lengths, batch=draw.choose((1, 2, 3)))
+    same_precision(case.probe, case.output())
+
+
+@check("model.encode-decode-is-forward", examples=3)
+def test_encode_decode_is_forward(subject: Subject, draw: Draw) -> None:
+    case = drawn(subject, draw, layers=draw.layers(1, 2))
+    memory = case.probe.output(case.source, method="encode")
+    seen = case.source != case.sizes.source_pad
+    matches(
+        case.probe, case.source, actual=memory, method="encode", rows=seen, what="encoded source"
+    )
+    # Another source is encoded meanwhile: the memory that is given counts, and no remembered one.
+    other = draw.source(len(case.source), case.source.shape[1], case.sizes)
+    case.probe.output(other, method="encode")
+    decoded = case.probe.output(case.target, memory, case.source, method="decode")
+    alike(
+        case,
+        decoded,
+        case.output(),
+        rows=case.real,
+        what="output of encode and decode in two steps",
+    )
+
+
+@check("model.float32", examples=4)
+def test_float32(subject: Subject, draw: Draw) -> None:
+    case = drawn(subject, draw, precision="float32", head_width=4, layers=draw.layers(1, 2))
+    actual = case.output()
+    same_precision(case.probe, actual)
+    matches(case.probe, *case.inputs, actual=actual, rows=case.real, what="output in float32")
+
+
+@check("model.half-precision", examples=2)
+def test_half_precision(subject: Subject, draw: Draw) -> None:
+    halves = [one for one in HALVES if one in subject.limits.precisions]
+    if not halves:
+        raise Absent(f"{subject.name} computes in no half precision")
+    for precision in halves:
+        case = drawn(subject, draw, precision=precision, layers=draw.layers(1, 2))
+        case.source[0, -1], case.source[0, 0] = (
+            case.sizes.source_pad,
+            first_real(case.sizes.source_pad),
+        )
+        steepen(case, draw.choose((100.0, 1.0)))
+        same_precision(case.probe, case.output())

@@ -1,0 +1,128 @@
+"""Checks of the chapter `model`: parameters, tied ones and those at birth."""
+
+from math import prod
+
+import numpy as np
+
+from attentest.checks import check
+from attentest.compare import as_floats, equal, finite, holds, largest, matches
+from attentest.draw import Draw
+from attentest.gradients import agrees_with_differences, gradient_of
+from attentest.outcome import Absent
+from attentest.refusal import refused
+from attentest.subject import Subject
+from attentest.suite.test_model.cases import (
+    drawn,
+    exported,
+    few,
+    inventory,
+    model_sizes,
+    unlike,
+    without_pads,
+)
+from attentest_spec.parameters import count, tied
+
+
+@check("model.tying", examples=3)
+def test_tying(subject: Subject, draw: Draw) -> None:
+    case = drawn(subject, draw, source_vocabulary=11, target_vocabulary=11)
+    declared = subject.choices.tying
+    case.probe.load(unlike(case, draw))
+    held = {name: as_floats(one) for name, one in exported(case.probe).items()}
+    for one, other, options in _MATRICES:
+        same = np.array_equal(held[one], held[other])
+        found = "come back as one" if same else "come back unlike"
+        holds(
+            same == (declared in options),
+            f"Tying is declared as {declared}, and the numbers loaded into {one} and {other} "
+            f"{found}.",
+        )
+    case.probe.parameters = held
+    matches(case.probe, *case.inputs, actual=case.output(), rows=case.real)
+
+
+_MATRICES = (
+    ("source_embedding.weight", "target_embedding.weight", ("all-three",)),
+    ("target_embedding.weight", "generator.weight", ("all-three", "target-and-output")),
+    ("source_embedding.weight", "generator.weight", ("all-three",)),
+)
+"""Pairs of vocabulary matrices, and the options of tying under which they are one."""
+
+
+@check("model.tied-gradient", examples=2)
+def test_tied_gradient(subject: Subject, draw: Draw) -> None:
+    case = drawn(subject, draw)
+    twins = tied("model", case.sizes, subject.choices)
+    pairs = {name: root for name, root in twins.items() if name in _VOCABULARIES}
+    if not pairs:
+        raise Absent(f"{subject.name} declares no tied matrices")
+    inputs = without_pads(draw, case)
+    shape = (*case.target.shape, case.sizes.target_vocabulary)
+    gradient = case.probe.vjp(inputs, draw.floats(*shape))
+    for name, root in pairs.items():
+        found = gradient_of(case.probe, gradient, name)
+        what = f"gradient of {name}, tied to {root},"
+        equal(found, gradient_of(case.probe, gradient, root), what=what)
+        holds(bool(found.any()), f"No gradient reaches {name}.")
+    agrees_with_differences(case.probe, *inputs, draw=draw)
+
+
+_VOCABULARIES = frozenset(name for pair in _MATRICES for name in pair[:2])
+
+
+@check("model.unlike-vocabularies-refused", examples=2)
+def test_unlike_vocabularies_refused(subject: Subject, draw: Draw) -> None:
+    if subject.choices.tying != "all-three":
+        raise Absent(f"{subject.name} does not tie the two vocabularies")
+    subject.part("model", model_sizes(subject, draw))
+    pair = draw.choose(((11, 13), (13, 11)))
+    sizes = model_sizes(subject, draw, source_vocabulary=pair[0], target_vocabulary=pair[1])
+    doing = f"building a model that ties vocabularies of {pair[0]} and {pair[1]} tokens"
+    refused(subject, doing, lambda: subject.part("model", sizes), naming=pair)
+
+
+@check("model.parameter-count", examples=3)
+def test_parameter_count(subject: Subject, draw: Draw) -> None:
+    sizes = model_sizes(subject, draw, layers=draw.layers(1, 2))
+    if subject.limits.layers is None and draw.choose((False, True)):
+        sizes = sizes.but(layers=3)
+    found = inventory(subject.part("model", sizes))["parameters"]
+    held = sum(prod(facts["shape"]) for facts in found.values())
+    implied = count("model", sizes, subject.choices)
+    holds(
+        held == implied,
+        f"The model trains {held} numbers; its sizes and choices imply {implied}.",
+    )
+
+
+@check("model.parameter-map-complete", examples=2)
+def test_parameter_map_complete(subject: Subject, draw: Draw) -> None:
+    case = drawn(subject, draw, layers=draw.layers(1, 2))
+    found, loaded = exported(case.probe), case.probe.parameters
+    lacking, extra = sorted(set(loaded) - set(found)), sorted(set(found) - set(loaded))
+    holds(not lacking, f"{len(lacking)} parameters do not come back: {few(lacking)}.")
+    holds(not extra, f"{len(extra)} parameters come back that were never loaded: {few(extra)}.")
+    for name, values in loaded.items():
+        equal(found[name], values, what=f"parameter {name}, as it comes back,")
+
+
+@check("model.finite-at-birth", examples=3)
+def test_finite_at_birth(subject: Subject, draw: Draw) -> None:
+    sizes = model_sizes(subject, draw, layers=draw.layers(1, 2))
+    for name, values in exported(subject.part("model", sizes)).items():
+        finite(values, what=f"parameter {name} of a fresh model")
+        size = largest(values)
+        holds(size < 10, f"The parameter {name} of a fresh model holds {size:.3g}.")
+
+
+@check("model.layers-differ-at-birth", examples=2)
+def test_layers_differ_at_birth(subject: Subject, draw: Draw) -> None:
+    sizes = model_sizes(subject, draw, layers=draw.layers(2, 3))
+    held = exported(subject.part("model", sizes))
+    matrices = [name for name, values in held.items() if ".layers." in name and values.ndim > 1]
+    seen: dict[tuple[str, bytes], str] = {}
+    for name in matrices:
+        stack, _, rest = name.partition(".layers.")
+        place = f"{stack} {rest.partition('.')[2]}"
+        twin = seen.setdefault((place, as_floats(held[name]).tobytes()), name)
+        holds(twin == name, f"{name} and {twin} hold the same numbers at birth.")

@@ -1,0 +1,379 @@
+"""Weights carried from one backend over to another: what is exact, and what is refused."""
+
+import re
+from collections.abc import Mapping
+from itertools import permutations
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from oracle_backend import OracleBackend
+from torch import Tensor, nn
+
+from attentest.convert import Checkpoint, Conversion, Refused, converted
+from attentest.convert.carry import SETTLED_BY_ENTRIES, WITHOUT_EFFECT
+from attentest.specimens import Fused, Plain, specimen_backend
+from attentest_spec import Backend, Choices, Limits, Sizes, Stateful, registry
+from attentest_spec.choices import Value
+from attentest_spec.parameters import draw
+from attentest_spec.precision import PRECISIONS, dtype
+from attentest_spec.setting import Array
+from attentest_spec.torch import Recipe, TorchBackend
+
+SIZES = Sizes(
+    d_model=6, heads=2, d_ff=10, layers=2, source_vocabulary=11, target_vocabulary=13, max_length=9
+)
+UNTIED: Mapping[str, Value] = {"tying": "none"}
+HEADS = {"heads": 2}
+
+
+def plain(**choices: Value) -> TorchBackend:
+    return specimen_backend(Plain, {**UNTIED, **choices}, "plain")
+
+
+def fused(**choices: Value) -> TorchBackend:
+    return specimen_backend(Fused, {**UNTIED, **choices}, "fused")
+
+
+def checkpoint(backend: Backend, sizes: Sizes = SIZES, precision: str = "float64") -> Checkpoint:
+    """Return the state of a model with drawn parameters, gains and biases too."""
+    part = backend.build("model", sizes, precision=precision)
+    assert isinstance(part, Stateful)
+    choices = Choices.of(backend.choices)
+    drawn = draw("model", sizes, choices, np.random.default_rng(5), decimals=12)
+    part.load({name: values.astype(dtype(precision)) for name, values in drawn.items()})
+    return Checkpoint(part.state())
+
+
+def same(one: Checkpoint, other: Checkpoint) -> bool:
+    """Say whether two checkpoints hold the same entries, bit for bit."""
+    return one.entries.keys() == other.entries.keys() and all(
+        array.tobytes() == other.entries[name].tobytes()
+        and array.dtype == other.entries[name].dtype
+        for name, array in one.entries.items()
+    )
+
+
+def changed(given: Checkpoint, **entries: Array) -> Checkpoint:
+    return Checkpoint({**given.entries, **entries})
+
+
+def without(given: Checkpoint, name: str) -> Checkpoint:
+    return Checkpoint({one: array for one, array in given.entries.items() if one != name})
+
+
+def furthest(found: Conversion) -> float:
+    assert len(found.effect.apart) == 2  # the memory and the output
+    return max(one.difference for one in found.effect.apart)
+
+
+# What is exact ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("precision", PRECISIONS)
+def test_a_round_trip_is_bit_exact_in_every_precision(precision: str) -> None:
+    before = checkpoint(plain(), precision=precision)
+    there = converted(before, plain(), fused(), sizes=HEADS)
+    assert {array.dtype.name for array in there.checkpoint.entries.values()} == {precision}
+    assert same(converted(there.checkpoint, fused(), plain()).checkpoint, before)
+
+
+@pytest.mark.parametrize("name", registry.names())
+def test_a_backend_and_one_of_equal_choices_compute_the_same(name: str) -> None:
+    backend = registry.load(name)
+    twin = specimen_backend(Fused, backend.choices, "twin")
+    before = checkpoint(backend, SIZES.but(layers=min(2, backend.limits.layers or 2)))
+    there = converted(before, backend, twin, sizes=HEADS)
+    assert there.lost == ()
+    assert there.effect.precision == "float64"
+    assert furthest(there) < 1e-12
+    assert all(one.size > 0.1 for one in there.effect.apart)
+    assert same(converted(there.checkpoint, twin, backend).checkpoint, before)
+
+
+@pytest.mark.parametrize("pair", list(permutations(registry.names(), 2)), ids="-".join)
+def test_every_pair_is_carried_or_told_which_choices_differ(pair: tuple[str, str]) -> None:
+    source, target = map(registry.load, pair)
+    ours, theirs = Choices.of(source.choices), Choices.of(target.choices)
+    apart = [
+        f"{name} ({value} and {theirs[name]})"
+        for name, value in ours.as_dict().items()
+        if value != theirs[name] and name not in SETTLED_BY_ENTRIES + WITHOUT_EFFECT
+    ]
+    before = checkpoint(source, SIZES.but(layers=1))
+    there = converted(before, source, target, sizes=HEADS, approximate=True)
+    if there.lost:
+        assert furthest(there) > 0
+        with pytest.raises(Refused, match=re.escape(", ".join(apart))):
+            converted(before, source, target, sizes=HEADS)
+    else:
+        assert not apart
+        assert same(converted(there.checkpoint, target, source).checkpoint, before)
+
+
+def test_biases_of_zero_are_added_and_left_out_without_an_effect() -> None:
+    bare, biased = plain(projection_bias="none"), fused(projection_bias="present")
+    before = checkpoint(bare)
+    there = converted(before, bare, biased, sizes=HEADS)
+    assert "set to zero" in there.notes[0]
+    assert furthest(there) < 1e-12
+    back = converted(there.checkpoint, biased, bare)
+    assert "zeros were left out" in back.notes[0]
+    assert same(back.checkpoint, before)
+
+
+def test_biases_that_are_not_zero_have_no_place() -> None:
+    bare, biased = plain(projection_bias="none"), fused(projection_bias="present")
+    before = checkpoint(biased)
+    with pytest.raises(Refused, match=r"no place for: .*self_attention\.key\.bias"):
+        converted(before, biased, bare, sizes=HEADS)
+    assert furthest(converted(before, biased, bare, sizes=HEADS, approximate=True)) > 0
+
+
+@pytest.mark.parametrize(
+    ("choice", "shared", "loose"),
+    [("tying", "all-three", "none"), ("norm_sharing", "shared", "separate")],
+)
+def test_one_array_becomes_many_and_many_become_one_where_they_are_equal(
+    choice: str, shared: str, loose: str
+) -> None:
+    one, many = plain(**{choice: shared}), fused(**{choice: loose})
+    sizes = SIZES.but(target_vocabulary=11)
+    before = checkpoint(one, sizes)
+    there = converted(before, one, many, sizes=HEADS)
+    assert there.lost == ()
+    assert furthest(there) < 1e-12
+    assert same(converted(there.checkpoint, many, one).checkpoint, before)
+    with pytest.raises(Refused, match="plain has one array for parameters that differ"):
+        converted(checkpoint(many, sizes), many, one, sizes=HEADS)
+
+
+def test_one_head_is_as_wide_as_the_model_either_way() -> None:
+    narrow, wide = plain(), fused(head_width="d")
+    sizes = SIZES.but(heads=1)
+    there = converted(checkpoint(narrow, sizes), narrow, wide, sizes={"heads": 1})
+    assert furthest(there) < 1e-12
+    with pytest.raises(Refused, match=r"key\.weight \(6, 6\), not \(12, 6\)"):
+        converted(checkpoint(narrow), narrow, wide, sizes=HEADS)
+
+
+def test_models_that_cannot_be_compared_are_carried_all_the_same() -> None:
+    silent = fused()
+    recipe = Recipe(silent.recipes["model"].build, parameters=silent.recipes["model"].parameters)
+    mute = TorchBackend(name="mute", title="", recipes={"model": recipe}, choices=silent.choices)
+    there = converted(checkpoint(plain()), plain(), mute, sizes=HEADS)
+    assert there.lost == ()
+    assert re.match(
+        "The outputs .* not be compared: mute .* no method named 'encode'", str(there.effect)
+    )
+
+
+# Choices that no shape shows ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("choice", "value", "told"),
+    [
+        ("norm_placement", "pre", "post and pre"),
+        ("norm_epsilon", 1e-6, "1e-05 and 1e-06"),
+        ("norm_epsilon_place", "added-to-deviation", "inside-root and added-to-deviation"),
+        ("norm_variance", "unbiased", "biased and unbiased"),
+        ("embedding_scale", "none", "sqrt-d and none"),
+        ("positional_encoding", "halves", "interleaved and halves"),
+        ("mask_fill", -1e4, "exact and -10000.0"),
+        ("activation", "gelu", "relu and gelu"),
+        ("output", "logits", "probabilities and logits"),
+    ],
+)
+def test_another_choice_is_refused_with_both_values(choice: str, value: Value, told: str) -> None:
+    before, other = checkpoint(plain()), fused(**{choice: value})
+    with pytest.raises(Refused, match=rf"{choice} \({told}\)\. With --approximate"):
+        converted(before, plain(), other, sizes=HEADS)
+    there = converted(before, plain(), other, sizes=HEADS, approximate=True)
+    assert len(there.lost) == 1
+    assert same(there.checkpoint, converted(before, plain(), fused(), sizes=HEADS).checkpoint)
+
+
+def test_what_a_sentence_of_pads_gives_is_no_reason_to_refuse() -> None:
+    there = converted(checkpoint(plain()), plain(), fused(fully_masked_row="zero"), sizes=HEADS)
+    assert furthest(there) < 1e-12
+
+
+def test_a_final_norm_has_parameters_and_is_another_choice() -> None:
+    before, other = checkpoint(plain()), fused(final_norm="present")
+    with pytest.raises(Refused, match=r"final_norm \(none and present\)") as refusal:
+        converted(before, plain(), other, sizes=HEADS)
+    assert "more parameters: decoder.norm.bias, decoder.norm.gain" in str(refusal.value)
+    there = converted(before, plain(), other, sizes=HEADS, approximate=True)
+    assert (there.checkpoint.entries["encoder.norm.scale"] == 1).all()
+
+
+def test_the_smallest_model_there_is_can_be_compared() -> None:
+    small = Sizes(d_model=2, heads=1, d_ff=1, layers=1, source_vocabulary=2, target_vocabulary=2)
+    there = converted(checkpoint(plain(), small), plain(), fused(), sizes={"heads": 1})
+    assert furthest(there) < 1e-12
+
+
+def test_a_learned_table_takes_the_place_of_a_formula_approximately() -> None:
+    before, learned = checkpoint(plain()), fused(positional_encoding="learned")
+    with pytest.raises(Refused, match=r"known of the model: max_length.*--sizes max_length=8"):
+        converted(before, plain(), learned, sizes=HEADS)
+    given = {"heads": 2, "max_length": 9}
+    with pytest.raises(Refused, match="interleaved and learned"):
+        converted(before, plain(), learned, sizes=given)
+    there = converted(before, plain(), learned, sizes=given, approximate=True)
+    assert furthest(there) < 1e-12
+    assert len(there.checkpoint.entries["source_positions.rows"]) == 9
+
+
+# Entries that are not those of the source ---------------------------------------------------------
+
+
+def test_missing_extra_and_misshapen_entries_are_all_told() -> None:
+    before = without(checkpoint(plain()), "generator.bias")
+    wrong = changed(
+        before, spare=np.ones(3), **{"encoder.layers.1.feed_forward.inner.bias": np.ones(4)}
+    )
+    with pytest.raises(Refused) as refusal:
+        converted(wrong, plain(), fused(), sizes=HEADS)
+    assert "entries are missing: generator.bias" in str(refusal.value)
+    assert "entries are not of plain: spare" in str(refusal.value)
+    assert "another shape: encoder.layers.1.feed_forward.inner.bias (4,), not (10,)" in str(
+        refusal.value
+    )
+    assert len(converted(wrong, plain(), fused(), sizes=HEADS, approximate=True).lost) == 3
+
+
+def test_a_foreign_checkpoint_is_told_by_its_names() -> None:
+    with pytest.raises(Refused, match=r"holds no entry of plain. It holds h\.0\.attn; a model of"):
+        converted(Checkpoint({"h.0.attn": np.ones(3)}), plain(), fused())
+
+
+def test_entries_of_two_precisions_are_refused() -> None:
+    mixed = changed(checkpoint(plain()), **{"generator.bias": np.zeros(13, np.float32)})
+    with pytest.raises(Refused, match=r"these are of float32, float64\. Cast them"):
+        converted(mixed, plain(), fused(), sizes=HEADS)
+
+
+def test_one_of_two_names_of_a_tied_matrix_is_enough() -> None:
+    tied = plain(tying="target-and-output")
+    before = checkpoint(tied)
+    half = without(before, "target_embedding.weight")
+    assert len(half.entries) < len(before.entries)
+    there = converted(half, tied, fused(tying="target-and-output"), sizes=HEADS)
+    assert there.lost == ()
+    assert same(
+        converted(there.checkpoint, fused(tying="target-and-output"), tied).checkpoint, before
+    )
+
+
+def test_two_names_of_a_tied_matrix_have_to_agree() -> None:
+    tied = plain(tying="target-and-output")
+    before = checkpoint(tied)
+    unlike = changed(before, **{"generator.weight": before.entries["generator.weight"] + 1})
+    with pytest.raises(
+        Refused, match=r"unlike numbers for what is one array\): .*embedding\.weight"
+    ):
+        converted(unlike, tied, fused(), sizes=HEADS)
+
+
+class WithTable(nn.Module):
+    """A model that saves a fixed table, as long as sentences may be."""
+
+    def __init__(self, sizes: Sizes) -> None:
+        super().__init__()
+        self.core = plain().recipes["model"].build(sizes)
+        self.register_buffer("table", torch.arange(sizes.max_length).double())
+
+    def forward(self, source: Tensor, target: Tensor) -> Any:
+        """Compute the core's output; the table adds nothing."""
+        return self.core(source, target) + 0 * self.table.sum()
+
+
+def tabled() -> TorchBackend:
+    recipe = plain().recipes["model"]
+    return TorchBackend(
+        name="tabled",
+        title="saves a table",
+        choices=plain().choices,
+        recipes={
+            "model": Recipe(
+                WithTable,
+                methods={
+                    "encode": lambda built, source: recipe.methods["encode"](built.core, source)
+                },
+                parameters={name: f"core.{name}" for name in ("encoder", "decoder", "generator")}
+                | {f"{side}_embedding": f"core.{side}_embedding" for side in ("source", "target")},
+            )
+        },
+    )
+
+
+def test_a_fixed_table_is_not_carried_but_built() -> None:
+    before = checkpoint(plain())
+    there = converted(before, plain(), tabled(), sizes={"heads": 2, "max_length": 9})
+    assert there.checkpoint.entries["table"].tolist() == list(range(9))
+    back = converted(there.checkpoint, tabled(), plain())
+    assert back.checkpoint.sizes["max_length"] == 9
+    assert same(back.checkpoint, before)
+
+
+def test_a_fixed_table_with_other_numbers_is_another_model() -> None:
+    wrong = changed(checkpoint(tabled()), table=np.ones(9))
+    with pytest.raises(Refused, match=r"\(a fixed table that tabled builds .*\): table\."):
+        converted(wrong, tabled(), plain(), sizes=HEADS)
+
+
+# Sizes --------------------------------------------------------------------------------------------
+
+
+def test_sizes_are_read_off_the_entries() -> None:
+    there = converted(checkpoint(plain()), plain(), fused(), sizes=HEADS)
+    wanted = ("layers", "d_model", "heads", "d_ff", "source_vocabulary", "target_vocabulary")
+    assert there.checkpoint.sizes == {name: getattr(SIZES, name) for name in wanted}
+
+
+def test_heads_that_no_entry_shows_are_asked_for() -> None:
+    with pytest.raises(Refused, match=r"the model: heads\. Give it, as in --sizes heads=8"):
+        converted(checkpoint(plain()), plain(), fused())
+
+
+def test_heads_as_wide_as_the_model_show_how_many_they_are() -> None:
+    wide = plain(head_width="d")
+    sizes = SIZES.but(heads=3, d_model=7)
+    there = converted(checkpoint(wide, sizes), wide, fused(head_width="d"))
+    assert there.checkpoint.sizes["heads"] == 3
+    assert there.checkpoint.sizes["d_model"] == 7
+
+
+def test_given_sizes_that_are_wrong_are_told_by_the_shapes() -> None:
+    with pytest.raises(Refused, match=r"source_embedding.weight \(11, 6\), not \(11, 8\)"):
+        converted(checkpoint(plain()), plain(), fused(), sizes={"heads": 2, "d_model": 8})
+    with pytest.raises(Refused, match="The size heads cannot be 0"):
+        converted(checkpoint(plain()), plain(), fused(), sizes={"heads": 0})
+
+
+def test_sizes_that_the_target_refuses_are_told_in_its_words() -> None:
+    with pytest.raises(Refused, match=r"plain cannot be converted: .*6.*4"):
+        converted(checkpoint(plain()), plain(), fused(), sizes={"heads": 4})
+
+
+# Backends that cannot take part -------------------------------------------------------------------
+
+
+def test_a_backend_without_a_state_is_refused() -> None:
+    with pytest.raises(Refused, match="The state of oracle cannot be read by its own names"):
+        converted(checkpoint(plain()), plain(), OracleBackend(), sizes=HEADS)
+
+
+def test_a_backend_without_a_model_is_refused() -> None:
+    partial = TorchBackend(name="partial", title="", recipes={}, limits=Limits())
+    with pytest.raises(Refused, match="partial provides no model"):
+        converted(checkpoint(plain()), plain(), partial, sizes=HEADS)
+
+
+def test_a_file_that_states_other_choices_than_its_backend_is_refused() -> None:
+    stated = Checkpoint(checkpoint(plain()).entries, choices={"activation": "gelu"})
+    with pytest.raises(Refused, match="file says that the choice activation is gelu, and plain"):
+        converted(stated, plain(activation="relu"), fused(), sizes=HEADS)
