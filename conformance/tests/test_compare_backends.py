@@ -2,7 +2,7 @@
 
 import json
 from dataclasses import replace
-from functools import cache
+from functools import cached_property
 from itertools import combinations, product
 
 import numpy as np
@@ -39,9 +39,12 @@ ONE_LAYER = replace(SMALL, sizes=SMALL.sizes.but(layers=1))
 class Known(Here):
     """A backend that is looked at once."""
 
-    @cache  # noqa: B019  # as long as the tests
-    def account(self) -> Account:
+    @cached_property
+    def _account(self) -> Account:
         return super().account()
+
+    def account(self) -> Account:
+        return self._account
 
 
 class Believed(Here):
@@ -367,6 +370,31 @@ def test_a_backend_that_raises_is_left_out_and_told():
     assert failure.loaded
     assert not found.explained
     assert [one.status for one in found.explanations] == [EXPLAINED]
+
+
+def test_a_backend_without_double_precision_is_told():
+    low = replace(plain(), limits=Limits(precisions=("float32",)), name="low")
+    found = believed(plain(), low)
+    assert "does not compute in float64" in found.failures[0].reason
+    assert found.backends == ("plain",)
+    assert found.explanations == ()
+    assert not found.explained
+
+
+def test_steps_that_cannot_be_read_are_told():
+    class Talking(Here):
+        account = Believed.account
+
+    odd = Wordless(plain())
+    build = odd.build
+    odd.build = lambda *given, **named: _talking(build(*given, **named))
+    found = side_by_side({"plain": Believed(plain()), "odd": Talking(odd)}, ONE_LAYER)
+    assert "cannot be read" in found.failures[0].reason
+
+
+def _talking(part):
+    part.steps = lambda inputs: ["nonsense"]
+    return part
 
 
 def test_a_model_without_a_parameter_map_cannot_have_the_same_weights():

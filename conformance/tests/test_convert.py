@@ -19,7 +19,7 @@ from attentest_spec.choices import Value
 from attentest_spec.parameters import draw
 from attentest_spec.precision import PRECISIONS, dtype
 from attentest_spec.setting import Array
-from attentest_spec.torch import Recipe, TorchBackend
+from attentest_spec.torch import Recipe, TorchBackend, TorchPart
 
 SIZES = Sizes(
     d_model=6, heads=2, d_ff=10, layers=2, source_vocabulary=11, target_vocabulary=13, max_length=9
@@ -207,6 +207,39 @@ def test_a_final_norm_has_parameters_and_is_another_choice() -> None:
     assert "more parameters: decoder.norm.bias, decoder.norm.gain" in str(refusal.value)
     there = converted(before, plain(), other, sizes=HEADS, approximate=True)
     assert (there.checkpoint.entries["encoder.norm.scale"] == 1).all()
+
+
+def test_a_backend_of_one_precision_is_built_and_compared_in_no_other() -> None:
+    wide, asked = fused(), set()
+
+    class Narrow(TorchBackend):
+        def build(self, component: str, sizes: Sizes, **how: str) -> TorchPart:  # type: ignore[override]
+            asked.add(how["precision"])
+            return super().build(component, sizes, **how)
+
+    narrow = Narrow(
+        name="narrow",
+        title="",
+        recipes=wide.recipes,
+        choices=wide.choices,
+        limits=Limits(precisions=("float32",)),
+    )
+    there = converted(checkpoint(plain(), precision="float32"), plain(), narrow, sizes=HEADS)
+    assert there.effect.precision == "float32"
+    assert 0 < furthest(there) < 1e-5
+    assert asked == {"float32"}
+
+
+def test_what_declarations_hide_shows_in_the_outputs() -> None:
+    honest = fused()
+    recipe = honest.recipes["model"]
+    blind = Recipe(
+        lambda sizes: recipe.build(sizes.but(source_pad=99)),  # it sees no pad
+        methods=recipe.methods,
+        parameters=recipe.parameters,
+    )
+    liar = TorchBackend(name="liar", title="", recipes={"model": blind}, choices=honest.choices)
+    assert furthest(converted(checkpoint(plain()), plain(), liar, sizes=HEADS)) > 1e-3
 
 
 def test_the_smallest_model_there_is_can_be_compared() -> None:

@@ -81,7 +81,7 @@ def test_a_checkpoint_goes_over_and_comes_back_bit_for_bit(folder: Path) -> None
 
 def test_what_is_there_is_never_overwritten(folder: Path) -> None:
     (folder / "out.safetensors").write_text("three years of work", encoding="utf-8")
-    result = convert("in.safetensors", "out.safetensors", "--sizes", "heads=2")
+    result = convert("pair_to_convert.py", "out.safetensors")  # told before anything is read
     assert result.exit_code == 2
     assert "out.safetensors exists and was left as it is" in result.output
     assert (folder / "out.safetensors").read_text(encoding="utf-8") == "three years of work"

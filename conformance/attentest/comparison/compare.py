@@ -1,7 +1,7 @@
 """Compares backends: collects what they are and what they do, and puts it side by side."""
 
 from collections.abc import Callable, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from typing import TypeVar
 
@@ -137,10 +137,12 @@ def _tried(
     """Return what came of the `actions`; what failed goes to `failures`."""
     found = {}
     with ThreadPoolExecutor(workers) as pool:
-        futures: dict[str, Future[T]] = {name: pool.submit(one) for name, one in actions.items()}
-    for name, future in futures.items():
-        try:
-            found[name] = future.result()
-        except (LoadFailure, UnknownName, Refused) as failure:
-            failures.append(Failure(name, str(failure), isinstance(failure, Refused)))
+        asked = {
+            name: pool.submit(one).result if workers > 1 else one for name, one in actions.items()
+        }
+        for name, result in asked.items():
+            try:
+                found[name] = result()
+            except (LoadFailure, UnknownName, Refused) as failure:
+                failures.append(Failure(name, str(failure), isinstance(failure, Refused)))
     return found

@@ -47,3 +47,5 @@ class Here:
             return record(self.backend, choices, components, example)
         except (Absent, BackendError, Violation) as failure:
             raise Refused(str(failure)) from failure
+        except Exception as failure:  # so do the steps that it tells
+            raise Refused(f"what it tells cannot be read: {summary(failure)}") from failure

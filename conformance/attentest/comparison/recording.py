@@ -11,6 +11,7 @@ from attentest.compare import as_floats, distance
 from attentest.comparison.example import Example
 from attentest.comparison.inputs import inputs, judged, weights
 from attentest.outcome import Absent, BackendError
+from attentest.plain import line
 from attentest.reference import Reference
 from attentest.subject import Probe, Subject
 from attentest_spec import Backend, Choices, Step, Traceable
@@ -73,7 +74,7 @@ def record(
             probe.load(held)
         for step in [*_steps(probe, example), *_outputs(probe, example)]:
             arrays = tuple(as_floats(one) for one in step.inputs if one.dtype.kind in "fVi")
-            place = Place(component, step.part, step.call)
+            place = Place(component, line(step.part), step.call)
             found[place] = Event(arrays, as_floats(step.output))
     return found
 

@@ -12,7 +12,7 @@ WIDTH = 10
 """Columns that a number takes."""
 
 LEGEND = (
-    "Each step: how far it is from the oracle, then what goes in and what comes out, with the shape "
+    "Each step: how far it is from the oracle, then what goes in and what comes out, with shapes "
     "and the first row."
 )
 

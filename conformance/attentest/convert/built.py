@@ -8,6 +8,7 @@ from attentest.outcome import Absent, BackendError
 from attentest.plain import line
 from attentest.subject import guarded
 from attentest_spec import Backend, Part, Sizes, Stateful
+from attentest_spec.precision import PRECISIONS
 from attentest_spec.setting import Array
 
 T = TypeVar("T")
@@ -17,7 +18,7 @@ Shapes = dict[str, tuple[int, ...]]
 class Built:
     """One freshly built model; whatever it raises becomes a Refused with the reason."""
 
-    def __init__(self, backend: Backend, sizes: Sizes, precision: str = "float64") -> None:
+    def __init__(self, backend: Backend, sizes: Sizes, precision: str) -> None:
         """Build the model of `backend` at `sizes`; refuse one whose state cannot be read."""
         self.name = line(str(backend.name))
         if "model" not in backend.components:
@@ -62,6 +63,12 @@ class Built:
                 return action()
         except (BackendError, Absent) as failure:
             raise Refused(f"{self.name} cannot be converted: {failure}.") from failure
+
+
+def finest(*backends: Backend) -> str:
+    """Return the finest precision that all `backends` compute in."""
+    shared = (one for one in PRECISIONS if all(one in each.limits.precisions for each in backends))
+    return next(shared, "float32")
 
 
 def shapes_of(state: Mapping[str, Array]) -> Shapes:

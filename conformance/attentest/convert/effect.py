@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from attentest.compare import as_floats, distance, largest
-from attentest.convert.built import Built
+from attentest.convert.built import Built, finest
 from attentest.convert.entries import Arrays
 from attentest.convert.refused import Refused
 from attentest_spec import Backend, Sizes
@@ -53,8 +53,7 @@ def effect(
     source: Backend, state: Arrays, target: Backend, entries: Arrays, sizes: Sizes
 ) -> Effect:
     """Compare the two models in the finest precision that both compute in."""
-    both = set(source.limits.precisions) & set(target.limits.precisions)
-    precision = next((one for one in PRECISIONS if one in both), "float32")
+    precision = finest(source, target)
     lengths = (source.limits.length, target.limits.length, sizes.max_length, LONGEST)
     tokens = _sentences(sizes, min(one for one in lengths if one is not None))
     try:

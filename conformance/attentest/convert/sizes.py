@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 
-from attentest.convert.built import Built, Shapes, shapes_of
+from attentest.convert.built import Built, Shapes, finest, shapes_of
 from attentest.convert.refused import Refused, listed
 from attentest_spec import Backend, Choices, Sizes
 
@@ -55,7 +55,7 @@ class Probed:
 
     def _shapes(self, sizes: Sizes) -> Shapes:
         fitted = self.backend.limits.fitted(sizes)
-        return shapes_of(Built(self.backend, fitted).state())
+        return shapes_of(Built(self.backend, fitted, finest(self.backend)).state())
 
 
 def shown(stored: Shapes, backend: Backend, given: Mapping[str, int]) -> dict[str, int]:
@@ -92,17 +92,17 @@ def _counted(stored: Shapes, probed: Probed, size: str) -> int:
 
 
 def _measured(stored: Shapes, probed: Probed, size: str, found: Mapping[str, int]) -> int:
-    """Return the `size` that most shapes say which show it alone; 0 where none does."""
+    """Return the `size` that most shapes say; 0 where none does.
+
+    Of a width that is a multiple of the model's there are fewer: every matrix with it has both.
+    """
     start = SMALL.but(d_model=found.get("d_model", SMALL.d_model)) if size == "heads" else SMALL
-    unknown = set(SHOWN) - set(found) - set(probed.together(size))
-    unclear = {place for one in unknown for place, _, _ in _changes(probed, one, SMALL)}
+    base: int = getattr(start, size)
     said: Counter[int] = Counter()
     for (name, axis), before, after in _changes(probed, size, start):
-        if (name, axis) in unclear or len(stored.get(name, ())) <= axis:
-            continue
-        base: int = getattr(start, size)
-        value, rest = divmod((stored[name][axis] - before) * base, after - before)
-        said[base + value] += 1 if rest == 0 and base + value > 0 else 0
+        if len(stored.get(name, ())) > axis:
+            more, rest = divmod((stored[name][axis] - before) * base, after - before)
+            said[base + more] += 1 if rest == 0 and base + more > 0 else 0
     return said.most_common(1)[0][0] if said.total() else 0
 
 

@@ -1,1 +1,1 @@
-"""The suite: one module per chapter, one check per clause, no backend named anywhere."""
+"""The suite: a module or package per chapter, a check per clause, no backend named anywhere."""

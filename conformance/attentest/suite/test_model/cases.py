@@ -132,7 +132,7 @@ def unlike(case: Case, draw: Draw) -> dict[str, Floats]:
     return {name: cast(one, case.probe.precision) for name, one in values.items()}
 
 
-def first_real(pad: int) -> int:
+def real_token(pad: int) -> int:
     return 1 if pad == 0 else 0
 
 

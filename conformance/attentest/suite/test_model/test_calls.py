@@ -1,4 +1,4 @@
-"""Checks of the chapter `model`: what is around a call: others before it, the caller's arrays, the process."""
+"""Checks of the chapter `model`: what stands around a call."""
 
 import numpy as np
 
@@ -8,7 +8,7 @@ from attentest.draw import Draw
 from attentest.footprint import leaves_the_process
 from attentest.outcome import BackendError
 from attentest.subject import Subject
-from attentest.suite.test_model.cases import alike, answer, changed, drawn, exchanged, first_real
+from attentest.suite.test_model.cases import alike, answer, changed, drawn, exchanged, real_token
 
 
 @check("model.no-history", examples=3)
@@ -47,9 +47,9 @@ def test_sliced_tokens(subject: Subject, draw: Draw) -> None:
 def test_input_untouched(subject: Subject, draw: Draw) -> None:
     case = drawn(subject, draw)
     case.source[0, -1] = case.sizes.source_pad
-    case.source[0, 0] = first_real(case.sizes.source_pad)
+    case.source[0, 0] = real_token(case.sizes.source_pad)
     case.target[0, -1] = case.sizes.target_pad
-    case.target[0, 0] = first_real(case.sizes.target_pad)
+    case.target[0, 0] = real_token(case.sizes.target_pad)
     case.output()
     memory = case.probe.output(case.source, method="encode")
     case.probe.output(case.target, memory, case.source, method="decode")

@@ -5,7 +5,7 @@ from attentest.compare import holds, largest
 from attentest.draw import Draw
 from attentest.gradients import agrees_with_differences, every_parameter_reached, gradient_of
 from attentest.subject import Subject
-from attentest.suite.test_model.cases import answer, drawn, first_real, steepen, without_pads
+from attentest.suite.test_model.cases import answer, drawn, real_token, steepen, without_pads
 
 
 @check("model.every-parameter-reached", examples=2)
@@ -27,7 +27,7 @@ def test_parameter_gradient(subject: Subject, draw: Draw) -> None:
 def test_gradient_finite(subject: Subject, draw: Draw) -> None:
     case = drawn(subject, draw, lengths=(draw.length(2), draw.length(3)))
     case.source[0, -1], case.target[0, 1] = case.sizes.source_pad, case.sizes.target_pad
-    case.source[0, 0] = first_real(case.sizes.source_pad)
+    case.source[0, 0] = real_token(case.sizes.source_pad)
     real = case.real[..., None]
     pulled = draw.floats(*case.target.shape, case.sizes.target_vocabulary) * real
     for factor in (1.0, 1e3):

@@ -6,7 +6,7 @@ from attentest.compare import matches
 from attentest.draw import Draw
 from attentest.outcome import Absent
 from attentest.subject import Subject
-from attentest.suite.test_model.cases import alike, drawn, first_real, steepen
+from attentest.suite.test_model.cases import alike, drawn, real_token, steepen
 
 
 @check("model.formula", examples=2)
@@ -73,7 +73,7 @@ def test_half_precision(subject: Subject, draw: Draw) -> None:
         case = drawn(subject, draw, precision=precision, layers=draw.layers(1, 2))
         case.source[0, -1], case.source[0, 0] = (
             case.sizes.source_pad,
-            first_real(case.sizes.source_pad),
+            real_token(case.sizes.source_pad),
         )
         steepen(case, draw.choose((100.0, 1.0)))
         same_precision(case.probe, case.output())

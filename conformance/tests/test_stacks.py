@@ -16,7 +16,7 @@ from layer_cases import (
 )
 from oracle_backend import Bend, OraclePart, claimed
 
-from attentest import layers
+from attentest import layers, stacks
 from attentest.outcome import BackendError, Violation
 from attentest_spec.oracles import ORACLES
 from attentest_spec.parameters import count, tied
@@ -29,7 +29,7 @@ from attentest_spec.setting import Setting
 def test_layers_own_what_is_loaded() -> None:
     for component, precision in (("encoder", "float32"), ("decoder", "float64")):
         one = case(component, precision=precision)
-        layers.own_their_parameters(seeded(one), one)
+        stacks.own_their_parameters(seeded(one), one)
         assert "exporting the parameters" in one.probe.subject.record.witness().steps
 
 
@@ -76,7 +76,7 @@ class Deaf(OraclePart):
 def test_layers_that_do_not_own_what_is_loaded_are_told(part: Any, told: str) -> None:
     one = case("encoder", part=part)
     with pytest.raises(Violation, match=f"^{told}"):
-        layers.own_their_parameters(seeded(one), one)
+        stacks.own_their_parameters(seeded(one), one)
 
 
 @pytest.mark.parametrize("component", ["encoder", "decoder"])
@@ -86,7 +86,7 @@ def test_layers_that_do_not_own_what_is_loaded_are_told(part: Any, told: str) ->
 def test_a_stack_is_its_layers_in_turn(component: str, final: str, alone: bool) -> None:
     provided = (component, f"{component}_layer") if alone else (component,)
     one = case(component, final_norm=final, components=provided)
-    np.testing.assert_allclose(layers.composed(one), one.output(), rtol=1e-13)
+    np.testing.assert_allclose(stacks.composed(one), one.output(), rtol=1e-13)
 
 
 @claimed()
@@ -95,7 +95,7 @@ def test_a_stack_is_composed_of_the_backends_own_layers() -> None:
         return answer + 1.0 if part.component == "encoder_layer" else answer
 
     one = case("encoder", bend, precision="float32")
-    apart = layers.composed(one)
+    apart = stacks.composed(one)
     assert apart.dtype == np.float64
     assert (apart == apart.astype(np.float32)).all()
     layer = one.probe.sizes
@@ -110,7 +110,7 @@ def test_a_stack_is_composed_of_the_backends_own_layers() -> None:
 @claimed()
 def test_one_more_layer_adds_one_layers_parameters(component: str) -> None:
     for subject in (subject_of(), subject_of(layers=2)):
-        layers.depth_counts(subject, seeded(subject), component)
+        stacks.depth_counts(subject, seeded(subject), component)
         assert "taking inventory" in subject.record.witness().steps
 
 
@@ -129,7 +129,7 @@ def test_a_layer_that_adds_less_is_told(forgotten: str) -> None:
     added = 0 if forgotten == "layers.1" else one - sizes.d_model
     text = rf"^Layer 2 adds {added} trained numbers to {one}; a layer has {one}\.$"
     with pytest.raises(Violation, match=text):
-        layers.depth_counts(subject, seeded(subject), "encoder")
+        stacks.depth_counts(subject, seeded(subject), "encoder")
 
 
 class Shared(OraclePart):
@@ -164,7 +164,7 @@ class Failing(Refusing):
 def test_a_shared_norm_is_one(part: Any) -> None:
     one = case("encoder", part=part, norm_sharing="shared")
     kept = dict(one.probe.parameters)
-    layers.one_norm(one)
+    stacks.one_norm(one)
     assert "exporting the parameters" in one.probe.subject.record.witness().steps
     assert all((one.probe.parameters[name] == kept[name]).all() for name in kept)
     assert all((one.probe.part.export()[name] == kept[name]).all() for name in kept)
@@ -173,9 +173,9 @@ def test_a_shared_norm_is_one(part: Any) -> None:
 def test_norms_that_are_not_one_are_told() -> None:
     text = r"^The layers\.\d\.\S+, declared one with layers\.0\.\S+, after loading differs"
     with pytest.raises(Violation, match=text):
-        layers.one_norm(case("encoder", norm_sharing="shared"))
+        stacks.one_norm(case("encoder", norm_sharing="shared"))
     with pytest.raises(BackendError, match="KeyError"):
-        layers.one_norm(case("encoder", part=Failing, norm_sharing="shared"))
+        stacks.one_norm(case("encoder", part=Failing, norm_sharing="shared"))
 
 
 # Modes
@@ -187,9 +187,9 @@ def steady_but(call: int) -> Bend:
 
 @claimed()
 def test_a_steady_part_answers_the_same_in_evaluation() -> None:
-    layers.steady(case())
-    layers.steady(case(bend=lambda answer, part: 2 * answer if part.training else answer))
-    layers.steady(case(bend=steady_but(3)))
+    stacks.steady(case())
+    stacks.steady(case(bend=lambda answer, part: 2 * answer if part.training else answer))
+    stacks.steady(case(bend=steady_but(3)))
 
 
 @pytest.mark.parametrize(
@@ -202,7 +202,7 @@ def test_a_steady_part_answers_the_same_in_evaluation() -> None:
 @claimed()
 def test_a_part_that_is_not_steady_is_told(bend: Bend, told: str) -> None:
     with pytest.raises(Violation, match=f"^The {told} differs"):
-        layers.steady(case(bend=bend))
+        stacks.steady(case(bend=bend))
 
 
 LAST = ("self_attention.output", "feed_forward.outer")
@@ -226,7 +226,7 @@ def identity_but(positions: int) -> Bend:
 @claimed()
 def test_dropping_all_branches_leaves_the_identity_paths(positions: int) -> None:
     one = case(bend=identity_but(positions), mask=CAUSAL, sizes=SIZES.but(dropout=0.99))
-    layers.drops_all_branches(one, LAST)
+    stacks.drops_all_branches(one, LAST)
     assert not one.probe.part.training
     assert one.probe.parameters["feed_forward.outer.weight"].any()
 
@@ -235,12 +235,12 @@ def test_a_branch_that_is_not_dropped_is_told() -> None:
     one = case(bend=identity_but(5), mask=CAUSAL, sizes=SIZES.but(dropout=0.99))
     text = r"^At a dropout rate of 0\.99000, 3 of 8 positions are left with their identity paths\.$"
     with pytest.raises(Violation, match=text) as told:
-        layers.drops_all_branches(one, LAST)
+        stacks.drops_all_branches(one, LAST)
     assert told.value.actual.shape == told.value.expected.shape == X.shape
     with pytest.raises(Violation, match=r"^The output in evaluation differs"):
-        layers.drops_all_branches(case(bend=wrong_at(0)), LAST)
+        stacks.drops_all_branches(case(bend=wrong_at(0)), LAST)
     with pytest.raises(Violation, match="0 of 5 positions"):
-        layers.drops_all_branches(case(), LAST)
+        stacks.drops_all_branches(case(), LAST)
 
 
 def test_named_maps_are_silenced() -> None:

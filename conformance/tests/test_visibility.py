@@ -16,7 +16,7 @@ from layer_cases import (
 )
 from oracle_backend import Bend, OraclePart, claimed
 
-from attentest import layers
+from attentest import layers, visibility
 from attentest.outcome import Violation
 from attentest_spec import Gradient
 
@@ -27,10 +27,10 @@ def test_other_numbers_stand_where_they_are_asked_for() -> None:
     where = np.zeros((2, 4), bool)
     where[0, 2] = True
     one = case()
-    found = layers.changed(seeded(one), X, where, scale=30.0)
+    found = visibility.changed(seeded(one), X, where, scale=30.0)
     assert (found[~where] == X[~where]).all()
     assert (found[where] == seeded(one).floats(2, 4, 6, scale=30.0)[where]).all()
-    plain = layers.changed(seeded(one), X, np.bool_(True) & where)
+    plain = visibility.changed(seeded(one), X, np.bool_(True) & where)
     assert (plain[where] == seeded(one).floats(2, 4, 6)[where]).all()
 
 
@@ -42,7 +42,7 @@ def test_poison_is_what_the_precision_bears() -> None:
         ("float16", {4.0}),
     ):
         probe = case(precision=precision).probe
-        assert set(gathered(lambda draw, probe=probe: layers.poison(probe, draw))) == sizes
+        assert set(gathered(lambda draw, probe=probe: visibility.poison(probe, draw))) == sizes
 
 
 def test_what_is_unmoved_is_so_to_the_last_bit() -> None:
@@ -50,15 +50,15 @@ def test_what_is_unmoved_is_so_to_the_last_bit() -> None:
     rows[1, 1] = False
     after = X.copy()
     after[1, 1] = np.nan
-    layers.unmoved(X, after, rows, what="before")
+    visibility.unmoved(X, after, rows, what="before")
     after[0, 0, 0] += 2.0**-50
     with pytest.raises(Violation, match=r"^The output before differs"):
-        layers.unmoved(X, after, rows, what="before")
+        visibility.unmoved(X, after, rows, what="before")
 
 
 def asked(bend: Bend, **about: Any) -> None:
     one = case(bend=bend, **about)
-    layers.answers(seeded(one), one, one.output())
+    visibility.answers(seeded(one), one, one.output())
 
 
 @pytest.mark.parametrize("precision", ["float64", "float32", "bfloat16", "float16"])
@@ -134,7 +134,7 @@ def deaf(step: int) -> Bend:
 
 def heeded(row: int, bend: Bend = straight, **more: Any) -> None:
     one = case("decoder_layer", bend)
-    layers.heeds_the_memory(seeded(one), one, row, **more)
+    visibility.heeds_the_memory(seeded(one), one, row, **more)
 
 
 @claimed()
@@ -159,7 +159,7 @@ def test_steps_that_do_not_heed_the_memory_are_counted() -> None:
 @pytest.mark.parametrize("scale", [{}, {"scale": 30.0}])
 def test_a_row_of_the_memory_is_changed_as_far_as_asked_for(scale: Any) -> None:
     one = case("decoder_layer")
-    layers.heeds_the_memory(seeded(one), one, 2, **scale)
+    visibility.heeds_the_memory(seeded(one), one, 2, **scale)
     memory: Any = one.probe.part.inputs[1]  # type: ignore[attr-defined]
     assert (memory[:, 2] == seeded(one).floats(2, 5, 6, **scale)[:, 2]).all()
     assert (np.delete(memory, 2, axis=1) == np.delete(MEMORY, 2, axis=1)).all()
@@ -169,14 +169,14 @@ def test_a_change_is_told_by_position() -> None:
     one = case("decoder_layer")
     memory = MEMORY.copy()
     memory[0, 2] += 1.0
-    told = layers._tells(one, one.but(memory=memory))
+    told = visibility._tells(one, one.but(memory=memory))
     assert told.tolist() == [[True] * 4, [False] * 4]
 
 
 def test_a_change_below_the_rounding_need_not_be_heeded() -> None:
     one = case("decoder_layer")
     one.probe.load(layers.without(one.probe.parameters, ["cross_attention.output"]))
-    layers.heeds_the_memory(seeded(one), one, 2)
+    visibility.heeds_the_memory(seeded(one), one, 2)
 
 
 def test_reach_is_where_the_gradient_is_not_zero() -> None:
@@ -191,13 +191,13 @@ def test_reach_is_where_the_gradient_is_not_zero() -> None:
             return Gradient(cotangent, (first, second, None, None), {})
 
     one = case("decoder_layer", part=Pulled)
-    assert {tuple(at) for at in np.argwhere(layers.reach(seeded(one), one, 2))} == {(0, 1)}
-    assert {tuple(at) for at in np.argwhere(layers.reach(seeded(one), one, 1, 1))} == {(1, 4)}
+    assert {tuple(at) for at in np.argwhere(visibility.reach(seeded(one), one, 2))} == {(0, 1)}
+    assert {tuple(at) for at in np.argwhere(visibility.reach(seeded(one), one, 1, 1))} == {(1, 4)}
     assert not told[0][:, [0, 1, 3]].any()
     assert told[0][:, 2].any(axis=-1).all()
     assert (told[0][:, 2] == seeded(one).floats(2, 6)).all()
     with pytest.raises(Violation, match=r"^No gradient reaches the input number 2\.$"):
-        layers.reach(seeded(one), one, 2, 2)
+        visibility.reach(seeded(one), one, 2, 2)
 
 
 def test_a_permuted_mask_keeps_what_it_says_of_each_pair() -> None:

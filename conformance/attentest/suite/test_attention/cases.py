@@ -1,0 +1,106 @@
+"""Calls of attention, and what the checks of its chapter demand of them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from attentest.cases import HALVES
+from attentest.compare import as_floats, finite, holds, largest, same_shape
+from attentest.draw import Draw
+from attentest.outcome import Absent
+from attentest.subject import Probe, Subject
+from attentest_spec import Sizes
+from attentest_spec.attention import scores
+from attentest_spec.setting import Array, Floats
+
+
+@dataclass(frozen=True)
+class Case:
+    """One call of attention: the part, its inputs, and the mask at full shape."""
+
+    probe: Probe
+    query: Floats
+    key: Floats
+    value: Floats
+    mask: Array | None
+
+    @property
+    def inputs(self) -> tuple[Floats, Floats, Floats, Array | None]:
+        """The inputs in the order of the call."""
+        return self.query, self.key, self.value, self.mask
+
+    @property
+    def keep(self) -> Array:
+        """The mask at the shape of the weights."""
+        shape = (*self.query.shape[:-1], self.key.shape[-2])
+        whole = np.ones((), dtype=bool) if self.mask is None else self.mask
+        return np.broadcast_to(whole, shape)
+
+    def output(self, *inputs: Array | None) -> Array:
+        """Return the output for `inputs` (the case's own by default), of the right shape."""
+        query, _, value, _ = given = inputs or self.inputs
+        output = self.probe.output(*given)
+        same_shape(output, (*np.shape(query)[:-1], np.shape(value)[-1]))  # type: ignore[arg-type]
+        return output
+
+    def weights(self) -> Floats:
+        """Return the weights, of the right shape and not all 0."""
+        weights = self.probe.weights(*self.inputs)
+        same_shape(weights, self.keep.shape, what="weights")
+        holds(bool(weights.any()), "All weights are 0.", actual=weights)
+        return as_floats(weights)
+
+
+def drawn(
+    subject: Subject,
+    draw: Draw,
+    *,
+    hiding: bool = False,
+    kinds: Sequence[str] = (),
+    scale: float = 0.0,
+    lengths: tuple[int, int] | None = None,
+    width: int = 0,
+    samples: int = 0,
+    precision: str = "",
+    dropout: float = 0.0,
+) -> Case:
+    """Draw a call of attention; `hiding` asks for a mask, `lengths` fixes queries and keys."""
+    kind = draw.mask_kind(hiding=hiding, kinds=kinds)
+    batch, heads = samples or draw.batch(), draw.heads()
+    queries, keys = lengths or (draw.length(2 if hiding else 1), draw.length(2 if hiding else 1))
+    if kind == "causal":
+        queries = keys = max(queries, keys)
+    width, out = width or draw.integer(2, 5), draw.integer(2, 5)
+    size = scale or draw.scale() ** 0.5
+    sizes = Sizes(d_model=width * heads, heads=heads, dropout=dropout)
+    return Case(
+        subject.part("attention", sizes, precision=precision),
+        draw.floats(batch, heads, queries, width, scale=size, precision=precision),
+        draw.floats(batch, heads, keys, width, scale=size, precision=precision),
+        draw.floats(batch, heads, keys, out, precision=precision),
+        draw.mask(kind, batch, heads, queries, keys),
+    )
+
+
+def alive(case: Case, output: Array) -> None:
+    """Demand that `output` follows the values: a constant agrees with itself and proves nothing."""
+    finite(output)
+    raised = case.output(case.query, case.key, case.value + 1.0, case.mask)
+    holds(
+        bool((as_floats(raised) > as_floats(output)).all()),
+        "Values larger by 1 do not give larger outputs.",
+        actual=raised,
+        expected=as_floats(output) + 1.0,
+    )
+
+
+def steepness(case: Case) -> float:
+    """Return how much a rounding of a score can change a weight: the size of the scores."""
+    return 1.0 + largest(scores(case.query, case.key))
+
+
+def require_large_scores(subject: Subject) -> None:
+    """End as absent where a score of one million is rounded to thousands, or is no number."""
+    if subject.precision in HALVES:
+        raise Absent(f"scores of one million cannot be told apart in {subject.precision}")

@@ -1,0 +1,114 @@
+"""Checks of the chapter `attention`: order, samples, strides and repeated calls."""
+
+import numpy as np
+
+from attentest.checks import check
+from attentest.compare import equal, largest, near
+from attentest.draw import Draw
+from attentest.subject import Subject
+from attentest.suite.test_attention.cases import alive, drawn, steepness
+from attentest_spec.setting import Array
+
+
+@check("attention.key-order")
+def test_key_order(subject: Subject, draw: Draw) -> None:
+    case = drawn(
+        subject, draw, kinds=("per-sample", "none"), lengths=(draw.length(), draw.length(2))
+    )
+    order = _shuffled(draw, case.key.shape[-2])
+    mask = None if case.mask is None else case.mask[..., order]
+    before = case.output()
+    alive(case, before)
+    after = case.output(case.query, case.key[..., order, :], case.value[..., order, :], mask)
+    near(
+        subject,
+        after,
+        before,
+        terms=case.key.shape[-2],
+        size=largest(case.value) * steepness(case),
+        what="output after reordering the keys",
+    )
+
+
+@check("attention.query-order")
+def test_query_order(subject: Subject, draw: Draw) -> None:
+    case = drawn(
+        subject, draw, kinds=("per-sample", "none"), lengths=(draw.length(2), draw.length())
+    )
+    order = _shuffled(draw, case.query.shape[-2])
+    mask = None if case.mask is None else case.mask[..., order, :]
+    before = case.output()
+    alive(case, before)
+    after = case.output(case.query[..., order, :], case.key, case.value, mask)
+    near(
+        subject,
+        after,
+        before[..., order, :],
+        terms=case.key.shape[-2],
+        size=largest(case.value) * steepness(case),
+        what="output after reordering the queries",
+    )
+
+
+def _shuffled(draw: Draw, length: int) -> Array:
+    """Return an order of `length` items that is not the one they came in."""
+    order = draw.rng.permutation(length)
+    return np.roll(order, 1) if np.array_equal(order, np.arange(length)) else order
+
+
+@check("attention.batch-independence", examples=6)
+def test_batch_independence(subject: Subject, draw: Draw) -> None:
+    case = drawn(subject, draw, kinds=("per-head", "per-sample", "padding"), samples=5)
+    head = draw.integer(0, case.query.shape[1] - 1)
+    together = case.output()
+    alive(case, together)
+    for sample in range(len(together)):
+        own = np.s_[sample : sample + 1, head : head + 1]
+        near(
+            subject,
+            case.output(case.query[own], case.key[own], case.value[own], np.array(case.keep[own])),
+            together[own],
+            terms=case.key.shape[-2] + case.query.shape[-1],
+            size=largest(case.value) * steepness(case),
+            what=f"output of sample {sample} and one head alone",
+        )
+
+
+@check("attention.strided-inputs")
+def test_strided_inputs(subject: Subject, draw: Draw) -> None:
+    case = drawn(subject, draw, scale=1.0)
+    strided = tuple(
+        np.ascontiguousarray(array.transpose(3, 2, 0, 1)).transpose(2, 3, 1, 0)
+        for array in (case.query, case.key, case.value)
+    )
+    plain = case.output()
+    alive(case, plain)
+    near(
+        subject,
+        case.output(*strided, case.mask),
+        plain,
+        terms=case.query.shape[-1] + case.key.shape[-2],
+        size=largest(case.value) * steepness(case),
+        what="output for strided inputs",
+    )
+
+
+@check("attention.deterministic", examples=6)
+def test_deterministic(subject: Subject, draw: Draw) -> None:
+    case = drawn(
+        subject, draw, kinds=("none", "per-sample"), dropout=0.5 if subject.limits.dropout else 0.0
+    )
+    result = case.probe(*case.inputs)
+    given = [one for one in result if one is not None] if isinstance(result, tuple) else [result]
+    kept = [one.copy() for one in given]
+    first = kept[0]
+    equal(case.output(), first, what="output of the second call")
+    alive(case, first)
+    # A call with other inputs of the same shapes stands between: nothing of it may be left.
+    batch, heads, queries, keys = case.keep.shape
+    kind = "padding" if "padding" in subject.limits.masks else "none"
+    mask = draw.mask(kind, batch, heads, queries, keys)
+    case.output(-case.query, case.key[..., ::-1, :], case.value, mask)
+    for one, before in zip(given, kept, strict=True):
+        equal(one, before, what="result of the first call, looked at after others,")
+    equal(case.output(), first, what="output after a call with other inputs")

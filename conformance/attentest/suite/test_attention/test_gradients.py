@@ -1,0 +1,43 @@
+"""Checks of the chapter `attention`: gradients."""
+
+from attentest.cases import HALVES
+from attentest.checks import check
+from attentest.compare import as_floats, finite, holds, largest
+from attentest.draw import Draw
+from attentest.gradients import agrees_with_differences
+from attentest.subject import Subject
+from attentest.suite.test_attention.cases import alive, drawn
+
+
+@check("attention.gradient", examples=3)
+def test_gradient(subject: Subject, draw: Draw) -> None:
+    for lengths in (None, (draw.length(), draw.long(37))):
+        case = drawn(subject, draw, scale=1.0, lengths=lengths)
+        alive(case, case.output())
+        agrees_with_differences(case.probe, *case.inputs, draw=draw)
+
+
+@check("attention.gradient-to-masked-keys", examples=5)
+def test_gradient_to_masked_keys(subject: Subject, draw: Draw) -> None:
+    case = drawn(subject, draw, hiding=True, kinds=("padding",), scale=1.0)
+    shape = (*case.query.shape[:-1], case.value.shape[-1])
+    gradient = case.probe.vjp(case.inputs, draw.floats(*shape))
+    alive(case, case.output())
+    hidden = ~case.keep.any(axis=-2)
+    for name, number in (("key", 1), ("value", 2)):
+        pulled = gradient.inputs[number]
+        holds(pulled is not None, f"No gradient reaches the {name}.")
+        rows = as_floats(pulled)[hidden]
+        holds(not rows.any(), f"A masked {name} has a gradient of {largest(rows):.6g}.")
+
+
+@check("attention.gradient-finite", examples=5)
+def test_gradient_finite(subject: Subject, draw: Draw) -> None:
+    # In half precision the scores of large inputs leave the range of the format itself.
+    scales = (1.0,) if subject.precision in HALVES else (1.0, 1e3)
+    case = drawn(subject, draw, scale=draw.choose(scales))
+    shape = (*case.query.shape[:-1], case.value.shape[-1])
+    gradient = case.probe.vjp(case.inputs, draw.floats(*shape))
+    for name, pulled in zip(("query", "key", "value"), gradient.inputs, strict=False):
+        finite(as_floats(pulled), what=f"gradient of the {name}")
+    holds(bool(as_floats(gradient.inputs[2]).any()), "No gradient reaches the values.")

@@ -1,0 +1,118 @@
+"""Checks of the chapter `attention`: the numbers, in every precision."""
+
+import numpy as np
+
+from attentest.cases import Call, half, precise, same_precision
+from attentest.checks import check
+from attentest.compare import equal, finite, largest, matches, near, same_shape
+from attentest.draw import Draw
+from attentest.subject import Subject, cast
+from attentest.suite.test_attention.cases import alive, drawn, require_large_scores
+from attentest_spec.attention import scores
+
+
+@check("attention.formula", examples=20)
+def test_formula(subject: Subject, draw: Draw) -> None:
+    case = drawn(subject, draw, width=draw.choose((0, 0, 72)))
+    matches(case.probe, *case.inputs, actual=case.output())
+
+
+@check("attention.shapes")
+def test_shapes(subject: Subject, draw: Draw) -> None:
+    ones = draw.choose((False, True))
+    case = drawn(subject, draw, kinds=("none", "padding"), lengths=(1, 1) if ones else None)
+    result = case.probe(*case.inputs)
+    output, weights = result if isinstance(result, tuple) else (result, None)
+    same_shape(output, (*case.query.shape[:-1], case.value.shape[-1]))
+    same_precision(case.probe, output)
+    alive(case, output)
+    if weights is not None:
+        same_shape(weights, case.keep.shape, what="weights")
+
+
+@check("attention.stable-for-large-scores")
+def test_stable_for_large_scores(subject: Subject, draw: Draw) -> None:
+    require_large_scores(subject)
+    case = drawn(subject, draw, kinds=("none",), scale=1.0)
+    raw = largest(scores(case.query, case.key)) or 1.0
+    size = draw.choose((1e6, 1e3, 100.0, 800.0))
+    query = cast(case.query * draw.choose((1.0, -1.0)) * (size / raw), case.probe.precision)
+    inputs = (query, case.key, case.value, None)
+    actual = case.output(*inputs)
+    finite(actual)
+    matches(case.probe, *inputs, actual=actual)
+    # Equal scores of any size share the weight equally.
+    same = np.broadcast_to(np.abs(case.key[..., :1, :]) + 1.0, case.key.shape).copy()
+    mean = np.broadcast_to(
+        case.value.mean(axis=-2, keepdims=True), (*query.shape[:-1], case.value.shape[-1])
+    )
+    alike = np.full_like(query, -size)
+    # Kernels sum equal products in unlike orders, so the scores are equal up to rounding alone.
+    rounded = 1.0 + largest(scores(alike, same))
+    near(
+        subject,
+        case.output(alike, same, case.value, None),
+        mean,
+        terms=sum(case.key.shape[-2:]),
+        size=largest(case.value) * rounded,
+        what="output for equal scores",
+    )
+
+
+@check("attention.value-width")
+def test_value_width(subject: Subject, draw: Draw) -> None:
+    case = drawn(subject, draw, scale=1.0)
+    width = case.query.shape[-1] + draw.choose((3, 1, 7))
+    value = draw.floats(*case.value.shape[:-1], width)
+    inputs = (case.query, case.key, value, case.mask)
+    matches(case.probe, *inputs, actual=case.output(*inputs))
+
+
+@check("attention.cross-lengths", examples=3)
+def test_cross_lengths(subject: Subject, draw: Draw) -> None:
+    kinds = ("per-sample", "padding", "none")
+    few, many = draw.length(), draw.long(523)
+    square = draw.long()
+    for lengths in (draw.lengths(), (square, square), (many, few), (few, many)):
+        case = drawn(subject, draw, kinds=kinds, lengths=lengths, scale=1.0)
+        matches(case.probe, *case.inputs, actual=case.output())
+
+
+@check("attention.one-key")
+def test_one_key(subject: Subject, draw: Draw) -> None:
+    case = drawn(subject, draw, kinds=("none",))
+    batch, heads, keys = case.key.shape[:3]
+    last = draw.integer(0, keys - 1)
+    mask = np.zeros((batch, 1, 1, keys), dtype=bool)
+    mask[..., last] = True
+    wanted = np.broadcast_to(
+        case.value[..., last : last + 1, :],
+        (batch, heads, case.query.shape[-2], case.value.shape[-1]),
+    )
+    alone = slice(last, last + 1)
+    equal(
+        case.output(case.query, case.key[..., alone, :], case.value[..., alone, :], None),
+        wanted,
+        what="output for a single key",
+    )
+    equal(
+        case.output(case.query, case.key, case.value, mask),
+        wanted,
+        what="output for a single key left",
+    )
+
+
+@check("attention.half-precision", examples=20)
+def test_half_precision(subject: Subject, draw: Draw) -> None:
+    scale = draw.choose((1.0, 4.0))
+    precise(lambda precision: _call(subject, draw, precision, scale), half(subject, draw))
+
+
+@check("attention.float32")
+def test_float32(subject: Subject, draw: Draw) -> None:
+    precise(lambda precision: _call(subject, draw, precision), "float32")
+
+
+def _call(subject: Subject, draw: Draw, precision: str, scale: float = 1.0) -> Call:
+    case = drawn(subject, draw, scale=scale, precision=precision)
+    return case.probe, case.inputs

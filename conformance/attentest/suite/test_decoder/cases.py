@@ -1,0 +1,25 @@
+"""What several modules of checks of the chapter `decoder` need."""
+
+from attentest.cases import HALVES
+from attentest.compare import as_floats, holds
+from attentest.draw import Draw
+from attentest.layers import Case
+from attentest_spec.setting import Array
+
+LAYER = "decoder_layer"
+STACK = "decoder"
+
+LAST = ("self_attention.output", "cross_attention.output", "feed_forward.outer")
+"""The last linear map of each sublayer."""
+
+TARGET = ("target", "causal")
+PADDED = ("target",)
+FREE = ("none",)
+
+
+def heeds_any_memory(draw: Draw, case: Case, before: Array) -> None:
+    """Demand a real answer: another memory moves the output."""
+    other = case.but(memory=case.read + 1.0 + draw.floats(*case.read.shape))
+    moved = (as_floats(other.output()) != as_floats(before))[case.rows]
+    told = case.probe.precision not in HALVES  # a narrow norm may round all to the same
+    holds(moved.any() or not told, "Another memory leaves the output as it is.")

@@ -1,0 +1,68 @@
+"""Checks of the chapter `decoder`: shapes, samples and the caller's arrays."""
+
+import numpy as np
+
+from attentest.cases import same_precision
+from attentest.checks import check
+from attentest.compare import equal
+from attentest.draw import Draw
+from attentest.layers import Case, agree, drawn
+from attentest.subject import Subject
+from attentest.suite.test_decoder.cases import LAYER, PADDED, STACK, TARGET, heeds_any_memory
+from attentest.visibility import answers, changed, unmoved
+
+
+@check("decoder.shapes", examples=6)
+def test_shapes(subject: Subject, draw: Draw) -> None:
+    size = draw.choose((draw.lengths(), (1, 1), (1, draw.length(2)), (draw.length(2), 1)))
+    batch = draw.choose((2, 1, 3))
+    kinds = ("causal", "none")
+    case = drawn(subject, draw, LAYER, mapped=False, kinds=kinds, batch=batch, lengths=size)
+    before = case.output()
+    same_precision(case.probe, before)
+    heeds_any_memory(draw, case, before)
+
+
+@check("decoder.batch-independence", examples=6)
+def test_batch_independence(subject: Subject, draw: Draw) -> None:
+    case = drawn(
+        subject,
+        draw,
+        STACK,
+        mapped=False,
+        kinds=PADDED,
+        source_kinds=("padding",),
+        batch=draw.choose((2, 3)),
+        shortest=2,
+    )
+    before = case.output()
+    own = slice(sample := draw.integer(0, len(case.x) - 1), sample + 1)
+    others = np.arange(len(case.x)) != sample
+    for name, given in (("x", case.x), ("memory", case.read)):
+        where = np.broadcast_to(others[:, None], given.shape[:2])
+        after = case.but(**{name: changed(draw, given, where)}).output()
+        rows = case.rows & ~others[:, None]
+        unmoved(before, after, rows, what=f"of a sample after changing {name} of the others")
+    alone = alone_at(case, own)
+    agree(alone, alone.output(), before[own], what="output of a sample alone")
+    answers(draw, case, before)
+
+
+def alone_at(case: Case, own: slice) -> Case:
+    """Return the call of one sample alone."""
+    assert case.mask is not None
+    assert case.source_mask is not None
+    return case.but(
+        x=case.x[own],
+        memory=case.read[own],
+        mask=case.mask[own],
+        source_mask=case.source_mask[own],
+    )
+
+
+@check("decoder.input-untouched", examples=5)
+def test_input_untouched(subject: Subject, draw: Draw) -> None:
+    case = drawn(subject, draw, STACK, mapped=False, kinds=TARGET, source_kinds=("padding",))
+    before = case.output().copy()
+    equal(case.output(), before, what="output of the second call")
+    heeds_any_memory(draw, case, before)

@@ -1,0 +1,68 @@
+"""Checks of the chapter `decoder`: layers on top of each other."""
+
+import numpy as np
+
+from attentest.cases import Call, half, precise
+from attentest.checks import check
+from attentest.draw import Draw
+from attentest.layers import agree, drawn, judged, shows
+from attentest.stacks import composed, depth_counts, own_their_parameters
+from attentest.subject import Subject
+from attentest.suite.test_decoder.cases import LAYER, STACK, TARGET
+
+
+@check("decoder.formula", examples=5)
+def test_formula(subject: Subject, draw: Draw) -> None:
+    long = draw.long(37)
+    for size in (lengths(draw), (long, long)):
+        judged(drawn(subject, draw, STACK, kinds=("target", "causal", "none"), lengths=size))
+
+
+def lengths(draw: Draw) -> tuple[int, int]:
+    """Draw the lengths of target and memory, unlike more often than not."""
+    return draw.choose((draw.lengths(), (draw.length(2), draw.length(2))))
+
+
+@check("decoder.layers-own-parameters", examples=4)
+def test_layers_own_parameters(subject: Subject, draw: Draw) -> None:
+    own_their_parameters(draw, drawn(subject, draw, STACK, kinds=TARGET, layers=draw.layers(2)))
+
+
+@check("decoder.layers-in-sequence", examples=3)
+def test_layers_in_sequence(subject: Subject, draw: Draw) -> None:
+    for layers in (draw.layers(2), draw.deepest()):
+        case = drawn(subject, draw, STACK, kinds=TARGET, layers=layers, shortest=2)
+        agree(case, case.output(), composed(case), what="output beside that of the layers in turn")
+
+
+@check("decoder.final-norm", examples=6)
+def test_final_norm(subject: Subject, draw: Draw) -> None:
+    case = drawn(subject, draw, STACK, kinds=TARGET)
+    width = case.probe.sizes.d_model
+    norm = {"norm.gain": np.ones(width), "norm.bias": np.zeros(width)}
+    shows(case, case.output(), "final_norm", norm)
+
+
+@check("decoder.depth-counts", examples=3)
+def test_depth_counts(subject: Subject, draw: Draw) -> None:
+    depth_counts(subject, draw, STACK)
+
+
+@check("decoder.float32", examples=6)
+def test_float32(subject: Subject, draw: Draw) -> None:
+    _precise(subject, draw, STACK, "float32")
+
+
+@check("decoder.half-precision", examples=8)
+def test_half_precision(subject: Subject, draw: Draw) -> None:
+    _precise(subject, draw, LAYER, half(subject, draw))
+
+
+def _precise(subject: Subject, draw: Draw, component: str, precision: str) -> None:
+    subject.require_precision(precision)
+    case = drawn(subject, draw, component, kinds=TARGET, precision=precision)
+
+    def make(asked: str) -> Call:
+        return case.probe, case.inputs
+
+    precise(make, precision, rows=case.rows)

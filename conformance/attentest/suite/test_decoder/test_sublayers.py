@@ -1,0 +1,39 @@
+"""Checks of the chapter `decoder`: a layer and its three sublayers."""
+
+from attentest.checks import check
+from attentest.draw import Draw
+from attentest.gradients import as_in_the_formula
+from attentest.layers import drawn, judged, without
+from attentest.subject import Subject
+from attentest.suite.test_decoder.cases import LAST, LAYER, TARGET
+
+SUBLAYERS = ("self_attention", "cross_attention", "feed_forward")
+NORMS = tuple(f"{name}_norm.{leaf}" for name in SUBLAYERS for leaf in ("gain", "bias"))
+
+
+@check("decoder.layer-formula", examples=12)
+def test_layer_formula(subject: Subject, draw: Draw) -> None:
+    kinds = ("per-sample", "padding", "none", "per-head")
+    x = draw.scale() if subject.precision == "float64" else 1.0
+    judged(drawn(subject, draw, LAYER, source_kinds=kinds, widths=(2, 4, 3), scale=x))
+
+
+@check("decoder.order-of-sublayers", examples=6)
+def test_order_of_sublayers(subject: Subject, draw: Draw) -> None:
+    judged(drawn(subject, draw, LAYER, kinds=TARGET, scale=draw.choose((1.0, 0.1))))
+
+
+@check("decoder.skip-connections", examples=6)
+def test_skip_connections(subject: Subject, draw: Draw) -> None:
+    case = drawn(subject, draw, LAYER, kinds=TARGET)
+    kept = case.probe.parameters
+    for silent in ((LAST[0],), (LAST[1],), (LAST[2],), LAST):
+        case.probe.load(without(kept, silent))
+        judged(case, what=f"output with zeros in {' and '.join(silent)}")
+    case.probe.load(kept)
+
+
+@check("decoder.separate-norms", examples=5)
+def test_separate_norms(subject: Subject, draw: Draw) -> None:
+    case = drawn(subject, draw, LAYER, kinds=("causal", "none"), shortest=2)
+    as_in_the_formula(case.probe, *case.inputs, names=NORMS, draw=draw)

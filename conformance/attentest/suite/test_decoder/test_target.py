@@ -1,0 +1,61 @@
+"""Checks of the chapter `decoder`: what a step may see of the target."""
+
+import numpy as np
+
+from attentest.checks import check
+from attentest.compare import holds
+from attentest.draw import Draw
+from attentest.layers import agree, drawn, everything
+from attentest.subject import Subject
+from attentest.suite.test_decoder.cases import FREE, LAYER, PADDED, STACK, TARGET
+from attentest.visibility import answers, changed, poison, reach, unmoved
+
+
+@check("decoder.causality", examples=6)
+def test_causality(subject: Subject, draw: Draw) -> None:
+    case = drawn(subject, draw, STACK, mapped=False, kinds=TARGET, shortest=2)
+    steps = np.arange(case.x.shape[1])
+    step = draw.integer(1, len(steps) - 1)
+    where = np.broadcast_to(steps == step, case.rows.shape)
+    before = case.output()
+    after = case.but(x=changed(draw, case.x, where, scale=poison(case.probe, draw))).output()
+    unmoved(before, after, case.rows & (steps < step), what=f"before step {step}, which is changed")
+    answers(draw, case, before)
+
+
+@check("decoder.causality-by-gradient", examples=5)
+def test_causality_by_gradient(subject: Subject, draw: Draw) -> None:
+    case = drawn(subject, draw, STACK, mapped=False, kinds=("causal",), shortest=2)
+    steps = np.arange(case.x.shape[1])
+    step = draw.integer(0, len(steps) - 2)
+    reached = reach(draw, case, step)
+    holds(
+        not reached[:, steps > step].any(),
+        f"The output of step {step} has a gradient to {int(reached[:, steps > step].sum())} "
+        "later steps.",
+    )
+    if case.probe.sizes.d_model > 2:
+        holds(reached[:, step].all(), f"The output of step {step} has no gradient to itself.")
+
+
+@check("decoder.target-padding", examples=6)
+def test_target_padding(subject: Subject, draw: Draw) -> None:
+    case = drawn(subject, draw, STACK, mapped=False, kinds=PADDED, shortest=2, hiding=True)
+    before = case.output()
+    other = changed(draw, case.x, ~case.rows, poison(case.probe, draw))
+    after = case.but(x=other).output()
+    unmoved(before, after, case.rows, what="of real steps after changing what stands at pads")
+    answers(draw, case, before)
+
+
+@check("decoder.no-masks", examples=6)
+def test_no_masks(subject: Subject, draw: Draw) -> None:
+    case = drawn(subject, draw, LAYER, mapped=False, kinds=FREE, source_kinds=FREE, shortest=2)
+    before = case.output()
+    (batch, steps, _), length = case.x.shape, case.read.shape[1]
+    masked = case.but(
+        mask=everything(subject, batch, steps, steps),
+        source_mask=everything(subject, batch, steps, length),
+    )
+    agree(case, before, masked.output(), what="output without masks")
+    answers(draw, case, before)

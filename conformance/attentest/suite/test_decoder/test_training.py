@@ -1,0 +1,53 @@
+"""Checks of the chapter `decoder`: gradients and modes."""
+
+from attentest.checks import check
+from attentest.draw import Draw
+from attentest.gradients import agrees_with_differences, every_parameter_reached
+from attentest.layers import drawn
+from attentest.outcome import Absent
+from attentest.stacks import ALMOST_ALL, drops_all_branches, steady
+from attentest.subject import Subject
+from attentest.suite.test_decoder.cases import FREE, LAST, LAYER, STACK, TARGET
+from attentest.visibility import answers
+
+
+@check("decoder.every-parameter-reached", examples=2)
+def test_every_parameter_reached(subject: Subject, draw: Draw) -> None:
+    if subject.precision != "float64":
+        raise Absent("float64 alone tells a small gradient from none")
+    kinds = ("causal", "none")
+    case = drawn(
+        subject,
+        draw,
+        STACK,
+        kinds=kinds,
+        source_kinds=FREE,
+        shortest=3,
+        batch=2,
+        layers=draw.deepest(),
+    )
+    every_parameter_reached(case.probe, *case.inputs, draw=draw)
+    agrees_with_differences(case.probe, *case.inputs, draw=draw)
+
+
+@check("decoder.eval-reaches-every-layer", examples=5)
+def test_eval_reaches_every_layer(subject: Subject, draw: Draw) -> None:
+    rate = draw.choose((0.5, 0.9, 0.1)) if subject.limits.dropout else 0.0
+    case = drawn(subject, draw, STACK, mapped=False, kinds=TARGET, dropout=rate, shortest=2)
+    steady(case)
+    answers(draw, case, case.output())
+
+
+@check("decoder.dropout-on-sublayers", examples=5)
+def test_dropout_on_sublayers(subject: Subject, draw: Draw) -> None:
+    if not subject.limits.dropout:
+        raise Absent(f"{subject.name} has no dropout")
+    kinds = ("causal", "none")
+    case = drawn(subject, draw, LAYER, kinds=kinds, dropout=ALMOST_ALL, shortest=3, batch=2)
+    drops_all_branches(case, LAST)
+
+
+@check("decoder.gradient", examples=5)
+def test_gradient(subject: Subject, draw: Draw) -> None:
+    case = drawn(subject, draw, LAYER, mapped=False, kinds=("causal", "none"))
+    agrees_with_differences(case.probe, *case.inputs, draw=draw)

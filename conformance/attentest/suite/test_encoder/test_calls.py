@@ -1,0 +1,65 @@
+"""Checks of the chapter `encoder`: shapes, order, samples and the caller's arrays."""
+
+import numpy as np
+
+from attentest.cases import same_precision
+from attentest.checks import check
+from attentest.compare import equal
+from attentest.draw import Draw
+from attentest.laws import shuffled
+from attentest.layers import agree, drawn, permuted
+from attentest.subject import Subject
+from attentest.suite.test_encoder.cases import LAYER, STACK
+from attentest.visibility import answers, changed, unmoved
+
+
+@check("encoder.permutation-law", examples=6)
+def test_permutation_law(subject: Subject, draw: Draw) -> None:
+    kinds = ("none", "padding", "per-sample")
+    case = drawn(subject, draw, LAYER, mapped=False, kinds=kinds, shortest=2)
+    order = shuffled(draw, case.x.shape[1])
+    before = case.output()
+    moved = case.but(x=case.x[:, order], mask=permuted(case.mask, order))
+    agree(moved, moved.output(), before[:, order], what="output after reordering the positions")
+    answers(draw, case, before)
+
+
+@check("encoder.batch-independence", examples=6)
+def test_batch_independence(subject: Subject, draw: Draw) -> None:
+    kinds, batch = ("padding",), draw.choose((2, 3))
+    case = drawn(subject, draw, STACK, mapped=False, kinds=kinds, hiding=True, batch=batch)
+    before = case.output()
+    sample = draw.integer(0, len(case.x) - 1)
+    others = np.arange(len(case.x)) != sample
+    where = np.broadcast_to(others[:, None], case.rows.shape)
+    after = case.but(x=changed(draw, case.x, where)).output()
+    unmoved(before, after, case.rows & ~where, what="of a sample after changing the others")
+    mask = None if case.mask is None else case.mask[sample : sample + 1]
+    alone = case.but(x=case.x[sample : sample + 1], mask=mask)
+    agree(alone, alone.output(), before[sample : sample + 1], what="output of a sample alone")
+    answers(draw, case, before)
+
+
+@check("encoder.shapes", examples=6)
+def test_shapes(subject: Subject, draw: Draw) -> None:
+    one = draw.choose(("batch", "length", "both", "neither"))
+    case = drawn(
+        subject,
+        draw,
+        STACK,
+        mapped=False,
+        kinds=("none", "padding"),
+        batch=1 if one in ("batch", "both") else draw.choose((2, 3)),
+        lengths=(1 if one in ("length", "both") else draw.length(2), 1),
+    )
+    before = case.output()
+    same_precision(case.probe, before)
+    answers(draw, case, before)
+
+
+@check("encoder.input-untouched", examples=5)
+def test_input_untouched(subject: Subject, draw: Draw) -> None:
+    case = drawn(subject, draw, STACK, mapped=False, kinds=("padding", "none"), shortest=2)
+    before = case.output().copy()
+    equal(case.output(), before, what="output of the second call")
+    answers(draw, case, before)

@@ -1,0 +1,96 @@
+"""Checks of the chapter `encoder`: masks and padding."""
+
+import numpy as np
+
+from attentest.checks import check
+from attentest.compare import equal
+from attentest.draw import Draw
+from attentest.layers import Case, agree, drawn, everything, judged
+from attentest.outcome import Absent
+from attentest.subject import Subject
+from attentest.suite.test_encoder.cases import LAYER, STACK
+from attentest.visibility import answers, changed, poison, reach, unmoved
+from attentest_spec.setting import Array
+
+
+@check("encoder.padding-invariance", examples=6)
+def test_padding_invariance(subject: Subject, draw: Draw) -> None:
+    length = draw.length(2)
+    size = (length, 1)
+    case = drawn(subject, draw, STACK, mapped=False, kinds=("padding",), hiding=True, lengths=size)
+    alone, places = _shortened(draw, case, draw.integer(1, length - 1))
+    real = np.zeros(case.rows.shape, dtype=bool)
+    np.put_along_axis(real, places, True, axis=1)
+    filled = changed(draw, case.x, ~real, poison(case.probe, draw))
+    padded = case.but(x=filled, mask=real[:, None, None, :])
+    after = padded.output()
+    among = np.take_along_axis(after, places[..., None], axis=1)
+    agree(alone, alone.output(), among, what="output beside that among added padding")
+    answers(draw, padded, after)
+
+
+def _shortened(draw: Draw, case: Case, length: int) -> tuple[Case, Array]:
+    """Return the call for `length` positions of each sample alone, and their places (B, length)."""
+    samples, whole = case.rows.shape
+    order = np.argsort(draw.rng.random((samples, whole)), axis=1)
+    places = np.sort(order[:, :length], axis=1)
+    x = np.take_along_axis(case.x, places[..., None], axis=1)
+    return case.but(x=x, mask=everything(case.probe.subject, samples, length, length)), places
+
+
+@check("encoder.padding-content", examples=6)
+def test_padding_content(subject: Subject, draw: Draw) -> None:
+    case = drawn(subject, draw, LAYER, mapped=False, kinds=("padding",), hiding=True)
+    before = case.output()
+    other = changed(draw, case.x, ~case.rows, poison(case.probe, draw))
+    after = case.but(x=other).output()
+    unmoved(before, after, case.rows, what="where nothing is hidden, after changing what is")
+    answers(draw, case, before)
+
+
+@check("encoder.mask-shapes", examples=14)
+def test_mask_shapes(subject: Subject, draw: Draw) -> None:
+    kinds, batch = ("padding", "per-sample", "per-head", "causal"), draw.choose((2, 3))
+    case = drawn(subject, draw, LAYER, mapped=False, kinds=kinds, hiding=True, batch=batch)
+    before = case.output()
+    whole = broadcast(subject, case)
+    agree(case, before, case.but(mask=whole).output(), what="output under the broadcast mask")
+    if case.probe.parameters:
+        judged(case, before)
+    answers(draw, case, before)
+
+
+def broadcast(subject: Subject, case: Case) -> Array:
+    """Return the mask at the fullest shape that the backend supports for it."""
+    assert case.mask is not None
+    length = case.x.shape[1]
+    heads = case.probe.sizes.heads if "per-head" in subject.limits.masks else 1
+    if heads == 1 and "per-sample" not in subject.limits.masks:
+        return case.mask
+    return np.broadcast_to(case.mask, (len(case.x), heads, length, length)).copy()
+
+
+@check("encoder.no-mask", examples=6)
+def test_no_mask(subject: Subject, draw: Draw) -> None:
+    case = drawn(subject, draw, LAYER, mapped=False, kinds=("none",), shortest=2)
+    before = case.output()
+    length = case.x.shape[1]
+    masked = case.but(mask=everything(subject, len(case.x), length, length))
+    agree(case, before, masked.output(), what="output without a mask")
+    answers(draw, case, before)
+
+
+@check("encoder.reach-is-the-mask", examples=5)
+def test_reach_is_the_mask(subject: Subject, draw: Draw) -> None:
+    if subject.precision not in ("float64", "float32"):
+        raise Absent(f"small gradients vanish in {subject.precision}")
+    kinds = ("per-sample", "padding", "causal")
+    case = drawn(subject, draw, LAYER, kinds=kinds, hiding=True, lengths=(draw.length(2, 4), 1))
+    length = case.x.shape[1]
+    for row in range(length):
+        judge = case.rows[:, row, None] & (np.arange(length) != row)
+        equal(
+            reach(draw, case, row) & judge,
+            case.keep[:, row] & judge,
+            what=f"map of where position {row} has a gradient to",
+        )

@@ -1,0 +1,75 @@
+"""Checks of the chapter `encoder`: layers on top of each other."""
+
+import numpy as np
+
+from attentest.cases import Call, half, precise
+from attentest.checks import check
+from attentest.draw import Draw
+from attentest.layers import agree, drawn, judged, shows
+from attentest.stacks import composed, depth_counts, own_their_parameters
+from attentest.subject import Subject
+from attentest.suite.test_encoder.cases import LAYER, STACK, scale
+
+
+@check("encoder.formula", examples=5)
+def test_formula(subject: Subject, draw: Draw) -> None:
+    kinds = ("padding", "per-sample", "none", "per-head")
+    for length in (draw.length(), draw.long(37)):
+        size = scale(subject, draw)
+        judged(drawn(subject, draw, STACK, kinds=kinds, scale=size, lengths=(length, 1)))
+
+
+@check("encoder.final-norm", examples=6)
+def test_final_norm(subject: Subject, draw: Draw) -> None:
+    case = drawn(subject, draw, STACK)
+    width = case.probe.sizes.d_model
+    shows(
+        case,
+        case.output(),
+        "final_norm",
+        {"norm.gain": np.ones(width), "norm.bias": np.zeros(width)},
+    )
+
+
+@check("encoder.layers-own-parameters", examples=4)
+def test_layers_own_parameters(subject: Subject, draw: Draw) -> None:
+    own_their_parameters(draw, drawn(subject, draw, STACK, layers=draw.layers(2)))
+
+
+@check("encoder.layers-in-sequence", examples=3)
+def test_layers_in_sequence(subject: Subject, draw: Draw) -> None:
+    for layers in (draw.layers(2), draw.deepest()):
+        case = drawn(subject, draw, STACK, kinds=("padding", "none"), layers=layers, shortest=2)
+        agree(case, case.output(), composed(case), what="output beside that of the layers in turn")
+
+
+@check("encoder.stack-of-one-is-a-layer", examples=6)
+def test_stack_of_one_is_a_layer(subject: Subject, draw: Draw) -> None:
+    case = drawn(subject, draw, STACK, kinds=("padding", "none"), layers=1)
+    agree(case, case.output(), composed(case), what="output beside that of the layer alone")
+
+
+@check("encoder.depth-counts", examples=3)
+def test_depth_counts(subject: Subject, draw: Draw) -> None:
+    depth_counts(subject, draw, STACK)
+
+
+@check("encoder.float32", examples=6)
+def test_float32(subject: Subject, draw: Draw) -> None:
+    _precise(subject, draw, STACK, "float32")
+
+
+@check("encoder.half-precision", examples=8)
+def test_half_precision(subject: Subject, draw: Draw) -> None:
+    _precise(subject, draw, LAYER, half(subject, draw))
+
+
+def _precise(subject: Subject, draw: Draw, component: str, precision: str) -> None:
+    subject.require_precision(precision)
+    kinds = ("padding", "none")
+    case = drawn(subject, draw, component, kinds=kinds, precision=precision)
+
+    def make(asked: str) -> Call:
+        return case.probe, case.inputs
+
+    precise(make, precision, rows=case.rows)

@@ -1,0 +1,56 @@
+"""Checks of the chapter `encoder`: a layer and its two sublayers."""
+
+from attentest.checks import check
+from attentest.draw import Draw
+from attentest.gradients import as_in_the_formula
+from attentest.layers import drawn, judged, shows, without
+from attentest.stacks import one_norm
+from attentest.subject import Subject
+from attentest.suite.test_encoder.cases import LAST, LAYER, scale
+
+NORMS = tuple(
+    f"{name}_norm.{leaf}"
+    for name in ("self_attention", "feed_forward")
+    for leaf in ("gain", "bias")
+)
+
+
+@check("encoder.layer-formula", examples=12)
+def test_layer_formula(subject: Subject, draw: Draw) -> None:
+    judged(drawn(subject, draw, LAYER, widths=(2, 4, 3), scale=scale(subject, draw)))
+
+
+@check("encoder.norm-placement", examples=6)
+def test_norm_placement(subject: Subject, draw: Draw) -> None:
+    case = drawn(subject, draw, LAYER)
+    shows(case, case.output(), "norm_placement", {})
+
+
+@check("encoder.norm-sharing", examples=6)
+def test_norm_sharing(subject: Subject, draw: Draw) -> None:
+    case = drawn(subject, draw, LAYER)
+    judged(case)
+    if subject.choices.norm_sharing == "shared":
+        one_norm(case)
+
+
+@check("encoder.order-of-sublayers", examples=6)
+def test_order_of_sublayers(subject: Subject, draw: Draw) -> None:
+    case = drawn(subject, draw, LAYER, kinds=("none", "padding"), scale=draw.choose((1.0, 0.1)))
+    judged(case)
+
+
+@check("encoder.skip-connections", examples=6)
+def test_skip_connections(subject: Subject, draw: Draw) -> None:
+    case = drawn(subject, draw, LAYER)
+    for silent in ((LAST[0],), (LAST[1],), LAST):
+        bare = case.probe.parameters
+        case.probe.load(without(bare, silent))
+        judged(case, what=f"output with zeros in {' and '.join(silent)}")
+        case.probe.load(bare)
+
+
+@check("encoder.separate-norms", examples=5)
+def test_separate_norms(subject: Subject, draw: Draw) -> None:
+    case = drawn(subject, draw, LAYER, kinds=("padding", "none"))
+    as_in_the_formula(case.probe, *case.seen().inputs, names=NORMS, draw=draw)

@@ -1,0 +1,43 @@
+"""Checks of the chapter `encoder`: gradients and modes."""
+
+from attentest.checks import check
+from attentest.draw import Draw
+from attentest.gradients import agrees_with_differences, every_parameter_reached
+from attentest.layers import drawn
+from attentest.outcome import Absent
+from attentest.stacks import ALMOST_ALL, drops_all_branches, steady
+from attentest.subject import Subject
+from attentest.suite.test_encoder.cases import LAST, LAYER, STACK
+from attentest.visibility import answers
+
+
+@check("encoder.every-parameter-reached", examples=2)
+def test_every_parameter_reached(subject: Subject, draw: Draw) -> None:
+    if subject.precision != "float64":
+        raise Absent("float64 alone tells a small gradient from none")
+    kinds, layers = ("none", "padding"), draw.deepest()
+    case = drawn(subject, draw, STACK, kinds=kinds, shortest=3, batch=2, layers=layers)
+    every_parameter_reached(case.probe, *case.seen().inputs, draw=draw)
+    agrees_with_differences(case.probe, *case.seen().inputs, draw=draw)
+
+
+@check("encoder.eval-reaches-every-layer", examples=5)
+def test_eval_reaches_every_layer(subject: Subject, draw: Draw) -> None:
+    rate = draw.choose((0.5, 0.9, 0.1)) if subject.limits.dropout else 0.0
+    case = drawn(subject, draw, STACK, mapped=False, dropout=rate, shortest=2)
+    steady(case)
+    answers(draw, case, case.output())
+
+
+@check("encoder.dropout-on-sublayers", examples=5)
+def test_dropout_on_sublayers(subject: Subject, draw: Draw) -> None:
+    if not subject.limits.dropout:
+        raise Absent(f"{subject.name} has no dropout")
+    case = drawn(subject, draw, LAYER, kinds=("none",), dropout=ALMOST_ALL, shortest=3, batch=2)
+    drops_all_branches(case, LAST)
+
+
+@check("encoder.gradient", examples=5)
+def test_gradient(subject: Subject, draw: Draw) -> None:
+    case = drawn(subject, draw, LAYER, mapped=False, kinds=("padding", "none", "causal"))
+    agrees_with_differences(case.probe, *case.seen().inputs, draw=draw)

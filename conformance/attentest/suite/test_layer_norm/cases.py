@@ -1,0 +1,71 @@
+"""Calls of a layer norm, and the parameters that it is born with."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from attentest.compare import matches, same_shape
+from attentest.draw import Draw
+from attentest.laws import prepared
+from attentest.subject import Probe, Subject, cast
+from attentest_spec import Sizes
+from attentest_spec.setting import Array, Floats
+
+
+@dataclass(frozen=True)
+class Case:
+    """One call of a layer norm on x (B, S, D); `loaded` where it has a parameter map."""
+
+    probe: Probe
+    x: Floats
+    loaded: bool
+
+    def output(self) -> Array:
+        """Return the output for x, demanded to be of its shape."""
+        found = self.probe.output(self.x)
+        same_shape(found, self.x.shape)
+        return found
+
+    def right(self) -> Array:
+        """Return the output for x, demanded to be the oracle's."""
+        found = self.output()
+        matches(self.probe, self.x, actual=found)
+        return found
+
+
+def built(subject: Subject, draw: Draw, width: int, precision: str = "") -> tuple[Probe, bool]:
+    """Build a norm with drawn parameters; a bare callable has the gain and bias of birth."""
+    probe = prepared(
+        subject, draw, "layer_norm", Sizes(d_model=width, heads=1), precision=precision
+    )
+    loaded = bool(probe.parameters)
+    if not loaded:
+        probe.parameters = newborn(width)
+    return probe, loaded
+
+
+def newborn(width: int) -> dict[str, Floats]:
+    """Return the parameters that a norm is born with."""
+    return {"gain": np.ones(width), "bias": np.zeros(width)}
+
+
+def drawn(
+    subject: Subject,
+    draw: Draw,
+    *,
+    scale: float = 0.0,
+    offset: float = 0.0,
+    widths: tuple[int, int] = (2, 12),
+    shape: Sequence[int] = (),
+    precision: str = "",
+) -> Case:
+    """Draw a call; every row has columns apart, about one `scale` wide around `offset` of them."""
+    batch, length = shape or (draw.batch(), draw.length())
+    probe, loaded = built(subject, draw, draw.integer(*widths), precision)
+    width = probe.sizes.d_model
+    rows = np.round(draw.rng.normal(size=(batch, length, width)), 2)
+    flat = np.ptp(rows, axis=-1) < 0.5
+    rows[..., 0] += np.where(flat, 1.0, 0.0)
+    rows = (rows + offset) * (scale or draw.scale())
+    return Case(probe, cast(rows, probe.precision), loaded)

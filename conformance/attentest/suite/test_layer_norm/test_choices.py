@@ -1,0 +1,43 @@
+"""Checks of the chapter `layer_norm`: the epsilon and the variance that are declared."""
+
+from attentest.cases import HALVES, shows
+from attentest.checks import check
+from attentest.draw import Draw
+from attentest.outcome import Absent
+from attentest.subject import Subject
+from attentest.suite.test_layer_norm.cases import drawn
+from attentest_spec.choices import Value
+
+_OTHER_EPSILONS = (1e-5, 1e-6, 1e-12, 0.0)
+"""What libraries default to."""
+
+
+def _choice(subject: Subject, draw: Draw, choice: str, scale: float, *values: Value) -> None:
+    """Demand what is declared for `choice` at a scale that tells it from the other `values`."""
+    if subject.precision in HALVES:
+        raise Absent(f"{subject.precision} is too coarse to tell the options of {choice} apart")
+    case = drawn(subject, draw, scale=scale, widths=(3, 5))
+    shows(case.probe, case.x, actual=case.output(), choice=choice, others=values)
+
+
+@check("layer_norm.epsilon-place")
+def test_epsilon_place(subject: Subject, draw: Draw) -> None:
+    epsilon = subject.choices.norm_epsilon
+    if epsilon == 0:
+        raise Absent("an epsilon of 0 has no place")
+    places = ("inside-root", "added-to-deviation")
+    _choice(subject, draw, "norm_epsilon_place", epsilon**0.5, *places)
+
+
+@check("layer_norm.variance")
+def test_variance(subject: Subject, draw: Draw) -> None:
+    size = max(1.0, subject.choices.norm_epsilon)
+    _choice(subject, draw, "norm_variance", size, "biased", "unbiased")
+
+
+@check("layer_norm.epsilon")
+def test_epsilon(subject: Subject, draw: Draw) -> None:
+    epsilon = subject.choices.norm_epsilon
+    inside = subject.choices.norm_epsilon_place == "inside-root"
+    scale = (epsilon**0.5 if inside else epsilon) or 1e-7
+    _choice(subject, draw, "norm_epsilon", scale, 2 * epsilon, epsilon / 2, *_OTHER_EPSILONS)

@@ -1,0 +1,69 @@
+"""Checks of the chapter `layer_norm`: constant rows."""
+
+import numpy as np
+
+from attentest.cases import halves
+from attentest.checks import check
+from attentest.compare import as_floats, finite, holds, matches
+from attentest.draw import Draw
+from attentest.gradients import gradient_to
+from attentest.outcome import Absent
+from attentest.subject import Subject
+from attentest.suite.test_layer_norm.cases import Case, drawn
+from attentest_spec.precision import largest as largest_of
+from attentest_spec.setting import Array
+
+_LEVELS = (0.0, 3.0, -2.0)
+"""Constant rows whose mean is exact, so that nothing is left to be blown up by 1 / epsilon."""
+
+
+def constant(subject: Subject, draw: Draw, *, level: float, precision: str = "") -> Case:
+    """Draw a call with two positions, the first of them constant."""
+    if subject.choices.norm_epsilon == 0:
+        raise Absent("without an epsilon a constant row has no value")
+    case = drawn(subject, draw, scale=1.0, shape=(draw.batch(), 2), precision=precision)
+    case.x[:, 0] = level
+    return case
+
+
+@check("layer_norm.constant-row-finite")
+def test_constant_row_finite(subject: Subject, draw: Draw) -> None:
+    case = constant(subject, draw, level=draw.choose(_LEVELS))
+    actual = case.output()
+    finite(actual)
+    _gives_the_bias(case, actual)
+    holds(bool(as_floats(actual)[:, 1].any()), "Rows that are not constant came out as 0.")
+
+
+def _gives_the_bias(case: Case, actual: Array) -> None:
+    """Demand the bias at constant rows, but for what is left of a mean that is not exact."""
+    first = np.zeros(actual.shape[:-1], dtype=bool)
+    first[:, 0] = True
+    matches(case.probe, case.x, actual=actual, rows=first, what="output at a constant row")
+
+
+@check("layer_norm.constant-row-gradient")
+def test_constant_row_gradient(subject: Subject, draw: Draw) -> None:
+    _fits_the_format(subject)
+    case = constant(subject, draw, level=draw.choose(_LEVELS))
+    gradient = case.probe.vjp((case.x,), draw.floats(*case.x.shape))
+    found = gradient_to(gradient, 0, "input", case.x.shape)
+    holds(found.any(), "No gradient reaches the input.")
+
+
+def _fits_the_format(subject: Subject) -> None:
+    """End as absent where the slope at a constant row, one over the divisor, is out of range."""
+    choices = subject.choices
+    inside = choices.norm_epsilon_place == "inside-root"
+    divisor = choices.norm_epsilon**0.5 if inside else choices.norm_epsilon
+    if divisor * largest_of(subject.precision) < 100.0:
+        raise Absent(f"{subject.precision} cannot hold a slope of 1 / {divisor:.3g}")
+
+
+@check("layer_norm.constant-row-half-precision")
+def test_constant_row_half_precision(subject: Subject, draw: Draw) -> None:
+    for precision in halves(subject):
+        case = constant(subject, draw, level=0.0, precision=precision)
+        actual = case.output()
+        finite(actual, what=f"output in {precision}")
+        _gives_the_bias(case, actual)

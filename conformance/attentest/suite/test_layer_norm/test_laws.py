@@ -1,0 +1,68 @@
+"""Checks of the chapter `layer_norm`: what shifts, scales and other positions change."""
+
+import numpy as np
+
+from attentest.cases import HALVES
+from attentest.checks import check
+from attentest.compare import as_floats, largest
+from attentest.draw import Draw
+from attentest.laws import alike
+from attentest.subject import Subject, cast
+from attentest.suite.test_layer_norm.cases import Case, drawn
+
+
+@check("layer_norm.per-position")
+def test_per_position(subject: Subject, draw: Draw) -> None:
+    batch, length = draw.choose((2, 3)), draw.choose((draw.length(), draw.long()))
+    case = drawn(subject, draw, shape=(batch, length))
+    together = case.right()
+    sample, place = draw.integer(0, batch - 1), draw.integer(0, length - 1)
+    alone = np.zeros((batch, length), dtype=bool)
+    alone[sample, place] = True
+    others = draw.floats(*case.x.shape, scale=30.0 * largest(case.x))
+    changed = np.where(alone[..., None], case.x, others)
+    after = case.probe.output(changed)
+    alike(
+        case.probe,
+        case.x,
+        actual=after,
+        expected=together,
+        rows=alone,
+        what="output at a position after changing all others",
+    )
+
+
+@check("layer_norm.shift-law")
+def test_shift_law(subject: Subject, draw: Draw) -> None:
+    case = drawn(subject, draw, scale=1.0, widths=(4, 12))
+    size = 4.0 if subject.precision in HALVES else draw.choose((100.0, 1.0, 1000.0))
+    shift = draw.choose((1.0, -1.0)) * size
+    # Digits that the shift pushes out of the format are missing on both sides.
+    moved = cast(case.x + shift, subject.precision)
+    alike(
+        case.probe,
+        moved,
+        actual=case.probe.output(moved),
+        expected=Case(case.probe, moved - shift, case.loaded).right(),
+        what=f"output after adding {shift:g} to every column",
+    )
+
+
+@check("layer_norm.scale-law")
+def test_scale_law(subject: Subject, draw: Draw) -> None:
+    case = drawn(subject, draw, scale=draw.choose((1.0, 30.0)))
+    before = as_floats(case.right())
+    factor = draw.choose((64.0, 0.125, -1.0, -64.0, -0.125))
+    bias = case.probe.parameters["bias"]
+    sizes = [
+        np.linalg.norm(case.probe.expected(x) - bias, axis=-1, keepdims=True)
+        for x in (case.x, case.x * factor)
+    ]
+    expected = bias + np.sign(factor) * (before - bias) * sizes[1] / sizes[0]
+    alike(
+        case.probe,
+        case.x,
+        actual=case.probe.output(case.x * factor),
+        expected=expected,
+        what=f"output after multiplying every column by {factor:g}",
+    )

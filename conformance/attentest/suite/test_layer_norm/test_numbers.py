@@ -1,0 +1,72 @@
+"""Checks of the chapter `layer_norm`: the numbers, in every precision."""
+
+from attentest.cases import HALVES, Call, halves, precise, same_precision
+from attentest.checks import check
+from attentest.compare import as_floats
+from attentest.draw import Draw
+from attentest.laws import alike
+from attentest.outcome import Absent
+from attentest.subject import Subject, cast
+from attentest.suite.test_layer_norm.cases import Case, drawn, newborn
+
+
+@check("layer_norm.formula", examples=15)
+def test_formula(subject: Subject, draw: Draw) -> None:
+    scale = draw.choose((0.0, 1e-6))  # 0 draws one; rows below the root of the epsilon show a floor
+    drawn(subject, draw, scale=scale, widths=draw.choose(((2, 12), (60, 130)))).right()
+
+
+@check("layer_norm.gain-and-bias")
+def test_gain_and_bias(subject: Subject, draw: Draw) -> None:
+    # As many positions as columns: a gain along the wrong axis fits.
+    width = draw.length(2, 5)
+    case = drawn(subject, draw, widths=(width, width), shape=(draw.batch(), width))
+    if not case.loaded:
+        raise Absent(f"{subject.name} gives no access to gain and bias")
+    after = case.right()
+    given = dict(case.probe.parameters)
+    case.probe.load(newborn(width))
+    expected = given["gain"] * as_floats(case.output()) + given["bias"]
+    case.probe.load(given)
+    alike(case.probe, case.x, actual=after, expected=expected, what="output with a gain and a bias")
+
+
+@check("layer_norm.shapes")
+def test_shapes(subject: Subject, draw: Draw) -> None:
+    ones = draw.choose(((1, 1), (1, 0), (0, 1), (0, 0)))
+    shape = (ones[0] or draw.batch(), ones[1] or draw.length())
+    case = drawn(subject, draw, scale=1.0, shape=shape)
+    same_precision(case.probe, case.right())
+
+
+@check("layer_norm.birth", examples=6)
+def test_birth(subject: Subject, draw: Draw) -> None:
+    case = drawn(subject, draw, scale=1.0)
+    fresh = subject.part("layer_norm", case.probe.sizes)
+    fresh.parameters = newborn(case.probe.sizes.d_model)
+    Case(fresh, case.x, False).right()
+
+
+@check("layer_norm.large-offset")
+def test_large_offset(subject: Subject, draw: Draw) -> None:
+    if subject.precision in HALVES:
+        raise Absent(f"{subject.precision} cannot hold a deviation a thousandth of the mean")
+    drawn(subject, draw, offset=draw.choose((1e3, -1e3)), widths=(4, 12)).right()
+
+
+@check("layer_norm.float32")
+def test_float32(subject: Subject, draw: Draw) -> None:
+    precise(lambda precision: _call(subject, draw, precision), "float32")
+
+
+@check("layer_norm.half-precision")
+def test_half_precision(subject: Subject, draw: Draw) -> None:
+    for precision in halves(subject):
+        precise(lambda one: _call(subject, draw, one, largest_row=300.0), precision)
+
+
+def _call(subject: Subject, draw: Draw, precision: str, largest_row: float = 30.0) -> Call:
+    """Draw a call in a precision; the first sample's squares are beyond the range of float16."""
+    case = drawn(subject, draw, scale=1.0, widths=(3, 12), precision=precision)
+    case.x[0] = cast(case.x[0] * largest_row, precision)
+    return case.probe, (case.x,)

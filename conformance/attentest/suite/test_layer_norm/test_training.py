@@ -1,0 +1,41 @@
+"""Checks of the chapter `layer_norm`: what is trained, and what is left alone."""
+
+from attentest.checks import check
+from attentest.compare import holds
+from attentest.draw import Draw
+from attentest.gradients import agrees_with_differences
+from attentest.outcome import Absent
+from attentest.subject import Subject
+from attentest.suite.test_layer_norm.cases import drawn
+from attentest_spec import Sizes
+
+
+@check("layer_norm.gradient", examples=6)
+def test_gradient(subject: Subject, draw: Draw) -> None:
+    case = drawn(subject, draw, scale=1.0, widths=(3, 8))
+    if not case.loaded:
+        raise Absent(f"{subject.name} gives no access to gain and bias")
+    agrees_with_differences(case.probe, case.x, draw=draw)
+
+
+@check("layer_norm.parameters-trained", examples=4)
+def test_parameters_trained(subject: Subject, draw: Draw) -> None:
+    width = draw.integer(2, 12)
+    probe = subject.part("layer_norm", Sizes(d_model=width, heads=1))
+    held = probe.do("listing what it holds", lambda part: part.inventory())["parameters"]
+    found = {
+        name: tuple(facts["shape"]) for name, facts in held.items() if facts.get("trained", True)
+    }
+    holds(
+        sorted(found.values()) == [(width,), (width,)],
+        f"Trained are {found or 'no parameters'}; a gain and a bias of shape {(width,)} should be.",
+    )
+
+
+@check("layer_norm.input-untouched", examples=4)
+def test_input_untouched(subject: Subject, draw: Draw) -> None:
+    case = drawn(subject, draw)
+    case.right()  # every call compares its inputs before and after
+    if "mode" in case.probe.part.capabilities:
+        case.probe.train()
+        case.right()

@@ -1,0 +1,155 @@
+"""Calls of multi-head attention, and what the checks of its chapter demand of them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from attentest.compare import as_floats, holds, matches, same_shape
+from attentest.draw import Draw
+from attentest.laws import alike
+from attentest.outcome import Absent
+from attentest.subject import Probe, Subject, cast
+from attentest_spec import Sizes
+from attentest_spec.setting import Array, Floats
+
+COMPONENT = "multi_head_attention"
+
+INPUTS = ("query", "key", "value")
+
+UNORDERED = ("per-sample", "none", "padding")
+
+
+@dataclass(frozen=True)
+class Case:
+    """One call of multi-head attention: the part, its inputs and the mask."""
+
+    probe: Probe
+    query: Floats
+    key: Floats
+    value: Floats
+    mask: Array | None
+
+    @property
+    def inputs(self) -> tuple[Floats, Floats, Floats, Array | None]:
+        """The inputs in the order of the call."""
+        return self.query, self.key, self.value, self.mask
+
+    @property
+    def keep(self) -> Array:
+        """The mask at the shape of the weights, (B, H, Q, K)."""
+        batch, queries, _ = self.query.shape
+        shape = (batch, self.probe.sizes.heads, queries, self.key.shape[1])
+        return np.broadcast_to(np.ones((), dtype=bool) if self.mask is None else self.mask, shape)
+
+    def output(self) -> Array:
+        """Return what the backend computes, of the shape that it must have."""
+        found = self.probe.output(*self.inputs)
+        same_shape(found, self.query.shape)
+        return found
+
+    def but(self, **changes: Array | None) -> "Case":
+        """Return the same call with some inputs changed.
+
+        Where one input is query, key and value at once, another value is another input.
+        """
+        if not self.probe.subject.limits.cross and "value" in changes:
+            changes |= dict.fromkeys(("query", "key"), changes["value"])
+        return replace(self, **changes)  # type: ignore[arg-type]  # the names are those of inputs
+
+    def sample(self, number: int) -> "Case":
+        """Return the call of one sample alone."""
+        own = slice(number, number + 1)
+        mask = self.mask if self.mask is None or len(self.mask) == 1 else self.mask[own]
+        return self.but(query=self.query[own], key=self.key[own], value=self.value[own], mask=mask)
+
+
+def sized(draw: Draw, heads: int = 0, low: int = 1) -> Sizes:
+    """Draw a model width and a number of heads that divides it, `low` heads at least."""
+    number = heads or draw.heads(low)
+    return Sizes(d_model=number * draw.choose((2, 3, 4)), heads=number)
+
+
+def call(
+    draw: Draw,
+    probe: Probe,
+    *,
+    hiding: bool = False,
+    kinds: Sequence[str] = (),
+    scale: float = 1.0,
+    lengths: tuple[int, int] | None = None,
+    batch: int = 0,
+) -> Case:
+    """Draw a call of `probe`; `hiding` asks for a mask, `lengths` fixes queries and keys.
+
+    Where one input is query, key and value at once, all three are equal.
+    """
+    kind = draw.mask_kind(hiding=hiding, kinds=kinds)
+    one_input = not probe.subject.limits.cross
+    samples = batch or draw.batch()
+    shortest = 2 if hiding else 1
+    queries, keys = lengths or (draw.length(shortest), draw.length(shortest))
+    if kind == "causal" or one_input:
+        queries = keys = max(queries, keys)
+    width, precision = probe.sizes.d_model, probe.precision
+    query, key, value = (
+        draw.floats(samples, length, width, scale=scale, precision=precision)
+        for length in (queries, keys, keys)
+    )
+    mask = draw.mask(kind, samples, probe.sizes.heads, queries, keys)
+    return Case(probe, query, *((query, query) if one_input else (key, value)), mask)
+
+
+def loaded(
+    subject: Subject, draw: Draw, sizes: Sizes, *, scale: float = 1.0, precision: str = ""
+) -> Probe:
+    """Build a part with drawn parameters; absent without a parameter map."""
+    parameters = draw.parameters(COMPONENT, sizes, scale=scale, precision=precision)
+    return subject.part(COMPONENT, sizes, parameters=parameters, precision=precision)
+
+
+def needs_cross(subject: Subject) -> None:
+    """End as absent where query, key and value cannot differ."""
+    if not subject.limits.cross:
+        raise Absent(f"query, key and value are one input of {subject.name}")
+
+
+def judged(case: Case, actual: Array | None = None, what: str = "output") -> None:
+    """Demand the oracle's answer to the call."""
+    answer = case.output() if actual is None else actual
+    matches(case.probe, *case.inputs, actual=answer, what=what)
+
+
+def answers(draw: Draw, case: Case, before: Array) -> None:
+    """Demand a real answer: every query that may attend to a key heeds a change of its value.
+
+    No constant output does, and no copy of an input: other positions are changed too.
+    """
+    chosen = draw.integer(0, case.key.shape[1] - 1)
+    value = case.value.copy()
+    value[:, chosen] += cast(np.full(value.shape[-1], 1000.0), case.probe.precision)
+    after = case.but(value=value).output()
+    heeds = (as_floats(after) != as_floats(before)).any(axis=-1)
+    asked: Array = np.asarray(case.keep[..., chosen].any(axis=1))
+    deaf = int((asked & ~heeds).sum())
+    if case.probe.precision not in ("float64", "float32") and heeds.any():
+        return  # a small weight of a large value may be less than one digit
+    holds(
+        deaf == 0,
+        f"The value of key {chosen} changes by 1000, and the output of {deaf} queries that may "
+        "attend to it stays as it is.",
+        actual=after,
+    )
+
+
+def alone_as_together(case: Case, together: Array) -> None:
+    """Demand of every sample alone what it gave beside the others."""
+    for number in range(len(together)):
+        own = case.sample(number)
+        alike(
+            own.probe,
+            *own.inputs,
+            actual=own.output(),
+            expected=together[number : number + 1],
+            what=f"output of sample {number} alone",
+        )

@@ -1,0 +1,52 @@
+"""Checks of the chapter `multi_head_attention`: gradients."""
+
+from attentest.checks import check
+from attentest.compare import finite, holds, largest
+from attentest.draw import Draw
+from attentest.gradients import agrees_with_differences, every_parameter_reached, gradient_to
+from attentest.laws import prepared
+from attentest.subject import Subject
+from attentest.suite.test_multi_head_attention.cases import (
+    COMPONENT,
+    INPUTS,
+    UNORDERED,
+    call,
+    loaded,
+    needs_cross,
+    sized,
+)
+
+
+@check("multi_head_attention.every-parameter-reached", examples=4)
+def test_every_parameter_reached(subject: Subject, draw: Draw) -> None:
+    probe = loaded(subject, draw, sized(draw))
+    case = call(draw, probe, kinds=UNORDERED, lengths=(draw.length(2), draw.length(3)))
+    every_parameter_reached(probe, *case.inputs, draw=draw)
+
+
+@check("multi_head_attention.gradient", examples=5)
+def test_gradient(subject: Subject, draw: Draw) -> None:
+    needs_cross(subject)
+    probe = loaded(subject, draw, sized(draw))
+    case = call(draw, probe, lengths=(draw.length(), draw.length(2)))
+    agrees_with_differences(probe, *case.inputs, draw=draw)
+
+
+@check("multi_head_attention.gradient-to-masked-keys", examples=5)
+def test_gradient_to_masked_keys(subject: Subject, draw: Draw) -> None:
+    needs_cross(subject)
+    probe = prepared(subject, draw, COMPONENT, sized(draw))
+    case = call(draw, probe, hiding=True, kinds=("padding",), scale=draw.choose((1.0, 30.0)))
+    cotangent = draw.floats(*case.query.shape)
+    gradient = probe.vjp(case.inputs, cotangent)
+    hidden = ~case.keep.any(axis=(1, 2))
+    for number, name in enumerate(INPUTS):
+        shape = case.query.shape if name == "query" else case.key.shape
+        pulled = gradient_to(gradient, number, name, shape)
+        if name != "query":
+            rows = pulled[hidden]
+            holds(not rows.any(), f"A masked {name} has a gradient of {largest(rows):.6g}.")
+        if name == "value":
+            holds(pulled.any(), "No gradient reaches the values that are not masked.")
+    for name, values in gradient.parameters.items():
+        finite(values, what=f"gradient of {name}")

@@ -1,0 +1,167 @@
+"""Checks of the chapter `multi_head_attention`: the projections, and the heads made of them."""
+
+from collections.abc import Mapping
+from math import prod
+
+import numpy as np
+
+from attentest.checks import check
+from attentest.compare import as_floats, distance, equal, error_bound, holds, largest
+from attentest.draw import Draw
+from attentest.laws import alike, has_map, shuffled
+from attentest.outcome import Absent
+from attentest.refusal import refused
+from attentest.subject import Subject
+from attentest.suite.test_multi_head_attention.cases import (
+    COMPONENT,
+    INPUTS,
+    UNORDERED,
+    Case,
+    call,
+    judged,
+    loaded,
+    sized,
+)
+from attentest_spec import Sizes
+from attentest_spec.parameters import count, head_width
+from attentest_spec.setting import Array, Floats
+
+
+@check("multi_head_attention.head-width")
+def test_head_width(subject: Subject, draw: Draw) -> None:
+    sizes = sized(draw, low=2)
+    probe = subject.part(COMPONENT, sizes)
+    born = probe.do("exporting the parameters at birth", lambda part: part.export())
+    if "query.weight" not in born:
+        raise Absent(f"the {COMPONENT} of {subject.name} has no parameter map")
+    found, wanted = len(born["query.weight"]), head_width(sizes, subject.choices) * sizes.heads
+    holds(
+        found == wanted,
+        f"Heads of width {subject.choices.head_width} are declared, and at model width "
+        f"{sizes.d_model} with {sizes.heads} heads the query projection has {found} rows, not "
+        f"{wanted}.",
+    )
+    probe.load(draw.parameters(COMPONENT, sizes))
+    judged(call(draw, probe, lengths=(draw.length(), draw.length(2))))
+
+
+@check("multi_head_attention.projection-bias")
+def test_projection_bias(subject: Subject, draw: Draw) -> None:
+    probe = loaded(subject, draw, sized(draw))
+    case = call(draw, probe, lengths=(draw.length(), draw.length(2)))
+    actual = case.output()
+    judged(case, actual)
+    if subject.choices.projection_bias == "none":
+        nothing = case.but(value=np.zeros_like(case.value)).output()
+        holds(
+            not as_floats(nothing).any(),
+            f"No bias is declared, and values of zero give {largest(nothing):.6g}.",
+            actual=nothing,
+        )
+        return
+    without = {
+        name: np.zeros_like(values) if name.endswith(".bias") else values
+        for name, values in probe.parameters.items()
+    }
+    wrong, room = _answer(case, without)
+    right, slack = _answer(case, probe.parameters)
+    telling = distance(wrong, right) > room + slack  # half precision may be too coarse to tell
+    holds(
+        distance(actual, wrong) > room or not telling,
+        "Biases are declared, and the numbers are those of projections without them.",
+        actual=actual,
+    )
+
+
+def _answer(case: Case, parameters: Mapping[str, Floats]) -> tuple[Floats, float]:
+    """Return what the oracle computes from `parameters`, and the error that sound code makes."""
+    kept = case.probe.parameters
+    case.probe.parameters = dict(parameters)
+    try:
+        answer: Floats = case.probe.expected(*case.inputs)
+        return answer, error_bound(case.probe, case.inputs, answer)
+    finally:
+        case.probe.parameters = kept
+
+
+@check("multi_head_attention.own-projections", examples=6)
+def test_own_projections(subject: Subject, draw: Draw) -> None:
+    probe = loaded(subject, draw, sized(draw))
+    case = call(draw, probe, kinds=UNORDERED, lengths=(draw.length(2), draw.length(3)))
+    first = probe.parameters
+    for name in INPUTS:
+        weight = f"{name}.weight"
+        fresh = draw.floats(*first[weight].shape, scale=probe.sizes.d_model**-0.5)
+        probe.load({**first, weight: fresh})
+        judged(case, what=f"output with another {weight}")
+
+
+@check("multi_head_attention.heads-are-slices")
+def test_heads_are_slices(subject: Subject, draw: Draw) -> None:
+    probe = loaded(subject, draw, sized(draw, low=2))
+    case = call(draw, probe, kinds=UNORDERED, lengths=(draw.length(2), draw.length(2)))
+    before, kept = case.output(), probe.parameters
+    order = shuffled(draw, probe.sizes.heads)
+    probe.load({name: _dealt(name, values, order) for name, values in kept.items()})
+    alike(
+        probe,
+        *case.inputs,
+        actual=case.output(),
+        expected=before,
+        what="output after reordering the heads in all four projections",
+    )
+    query = {name: values for name, values in kept.items() if name.startswith("query")}
+    probe.load(kept | {name: _dealt(name, values, order) for name, values in query.items()})
+    judged(case, what="output after reordering the heads in the query projection alone")
+
+
+def _dealt(name: str, values: Floats, order: Array) -> Floats:
+    """Return a parameter with its heads reordered: rows, or the columns of the output's weight."""
+    if name == "output.bias":
+        return values
+    turned = values.T if name == "output.weight" else values
+    width = len(turned) // len(order)
+    moved = np.concatenate([turned[head * width : (head + 1) * width] for head in order])
+    return moved.T.copy() if name == "output.weight" else moved
+
+
+@check("multi_head_attention.indivisible-width-refused", examples=6)
+def test_indivisible_width_refused(subject: Subject, draw: Draw) -> None:
+    if subject.choices.head_width == "d":
+        raise Absent("heads as wide as the model do not share its width")
+    heads = draw.integer(2, min(5, max(2, subject.limits.heads or 5)))
+    if subject.limits.heads is not None and heads > subject.limits.heads:
+        raise Absent(f"{subject.name} is limited to {subject.limits.heads} heads")
+    whole = heads * draw.integer(2, 4)
+    probe = subject.part(COMPONENT, Sizes(d_model=whole, heads=heads))
+    if not has_map(probe) and "mode" not in probe.part.capabilities:
+        raise Absent("a plain function is not built")
+    width = whole - draw.integer(1, heads - 1)
+    refused(
+        subject,
+        f"building a width of {width} for {heads} heads",
+        lambda: subject.part(COMPONENT, Sizes(d_model=width, heads=heads)),
+        naming=(width, heads),
+    )
+
+
+@check("multi_head_attention.parameter-count", examples=4)
+def test_parameter_count(subject: Subject, draw: Draw) -> None:
+    sizes = sized(draw)
+    probe = subject.part(COMPONENT, sizes)
+    held = probe.do("listing what it holds", lambda part: part.inventory())["parameters"]
+    found = sum(prod(facts["shape"]) for facts in held.values())
+    wanted = count(COMPONENT, sizes, subject.choices)
+    named = ", ".join(f"{name} {facts['shape']}" for name, facts in held.items())
+    holds(found == wanted, f"There are {found} trained numbers, not {wanted}: {named}.")
+
+
+@check("multi_head_attention.parameters-round-trip", examples=5)
+def test_parameters_round_trip(subject: Subject, draw: Draw) -> None:
+    probe = loaded(subject, draw, sized(draw))
+    judged(call(draw, probe))
+    exported = probe.do("exporting the parameters", lambda part: part.export())
+    names, wanted = sorted(exported), sorted(probe.parameters)
+    holds(names == wanted, f"The exported parameters are {names}, not {wanted}.")
+    for name, values in probe.parameters.items():
+        equal(exported[name], values, what=f"exported {name}")

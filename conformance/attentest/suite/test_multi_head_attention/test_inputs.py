@@ -1,0 +1,161 @@
+"""Checks of the chapter `multi_head_attention`: query, key and value."""
+
+import numpy as np
+
+from attentest.cases import keeps_the_mean, same_precision
+from attentest.checks import check
+from attentest.compare import as_floats, equal, error_bound, finite, holds
+from attentest.draw import Draw
+from attentest.laws import alike, prepared, shuffled
+from attentest.subject import Subject, cast
+from attentest.suite.test_multi_head_attention.cases import (
+    COMPONENT,
+    INPUTS,
+    UNORDERED,
+    Case,
+    alone_as_together,
+    answers,
+    call,
+    judged,
+    loaded,
+    needs_cross,
+    sized,
+)
+from attentest_spec.setting import Array, Floats
+
+
+@check("multi_head_attention.shapes", examples=6)
+def test_shapes(subject: Subject, draw: Draw) -> None:
+    probe = prepared(subject, draw, COMPONENT, sized(draw))
+    long, longer = draw.length(), draw.length()
+    for batch, queries, keys in ((2, long, longer), (1, long, 1), (1, 1, longer), (2, 1, 1)):
+        case = call(draw, probe, kinds=("none", "padding"), lengths=(queries, keys), batch=batch)
+        output = case.output()
+        same_precision(probe, output)
+        finite(output)
+        answers(draw, case, output)
+
+
+@check("multi_head_attention.cross-lengths", examples=4)
+def test_cross_lengths(subject: Subject, draw: Draw) -> None:
+    needs_cross(subject)
+    probe = loaded(subject, draw, sized(draw))
+    for lengths in (draw.lengths(), (draw.long(), draw.length()), (draw.length(), draw.long())):
+        judged(call(draw, probe, kinds=UNORDERED, lengths=lengths))
+
+
+@check("multi_head_attention.every-input-counts", examples=4)
+def test_every_input_counts(subject: Subject, draw: Draw) -> None:
+    needs_cross(subject)
+    probe = loaded(subject, draw, sized(draw))
+    case = call(draw, probe, kinds=("none", "padding"), lengths=(draw.length(2), draw.length(2)))
+    before = case.output()
+    moves = draw.floats(*case.query.shape)
+    centred = cast(moves - moves.mean(axis=1, keepdims=True), probe.precision)
+    _counts(case, before, "query", case.query + centred)
+    for number in range(case.key.shape[1]):
+        for name, given in (("key", case.key), ("value", case.value)):
+            changed = given.copy()
+            changed[:, number] += draw.floats(*changed[:, number].shape)
+            _counts(case, before, name, changed)
+
+
+def _counts(case: Case, before: Array, name: str, changed: Floats) -> None:
+    """Demand that the input `name`, `changed`, changes the output where the oracle's changes."""
+    given = cast(changed, case.probe.precision)
+    other = case.but(**{name: given})
+    here, there = (case.probe.expected(*one.inputs) for one in (case, other))
+    wanted = np.abs(there - here).max(axis=-1)
+    found = np.abs(as_floats(other.output()) - as_floats(before)).max(axis=-1)
+    rounding = error_bound(case.probe, other.inputs, there) + error_bound(
+        case.probe, case.inputs, here
+    )
+    # Half of a change that rounding cannot make is demanded: rounding can hide the rest.
+    silent = (wanted > 4 * rounding) & (found < wanted / 2)
+    holds(
+        not silent.any(),
+        f"The {name} changes, and the output changes by {found[silent].max(initial=0):.6g} where "
+        f"it should by {wanted[silent].max(initial=0):.6g}.",
+    )
+
+
+@check("multi_head_attention.query-order")
+def test_query_order(subject: Subject, draw: Draw) -> None:
+    needs_cross(subject)
+    probe = prepared(subject, draw, COMPONENT, sized(draw))
+    case = call(draw, probe, kinds=UNORDERED, lengths=(draw.length(2), draw.length()))
+    order = shuffled(draw, case.query.shape[1])
+    mask = case.mask
+    if mask is not None and mask.shape[2] > 1:
+        mask = mask[:, :, order]
+    before = case.output()
+    answers(draw, case, before)
+    alike(
+        probe,
+        *case.inputs,
+        actual=case.but(query=case.query[:, order], mask=mask).output(),
+        expected=before[:, order],
+        what="output after reordering the queries",
+    )
+
+
+@check("multi_head_attention.key-order")
+def test_key_order(subject: Subject, draw: Draw) -> None:
+    needs_cross(subject)
+    probe = prepared(subject, draw, COMPONENT, sized(draw))
+    case = call(draw, probe, kinds=UNORDERED, lengths=(draw.length(), draw.length(2)))
+    order = shuffled(draw, case.key.shape[1])
+    mask = None if case.mask is None else case.mask[..., order]
+    before = case.output()
+    answers(draw, case, before)
+    moved = case.but(key=case.key[:, order], value=case.value[:, order], mask=mask)
+    alike(
+        probe,
+        *case.inputs,
+        actual=moved.output(),
+        expected=before,
+        what="output after reordering the keys",
+    )
+
+
+@check("multi_head_attention.batch-independence", examples=6)
+def test_batch_independence(subject: Subject, draw: Draw) -> None:
+    probe = prepared(subject, draw, COMPONENT, sized(draw))
+    # Inputs read in another order fit where there is no mask and both lengths are equal.
+    length, free = draw.length(2), "none" in subject.limits.masks
+    for kinds, lengths in (((), None), (("none",) if free else (), (length, length))):
+        case = call(draw, probe, kinds=kinds, lengths=lengths, batch=draw.choose((2, 3)))
+        together = case.output()
+        answers(draw, case, together)
+        alone_as_together(case, together)
+
+
+@check("multi_head_attention.deterministic", examples=3)
+def test_deterministic(subject: Subject, draw: Draw) -> None:
+    sizes = sized(draw).but(dropout=0.5 if subject.limits.dropout else 0.0)
+    probe = prepared(subject, draw, COMPONENT, sizes)
+    case = call(draw, probe)
+    first = case.output().copy()
+    others = {name: draw.floats(*getattr(case, name).shape) for name in INPUTS}
+    answers(draw, case.but(**others), case.but(**others).output())
+    equal(case.output(), first, what="output of the same call after others")
+    if sizes.dropout and "mode" in probe.part.capabilities:
+        one = call(draw, probe, kinds=("none",), batch=1, lengths=(2, 3))
+        keeps_the_mean(probe, *one.inputs)
+
+
+@check("multi_head_attention.strided-inputs")
+def test_strided_inputs(subject: Subject, draw: Draw) -> None:
+    probe = prepared(subject, draw, COMPONENT, sized(draw))
+    lengths = draw.length(2), draw.length(2)
+    case = call(draw, probe, lengths=lengths, batch=draw.choose((2, 3)))
+    before = case.output()
+    answers(draw, case, before)
+    turned = {name: np.ascontiguousarray(getattr(case, name).T).T for name in INPUTS}
+    alike(
+        probe,
+        *case.inputs,
+        actual=case.but(**turned).output(),
+        expected=before,
+        what="output for strided inputs",
+    )

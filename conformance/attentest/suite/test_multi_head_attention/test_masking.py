@@ -1,0 +1,98 @@
+"""Checks of the chapter `multi_head_attention`: masks."""
+
+import numpy as np
+
+from attentest.checks import check
+from attentest.compare import equal, finite
+from attentest.draw import Draw
+from attentest.laws import alike, prepared
+from attentest.subject import Subject
+from attentest.suite.test_multi_head_attention.cases import (
+    COMPONENT,
+    Case,
+    alone_as_together,
+    answers,
+    call,
+    judged,
+    loaded,
+    sized,
+)
+from attentest_spec.setting import Array
+
+ONE_HEAD_AXIS = ("per-sample", "padding", "causal")
+
+
+@check("multi_head_attention.masked-keys-ignored")
+def test_masked_keys_ignored(subject: Subject, draw: Draw) -> None:
+    probe = prepared(subject, draw, COMPONENT, sized(draw))
+    case = call(draw, probe, hiding=True, kinds=("padding", "per-sample", "causal"))
+    before = case.output()
+    finite(before)
+    answers(draw, case, before)
+    _ignores_hidden(draw, case, before)
+
+
+def _ignores_hidden(draw: Draw, case: Case, before: Array) -> None:
+    """Demand that other keys and values change nothing for the queries they are hidden from."""
+    seen: Array = np.asarray(case.keep.any(axis=1))
+    for number in range(case.key.shape[1]):
+        hidden = ~seen[..., number]
+        if not case.probe.subject.limits.cross:
+            hidden[:, number] = False  # the position is a query of its own, too
+        if not hidden.any():
+            continue
+        key, value = case.key.copy(), case.value.copy()
+        key[:, number] = draw.floats(*key[:, number].shape, scale=100.0)
+        value[:, number] = draw.floats(*value[:, number].shape, scale=100.0)
+        after = case.but(key=key, value=value).output()
+        equal(
+            after[hidden],
+            before[hidden],
+            what=f"output of the queries that key {number} is hidden from, after changing it",
+        )
+
+
+@check("multi_head_attention.one-mask-for-all-heads")
+def test_one_mask_for_all_heads(subject: Subject, draw: Draw) -> None:
+    probe = prepared(subject, draw, COMPONENT, sized(draw, low=2))
+    case = call(draw, probe, hiding=True, kinds=ONE_HEAD_AXIS)
+    before = case.output()
+    answers(draw, case, before)
+    _ignores_hidden(draw, case, before)
+    if "per-head" in subject.limits.masks:
+        alike(
+            probe,
+            *case.inputs,
+            actual=case.but(mask=np.array(case.keep)).output(),
+            expected=before,
+            what="output under the mask written out for each head",
+        )
+
+
+@check("multi_head_attention.mask-per-sample")
+def test_mask_per_sample(subject: Subject, draw: Draw) -> None:
+    probe = prepared(subject, draw, COMPONENT, sized(draw, low=2))
+    kinds = ("padding", "per-sample")
+    case = call(draw, probe, hiding=True, kinds=kinds, batch=draw.choose((2, 3)))
+    case = case.but(mask=_unlike(case.mask, axis=0))
+    together = case.output()
+    answers(draw, case, together)
+    _ignores_hidden(draw, case, together)
+    alone_as_together(case, together)
+
+
+def _unlike(mask: Array | None, axis: int) -> Array:
+    """Return `mask` so that neighbours along `axis` hide and keep other keys."""
+    whole = np.moveaxis(np.array(mask), axis, 0)
+    keys = whole.shape[-1]
+    for number, own in enumerate(whole):
+        own[..., number % keys] = False
+        own[..., (number + 1) % keys] = True
+    return np.ascontiguousarray(np.moveaxis(whole, 0, axis))
+
+
+@check("multi_head_attention.mask-per-head")
+def test_mask_per_head(subject: Subject, draw: Draw) -> None:
+    probe = loaded(subject, draw, sized(draw, low=2))
+    case = call(draw, probe, hiding=True, kinds=("per-head",))
+    judged(case.but(mask=_unlike(case.mask, axis=1)))

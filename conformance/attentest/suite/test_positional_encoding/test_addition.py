@@ -1,0 +1,81 @@
+"""Checks of the chapter `positional_encoding`: the same rows for any input."""
+
+import numpy as np
+
+from attentest.cases import same_precision
+from attentest.checks import check
+from attentest.compare import as_floats, equal, same_shape
+from attentest.draw import Draw
+from attentest.gradients import gradient_to
+from attentest.subject import Subject
+from attentest.suite.test_positional_encoding.cases import drawn, same_rows, tells
+from attentest_spec.setting import Array
+
+
+@check("positional_encoding.prefix", examples=6)
+def test_prefix(subject: Subject, draw: Draw) -> None:
+    case = drawn(subject, draw, lengths=(2, 9))
+    whole = case.added()
+    tells(case, whole)
+    for length in sorted({1, draw.integer(1, case.x.shape[1] - 1), case.x.shape[1] - 1}):
+        start = case.added(case.x[:, :length])
+        same_rows(case, start, whole[:, :length], case.size()[:length])
+
+
+@check("positional_encoding.added", examples=8)
+def test_added(subject: Subject, draw: Draw) -> None:
+    case = drawn(subject, draw)
+    before = case.added()
+    tells(case, before)
+    other = draw.floats(*case.x.shape, scale=draw.choose((1.0, 30.0, 1e-3, 1e3)))
+    other[-1, -1] = 0.0
+    same_rows(
+        case, case.added(other), before, case.size(other) + case.size(), what="encoding of another"
+    )
+
+
+@check("positional_encoding.indexed-by-position", examples=8)
+def test_indexed_by_position(subject: Subject, draw: Draw) -> None:
+    case = drawn(subject, draw, batch=draw.choose((3, 2)))
+    together = case.added()
+    tells(case, together)
+    size = 2 * case.size()
+    first = np.broadcast_to(together[:1], together.shape)
+    same_rows(case, together, first, size, what="encoding of all samples")
+    for number in range(len(case.x)):
+        alone = case.added(case.x[number : number + 1])
+        same_rows(case, alone, together[:1], size, what=f"encoding of sample {number} alone")
+
+
+@check("positional_encoding.shapes", examples=6)
+def test_shapes(subject: Subject, draw: Draw) -> None:
+    known = [one for one in ("float32", "float64") if one in subject.limits.precisions]
+    precision = draw.choose([subject.precision, *known])
+    case = drawn(subject, draw, lengths=(1, 4), precision=precision)
+    for x in (case.x, case.x[:1], case.x[:, :1], case.x[:1, :1]):
+        output = case.probe.output(x)
+        same_shape(output, x.shape)
+        same_precision(case.probe, output)
+    tells(case, case.added())
+
+
+@check("positional_encoding.gradient-is-identity", examples=4)
+def test_gradient_is_identity(subject: Subject, draw: Draw) -> None:
+    case = drawn(subject, draw)
+    cotangent = draw.floats(*case.x.shape)
+    gradient = case.probe.vjp((case.x,), cotangent)
+    same_shape(gradient.output, case.x.shape)
+    tells(case, as_floats(gradient.output) - case.x)
+    equal(gradient_to(gradient, 0, "input", case.x.shape), cotangent, what="gradient of the input")
+
+
+@check("positional_encoding.input-untouched", examples=4)
+def test_input_untouched(subject: Subject, draw: Draw) -> None:
+    case = drawn(subject, draw)
+    first: Array = case.added()  # the probe compares the input with a copy after every call
+    tells(case, first)
+    given = case.probe.output(case.x)
+    kept = given.copy()
+    case.added(case.x + 1.0)
+    equal(given, kept, what="output of a call, looked at after another,")
+    equal(case.added(), first, what="encoding added by another call")

@@ -1,0 +1,78 @@
+"""Checks of the chapter `positional_encoding`: lengths and widths, served and refused."""
+
+from collections.abc import Callable, Sequence
+
+from attentest.checks import check
+from attentest.compare import holds
+from attentest.draw import Draw
+from attentest.outcome import BackendError, Violation
+from attentest.refusal import refused
+from attentest.subject import Subject
+from attentest.suite.test_positional_encoding.cases import Case, drawn, follows, tells
+from attentest_spec import Sizes
+from attentest_spec.setting import Floats
+
+
+@check("positional_encoding.every-length-served", examples=4)
+def test_every_length_served(subject: Subject, draw: Draw) -> None:
+    most = draw.length(1, 8)
+    case = drawn(subject, draw, lengths=(most, most), most=most)
+    for length in range(1, most + 1):
+        part = Case(case.probe, case.x[:, :length])
+        tells(part, part.added())
+
+
+@check("positional_encoding.too-long", examples=6)
+def test_too_long(subject: Subject, draw: Draw) -> None:
+    length = draw.length(2, 9)
+    most = draw.integer(1, length - 1)
+    case = drawn(subject, draw, lengths=(length, length), most=most)
+    added = _served(subject, f"{length} positions, built for {most}", case.added, (length, most))
+    if added is None:
+        return
+    holds(
+        case.option != "learned",
+        f"{length} positions are served by a learned table of {most} rows.",
+    )
+    follows(case, added)
+
+
+def _served(
+    subject: Subject, doing: str, action: Callable[[], Floats], names: Sequence[int]
+) -> Floats | None:
+    """Return what `action` gives, or None where it is refused and one of `names` is named."""
+    try:
+        return action()
+    except BackendError as error:
+        broken = error
+    found: list[Violation] = []
+    for name in names:
+        try:
+            refused(subject, doing, lambda: _again(broken), naming=(name,))
+            return None
+        except Violation as violation:
+            found.append(violation)
+    raise found[0]
+
+
+def _again(error: BackendError) -> None:
+    raise error
+
+
+@check("positional_encoding.odd-width", examples=6)
+def test_odd_width(subject: Subject, draw: Draw) -> None:
+    width = draw.choose((5, 7, 3, 1))
+    length = draw.length(2, 5)
+    sizes = Sizes(d_model=width, heads=1, max_length=length)
+    parameters = draw.parameters("positional_encoding", sizes)
+    x = draw.floats(draw.batch(), length, width)
+    made: list[Case] = []
+
+    def computed() -> Floats:
+        probe = subject.part("positional_encoding", sizes, parameters=parameters or None)
+        made.append(Case(probe, x))
+        return made[0].added()
+
+    added = _served(subject, f"an odd width of {width}", computed, (width,))
+    if added is not None:
+        follows(made[0], added)

@@ -1,0 +1,100 @@
+"""Checks of the chapter `positional_encoding`: what is held: trained, saved and moved."""
+
+import numpy as np
+
+from attentest.cases import same_precision
+from attentest.checks import check
+from attentest.compare import as_floats, holds
+from attentest.draw import Draw
+from attentest.subject import Subject
+from attentest.suite.test_positional_encoding.cases import Case, drawn, follows, tells
+from attentest_spec.precision import epsilon
+
+
+@check("positional_encoding.not-trained", examples=2)
+def test_not_trained(subject: Subject, draw: Draw) -> None:
+    case = drawn(subject, draw, most=draw.length(7, 9))
+    tells(case, case.added())
+    held = case.probe.do("listing what it holds", lambda part: part.inventory())
+    trained = {
+        name: tuple(facts["shape"])
+        for name, facts in held["parameters"].items()
+        if facts.get("trained", True)
+    }
+    if case.option == "learned":
+        sizes = case.probe.sizes
+        wanted = sizes.max_length * sizes.d_model
+        enough = any(np.prod(shape, dtype=int) >= wanted for shape in trained.values())
+        holds(enough, f"A learned table is declared; the trained parameters are {trained}.")
+    else:
+        holds(not trained, f"{case.option} is declared; there are trained parameters: {trained}.")
+
+
+@check("positional_encoding.not-saved", examples=2)
+def test_not_saved(subject: Subject, draw: Draw) -> None:
+    most = draw.length(13, 20)  # more positions than columns: a frequency each may be saved
+    case = drawn(subject, draw, most=most, waves=True)
+    tells(case, case.added())
+    held = case.probe.do("listing what it saves", lambda part: part.inventory())
+    saved = {
+        name: tuple(shape)
+        for name, shape in held["state"].items()
+        if np.prod(shape, dtype=int) >= most
+    }
+    holds(not saved, f"What is saved grows with the longest length, here {most}: {saved}.")
+
+
+@check("positional_encoding.follows-moves", examples=3)
+def test_follows_moves(subject: Subject, draw: Draw) -> None:
+    case = drawn(subject, draw, lengths=(2, 5))
+    _follows_to_device(case)
+    others = [
+        one
+        for one in ("float32", "float64", "bfloat16")
+        if one in subject.limits.precisions and one != subject.precision
+    ]
+    if not others:
+        return
+    precision = others[0]
+    _independent_of_others(subject, draw, precision)
+    moved = case.probe.become(
+        f"moving it to {precision}", lambda part: part.moved(precision=precision), precision
+    )
+    x = np.zeros_like(case.x)
+    output = moved.output(x)
+    same_precision(moved, output)
+    # What was rounded before the move stays rounded: the coarser precision of the two counts.
+    coarse = max((subject.precision, precision), key=epsilon)
+    judged = case if coarse == subject.precision else Case(moved, x)
+    follows(judged, as_floats(output), x=x)
+
+
+def _independent_of_others(subject: Subject, draw: Draw, precision: str) -> None:
+    """Demand the declared rows after another part has been asked for as many, less exactly.
+
+    No other check draws this width: a table that is shared is made here.
+    """
+    for one in (precision, subject.precision):
+        case = drawn(subject, draw, lengths=(5, 5), widths=(14,), precision=one)
+        x = np.zeros_like(case.x)
+        follows(case, case.added(x), x=x)
+
+
+def _follows_to_device(case: Case) -> None:
+    """Demand that no array stays behind when the part is moved, and that it computes there."""
+    held = case.probe.do(
+        "listing what it holds on the device meta",
+        lambda part: part.moved(device="meta").inventory(),
+    )
+    arrays = {**held["parameters"], **held["buffers"], **held["loose"]}
+    behind = sorted(
+        name
+        for name, facts in arrays.items()
+        if facts["device"] != "meta" and np.prod(facts["shape"], dtype=int) > case.x.shape[-1]
+    )
+    holds(not behind, f"Moved to the device meta, it leaves behind: {', '.join(behind)}.")
+    place = case.probe.do(
+        "asking where the output lies on the device meta",
+        lambda part: part.placed((case.x,), "meta"),
+    )
+    holds(place == "meta", f"For an input on the device meta the output lies on {place}.")

@@ -1,0 +1,81 @@
+"""Checks of the chapter `positional_encoding`: what sines and cosines keep."""
+
+import numpy as np
+
+from attentest.checks import check
+from attentest.compare import finite, holds
+from attentest.draw import Draw
+from attentest.subject import Subject
+from attentest.suite.test_positional_encoding.cases import drawn, same_rows, tells
+
+APART = 0.1
+"""Two of the first 40 positions are at least 0.13 apart on the circle of the fastest pair alone."""
+
+
+@check("positional_encoding.first-row", examples=6)
+def test_first_row(subject: Subject, draw: Draw) -> None:
+    case = drawn(subject, draw, lengths=(1, 4), waves=True)
+    first = case.added()[:, :1]
+    sines, cosines = case.pairs(first)
+    width = case.x.shape[-1]
+    if width % 2:
+        alone = width // 2 if case.option == "halves" else width - 1
+        sines = np.concatenate((sines, first[..., alone : alone + 1]), axis=-1)
+    size = case.size()[:1]
+    same_rows(case, sines, np.zeros_like(sines), size, what="sines added")
+    same_rows(case, cosines, np.ones_like(cosines), size, what="cosines added")
+
+
+@check("positional_encoding.bounded", examples=6)
+def test_bounded(subject: Subject, draw: Draw) -> None:
+    case = drawn(subject, draw, lengths=(2, 40), waves=True)
+    added = case.added()
+    tells(case, added)
+    beyond = np.maximum(np.abs(added) - 1.0, 0.0)
+    same_rows(
+        case, beyond, np.zeros_like(beyond), case.size(), what="distance from -1 and 1 of what is"
+    )
+
+
+@check("positional_encoding.pairs-on-circle", examples=6)
+def test_pairs_on_circle(subject: Subject, draw: Draw) -> None:
+    case = drawn(subject, draw, lengths=(2, 40), waves=True)
+    sines, cosines = case.pairs(case.added())
+    squares = sines**2 + cosines**2
+    # An error of one unit in both changes the sum of the squares by 2 (|sin| + |cos|) units.
+    same_rows(case, squares, np.ones_like(squares), 3 * case.size(), what="sum of squares")
+
+
+@check("positional_encoding.shift-is-rotation", examples=6)
+def test_shift_is_rotation(subject: Subject, draw: Draw) -> None:
+    shift = draw.integer(1, min(5, (subject.limits.length or 7) - 2) or 1)
+    case = drawn(subject, draw, lengths=(shift + 2, 24), waves=True)
+    sines, cosines = case.pairs(case.added())
+    hands = cosines + 1j * sines
+    turns = hands[:, shift:] * hands[:, :-shift].conj()
+    parts = np.concatenate((turns.real, turns.imag), axis=-1)
+    # Both hands of a turn are off by up to the root of 2 units, and two turns are compared.
+    size = 6 * case.size()[shift:]
+    same_rows(
+        case,
+        parts,
+        np.broadcast_to(parts[:, :1], parts.shape),
+        size,
+        what=f"turn by a shift of {shift}",
+    )
+    fastest = float(np.abs(turns[:, :, 0] - 1).min())
+    holds(fastest > APART, f"A shift of {shift} turns the fastest pair by no more than {fastest}.")
+
+
+@check("positional_encoding.rows-differ", examples=6)
+def test_rows_differ(subject: Subject, draw: Draw) -> None:
+    case = drawn(subject, draw, lengths=(2, 40), waves=True, batch=1)
+    zeros = np.zeros_like(case.x)
+    rows = case.added(zeros)[0]
+    apart = np.linalg.norm(rows[:, None] - rows[None], axis=-1) + 9 * np.eye(len(rows))
+    finite(apart, what="distance of the rows")
+    one, other = sorted(int(place) for place in np.unravel_index(apart.argmin(), apart.shape))
+    holds(
+        apart.min() > APART,
+        f"The positions {one} and {other} are given rows that lie {apart.min():.3g} apart.",
+    )
