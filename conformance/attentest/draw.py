@@ -162,14 +162,23 @@ class Draw:
 
     def mask_kind(self, *, hiding: bool = False, kinds: Sequence[str] = ()) -> str:
         """Draw a kind of mask that the backend supports; `hiding` leaves out no mask at all."""
-        supported = [
-            kind
-            for kind in kinds or ("per-sample", "padding", "per-head", "causal", "none")
-            if kind in self.subject.limits.masks and not (hiding and kind == "none")
-        ]
+        every = kinds or ("per-sample", "padding", "per-head", "causal", "none")
+        return self.choose(self.mask_kinds([one for one in every if not hiding or one != "none"]))
+
+    def mask_kinds(self, kinds: Sequence[str]) -> list[str]:
+        """Return those of `kinds` that the backend supports; absent where it supports none."""
+        supported = [kind for kind in kinds if kind in self.subject.limits.masks]
         if not supported:
             raise Absent(f"{self.subject.name} supports none of the needed kinds of mask")
-        return self.choose(supported)
+        return supported
+
+    def several(self) -> int:
+        """Draw two or more heads, or one where the backend has no more."""
+        return self.heads(min(2, self.subject.limits.heads or 2))
+
+    def most_heads(self) -> int:
+        """Return more heads than a small test has, or as many as the backend has."""
+        return min(8, self.subject.limits.heads or 8)
 
     def tokens(self, batch: int, length: int, vocabulary: int, pad: int) -> Array:
         """Draw real tokens (B, S): any id but `pad`."""

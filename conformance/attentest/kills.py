@@ -25,13 +25,11 @@ def tasks(
     slugs: Iterable[str],
     components: Iterable[str],
     seeds: Sequence[int] = (0,),
-    *,
-    everything: bool = False,
-    diagnose: bool = False,
+    **how: bool,
 ) -> list[Task]:
     """Return what to try: the faults `slugs` of `components`, and the zoo where none is named.
 
-    Empty means all. Raises UnknownName with the nearest names for one that is none.
+    Empty means all; `how` are the switches of a :class:`Task`. Raises UnknownName with the nearest names for one that is none.
     """
     from attentest.faults import faults
     from attentest.zoo import ZOO
@@ -50,7 +48,7 @@ def tasks(
     ]
     return [
         *(Task(name, tuple(seeds), oddity=True) for name in sound),
-        *(Task(slug, tuple(seeds), everything=everything, diagnose=diagnose) for slug in chosen),
+        *(Task(slug, tuple(seeds), **how) for slug in chosen),
     ]
 
 

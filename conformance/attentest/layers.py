@@ -98,6 +98,7 @@ def drawn(
     source_kinds: Sequence[str] = ("padding", "none"),
     hiding: bool = False,
     batch: int = 0,
+    heads: int = 0,
     lengths: tuple[int, int] | None = None,
     shortest: int = 1,
     widths: Sequence[int] = WIDE,
@@ -115,7 +116,8 @@ def drawn(
     least = max(shortest, 2) if hiding else shortest
     length, reach = lengths or (draw.length(least), draw.length(least))
     samples = batch or draw.batch()
-    sizes = draw.sizes(head_width=draw.choose(widths), layers=layers or deep(draw), dropout=dropout)
+    depth, width = layers or deep(draw), draw.choose(widths)
+    sizes = draw.sizes(heads=heads, head_width=width, layers=depth, dropout=dropout)
     if mapped:
         given = draw.parameters(component, sizes, precision=precision)
         probe = subject.part(component, sizes, parameters=given, precision=precision)

@@ -8,6 +8,7 @@ import importlib
 import importlib.util
 import sys
 from collections.abc import Mapping
+from inspect import isclass
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -37,12 +38,16 @@ def load(target: str, reading: Mapping[str, Any] | None = None) -> Backend:
 
 def _read(target: str, module: ModuleType, name: str, reading: Mapping[str, Any]) -> Backend:
     from attentest.adapt import Reading
-    from attentest.adapt.adaptation import adapt
     from attentest.adapt.candidates import only_candidate
 
     if not name:
         name = DEFAULT_OBJECT if hasattr(module, DEFAULT_OBJECT) else only_candidate(target, module)
-    return adapt(_object(target, module, name), Reading(**reading), name)
+    found = _object(target, module, name)
+    if isinstance(found, Backend) and not isclass(found):
+        return found  # nothing has to be read, and torch need not be there
+    from attentest.adapt.adaptation import adapt
+
+    return adapt(found, Reading(**reading), name)
 
 
 def is_name(target: str) -> bool:

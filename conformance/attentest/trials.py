@@ -43,14 +43,16 @@ class Trial:
 class Task:
     """One fault, or with `oddity` one sound oddity, to be judged with every seed.
 
-    With the first seed the clauses in reach are judged: the fault's own as in a run, the others
-    by one example each; with the other seeds its own alone. `everything` judges every clause as
-    in a run, with every seed; `diagnose` names the mistake by the fault's own clause.
+    The fault's own clause is judged as in a run, in every specimen and with every seed; with the
+    first seed and in the first specimen the other clauses in reach are judged by one example
+    each. `alone` leaves the others out, `everything` judges every clause as in a run, with every
+    seed; `diagnose` names the mistake by the fault's own clause.
     """
 
     subject: str
     seeds: tuple[int, ...]
     oddity: bool = False
+    alone: bool = False
     everything: bool = False
     diagnose: bool = False
 
@@ -75,7 +77,7 @@ class Task:
         others = bench if self.everything else replace(bench, effort=0.0)
         statuses = {
             slug: judge(others, slug).status
-            for slug in self._others(fault, seed)
+            for slug in self._others(fault, specimen, seed)
             if slug != fault.clause
         }
         named = replace(bench, shrink=True, diagnose=True) if self.diagnose else bench
@@ -83,13 +85,17 @@ class Task:
         statuses[fault.clause] = own.status
         return Trial(fault.slug, specimen, seed, statuses, own.diagnosis if self.diagnose else None)
 
-    def _others(self, fault: "Fault", seed: int) -> Iterable[str]:
+    def _others(self, fault: "Fault", specimen: str, seed: int) -> Iterable[str]:
         """Return the clauses that are judged besides the fault's own."""
         if self.everything:
             return clauses()
-        if seed != self.seeds[0]:
+        if self.alone or (specimen, seed) != (fault.specimens[0], self.seeds[0]):
             return ()
-        return [one.slug for one in clauses().values() if fault.reaches(one.component)]
+        return [
+            one.slug
+            for one in clauses().values()
+            if fault.reaches(one.component) and not one.anywhere
+        ]
 
     def _sound(self) -> Iterator[Trial]:
         from attentest.bench import Bench

@@ -68,7 +68,7 @@ def test_the_command_shows_choices_numbers_and_the_explanation(target, columns):
     (row,) = [line for line in result.output.splitlines() if line.startswith("*  output")]
     assert "logits" in row
     assert "attentest explain generator.output" in said(result)
-    assert "> generator: output" in said(result)
+    assert "> generator: result" in said(result)
     assert "Explained by one choice: output probabilities -> logits" in said(result)
     paths = (line.replace(target, "") for line in result.output.splitlines())
     assert max(map(len, paths)) <= columns
@@ -77,7 +77,7 @@ def test_the_command_shows_choices_numbers_and_the_explanation(target, columns):
 def test_what_is_not_explained_exits_with_1_and_names_the_step(target):
     result = command(target, f"{target}:wrong")
     assert result.exit_code == 1
-    assert "NOT EXPLAINED. the numbers part in generator: output" in said(result)
+    assert "NOT EXPLAINED. the numbers part in generator: result" in said(result)
     assert "is not what the oracle does under the same choices" in said(result)
 
 

@@ -45,7 +45,14 @@ def test_a_fault_is_tried_in_each_of_its_specimens_with_every_seed(slug, judged)
     assert list(trials[1].statuses) == [fault.clause]
     assert "model.formula" in trials[0].statuses
     assert "attention.formula" not in trials[0].statuses
+    assert list(trials[2].statuses) == [fault.clause]  # the other specimen
     assert {clause for _, _, clause, effort in judged if effort == 1.0} == {fault.clause}
+
+
+def test_alone_is_the_own_clause_in_every_specimen(slug, judged):
+    trials = Task(slug, (1, 2), alone=True).trials()
+    assert [list(trial.statuses) for trial in trials] == [[fault_of(slug).clause]] * len(trials)
+    assert len(trials) == 2 * len(fault_of(slug).specimens)
 
 
 def test_everything_is_every_clause_in_full_with_every_seed(slug, judged):

@@ -60,7 +60,7 @@ def test_every_step_of_a_sound_model_stands_beside_the_oracle():
     found = trace("plain", Here(plain()), EXAMPLES["small"])
     steps = [row.step for row in found.rows]
     assert steps[:2] == ["source_embedding", "source_positions"]
-    assert steps[-1] == "output"
+    assert steps[-1] == "result"
     assert found.parting.step == ""
     shown = [row for row in found.rows if row.difference is not None]
     assert max(row.difference for row in shown) < 1e-12
@@ -71,7 +71,7 @@ def test_every_step_of_a_sound_model_stands_beside_the_oracle():
 def test_the_worked_example_of_the_course_has_its_shapes():
     found = trace("plain", Here(plain()), EXAMPLES["course"])
     rows = {row.step: row for row in found.rows}
-    assert rows["output"].output.shape == (2, 4, 10)
+    assert rows["result"].output.shape == (2, 4, 10)
     assert rows["decoder.layers.8.feed_forward"].output.shape == (2, 4, 6)
     assert not any(departs(row) for row in found.rows)
 
@@ -90,9 +90,9 @@ def test_the_numbers_are_those_of_the_step():
 def test_a_mistake_is_seen_at_its_step():
     wrong = part_of(planted(fault_of("generator.sigmoid"), "plain"), "generator")
     found = trace("wrong", Here(wrong), EXAMPLES["small"])
-    assert found.parting.step == "generator: output"
+    assert found.parting.step == "generator: result"
     assert found.parting.inside
-    assert [row.step for row in found.rows if departs(row)] == ["generator: output"]
+    assert [row.step for row in found.rows if departs(row)] == ["generator: result"]
 
 
 def test_the_result_is_plain_data():
@@ -112,7 +112,7 @@ def test_the_command_prints_shapes_and_values_beside_the_oracle(target, columns)
     assert [one[0] for one in (inward, outward, oracle)] == ["in", "out", "oracle"]
     assert outward[1:4] == ["(2,", "5,", "8)"]
     assert outward[1:] == oracle[1:]
-    assert "are equal to those of the oracle" in " ".join(result.output.split())
+    assert "can be seen, and are equal to those of the oracle" in " ".join(result.output.split())
     assert max(len(line.replace(target, "")) for line in lines) <= columns
 
 

@@ -51,7 +51,8 @@ class Setting:
             for name, array in self.parameters.items()
             if name.startswith(start)
         }
-        return replace(self, parameters=inner, path=f"{self.path}.{prefix}".lstrip("."))
+        path = f"{self.path}.{prefix}" if self.path else prefix
+        return replace(self, parameters=inner, path=path)
 
     def report(self, inputs: tuple[Any, ...], output: Any) -> None:
         """Tell the observer, where there is one, what the part at `path` did."""

@@ -31,6 +31,13 @@ def observed(component: str, choices: Choices, *inputs: Any) -> tuple[Any, list[
     return ORACLES[component](given, *inputs), seen
 
 
+def test_a_part_tells_its_inputs_and_its_output() -> None:
+    seen: list[Any] = []
+    given = Setting(observe=lambda *told: seen.append(told)).under("one").under("two")
+    given.report((1, 2), 3)
+    assert seen == [("one.two", (1, 2), 3)]
+
+
 def test_the_oracles_tell_every_part_under_its_canonical_name() -> None:
     _, seen = observed("model", PAPER.but(final_norm="present"), SOURCE, TARGET)
     names = [name for name, _ in seen]

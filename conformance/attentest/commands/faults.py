@@ -19,6 +19,7 @@ from attentest.trials import Task
 @click.command("faults")
 @click.argument("slugs", nargs=-1)
 @click.option("--component", "components", multiple=True, help="Faults of this component alone.")
+@click.option("--own", "alone", is_flag=True, help="Judge by the fault's own clause alone.")
 @click.option("--everything", is_flag=True, help="Judge every clause in full, with every seed.")
 @click.option("--diagnose", is_flag=True, help="See how often the diagnosis names the fault.")
 @click.option("--workers", default=2, show_default=True, help="Processes at work.")
@@ -41,6 +42,7 @@ from attentest.trials import Task
 def faults_command(
     slugs: tuple[str, ...],
     components: tuple[str, ...],
+    alone: bool,
     everything: bool,
     diagnose: bool,
     workers: int,
@@ -51,9 +53,9 @@ def faults_command(
 ) -> None:
     """Score the suite itself: plant the faults SLUGS (all by default) and see which it kills.
 
-    Each is judged in full by its own clause, with every seed, and by one example of the other
-    clauses that it can reach. Where no fault is named, the sound oddities of the zoo are judged
-    too: what is said against one of them is a false alarm.
+    Each is judged in full by its own clause, in both specimens and with every seed, and by one
+    example of the other clauses that it can reach. Where no fault is named, the sound oddities of
+    the zoo are judged too: what is said against one of them is a false alarm.
 
     Exit code 0: every fault is killed by its own clause and trips none that it cannot reach,
     every clause kills one of its own, and there is no false alarm.
@@ -64,6 +66,7 @@ def faults_command(
             slugs,
             components,
             range(seed, seed + count),
+            alone=alone,
             everything=everything,
             diagnose=diagnose,
         )

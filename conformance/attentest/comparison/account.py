@@ -40,6 +40,15 @@ class Account:
         """What is declared where the numbers do not contradict it, and what they show where so."""
         return Choices.of({name: _settled(one) for name, one in self.findings.items()})
 
+    @property
+    def known(self) -> frozenset[str]:
+        """The choices that it declares or shows; of the others nothing is known."""
+        return frozenset(
+            name
+            for name, one in self.findings.items()
+            if one.declared is not None or one.status == MEASURED
+        )
+
     def as_dict(self) -> dict[str, Any]:
         """Return it as plain values."""
         limits = {name: _listed(value) for name, value in vars(self.limits).items()}

@@ -8,7 +8,7 @@ from typing import TypeVar
 from attentest import targets
 from attentest.comparison.account import Account
 from attentest.comparison.example import EXAMPLES, BadExample, Example
-from attentest.comparison.explaining import explained
+from attentest.comparison.explaining import Known, explained
 from attentest.comparison.notes import cuts, notes
 from attentest.comparison.participant import Here, Participant, Refused
 from attentest.comparison.recording import Recording, of_oracle
@@ -26,10 +26,11 @@ T = TypeVar("T")
 def compare(*backends: Backend | str, example: Example = EXAMPLES["small"]) -> Comparison:
     """Compare backends with the first of them, in this process and without a time limit.
 
-    A string is a target as on the command line. Raises UnknownName and LoadFailure for one that
-    leads to no backend, and BadExample where they have nothing in common or no example suits all.
+    A string is a target as on the command line, code that is no backend included. Raises
+    UnknownName and LoadFailure for one that leads to nothing that can be compared, and BadExample
+    where they have no component in common or no example suits all.
     """
-    loaded = [targets.load(one) if isinstance(one, str) else one for one in backends]
+    loaded = [targets.load(one, {}) if isinstance(one, str) else one for one in backends]
     labels = [one if isinstance(one, str) else line(str(one.name)) for one in backends]
     participants = dict(zip(unlike(labels), map(Here, loaded), strict=True))
     return side_by_side(participants, example)
@@ -87,9 +88,12 @@ def choice_rows(accounts: Mapping[str, Account]) -> tuple[ChoiceRow, ...]:
     """Return every choice with what each backend declares and shows of it."""
     found = []
     for name in CHOICES:
-        values = tuple(one.choices[name] for one in accounts.values())
         findings = tuple(one.findings[name] for one in accounts.values())
-        differs = not all(same(value, values[0]) for value in values)
+        values = tuple(
+            one.choices[name] if name in one.known else None for one in accounts.values()
+        )
+        told = [value for value in values if value is not None]
+        differs = not all(same(value, told[0]) for value in told)
         found.append(ChoiceRow(name, findings, values, differs))
     return tuple(found)
 
@@ -118,8 +122,8 @@ def _told(
         tuple(own.values()),
         tuple(
             explained(
-                (first, met[first].choices, kept[first]),
-                (other, met[other].choices, kept[other]),
+                Known(first, met[first].choices, met[first].known, kept[first]),
+                Known(other, met[other].choices, met[other].known, kept[other]),
                 own,
                 oracle,
                 example,

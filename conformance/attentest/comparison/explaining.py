@@ -1,6 +1,7 @@
 """What explains that two backends give unlike numbers: the choices that they settle differently."""
 
 from collections.abc import Callable, Collection, Mapping
+from typing import NamedTuple
 
 from attentest.comparison.example import Example
 from attentest.comparison.recording import Recording, furthest
@@ -21,8 +22,16 @@ from attentest_spec import CHOICES, Choices
 Oracle = Callable[[Choices], Recording]
 
 
-Known = tuple[str, Choices, Recording]
-"""What a backend is called, the choices it is taken to make, and what it did."""
+class Known(NamedTuple):
+    """What a backend is called, the choices it is taken to make, what it did.
+
+    `told` are the choices that it declares or shows; of the others nothing is known.
+    """
+
+    name: str
+    choices: Choices
+    told: frozenset[str]
+    recording: Recording
 
 
 def explained(
@@ -36,21 +45,20 @@ def explained(
 
     `own` tells by their names where each leaves the oracle under its own choices.
     """
-    (one, base, done), (two, theirs, wanted) = first, other
-    flips = flipped(base, theirs)
-    where = parting(done, wanted, example)
-    astray = {name: own[name] for name in (one, two) if own[name].step}
-    if where.difference <= BOUND:
-        return Explanation(one, two, EQUAL, where, silent=flips, astray=astray)
-    if astray:
-        return Explanation(one, two, NOT_EXPLAINED, where, astray=astray)
-    search = _Search(base, wanted, oracle, example)
-    if not search.fits(flips):
-        return Explanation(one, two, NOT_EXPLAINED, where, astray=astray)
-    options = search.least(flips)
-    silent = tuple(flip for flip in flips if flip not in options)
-    left = furthest(wanted, oracle(applied(base, options)), example)
-    return Explanation(one, two, EXPLAINED, where, options, silent, left, astray)
+    where = parting(first.recording, other.recording, example)
+    astray = {name: own[name] for name in (first.name, other.name) if own[name].step}
+    flips = flipped(first.choices, other.choices)
+    search = _Search(first.choices, other.recording, oracle, example)
+    status, left = EQUAL, None
+    options: tuple[Flip, ...] = ()
+    if where.difference > BOUND:
+        if astray or not search.fits(flips):
+            return Explanation(first.name, other.name, NOT_EXPLAINED, where, astray=astray)
+        status, options = EXPLAINED, search.least(flips)
+        left = search.left(options)
+    both = first.told & other.told
+    silent = tuple(flip for flip in flips if flip.choice in both and flip not in options)
+    return Explanation(first.name, other.name, status, where, options, silent, left, astray)
 
 
 def flipped(one: Choices, other: Choices) -> tuple[Flip, ...]:
@@ -75,8 +83,14 @@ class _Search:
         self._example = example
 
     def fits(self, flips: Collection[Flip]) -> bool:
+        """Say whether the oracle does what was wanted with `flips` made."""
+        return self.left(flips) is not None
+
+    def left(self, flips: Collection[Flip]) -> float | None:
+        """Return the difference that is left with `flips` made; None beyond the bound."""
         variant = {"": lambda: self._oracle(applied(self._base, flips))}
-        return bool(explain(self._wanted, variant, BOUND, measure=self._apart))
+        found = explain(self._wanted, variant, BOUND, measure=self._apart)
+        return found[0].difference if found else None
 
     def _apart(self, wanted: Recording, found: Recording) -> float:
         return furthest(wanted, found, self._example)

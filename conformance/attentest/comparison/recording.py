@@ -17,10 +17,10 @@ from attentest.subject import Probe, Subject
 from attentest_spec import Backend, Choices, Step, Traceable
 from attentest_spec.setting import Floats
 
-OUTPUT = "output"
+RESULT = "result"
 """The last step of every component: what it returns."""
 
-OUTWARD = ("encode", "decode", OUTPUT)
+OUTWARD = ("encode", "decode", RESULT)
 """The steps that the contract defines; those inside are seen where a module is a part."""
 
 
@@ -110,7 +110,7 @@ def _outputs(probe: Probe, example: Example) -> list[Step]:
             ]
         except (Absent, BackendError):
             pass  # `attentest run` says what is wrong with them
-    return [*found, Step(OUTPUT, 0, (), probe.output(*given))]
+    return [*found, Step(RESULT, 0, (), probe.output(*given))]
 
 
 def apart(

@@ -19,12 +19,12 @@ class ChoiceRow:
     """One choice: what every backend declares and shows of it, and whether they differ.
 
     `values` are what each is taken to use: what it declares, or where its numbers contradict that,
-    what they show.
+    what they show; None is what it neither declares nor shows.
     """
 
     choice: str
     findings: tuple[Finding, ...]
-    values: tuple[Value, ...]
+    values: tuple[Value | None, ...]
     differs: bool
 
     @property

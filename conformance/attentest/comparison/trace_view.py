@@ -48,7 +48,9 @@ def _apart(row: TraceRow) -> str:
         return "not shown by the backend"
     if row.difference is None:
         return "not shown by the oracle" if row.expected is None else "of another shape"
-    return "equal" if row.difference == 0 else f"apart by {row.difference:.1e}"
+    if row.difference == 0:
+        return "equal"
+    return f"{'apart by' if departs(row) else 'equal to'} {row.difference:.1e}"
 
 
 def _numbers(values: Floats, most: int) -> str:
@@ -58,15 +60,15 @@ def _numbers(values: Floats, most: int) -> str:
 
 
 def _outcome(found: Trace) -> str:
-    shown = sum(row.difference is not None for row in found.rows)
+    shown = sum(row.output is not None for row in found.rows)
     where = found.parting
     if not where.step:
         return (
-            f"{found.backend}: all {shown} steps are equal to those of the oracle under its "
-            f"choices, to {where.difference:.1e}."
+            f"{found.backend}: {shown} of {len(found.rows)} steps can be seen, and are equal to "
+            f"those of the oracle under its choices, to {where.difference:.0e}."
         )
     how = "in" if where.inside else "on the way to"
     return (
         f"{found.backend} leaves the oracle under its choices {how} {where.step}, and is apart by "
-        f"up to {where.difference:.2g}: `attentest run {found.backend}` says what is wrong."
+        f"up to {where.difference:.2g}. `attentest run` or `check` says what is wrong."
     )

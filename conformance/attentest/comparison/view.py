@@ -21,9 +21,7 @@ from attentest.comparison.result import (
 from attentest.identify import MEASURED, Finding
 from attentest.identify.view import told
 
-OF_CHOICES = (
-    "* the backends differ    ! declared otherwise than measured    ? declared, not measured"
-)
+OF_CHOICES = "* the backends differ    ! measured, declared otherwise    ? declared, not measured"
 OF_STEPS = "> where the numbers part    . equal    - not comparable: other shapes, or not shown"
 
 
@@ -78,7 +76,7 @@ def _cell(one: Finding) -> Text:
         shown = told(one.measured) if one.status == MEASURED else one.status
         return Text(f"{shown} ! {declared}", style="bold red")
     if one.status != MEASURED:
-        return Text(f"{declared} ?", style="yellow")
+        return Text(declared if one.declared is None else f"{declared} ?", style="dim")
     return Text(told(one.measured) if one.declared is None else declared)
 
 
@@ -99,7 +97,8 @@ def _steps(found: Comparison) -> Table:
     for heading in others:
         table.add_column(Text(heading), justify="right", overflow="fold")
     parting = {one.parting.step for one in found.explanations}
-    for row in found.steps:
+    compared = [row for row in found.steps if any(one is not None for one in row.outputs)]
+    for row in compared:
         table.add_row(">" if row.step in parting else "", *_differences(row))
     return table
 
@@ -135,10 +134,7 @@ def _explained(one: Explanation) -> list[str]:
     elif one.status == EXPLAINED:
         lines = [begun + f"{_part(one.parting)}. Explained by {_count(one.options)}:"]
         lines += [f"  {_flip(flip)}" for flip in one.options]
-        lines += [
-            f"With all of these flipped, {one.left:.1e} is left of {one.parting.difference:.2g}; "
-            f"without any one of them more than {BOUND:g}."
-        ]
+        lines += [f"  {_left(one)}"]
     else:
         lines = [begun + f"NOT EXPLAINED. {_part(one.parting)}."]
     lines += [
@@ -149,6 +145,16 @@ def _explained(one: Explanation) -> list[str]:
         shown = "; ".join(_flip(flip) for flip in one.silent)
         lines += [f"  Differ, and do not show on these inputs: {shown}."]
     return lines
+
+
+def _left(one: Explanation) -> str:
+    was = f"{one.left:.1e} is left of {one.parting.difference:.2g}"
+    if len(one.options) == 1:
+        return f"With it flipped in the oracle, {was}."
+    return (
+        f"With all of these flipped in the oracle, {was}; without any one of them more than "
+        f"{BOUND:g}."
+    )
 
 
 def _part(where: Departure) -> str:

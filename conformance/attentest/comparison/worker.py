@@ -52,7 +52,7 @@ class Apart:
 
 def _answered(job: Job) -> Job:
     try:
-        return {"answer": _answer(Here(targets.load(job["target"])), job)}
+        return {"answer": _answer(Here(targets.load(job["target"], {})), job)}
     except (LoadFailure, UnknownName) as failure:
         return {"unloaded": line(str(failure), 1000)}
     except Refused as failure:

@@ -40,6 +40,8 @@ ALIKE = 0.5
 _NAMES = re.compile(r"\([^)]*\)|\S*[\d._]\S*")
 """Numbers, shapes and dotted names: what differs between two pieces of code with one mistake."""
 
+_NUMBERS = re.compile(r"\d+(?:\.\d+)?(?:e[-+]?\d+)?")
+
 Complain = Callable[[Backend], str]
 """Judges the same clause on another backend and returns the message of the verdict."""
 
@@ -147,21 +149,30 @@ def _reproduced(outcome: Any, answer: Any) -> float:
 
 
 def _complaining(case: Case, complain: Complain) -> tuple[Likeness, ...]:
-    """Return the clause's own faults that break it in the same words."""
+    """Return the clause's own faults that break it in the same words, closest numbers first."""
     own = [one for one in case.singles() if one.faults and one.faults[0].clause == case.clause]
-    alike = {variant.names: _alike(case.found, complain(variant.backend())) for variant in own}
-    found = sorted(own, key=lambda variant: -alike[variant.names])
+    said = {variant.names: complain(variant.backend()) for variant in own}
+    ranks = {
+        names: (_alike(case.found, text), _near(case.found, text)) for names, text in said.items()
+    }
+    found = sorted(own, key=lambda variant: ranks[variant.names], reverse=True)
     return tuple(
         Likeness("complaint", variant.names, variant.text)
         for variant in found[:MOST]
-        if alike[variant.names] >= ALIKE
+        if ranks[variant.names][0] >= ALIKE
     )
 
 
 def _alike(one: str, other: str) -> float:
     """Return how alike two sentences are, from 0 to 1, whatever numbers and names they hold."""
     first, second = (_NAMES.sub("#", text) for text in (one, other))
-    return float(SequenceMatcher(None, first, second).ratio())
+    return round(SequenceMatcher(None, first, second).ratio(), 2)
+
+
+def _near(one: str, other: str) -> float:
+    """Return how near the numbers of two sentences are, 0 where they are the same."""
+    first, second = ([float(number) for number in _NUMBERS.findall(text)] for text in (one, other))
+    return -sum(abs(a - b) / (abs(a) + abs(b) or 1.0) for a, b in zip(first, second, strict=False))
 
 
 __all__ = ["SECONDS", "Case", "Match", "diagnose", "explain"]

@@ -20,6 +20,9 @@ from attentest_spec import Backend, Unsupported
 _TERMS = 4096
 """Roundings allowed where no oracle measures how inputs are amplified, as in gradients."""
 
+_FEW_TERMS = 64
+"""Roundings of a single call, in parts of the size of its answer."""
+
 _REPEATS = 3
 """How often a step is asked again: an answer drawn at random may be the same by chance."""
 
@@ -69,8 +72,7 @@ class Evidence:
             if mark is None:
                 continue
             difference = apart(mark.outcome, outcome)
-            silent = mark.wrong and isinstance(outcome, Unsupported)
-            if silent or difference > mark.tolerance:
+            if difference > mark.tolerance:
                 count += 1
             elif mark.wrong:
                 worst = max(worst, difference)
@@ -106,7 +108,10 @@ def _tolerance(step: Step, difference: float, precision: str) -> float:
     """Return how far sound code may be from what was answered."""
     if step.question is not None and difference > 0:
         try:
-            return _bound(step.question, difference)
+            # A wrong answer may be larger than the right one, and is rounded accordingly.
+            answer = step.outcome[0] if isinstance(step.outcome, tuple) else None
+            own = rounding(precision, _FEW_TERMS) * size(answer)
+            return max(own, _bound(step.question, difference))
         except (LookupError, ValueError, ArithmeticError, BackendError):
             pass  # the oracle refuses it too, or lacks parameters
     return rounding(precision, _TERMS) * size(step.outcome)

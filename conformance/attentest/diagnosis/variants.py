@@ -133,8 +133,16 @@ def abroad(given: Iterable[Variant]) -> Iterator[Variant]:
 
 
 def pairs(found: Sequence[Variant], component: str) -> Iterator[Variant]:
-    """Yield two of `found` together, where both are the component's own or options."""
-    own = [one for one in found if not one.faults or component in one.faults[0].changes]
+    """Yield two of `found` together, where both are the component's own or options.
+
+    Mistakes in state and mode answer by chance, and with one of them beside it anything fits.
+    """
+    steady = ("value", "loud", "gradient")
+    own = [
+        one
+        for one in found
+        if all(component in fault.changes and fault.kind in steady for fault in one.faults)
+    ]
     for first, second in combinations(own, 2):
         both = first.joined(second)
         if both is not None:

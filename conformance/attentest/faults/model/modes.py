@@ -125,7 +125,7 @@ def model(self: Seams, module: Node, source: Tensor, target: Tensor) -> Tensor:
     origin="B088",
     wrong="The encoder's layers are kept in a plain list.",
     effect="They are not trained, moved, saved or switched.",
-    kind="mode",
+    kind="loud",
 )
 def make_model(self: Seams) -> Node:
     model = self.sound.make_model()

@@ -62,12 +62,13 @@ def drawn(
     lengths: tuple[int, int] | None = None,
     width: int = 0,
     samples: int = 0,
+    heads: int = 0,
     precision: str = "",
     dropout: float = 0.0,
 ) -> Case:
     """Draw a call of attention; `hiding` asks for a mask, `lengths` fixes queries and keys."""
     kind = draw.mask_kind(hiding=hiding, kinds=kinds)
-    batch, heads = samples or draw.batch(), draw.heads()
+    batch, heads = samples or draw.batch(), heads or draw.heads()
     queries, keys = lengths or (draw.length(2 if hiding else 1), draw.length(2 if hiding else 1))
     if kind == "causal":
         queries = keys = max(queries, keys)

@@ -6,15 +6,20 @@ from attentest.checks import check
 from attentest.compare import equal, largest, near
 from attentest.draw import Draw
 from attentest.subject import Subject
-from attentest.suite.test_attention.cases import alive, drawn, steepness
+from attentest.suite.test_attention.cases import Case, alive, drawn, steepness
 from attentest_spec.setting import Array
 
 
-@check("attention.key-order")
+@check("attention.key-order", examples=6)
 def test_key_order(subject: Subject, draw: Draw) -> None:
-    case = drawn(
-        subject, draw, kinds=("per-sample", "none"), lengths=(draw.length(), draw.length(2))
-    )
+    for kind in draw.mask_kinds(("per-sample", "none")):
+        for keys in (draw.length(2), draw.long(5)):
+            _unordered(
+                subject, draw, drawn(subject, draw, kinds=(kind,), lengths=(draw.length(), keys))
+            )
+
+
+def _unordered(subject: Subject, draw: Draw, case: Case) -> None:
     order = _shuffled(draw, case.key.shape[-2])
     mask = None if case.mask is None else case.mask[..., order]
     before = case.output()
@@ -56,9 +61,19 @@ def _shuffled(draw: Draw, length: int) -> Array:
     return np.roll(order, 1) if np.array_equal(order, np.arange(length)) else order
 
 
-@check("attention.batch-independence", examples=6)
+@check("attention.batch-independence", examples=3)
 def test_batch_independence(subject: Subject, draw: Draw) -> None:
-    case = drawn(subject, draw, kinds=("per-head", "per-sample", "padding"), samples=5)
+    for kind in draw.mask_kinds(("per-head", "per-sample", "padding")):
+        lengths = (draw.length(), draw.length(2))
+        heads = draw.several()
+        _independent(
+            subject,
+            draw,
+            drawn(subject, draw, kinds=(kind,), samples=5, heads=heads, lengths=lengths),
+        )
+
+
+def _independent(subject: Subject, draw: Draw, case: Case) -> None:
     head = draw.integer(0, case.query.shape[1] - 1)
     together = case.output()
     alive(case, together)

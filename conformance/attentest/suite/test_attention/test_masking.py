@@ -97,11 +97,14 @@ def test_fully_masked_row(subject: Subject, draw: Draw) -> None:
     matches(case.probe, *inputs, actual=actual, rows=rows)
 
 
-@check("attention.mask-shapes")
+@check("attention.mask-shapes", examples=5)
 def test_mask_shapes(subject: Subject, draw: Draw) -> None:
-    case = drawn(
-        subject, draw, hiding=True, scale=1.0, kinds=("padding", "causal", "per-sample", "per-head")
-    )
+    for kind in draw.mask_kinds(("padding", "causal", "per-sample", "per-head")):
+        heads = draw.several()
+        _shaped(subject, drawn(subject, draw, hiding=True, scale=1.0, kinds=(kind,), heads=heads))
+
+
+def _shaped(subject: Subject, case: Case) -> None:
     output = case.output()
     if "per-head" in subject.limits.masks:
         whole = np.array(case.keep)

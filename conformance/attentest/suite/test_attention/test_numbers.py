@@ -1,8 +1,10 @@
 """Checks of the chapter `attention`: the numbers, in every precision."""
 
+from functools import partial
+
 import numpy as np
 
-from attentest.cases import Call, half, precise, same_precision
+from attentest.cases import Call, halves, precise, same_precision
 from attentest.checks import check
 from attentest.compare import equal, finite, largest, matches, near, same_shape
 from attentest.draw import Draw
@@ -102,10 +104,11 @@ def test_one_key(subject: Subject, draw: Draw) -> None:
     )
 
 
-@check("attention.half-precision", examples=20)
+@check("attention.half-precision", examples=8)
 def test_half_precision(subject: Subject, draw: Draw) -> None:
-    scale = draw.choose((1.0, 4.0))
-    precise(lambda precision: _call(subject, draw, precision, scale), half(subject, draw))
+    for known in halves(subject):
+        for scale in (1.0, 4.0):
+            precise(partial(_call, subject, draw, scale=scale), known)
 
 
 @check("attention.float32")

@@ -15,10 +15,11 @@ from attentest_spec.setting import Array
 
 @check("encoder.padding-invariance", examples=6)
 def test_padding_invariance(subject: Subject, draw: Draw) -> None:
-    length = draw.length(2)
+    length = draw.length(min(3, subject.limits.length or 3))
     size = (length, 1)
     case = drawn(subject, draw, STACK, mapped=False, kinds=("padding",), hiding=True, lengths=size)
-    alone, places = _shortened(draw, case, draw.integer(1, length - 1))
+    # A single position attends to itself alone, whatever its scores are.
+    alone, places = _shortened(draw, case, draw.integer(min(2, length - 1), length - 1))
     real = np.zeros(case.rows.shape, dtype=bool)
     np.put_along_axis(real, places, True, axis=1)
     filled = changed(draw, case.x, ~real, poison(case.probe, draw))
@@ -48,10 +49,24 @@ def test_padding_content(subject: Subject, draw: Draw) -> None:
     answers(draw, case, before)
 
 
-@check("encoder.mask-shapes", examples=14)
+@check("encoder.mask-shapes", examples=4)
 def test_mask_shapes(subject: Subject, draw: Draw) -> None:
-    kinds, batch = ("padding", "per-sample", "per-head", "causal"), draw.choose((2, 3))
-    case = drawn(subject, draw, LAYER, mapped=False, kinds=kinds, hiding=True, batch=batch)
+    for kind in draw.mask_kinds(("padding", "per-sample", "per-head", "causal")):
+        batch, heads = draw.choose((2, 3)), draw.several()
+        case = drawn(
+            subject,
+            draw,
+            LAYER,
+            mapped=False,
+            hiding=True,
+            kinds=(kind,),
+            batch=batch,
+            heads=heads,
+        )
+        _shaped(subject, draw, case)
+
+
+def _shaped(subject: Subject, draw: Draw, case: Case) -> None:
     before = case.output()
     whole = broadcast(subject, case)
     agree(case, before, case.but(mask=whole).output(), what="output under the broadcast mask")
@@ -80,12 +95,16 @@ def test_no_mask(subject: Subject, draw: Draw) -> None:
     answers(draw, case, before)
 
 
-@check("encoder.reach-is-the-mask", examples=5)
+@check("encoder.reach-is-the-mask", examples=3)
 def test_reach_is_the_mask(subject: Subject, draw: Draw) -> None:
     if subject.precision not in ("float64", "float32"):
         raise Absent(f"small gradients vanish in {subject.precision}")
-    kinds = ("per-sample", "padding", "causal")
-    case = drawn(subject, draw, LAYER, kinds=kinds, hiding=True, lengths=(draw.length(2, 4), 1))
+    for kind in draw.mask_kinds(("per-sample", "padding", "causal")):
+        size = (draw.length(min(3, subject.limits.length or 3), 5), 1)
+        _reaches(draw, drawn(subject, draw, LAYER, kinds=(kind,), hiding=True, lengths=size))
+
+
+def _reaches(draw: Draw, case: Case) -> None:
     length = case.x.shape[1]
     for row in range(length):
         judge = case.rows[:, row, None] & (np.arange(length) != row)

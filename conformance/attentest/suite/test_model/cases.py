@@ -133,6 +133,7 @@ def unlike(case: Case, draw: Draw) -> dict[str, Floats]:
 
 
 def real_token(pad: int) -> int:
+    """Return a token that is not the pad."""
     return 1 if pad == 0 else 0
 
 
@@ -142,6 +143,7 @@ def inventory(probe: Probe) -> Mapping[str, Mapping[str, Any]]:
 
 
 def few(names: list[str]) -> str:
+    """Return the first four of `names` as text."""
     return ", ".join(names[:4]) + (", .." if len(names) > 4 else "")
 
 

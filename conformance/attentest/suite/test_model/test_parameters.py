@@ -20,6 +20,7 @@ from attentest.suite.test_model.cases import (
     unlike,
     without_pads,
 )
+from attentest_spec import Sizes
 from attentest_spec.parameters import count, tied
 
 
@@ -83,9 +84,11 @@ def test_unlike_vocabularies_refused(subject: Subject, draw: Draw) -> None:
 
 @check("model.parameter-count", examples=3)
 def test_parameter_count(subject: Subject, draw: Draw) -> None:
-    sizes = model_sizes(subject, draw, layers=draw.layers(1, 2))
-    if subject.limits.layers is None and draw.choose((False, True)):
-        sizes = sizes.but(layers=3)
+    for layers in (draw.layers(1, 2), min(3, subject.limits.layers or 3)):
+        _counted(subject, model_sizes(subject, draw, layers=layers))
+
+
+def _counted(subject: Subject, sizes: Sizes) -> None:
     found = inventory(subject.part("model", sizes))["parameters"]
     held = sum(prod(facts["shape"]) for facts in found.values())
     implied = count("model", sizes, subject.choices)

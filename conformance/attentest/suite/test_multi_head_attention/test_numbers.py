@@ -12,10 +12,11 @@ from attentest.suite.test_multi_head_attention.cases import COMPONENT, call, jud
 from attentest_spec.setting import Floats
 
 
-@check("multi_head_attention.formula", examples=20)
+@check("multi_head_attention.formula", examples=15)
 def test_formula(subject: Subject, draw: Draw) -> None:
-    probe = loaded(subject, draw, sized(draw))
-    judged(call(draw, probe, scale=draw.scale() ** 0.5))
+    for sizes in (sized(draw), sized(draw, draw.most_heads())):
+        probe = loaded(subject, draw, sizes)
+        judged(call(draw, probe, scale=draw.scale() ** 0.5))
 
 
 @check("multi_head_attention.one-head-is-attention")
