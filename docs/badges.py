@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import anybadge
 from markers import between
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -18,6 +17,8 @@ FOLDER = Path("docs/_static/badges")
 
 def main() -> None:
     """Write both badges; a score that is not perfect shows in red and ends with an error."""
+    import anybadge  # here, so that the words can be tested where it is not installed
+
     score = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
     shown = badges(score)
     folder = ROOT / FOLDER

@@ -29,7 +29,8 @@ def tasks(
 ) -> list[Task]:
     """Return what to try: the faults `slugs` of `components`, and the zoo where none is named.
 
-    Empty means all; `how` are the switches of a :class:`Task`. Raises UnknownName with the nearest names for one that is none.
+    Empty means all; `how` are the switches of a :class:`Task`. Raises UnknownName with the nearest
+    names for one that is none.
     """
     from attentest.faults import faults
     from attentest.zoo import ZOO

@@ -108,6 +108,15 @@ def test_heads_stay_inside_the_limits() -> None:
     assert set(drawing(lambda draw: draw.heads(2), heads=1)) == {"oracle is limited to 1 heads"}
 
 
+def test_several_heads_are_two_or_more_where_there_can_be() -> None:
+    assert set(drawing(lambda draw: draw.several())) == {2, 3, 8}
+    assert set(drawing(lambda draw: draw.several(), heads=2)) == {2}
+    assert set(drawing(lambda draw: draw.several(), heads=1)) == {1}
+    assert seeded().most_heads() == 8
+    assert seeded(heads=3).most_heads() == 3
+    assert seeded(heads=9).most_heads() == 8
+
+
 def test_layers_stay_inside_the_limits() -> None:
     assert set(drawing(lambda draw: draw.layers())) == {1, 2, 3}
     assert set(drawing(lambda draw: draw.layers(2, 5))) == {2, 3, 4, 5}
@@ -262,6 +271,12 @@ def test_kinds_of_masks_are_those_that_are_supported() -> None:
     told = {"oracle supports none of the needed kinds of mask"}
     assert set(drawing(lambda draw: draw.mask_kind(kinds=["padding"]), masks=some)) == told
     assert set(drawing(lambda draw: draw.mask_kind(hiding=True), masks=["none"])) == told
+
+
+def test_supported_kinds_of_masks_keep_their_order() -> None:
+    some = ("per-head", "none", "padding")
+    assert seeded().mask_kinds(some) == list(some)
+    assert seeded(masks=("padding", "per-head")).mask_kinds(some) == ["per-head", "padding"]
 
 
 # Tokens

@@ -91,6 +91,7 @@ def project(self: Seams, module: Node, name: str, x: Tensor) -> Tensor:
     wrong="Weights are dropped in training, and those that stay are not scaled up.",
     effect="Activations are smaller in training than ever after.",
     kind="mode",
+    components=("attention",),
 )
 def drop_weights(self: Seams, module: nn.Module, weights: Tensor) -> Tensor:
     rate = self.dropout_rate() if self.is_training(module) else 0.0
