@@ -54,7 +54,8 @@ def judge(
     if not told or subject is None:
         return verdict
     found(verdict)
-    diagnosis = _diagnosed(bench, clause, check, subject, message)
+    said = failure.found if failure else message
+    diagnosis = _diagnosed(bench, clause, check, subject, said)
     explained = (one.names for one in diagnosis[:1] if one.kind != "complaint")
     bench.suspects.extend(names for names in explained if names not in bench.suspects)
     return replace(verdict, diagnosis=diagnosis)
