@@ -7,7 +7,7 @@ copies, moves, gradients, modes) is answered here, once.
 
 import copy
 import io
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -31,6 +31,7 @@ from attentest_spec.names import require
 from attentest_spec.parameters import shapes
 from attentest_spec.setting import Array
 from attentest_spec.sizes import Sizes
+from attentest_spec.torch_inventory import facts, modules, tensors
 from attentest_spec.torch_settings import settings, watched
 from attentest_spec.torch_steps import homes, observed
 
@@ -310,16 +311,16 @@ class TorchPart:
         module = self._module
         return {
             "parameters": {
-                name: {**_facts(value), "trained": value.requires_grad}
+                name: {**facts(value), "trained": value.requires_grad}
                 for name, value in module.named_parameters()
             },
-            "buffers": {name: _facts(value) for name, value in module.named_buffers()},
+            "buffers": {name: facts(value) for name, value in module.named_buffers()},
             "loose": {
-                f"{name}.{key}".lstrip("."): _facts(value)
+                f"{name}.{key}".lstrip("."): facts(value)
                 for name, inner in module.named_modules()
-                for key, value in _tensors(inner)
+                for key, value in tensors(inner)
             },
-            "modes": {name: inner.training for name, inner in _modules(module)},
+            "modes": {name: inner.training for name, inner in modules(module)},
             "state": {name: tuple(value.shape) for name, value in module.state_dict().items()},
         }
 
@@ -374,63 +375,6 @@ def _owned(own: Mapping[str, Tensor], name: str, place: Place) -> Mapping[str, T
 
 def _dtype(precision: str) -> torch.dtype:
     return DTYPES[require("precision", precision, DTYPES)]
-
-
-def _modules(module: nn.Module) -> Iterator[tuple[str, nn.Module]]:
-    """Find `module` and all modules inside it once, those in plain containers too."""
-    found: dict[int, tuple[str, nn.Module]] = {}
-    waiting = [("", module)]
-    while waiting:
-        start, root = waiting.pop()
-        for own, inner in root.named_modules(prefix=start):
-            if id(inner) in found:
-                continue
-            found[id(inner)] = (own, inner)
-            waiting += [
-                (place, leaf)
-                for key, value in _plain(inner)
-                for place, leaf in _leaves(f"{own}.{key}".lstrip("."), value)
-                if isinstance(leaf, nn.Module)
-            ]
-    yield from found.values()
-
-
-def _tensors(module: nn.Module) -> Iterator[tuple[str, Tensor]]:
-    """Find the tensors that `module` holds as plain attributes, where torch does not look."""
-    for key, value in _plain(module):
-        yield from _held(key, value)
-
-
-def _plain(module: nn.Module) -> Iterator[tuple[str, Any]]:
-    """Return the attributes of `module` that torch has not registered."""
-    registered = ("_parameters", "_buffers", "_modules")
-    return ((key, value) for key, value in vars(module).items() if key not in registered)
-
-
-def _held(name: str, value: Any) -> Iterator[tuple[str, Tensor]]:
-    """Find the tensors in `value`, which may be a container, of modules too."""
-    for path, leaf in _leaves(name, value):
-        if isinstance(leaf, Tensor):
-            yield path, leaf
-        elif isinstance(leaf, nn.Module):
-            yield from ((f"{path}.{key}", inner) for key, inner in leaf.state_dict().items())
-
-
-def _leaves(name: str, value: Any) -> Iterator[tuple[str, Any]]:
-    """Walk through containers inside containers."""
-    if not isinstance(value, list | tuple | dict):
-        yield name, value
-        return
-    for key, inner in value.items() if isinstance(value, dict) else enumerate(value):
-        yield from _leaves(f"{name}.{key}", inner)
-
-
-def _facts(value: Tensor) -> dict[str, Any]:
-    return {
-        "shape": tuple(value.shape),
-        "dtype": str(value.dtype).removeprefix("torch."),
-        "device": value.device.type,
-    }
 
 
 __all__ = ["DTYPES", "Recipe", "TorchBackend", "TorchPart", "to_array", "to_tensor"]

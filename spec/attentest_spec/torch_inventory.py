@@ -1,0 +1,64 @@
+"""What a torch module holds, seen from outside: modules and tensors in plain containers too."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from torch import Tensor, nn
+
+
+def modules(module: nn.Module) -> Iterator[tuple[str, nn.Module]]:
+    """Find `module` and all modules inside it once, those in plain containers too."""
+    found: dict[int, tuple[str, nn.Module]] = {}
+    waiting = [("", module)]
+    while waiting:
+        start, root = waiting.pop()
+        for own, inner in root.named_modules(prefix=start):
+            if id(inner) in found:
+                continue
+            found[id(inner)] = (own, inner)
+            waiting += [
+                (place, leaf)
+                for key, value in _plain(inner)
+                for place, leaf in _leaves(f"{own}.{key}".lstrip("."), value)
+                if isinstance(leaf, nn.Module)
+            ]
+    yield from found.values()
+
+
+def tensors(module: nn.Module) -> Iterator[tuple[str, Tensor]]:
+    """Find the tensors that `module` holds as plain attributes, where torch does not look."""
+    for key, value in _plain(module):
+        yield from _held(key, value)
+
+
+def _plain(module: nn.Module) -> Iterator[tuple[str, Any]]:
+    """Return the attributes of `module` that torch has not registered."""
+    registered = ("_parameters", "_buffers", "_modules")
+    return ((key, value) for key, value in vars(module).items() if key not in registered)
+
+
+def _held(name: str, value: Any) -> Iterator[tuple[str, Tensor]]:
+    """Find the tensors in `value`, which may be a container, of modules too."""
+    for path, leaf in _leaves(name, value):
+        if isinstance(leaf, Tensor):
+            yield path, leaf
+        elif isinstance(leaf, nn.Module):
+            yield from ((f"{path}.{key}", inner) for key, inner in leaf.state_dict().items())
+
+
+def _leaves(name: str, value: Any) -> Iterator[tuple[str, Any]]:
+    """Walk through containers inside containers."""
+    if not isinstance(value, list | tuple | dict):
+        yield name, value
+        return
+    for key, inner in value.items() if isinstance(value, dict) else enumerate(value):
+        yield from _leaves(f"{name}.{key}", inner)
+
+
+def facts(value: Tensor) -> dict[str, Any]:
+    """Return the shape, the dtype and the device of `value`."""
+    return {
+        "shape": tuple(value.shape),
+        "dtype": str(value.dtype).removeprefix("torch."),
+        "device": value.device.type,
+    }
