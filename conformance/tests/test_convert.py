@@ -1,72 +1,33 @@
 """Weights carried from one backend over to another: what is exact, and what is refused."""
 
 import re
-from collections.abc import Mapping
 from itertools import permutations
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from converting import (
+    HEADS,
+    SIZES,
+    changed,
+    checkpoint,
+    furthest,
+    fused,
+    plain,
+    same,
+    without,
+)
 from oracle_backend import OracleBackend
 from torch import Tensor, nn
 
-from attentest.convert import Checkpoint, Conversion, Refused, converted
+from attentest.convert import Checkpoint, Refused, converted
 from attentest.convert.carry import SETTLED_BY_ENTRIES, WITHOUT_EFFECT
-from attentest.specimens import Fused, Plain, specimen_backend
-from attentest_spec import Backend, Choices, Limits, Sizes, Stateful, registry
+from attentest.specimens import Fused, specimen_backend
+from attentest_spec import Choices, Limits, Sizes, registry
 from attentest_spec.choices import Value
-from attentest_spec.parameters import draw
-from attentest_spec.precision import PRECISIONS, dtype
-from attentest_spec.setting import Array
+from attentest_spec.precision import PRECISIONS
 from attentest_spec.torch import Recipe, TorchBackend, TorchPart
-
-SIZES = Sizes(
-    d_model=6, heads=2, d_ff=10, layers=2, source_vocabulary=11, target_vocabulary=13, max_length=9
-)
-UNTIED: Mapping[str, Value] = {"tying": "none"}
-HEADS = {"heads": 2}
-
-
-def plain(**choices: Value) -> TorchBackend:
-    return specimen_backend(Plain, {**UNTIED, **choices}, "plain")
-
-
-def fused(**choices: Value) -> TorchBackend:
-    return specimen_backend(Fused, {**UNTIED, **choices}, "fused")
-
-
-def checkpoint(backend: Backend, sizes: Sizes = SIZES, precision: str = "float64") -> Checkpoint:
-    """Return the state of a model with drawn parameters, gains and biases too."""
-    part = backend.build("model", sizes, precision=precision)
-    assert isinstance(part, Stateful)
-    choices = Choices.of(backend.choices)
-    drawn = draw("model", sizes, choices, np.random.default_rng(5), decimals=12)
-    part.load({name: values.astype(dtype(precision)) for name, values in drawn.items()})
-    return Checkpoint(part.state())
-
-
-def same(one: Checkpoint, other: Checkpoint) -> bool:
-    """Say whether two checkpoints hold the same entries, bit for bit."""
-    return one.entries.keys() == other.entries.keys() and all(
-        array.tobytes() == other.entries[name].tobytes()
-        and array.dtype == other.entries[name].dtype
-        for name, array in one.entries.items()
-    )
-
-
-def changed(given: Checkpoint, **entries: Array) -> Checkpoint:
-    return Checkpoint({**given.entries, **entries})
-
-
-def without(given: Checkpoint, name: str) -> Checkpoint:
-    return Checkpoint({one: array for one, array in given.entries.items() if one != name})
-
-
-def furthest(found: Conversion) -> float:
-    assert len(found.effect.apart) == 2  # the memory and the output
-    return max(one.difference for one in found.effect.apart)
-
 
 # What is exact ------------------------------------------------------------------------------------
 
@@ -356,40 +317,6 @@ def test_a_fixed_table_with_other_numbers_is_another_model() -> None:
     wrong = changed(checkpoint(tabled()), table=np.ones(9))
     with pytest.raises(Refused, match=r"\(a fixed table that tabled builds .*\): table\."):
         converted(wrong, tabled(), plain(), sizes=HEADS)
-
-
-# Sizes --------------------------------------------------------------------------------------------
-
-
-def test_sizes_are_read_off_the_entries() -> None:
-    there = converted(checkpoint(plain()), plain(), fused(), sizes=HEADS)
-    wanted = ("layers", "d_model", "heads", "d_ff", "source_vocabulary", "target_vocabulary")
-    assert there.checkpoint.sizes == {name: getattr(SIZES, name) for name in wanted}
-
-
-def test_heads_that_no_entry_shows_are_asked_for() -> None:
-    with pytest.raises(Refused, match=r"the model: heads\. Give it, as in --sizes heads=8"):
-        converted(checkpoint(plain()), plain(), fused())
-
-
-def test_heads_as_wide_as_the_model_show_how_many_they_are() -> None:
-    wide = plain(head_width="d")
-    sizes = SIZES.but(heads=3, d_model=7)
-    there = converted(checkpoint(wide, sizes), wide, fused(head_width="d"))
-    assert there.checkpoint.sizes["heads"] == 3
-    assert there.checkpoint.sizes["d_model"] == 7
-
-
-def test_given_sizes_that_are_wrong_are_told_by_the_shapes() -> None:
-    with pytest.raises(Refused, match=r"source_embedding.weight \(11, 6\), not \(11, 8\)"):
-        converted(checkpoint(plain()), plain(), fused(), sizes={"heads": 2, "d_model": 8})
-    with pytest.raises(Refused, match="The size heads cannot be 0"):
-        converted(checkpoint(plain()), plain(), fused(), sizes={"heads": 0})
-
-
-def test_sizes_that_the_target_refuses_are_told_in_its_words() -> None:
-    with pytest.raises(Refused, match=r"plain cannot be converted: .*6.*4"):
-        converted(checkpoint(plain()), plain(), fused(), sizes={"heads": 4})
 
 
 # Backends that cannot take part -------------------------------------------------------------------

@@ -292,24 +292,6 @@ def test_inventory_tells_parameters_buffers_and_loose_tensors_apart() -> None:
     assert held["modes"] == {"": False}
 
 
-def test_what_hides_in_a_list_is_loose_too() -> None:
-    class Hiding(nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.layers = [nn.Linear(2, 3), nn.Linear(3, 2, bias=False)]
-            self.tables = {"far": torch.ones(2), "near": 7}
-
-    recipe = Recipe(build=lambda sizes: Hiding())
-    part = TorchBackend(name="hiding", title="", recipes={"encoder": recipe}).build(
-        "encoder", SIZES
-    )
-    held = part.inventory()
-    assert held["parameters"] == {}
-    assert set(held["loose"]) == {
-        "layers.0.weight", "layers.0.bias", "layers.1.weight", "tables.far",
-    }  # fmt: skip
-
-
 def test_modes_are_those_asked_for(rng: np.random.Generator) -> None:
     part, _ = loaded(rng)
     inputs = drawn(rng)
@@ -369,64 +351,6 @@ def test_a_look_at_the_global_state_changes_nothing_and_sees_the_seed(
 def test_sizes_that_cannot_be_are_refused_by_the_implementation() -> None:
     with pytest.raises(AssertionError, match="divisible"):
         BACKEND.build("multi_head_attention", SIZES.but(heads=4))
-
-
-def test_a_module_in_a_list_has_a_mode_too() -> None:
-    class Hiding(nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.layers = [nn.Linear(2, 3), self]
-
-    recipe = Recipe(build=lambda sizes: Hiding())
-    part = TorchBackend(name="hiding", title="", recipes={"encoder": recipe}).build(
-        "encoder", SIZES
-    )
-    assert part.inventory()["modes"] == {"": False, "layers.0": True}
-
-
-def test_settings_that_are_changed_are_told_and_set_back() -> None:
-    def build(sizes: Sizes) -> nn.Module:
-        torch.set_default_dtype(torch.float16)
-        return nn.Linear(2, 3)
-
-    def call(built: nn.Module, x: torch.Tensor) -> torch.Tensor:
-        torch.set_num_threads(torch.get_num_threads() + 1)
-        return built(x)
-
-    threads = torch.get_num_threads()
-    recipe = Recipe(build=build, call=call)
-    part = TorchBackend(name="rude", title="", recipes={"generator": recipe}).build(
-        "generator", SIZES
-    )
-    assert torch.get_default_dtype() == torch.float32
-    assert part.global_state()["changed"] == ("default dtype",)
-    part(np.ones((1, 2)))
-    assert torch.get_num_threads() == threads
-    assert part.global_state()["changed"] == ("default dtype", "threads")
-
-
-def test_functions_that_are_replaced_are_told_and_set_back() -> None:
-    softmax, relu = torch.softmax, torch.nn.functional.relu
-
-    def build(sizes: Sizes) -> nn.Module:
-        torch.nn.functional.relu = torch.sigmoid
-        return nn.Linear(2, 3)
-
-    def call(built: nn.Module, x: torch.Tensor) -> torch.Tensor:
-        torch.softmax = torch.Tensor.softmax = max  # type: ignore[assignment]
-        return built(x)
-
-    recipe = Recipe(build=build, call=call)
-    part = TorchBackend(name="rude", title="", recipes={"generator": recipe}).build(
-        "generator", SIZES
-    )
-    assert torch.nn.functional.relu is relu
-    assert part.global_state()["changed"] == ("function torch.nn.functional.relu",)
-    part(np.ones((1, 2)))
-    assert torch.softmax is softmax
-    assert torch.ones(2).softmax(0).tolist() == [0.5, 0.5]
-    assert "function torch.softmax" in part.global_state()["changed"]
-    assert "function torch.Tensor.softmax" in part.global_state()["changed"]
 
 
 def test_an_output_on_another_device_is_refused() -> None:

@@ -1,0 +1,55 @@
+"""Torch's global settings and functions: what code changes of them is told, and set back."""
+
+import numpy as np
+import torch
+from torch import nn
+
+from attentest_spec.sizes import Sizes
+from attentest_spec.torch import Recipe, TorchBackend
+
+SIZES = Sizes(d_model=6, heads=2)
+
+
+def test_settings_that_are_changed_are_told_and_set_back() -> None:
+    def build(sizes: Sizes) -> nn.Module:
+        torch.set_default_dtype(torch.float16)
+        return nn.Linear(2, 3)
+
+    def call(built: nn.Module, x: torch.Tensor) -> torch.Tensor:
+        torch.set_num_threads(torch.get_num_threads() + 1)
+        return built(x)
+
+    threads = torch.get_num_threads()
+    recipe = Recipe(build=build, call=call)
+    part = TorchBackend(name="rude", title="", recipes={"generator": recipe}).build(
+        "generator", SIZES
+    )
+    assert torch.get_default_dtype() == torch.float32
+    assert part.global_state()["changed"] == ("default dtype",)
+    part(np.ones((1, 2)))
+    assert torch.get_num_threads() == threads
+    assert part.global_state()["changed"] == ("default dtype", "threads")
+
+
+def test_functions_that_are_replaced_are_told_and_set_back() -> None:
+    softmax, relu = torch.softmax, torch.nn.functional.relu
+
+    def build(sizes: Sizes) -> nn.Module:
+        torch.nn.functional.relu = torch.sigmoid
+        return nn.Linear(2, 3)
+
+    def call(built: nn.Module, x: torch.Tensor) -> torch.Tensor:
+        torch.softmax = torch.Tensor.softmax = max  # type: ignore[assignment]
+        return built(x)
+
+    recipe = Recipe(build=build, call=call)
+    part = TorchBackend(name="rude", title="", recipes={"generator": recipe}).build(
+        "generator", SIZES
+    )
+    assert torch.nn.functional.relu is relu
+    assert part.global_state()["changed"] == ("function torch.nn.functional.relu",)
+    part(np.ones((1, 2)))
+    assert torch.softmax is softmax
+    assert torch.ones(2).softmax(0).tolist() == [0.5, 0.5]
+    assert "function torch.softmax" in part.global_state()["changed"]
+    assert "function torch.Tensor.softmax" in part.global_state()["changed"]
