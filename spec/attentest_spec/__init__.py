@@ -1,7 +1,7 @@
 """The executable specification of the Transformer: what is right, in prose, clauses and NumPy.
 
-Nothing here needs a deep-learning framework, except :mod:`attentest_spec.torch`, the glue that
-lets a torch implementation stand behind the contract.
+Nothing here needs a deep-learning framework, except :mod:`attentest_spec.torch` and
+:mod:`attentest_spec.jax`, the glue that lets implementations stand behind the contract.
 """
 
 from attentest_spec.choices import CHOICES, PAPER, Choice, Choices, Option
@@ -9,6 +9,7 @@ from attentest_spec.clauses import Clause
 from attentest_spec.components import COMPONENTS, Component
 from attentest_spec.contract import (
     Backend,
+    Counted,
     Gradient,
     Limits,
     Part,
@@ -33,6 +34,7 @@ __all__ = [
     "Choices",
     "Clause",
     "Component",
+    "Counted",
     "Gradient",
     "Limits",
     "Option",

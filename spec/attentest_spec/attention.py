@@ -1,5 +1,7 @@
 """Scaled dot-product attention, from the formulas (section 3.2.1)."""
 
+from typing import Any
+
 import numpy as np
 
 from attentest_spec.setting import Array, Floats, Setting
@@ -30,15 +32,25 @@ def scores(query: Floats, key: Floats) -> Floats:
 def masked_softmax(given: Setting, raw: Floats, mask: Array | None) -> Floats:
     """Return the weights over keys for raw scores (B, H, Q, K), as the choices say.
 
-    Choices: `mask_fill` (minus infinity, or a finite score) and `fully_masked_row`.
+    Choices: `mask_fill` (minus infinity, or a finite score), `fully_masked_row` and
+    `softmax_arithmetic`.
     """
     if mask is None:
-        return softmax(raw)
+        return _weights(given, raw)
     keep = np.broadcast_to(mask, raw.shape)
     fill = -np.inf if given.choices.mask_fill == "exact" else float(given.choices.mask_fill)
-    weights = softmax(np.where(keep, raw, fill))
+    weights = _weights(given, np.where(keep, raw, fill))
     empty = ~keep.any(axis=-1, keepdims=True)
     return np.where(empty, _weights_of_an_empty_row(given, raw.shape[-1]), weights)
+
+
+def _weights(given: Setting, raw: Floats) -> Floats:
+    """Return the softmax in float64, or in float32 of scores that are rounded to it."""
+    if given.choices.softmax_arithmetic == "as-computed":
+        return softmax(raw)
+    with np.errstate(over="ignore"):  # a score beyond the range of float32 is infinite there
+        rounded: Any = raw.astype(np.float32)
+    return softmax(rounded).astype(np.float64)
 
 
 def softmax(raw: Floats) -> Floats:

@@ -85,6 +85,11 @@ class Limits:
     cross: bool = True
     inner: int | None = None
 
+    @property
+    def finest(self) -> str:
+        """The finest precision that is supported (float64 where none is)."""
+        return next((one for one in PRECISIONS if one in self.precisions), "float64")
+
     def fitted(self, sizes: Sizes) -> Sizes:
         """Return `sizes` with the inner width that they must have."""
         return sizes if self.inner is None else sizes.but(d_ff=self.inner * sizes.d_model)
@@ -169,6 +174,20 @@ class Traceable(Protocol):
         """Call it, and return what the parts inside did, in the order in which they finished.
 
         Parts that the framework cannot see at work are left out.
+        """
+
+
+@runtime_checkable
+class Counted(Protocol):
+    """A part that can count the floating-point operations of a call.
+
+    Not every part is one: what the others cost is told by formulas and by the clock alone.
+    """
+
+    def flops(self, inputs: tuple[Input, ...], cotangent: Array | None = None) -> int:
+        """Count those of the matrix products of one call, a multiplication with an addition as two.
+
+        With a `cotangent` those of pulling it back are counted as well, as :meth:`Part.vjp` does.
         """
 
 

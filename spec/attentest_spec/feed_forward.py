@@ -14,7 +14,8 @@ _erfc = np.vectorize(math.erfc, otypes=[np.float64])
 def feed_forward(given: Setting, x: Floats) -> Floats:
     """Compute act(x W1 + b1) W2 + b2, where act is the choice `activation`.
 
-    x (.., D) gives (.., D); the layer between, `inner`, is F wide. Source: section 3.3, equation 2.
+    x (.., D) gives (.., D); the layer between, `inner`, is F wide. Without b1 and b2 where the
+    choice `feed_forward_bias` says so. Source: section 3.3, equation 2.
     """
     return linear(given, "outer", activate(given.choices.activation, linear(given, "inner", x)))
 

@@ -11,9 +11,11 @@ from attentest_spec.setting import Floats, Setting, reported
 def generator(given: Setting, x: Floats) -> Floats:
     """Map x to the vocabulary, and normalise as the choice `output` says.
 
-    x (B, T, D) gives (B, T, V). Source: section 3.4.
+    x (B, T, D) gives (B, T, V). Choices: `logit_scale`, `generator_bias`, `output`. Source:
+    section 3.4.
     """
-    return normalised(given.choices.output, linear(given, "", x))
+    scaled = x / np.sqrt(x.shape[-1]) if given.choices.logit_scale == "inverse-sqrt-d" else x
+    return normalised(given.choices.output, linear(given, "", scaled))
 
 
 def normalised(output: str, logits: Floats) -> Floats:

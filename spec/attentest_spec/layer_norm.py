@@ -7,17 +7,18 @@ from attentest_spec.setting import Floats, Setting, reported
 
 @reported
 def layer_norm(given: Setting, x: Floats) -> Floats:
-    """Normalise every row of x (.., D), then multiply by `gain` and add `bias`.
+    """Normalise every row of x (.., D), then multiply by `gain` and add `bias` where there is one.
 
-    Choices: `norm_epsilon_place`, `norm_variance`, `norm_epsilon`. With an epsilon of 0 a constant
-    row has no value and gives NaN. Raises ValueError for the unbiased variance of a row of width
-    1. Source: Ba et al. 2016, section 3, equations 3 and 4.
+    Choices: `norm_epsilon_place`, `norm_variance`, `norm_epsilon`, `norm_bias`. With an epsilon of
+    0 a constant row has no value and gives NaN. Raises ValueError for the unbiased variance of a
+    row of width 1. Source: Ba et al. 2016, section 3, equations 3 and 4.
     """
     deviations = _centred(x)
     with np.errstate(invalid="ignore"):  # 0 / 0, the constant row without epsilon
         normalised = deviations / _divisor(given, deviations)
-    result: Floats = given["gain"] * normalised + given["bias"]
-    return result
+    scaled: Floats = given["gain"] * normalised
+    bias = given.get("bias")
+    return scaled if bias is None else scaled + bias
 
 
 def _centred(x: Floats) -> Floats:

@@ -22,13 +22,15 @@ class Place:
     slices along the first axis of a packed parameter. `transpose` says that the backend stores it
     as (in, out). `layout` says how it is stored where that is neither, in the notation of einops,
     from the backend's axes to the canonical ones: `h` is the number of heads and `n` that of
-    packed parameters, as in "(h n e) d -> (n h e) d" or "h d e -> (h e) d".
+    packed parameters, as in "(h n e) d -> (n h e) d" or "h d e -> (h e) d". `plus` is what the
+    backend adds to the stored numbers before it uses them: 1 where a gain is stored less one.
     """
 
     name: str
     part: tuple[int, int] | None = None
     transpose: bool = False
     layout: str = ""
+    plus: float = 0.0
 
     def names(self, known: Iterable[str]) -> list[str]:
         """Return the names this stands for: its own, or those of `known` it is the pattern of."""
@@ -39,7 +41,7 @@ class Place:
         return [one[0] for one in sorted(found, key=lambda one: [int(n) for n in one.groups()])]
 
     def view(self, stored: Any, heads: int = 1) -> Any:
-        """Return the view of `stored` that holds the parameter; writing to it writes there.
+        """Return the view of `stored` that holds the parameter less `plus`; one can write to it.
 
         Its numbers lie in the canonical order; a layout may leave more axes than the canonical
         parameter has, because merged ones are no view.
@@ -50,14 +52,20 @@ class Place:
     def read(self, own: Mapping[str, Any], heads: int = 1) -> Any:
         """Return the canonical parameter out of the backend's `own` arrays or tensors by name."""
         pieces = [self._slice(own[name], self.layout, heads) for name in self.names(own)]
-        return rearrange(pieces, "h e ... -> (h e) ...") if len(pieces) > 1 else pieces[0]
+        joined = rearrange(pieces, "h e ... -> (h e) ...") if len(pieces) > 1 else pieces[0]
+        return joined + self.plus if self.plus else joined
+
+    def gradient(self, own: Mapping[str, Any], heads: int = 1) -> Any:
+        """Return the gradient of the canonical parameter out of those of the backend's `own`."""
+        return replace(self, plus=0.0).read(own, heads)
 
     def write(self, own: Mapping[str, Any], values: Any, heads: int = 1) -> None:
         """Write the canonical `values` into the backend's `own` arrays or tensors."""
         views = [self.view(own[name], heads) for name in self.names(own)]
         rows = len(values) // len(views)
         for number, view in enumerate(views):
-            view[...] = values[number * rows : (number + 1) * rows].reshape(view.shape)
+            stored = values[number * rows : (number + 1) * rows] - self.plus
+            view[...] = stored.reshape(view.shape)
 
     def _slice(self, stored: Any, layout: str, heads: int) -> Any:
         turned = stored.swapaxes(-1, -2) if self.transpose else stored

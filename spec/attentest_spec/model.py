@@ -4,6 +4,7 @@ from attentest_spec.decoder import decoder
 from attentest_spec.embedding import embedding
 from attentest_spec.encoder import encoder
 from attentest_spec.generator import generator
+from attentest_spec.layer_norm import layer_norm
 from attentest_spec.masks import padding_mask, target_mask
 from attentest_spec.positional_encoding import positional_encoding
 from attentest_spec.setting import Array, Floats, Setting
@@ -40,6 +41,12 @@ def decode(given: Setting, target: Array, memory: Floats, source: Array) -> Floa
 
 
 def embed(given: Setting, side: str, tokens: Array) -> Floats:
-    """Return tokens (B, L) of one `side`, "source" or "target", embedded and with positions."""
+    """Return tokens (B, L) of one `side`, "source" or "target", embedded and with positions.
+
+    Where the choice `embedding_norm` says so, the sum is normalised.
+    """
     looked_up = embedding(given.under(f"{side}_embedding"), tokens)
-    return positional_encoding(given.under(f"{side}_positions"), looked_up)
+    summed = positional_encoding(given.under(f"{side}_positions"), looked_up)
+    if given.choices.embedding_norm == "none":
+        return summed
+    return layer_norm(given.under(f"{side}_embedding_norm"), summed)

@@ -29,6 +29,21 @@ def projection_biases(choices: Choices) -> tuple[str, ...]:
     }[choices.projection_bias]
 
 
+def learned_positions(choices: Choices) -> bool:
+    """Say whether the positions are rows of a trained table."""
+    return choices.positional_encoding in ("learned", "learned-scaled")
+
+
+def first_position(choices: Choices) -> int:
+    """Return the row of the positions that the first position is given."""
+    return 0 if choices.position_offset == "none" else int(choices.position_offset)
+
+
+def one_vocabulary(choices: Choices) -> bool:
+    """Say whether source and target share an embedding, so that they need one vocabulary."""
+    return choices.tying in ("all-three", "embeddings")
+
+
 def shapes(component: str, sizes: Sizes, choices: Choices) -> Shapes:
     """Return the canonical parameters of `component` with their shapes, in a stable order."""
     builder = _SHAPES.get(component)
@@ -57,23 +72,36 @@ def draw(
     scale: float = 1.0,
     decimals: int = 3,
 ) -> dict[str, Floats]:
-    """Draw random parameters for `component`, tied ones equal, gains and biases random too.
-
-    Weights have a standard deviation of `scale` / sqrt(inputs), gains lie around 1 on both sides
-    of it, biases around 0. All are rounded to `decimals`, so that a printed witness is exact.
-    """
+    """Draw random parameters for `component`, tied ones equal; see :func:`draw_one`."""
     twins = tied(component, sizes, choices)
     drawn: dict[str, Floats] = {}
     for name, shape in shapes(component, sizes, choices).items():
         if name in twins:
             drawn[name] = drawn[twins[name]]
-            continue
-        values = rng.normal(size=shape)
-        if name.endswith("gain"):
-            values = 1.0 + 0.5 * values
-        elif len(shape) > 1:
-            values = values * scale / np.sqrt(shape[-1])
-        drawn[name] = np.round(values, decimals)
+        else:
+            drawn[name] = draw_one(name, shape, rng, scale=scale, decimals=decimals)
+    return drawn
+
+
+def draw_one(
+    name: str,
+    shape: tuple[int, ...],
+    rng: np.random.Generator,
+    *,
+    scale: float = 1.0,
+    decimals: int = 3,
+) -> Floats:
+    """Draw the parameter `name`, gains and biases random too.
+
+    Weights have a standard deviation of `scale` / sqrt(inputs), gains lie around 1 on both sides
+    of it, biases around 0. All are rounded to `decimals`, so that a printed witness is exact.
+    """
+    values = rng.normal(size=shape)
+    if name.endswith("gain"):
+        values = 1.0 + 0.5 * values
+    elif len(shape) > 1:
+        values = values * scale / np.sqrt(shape[-1])
+    drawn: Floats = np.round(values, decimals)
     return drawn
 
 
@@ -86,7 +114,8 @@ def _under(prefix: str, table: Shapes) -> Shapes:
 
 
 def _layer_norm(sizes: Sizes, choices: Choices) -> Shapes:
-    return {"gain": (sizes.d_model,), "bias": (sizes.d_model,)}
+    leaves = ("gain", "bias") if choices.norm_bias == "present" else ("gain",)
+    return dict.fromkeys(leaves, (sizes.d_model,))
 
 
 def _multi_head_attention(sizes: Sizes, choices: Choices) -> Shapes:
@@ -99,14 +128,16 @@ def _multi_head_attention(sizes: Sizes, choices: Choices) -> Shapes:
 
 
 def _feed_forward(sizes: Sizes, choices: Choices) -> Shapes:
-    return _under("inner", _linear(sizes.d_model, sizes.d_ff)) | _under(
-        "outer", _linear(sizes.d_ff, sizes.d_model)
+    bias = choices.feed_forward_bias == "present"
+    return _under("inner", _linear(sizes.d_model, sizes.d_ff, bias=bias)) | _under(
+        "outer", _linear(sizes.d_ff, sizes.d_model, bias=bias)
     )
 
 
 def _positional_encoding(sizes: Sizes, choices: Choices) -> Shapes:
-    learned = choices.positional_encoding == "learned"
-    return {"weight": (sizes.max_length, sizes.d_model)} if learned else {}
+    if not learned_positions(choices):
+        return {}
+    return {"weight": (sizes.max_length + first_position(choices), sizes.d_model)}
 
 
 def _embedding(sizes: Sizes, choices: Choices) -> Shapes:
@@ -155,11 +186,13 @@ def _decoder(sizes: Sizes, choices: Choices) -> Shapes:
 
 
 def _generator(sizes: Sizes, choices: Choices) -> Shapes:
-    return _linear(sizes.d_model, sizes.target_vocabulary)
+    bias = choices.generator_bias == "present"
+    return _linear(sizes.d_model, sizes.target_vocabulary, bias=bias)
 
 
 def _model(sizes: Sizes, choices: Choices) -> Shapes:
     positions = _positional_encoding(sizes, choices)
+    norm = _layer_norm(sizes, choices) if choices.embedding_norm == "present" else {}
     return (
         {
             "source_embedding.weight": (sizes.source_vocabulary, sizes.d_model),
@@ -167,6 +200,8 @@ def _model(sizes: Sizes, choices: Choices) -> Shapes:
         }
         | _under("source_positions", positions)
         | _under("target_positions", positions)
+        | _under("source_embedding_norm", norm)
+        | _under("target_embedding_norm", norm)
         | _under("encoder", _encoder(sizes, choices))
         | _under("decoder", _decoder(sizes, choices))
         | _under("generator", _generator(sizes, choices))
@@ -197,7 +232,7 @@ def _shared_norms(names: Mapping[str, object], choices: Choices) -> dict[str, st
     twins = {}
     for name in names:
         path, _, leaf = name.rpartition(".")
-        if not path.endswith("_norm"):
+        if not path.endswith("_norm") or path.endswith("embedding_norm"):
             continue
         stack, _, _ = path.rpartition("layers.")
         representative = first.setdefault((stack, leaf), name)
@@ -207,9 +242,12 @@ def _shared_norms(names: Mapping[str, object], choices: Choices) -> dict[str, st
 
 
 def _tied_vocabularies(names: Mapping[str, object], choices: Choices) -> dict[str, str]:
-    if "generator.weight" not in names or choices.tying == "none":
+    source, target = "source_embedding.weight", "target_embedding.weight"
+    if "generator.weight" not in names:
         return {}
-    if choices.tying == "target-and-output":
-        return {"generator.weight": "target_embedding.weight"}
-    source = "source_embedding.weight"
-    return {"target_embedding.weight": source, "generator.weight": source}
+    return {
+        "all-three": {target: source, "generator.weight": source},
+        "target-and-output": {"generator.weight": target},
+        "embeddings": {target: source},
+        "none": {},
+    }[choices.tying]

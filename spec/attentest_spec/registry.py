@@ -1,6 +1,10 @@
 """The registry: where backends announce themselves and are found."""
 
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoint, PackageNotFoundError, distribution, entry_points
+from importlib.util import find_spec
+
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 from attentest_spec.contract import Backend
 from attentest_spec.names import UnknownName
@@ -8,9 +12,16 @@ from attentest_spec.names import UnknownName
 GROUP = "attentest.backends"
 """The entry-point group; an entry names a backend object, or a callable that returns one."""
 
+EXTRA = "library"
+"""The extra of a distribution that brings the library which all of its backends are for."""
+
 
 class LoadFailure(Exception):
     """A backend that is there and cannot be loaded; its text is one paragraph with the reason."""
+
+
+class NotInstalled(LoadFailure):
+    """A backend whose adapter is there and whose library is not; its text says how to get it."""
 
 
 def names() -> list[str]:
@@ -18,16 +29,39 @@ def names() -> list[str]:
     return sorted({entry.name for entry in entry_points(group=GROUP)})
 
 
+def installed() -> list[str]:
+    """Return the names of the backends that lack no library, sorted; nothing is imported."""
+    return [name for name in names() if not install_command(name)]
+
+
+def not_installed() -> dict[str, str]:
+    """Return the backends that lack their library, with the command that installs it."""
+    return {name: command for name in names() if (command := install_command(name))}
+
+
+def install_command(name: str) -> str:
+    """Return the command that installs the library of the backend `name`, "" where it is there.
+
+    Raises :class:`UnknownName` when no backend is announced as `name`.
+    """
+    entry = _entry(name)
+    return _command(entry) if _lacking(entry) else ""
+
+
 def load(name: str) -> Backend:
     """Import and return the backend announced as `name`.
 
-    Raises :class:`UnknownName` when none is, and :class:`LoadFailure` when it cannot be imported
-    or is no backend.
+    Raises :class:`UnknownName` when none is, :class:`NotInstalled` when the library it is for is
+    missing, and :class:`LoadFailure` when it cannot be imported or is no backend.
     """
+    return _imported(name, _entry(name))
+
+
+def _entry(name: str) -> EntryPoint:
     entries = [entry for entry in entry_points(group=GROUP) if entry.name == name]
     if not entries:
         raise UnknownName("backend", name, names())
-    return _imported(name, entries[0])
+    return entries[0]
 
 
 def _imported(name: str, entry: EntryPoint) -> Backend:
@@ -38,6 +72,11 @@ def _imported(name: str, entry: EntryPoint) -> Backend:
     except BaseException as failure:  # an import can raise anything, SystemExit included
         if isinstance(failure, KeyboardInterrupt):
             raise
+        if isinstance(failure, ModuleNotFoundError) and (lacked := _lacked(entry, failure)):
+            raise NotInstalled(
+                f"The backend {name} needs {lacked}, which is not installed. "
+                f"Install it with: {_command(entry)}"
+            ) from failure
         reason = " ".join(f"{type(failure).__name__}: {failure}".split())
         raise LoadFailure(
             f"The backend {name} ({entry.value}) could not be loaded: {reason}. "
@@ -60,3 +99,37 @@ def as_backend(name: str, loaded: object) -> Backend:
         f"A backend meets attentest_spec.Backend; attentest_spec.torch.TorchBackend makes one "
         f"out of torch modules."
     )
+
+
+def _command(entry: EntryPoint) -> str:
+    assert entry.dist is not None  # what lacks a library has a distribution that says so
+    return f'pip install "{entry.dist.name}[{EXTRA}]"'
+
+
+def _lacked(entry: EntryPoint, failure: ModuleNotFoundError) -> str:
+    """Return the missing library that `failure` is about, "" where it is about anything else."""
+    module = canonicalize_name(failure.name or "")
+    # Without the look at the dot, a part that a library has not would be a library that is missing.
+    known = [] if "." in (failure.name or ".") else _lacking(entry)
+    return next((one for one in known if canonicalize_name(one) == module), "")
+
+
+def _lacking(entry: EntryPoint) -> list[str]:
+    """Return what the extra of the entry's distribution asks for beyond it, and is missing."""
+    requires = (entry.dist.requires if entry.dist else None) or ()
+    asked = [Requirement(one) for one in requires]
+    plain = {canonicalize_name(one.name) for one in asked if _applies(one, "")}
+    wanted = [one.name for one in asked if _applies(one, EXTRA)]
+    return [one for one in wanted if canonicalize_name(one) not in plain and not _there(one)]
+
+
+def _applies(requirement: Requirement, extra: str) -> bool:
+    return requirement.marker is None or requirement.marker.evaluate({"extra": extra})
+
+
+def _there(library: str) -> bool:
+    """Say whether `library` is installed, or lies in the path as a module of the same name."""
+    try:
+        return bool(distribution(library))
+    except PackageNotFoundError:
+        return find_spec(canonicalize_name(library).replace("-", "_")) is not None

@@ -31,6 +31,7 @@ from attentest_spec.names import require
 from attentest_spec.parameters import shapes
 from attentest_spec.setting import Array
 from attentest_spec.sizes import Sizes
+from attentest_spec.torch_flops import counting
 from attentest_spec.torch_inventory import facts, modules, tensors
 from attentest_spec.torch_settings import settings, watched
 from attentest_spec.torch_steps import homes, observed
@@ -179,9 +180,10 @@ class TorchPart:
         """Return copies of the parameters under their canonical names."""
         return self._canonical(self._parameters()) if self._names else {}
 
-    def _canonical(self, own: Mapping[str, Tensor]) -> dict[str, Array]:
+    def _canonical(self, own: Mapping[str, Tensor], *, gradient: bool = False) -> dict[str, Array]:
+        read = Place.gradient if gradient else Place.read
         return {
-            name: to_array(place.read(_owned(own, name, place), self._sizes.heads).clone())
+            name: to_array(read(place, _owned(own, name, place), self._sizes.heads).clone())
             for name, place in self._places().items()
         }
 
@@ -217,10 +219,20 @@ class TorchPart:
                 for value in tensors
             ),
             parameters=self._canonical(
-                {name: torch.zeros_like(value) for name, value in own.items()}
-                | dict(zip(trained, pulled[len(floats) :], strict=True))
+                {name: torch.zeros_like(own[name]) for name in own.keys() - trained.keys()}
+                | dict(zip(trained, pulled[len(floats) :], strict=True)),
+                gradient=True,
             ),
         )
+
+    def flops(self, inputs: tuple[Input, ...], cotangent: Array | None = None) -> int:
+        """Count the operations of a call; see :meth:`attentest_spec.Counted.flops`."""
+        with counting() as counter:
+            if cotangent is not None:
+                self.vjp(inputs, cotangent)
+            else:
+                self._run(tuple(self._inward(value) for value in inputs))
+        return counter.total
 
     @staticmethod
     def _pull(output: Tensor, wanted: list[Tensor], cotangent: Tensor) -> list[Tensor]:

@@ -19,6 +19,8 @@ COMPONENTS: Mapping[str, str] = {
     "target_embedding": "embedding",
     "source_positions": "positional_encoding",
     "target_positions": "positional_encoding",
+    "source_embedding_norm": "layer_norm",
+    "target_embedding_norm": "layer_norm",
     "self_attention": "multi_head_attention",
     "cross_attention": "multi_head_attention",
     "self_attention_norm": "layer_norm",

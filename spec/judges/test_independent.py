@@ -142,7 +142,7 @@ def kept(drawn: Drawn, batch: int, heads: int, queries: int, keys: int) -> Array
         # It takes its softmax in single precision, whatever its inputs are.
         (jax.nn.dot_product_attention, "float32"),
     ],
-    ids=["flax", "jax"],
+    ids=["linen", "jax"],
 )
 @given(seed=seeds, scale=drawn_scales, sizes=st.sampled_from(SIZES))
 def test_attention_against_jax(

@@ -77,6 +77,31 @@ def test_softmax_of_huge_scores(size: float, sign: float) -> None:
     np.testing.assert_allclose(weights, [0.25, 0.75], rtol=1e-16 * size * 4 + 1e-15)
 
 
+SINGLE = choosing(softmax_arithmetic="float32")
+
+
+def test_a_softmax_in_float32_gives_numbers_of_float32(rng: np.random.Generator) -> None:
+    output, weights = attention(SINGLE, *(inputs := drawn(rng)))
+    assert output.dtype == weights.dtype == np.float64
+    assert (weights.astype(np.float32) == weights).all()
+    single = torch.from_numpy(scores(*inputs[:2])).softmax(-1, dtype=torch.float32)
+    np.testing.assert_array_max_ulp(weights.astype(np.float32), single.numpy(), maxulp=8)
+    np.testing.assert_array_equal(output, weights @ inputs[2])
+
+
+def test_scores_that_float32_cannot_tell_apart_share_the_weight() -> None:
+    query, key = np.ones((1, 1, 1, 1)), np.array([[[[1.0], [1.0 + 1e-9]]]])
+    assert attention(SINGLE, query, key, key)[1].tolist() == [[[[0.5, 0.5]]]]
+    assert attention(GIVEN, query, key, key)[1].tolist() != [[[[0.5, 0.5]]]]
+
+
+def test_a_softmax_in_float32_hides_what_is_masked() -> None:
+    query, key = np.ones((1, 1, 2, 1)), np.array([[[[1.0], [2.0], [3.0]]]])
+    _, weights = attention(SINGLE, query, key, key, EMPTY)
+    assert weights[0, 0, 0, 2] == 0.0
+    assert np.isnan(weights[0, 0, 1]).all()
+
+
 def test_equals_torch_without_a_mask(rng: np.random.Generator) -> None:
     inputs = drawn(rng)
     np.testing.assert_allclose(attention(GIVEN, *inputs)[0], of_torch(*inputs), atol=1e-12)

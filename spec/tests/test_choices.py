@@ -44,6 +44,7 @@ def test_every_option_can_be_chosen(choice: Choice) -> None:
 
 def test_numbers_can_stand_for_themselves() -> None:
     assert PAPER.but(norm_epsilon=0).norm_epsilon == 0.0
+    assert PAPER.but(position_offset=2).position_offset == 2.0
     filled = PAPER.but(mask_fill=-10_000)
     assert filled.mask_fill == -1e4
     assert isinstance(filled.mask_fill, float)
@@ -66,6 +67,9 @@ def test_numbers_can_stand_for_themselves() -> None:
         ("mask_fill", 1e9, "mask_fill must be negative, and 1000000000.0 is not"),
         ("mask_fill", 0.0, "mask_fill must be negative, and 0.0 is not"),
         ("mask_fill", 0.5, "mask_fill must be negative, and 0.5 is not"),
+        ("position_offset", 0, "position_offset must be a whole number above 0; 0 is not"),
+        ("position_offset", -1, "position_offset must be a whole number above 0; -1 is not"),
+        ("position_offset", 1.5, r"position_offset must be a whole number above 0; 1\.5 is not"),
         ("mask_fill", "minus", "mask_fill cannot be 'minus'.*exact, a negative number"),
     ],
 )

@@ -32,6 +32,13 @@ def test_worked_values_of_the_chapter(x: float, expected: float) -> None:
     assert feed_forward(by_hand(), np.array([[[x]]])).tolist() == [[[expected]]]
 
 
+@pytest.mark.parametrize(("x", "expected"), [(2.0, 2.0), (-3.0, 6.0), (0.0, 0.0)])
+def test_worked_values_without_biases(x: float, expected: float) -> None:
+    weights = {name: by_hand()[name] for name in ("inner.weight", "outer.weight")}
+    bare = Setting(choices=PAPER.but(feed_forward_bias="none"), parameters=weights)
+    assert feed_forward(bare, np.array([[[x]]])).tolist() == [[[expected]]]
+
+
 def test_gelu_of_one_is_the_normal_distribution_function() -> None:
     found = activate("gelu", np.array([1.0, -1.0]))
     np.testing.assert_allclose(found, [0.8413447460685429, -0.15865525393145707], rtol=1e-15)

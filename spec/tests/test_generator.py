@@ -42,6 +42,13 @@ def test_worked_values_of_the_chapter(output: str, expected: list[float]) -> Non
     np.testing.assert_allclose(found, [[expected]], rtol=1e-15)
 
 
+def test_without_a_bias_every_token_is_as_likely_at_zero() -> None:
+    bare = Setting(
+        choices=PAPER.but(generator_bias="none"), parameters={"weight": by_hand("logits")["weight"]}
+    )
+    assert generator(bare, np.zeros((1, 1, 1))).tolist() == [[[0.5, 0.5]]]
+
+
 @OUTPUTS
 def test_equals_torch(rng: np.random.Generator, output: str) -> None:
     given = setting("generator", rng, output=output)
@@ -74,3 +81,10 @@ def test_a_row_is_untouched_by_rows_far_from_it(output: str) -> None:
     found = generator(by_hand(output), x)
     np.testing.assert_allclose(found[0, 0], generator(by_hand(output), x[:, :1])[0, 0], rtol=1e-15)
     assert np.isfinite(found).all()
+
+
+def test_the_input_is_scaled_and_the_bias_is_not(rng: np.random.Generator) -> None:
+    given = setting("generator", rng, output="logits", logit_scale="inverse-sqrt-d")
+    x = rng.normal(size=(2, 3, 6))
+    expected = x @ given["weight"].T / np.sqrt(6.0) + given["bias"]
+    np.testing.assert_allclose(generator(given, x), expected, rtol=0, atol=1e-14)

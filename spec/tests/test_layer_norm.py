@@ -34,6 +34,16 @@ def test_worked_values_of_the_chapter() -> None:
     assert layer_norm(unbiased, row).tolist() == [-0.5, 0.5]
 
 
+def test_without_a_bias_the_row_is_the_gain_times_its_deviations() -> None:
+    bare = Setting(
+        Sizes(d_model=2),
+        PAPER.but(norm_epsilon=3.0, norm_bias="none"),
+        {"gain": np.array([2.0, 4.0])},
+    )
+    assert layer_norm(bare, np.array([1.0, 3.0])).tolist() == [-1.0, 2.0]
+    assert layer_norm(bare, np.array([7.0, 7.0])).tolist() == [0.0, 0.0]
+
+
 @pytest.mark.parametrize("epsilon", [1e-12, 1e-6, 1e-5, 0.5])
 @pytest.mark.parametrize("scale", [1e-3, 1.0, 1e3])
 def test_equals_torch(rng: np.random.Generator, epsilon: float, scale: float) -> None:

@@ -42,6 +42,15 @@ def test_a_packed_bias() -> None:
     assert Place("b", part=(2, 3)).view(np.arange(6.0)).tolist() == [4.0, 5.0]
 
 
+def test_what_is_stored_less_one_is_read_with_it() -> None:
+    own = {"gamma": np.array([0.0, -1.0, 0.5])}
+    place = Place("gamma", plus=1.0)
+    assert place.read(own).tolist() == [1.0, 0.0, 1.5]
+    assert place.gradient(own).tolist() == [0.0, -1.0, 0.5]
+    place.write(own, np.array([2.0, 1.0, -3.0]))
+    assert own["gamma"].tolist() == [1.0, 0.0, -4.0]
+
+
 def test_views_of_tensors_write_through() -> None:
     stored = torch.zeros(7, 6)
     Place("w", part=(2, 3), transpose=True).view(stored).copy_(torch.ones(2, 7))

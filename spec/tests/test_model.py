@@ -121,3 +121,24 @@ def test_tokens_stay_as_they_were(rng: np.random.Generator) -> None:
     model(drawn(rng), source, target)
     assert (source == SOURCE).all()
     assert (target == TARGET).all()
+
+
+def test_the_embedding_norm_is_applied_to_the_sum(rng: np.random.Generator) -> None:
+    given = drawn(rng, embedding_norm="present")
+    norm = given.under("source_embedding_norm")
+    gain, bias = tensor(norm["gain"]), tensor(norm["bias"])
+    summed = embedded(given, "source", SOURCE)
+    normed = functional.layer_norm(summed, (6,), gain, bias, given.choices.norm_epsilon)
+    keep = hidden((SOURCE != 3)[:, None, None, :], SOURCE.shape[1], 2)
+    memory = reference.encoder(given.under("encoder"))(normed, mask=keep)
+    found = encode(given, SOURCE)
+    np.testing.assert_allclose(found, reference.array(memory), atol=1e-11)
+
+
+def test_each_side_has_an_embedding_norm_of_its_own(rng: np.random.Generator) -> None:
+    given = drawn(rng, embedding_norm="present")
+    for side, changes in (("source", True), ("target", False)):
+        name = f"{side}_embedding_norm.bias"
+        other = replace(given, parameters={**given.parameters, name: rng.normal(size=6)})
+        assert (encode(other, SOURCE) != encode(given, SOURCE)).any() == changes
+        assert (model(other, SOURCE, TARGET) != model(given, SOURCE, TARGET)).any()

@@ -45,6 +45,20 @@ def test_a_bias_of_the_output_alone_is_one_row_more() -> None:
     assert count("multi_head_attention", SMALL, choices) == bare + SMALL.d_model
 
 
+def test_layers_without_biases_equal_torch() -> None:
+    bare = PAPER.but(norm_bias="none", feed_forward_bias="none")
+    layers = {
+        "encoder_layer": nn.TransformerEncoderLayer,
+        "decoder_layer": nn.TransformerDecoderLayer,
+    }
+    for component, layer in layers.items():
+        assert count(component, SMALL, bare) == in_torch(layer(6, 3, 5, bias=False))
+
+
+def test_a_generator_without_a_bias_is_its_matrix() -> None:
+    assert shapes("generator", SMALL, PAPER.but(generator_bias="none")) == {"weight": (13, 6)}
+
+
 def test_heads_as_wide_as_the_model_cost_h_times_as_much() -> None:
     wide = PAPER.but(head_width="d")
     narrow = count("multi_head_attention", SMALL, PAPER)
@@ -103,6 +117,7 @@ def test_a_composite_holds_its_parts() -> None:
             },
         ),
         ("target-and-output", {"generator.weight": "target_embedding.weight"}),
+        ("embeddings", {"target_embedding.weight": "source_embedding.weight"}),
         ("none", {}),
     ],
 )
@@ -178,3 +193,22 @@ def test_matrices_gains_and_biases_are_drawn_in_turn_from_one_stream() -> None:
 
 def test_a_table_of_tokens_is_as_wide_as_the_model() -> None:
     assert shapes("embedding", SMALL, PAPER) == {"weight": (11, 6)}
+
+
+def test_a_learned_table_has_the_rows_that_an_offset_skips() -> None:
+    sizes = SMALL.but(max_length=5)
+    for option in ("learned", "learned-scaled"):
+        choices = PAPER.but(positional_encoding=option, position_offset=2)
+        rows = {"weight": (7, sizes.d_model)}
+        assert shapes("positional_encoding", sizes, choices) == rows
+    assert shapes("positional_encoding", sizes, PAPER.but(position_offset=2)) == {}
+
+
+def test_embedding_norms_are_a_pair_of_their_own() -> None:
+    choices = PAPER.but(embedding_norm="present", norm_sharing="shared")
+    added = shapes("model", SMALL, choices).keys() - shapes("model", SMALL, PAPER).keys()
+    wanted = {
+        f"{s}_embedding_norm.{leaf}" for s in ("source", "target") for leaf in ("gain", "bias")
+    }
+    assert added == wanted
+    assert not wanted & tied("model", SMALL, choices).keys()

@@ -1,6 +1,7 @@
 """The positional oracle against values by hand and the formula at fifty decimal digits."""
 
 import math
+from dataclasses import replace
 from decimal import Decimal, localcontext
 
 import numpy as np
@@ -11,7 +12,7 @@ from attentest_spec.positional_encoding import positional_encoding, table
 from attentest_spec.setting import Setting
 
 TURN = 2 * Decimal("3.14159265358979323846264338327950288419716939937510582097494459230781640629")
-FIXED = ("interleaved", "halves", "doubled-exponent")
+FIXED = ("interleaved", "halves", "halves-inclusive", "doubled-exponent")
 
 
 def choosing(option: str) -> Setting:
@@ -61,7 +62,46 @@ def test_halves_are_the_interleaved_columns_in_another_order(width: int) -> None
     assert (table(choosing("halves"), 11, width) == interleaved[:, order]).all()
 
 
+def test_halves_inclusive_end_in_the_longest_wavelength_by_hand() -> None:
+    rows = table(choosing("halves-inclusive"), 2, 6)
+    angles = [1.0, 0.01, 0.0001]  # 10000 to the powers 0, -1/2 and -1
+    expected = [[math.sin(one) for one in angles] + [math.cos(one) for one in angles]]
+    np.testing.assert_allclose(rows, [[0, 0, 0, 1, 1, 1], *expected], rtol=1e-15)
+
+
+@pytest.mark.parametrize(("width", "pairs"), [(1, 0), (2, 1), (3, 1), (5, 2), (7, 3)])
+def test_halves_inclusive_leave_an_odd_column_empty(width: int, pairs: int) -> None:
+    rows = table(choosing("halves-inclusive"), 3, width)
+    assert rows[0].tolist() == [0.0] * pairs + [1.0] * pairs + [0.0] * (width % 2)
+    assert not rows[:, 2 * pairs :].any()
+    np.testing.assert_allclose(rows[1, :1], [math.sin(1)][:pairs] or [0.0], rtol=1e-15)
+
+
 @pytest.mark.parametrize("option", FIXED)
+@pytest.mark.parametrize("offset", [1, 2, 7])
+def test_an_offset_skips_the_first_rows(option: str, offset: int) -> None:
+    given = choosing(option)
+    shifted = replace(given, choices=given.choices.but(position_offset=offset))
+    assert (table(shifted, 5, 6) == table(given, 5 + offset, 6)[offset:]).all()
+
+
+def test_an_offset_of_nothing_is_nothing(rng: np.random.Generator) -> None:
+    x = rng.normal(size=(2, 5, 6))
+    given = Setting(choices=PAPER.but(positional_encoding="none", position_offset=2))
+    assert (positional_encoding(given, x) == x).all()
+
+
+@pytest.mark.parametrize("option", FIXED)
+def test_single_precision_is_the_nearest_float32(option: str) -> None:
+    given = choosing(option)
+    single = replace(given, choices=given.choices.but(position_arithmetic="float32"))
+    exactly, rounded = table(given, 50, 6), table(single, 50, 6)
+    assert rounded.dtype == np.float64
+    assert (rounded == exactly.astype(np.float32)).all()
+    assert 1e-9 < np.abs(rounded - exactly).max() <= 2.0**-25
+
+
+@pytest.mark.parametrize("option", FIXED[:2] + FIXED[3:])
 def test_an_odd_width_ends_in_a_sine_without_partner(option: str) -> None:
     rows = table(choosing(option), 3, 5)
     assert rows.shape == (3, 5)
@@ -102,3 +142,19 @@ def test_learned_rows_are_those_of_the_table(rng: np.random.Generator) -> None:
     assert (positional_encoding(given, np.zeros((2, 11, 6))) == weight).all()
     with pytest.raises(IndexError, match=r"\b12\b.*\b11\b"):
         positional_encoding(given, np.zeros((2, 12, 6)))
+
+
+def test_learned_rows_are_scaled_and_offset(rng: np.random.Generator) -> None:
+    weight = rng.normal(size=(11, 4))
+    choices = PAPER.but(positional_encoding="learned-scaled", position_offset=2)
+    given = Setting(choices=choices, parameters={"weight": weight})
+    assert (positional_encoding(given, np.zeros((2, 9, 4))) == weight[2:] / 2.0).all()
+    with pytest.raises(IndexError, match=r"\b10\b.*\b9\b"):
+        positional_encoding(given, np.zeros((2, 10, 4)))
+
+
+def test_single_precision_is_no_business_of_a_learned_table(rng: np.random.Generator) -> None:
+    weight = rng.normal(size=(11, 4))
+    choices = PAPER.but(positional_encoding="learned", position_arithmetic="float32")
+    given = Setting(choices=choices, parameters={"weight": weight})
+    assert (positional_encoding(given, np.zeros((1, 11, 4))) == weight).all()

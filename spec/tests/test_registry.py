@@ -1,6 +1,8 @@
 """The registry, over a distribution written into a temporary folder."""
 
+import re
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -98,3 +100,92 @@ def test_an_interrupt_is_not_swallowed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(registry, "entry_points", lambda group: [Interrupting()])
     with pytest.raises(KeyboardInterrupt):
         registry.load("slow")
+
+
+# A backend whose library is an extra of its own distribution ------------------------------------
+
+
+Announce = Callable[[str, str], None]
+
+
+@pytest.fixture
+def lent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Announce:
+    """Announce zz-lent, of a distribution with given requirements, whose module is given code."""
+    monkeypatch.syspath_prepend(str(tmp_path))
+
+    def announce(requirements: str, code: str) -> None:
+        (tmp_path / "lent_one.py").write_text(f"{code}\n{SOUND}")
+        monkeypatch.delitem(sys.modules, "lent_one", raising=False)
+        info = tmp_path / "lent_adapter-1.0.dist-info"
+        info.mkdir()
+        (info / "METADATA").write_text(
+            "Metadata-Version: 2.1\nName: lent-adapter\nVersion: 1.0\nProvides-Extra: library\n"
+            + "".join(f"Requires-Dist: {one}\n" for one in requirements.split(" | "))
+        )
+        (info / "entry_points.txt").write_text(f"[{registry.GROUP}]\nzz-lent = lent_one:backend\n")
+
+    return announce
+
+
+ABSENT = "Zz.Absent-Library >=2; extra == 'library'"
+COMMAND = 'pip install "lent-adapter[library]"'
+
+
+@pytest.mark.parametrize("code", ["import zz_absent_library", "import zz_absent_library.layers"])
+def test_a_backend_without_its_library_is_not_installed(lent: Announce, code: str) -> None:
+    lent(f"numpy | {ABSENT}", code)
+    assert registry.install_command("zz-lent") == COMMAND
+    assert "zz-lent" in registry.names()
+    assert "zz-lent" not in registry.installed()
+    with pytest.raises(registry.NotInstalled, match=re.escape(COMMAND)) as caught:
+        registry.load("zz-lent")
+    assert "needs Zz.Absent-Library, which is not installed" in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("requirements", "code"),
+    [
+        (ABSENT, "import zz_absent_libary"),
+        ("zz-absent-library", "import zz_absent_library"),
+        (f"zz-absent-library | {ABSENT}", "import zz_absent_library"),
+        ("zz-absent-library; extra == 'docs'", "import zz_absent_library"),
+        ("numpy; extra == 'library'", "import numpy.nosuch"),
+        ("zz-absent-library; extra == 'library' and os_name == ''", "import zz_absent_library"),
+        (ABSENT, "raise RuntimeError('zz_absent_library')"),
+    ],
+    ids=["typo", "needed", "needed-too", "other-extra", "no-such-part", "elsewhere", "other-error"],
+)  # fmt: skip
+def test_what_else_is_wrong_is_a_failure_to_load(
+    lent: Announce, requirements: str, code: str
+) -> None:
+    lent(requirements, code)
+    with pytest.raises(registry.LoadFailure, match="could not be loaded") as caught:
+        registry.load("zz-lent")
+    assert not isinstance(caught.value, registry.NotInstalled)
+
+
+@pytest.mark.parametrize("requirement", ["numpy", "zz-absent-library", "numpy; extra == 'library'"])
+def test_what_lacks_no_library_is_installed(lent: Announce, requirement: str) -> None:
+    lent(requirement, "")
+    assert registry.install_command("zz-lent") == ""
+    assert "zz-lent" in registry.installed()
+
+
+def test_a_library_that_is_there_without_metadata_is_installed(
+    lent: Announce, tmp_path: Path
+) -> None:
+    (tmp_path / "zz_found_library.py").write_text("")
+    lent("zz-found-library; extra == 'library'", "import zz_found_library")
+    assert "zz-lent" in registry.installed()
+    assert registry.load("zz-lent").title == "a sound one"
+
+
+@pytest.mark.usefixtures("announced")
+def test_a_backend_without_extras_counts_as_installed_whatever_is_wrong_with_it() -> None:
+    assert {"zz-broken", "zz-sound", "zz-seven"} <= set(registry.installed())
+
+
+def test_an_unknown_name_has_no_command() -> None:
+    with pytest.raises(UnknownName):
+        registry.install_command("zz-nobody")

@@ -360,3 +360,29 @@ def test_an_output_on_another_device_is_refused() -> None:
     )
     with pytest.raises(ValueError, match="lies on meta, and the inputs on cpu"):
         part(np.ones((1, 2)))
+
+
+class LessOne(nn.Module):
+    """A norm whose gain is stored less one."""
+
+    def __init__(self, sizes: Sizes) -> None:
+        super().__init__()
+        self.gamma = nn.Parameter(torch.zeros(sizes.d_model))
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Normalise, without a bias."""
+        return nn.functional.layer_norm(x, x.shape[-1:]) * (self.gamma + 1)
+
+
+def test_a_gain_that_is_stored_less_one_is_loaded_exported_and_differentiated() -> None:
+    recipe = Recipe(LessOne, parameters={"gain": Place("gamma", plus=1.0)})
+    backend = TorchBackend(
+        name="less", title="less", choices={"norm_bias": "none"}, recipes={"layer_norm": recipe}
+    )
+    part = backend.build("layer_norm", Sizes(d_model=2))
+    assert part.export()["gain"].tolist() == [1.0, 1.0]
+    part.load({"gain": np.array([2.0, -0.5])})
+    assert part.state()["gamma"].tolist() == [1.0, -1.5]
+    assert part.export()["gain"].tolist() == [2.0, -0.5]
+    gradient = part.vjp((np.array([[[-1.0, 1.0]]]),), np.ones((1, 1, 2))).parameters["gain"]
+    np.testing.assert_allclose(gradient, [-1.0, 1.0], atol=1e-5)

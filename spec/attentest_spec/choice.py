@@ -1,0 +1,55 @@
+"""What a design choice is: a question, its options, and where the paper stands."""
+
+from dataclasses import dataclass
+from math import isfinite
+
+Value = str | float
+
+
+@dataclass(frozen=True)
+class Option:
+    """One way to settle a choice: its name and what it means in one phrase."""
+
+    name: str
+    meaning: str
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A design axis: its options, where the paper stands, and the clause that judges it.
+
+    `paper` is the paper's option or None where the paper is silent. `number` says which numbers
+    are allowed in place of an option's name ("" for none).
+    """
+
+    name: str
+    question: str
+    options: tuple[Option, ...]
+    paper: str | None
+    clause: str
+    source: str
+    why: str
+    number: str = ""
+    default: Value = ""
+
+    @property
+    def first(self) -> Value:
+        """The value that is judged by when a backend declares nothing."""
+        return self.default if self.default != "" else self.options[0].name
+
+    def check(self, value: Value) -> Value:
+        """Return `value` when it is an option, and raise a ValueError that lists them if not."""
+        if self.number and isinstance(value, int | float) and not isinstance(value, bool):
+            if not isfinite(value):
+                raise ValueError(
+                    f"The choice {self.name} must be a finite number ({self.number}), "
+                    f"and {value!r} is not."
+                )
+            return float(value)
+        names = [option.name for option in self.options]
+        if not isinstance(value, str) or value not in names:
+            allowed = ", ".join(names + ([self.number] if self.number else []))
+            raise ValueError(
+                f"The choice {self.name} cannot be {value!r}; it is one of: {allowed}."
+            )
+        return value

@@ -1,0 +1,285 @@
+"""The glue that lets JAX functions and modules stand behind the contract.
+
+An adapter writes one :class:`Recipe` per component and one :class:`JaxBackend`. In JAX a model is a
+pure function and a tree of parameters: the function is the recipe's, the tree is held here, as
+NumPy arrays under the names of its leaves. All is compiled by `jax.jit`, as it is in use.
+"""
+
+import copy
+import pickle
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+from typing import Any
+
+import jax
+import numpy as np
+
+from attentest_spec.choices import Choices, Value
+from attentest_spec.contract import CAPABILITIES, Gradient, Input, Limits, Output, Unsupported
+from attentest_spec.jax_computing import Key, compiled, fresh_key, initialised, settings
+from attentest_spec.jax_values import (
+    held,
+    is_float,
+    joined,
+    outward,
+    parted,
+    same_names,
+    same_shape,
+    word,
+)
+from attentest_spec.mapping import Place, Table, locate
+from attentest_spec.names import require
+from attentest_spec.parameters import shapes
+from attentest_spec.precision import PRECISIONS, dtype
+from attentest_spec.setting import Array
+from attentest_spec.sizes import Sizes
+
+
+def _nothing(built: Any, key: Key) -> Any:
+    return {}
+
+
+def _direct(built: Any, parameters: Any, key: Key, *inputs: Any) -> Any:
+    return built(*inputs)
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How one component of a JAX backend is built, initialised, called and mapped.
+
+    `build` takes the sizes and the dtype to compute in, and returns what the others begin with: a
+    module, a function or anything else that is hashable, equal where it draws equal parameters.
+    `init` takes that and a random key, and returns the tree of parameters, all of them trained.
+    `call` takes what was built, the parameters, a key for dropout (None in evaluation mode) and the
+    contract's inputs as JAX arrays, and returns an array or a tuple; `methods` holds further calls
+    by name. In `parameters`, the map, a leaf's own name is its path in the tree, joined by dots.
+    """
+
+    build: Callable[[Sizes, Any], Any]
+    init: Callable[[Any, Key], Any] = _nothing
+    call: Callable[..., Any] = _direct
+    methods: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
+    parameters: Table = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class JaxBackend:
+    """A backend made of recipes."""
+
+    name: str
+    title: str
+    recipes: Mapping[str, Recipe]
+    choices: Mapping[str, Value] = field(default_factory=dict)
+    limits: Limits = field(default_factory=Limits)
+
+    @property
+    def components(self) -> Collection[str]:
+        """The names of the components that have a recipe."""
+        return tuple(self.recipes)
+
+    def build(
+        self, component: str, sizes: Sizes, *, precision: str = "float64", device: str = "cpu"
+    ) -> "JaxPart":
+        """Build `component` at `sizes`; see :meth:`attentest_spec.Backend.build`."""
+        recipe = self.recipes[require("component", component, self.recipes)]
+        part = JaxPart(recipe, sizes, precision, device)
+        if recipe.parameters:  # asked for last: sizes that cannot be are for the backend to refuse
+            part.names = tuple(shapes(component, sizes, Choices.of(self.choices)))
+        return part
+
+
+class JaxPart:
+    """One JAX component behind the contract.
+
+    `names` are the canonical parameters that it holds. JAX has no random state to share and no
+    device without memory; what is left of the capabilities is answered here.
+    """
+
+    capabilities: Collection[str] = CAPABILITIES
+
+    def __init__(self, recipe: Recipe, sizes: Sizes, precision: str, device: str) -> None:
+        """Build from `recipe`; the shapes of the parameters are found without computing them."""
+        self.names: tuple[str, ...] = ()
+        self._recipe = recipe
+        self._sizes = sizes
+        self._precision = require("precision", precision, PRECISIONS)
+        self._device = device
+        self._training = False
+        self._changed: set[str] = set()
+        with self._computing():
+            self._built = recipe.build(sizes, dtype(precision))
+            tree = jax.eval_shape(partial(recipe.init, self._built), jax.random.key(0))
+            paths, self._structure = jax.tree_util.tree_flatten_with_path(tree)
+        self._shapes = {".".join(map(word, path)): leaf for path, leaf in paths}
+
+    @contextmanager
+    def _computing(self) -> Iterator[None]:
+        """Compute on the device, in 64 bits only where they are asked for; watch the settings."""
+        wide, place = self._precision == "float64", jax.devices(self._device)[0]
+        with jax.enable_x64(wide), jax.default_device(place):
+            before = settings()
+            try:
+                yield
+            finally:
+                for name, value in settings().items():
+                    if value != before[name]:
+                        self._changed.add(name)
+                        jax.config.update(name, before[name])
+
+    @cached_property
+    def _own(self) -> dict[str, Array]:
+        """The parameters by their own names, drawn when they are first asked for."""
+        with self._computing():
+            tree = initialised()(self._recipe.init, self._built, fresh_key())
+        return dict(zip(self._shapes, map(np.array, jax.tree.leaves(tree)), strict=True))
+
+    def __call__(self, *inputs: Input, method: str = "") -> Output:
+        """Compute the component; see :meth:`attentest_spec.Part.__call__`."""
+        arrays, rest = parted(inputs)
+        with self._computing():
+            return outward(self._compiled(self._own, self._key(), arrays, rest, method))
+
+    def _key(self) -> Key:
+        return fresh_key() if self._training else None
+
+    @cached_property
+    def _compiled(self) -> Callable[..., Any]:
+        return compiled(self._run, static=(3, 4))
+
+    def _run(
+        self, own: Any, key: Key, arrays: tuple[Any, ...], rest: tuple[Any, ...], method: str
+    ) -> Any:
+        call = self._recipe.call
+        if method:
+            call = self._recipe.methods[require("method", method, self._recipe.methods)]
+        tree = jax.tree.unflatten(self._structure, [own[name] for name in self._shapes])
+        return call(self._built, tree, key, *joined(arrays, rest))
+
+    def vjp(self, inputs: tuple[Input, ...], cotangent: Array) -> Gradient:
+        """Pull `cotangent` back; see :meth:`attentest_spec.Part.vjp`."""
+        arrays, rest = parted(inputs)
+        with self._computing():
+            output, own, pulled = self._pull(self._own, self._key(), arrays, rest, cotangent)
+        gradients = iter(pulled)
+        return Gradient(
+            output=np.array(output),
+            inputs=tuple(np.array(next(gradients)) if is_float(one) else None for one in inputs),
+            parameters=self._canonical(
+                {name: np.array(one) for name, one in own.items()}, gradient=True
+            ),
+        )
+
+    @cached_property
+    def _pull(self) -> Callable[..., Any]:
+        return compiled(self._pulled, static=(3,))
+
+    def _pulled(
+        self, own: Any, key: Key, arrays: tuple[Any, ...], rest: tuple[Any, ...], cotangent: Any
+    ) -> Any:
+        def answered(own: Any, floats: list[Any]) -> Any:
+            found = iter(floats)
+            given = tuple(next(found) if is_float(one) else one for one in arrays)
+            result = self._run(own, key, given, rest, "")
+            return result[0] if isinstance(result, tuple) else result
+
+        output, pull = jax.vjp(answered, own, [one for one in arrays if is_float(one)])
+        return output, *pull(cotangent.astype(output.dtype))
+
+    def _places(self) -> dict[str, Place]:
+        return {name: locate(name, self._recipe.parameters) for name in self.names}
+
+    def load(self, parameters: Mapping[str, Array]) -> None:
+        """Copy canonical `parameters` into the tree; ValueError for missing or extra ones."""
+        if parameters and not self.names:
+            raise Unsupported("it has no parameter map")
+        same_names(self.names, parameters)
+        own = {name: np.zeros(leaf.shape, leaf.dtype) for name, leaf in self._shapes.items()}
+        for name, place in self._places().items():
+            room = tuple(place.read(held(own, name, place), self._sizes.heads).shape)
+            same_shape(name, parameters[name], room)
+            place.write(own, parameters[name], self._sizes.heads)
+        if own:
+            self._own = own
+
+    def export(self) -> dict[str, Array]:
+        """Return copies of the parameters under their canonical names."""
+        return self._canonical(self._own)
+
+    def _canonical(self, own: Mapping[str, Array], *, gradient: bool = False) -> dict[str, Array]:
+        read = Place.gradient if gradient else Place.read
+        return {
+            name: np.array(read(place, held(own, name, place), self._sizes.heads))
+            for name, place in self._places().items()
+        }
+
+    def train(self) -> None:
+        """Switch to training mode: calls are given a key."""
+        self._training = True
+
+    def eval(self) -> None:
+        """Switch to evaluation mode."""
+        self._training = False
+
+    def state(self) -> dict[str, Array]:
+        """Return copies of the leaves; see :meth:`attentest_spec.Stateful.state`."""
+        return copy.deepcopy(self._own)
+
+    def restore(self, state: Mapping[str, Array]) -> None:
+        """Set all leaves; ValueError for missing and extra names and other shapes."""
+        same_names(self._shapes, state)
+        for name, leaf in self._shapes.items():
+            same_shape(name, state[name], leaf.shape)
+        self._own = {name: np.array(state[name], leaf.dtype) for name, leaf in self._shapes.items()}
+
+    def reloaded(self) -> "JaxPart":
+        """Save the tree to bytes, load it into a fresh build, and return that."""
+        return self._rebuilt(pickle.loads(pickle.dumps(self._own)), self._precision)
+
+    def copied(self, how: str) -> "JaxPart":
+        """Return a copy of the tree behind a fresh build: the function itself holds nothing.
+
+        Raises :class:`~attentest_spec.names.UnknownName` where `how` is no way of copying.
+        """
+        if require("way of copying", how, ("deepcopy", "pickle")) == "pickle":
+            return self.reloaded()
+        return self._rebuilt(self.state(), self._precision)
+
+    def moved(self, precision: str = "", device: str = "") -> "JaxPart":
+        """Return a build of another precision that has loaded this one's tree, rounded."""
+        if device not in ("", self._device):
+            raise Unsupported("JAX has no device without memory")
+        return self._rebuilt(self._own, precision or self._precision)
+
+    def _rebuilt(self, state: Mapping[str, Array], precision: str) -> "JaxPart":
+        other = JaxPart(self._recipe, self._sizes, precision, self._device)
+        other.names = self.names
+        other.restore(state)
+        return other
+
+    def placed(self, inputs: tuple[Input, ...], device: str) -> str:
+        """Refuse: the device that this is asked about is one without memory."""
+        raise Unsupported("JAX has no device without memory")
+
+    def inventory(self) -> Mapping[str, Mapping[str, Any]]:
+        """List the leaves of the tree; JAX knows nothing else that is held."""
+        facts = {
+            name: {"shape": tuple(one.shape), "dtype": str(one.dtype), "device": self._device}
+            for name, one in self._shapes.items()
+        }
+        return {
+            "parameters": {name: {**one, "trained": True} for name, one in facts.items()},
+            "buffers": {},
+            "loose": {},
+            "modes": {"": self._training},
+            "state": {name: one["shape"] for name, one in facts.items()},
+        }
+
+    def global_state(self) -> Mapping[str, Any]:
+        """Return JAX's settings, and what building and calling changed of them so far."""
+        told = {name: str(value) for name, value in settings().items()}
+        return {**told, "changed": tuple(sorted(self._changed))}
+
+
+__all__ = ["JaxBackend", "JaxPart", "Key", "Recipe"]

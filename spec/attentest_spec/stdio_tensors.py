@@ -1,0 +1,83 @@
+"""Tensors as JSON: the precision by name, the shape, and the numbers as little-endian base64.
+
+NaN and infinities cross as they are, bit by bit, and so does every rounding.
+"""
+
+import base64
+import binascii
+import sys
+from collections.abc import Mapping
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from attentest_spec.contract import Input
+from attentest_spec.precision import PRECISIONS
+from attentest_spec.setting import Array
+
+TYPES: Mapping[str, np.dtype[Any]] = {
+    **{name: np.dtype(kind) for name, kind in PRECISIONS.items()},
+    "int64": np.dtype(np.int64),
+    "bool": np.dtype(np.bool_),
+}
+"""The types that a tensor can have, by the names they go by in JSON."""
+
+_SWAPPED = sys.byteorder == "big"
+
+
+class Malformed(ValueError):
+    """What was to be a tensor is none; the text says what is wrong with it."""
+
+
+def encoded(array: Array) -> dict[str, Any]:
+    """Return `array` as plain values; TypeError for a type that does not cross."""
+    names = [name for name, kind in TYPES.items() if kind == array.dtype]
+    if not names:
+        raise TypeError(
+            f"An array of {array.dtype} cannot cross; the types are {', '.join(TYPES)}."
+        )
+    data = base64.b64encode(_little(array).tobytes()).decode("ascii")
+    return {"dtype": names[0], "shape": list(array.shape), "data": data}
+
+
+def encoded_input(value: Input) -> Any:
+    """Return an input of the contract as plain values: a tensor, a whole number or None."""
+    return encoded(value) if isinstance(value, np.ndarray) else value
+
+
+def decoded(told: Any) -> Array:
+    """Return the array that `told` stands for, in memory of its own; raise Malformed for none."""
+    if not isinstance(told, dict) or not {"dtype", "shape", "data"} <= told.keys():
+        raise Malformed(f"a tensor has dtype, shape and data, and {_short(told)} has not")
+    kind, shape = TYPES.get(str(told["dtype"])), told["shape"]
+    if kind is None:
+        raise Malformed(f"the dtype {_short(told['dtype'])} is none of {', '.join(TYPES)}")
+    if not isinstance(shape, list) or not all(type(one) is int and one >= 0 for one in shape):
+        raise Malformed(f"the shape {_short(shape)} is no list of whole numbers")
+    data = _bytes(told["data"])
+    if len(data) != prod(shape) * kind.itemsize:
+        raise Malformed(
+            f"{prod(shape)} numbers of {told['dtype']} in the shape {tuple(shape)} take "
+            f"{prod(shape) * kind.itemsize} bytes, and data holds {len(data)}"
+        )
+    if kind == np.bool_ and set(data) - {0, 1}:
+        raise Malformed("a bool is a byte 0 or 1, and data holds others")
+    return _little(np.frombuffer(data, dtype=kind).reshape(shape)).copy()
+
+
+def _bytes(data: Any) -> bytes:
+    try:
+        return base64.b64decode(data, validate=True)
+    except (TypeError, ValueError, binascii.Error) as wrong:
+        raise Malformed(f"data is no base64: {wrong}") from wrong
+
+
+def _little(array: Array) -> Array:
+    """Return `array` with the bytes of every number turned round where this machine needs it."""
+    return array.byteswap() if _SWAPPED else array
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else text[:60] + ".."

@@ -1,0 +1,45 @@
+"""Counts the floating-point operations that torch carries out."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils.flop_counter import flop_registry
+
+
+class Counter(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    """Adds up the operations of all matrix products, by torch's own formulas.
+
+    Torch's counter tells modules apart besides, which keeps it from following the gradients of a
+    call's own inputs.
+    """
+
+    def __init__(self) -> None:
+        """Begin with none."""
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.total = 0
+
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: Any = (), kwargs: Mapping[str, Any] | None = None
+    ) -> Any:
+        """Carry out `func`, and count it where it is a product."""
+        named = kwargs or {}
+        result = func(*args, **named)
+        if formula := flop_registry.get(func._overloadpacket):
+            self.total += int(formula(*args, **named, out_val=result))
+        return result
+
+
+@contextmanager
+def counting() -> Iterator[Counter]:
+    """Count the operations of all matrix products meanwhile.
+
+    Fused kernels hide their products, so they are kept out: those of attention by asking for its
+    plain form, those of whole layers by recording gradients, which they cannot. What is counted is
+    therefore the work of the function, without what a kernel computes again.
+    """
+    with torch.enable_grad(), sdpa_kernel(SDPBackend.MATH), Counter() as counter:
+        yield counter

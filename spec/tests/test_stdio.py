@@ -1,0 +1,301 @@
+"""Backends that are programs: what crosses, and what becomes of a program that misbehaves."""
+
+import gc
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import psutil
+import pytest
+
+from attentest_spec import Backend, Part, Sizes, Unsupported, stdio_pipe
+from attentest_spec.stdio import Program, ProgramFailure
+from attentest_spec.stdio_pipe import Pipe
+from attentest_spec.stdio_tensors import TYPES, Malformed, decoded, encoded
+
+DOCS = Path(__file__).resolve().parents[2] / "docs" / "examples"
+PROGRAM = Path(__file__).with_name("stdio_program.py")
+COMMAND = [sys.executable, "-S", "-E", str(PROGRAM)]
+
+
+def left() -> list[psutil.Process]:
+    """Return the programs that this process has started and not ended."""
+    return [one for one in psutil.Process().children() if str(PROGRAM) in one.cmdline()]
+
+
+@contextmanager
+def program(moment: str = "", limit: float = 20.0) -> Iterator[Program]:
+    """Start the program that misbehaves at `moment`; nothing of it may be left at the end."""
+    started = Program([*COMMAND, moment], limit=limit)
+    try:
+        yield started
+    finally:
+        started.close()
+    assert not left()
+
+
+@contextmanager
+def part(moment: str = "", limit: float = 20.0) -> Iterator[Part]:
+    with program(moment, limit) as started:
+        yield started.build("layer_norm", Sizes())
+
+
+# What crosses
+
+
+@pytest.mark.parametrize("kind", TYPES)
+def test_a_tensor_comes_back_bit_by_bit(kind: str) -> None:
+    drawn = np.random.default_rng(0).integers(0, 256, size=(2, 3, 8), dtype=np.uint8)
+    there = (drawn % 2 == 1) if kind == "bool" else drawn.view(TYPES[kind])
+    back = decoded(json.loads(json.dumps(encoded(there))))
+    assert back.dtype == there.dtype
+    assert back.shape == there.shape
+    assert back.tobytes() == there.tobytes()  # every NaN with its bits
+
+
+def test_numbers_are_little_endian_and_in_order_whatever_the_strides() -> None:
+    turned = np.arange(6.0).reshape(2, 3).T
+    told = encoded(turned)
+    assert told["shape"] == [3, 2]
+    assert decoded(told).tolist() == turned.tolist()
+    assert encoded(np.array([1.0, np.inf]))["data"] == "AAAAAAAA8D8AAAAAAADwfw=="
+
+
+def test_a_tensor_of_nothing_and_one_without_axes_cross() -> None:
+    for array in (np.zeros((0, 3)), np.array(2.5)):
+        assert decoded(encoded(array)).shape == array.shape
+
+
+def test_what_is_no_type_of_the_contract_does_not_cross() -> None:
+    with pytest.raises(TypeError, match="complex128 cannot cross"):
+        encoded(np.zeros(1, dtype=complex))
+    with pytest.raises(Malformed, match="no base64"):
+        decoded({"dtype": "float64", "shape": [1], "data": "ä"})
+
+
+# A program that behaves
+
+
+def test_what_a_program_says_of_itself_is_a_backend() -> None:
+    with program() as backend:
+        assert isinstance(backend, Backend)
+        assert (backend.name, backend.title) == ("told", "a program")
+        assert backend.components == ("layer_norm", "feed_forward")
+        assert backend.choices == {"norm_epsilon": 1e-6}
+        assert (backend.limits.heads, backend.limits.layers) == (4, None)
+        assert (backend.limits.precisions, backend.limits.dropout) == (("float64",), False)
+
+
+def test_a_part_does_what_the_contract_says() -> None:
+    with part() as built:
+        built.load({"gain": np.ones(6)})
+        assert built.export()["gain"].tolist() == [1.0]
+        assert built(np.zeros((1, 6)), None, 3).tolist() == [1.0]
+        gradient = built.vjp((np.zeros((1, 6)), None), np.ones((1, 6)))
+        assert gradient.inputs[1] is None
+        assert gradient.parameters["gain"].tolist() == gradient.output.tolist() == [1.0]
+        built.train()
+        built.eval()
+
+
+def test_several_outputs_are_a_tuple_of_which_some_may_be_none() -> None:
+    with part("weights") as built:
+        output, weights = built(np.zeros(1))
+        assert (output.tolist(), weights) == ([1.0], None)
+
+
+def test_what_a_program_is_not_asked_for_is_unsupported() -> None:
+    with program() as backend, pytest.raises(Unsupported, match="no device"):
+        backend.build("layer_norm", Sizes(), device="meta")
+    with part() as built:
+        for asked in (
+            built.reloaded,
+            lambda: built.copied("pickle"),
+            lambda: built.moved("float32"),
+            lambda: built.placed((), "meta"),
+            built.inventory,
+            built.global_state,
+        ):
+            with pytest.raises(Unsupported):
+                asked()
+
+
+@pytest.mark.parametrize(
+    ("kind", "becomes"),
+    [
+        ("value", ValueError),
+        ("index", IndexError),
+        ("type", TypeError),
+        ("unsupported", Unsupported),
+        ("internal", RuntimeError),
+    ],
+)
+def test_an_error_becomes_the_exception_that_the_contract_expects(kind, becomes) -> None:
+    with part(kind) as built:
+        with pytest.raises(becomes, match="7 is too much"):
+            built(np.zeros(1))
+        assert built.export()  # and the program goes on
+
+
+def test_a_program_need_not_release_anything() -> None:
+    with program("knows_no_release") as backend:
+        backend.build("layer_norm", Sizes())
+        gc.collect()
+        assert backend.build("layer_norm", Sizes()).export()
+
+
+@pytest.fixture
+def messages(monkeypatch: pytest.MonkeyPatch) -> list[tuple[bytes, bytes]]:
+    """What is asked and answered, line by line."""
+    heard: list[tuple[bytes, bytes]] = []
+    ask = Pipe.ask
+
+    def listened(self: Pipe, line: bytes) -> bytes:
+        answer = ask(self, line)
+        heard.append((line, answer))
+        return answer
+
+    monkeypatch.setattr(Pipe, "ask", listened)
+    return heard
+
+
+def test_parts_that_nobody_holds_are_released(messages) -> None:
+    with program() as backend:
+        backend.build("layer_norm", Sizes())
+        gc.collect()
+        backend.build("layer_norm", Sizes())
+    asked = [json.loads(one)["do"] for one, _ in messages[-5:]]
+    assert asked == ["start", "describe", "build", "release", "build"]
+
+
+# Programs that misbehave
+
+
+@pytest.mark.parametrize(
+    ("moment", "words"),
+    [
+        ("another_protocol", "it speaks protocol 2, and this is protocol 1"),
+        ("no_protocol", "it speaks protocol None"),
+        ("no_name", "it lacks 'name'"),
+        ("odd_title", "5 stands where a str should"),
+        ("odd_component", "did you mean layer_norm"),
+        ("odd_limit", "did you mean heads"),
+        ("odd_heads", "'four' stands where a int should"),
+        ("odd_precision", "did you mean float64"),
+        ("odd_capability", "no capability named 'grad'"),
+        ("dies_at_start", "it ended with exit code 3; its last words: all was well / out of luck"),
+    ],
+)
+def test_a_program_that_cannot_be_understood_is_not_loaded(moment, words) -> None:
+    with pytest.raises(ProgramFailure) as failure:
+        Program([*COMMAND, moment])
+    assert words in str(failure.value)
+    assert not left()
+
+
+def test_a_program_that_is_not_there_is_not_started() -> None:
+    with pytest.raises(ProgramFailure, match=r"could not be started: .*No such file"):
+        Program(["no-such-program-anywhere"])
+
+
+@pytest.mark.parametrize(
+    ("moment", "words"),
+    [
+        ("no_outputs", "it holds no output"),
+        ("short", r"3 numbers of float64 in the shape \(3,\) take 24 bytes, and data holds 8"),
+        ("negative", "is no list of whole numbers"),
+        ("odd_dtype", "the dtype 'float8' is none of float64"),
+        ("odd_data", "data is no base64"),
+        ("odd_tensor", "a tensor has dtype, shape and data"),
+        ("odd_bool", "a bool is a byte 0 or 1"),
+        ("odd_kind", "it lacks 'odd'"),
+        ("odd_error", "not well formed"),
+    ],
+)
+def test_an_answer_that_is_wrong_and_complete_costs_one_error(moment, words) -> None:
+    with part(moment) as built:
+        with pytest.raises(ProgramFailure, match=words):
+            built(np.zeros(1))
+        assert built.export()
+
+
+@pytest.mark.parametrize(
+    ("moment", "words"),
+    [
+        ("garbage", "it wrote 'loading weights..', which is no answer"),
+        ("list", r"it wrote '\[1\]', which is no answer"),
+        ("deep", "which is no answer"),
+        ("other_id", "it answered 99, and request 4 was put"),
+        ("dies", "asked to call, it ended with exit code 3; its last words: .*out of luck"),
+        ("killed", "it ended with SIGKILL"),
+        ("closes", "it closed its standard output"),
+    ],
+)
+def test_a_program_that_says_something_else_is_ended_and_started_again(moment, words) -> None:
+    with program(moment) as backend:
+        built = backend.build("layer_norm", Sizes())
+        with pytest.raises(ProgramFailure, match=words):
+            built(np.zeros(1))
+        assert not left()
+        with pytest.raises(ProgramFailure, match="the program that held this part has ended"):
+            built.export()
+        assert backend.build("layer_norm", Sizes()).export()
+
+
+def test_an_answer_too_many_is_noticed_at_the_next_request() -> None:
+    with part("extra") as built:
+        with pytest.raises(ProgramFailure, match="it holds no output"):
+            built(np.zeros(1))
+        with pytest.raises(ProgramFailure, match="it answered 4, and request 5 was put"):
+            built.export()
+
+
+@pytest.mark.parametrize("moment", ["hangs", "complains"])
+def test_a_program_that_is_silent_is_ended(moment) -> None:
+    with part(moment, limit=0.5) as built:
+        with pytest.raises(ProgramFailure, match=r"no answer within 0\.5 seconds"):
+            built(np.zeros(1))
+        assert not left()
+
+
+def test_a_program_that_does_not_read_blocks_nothing() -> None:
+    with (
+        part("reads_no_more", limit=0.5) as built,
+        pytest.raises(ProgramFailure, match="no answer within"),
+    ):
+        built(np.zeros((300, 300)))
+
+
+def test_a_program_that_is_silent_three_times_is_asked_no_more() -> None:
+    with program("hangs", limit=0.2) as backend:
+        for _ in range(3):
+            with pytest.raises(ProgramFailure, match="no answer within"):
+                backend.build("layer_norm", Sizes())(np.zeros(1))
+        with pytest.raises(ProgramFailure, match="no answer 3 times and is asked no more"):
+            backend.build("layer_norm", Sizes())
+
+
+def test_an_endless_line_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stdio_pipe, "LONGEST", 2**20)
+    with part("floods") as built, pytest.raises(ProgramFailure, match="more than 1 MiB"):
+        built(np.zeros(1))
+
+
+def test_what_is_written_to_standard_error_is_taken_off_its_hands() -> None:
+    with part("chatters") as built:
+        assert built(np.zeros(1)).tolist() == [1.0]
+
+
+def test_a_program_that_does_not_stop_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stdio_pipe, "PATIENCE", 0.1)
+    with program("deaf_at_stop"):
+        pass
+
+
+def test_a_program_that_nobody_holds_is_stopped() -> None:
+    Program([*COMMAND, "sound"])
+    gc.collect()
+    assert not left()
