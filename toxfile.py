@@ -1,6 +1,8 @@
 """Finds the implementations, so that a new folder is an env without an edit anywhere.
 
-A folder whose package has the extra `library` gets it in its own env and nowhere else.
+A folder whose package has the extra `library` gets it in its own env and nowhere else. What is
+known not to hold of it stands in its deviations.toml. Such libraries are slow to call, and are judged
+once: of the pytest door only a few clauses are tried there.
 
 tox.ini reads what is found from environment variables that are set here.
 """
@@ -8,19 +10,43 @@ tox.ini reads what is found from environment variables that are set here.
 import os
 import tomllib
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parent
 FOLDERS = sorted(path.parent for path in ROOT.glob("implementations/*/pyproject.toml"))
 PACKAGES = sorted(path.parent for path in ROOT.glob("implementations/*/*/py.typed"))
 
 
-def with_library(folder: Path) -> str:
-    """Return the folder as what its own env installs."""
-    told = tomllib.loads((folder / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    return f"-e {folder}" + "[library]" * ("library" in told.get("optional-dependencies", {}))
+def project(folder: Path) -> dict[str, Any]:
+    """Return what the folder's package says of itself."""
+    told: dict[str, Any] = tomllib.loads((folder / "pyproject.toml").read_text(encoding="utf-8"))
+    return told["project"]
+
+
+def where_lent(folder: Path, text: str) -> str:
+    """Return `text` for a folder that has the extra `library`."""
+    return text if "library" in project(folder).get("optional-dependencies", {}) else ""
+
+
+def names(folder: Path, before: str = "") -> str:
+    """Return the names of the folder's backends, `before` in front of each."""
+    announced = project(folder)["entry-points"]["attentest.backends"]
+    return " ".join(f"{before}{name}" for name in announced)
+
+
+def declared(folder: Path, option: str) -> str:
+    """Return the option that names the folder's deviation file, where it has one."""
+    file = folder / "deviations.toml"
+    return f"{option}{file}" if file.exists() else ""
 
 
 os.environ["ATTENTEST_ENVS"] = ", ".join(folder.name for folder in FOLDERS)
 os.environ["ATTENTEST_FOLDERS"] = "\n".join(f"-e {folder}" for folder in FOLDERS)
-os.environ |= {f"ATTENTEST_FOLDER_{folder.name}": with_library(folder) for folder in FOLDERS}
+for one in FOLDERS:
+    os.environ |= {
+        f"ATTENTEST_FOLDER_{one.name}": f"-e {one}{where_lent(one, '[library]')}",
+        f"ATTENTEST_RUN_{one.name}": f"{names(one)} {declared(one, '--deviations=')}",
+        f"ATTENTEST_PYTEST_{one.name}": f"{declared(one, '--override-ini=attentest_deviations=')} "
+        f"--pyargs attentest.suite {names(one, '--backend=')} {where_lent(one, '-k formula')}",
+    }
 os.environ["ATTENTEST_PACKAGES"] = " ".join(str(path.relative_to(ROOT)) for path in PACKAGES)

@@ -1,0 +1,1 @@
+"""flax linen's attention, layer norm and embedding behind the contract."""

@@ -1,0 +1,1 @@
+"""Hugging Face transformers' Marian, behind the contract of attentest."""

@@ -1,0 +1,30 @@
+"""How x-transformers is told the sizes of the spec."""
+
+from typing import Any
+
+from attentest_spec import Sizes
+
+
+def attention(sizes: Sizes) -> dict[str, Any]:
+    """Return the arguments of an attention.
+
+    Raises ValueError for a width that cannot be shared: the library takes heads of any width.
+    """
+    if min(sizes.d_model, sizes.heads) < 1 or sizes.d_model % sizes.heads:
+        raise ValueError(f"A width of {sizes.d_model} cannot be shared by {sizes.heads} heads.")
+    width = sizes.d_model // sizes.heads
+    return {"dim_head": width, "dropout": sizes.dropout, "project_out": True}
+
+
+def feed_forward(sizes: Sizes) -> dict[str, Any]:
+    """Return the arguments of a feed-forward network: its width is the product, cut to a whole."""
+    return {"mult": (sizes.d_ff + 0.5) / sizes.d_model, "dropout": sizes.dropout}
+
+
+def layers(sizes: Sizes) -> dict[str, Any]:
+    """Return the arguments of a stack of layers, with dropout wherever there is a place for it."""
+    found = {"heads": sizes.heads, "depth": sizes.layers}
+    for kind, one in (("attn", attention(sizes)), ("ff", feed_forward(sizes))):
+        one["sublayer_dropout"] = sizes.dropout
+        found |= {f"{kind}_{name}": value for name, value in one.items()}
+    return found
