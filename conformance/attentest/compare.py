@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from attentest.bounds import NUDGE, arithmetic, nearby, terms
 from attentest.outcome import Violation
 from attentest.subject import Probe, Subject
 from attentest_spec import Choices
@@ -22,9 +23,6 @@ from attentest_spec.setting import Array, Floats
 
 _SAFETY = 8.0
 """Constant in front of every bound: few roundings per term, and a sampled amplification."""
-
-_NUDGE = 2.0**-24
-"""Relative change that measures amplification: far above float64's rounding, far below 1."""
 
 
 def as_floats(values: Any) -> Floats:
@@ -130,11 +128,12 @@ def error_bound(
     Amplification is measured only when `difference` exceeds half of the bound without it: it
     costs several more evaluations of the oracle.
     """
-    unit = rounding(probe.precision, _terms(probe, inputs))
+    unit = rounding(probe.precision, terms(probe, inputs))
     plain = unit * largest(expected)
     if 2 * difference <= plain:
         return plain  # and the share of the bound that is told is at most one half
-    return plain + unit * _amplification(probe, inputs, expected, method, pick, choices)
+    amplified = unit * _amplification(probe, inputs, expected, method, pick, choices)
+    return plain + amplified + _of_a_single_softmax(probe, inputs, method, pick, choices)
 
 
 def fits(
@@ -191,24 +190,29 @@ def rounding(precision: str, terms: int) -> float:
     return _SAFETY * epsilon(precision) / 2 * float(np.sqrt(terms))
 
 
-def _terms(probe: Probe, inputs: tuple[Input, ...]) -> int:
-    """Return how many roundings add up along the longest path through the component."""
-    width, inner, layers = probe.sizes.d_model, probe.sizes.d_ff, probe.sizes.layers
-    length = max(
-        (max(one.shape[1:] or (1,)) for one in inputs if isinstance(one, np.ndarray)), default=1
+def _of_a_single_softmax(
+    probe: Probe,
+    inputs: tuple[Input, ...],
+    method: str,
+    pick: Callable[[Any], Array] | None,
+    choices: Choices | None,
+) -> float:
+    """Return the error that the roundings of a softmax in float32 may make to a float64 output.
+
+    What they do make to the oracle's is one sample of it: its distance from the oracle that rounds
+    nothing there. Inputs and parameters that differ in their 24th digit give others.
+    """
+    chosen = choices or probe.subject.choices
+    if arithmetic(probe, chosen) == probe.precision:
+        return 0.0
+    exact = chosen.but(softmax_arithmetic="as-computed")
+    return _SAFETY * max(
+        distance(
+            _answer(near_by, moved, method, pick, chosen),
+            _answer(near_by, moved, method, pick, exact),
+        )
+        for near_by, moved in nearby(probe, inputs, seeds=range(8))
     )
-    attention = 2 * width + length
-    whole = {
-        "attention": width + length,
-        "multi_head_attention": width + attention,
-        "feed_forward": width + inner,
-        "encoder_layer": attention + inner + 4 * width,
-        "encoder": layers * (attention + inner + 4 * width),
-        "decoder_layer": 2 * attention + inner + 6 * width,
-        "decoder": layers * (2 * attention + inner + 6 * width),
-        "model": layers * (3 * attention + 2 * inner + 10 * width),
-    }
-    return whole.get(probe.component, width)
 
 
 def _amplification(
@@ -220,24 +224,10 @@ def _amplification(
     choices: Choices | None,
 ) -> float:
     worst = 0.0
-    kept = probe.parameters
-    for seed in (1, 2, 3, 4):  # one or two of them may cancel by luck
-        rng = np.random.default_rng(seed)
-        try:
-            probe.parameters = {name: _nudged(values, rng) for name, values in kept.items()}
-            moved = tuple(_nudged(value, rng) for value in inputs)
-            changed = _answer(probe, moved, method, pick, choices)
-        finally:
-            probe.parameters = kept
-        apart = np.abs(changed - expected)
-        worst = max(worst, float(apart[np.isfinite(apart)].max(initial=0.0)) / _NUDGE)
+    for near_by, moved in nearby(probe, inputs, seeds=(1, 2, 3, 4)):  # some may cancel by luck
+        apart = np.abs(_answer(near_by, moved, method, pick, choices) - expected)
+        worst = max(worst, float(apart[np.isfinite(apart)].max(initial=0.0)) / NUDGE)
     return worst
-
-
-def _nudged(value: Any, rng: np.random.Generator) -> Any:
-    if not isinstance(value, np.ndarray) or value.dtype.kind != "f":
-        return value
-    return value * (1.0 + _NUDGE * rng.choice((-1.0, 1.0), size=value.shape))
 
 
 def _selected(actual: Array, expected: Array, rows: Array | None) -> tuple[Floats, Floats]:

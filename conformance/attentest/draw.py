@@ -16,6 +16,7 @@ from attentest.outcome import Absent
 from attentest.subject import Subject, cast
 from attentest_spec import Sizes
 from attentest_spec.parameters import draw as draw_parameters
+from attentest_spec.parameters import one_vocabulary
 from attentest_spec.setting import Array, Floats
 
 T = TypeVar("T")
@@ -96,12 +97,12 @@ class Draw:
     def sizes(self, *, heads: int = 0, head_width: int = 0, **fixed: int | float) -> Sizes:
         """Draw sizes whose free dimensions are unlike; `fixed` ones are taken as they are.
 
-        Vocabularies are equal where all three matrices are tied, pad ids are unlike and not 0.
+        Vocabularies are equal where both embeddings are one, pad ids are unlike and not 0.
         """
         count = heads or self.heads()
         width = count * (head_width or self.choose((2, 4, 3)))
         source = 11
-        target = 11 if self.subject.choices.tying == "all-three" else 13
+        target = 11 if one_vocabulary(self.subject.choices) else 13
         drawn = {
             "d_model": width,
             "heads": count,

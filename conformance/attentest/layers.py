@@ -3,18 +3,17 @@
 One kind of call serves encoder and decoder, layer and stack; a decoder's has a memory too.
 """
 
-import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from attentest.compare import fits, holds, matches, same_shape
+from attentest.cases import alone_fits
+from attentest.compare import matches, same_shape
 from attentest.draw import Draw
 from attentest.laws import alike, prepared
 from attentest.outcome import Absent
 from attentest.subject import Probe, Subject
-from attentest_spec import CHOICES
 from attentest_spec.contract import Input
 from attentest_spec.setting import Array, Floats
 
@@ -180,32 +179,9 @@ def agree(case: Case, actual: Array, expected: Array, *, what: str) -> None:
 
 
 def shows(case: Case, actual: Array, choice: str, without: Mapping[str, Floats]) -> None:
-    """Demand that the numbers fit the declared option of `choice`, and no other one.
-
-    `without` are the parameters that other options have and the declared one may lack.
-    """
-    probe = copy.copy(case.probe)
-    probe.parameters = {**without, **probe.parameters}
-    declared = probe.subject.choices
-    fitting = [
-        option.name
-        for option in CHOICES[choice].options
-        if fits(
-            probe,
-            *case.inputs,
-            actual=actual,
-            choices=declared.but(**{choice: option.name}),
-            rows=case.rows,
-        )
-    ]
-    if len(fitting) > 1 and probe.precision != "float64":
-        raise Absent(f"{probe.precision} does not tell the options of {choice} apart")
-    if not fitting:
-        judged(case, actual)
-    holds(
-        fitting == [declared[choice]],
-        f"{choice} is {declared[choice]}, and the numbers are those of {' and '.join(fitting)}.",
-        actual=actual,
+    """Demand that the numbers fit the declared option of `choice`; see :func:`alone_fits`."""
+    alone_fits(
+        case.probe, *case.inputs, actual=actual, choice=choice, without=without, rows=case.rows
     )
 
 

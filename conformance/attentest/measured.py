@@ -32,7 +32,7 @@ def measured(bench: Bench) -> dict[str, str]:
 
 def _subject(bench: Bench) -> Subject:
     return Subject(
-        bench.backend, choices=bench.choices, precision=bench.precision, device=bench.device
+        bench.backend, choices=bench.choices, precision=bench.computed_in, device=bench.device
     )
 
 
@@ -83,7 +83,7 @@ def _attention_weights(subject: Subject) -> bool:
 
 def _feed_forward_inner(subject: Subject) -> bool:
     probe, x = _training(subject, "feed_forward")
-    return _only(probe.output(x), probe.parameters["outer.bias"])
+    return _only(probe.output(x), probe.parameters.get("outer.bias"))
 
 
 def _sublayer_output(subject: Subject) -> bool:

@@ -4,13 +4,14 @@
 # mypy: disable-error-code="no-redef"
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from attentest.faults.fault import fault
 from attentest.specimens import Node, Seams
 
 LOGARITHMS = {"output": "log-probabilities"}
 LOGITS = {"output": "logits"}
+SCALED = {"logit_scale": "inverse-sqrt-d"}
 
 
 @fault(
@@ -21,6 +22,22 @@ LOGITS = {"output": "logits"}
 )
 def generator_logits(self: Seams, module: Node, x: Tensor) -> Tensor:
     return self.sound.generator_logits(module, x) - self.sound.generator_logits(module, x * 0)
+
+
+@fault(
+    "generator.bias-undeclared",
+    clause="generator.generator-bias",
+    wrong="The linear map has a bias, random at birth, where none is declared.",
+    effect="A checkpoint without one leaves it as it is, and some tokens are said unasked.",
+    choices={"generator_bias": "none"},
+)
+def make_generator(self: Seams) -> Node:
+    present = self.choices.but(generator_bias="present")
+    built = type(self.sound)(self.sizes, present).make_generator()
+    for values in built.parameters():
+        if values.dim() == 1:
+            nn.init.normal_(values)
+    return built
 
 
 @fault(
@@ -204,3 +221,47 @@ def generator_logits(self: Seams, module: Node, x: Tensor) -> Tensor:
 def generator_output(self: Seams, logits: Tensor) -> Tensor:
     sound = self.sound.generator_output(logits)
     return sound.half().to(logits.dtype) if logits.dtype == torch.float32 else sound
+
+
+@fault(
+    "generator.logit-scale-missing",
+    clause="generator.logit-scale",
+    wrong="The decoder's output goes into the linear map unscaled where a factor is declared.",
+    effect="A model with tied matrices is far too sure of itself.",
+    choices=SCALED,
+)
+def scale_state(self: Seams, x: Tensor) -> Tensor:
+    return x
+
+
+@fault(
+    "generator.logit-scale-undeclared",
+    clause="generator.logit-scale",
+    wrong="The decoder's output is divided by the root of the model width.",
+    effect="The best token stays the best, and every probability is wrong.",
+)
+def scale_state(self: Seams, x: Tensor) -> Tensor:
+    return x / x.shape[-1] ** 0.5
+
+
+@fault(
+    "generator.logit-scale-without-root",
+    clause="generator.logit-scale",
+    wrong="The decoder's output is divided by the model width, not by its root.",
+    effect="All tokens are about as likely.",
+    choices=SCALED,
+)
+def scale_state(self: Seams, x: Tensor) -> Tensor:
+    return x / x.shape[-1]
+
+
+@fault(
+    "generator.bias-scaled",
+    clause="generator.logit-scale",
+    wrong="The factor is applied to the logits, bias included.",
+    effect="Frequent tokens lose their head start.",
+    choices=SCALED,
+)
+def generator(self: Seams, module: Node, x: Tensor) -> Tensor:
+    logits = self.sound.generator_logits(module, x)
+    return self.sound.generator_output(logits / x.shape[-1] ** 0.5)

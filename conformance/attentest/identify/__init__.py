@@ -35,7 +35,7 @@ def identify(
     """
     for name in components:
         require("component", name, COMPONENTS)
-    precision = require("precision", precision, PRECISIONS) if precision else _finest(backend)
+    precision = require("precision", precision, PRECISIONS) if precision else backend.limits.finest
     asked = [name for name in COMPONENTS if name in (components or backend.components)]
     known, evidence = Choices(), list[Evidence]()
     for component in asked:
@@ -65,10 +65,6 @@ def measured_choices(
     found = identify(backend, components, precision=precision, device=device)
     measured = {name: one.measured for name, one in found.items() if one.measured is not None}
     return Choices.of({**backend.choices, **measured})
-
-
-def _finest(backend: Backend) -> str:
-    return next((one for one in PRECISIONS if one in backend.limits.precisions), "float64")
 
 
 def _values(evidence: Sequence[Evidence]) -> dict[str, Value]:

@@ -5,10 +5,10 @@ from dataclasses import replace
 
 import numpy as np
 
+from attentest.bounds import arithmetic
 from attentest.identify.numbers import FINE, shortest
 from attentest.identify.parts import Part, steep
 from attentest.identify.station import Station
-from attentest.subject import Probe
 from attentest_spec import Choices
 from attentest_spec.contract import Input
 from attentest_spec.precision import epsilon, largest
@@ -39,7 +39,7 @@ def fill(part: Part) -> tuple[float | str | None, float]:
     make, steepest = _stations(part), min(STEEPEST, largest(part.probe.precision) / 1e3)
     known = part.choices.mask_fill
     if isinstance(known, float):
-        width = _gap(part.probe, known) / 10.0
+        width = _gap(arithmetic(part.probe, part.choices), known) / 10.0
         factor = _balanced(make, part.choices, -known / 1e2, -known * 1e3, width)
         again = _Near(make, part.choices, factor, known)
         if again.fits(known) and not again.fits(2.0 * known):
@@ -59,7 +59,7 @@ class _Near:
     def __init__(self, make: Make, choices: Choices, factor: float, value: float) -> None:
         self._choices = choices
         self._stations = [make(factor)]
-        gap = _gap(self._stations[0].probe, value)
+        gap = _gap(arithmetic(self._stations[0].probe, choices), value)
         if gap * abs(value) > 2.0:  # too steep: scores that are equal come out unlike
             self._stations.clear()
         self._stations += [make(factor * (1.0 - gap)), make(factor * (1.0 + gap))]
@@ -71,9 +71,9 @@ class _Near:
         return max(one.distance(self._choices.but(mask_fill=value)) for one in self._stations)
 
 
-def _gap(probe: Probe, value: float) -> float:
+def _gap(precision: str, value: float) -> float:
     """Return how far, relative to a fill, kept scores must lie from it to be told from it."""
-    return min(0.5, max(2.0 / abs(value), FINEST, 8.0 * epsilon(probe.precision)))
+    return min(0.5, max(2.0 / abs(value), FINEST, 8.0 * epsilon(precision)))
 
 
 def _exact(make: Make, choices: Choices) -> tuple[str | None, float]:
@@ -131,10 +131,13 @@ def _stations(part: Part) -> Make:
 
 
 def _told_apart(weight: Floats) -> Floats:
-    """Return an embedding whose pad points against every token in the column of the keys."""
-    weight = weight.copy()
-    weight[:, 0], weight[:, 1] = 1.0, 4.0
-    weight[0, 1] = -4.0
+    """Return an embedding whose pad points against every token in the column of the keys.
+
+    Its column of the queries is above the mean of each row, so that every norm leaves its sign.
+    """
+    weight = weight + np.array([0.0, 0.0, -4.0, -2.0])
+    weight[:, 0], weight[:, 1] = 2.0, 4.0
+    weight[0, 1:3] = -4.0, 4.0
     return weight
 
 
@@ -143,9 +146,10 @@ def _hidden(part: Part) -> tuple[Input, ...]:
     if part.component == "model":
         return np.array([[1, 0, 0], [1, 0, 0]]), np.array([[3], [4]])
     rng = np.random.default_rng(8)
-    rows = rng.normal(size=(2, 3, part.width)) * 0.3
-    rows[..., 0], rows[:, 0, 1], rows[:, 1:, 1] = 1.0, 2.0, -2.0
-    rows[1, 0] = rows[0, 0]  # one key for all, whose score passes the fill but once
+    # One kept key, whose score passes the fill but once, and rows of one mean and one deviation: a
+    # norm without a bias leaves their first column the same for all.
+    rows = np.tile([1.0, -2.0, 2.0, -1.0], (2, 3, 1))
+    rows[:, 0, 1:3] = 2.0, -2.0
     mask = _mask(part, np.array([True, False, False]))
     if part.component == "attention":
         query, key, value = rng.normal(size=(3, 2, part.probe.sizes.heads, 3, 2))

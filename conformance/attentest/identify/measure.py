@@ -7,7 +7,8 @@ is at work at once: there the rest is found, and the structure is confirmed.
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
-from itertools import takewhile
+from itertools import product, takewhile
+from math import prod
 
 from attentest.identify.finding import CANNOT_TELL, MEASURED, NONE_FITS, Evidence
 from attentest.identify.masking import NoMask, empty_row, fill
@@ -19,17 +20,25 @@ from attentest.identify.norms import (
     variations,
     with_epsilon,
 )
-from attentest.identify.parts import LARGE, Part, large_model, stilled
+from attentest.identify.parts import LARGE, Part, has, large_model, stilled
 from attentest.identify.reach import axes_of
 from attentest.identify.station import Candidate, Station
 from attentest.identify.structure import SHAPED, TIED, structures, ties
 from attentest.outcome import Absent, BackendError, Violation
 from attentest.subject import Probe, Subject
-from attentest_spec import Choices, Sizes
+from attentest_spec import CHOICES, Choices, Sizes
 from attentest_spec.choices import Value
+from attentest_spec.parameters import learned_positions
 
 WIDTH = 4
 """The model width: its root is exact, and at so small a width n and n - 1 lie far apart."""
+
+
+PLACED = ("positional_encoding", "position_offset", "position_arithmetic")
+"""The choices of what is added to tell a position."""
+
+MANY = 100
+"""Combinations of options above which they are not all tried."""
 
 
 def sizes_for(subject: Subject) -> Sizes:
@@ -54,8 +63,10 @@ def measure(subject: Subject, component: str, known: Choices) -> list[Evidence]:
     """
     first: list[Evidence] = []
     try:
-        for structure, probe in structures(subject, component, sizes_for(subject)):
-            measurement = Measurement(component, probe, structure, known)
+        built = structures(subject, component, sizes_for(subject))
+        for (structure, probe), arithmetic in product(built, _arithmetics(component)):
+            choices = known.but(softmax_arithmetic=arithmetic)
+            measurement = Measurement(component, probe, structure, choices)
             measurement.take()
             if measurement.explained:
                 return measurement.evidence
@@ -66,6 +77,15 @@ def measure(subject: Subject, component: str, known: Choices) -> list[Evidence]:
             Evidence(axis, component, CANNOT_TELL, reason=text) for axis in axes_of(component)
         ]
     return first
+
+
+def _arithmetics(component: str) -> list[str]:
+    """Return the arithmetics of a softmax in `component`, the finest first.
+
+    What is exact lies within the error of what is rounded, and never the other way round.
+    """
+    options = [option.name for option in CHOICES["softmax_arithmetic"].options]
+    return options if has(component, "attention") else options[:1]
 
 
 def _reason(component: str, failure: Exception) -> str:
@@ -118,20 +138,30 @@ class Measurement:
     def _together(self) -> None:
         """Find what is left, with everything at work, and confirm the structure there."""
         told = {one.choice for one in self.evidence}
-        shaped = [axis for axis in self.axes if axis in SHAPED or axis in TIED]
-        if "positional_encoding" in shaped and not self._learned:
-            shaped.remove("positional_encoding")
-        masked = {"mask_fill", "fully_masked_row"}
-        rest = [axis for axis in self.axes if axis not in {*told, *shaped, *masked}]
+        shaped = [axis for axis in self.axes if axis in {*SHAPED, *TIED} - {"positional_encoding"}]
+        if "position_offset" in self.axes and learned_positions(self.part.choices):
+            shaped.append("position_offset")  # a learned table has a row for every one skipped
+        later = {"mask_fill", "fully_masked_row", "softmax_arithmetic"}
+        rest = [axis for axis in self.axes if axis not in {*told, *shaped, *later}]
         station = _whole(self.part)
-        self._learn(rest, station, _flips(station, self.part, rest))
+        self._learn(rest, station, _searched(station, self.part, rest))
         self.explained = station.fits(self.part.choices)
         left = station.distance(self.part.choices)
         self.evidence += [self._structural(axis, left) for axis in shaped]
+        if "softmax_arithmetic" in self.axes:
+            self.evidence.append(self._arithmetic(station, left))
 
-    @property
-    def _learned(self) -> bool:
-        return self.part.choices.positional_encoding == "learned"
+    def _arithmetic(self, station: Station, difference: float) -> Evidence:
+        """Return the arithmetic under which the numbers are explained, if another would not do."""
+        axis, component = "softmax_arithmetic", self.part.component
+        if not self.explained:
+            return _nothing(axis, component, difference)
+        value = self.part.choices[axis]
+        coarse = self.part.choices.but(softmax_arithmetic="float32")
+        if value != "float32" and station.distance(coarse) <= station.bound(self.part.choices):
+            text = f"in {component} {value} and float32 give the same numbers"
+            return Evidence(axis, component, CANNOT_TELL, reason=text)
+        return Evidence(axis, component, MEASURED, value, difference=difference)
 
     def _structural(self, axis: str, difference: float) -> Evidence:
         """Return what the parameters show of `axis`, if under it the numbers are explained."""
@@ -177,8 +207,10 @@ class Measurement:
 def _begun(structure: Choices, tied: dict[str, str | None], known: Choices) -> Choices:
     shaped = {axis: structure[axis] for axis in SHAPED if axis != "positional_encoding"}
     base = known.but(**shaped, **{axis: value or TIED[axis][0] for axis, value in tied.items()})
-    learned = structure.positional_encoding == "learned"
-    if learned == (base.positional_encoding == "learned"):
+    learned = learned_positions(structure)
+    if learned:
+        base = base.but(position_offset=structure.position_offset)
+    if learned == learned_positions(base):
         return base
     return base.but(positional_encoding="learned" if learned else "interleaved")
 
@@ -195,10 +227,10 @@ def _large(part: Part) -> list[Candidate]:
     """
     station = Station.of(part.probe, large_model(part), part.large_inputs(), first=LARGE.stop)
     axes = ["embedding_scale", "norm_placement", "norm_variance", "norm_epsilon_place", "output"]
-    if part.choices.positional_encoding != "learned":
-        axes.append("positional_encoding")
-    ranked = station.ranked(_fixed(variations(part.choices, axes), part))
-    return station.ranked(with_epsilon(station, choices) for choices, _ in ranked[:8])
+    ranked = station.ranked(variations(part.choices, [*axes, "logit_scale"]))[:8]
+    placed = [one for choices, _ in ranked for one in _fixed(variations(choices, PLACED), part)]
+    ranked = station.ranked(placed)[:8]
+    return station.ranked(with_epsilon(station, choices) for choices, _ in ranked)
 
 
 def _all(station: Station, part: Part, axes: Collection[str]) -> list[Candidate]:
@@ -211,10 +243,32 @@ def _flips(station: Station, part: Part, axes: Collection[str]) -> list[Candidat
     return station.ranked(_fixed([part.choices, *unlike], part))
 
 
+def _searched(station: Station, part: Part, axes: Collection[str]) -> list[Candidate]:
+    """Return the flips of `axes`, or where none of them fits and they are few, all combinations.
+
+    Around a flip that fits its own flips are tried: another option may have no effect there.
+    """
+    ranked = _flips(station, part, axes)
+    if station.fits(ranked[0][0]):
+        return _flips(station, replace(part, choices=ranked[0][0]), axes)
+    if prod(len(options(axis)) for axis in axes) > MANY:
+        return ranked
+    return station.ranked(_fixed(variations(part.choices, axes), part))
+
+
 def _fixed(candidates: Iterator[Choices] | Collection[Choices], part: Part) -> Iterator[Choices]:
-    """Leave out learned positions where there is no table, and fixed ones where there is."""
-    learned = part.choices.positional_encoding == "learned"
-    return (one for one in candidates if (one.positional_encoding == "learned") == learned)
+    """Leave out learned positions where there is no table, and what a table of its length is not.
+
+    A learned table has a row for every one that its offset skips.
+    """
+    known = part.choices
+    learned = learned_positions(known)
+    return (
+        one
+        for one in candidates
+        if learned_positions(one) == learned
+        and (not learned or one.position_offset == known.position_offset)
+    )
 
 
 def _shown(

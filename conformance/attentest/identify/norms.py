@@ -1,6 +1,6 @@
 """Measures what norms do: where they stand, their formula, their epsilon."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import product
 
 import numpy as np
@@ -8,6 +8,7 @@ import numpy as np
 from attentest.identify.numbers import shortest, solve
 from attentest.identify.parts import Part, model_of_all_scales, norms_alone, rows_of_all_scales
 from attentest.identify.station import Candidate, Station
+from attentest.identify.structure import OFFSETS
 from attentest_spec import CHOICES, Choices
 from attentest_spec.choices import Value
 
@@ -16,13 +17,16 @@ FORMULA = ("norm_epsilon_place", "norm_variance", "norm_epsilon")
 EPSILONS = (1e-5, 1e-6, 1e-12, 1e-8, 1e-7, 1e-9, 1e-3, 0.0)
 """Values in use; they are tried before one is solved for."""
 
+NUMBERS: Mapping[str, Sequence[Value]] = {"norm_epsilon": EPSILONS, "position_offset": OFFSETS}
+"""Choices that are numbers, and the values that are tried."""
+
 _GRID = [float(value) for value in np.logspace(-30, 3, 34)]
 
 
 def options(axis: str) -> list[Value]:
-    """Return the options of a choice by their names; of the epsilon, the values in use."""
-    if axis == "norm_epsilon":
-        return list(EPSILONS)
+    """Return the options of a choice by their names; of a number, the values in use."""
+    if axis in NUMBERS:
+        return list(NUMBERS[axis])
     return [option.name for option in CHOICES[axis].options]
 
 

@@ -13,7 +13,7 @@ from attentest.identify.station import parameters_of, retied
 from attentest.subject import Probe
 from attentest_spec import COMPONENTS, Choices
 from attentest_spec.contract import Input
-from attentest_spec.parameters import head_width
+from attentest_spec.parameters import head_width, learned_positions
 from attentest_spec.positional_encoding import table
 from attentest_spec.setting import Array, Floats, Setting
 
@@ -138,7 +138,7 @@ def model_of_all_scales(part: Part) -> tuple[dict[str, Floats], tuple[Input, ...
         name: np.zeros_like(values) if "positions" in name else values
         for name, values in parameters.items()
     }
-    learned = part.choices.positional_encoding == "learned"
+    learned = learned_positions(part.choices)
     first = 0.0 if learned else table(Setting(choices=part.choices), 1, part.width)[0]
     factor = np.sqrt(part.width) if part.choices.embedding_scale == "sqrt-d" else 1.0
     rows = rows_of_all_scales(part)[:, 0]
@@ -161,18 +161,24 @@ def large_model(part: Part, size: float = 1e3) -> dict[str, Floats]:
     weight = parameters["source_embedding.weight"].copy()
     weight[LARGE] *= size
     weight[LARGE.stop :] /= size
-    bias = parameters["generator.bias"].copy()
-    bias[: LARGE.stop] = -(size**3)
-    same = dict.fromkeys(embedding_names(parameters), weight)
-    return part.tied(parameters) | same | {"generator.bias": bias}
+    large = part.tied(parameters) | dict.fromkeys(embedding_names(parameters), weight)
+    if "generator.bias" in parameters:
+        bias = parameters["generator.bias"].copy()
+        bias[: LARGE.stop] = -(size**3)
+        return large | {"generator.bias": bias}
+    if part.choices.tying in ("none", "embeddings"):
+        return large | {"generator.weight": np.where(np.abs(weight) > 1.0, 0.0, weight)}
+    return large
 
 
 def steep(part: Part, factor: float) -> dict[str, Floats]:
     """Return parameters whose attention scores are `factor` times fixed numbers of either sign.
 
-    Query column 0 (made 1 by the norms) meets key column 1, the same in every head. One attention
-    of the first layer is at work, of a model the one to the memory, and nothing else.
+    Query column 0 (made 1 by the norms, where they have a bias) meets key column 1, the same in
+    every head. One attention of the first layer is at work, of a model the one to the memory, and
+    nothing else.
     """
+    first = 0.0 if part.choices.norm_bias == "present" else 1.0
     beside = "self_attention" if part.component == "model" else "cross_attention"
     parameters = stilled(part.drawn(), beside, "feed_forward")
     later = stilled(parameters, "self_attention", "cross_attention")
@@ -188,7 +194,7 @@ def steep(part: Part, factor: float) -> dict[str, Floats]:
         elif name.endswith(("query.bias", "key.bias")):
             parameters[name] = np.zeros_like(values)
         elif name.endswith("norm.gain"):
-            parameters[name] = np.array([0.0] + [1.0] * (part.width - 1))
+            parameters[name] = np.array([first] + [1.0] * (part.width - 1))
         elif name.endswith("norm.bias"):
             parameters[name] = np.array([1.0] + [0.0] * (part.width - 1))
     return part.tied(parameters)

@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from functools import reduce
 from itertools import product
 
 import numpy as np
@@ -10,6 +11,7 @@ import numpy as np
 from attentest.outcome import Absent, BackendError, Violation
 from attentest.subject import Probe, Subject
 from attentest_spec import Backend, Choices, Sizes
+from attentest_spec.choices import Value
 from attentest_spec.parameters import count, draw, shapes, tied
 from attentest_spec.setting import Array
 
@@ -17,15 +19,26 @@ Partition = frozenset[frozenset[str]]
 
 SHAPED: Mapping[str, tuple[str, ...]] = {
     "head_width": ("d/h", "d"),
+    "norm_bias": ("none", "present"),
+    "feed_forward_bias": ("none", "present"),
+    "generator_bias": ("none", "present"),
     "projection_bias": ("none", "output-alone", "present"),
     "final_norm": ("none", "present"),
+    "embedding_norm": ("none", "present"),
     "positional_encoding": ("none", "learned"),  # the fixed tables hold no parameters
 }
-"""Choices that decide which parameters there are, and the options that differ in them."""
+"""Choices that decide which parameters there are, and the options that differ in them.
+
+The options stand in the order of what they need, but for the width of heads, where both need as
+many. A learned table comes at each of :data:`OFFSETS`, whose rows it has too.
+"""
+
+OFFSETS: tuple[Value, ...] = ("none", 1.0, 2.0, 3.0)
+"""The rows of a first position that are tried."""
 
 TIED: Mapping[str, tuple[str, ...]] = {
     "norm_sharing": ("separate", "shared"),
-    "tying": ("none", "target-and-output", "all-three"),
+    "tying": ("none", "target-and-output", "embeddings", "all-three"),
 }
 """Choices that decide which parameters are one, from the least tied."""
 
@@ -50,7 +63,8 @@ def structures(subject: Subject, component: str, sizes: Sizes) -> Iterator[tuple
     stays as it was born, and hides. Raises the last refusal where nothing is taken.
     """
     refusal: Exception = Absent("no structure was tried")
-    for candidates in (_untied(component, sizes), _tied(component, sizes)):
+    grown = _grown(subject, component, sizes)
+    for candidates in (grown, _untied(component, sizes), _tied(component, sizes)):
         found = False
         for choices in candidates:
             try:
@@ -65,13 +79,49 @@ def structures(subject: Subject, component: str, sizes: Sizes) -> Iterator[tuple
     raise refusal
 
 
-def _untied(component: str, sizes: Sizes) -> list[Choices]:
-    """Return every set of shapes once, with no two parameters the same."""
-    relevant = [axis for axis in SHAPED if _differ(component, axis)]
-    values = product(*(SHAPED[axis] for axis in relevant))
+def _grown(subject: Subject, component: str, sizes: Sizes) -> Iterator[Choices]:
+    """Yield the fullest structure, found parameter by parameter, if there is one.
+
+    Works for parts that leave alone what they are not given, as the torch glue does.
+    """
+
+    def takes(choices: Choices) -> bool:
+        try:
+            _built(subject, component, sizes, choices)
+        except (Absent, BackendError, Violation):
+            return False
+        return True
+
+    fewest = Choices(tying="none").but(**{axis: options[0] for axis, options in SHAPED.items()})
+    bare = [fewest.but(head_width=width) for width in SHAPED["head_width"]]
+    full = next((one for one in bare if takes(one)), None)
+    if full is None:
+        return
+    for axis in _relevant(component):
+        for more in _shaped(axis)[1:] if axis != "head_width" else ():
+            if takes(full.but(**more)):
+                full = full.but(**more)
+    yield full
+
+
+def _untied(component: str, sizes: Sizes) -> Iterator[Choices]:
+    """Yield every set of shapes once, with no two parameters the same, the fullest first."""
     loose = Choices(norm_sharing="separate", tying="none")
-    shaped = [loose.but(**dict(zip(relevant, one, strict=True))) for one in values]
-    return sorted(shaped, key=lambda one: -count(component, sizes, one))
+    sets = product(*(_shaped(axis) for axis in _relevant(component)))
+    shaped = [reduce(lambda made, one: made.but(**one), changes, loose) for changes in sets]
+    yield from sorted(shaped, key=lambda one: -count(component, sizes, one))
+
+
+def _relevant(component: str) -> list[str]:
+    return [axis for axis in SHAPED if _differ(component, axis)]
+
+
+def _shaped(axis: str) -> list[dict[str, Value]]:
+    """Return what each option of `axis` changes; a learned table comes at every offset."""
+    first, *rest = SHAPED[axis]
+    if axis != "positional_encoding":
+        return [{axis: option} for option in SHAPED[axis]]
+    return [{axis: first}, *({axis: rest[0], "position_offset": one} for one in OFFSETS)]
 
 
 def _tied(component: str, sizes: Sizes) -> Iterator[Choices]:

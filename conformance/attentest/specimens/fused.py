@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from attentest.specimens.modules import Node
 from attentest.specimens.seams import Mask, Seams
 from attentest_spec import Place, Table, nested
-from attentest_spec.parameters import projection_biases
+from attentest_spec.parameters import learned_positions, projection_biases
 
 _LINEAR: Table = {"weight": Place("matrix", transpose=True), "bias": "offset"}
 _NORM: Table = {"gain": "scale", "bias": "shift"}
@@ -58,6 +58,8 @@ class Fused(Seams):
             **nested("target_embedding", "target_embedding", _EMBEDDING),
             **nested("source_positions", "source_positions", _POSITIONS),
             **nested("target_positions", "target_positions", _POSITIONS),
+            **nested("source_embedding_norm", "source_embedding_norm", _NORM),
+            **nested("target_embedding_norm", "target_embedding_norm", _NORM),
             **nested("encoder", "encoder", _STACK),
             **nested("decoder", "decoder", _STACK),
             **nested("generator", "generator", _GENERATOR),
@@ -188,9 +190,10 @@ class Fused(Seams):
     def make_positions(self) -> Node:
         """Build the positional encoding; only a learned table is kept."""
         self.check_sizes("d_model", "max_length")
-        if self.choices.positional_encoding != "learned":
+        if not learned_positions(self.choices):
             return Node(self, "positional_encoding")
-        rows = nn.Parameter(torch.empty(self.sizes.max_length, self.sizes.d_model))
+        length = self.first_position() + self.sizes.max_length
+        rows = nn.Parameter(torch.empty(length, self.sizes.d_model))
         self.initialise(rows)
         return Node(self, "positional_encoding", rows=rows)
 
@@ -199,10 +202,11 @@ class Fused(Seams):
 
     def position_rows(self, module: Node, length: int, device: torch.device | None) -> Tensor:
         """Return the rows (S, D) of the first `length` positions; the formula has no end."""
-        if self.choices.positional_encoding != "learned":
+        if not learned_positions(self.choices):
             return self.position_table(length, self.sizes.d_model, device)
-        self.check_length(length, module.rows.size(0))
-        return module.rows.narrow(0, 0, length)  # type: ignore[no-any-return]
+        first = self.first_position()
+        self.check_length(length, module.rows.size(0) - first)
+        return self.scale_rows(module.rows.narrow(0, first, length))
 
     def frequencies(self, d_model: int, device: torch.device | None) -> Tensor:
         """Return the angle between neighbouring positions for every pair of columns."""
@@ -210,8 +214,9 @@ class Fused(Seams):
 
     def arrange(self, sines: Tensor, cosines: Tensor, d_model: int) -> Tensor:
         """Put sines and cosines (S, pairs) into the columns (S, D), in turn or in halves."""
-        if self.choices.positional_encoding == "halves":
-            return torch.cat((sines, cosines[:, : d_model // 2]), dim=-1)
+        if self.choices.positional_encoding.startswith("halves"):
+            columns = torch.cat((sines, cosines[:, : d_model // 2]), dim=-1)
+            return nn.functional.pad(columns, (0, d_model - columns.shape[1]))
         return torch.stack((sines, cosines), dim=-1).flatten(1)[:, :d_model]
 
     def make_norm(self) -> Node:
@@ -221,7 +226,8 @@ class Fused(Seams):
         if self.choices.norm_variance == "unbiased" and width < 2:
             raise ValueError(f"A width of {width} is too small for an unbiased variance.")
         scale, shift = nn.Parameter(torch.ones(width)), nn.Parameter(torch.zeros(width))
-        return Node(self, "layer_norm", scale=scale, shift=shift)
+        biased = self.choices.norm_bias == "present"
+        return Node(self, "layer_norm", scale=scale, shift=shift if biased else None)
 
     def mean(self, x: Tensor) -> Tensor:
         """Return the mean over the columns, as (.., 1)."""
@@ -240,7 +246,10 @@ class Fused(Seams):
 
     def affine(self, module: Node, normalised: Tensor) -> Tensor:
         """Multiply by the gain and add the bias."""
-        return torch.addcmul(module.shift.to(normalised), module.scale.to(normalised), normalised)
+        scale: Tensor = module.scale.to(normalised)
+        if module.shift is None:
+            return normalised * scale
+        return torch.addcmul(module.shift.to(normalised), scale, normalised)
 
     def activation(self, x: Tensor) -> Tensor:
         """Apply the chosen activation."""
@@ -258,12 +267,13 @@ class Fused(Seams):
         table = nn.Parameter(torch.empty(self.sizes.target_vocabulary, self.sizes.d_model))
         self.initialise(table)
         offset = nn.Parameter(torch.zeros(self.sizes.target_vocabulary))
-        return Node(self, "generator", table=table, offset=offset)
+        biased = self.choices.generator_bias == "present"
+        return Node(self, "generator", table=table, offset=offset if biased else None)
 
     def generator_logits(self, module: Node, x: Tensor) -> Tensor:
         """Apply the linear map."""
-        logits: Tensor = torch.einsum("btd,vd->btv", x, module.table) + module.offset
-        return logits
+        logits: Tensor = torch.einsum("btd,vd->btv", x, module.table)
+        return logits if module.offset is None else logits + module.offset
 
     def generator_output(self, logits: Tensor) -> Tensor:
         """Return probabilities, their logarithms, or the logits, as chosen."""

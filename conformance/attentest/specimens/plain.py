@@ -11,7 +11,7 @@ from torch.nn import functional
 from attentest.specimens.modules import Node
 from attentest.specimens.seams import Mask, Seams
 from attentest_spec import Table
-from attentest_spec.parameters import projection_biases
+from attentest_spec.parameters import learned_positions, projection_biases
 
 _LAYER = {
     "self_attention": "self_attention",
@@ -50,6 +50,8 @@ class Plain(Seams):
             "target_embedding": "target_embedding",
             "source_positions": "source_positions",
             "target_positions": "target_positions",
+            "source_embedding_norm": "source_embedding_norm",
+            "target_embedding_norm": "target_embedding_norm",
             "encoder": "encoder",
             "decoder": "decoder",
             "generator": "generator",
@@ -171,8 +173,8 @@ class Plain(Seams):
         """Build the positional encoding: a fixed table, a learned one, or nothing."""
         self.check_sizes("d_model", "max_length")
         length, width = self.sizes.max_length, self.sizes.d_model
-        if self.choices.positional_encoding == "learned":
-            weight = nn.Parameter(torch.empty(length, width))
+        if learned_positions(self.choices):
+            weight = nn.Parameter(torch.empty(self.first_position() + length, width))
             self.initialise(weight)
             return Node(self, "positional_encoding", weight=weight)
         module = Node(self, "positional_encoding")
@@ -186,10 +188,10 @@ class Plain(Seams):
 
     def position_rows(self, module: Node, length: int, device: torch.device | None) -> Tensor:
         """Return the rows (S, D) of the first `length` positions."""
-        learned = self.choices.positional_encoding == "learned"
-        rows: Tensor = module.weight if learned else module.table
+        learned = learned_positions(self.choices)
+        rows: Tensor = module.weight[self.first_position() :] if learned else module.table
         self.check_length(length, len(rows))
-        return rows[:length]
+        return self.scale_rows(rows[:length])
 
     def frequencies(self, d_model: int, device: torch.device | None) -> Tensor:
         """Return the angle between neighbouring positions for every pair of columns."""
@@ -198,15 +200,15 @@ class Plain(Seams):
     def arrange(self, sines: Tensor, cosines: Tensor, d_model: int) -> Tensor:
         """Put sines and cosines (S, pairs) into the columns (S, D), in turn or in halves."""
         table = sines.new_zeros(sines.shape[0], d_model)
-        first = (d_model + 1) // 2
-        halves = self.choices.positional_encoding == "halves"
+        first, half = sines.shape[1], d_model // 2
+        halves = self.choices.positional_encoding.startswith("halves")
         into_sines, into_cosines = (
-            (slice(0, first), slice(first, None))
+            (slice(0, first), slice(first, first + half))
             if halves
             else (slice(0, None, 2), slice(1, None, 2))
         )
         table[:, into_sines] = sines
-        table[:, into_cosines] = cosines[:, : d_model // 2]
+        table[:, into_cosines] = cosines[:, :half]
         return table
 
     def make_norm(self) -> Node:
@@ -215,8 +217,9 @@ class Plain(Seams):
         if self.choices.norm_variance == "unbiased" and self.sizes.d_model == 1:
             raise ValueError("The unbiased variance divides by n - 1, which is 0 at d_model 1.")
         width = self.sizes.d_model
-        gain, bias = nn.Parameter(torch.ones(width)), nn.Parameter(torch.zeros(width))
-        return Node(self, "layer_norm", gain=gain, bias=bias)
+        biased = self.choices.norm_bias == "present"
+        bias = nn.Parameter(torch.zeros(width)) if biased else None
+        return Node(self, "layer_norm", gain=nn.Parameter(torch.ones(width)), bias=bias)
 
     def mean(self, x: Tensor) -> Tensor:
         """Return the mean over the columns, as (.., 1)."""
@@ -235,8 +238,8 @@ class Plain(Seams):
 
     def affine(self, module: Node, normalised: Tensor) -> Tensor:
         """Multiply by the gain and add the bias."""
-        result: Tensor = module.gain * normalised + module.bias
-        return result
+        scaled: Tensor = module.gain * normalised
+        return scaled if module.bias is None else scaled + module.bias
 
     def activation(self, x: Tensor) -> Tensor:
         """Apply the chosen activation."""
@@ -248,7 +251,8 @@ class Plain(Seams):
         self.check_sizes("d_model", "target_vocabulary")
         weight = nn.Parameter(torch.empty(self.sizes.target_vocabulary, self.sizes.d_model))
         self.initialise(weight)
-        bias = nn.Parameter(torch.zeros(self.sizes.target_vocabulary))
+        biased = self.choices.generator_bias == "present"
+        bias = nn.Parameter(torch.zeros(self.sizes.target_vocabulary)) if biased else None
         return Node(self, "generator", weight=weight, bias=bias)
 
     def generator_logits(self, module: Node, x: Tensor) -> Tensor:

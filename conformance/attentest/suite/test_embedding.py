@@ -24,6 +24,7 @@ from attentest.outcome import Absent
 from attentest.refusal import refused
 from attentest.subject import Probe, Subject
 from attentest_spec import CHOICES, Sizes
+from attentest_spec.parameters import one_vocabulary
 from attentest_spec.setting import Array, Floats
 
 
@@ -124,7 +125,7 @@ def test_shapes(subject: Subject, draw: Draw) -> None:
 
 @check("embedding.every-id-served", examples=6)
 def test_every_id_served(subject: Subject, draw: Draw) -> None:
-    tied = subject.choices.tying == "all-three"
+    tied = one_vocabulary(subject.choices)
     source, target = draw.choose(((11, 7), (7, 11), (1, 5))) if not tied else (11, 11)
     sizes = draw.sizes(
         layers=1,

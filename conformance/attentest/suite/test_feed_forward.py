@@ -11,6 +11,7 @@ from attentest.cases import (
     quiet_in_evaluation,
     same_precision,
     shows,
+    shows_biases,
 )
 from attentest.checks import check
 from attentest.compare import as_floats, equal, finite, holds, largest, matches, same_shape
@@ -118,8 +119,16 @@ def test_activation_between(subject: Subject, draw: Draw) -> None:
 
 @check("feed_forward.both-biases")
 def test_both_biases(subject: Subject, draw: Draw) -> None:
+    if subject.choices.feed_forward_bias == "none":
+        raise Absent(f"{subject.name} declares no biases")
     probe, x = loaded(subject, draw)
     right(probe, np.zeros_like(x))
+
+
+@check("feed_forward.feed-forward-bias")
+def test_feed_forward_bias(subject: Subject, draw: Draw) -> None:
+    probe, x = loaded(subject, draw)
+    shows_biases(probe, np.zeros_like(x), choice="feed_forward_bias")
 
 
 @check("feed_forward.every-parameter-reached", examples=5)

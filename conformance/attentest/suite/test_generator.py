@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from attentest.cases import HALVES, Call, precise, same_precision, shows
+from attentest.cases import HALVES, Call, precise, same_precision, shows, shows_biases
 from attentest.checks import check
 from attentest.compare import as_floats, finite, holds, largest, near, rounding, same_shape
 from attentest.draw import Draw
@@ -73,6 +73,21 @@ def test_output(subject: Subject, draw: Draw) -> None:
     probe, x = loaded(subject, draw)
     names = [option.name for option in CHOICES["output"].options]
     shows(probe, x, actual=probe.output(x), choice="output", others=names)
+
+
+@check("generator.logit-scale")
+def test_logit_scale(subject: Subject, draw: Draw) -> None:
+    if subject.precision in HALVES:
+        raise Absent(f"{subject.precision} is too coarse to tell the options of logit_scale apart")
+    probe, x = loaded(subject, draw, scale=3.0)
+    names = [option.name for option in CHOICES["logit_scale"].options]
+    shows(probe, x, actual=probe.output(x), choice="logit_scale", others=names)
+
+
+@check("generator.generator-bias")
+def test_generator_bias(subject: Subject, draw: Draw) -> None:
+    probe, x = loaded(subject, draw)
+    shows_biases(probe, np.zeros_like(x), choice="generator_bias")
 
 
 @check("generator.normalised")

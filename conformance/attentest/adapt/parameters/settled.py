@@ -1,11 +1,13 @@
 """The choices that a table and the shapes behind it decide."""
 
+import re
 from collections.abc import Mapping
 from typing import Literal
 
-from attentest_spec import Sizes
+from attentest_spec import Choices, Sizes
 from attentest_spec.choices import Value
 from attentest_spec.mapping import Place, Table, locate
+from attentest_spec.parameters import shapes
 from attentest_spec.setting import Floats
 
 _ATTENTION = {
@@ -20,6 +22,12 @@ _ATTENTION = {
         "decoder.layers.0.cross_attention.",
     ),
 }
+_BIASES = {
+    "norm_bias": r"norm\.bias$",
+    "feed_forward_bias": r"(inner|outer)\.bias$",
+    "generator_bias": r"generator\.bias$",
+}
+"""How the names of biases end that a choice leaves out, the component in front of them."""
 _STACKS = {"encoder": ("",), "decoder": ("",), "model": ("encoder.", "decoder.")}
 
 
@@ -39,8 +47,11 @@ def settled(
     if component in _STACKS:
         final = any(f"{start}norm.gain" in table for start in _STACKS[component])
         found["final_norm"] = "present" if final else "none"
+    found |= _without_biases(component, table, own, sizes)
     if component == "model":
         found["tying"] = _tying(table, own)
+        if _there("source_embedding_norm.gain", table, own):
+            found["embedding_norm"] = "present"
     if component == "positional_encoding" or _there("source_positions.weight", table, own):
         found["positional_encoding"] = "learned"
     return found
@@ -57,6 +68,19 @@ def _biases(attentions: tuple[str, ...], table: Table, own: Mapping[str, Floats]
     if found == {"output"}:
         return "output-alone"
     return "present" if found else "none"
+
+
+def _without_biases(
+    component: str, table: Table, own: Mapping[str, Floats], sizes: Sizes
+) -> dict[str, Value]:
+    """Return the choices about biases that are left out where the paper, or a default, has them."""
+    every = [f"{component}.{name}" for name in shapes(component, sizes, Choices())]
+    found: dict[str, Value] = {}
+    for choice, ending in _BIASES.items():
+        names = [name for name in every if re.search(ending, name)]
+        if names and not any(_there(name.partition(".")[2], table, own) for name in names):
+            found[choice] = "none"
+    return found
 
 
 def _head_width(
@@ -85,8 +109,8 @@ def _tying(table: Table, own: Mapping[str, Floats]) -> str:
         for one in ("source_embedding", "target_embedding", "generator")
     ]
     source, target, generator = (_memory(place, own) for place in places)
-    if source == target == generator:
-        return "all-three"
+    if source == target:
+        return "all-three" if target == generator else "embeddings"
     return "target-and-output" if target == generator else "none"
 
 

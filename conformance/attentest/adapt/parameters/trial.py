@@ -12,7 +12,7 @@ from attentest_spec import Choices, Setting, Sizes
 from attentest_spec.choices import CHOICES
 from attentest_spec.mapping import Place, Table, locate
 from attentest_spec.oracles import ORACLES
-from attentest_spec.parameters import shapes
+from attentest_spec.parameters import learned_positions, shapes
 from attentest_spec.setting import Floats
 
 EXACT, LOOSE = 1e-8, 1e-4
@@ -21,7 +21,8 @@ EXACT, LOOSE = 1e-8, 1e-4
 _OPEN: Mapping[str, tuple[str, ...]] = {
     "feed_forward": ("activation",),
     "embedding": ("embedding_scale",),
-    "generator": ("output",),
+    "generator": ("output", "logit_scale"),
+    "positional_encoding": ("positional_encoding",),
     "layer_norm": ("norm_variance",),
     "residual": ("norm_placement", "norm_variance"),
     "encoder_layer": ("norm_placement", "norm_variance", "activation"),
@@ -124,12 +125,9 @@ def _options(component: str, decided: Choices) -> Iterator[Choices]:
     options = [[one.name for one in CHOICES[axis].options] for axis in axes]
     for values in product(*options):
         changes = dict(zip(axes, values, strict=True))
-        if "positional_encoding" in changes and (
-            (decided.positional_encoding == "learned")
-            != (changes["positional_encoding"] == "learned")
-        ):
-            continue
-        yield decided.but(**changes)
+        choices = decided.but(**changes)
+        if learned_positions(choices) == learned_positions(decided):
+            yield choices
 
 
 def part_samples(component: str, fired: Fired | None) -> list[Sample]:

@@ -60,9 +60,20 @@ def softmax(self: Seams, scores: Tensor) -> Tensor:
 
 @fault(
     "attention.softmax-in-single",
-    clause="attention.weights-formula",
+    clause="attention.softmax-arithmetic",
     wrong="The softmax of a float64 call runs in float32.",
     effect="Half of the digits are gone, and no test with a tolerance of 1e-5 sees it.",
 )
 def softmax(self: Seams, scores: Tensor) -> Tensor:
     return self.sound.softmax(scores.float()).to(scores.dtype)
+
+
+@fault(
+    "attention.softmax-not-in-single",
+    clause="attention.softmax-arithmetic",
+    wrong="A softmax in float32 is declared, and runs in whatever it is given.",
+    effect="In half precision the weights have the three digits that were to be spared.",
+    choices={"softmax_arithmetic": "float32"},
+)
+def weigh(self: Seams, raw: Tensor) -> Tensor:
+    return self.sound.softmax(raw)

@@ -4,7 +4,7 @@
 # mypy: disable-error-code="no-redef"
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from attentest.faults.fault import fault
 from attentest.specimens import Node, Seams
@@ -48,6 +48,34 @@ def feed_forward(self: Seams, module: Node, x: Tensor) -> Tensor:
 )
 def expand(self: Seams, module: Node, x: Tensor) -> Tensor:
     return self.sound.expand(module, x) - self.sound.expand(module, torch.zeros_like(x))
+
+
+@fault(
+    "feed_forward.biases-dropped",
+    clause="feed_forward.feed-forward-bias",
+    wrong="Both biases are held, and neither is added.",
+    effect="Invisible on fresh weights; half of what is trained changes nothing.",
+)
+def feed_forward(self: Seams, module: Node, x: Tensor) -> Tensor:
+    bare = self.expand(module, x) - self.expand(module, torch.zeros_like(x))
+    inner = self.drop_inner(module, self.activation(bare))
+    return self.contract(module, inner) - self.contract(module, torch.zeros_like(inner))
+
+
+@fault(
+    "feed_forward.biases-undeclared",
+    clause="feed_forward.feed-forward-bias",
+    wrong="The two maps have biases, random at birth, where none are declared.",
+    effect="A checkpoint without them leaves them as they are.",
+    choices={"feed_forward_bias": "none"},
+)
+def make_feed_forward(self: Seams) -> Node:
+    present = self.choices.but(feed_forward_bias="present")
+    built = type(self.sound)(self.sizes, present).make_feed_forward()
+    for values in built.parameters():
+        if values.dim() == 1:
+            nn.init.normal_(values)
+    return built
 
 
 @fault(

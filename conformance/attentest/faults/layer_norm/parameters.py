@@ -44,6 +44,24 @@ def affine(self: Seams, module: Node, normalised: Tensor) -> Tensor:
     return normalised * gain_and_bias(module)[0].to(normalised)
 
 
+def _with_bias(self: Seams) -> Node:
+    """Return a norm with a bias, random at birth."""
+    built = type(self.sound)(self.sizes, self.choices.but(norm_bias="present")).make_norm()
+    nn.init.normal_(gain_and_bias(built)[1])
+    return built
+
+
+@fault(
+    "layer_norm.bias-undeclared",
+    clause="layer_norm.norm-bias",
+    wrong="The norm has a bias, random at birth, where none is declared.",
+    effect="A checkpoint without one leaves it as it is.",
+    choices={"norm_bias": "none"},
+)
+def make_norm(self: Seams) -> Node:
+    return _with_bias(self)
+
+
 @fault(
     "layer_norm.gain-and-bias-swapped",
     clause="layer_norm.gain-and-bias",

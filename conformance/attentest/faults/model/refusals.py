@@ -35,7 +35,7 @@ def embed(self: Seams, module: Node, side: str, tokens: Tensor) -> Tensor:
 
 @fault(
     "model.id-not-named",
-    clause="model.out-of-range-refused",
+    clause="model.out-of-range-named",
     wrong="A foreign id is refused by an error that does not tell it.",
     effect="The user reads `index out of range in self`.",
 )

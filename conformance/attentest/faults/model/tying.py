@@ -9,6 +9,7 @@ from torch import Tensor
 from attentest.faults.fault import fault
 from attentest.faults.model.shared import UNTIED, built, halved, matrix_of
 from attentest.specimens import Node, Seams
+from attentest_spec.parameters import one_vocabulary
 
 
 @fault(
@@ -58,6 +59,19 @@ def tie(self: Seams, model: Node) -> None:
     kind="state",
 )
 def tie(self: Seams, model: Node) -> None:
+    self.share_matrix(model.generator, model.target_embedding)
+
+
+@fault(
+    "model.generator-tied-too",
+    clause="model.tying",
+    wrong="All three matrices are one where the two embeddings alone are declared.",
+    effect="A word is said by the vector that it is read by, and the two uses pull at one row.",
+    choices={"tying": "embeddings"},
+    kind="state",
+)
+def tie(self: Seams, model: Node) -> None:
+    self.sound.tie(model)
     self.share_matrix(model.generator, model.target_embedding)
 
 
@@ -117,7 +131,7 @@ def check_tying(self: Seams) -> None:
     effect="Its last words cannot be said.",
 )
 def make_model(self: Seams) -> Node:
-    if self.choices.tying != "all-three":
+    if not one_vocabulary(self.choices):
         return self.sound.make_model()
     return built(self, target_vocabulary=self.sizes.source_vocabulary)
 
@@ -129,5 +143,5 @@ def make_model(self: Seams) -> Node:
     effect="The user reads `AssertionError`, and nothing under -O.",
 )
 def check_tying(self: Seams) -> None:
-    if self.choices.tying == "all-three":
+    if one_vocabulary(self.choices):
         assert self.sizes.source_vocabulary == self.sizes.target_vocabulary

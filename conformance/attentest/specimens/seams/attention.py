@@ -24,7 +24,7 @@ class AttentionSeams(Base):
         """Return the output (B, H, Q, G) and the weights (B, H, Q, K); `module` gives the mode."""
         factor = self.scale(self.key_width(query, key, value), query.shape[1])
         raw = self.mask_scores(self.scores(query, key, factor), mask)
-        weights = self.empty_rows(self.softmax(raw), mask)
+        weights = self.empty_rows(self.weigh(raw), mask)
         used = self.drop_weights(module, weights)
         return self.mix(used, value), self.returned_weights(raw, weights, used)
 
@@ -43,6 +43,12 @@ class AttentionSeams(Base):
     @abstractmethod
     def mask_scores(self, raw: Tensor, mask: Mask) -> Tensor:
         """Return the scores with those of masked keys filled in."""
+
+    def weigh(self, raw: Tensor) -> Tensor:
+        """Return the softmax of the scores in the precision that is chosen, in that of the call."""
+        if self.choices.softmax_arithmetic == "as-computed":
+            return self.softmax(raw)
+        return self.softmax(raw.float()).to(raw.dtype)
 
     @abstractmethod
     def softmax(self, scores: Tensor) -> Tensor:

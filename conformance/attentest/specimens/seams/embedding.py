@@ -7,6 +7,7 @@ from torch import Tensor, nn
 
 from attentest.specimens.modules import Node
 from attentest.specimens.seams.base import Base
+from attentest_spec.parameters import first_position
 
 Device = torch.device | None
 
@@ -89,17 +90,35 @@ class PositionSeams(Base):
     def position_table(self, length: int, d_model: int, device: Device = None) -> Tensor:
         """Return sines and cosines for `length` positions, in float64."""
         angles = self.angles(self.positions(length, device), self.frequencies(d_model, device))
-        return self.arrange(angles.sin(), angles.cos(), d_model)
+        return self.round_table(self.arrange(angles.sin(), angles.cos(), d_model))
+
+    def first_position(self) -> int:
+        """Return the row of the first position."""
+        return first_position(self.choices)
 
     def positions(self, length: int, device: Device) -> Tensor:
-        """Return the numbers of the positions, from 0."""
-        return torch.arange(length, dtype=torch.float64, device=device)
+        """Return the numbers of the positions, from that of the first one on."""
+        first = self.first_position()
+        return torch.arange(first, first + length, dtype=torch.float64, device=device)
 
     def exponents(self, d_model: int, device: Device) -> Tensor:
-        """Return 2i/d for every pair i of columns (twice that where the doubling is chosen)."""
-        pairs = torch.arange((d_model + 1) // 2, dtype=torch.float64, device=device)
-        doubling = 2 if self.choices.positional_encoding == "doubled-exponent" else 1
-        return pairs * 2 * doubling / d_model
+        """Return 2i/d for every pair i of columns, or as the chosen encoding has it."""
+        option = self.choices.positional_encoding
+        inclusive = option == "halves-inclusive"
+        count = d_model // 2 if inclusive else (d_model + 1) // 2
+        pairs = torch.arange(count, dtype=torch.float64, device=device)
+        if inclusive:
+            return pairs / max(count - 1, 1)
+        return pairs * (4 if option == "doubled-exponent" else 2) / d_model
+
+    def round_table(self, table: Tensor) -> Tensor:
+        """Round sines and cosines to single precision where that is chosen."""
+        return table.float().double() if self.choices.position_arithmetic == "float32" else table
+
+    def scale_rows(self, rows: Tensor) -> Tensor:
+        """Divide rows of a learned table by the root of the model width where that is chosen."""
+        scaled = self.choices.positional_encoding == "learned-scaled"
+        return rows / rows.shape[-1] ** 0.5 if scaled else rows
 
     @abstractmethod
     def frequencies(self, d_model: int, device: Device) -> Tensor:

@@ -9,6 +9,7 @@ from attentest.specimens.seams.base import Base
 from attentest.specimens.seams.embedding import EmbeddingSeams, PositionSeams
 from attentest.specimens.seams.masks import MaskSeams
 from attentest.specimens.seams.stacks import StackSeams
+from attentest_spec.parameters import one_vocabulary
 
 
 class GeneratorSeams(Base):
@@ -20,7 +21,11 @@ class GeneratorSeams(Base):
 
     def generator(self, module: Node, x: Tensor) -> Tensor:
         """Map x (B, T, D) to (B, T, V) and normalise as chosen."""
-        return self.generator_output(self.generator_logits(module, x))
+        return self.generator_output(self.generator_logits(module, self.scale_state(x)))
+
+    def scale_state(self, x: Tensor) -> Tensor:
+        """Divide what goes into the linear map by the root of its width where that is chosen."""
+        return x / x.shape[-1] ** 0.5 if self.choices.logit_scale == "inverse-sqrt-d" else x
 
     @abstractmethod
     def generator_logits(self, module: Node, x: Tensor) -> Tensor:
@@ -43,6 +48,8 @@ class ModelSeams(MaskSeams, EmbeddingSeams, PositionSeams, StackSeams, Generator
             target_embedding=self.make_embedding(self.sizes.target_vocabulary),
             source_positions=self.make_positions(),
             target_positions=self.make_positions(),
+            source_embedding_norm=self.make_embedding_norm(),
+            target_embedding_norm=self.make_embedding_norm(),
             encoder=self.make_encoder(),
             decoder=self.make_decoder(),
             generator=self.make_generator(),
@@ -50,18 +57,22 @@ class ModelSeams(MaskSeams, EmbeddingSeams, PositionSeams, StackSeams, Generator
         self.tie(model)
         return model
 
+    def make_embedding_norm(self) -> Node | None:
+        """Build the norm of one side's embedded tokens where that is chosen."""
+        return self.make_norm() if self.choices.embedding_norm == "present" else None
+
     def check_tying(self) -> None:
         """Refuse to tie vocabularies of unlike size."""
         source, target = self.sizes.source_vocabulary, self.sizes.target_vocabulary
-        if self.choices.tying == "all-three" and source != target:
+        if one_vocabulary(self.choices) and source != target:
             raise ValueError(f"Vocabularies of {source} and {target} ids cannot be tied.")
 
     def tie(self, model: Node) -> None:
         """Make the chosen vocabulary matrices one parameter."""
         self.check_tying()
-        if self.choices.tying == "all-three":
+        if one_vocabulary(self.choices):
             self.share_matrix(model.target_embedding, model.source_embedding)
-        if self.choices.tying != "none":
+        if self.choices.tying in ("all-three", "target-and-output"):
             self.share_matrix(model.generator, model.target_embedding)
 
     @abstractmethod
@@ -90,7 +101,12 @@ class ModelSeams(MaskSeams, EmbeddingSeams, PositionSeams, StackSeams, Generator
     def embed(self, module: Node, side: str, tokens: Tensor) -> Tensor:
         """Return tokens of one `side`, "source" or "target", embedded and with positions."""
         embedded = self.embedding_of(module, side)(tokens)
-        return self.positions_of(module, side)(embedded)  # type: ignore[no-any-return]
+        return self.norm_embedded(module, side, self.positions_of(module, side)(embedded))
+
+    def norm_embedded(self, module: Node, side: str, x: Tensor) -> Tensor:
+        """Return the sum of embedding and position through the norm of its side, if any."""
+        norm = getattr(module, f"{side}_embedding_norm")
+        return x if norm is None else norm(x)
 
     def embedding_of(self, module: Node, side: str) -> Node:
         """Return the embedding of one side."""

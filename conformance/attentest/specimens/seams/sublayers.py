@@ -66,11 +66,13 @@ class FeedForwardSeams(Base):
     def make_feed_forward(self) -> Node:
         """Build both linear maps."""
         self.check_sizes("d_model", "d_ff")
+        width, inner = self.sizes.d_model, self.sizes.d_ff
+        bias = self.choices.feed_forward_bias == "present"
         return Node(
             self,
             "feed_forward",
-            inner=self.make_linear(self.sizes.d_model, self.sizes.d_ff),
-            outer=self.make_linear(self.sizes.d_ff, self.sizes.d_model),
+            inner=self.make_linear(width, inner, bias=bias),
+            outer=self.make_linear(inner, width, bias=bias),
         )
 
     def feed_forward(self, module: Node, x: Tensor) -> Tensor:

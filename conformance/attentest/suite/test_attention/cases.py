@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from attentest.bounds import arithmetic
 from attentest.cases import HALVES
 from attentest.compare import as_floats, finite, holds, largest, same_shape
 from attentest.draw import Draw
@@ -36,6 +37,11 @@ class Case:
         shape = (*self.query.shape[:-1], self.key.shape[-2])
         whole = np.ones((), dtype=bool) if self.mask is None else self.mask
         return np.broadcast_to(whole, shape)
+
+    @property
+    def arithmetic(self) -> str:
+        """The precision that answers which a law makes equal are equal in."""
+        return arithmetic(self.probe)
 
     def output(self, *inputs: Array | None) -> Array:
         """Return the output for `inputs` (the case's own by default), of the right shape."""

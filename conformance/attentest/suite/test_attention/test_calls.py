@@ -32,6 +32,7 @@ def _unordered(subject: Subject, draw: Draw, case: Case) -> None:
         terms=case.key.shape[-2],
         size=largest(case.value) * steepness(case),
         what="output after reordering the keys",
+        precision=case.arithmetic,
     )
 
 
@@ -52,6 +53,7 @@ def test_query_order(subject: Subject, draw: Draw) -> None:
         terms=case.key.shape[-2],
         size=largest(case.value) * steepness(case),
         what="output after reordering the queries",
+        precision=case.arithmetic,
     )
 
 
@@ -86,6 +88,7 @@ def _independent(subject: Subject, draw: Draw, case: Case) -> None:
             terms=case.key.shape[-2] + case.query.shape[-1],
             size=largest(case.value) * steepness(case),
             what=f"output of sample {sample} and one head alone",
+            precision=case.arithmetic,
         )
 
 
@@ -105,6 +108,7 @@ def test_strided_inputs(subject: Subject, draw: Draw) -> None:
         terms=case.query.shape[-1] + case.key.shape[-2],
         size=largest(case.value) * steepness(case),
         what="output for strided inputs",
+        precision=case.arithmetic,
     )
 
 

@@ -48,6 +48,7 @@ def test_masked_keys_ignored(subject: Subject, draw: Draw) -> None:
         as_floats(before) + 1.0,
         terms=case.key.shape[-2],
         what="output after adding 1 to every value that is not masked",
+        precision=case.arithmetic,
     )
 
 
@@ -115,5 +116,6 @@ def _shaped(subject: Subject, case: Case) -> None:
             terms=case.key.shape[-2],
             size=largest(case.value) * steepness(case),
             what="output under the broadcast mask",
+            precision=case.arithmetic,
         )
     matches(case.probe, *case.inputs, actual=output)

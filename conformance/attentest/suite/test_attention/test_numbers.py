@@ -6,8 +6,9 @@ import numpy as np
 
 from attentest.cases import Call, halves, precise, same_precision
 from attentest.checks import check
-from attentest.compare import equal, finite, largest, matches, near, same_shape
+from attentest.compare import equal, finite, fits, holds, largest, matches, near, same_shape
 from attentest.draw import Draw
+from attentest.outcome import Absent
 from attentest.subject import Subject, cast
 from attentest.suite.test_attention.cases import alive, drawn, require_large_scores
 from attentest_spec.attention import scores
@@ -58,7 +59,29 @@ def test_stable_for_large_scores(subject: Subject, draw: Draw) -> None:
         terms=sum(case.key.shape[-2:]),
         size=largest(case.value) * rounded,
         what="output for equal scores",
+        precision=case.arithmetic,
     )
+
+
+@check("attention.softmax-arithmetic")
+def test_softmax_arithmetic(subject: Subject, draw: Draw) -> None:
+    if subject.precision != "float64":
+        raise Absent(f"a softmax in float32 is no coarser than {subject.precision}")
+    case = drawn(subject, draw, scale=1.0, lengths=(draw.long(5), draw.long(7)))
+    actual = case.output()
+    declared = subject.choices.softmax_arithmetic
+    exact = subject.choices.but(softmax_arithmetic="as-computed")
+    single = subject.choices.but(softmax_arithmetic="float32")
+    # What is exact lies within the error of a softmax in float32 too: the finer one is asked first.
+    fine = fits(case.probe, *case.inputs, actual=actual, choices=exact)
+    if fine or fits(case.probe, *case.inputs, actual=actual, choices=single):
+        shown = "as-computed" if fine else "float32"
+        holds(
+            shown == declared,
+            f"softmax_arithmetic is declared as {declared}; the numbers show {shown}.",
+            actual=actual,
+        )
+    matches(case.probe, *case.inputs, actual=actual)
 
 
 @check("attention.value-width")

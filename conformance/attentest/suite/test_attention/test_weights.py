@@ -20,7 +20,8 @@ def test_weights_formula(subject: Subject, draw: Draw) -> None:
 def test_rows_sum_to_one(subject: Subject, draw: Draw) -> None:
     case = drawn(subject, draw)
     sums = case.weights().sum(axis=-1)
-    near(subject, sums, np.ones_like(sums), what="sum of a row", terms=case.key.shape[-2])
+    ones, terms = np.ones_like(sums), case.key.shape[-2]
+    near(subject, sums, ones, what="sum of a row", terms=terms, precision=case.arithmetic)
 
 
 @check("attention.weights-nonnegative")
@@ -60,6 +61,7 @@ def test_convex_hull(subject: Subject, draw: Draw) -> None:
         terms=case.key.shape[-2],
         size=largest(case.value),
         what="distance from the range of the values",
+        precision=case.arithmetic,
     )
 
 

@@ -10,6 +10,7 @@ from attentest.draw import Draw
 from attentest.laws import prepared
 from attentest.subject import Probe, Subject, cast
 from attentest_spec import Sizes
+from attentest_spec.parameters import shapes
 from attentest_spec.setting import Array, Floats
 
 
@@ -41,13 +42,15 @@ def built(subject: Subject, draw: Draw, width: int, precision: str = "") -> tupl
     )
     loaded = bool(probe.parameters)
     if not loaded:
-        probe.parameters = newborn(width)
+        probe.parameters = newborn(probe)
     return probe, loaded
 
 
-def newborn(width: int) -> dict[str, Floats]:
+def newborn(probe: Probe) -> dict[str, Floats]:
     """Return the parameters that a norm is born with."""
-    return {"gain": np.ones(width), "bias": np.zeros(width)}
+    born = {"gain": np.ones, "bias": np.zeros}
+    declared = shapes("layer_norm", probe.sizes, probe.subject.choices)
+    return {name: born[name](shape) for name, shape in declared.items()}
 
 
 def drawn(

@@ -1,6 +1,8 @@
 """Checks of the chapter `layer_norm`: the epsilon and the variance that are declared."""
 
-from attentest.cases import HALVES, shows
+import numpy as np
+
+from attentest.cases import HALVES, shows, shows_biases
 from attentest.checks import check
 from attentest.draw import Draw
 from attentest.outcome import Absent
@@ -18,6 +20,15 @@ def _choice(subject: Subject, draw: Draw, choice: str, scale: float, *values: Va
         raise Absent(f"{subject.precision} is too coarse to tell the options of {choice} apart")
     case = drawn(subject, draw, scale=scale, widths=(3, 5))
     shows(case.probe, case.x, actual=case.output(), choice=choice, others=values)
+
+
+@check("layer_norm.norm-bias")
+def test_norm_bias(subject: Subject, draw: Draw) -> None:
+    if subject.choices.norm_epsilon == 0:
+        raise Absent("without an epsilon a constant row, which shows the bias alone, has no value")
+    case = drawn(subject, draw, scale=1.0)
+    level = draw.choose((0.0, 3.0, -2.0))  # means that are exact, so that nothing is left of them
+    shows_biases(case.probe, np.full_like(case.x, level), choice="norm_bias")
 
 
 @check("layer_norm.epsilon-place")

@@ -53,7 +53,7 @@ def test_scale_law(subject: Subject, draw: Draw) -> None:
     case = drawn(subject, draw, scale=draw.choose((1.0, 30.0)))
     before = as_floats(case.right())
     factor = draw.choose((64.0, 0.125, -1.0, -64.0, -0.125))
-    bias = case.probe.parameters["bias"]
+    bias = case.probe.parameters.get("bias", 0.0)
     sizes = [
         np.linalg.norm(case.probe.expected(x) - bias, axis=-1, keepdims=True)
         for x in (case.x, case.x * factor)

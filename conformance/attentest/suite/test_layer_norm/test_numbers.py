@@ -25,8 +25,8 @@ def test_gain_and_bias(subject: Subject, draw: Draw) -> None:
         raise Absent(f"{subject.name} gives no access to gain and bias")
     after = case.right()
     given = dict(case.probe.parameters)
-    case.probe.load(newborn(width))
-    expected = given["gain"] * as_floats(case.output()) + given["bias"]
+    case.probe.load(newborn(case.probe))
+    expected = given["gain"] * as_floats(case.output()) + given.get("bias", 0.0)
     case.probe.load(given)
     alike(case.probe, case.x, actual=after, expected=expected, what="output with a gain and a bias")
 
@@ -43,7 +43,7 @@ def test_shapes(subject: Subject, draw: Draw) -> None:
 def test_birth(subject: Subject, draw: Draw) -> None:
     case = drawn(subject, draw, scale=1.0)
     fresh = subject.part("layer_norm", case.probe.sizes)
-    fresh.parameters = newborn(case.probe.sizes.d_model)
+    fresh.parameters = newborn(fresh)
     Case(fresh, case.x, False).right()
 
 

@@ -8,6 +8,7 @@ from attentest.outcome import Absent
 from attentest.subject import Subject
 from attentest.suite.test_layer_norm.cases import drawn
 from attentest_spec import Sizes
+from attentest_spec.parameters import shapes
 
 
 @check("layer_norm.gradient", examples=6)
@@ -26,9 +27,11 @@ def test_parameters_trained(subject: Subject, draw: Draw) -> None:
     found = {
         name: tuple(facts["shape"]) for name, facts in held.items() if facts.get("trained", True)
     }
+    wanted = shapes("layer_norm", probe.sizes, subject.choices)
     holds(
-        sorted(found.values()) == [(width,), (width,)],
-        f"Trained are {found or 'no parameters'}; a gain and a bias of shape {(width,)} should be.",
+        sorted(found.values()) == sorted(wanted.values()),
+        f"Trained are {found or 'no parameters'}; {' and '.join(wanted)} of shape {(width,)} "
+        "should be.",
     )
 
 

@@ -13,6 +13,7 @@ from attentest.outcome import Absent
 from attentest.subject import Probe, Subject, cast
 from attentest_spec import Sizes
 from attentest_spec.parameters import draw as draw_parameters
+from attentest_spec.parameters import tied
 from attentest_spec.setting import Array, Floats
 
 
@@ -157,10 +158,16 @@ def without_pads(draw: Draw, case: Case) -> tuple[Array, Array]:
 
 
 def steepen(case: Case, factor: float) -> None:
-    """Multiply the generator's bias, so that most tokens become as good as impossible."""
+    """Multiply the generator's bias, so that most tokens become as good as impossible.
+
+    Where it has none its weight is multiplied, and what that is tied to.
+    """
     parameters = dict(case.probe.parameters)
-    name = "generator.bias"
-    parameters[name] = cast(parameters[name] * factor, case.probe.precision)
+    twins = tied("model", case.sizes, case.probe.subject.choices)
+    moved = "generator.bias" if "generator.bias" in parameters else "generator.weight"
+    for name, values in parameters.items():
+        if twins.get(name, name) == twins.get(moved, moved):
+            parameters[name] = cast(values * factor, case.probe.precision)
     case.probe.load(parameters)
 
 

@@ -1,30 +1,52 @@
 """Checks of the chapter `model`: the numbers, in every precision."""
 
-from attentest.cases import HALVES, same_precision
+import numpy as np
+
+from attentest.cases import HALVES, alone_fits, same_precision
 from attentest.checks import check
 from attentest.compare import matches
 from attentest.draw import Draw
 from attentest.outcome import Absent
 from attentest.subject import Subject
 from attentest.suite.test_model.cases import alike, drawn, real_token, steepen
+from attentest_spec.parameters import one_vocabulary
 
 
 @check("model.formula", examples=2)
 def test_formula(subject: Subject, draw: Draw) -> None:
-    tied_all = subject.choices.tying == "all-three"
+    tied = one_vocabulary(subject.choices)
     case = drawn(
         subject,
         draw,
         lengths=(draw.length(), draw.length()),
         layers=draw.layers(1, 2),
         head_width=draw.choose((3, 2, 4)),
-        source_vocabulary=11 if tied_all else 13,
+        source_vocabulary=11 if tied else 13,
         target_vocabulary=11,
     )
     matches(case.probe, *case.inputs, actual=case.output(), rows=case.real)
     size = draw.long(37)
     large = drawn(subject, draw, lengths=(size, size), layers=draw.deepest(), max_length=size)
     matches(large.probe, *large.inputs, actual=large.output(), rows=large.real)
+
+
+@check("model.embedding-norm", examples=3)
+def test_embedding_norm(subject: Subject, draw: Draw) -> None:
+    case = drawn(subject, draw)
+    width = case.sizes.d_model
+    without = {
+        f"{side}_embedding_norm.{leaf}": np.full(width, float(leaf == "gain"))
+        for side in ("source", "target")
+        for leaf in ("gain", "bias")
+    }
+    alone_fits(
+        case.probe,
+        *case.inputs,
+        actual=case.output(),
+        choice="embedding_norm",
+        without=without,
+        rows=case.real,
+    )
 
 
 @check("model.shapes", examples=3)

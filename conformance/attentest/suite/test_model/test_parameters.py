@@ -4,6 +4,7 @@ from math import prod
 
 import numpy as np
 
+from attentest.cases import comes_back
 from attentest.checks import check
 from attentest.compare import as_floats, equal, finite, holds, largest, matches
 from attentest.draw import Draw
@@ -21,7 +22,7 @@ from attentest.suite.test_model.cases import (
     without_pads,
 )
 from attentest_spec import Sizes
-from attentest_spec.parameters import count, tied
+from attentest_spec.parameters import count, one_vocabulary, tied
 
 
 @check("model.tying", examples=3)
@@ -43,7 +44,7 @@ def test_tying(subject: Subject, draw: Draw) -> None:
 
 
 _MATRICES = (
-    ("source_embedding.weight", "target_embedding.weight", ("all-three",)),
+    ("source_embedding.weight", "target_embedding.weight", ("all-three", "embeddings")),
     ("target_embedding.weight", "generator.weight", ("all-three", "target-and-output")),
     ("source_embedding.weight", "generator.weight", ("all-three",)),
 )
@@ -73,7 +74,7 @@ _VOCABULARIES = frozenset(name for pair in _MATRICES for name in pair[:2])
 
 @check("model.unlike-vocabularies-refused", examples=2)
 def test_unlike_vocabularies_refused(subject: Subject, draw: Draw) -> None:
-    if subject.choices.tying != "all-three":
+    if not one_vocabulary(subject.choices):
         raise Absent(f"{subject.name} does not tie the two vocabularies")
     subject.part("model", model_sizes(subject, draw))
     pair = draw.choose(((11, 13), (13, 11)))
@@ -90,7 +91,7 @@ def test_parameter_count(subject: Subject, draw: Draw) -> None:
 
 def _counted(subject: Subject, sizes: Sizes) -> None:
     found = inventory(subject.part("model", sizes))["parameters"]
-    held = sum(prod(facts["shape"]) for facts in found.values())
+    held = sum(prod(facts["shape"]) for facts in found.values() if facts.get("trained", True))
     implied = count("model", sizes, subject.choices)
     holds(
         held == implied,
@@ -105,8 +106,10 @@ def test_parameter_map_complete(subject: Subject, draw: Draw) -> None:
     lacking, extra = sorted(set(loaded) - set(found)), sorted(set(found) - set(loaded))
     holds(not lacking, f"{len(lacking)} parameters do not come back: {few(lacking)}.")
     holds(not extra, f"{len(extra)} parameters come back that were never loaded: {few(extra)}.")
-    for name, values in loaded.items():
-        equal(found[name], values, what=f"parameter {name}, as it comes back,")
+    comes_back(case.probe, found, loaded)
+    case.probe.load({name: as_floats(values) for name, values in found.items()})
+    for name, values in exported(case.probe).items():
+        equal(values, found[name], what=f"parameter {name}, as it comes back again,")
 
 
 @check("model.finite-at-birth", examples=3)

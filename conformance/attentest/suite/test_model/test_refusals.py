@@ -10,23 +10,34 @@ from attentest.refusal import refused
 from attentest.subject import Subject
 from attentest.suite.test_model.cases import Case, drawn
 from attentest_spec import Sizes
+from attentest_spec.parameters import learned_positions, one_vocabulary
 from attentest_spec.setting import Array
 
 
 @check("model.out-of-range-refused", examples=2)
 def test_out_of_range_refused(subject: Subject, draw: Draw) -> None:
-    vocabularies = (11, 11) if subject.choices.tying == "all-three" else draw.choose(_UNLIKE)
-    source, target = vocabularies
-    case = drawn(subject, draw, source_vocabulary=source, target_vocabulary=target)
-    case.source[-1, -1], case.target[-1, -1] = source - 1, target - 1
-    case.output()
-    _refuses_ids(case, draw)
+    _refuses_ids(_with_the_last_ids(subject, draw), draw)
+
+
+@check("model.out-of-range-named", examples=2)
+def test_out_of_range_named(subject: Subject, draw: Draw) -> None:
+    _refuses_ids(_with_the_last_ids(subject, draw), draw, named=True)
 
 
 _UNLIKE = ((11, 13), (13, 11))
 
 
-def _refuses_ids(case: Case, draw: Draw) -> None:
+def _with_the_last_ids(subject: Subject, draw: Draw) -> Case:
+    """Return sentences with the last id of either vocabulary, which are served."""
+    vocabularies = (11, 11) if one_vocabulary(subject.choices) else draw.choose(_UNLIKE)
+    source, target = vocabularies
+    case = drawn(subject, draw, source_vocabulary=source, target_vocabulary=target)
+    case.source[-1, -1], case.target[-1, -1] = source - 1, target - 1
+    case.output()
+    return case
+
+
+def _refuses_ids(case: Case, draw: Draw, *, named: bool = False) -> None:
     """Demand that ids outside the vocabulary of their own side are refused, on either side."""
     sizes = case.sizes
     sides = {"source": sizes.source_vocabulary, "target": sizes.target_vocabulary}
@@ -40,7 +51,7 @@ def _refuses_ids(case: Case, draw: Draw) -> None:
                 case.probe.subject,
                 f"the {side} token {wrong} in a vocabulary of {vocabulary}",
                 lambda inputs=inputs: case.probe.output(*inputs),  # type: ignore[misc]
-                naming=(wrong,),
+                naming=(wrong,) if named else (),
             )
 
 
@@ -77,7 +88,7 @@ def _refused_or_served(subject: Subject, doing: str, make: Callable[[], Case], n
     except BackendError:
         refused(subject, doing, lambda: make().output(), naming=(number,))
         return
-    learned = subject.choices.positional_encoding == "learned"
+    learned = learned_positions(subject.choices)
     holds(not learned, f"{doing} was not refused, and there are no positions to learn beyond it.")
     matches(case.probe, *case.inputs, actual=actual, rows=case.real, what=f"output for {doing}")
 
@@ -97,8 +108,6 @@ def test_impossible_sizes_refused(subject: Subject, draw: Draw) -> None:
         )
     for useless in (0, -2):
         _without_length(case, useless)
-    _refuses_ids(case, draw)
-    _refuses_lengths(case, draw, longest)
 
 
 def _without_length(case: Case, longest: int) -> None:
@@ -107,7 +116,7 @@ def _without_length(case: Case, longest: int) -> None:
 
     def make() -> Case:
         probe = subject.part("model", sizes)
-        if subject.choices.positional_encoding != "learned":
+        if not learned_positions(subject.choices):
             probe.load(case.probe.parameters)
         return case.but(probe=probe)
 

@@ -10,6 +10,7 @@ from attentest.draw import Draw
 from attentest.outcome import Absent
 from attentest.subject import Probe, Subject, cast
 from attentest.suite.test_model.cases import answer, drawn, few, inventory, model_sizes, unlike
+from attentest_spec.parameters import shapes
 
 
 @check("model.state-round-trip", examples=2)
@@ -36,13 +37,12 @@ def test_state_independent_of_max_length(subject: Subject, draw: Draw) -> None:
         inventory(subject.part("model", one))["state"]
         for one in (sizes, sizes.but(max_length=longest - 1))
     ]
-    learned = subject.choices.positional_encoding == "learned"
-    excepted = (longest, sizes.d_model) if learned else None
+    table = shapes("positional_encoding", sizes, subject.choices).get("weight")
     names = sorted(set(states[0]) | set(states[1]))
     differ = [
         f"{name} {states[0].get(name)}"
         for name in names
-        if states[0].get(name) != states[1].get(name) and states[0].get(name) != excepted
+        if states[0].get(name) != states[1].get(name) and states[0].get(name) != table
     ]
     holds(bool(names), "The saved state is empty.")
     holds(not differ, f"With a greatest length of {longest} the state has another {few(differ)}.")

@@ -10,10 +10,12 @@ from attentest.draw import Draw
 from attentest.outcome import Absent
 from attentest.subject import Probe, Subject
 from attentest_spec import Sizes
+from attentest_spec.choices import Value
+from attentest_spec.parameters import first_position
 from attentest_spec.precision import epsilon
 from attentest_spec.setting import Floats
 
-WAVES = ("interleaved", "halves", "doubled-exponent")
+WAVES = ("interleaved", "halves", "halves-inclusive", "doubled-exponent")
 """The options that are made of sines and cosines."""
 
 
@@ -37,30 +39,34 @@ class Case:
         rows: Floats = as_floats(output) - given
         return rows
 
-    def table(self, option: str = "") -> Floats:
-        """Return the rows (S, D) that are declared to be added, or those of another option."""
-        choices = self.probe.subject.choices.but(positional_encoding=option or self.option)
+    def table(self, **changes: Value) -> Floats:
+        """Return the rows (S, D) that are declared to be added, or those under other choices."""
+        choices = self.probe.subject.choices.but(**changes)
         rows: Floats = self.probe.expected(np.zeros_like(self.x[:1]), choices=choices)[0]
         return rows
 
     def pairs(self, added: Floats) -> tuple[Floats, Floats]:
         """Return the sines and the cosines (.., S, pairs) in what is added."""
         width = added.shape[-1]
-        if self.option == "halves":
-            first = (width + 1) // 2
-            return added[..., : width // 2], added[..., first:]
+        if self.option.startswith("halves"):
+            pairs = width // 2
+            first = pairs if self.option == "halves-inclusive" else width - pairs
+            return added[..., :pairs], added[..., first : first + pairs]
         return added[..., 0 : width - width % 2 : 2], added[..., 1::2]
 
     def size(self, x: Floats | None = None) -> Floats:
         """Return the magnitude (S,) of what is rounded: angles grow with the position.
 
-        A table for half precision is made in single precision at least.
+        A table for half precision is made in single precision at least. One that is declared to be
+        rounded to single precision may be rounded up here and down there.
         """
         given = self.x if x is None else x
-        unit = epsilon(self.probe.precision)
-        arithmetic = min(unit, epsilon("float32")) / unit
-        place = np.arange(given.shape[1], dtype=np.float64)
-        return 1.0 + largest(given) + arithmetic * place
+        choices = self.probe.subject.choices
+        unit, single = epsilon(self.probe.precision), epsilon("float32")
+        arithmetic = min(unit, single) / unit
+        rounded = single / unit if choices.position_arithmetic == "float32" else 1.0
+        place = first_position(choices) + np.arange(given.shape[1], dtype=np.float64)
+        return max(1.0, rounded) + largest(given) + arithmetic * place
 
 
 def drawn(

@@ -10,6 +10,7 @@ from attentest.refusal import refused
 from attentest.subject import Subject
 from attentest.suite.test_positional_encoding.cases import Case, drawn, follows, tells
 from attentest_spec import Sizes
+from attentest_spec.parameters import learned_positions
 from attentest_spec.setting import Floats
 
 
@@ -31,7 +32,7 @@ def test_too_long(subject: Subject, draw: Draw) -> None:
     if added is None:
         return
     holds(
-        case.option != "learned",
+        not learned_positions(subject.choices),
         f"{length} positions are served by a learned table of {most} rows.",
     )
     follows(case, added)

@@ -6,9 +6,13 @@ from attentest.cases import half, same_precision
 from attentest.checks import check
 from attentest.compare import as_floats, holds, rounding
 from attentest.draw import Draw
+from attentest.outcome import Absent
 from attentest.subject import Subject
 from attentest.suite.test_positional_encoding.cases import Case, drawn, follows
 from attentest_spec import CHOICES
+from attentest_spec.choices import Value
+from attentest_spec.parameters import first_position, learned_positions
+from attentest_spec.precision import epsilon
 from attentest_spec.setting import Floats
 
 
@@ -26,14 +30,63 @@ def test_formula(subject: Subject, draw: Draw) -> None:
     wide = drawn(subject, draw, lengths=(1, 3), widths=(66, 130))
     follows(wide, wide.added())
     for option in CHOICES["positional_encoding"].options:
-        if option.name in (case.option, "learned"):
+        choices = subject.choices.but(positional_encoding=option.name)
+        if option.name == case.option or (learned_positions(choices) and not case.probe.parameters):
             continue
-        table = case.table(option.name)
+        table = case.table(positional_encoding=option.name)
         if share(case, case.table(), table) > 2:
             holds(
                 share(case, added, table) > 1,
                 f"{case.option} is declared, and the numbers are those of {option.name}.",
             )
+
+
+@check("positional_encoding.offset")
+def test_offset(subject: Subject, draw: Draw) -> None:
+    if subject.choices.positional_encoding == "none":
+        raise Absent("no positions are declared, and no row is the first")
+    case = drawn(subject, draw, lengths=(1, 4))
+    added = case.added()
+    for first in OFFSETS:
+        choices = subject.choices.but(position_offset=first)
+        if choices != subject.choices and _reaches(case, first_position(choices)):
+            holds(
+                share(case, added, case.table(position_offset=first)) > 1,
+                f"position_offset is declared as {subject.choices.position_offset}; the numbers "
+                f"show {first}.",
+            )
+    follows(case, added)
+
+
+OFFSETS: tuple[Value, ...] = ("none", 1.0, 2.0, 3.0)
+"""First positions in use, and one that is not."""
+
+
+def _reaches(case: Case, first: int) -> bool:
+    """Say whether a learned table has all rows from `first` on; a formula has."""
+    rows = case.probe.parameters.get("weight")
+    return rows is None or first + case.x.shape[1] <= len(rows)
+
+
+@check("positional_encoding.arithmetic", examples=4)
+def test_arithmetic(subject: Subject, draw: Draw) -> None:
+    if epsilon(subject.precision) >= epsilon("float32"):
+        raise Absent(f"{subject.precision} has no more digits than float32")
+    if subject.limits.length == 1:
+        raise Absent("a single position is told by 0 and 1, which every precision holds")
+    case = drawn(subject, draw, lengths=(2, 12), waves=True)
+    zeros = np.zeros_like(case.x)
+    added = case.added(zeros)
+    rounded = added == added.astype(np.float32)
+    found = "float32" if rounded.all() else "as-computed"
+    declared = subject.choices.position_arithmetic
+    holds(
+        found == declared,
+        f"position_arithmetic is declared as {declared}; {int(rounded.sum())} of the "
+        f"{rounded.size} numbers that are added to zeros are numbers of single precision.",
+        actual=added,
+    )
+    follows(case, added, x=zeros)
 
 
 @check("positional_encoding.far-positions", examples=3)

@@ -8,6 +8,7 @@ from attentest.compare import as_floats, holds
 from attentest.draw import Draw
 from attentest.subject import Subject
 from attentest.suite.test_positional_encoding.cases import Case, drawn, follows, tells
+from attentest_spec.parameters import learned_positions
 from attentest_spec.precision import epsilon
 
 
@@ -21,7 +22,7 @@ def test_not_trained(subject: Subject, draw: Draw) -> None:
         for name, facts in held["parameters"].items()
         if facts.get("trained", True)
     }
-    if case.option == "learned":
+    if learned_positions(subject.choices):
         sizes = case.probe.sizes
         wanted = sizes.max_length * sizes.d_model
         enough = any(np.prod(shape, dtype=int) >= wanted for shape in trained.values())

@@ -5,6 +5,7 @@ import numpy as np
 from attentest.checks import check
 from attentest.compare import finite, holds
 from attentest.draw import Draw
+from attentest.outcome import Absent
 from attentest.subject import Subject
 from attentest.suite.test_positional_encoding.cases import drawn, same_rows, tells
 
@@ -14,6 +15,8 @@ APART = 0.1
 
 @check("positional_encoding.first-row", examples=6)
 def test_first_row(subject: Subject, draw: Draw) -> None:
+    if subject.choices.position_offset != "none":
+        raise Absent(f"the first position is given row {subject.choices.position_offset:g}")
     case = drawn(subject, draw, lengths=(1, 4), waves=True)
     first = case.added()[:, :1]
     sines, cosines = case.pairs(first)
