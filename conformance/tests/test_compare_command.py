@@ -5,6 +5,7 @@ import json
 import pytest
 from click.testing import CliRunner, Result
 
+from attentest import results
 from attentest.cli import main
 from attentest.comparison import EXAMPLES
 from attentest.comparison.participant import Here
@@ -65,13 +66,32 @@ def said(result: Result) -> str:
 def test_the_command_shows_choices_numbers_and_the_explanation(target, columns):
     result = command(target, f"{target}:other", columns=columns)
     assert result.exit_code == 0, result.output
-    (row,) = [line for line in result.output.splitlines() if line.startswith("*  output")]
-    assert "logits" in row
+    lines = result.output.splitlines()
+    place = next(n for n, line in enumerate(lines) if line.startswith("*  output"))
+    assert "logits" in " ".join(lines[place : place + 12])
     assert "attentest explain generator.output" in said(result)
     assert "> generator: result" in said(result)
     assert "Explained by one choice: output probabilities -> logits" in said(result)
     paths = (line.replace(target, "") for line in result.output.splitlines())
     assert max(map(len, paths)) <= columns
+
+
+def test_what_is_found_is_written_as_a_result_file_and_as_a_page(tmp_path, target):
+    path, page = tmp_path / "found.json", tmp_path / "found.html"
+    command(target, f"{target}:other", "--json", str(path), "--html", str(page))
+    told = results.read(path, "comparison")
+    assert told["backends"] == [target, f"{target}:other"]
+    assert told["explanations"][0]["options"][0]["other"] == "logits"
+    assert "generator.output" in page.read_text()
+
+
+def test_a_file_of_the_users_is_left_before_anything_runs(tmp_path, target):
+    path = tmp_path / "mine.json"
+    path.write_text("mine")
+    result = command(target, f"{target}:hanging", "--json", str(path))
+    assert result.exit_code == 2
+    assert "left as it is" in said(result)
+    assert path.read_text() == "mine"
 
 
 def test_what_is_not_explained_exits_with_1_and_names_the_step(target):

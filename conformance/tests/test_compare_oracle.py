@@ -108,8 +108,8 @@ def test_amplification_is_measured_only_where_it_may_decide(
 ) -> None:
     part, tokens, answer, plain = looked_up()
     asked: list[Any] = []
-    oracle = part.expected
-    monkeypatch.setattr(part, "expected", lambda *a, **k: asked.append(a) or oracle(*a, **k))
+    oracle = Probe.expected
+    monkeypatch.setattr(Probe, "expected", lambda *a, **k: asked.append(a) or oracle(*a, **k))
     choices = part.subject.choices
     assert fits(part, tokens, actual=answer + 0.4 * plain, choices=choices)
     matches(part, tokens, actual=answer + 0.4 * plain)

@@ -134,6 +134,14 @@ def test_a_limit_is_kept_by_all_and_told():
     assert next(row for row in found.steps if row.step == "encode").shapes[0] == (2, 3, 8)
 
 
+def test_attention_with_one_input_is_asked_with_one():
+    alone = replace(part_of(plain(), "multi_head_attention"), limits=Limits(cross=False))
+    found = believed(plain(), replace(alone, name="alone"), example=SMALL)
+    (row,) = [row for row in found.steps if row.step == "multi_head_attention: result"]
+    assert row.shapes == ((2, 5, 8), (2, 5, 8))
+    assert found.explained
+
+
 def test_inner_widths_that_exclude_each_other_are_refused():
     two, three = (replace(plain(), limits=Limits(inner=n)) for n in (2, 3))
     with pytest.raises(BadExample, match="times as wide"):

@@ -1,16 +1,25 @@
 """`attentest compare`: backends side by side."""
 
+import json
 import sys
+from pathlib import Path
 
 import click
 from rich.console import Console
 
-from attentest.commands.comparing import asked_for, given_input, given_limit
+from attentest import results
+from attentest.commands.comparing import FILE, asked_for, given_input, given_json, given_limit
+from attentest.commands.reporting import page_file, reporting
 from attentest.commands.usage import Usage
-from attentest.comparison import BadExample
+from attentest.comparison import BadExample, Comparison, Example
 from attentest.comparison.compare import side_by_side, unlike
 from attentest.comparison.view import show
 from attentest.comparison.worker import Apart
+from attentest.output import opened
+from attentest.report.material import Material
+from attentest.report.page import page
+
+KIND = "comparison"
 
 WORKERS = 2
 """How many backends are asked at a time."""
@@ -20,26 +29,51 @@ WORKERS = 2
 @click.argument("targets", nargs=-1, required=True, metavar="TARGET TARGET ..")
 @given_input
 @given_limit
-def compare_command(targets: tuple[str, ...], given: str, timeout: float) -> None:
+@given_json
+@click.option(
+    "--html",
+    "html_file",
+    type=FILE,
+    help="Write a report to this file, one page that needs nothing else.",
+)
+def compare_command(
+    targets: tuple[str, ...],
+    given: str,
+    timeout: float,
+    json_file: Path | None,
+    html_file: Path | None,
+) -> None:
     """Set the choices and the numbers of two backends or more side by side.
 
-    Each is compared with the first. A TARGET is a name (see `attentest list backends`), FILE.py,
-    FILE.py:OBJECT or MODULE:OBJECT. Exit code 0: all are equal, or their choices explain why they
-    are not; 1: something is not explained, or a backend gave no numbers; 2: usage; 3: one could not
-    be loaded.
+    Each is compared with the first step by step, and every pair is explained. A TARGET is a name
+    (see `attentest list backends`), FILE.py, FILE.py:OBJECT or MODULE:OBJECT. Exit code 0: all are
+    equal, or their choices explain why they are not; 1: something is not explained, or a backend
+    gave no numbers; 2: usage; 3: one could not be loaded.
     """
     if len(targets) < 2:
         raise Usage("One backend cannot be compared; name two or more.")
     example = asked_for(targets, given)
-    participants = {
-        label: Apart(target, timeout)
-        for label, target in zip(unlike(list(targets)), targets, strict=True)
-    }
-    try:
-        found = side_by_side(participants, example, WORKERS)
-    except BadExample as wrong:
-        raise Usage(str(wrong)) from wrong
+    begun = opened(json_file, results.beginning(KIND))
+    with reporting(), begun as file, page_file(html_file) as report:
+        found = _compared(targets, example, timeout)
+        told = results.text(KIND, found.as_dict())
+        if file:
+            file.write(told)
+        if report:
+            content = {**json.loads(told), "name": "this comparison"}
+            report.write(page(Material(comparisons=(content,))))
     show(Console(), found)
     if not all(one.loaded for one in found.failures):
         sys.exit(3)
     sys.exit(int(not found.explained))
+
+
+def _compared(targets: tuple[str, ...], example: Example, limit: float) -> Comparison:
+    participants = {
+        label: Apart(target, limit)
+        for label, target in zip(unlike(list(targets)), targets, strict=True)
+    }
+    try:
+        return side_by_side(participants, example, WORKERS)
+    except BadExample as wrong:
+        raise Usage(str(wrong)) from wrong

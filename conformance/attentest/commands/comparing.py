@@ -1,6 +1,7 @@
-"""What the commands that compare have in common: their example, and their targets."""
+"""What the commands that compare have in common: their example, their targets, their files."""
 
 from collections.abc import Iterable
+from pathlib import Path
 
 import click
 
@@ -20,6 +21,12 @@ given_input = click.option(
 
 given_limit = click.option(
     "--timeout", default=120.0, show_default=True, help="Seconds a backend may take at a time."
+)
+
+FILE = click.Path(dir_okay=False, path_type=Path)
+
+given_json = click.option(
+    "--json", "json_file", type=FILE, help="Write what is found to this file."
 )
 
 

@@ -1,18 +1,23 @@
 """`attentest trace`: one backend step by step, beside the oracle."""
 
 import sys
+from pathlib import Path
 
 import click
 from rich.console import Console
 
-from attentest.commands.comparing import asked_for, given_input, given_limit
-from attentest.commands.usage import Usage
+from attentest import results
+from attentest.commands.comparing import asked_for, given_input, given_json, given_limit
+from attentest.commands.usage import Usage, usage
 from attentest.comparison import BadExample
 from attentest.comparison.participant import Refused
 from attentest.comparison.trace_view import show_trace
 from attentest.comparison.tracing import trace
 from attentest.comparison.worker import Apart
+from attentest.output import opened
 from attentest_spec.registry import LoadFailure
+
+KIND = "trace"
 
 
 @click.command("trace")
@@ -20,7 +25,10 @@ from attentest_spec.registry import LoadFailure
 @given_input
 @click.option("--only", default="", help="Show the steps whose names begin so.")
 @given_limit
-def trace_command(target: str, given: str, only: str, timeout: float) -> None:
+@given_json
+def trace_command(
+    target: str, given: str, only: str, timeout: float, json_file: Path | None
+) -> None:
     """Follow TARGET step by step, with shapes and values, beside the oracle.
 
     A TARGET is a name (see `attentest list backends`), FILE.py, FILE.py:OBJECT or MODULE:OBJECT.
@@ -30,7 +38,10 @@ def trace_command(target: str, given: str, only: str, timeout: float) -> None:
     example = asked_for([target], given)
     console = Console()
     try:
-        found = trace(target, Apart(target, timeout), example)
+        with usage(), opened(json_file, results.beginning(KIND)) as file:
+            found = trace(target, Apart(target, timeout), example)
+            if file:
+                file.write(results.text(KIND, found.as_dict()))
     except BadExample as wrong:
         raise Usage(str(wrong)) from wrong
     except (LoadFailure, Refused) as failure:

@@ -2,6 +2,8 @@
 
 from attentest.comparison.compare import compare
 from attentest.comparison.example import EXAMPLES, BadExample, Example, example
+from attentest.comparison.participant import Refused
+from attentest.comparison.pictures import Picture
 from attentest.comparison.result import (
     BOUND,
     EQUAL,
@@ -15,6 +17,7 @@ from attentest.comparison.result import (
     Flip,
     StepRow,
 )
+from attentest.comparison.tracing import Trace, TraceRow, follow
 
 __all__ = [
     "BOUND",
@@ -30,7 +33,12 @@ __all__ = [
     "Explanation",
     "Failure",
     "Flip",
+    "Picture",
+    "Refused",
     "StepRow",
+    "Trace",
+    "TraceRow",
     "compare",
     "example",
+    "follow",
 ]

@@ -1,9 +1,10 @@
 """What is known of a backend before its numbers are compared: choices, limits, components."""
 
 from collections.abc import Collection, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from attentest.comparison.pictures import Picture, pictures
 from attentest.identify import MEASURED, Finding, identify
 from attentest.plain import line, plain_value
 from attentest_spec import COMPONENTS, Backend, Choices, Limits
@@ -12,13 +13,14 @@ from attentest_spec.choices import Value
 
 @dataclass(frozen=True)
 class Account:
-    """A backend's name, components, limits, and what it declares and shows of every choice."""
+    """What a backend is called, provides, is limited to, declares, shows and draws."""
 
     name: str
     title: str
     components: tuple[str, ...]
     limits: Limits
     findings: Mapping[str, Finding]
+    pictures: tuple[Picture, ...] = ()
 
     @classmethod
     def of(cls, backend: Backend) -> "Account":
@@ -27,13 +29,15 @@ class Account:
         Raises ValueError or UnknownName where its declaration is not well formed.
         """
         Choices.of(backend.choices)
-        return cls(
+        account = cls(
             line(str(backend.name)),
             line(str(backend.title), 200),
             tuple(name for name in COMPONENTS if name in backend.components),
             backend.limits,
             identify(backend),
         )
+        drawn = pictures(account.name, backend, account.choices)
+        return replace(account, pictures=drawn)
 
     @property
     def choices(self) -> Choices:
@@ -53,7 +57,8 @@ class Account:
         """Return it as plain values."""
         limits = {name: _listed(value) for name, value in vars(self.limits).items()}
         findings = {name: plain_value(asdict(one)) for name, one in self.findings.items()}
-        return {**vars(self), "limits": limits, "findings": findings}
+        drawn = [one.as_dict() for one in self.pictures]
+        return {**vars(self), "limits": limits, "findings": findings, "pictures": drawn}
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> "Account":
@@ -64,6 +69,7 @@ class Account:
             tuple(plain["components"]),
             Limits(**plain["limits"]),
             {name: Finding.from_dict(one) for name, one in plain["findings"].items()},
+            tuple(map(Picture.from_dict, plain["pictures"])),
         )
 
 

@@ -2,13 +2,15 @@
 
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from functools import cache
+from itertools import combinations
 from typing import TypeVar
 
 from attentest import targets
 from attentest.comparison.account import Account
 from attentest.comparison.example import EXAMPLES, BadExample, Example
-from attentest.comparison.explaining import Known, explained
+from attentest.comparison.explaining import Known, explained, room
 from attentest.comparison.notes import cuts, notes
 from attentest.comparison.participant import Here, Participant, Refused
 from attentest.comparison.recording import Recording, of_oracle
@@ -24,16 +26,23 @@ T = TypeVar("T")
 
 
 def compare(*backends: Backend | str, example: Example = EXAMPLES["small"]) -> Comparison:
-    """Compare backends with the first of them, in this process and without a time limit.
+    """Compare backends with each other, in this process and without a time limit.
 
     A string is a target as on the command line, code that is no backend included. Raises
     UnknownName and LoadFailure for one that leads to nothing that can be compared, and BadExample
     where they have no component in common or no example suits all.
     """
+    return side_by_side(in_process(*backends), example)
+
+
+def in_process(*backends: Backend | str) -> dict[str, Participant]:
+    """Return `backends`, or those that their targets lead to, by what they are called.
+
+    Raises UnknownName and LoadFailure as :func:`compare` does.
+    """
     loaded = [targets.load(one, {}) if isinstance(one, str) else one for one in backends]
     labels = [one if isinstance(one, str) else line(str(one.name)) for one in backends]
-    participants = dict(zip(unlike(labels), map(Here, loaded), strict=True))
-    return side_by_side(participants, example)
+    return dict(zip(unlike(labels), map(Here, loaded), strict=True))
 
 
 def unlike(labels: list[str]) -> list[str]:
@@ -45,7 +54,7 @@ def unlike(labels: list[str]) -> list[str]:
 def side_by_side(
     participants: Mapping[str, Participant], example: Example, workers: int = 1
 ) -> Comparison:
-    """Compare `participants`, by what they are called, with the first of them.
+    """Compare `participants`, by what they are called, with each other.
 
     Those that fail are left out and told. `workers` of them are asked at a time.
     """
@@ -111,27 +120,23 @@ def _told(
 
     met = {name: one for name, one in accounts.items() if name in done}
     right = {name: oracle(one.choices) for name, one in met.items()}
-    kept = {name: cuts(done[name], right[name], example) for name in met}
-    own = {name: parting(right[name], kept[name], example) for name in met}
-    first, *others = met or [""]
+    rooms = {name: room(one.choices, oracle, example) for name, one in met.items()}
+    kept = {name: cuts(done[name], right[name], example, rooms[name]) for name in met}
+    own = {name: parting(right[name], kept[name], example, rooms[name]) for name in met}
+    known = [Known(name, one.choices, one.known, kept[name]) for name, one in met.items()]
     return Comparison(
         tuple(met),
         choice_rows(met),
         components,
+        example,
         rows(list(kept.values()), example),
         tuple(own.values()),
-        tuple(
-            explained(
-                Known(first, met[first].choices, met[first].known, kept[first]),
-                Known(other, met[other].choices, met[other].known, kept[other]),
-                own,
-                oracle,
-                example,
-            )
-            for other in others
-        ),
+        tuple(explained(*pair, own, oracle, example) for pair in combinations(known, 2)),
         notes(met, done, kept, components, example),
         tuple(failures),
+        tuple(
+            replace(picture, backend=name) for name, one in met.items() for picture in one.pictures
+        ),
     )
 
 

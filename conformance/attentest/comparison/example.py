@@ -29,13 +29,15 @@ class BadExample(ValueError):
 class Example:
     """Sizes, source tokens (B, S), target tokens (B, T), and the kinds of masks that may be used.
 
-    `notes` say what had to be changed to fit it to those that are compared.
+    `cross` says whether attention may be asked with keys that are not its queries. `notes` say what
+    had to be changed to fit it to those that are compared.
     """
 
     sizes: Sizes
     source: Tokens
     target: Tokens
     masks: tuple[str, ...] = MASK_KINDS
+    cross: bool = True
     notes: tuple[str, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
@@ -47,7 +49,8 @@ class Example:
         """Read an example back from plain values."""
         source, target = (tuple(map(tuple, plain[side])) for side in ("source", "target"))
         sizes = Sizes(**plain["sizes"])
-        return cls(sizes, source, target, tuple(plain["masks"]), tuple(plain["notes"]))
+        rest = {name: tuple(plain[name]) for name in ("masks", "notes")}
+        return cls(sizes, source, target, cross=plain["cross"], **rest)
 
     def fitted(self, limits: Mapping[str, Limits]) -> "Example":
         """Return it inside the `limits` of all backends, given by their names, with notes.
@@ -80,6 +83,7 @@ class Example:
             source=tuple(row[: sizes.max_length] for row in self.source),
             target=tuple(row[: sizes.max_length] for row in self.target),
             masks=tuple(kind for kind in self.masks if kind in limits.masks),
+            cross=self.cross and limits.cross,
             notes=(*self.notes, *(f"{one}, for {name} is limited to that" for one in changes)),
         )
 

@@ -5,32 +5,27 @@ import numpy as np
 from attentest.comparison.example import Example
 from attentest_spec import Choices
 from attentest_spec.contract import Input
-from attentest_spec.parameters import draw, shapes, tied
+from attentest_spec.parameters import draw_one, shapes, tied
 from attentest_spec.setting import Array, Floats
 
 SEED = 7
-
-WHOLE = Choices(
-    final_norm="present", positional_encoding="learned", projection_bias="present", tying="none"
-)
-"""Choices under which a model has every parameter that it has under any, each of its own."""
 
 
 def weights(example: Example, component: str, choices: Choices) -> dict[str, Floats]:
     """Return the canonical parameters of `component` under `choices`.
 
-    A parameter holds the same numbers under all choices that give it the same shape, and a tied one
-    those of the parameter that it is tied to.
+    A parameter holds the same numbers under all choices that give it the same shape, as each is
+    drawn by its own name, and a tied one those of the parameter that it is tied to.
     """
-    drawn = [
-        draw(component, example.sizes, WHOLE.but(head_width=width), np.random.default_rng(SEED))
-        for width in ("d/h", "d")
-    ]
     twins = tied(component, example.sizes, choices)
     return {
-        name: next(one for one in (d[twins.get(name, name)] for d in drawn) if one.shape == shape)
+        name: _weight(twins.get(name, name), shape)
         for name, shape in shapes(component, example.sizes, choices).items()
     }
+
+
+def _weight(name: str, shape: tuple[int, ...]) -> Floats:
+    return draw_one(name, shape, np.random.default_rng([SEED, *name.encode()]))
 
 
 def inputs(example: Example, component: str) -> tuple[Input, ...]:
@@ -49,7 +44,9 @@ def inputs(example: Example, component: str) -> tuple[Input, ...]:
         "causal_mask": (target.shape[1],),
         "target_mask": (target, sizes.target_pad),
         "attention": (query, key, value, read),
-        "multi_head_attention": (state, memory, memory, read),
+        "multi_head_attention": (
+            (state, memory, memory, read) if example.cross else (memory, memory, memory, kept)
+        ),
         "embedding": (source,),
         "residual": (memory, rng.normal(size=(sizes.d_model, sizes.d_model))),
         "encoder_layer": (memory, kept),

@@ -5,27 +5,27 @@ from collections.abc import Mapping, Sequence
 from attentest.comparison.account import Account
 from attentest.comparison.example import Example
 from attentest.comparison.recording import OUTWARD, Place, Recording, apart
-from attentest.comparison.result import BOUND
 from attentest_spec.parameters import shapes
 
 
-def cuts(done: Recording, right: Recording, example: Example) -> Recording:
+def cuts(done: Recording, right: Recording, example: Example, room: float) -> Recording:
     """Return the steps of a backend that are the contract's, given what the oracle does.
 
+    What is apart by no more than `room` counts as the same.
     Where the result is right and a module inside gives something else, the module is another piece
     of the whole than the part whose parameters it has, such as a sublayer that adds the residual.
     """
-    wrong = [place for place in done if _wrong(place, done, right, example)]
+    wrong = [place for place in done if _wrong(place, done, right, example, room)]
     if any(place.part in OUTWARD for place in wrong):
         return dict(done)
     return {place: event for place, event in done.items() if place not in wrong}
 
 
-def _wrong(place: Place, done: Recording, right: Recording, example: Example) -> bool:
+def _wrong(place: Place, done: Recording, right: Recording, example: Example, room: float) -> bool:
     if place not in right:
         return False
     difference = apart(right[place], done[place], place, example)
-    return difference is not None and difference > BOUND
+    return difference is not None and difference > room
 
 
 def notes(

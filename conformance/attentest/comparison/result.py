@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from attentest.comparison.example import Example
+from attentest.comparison.pictures import Picture
 from attentest.identify import Finding
 from attentest_spec import CHOICES
 from attentest_spec.choices import Value
@@ -112,24 +114,50 @@ class Failure:
 class Comparison:
     """Backends side by side: their choices, their numbers step by step, and what explains them.
 
-    Each is compared with the first. `own` says how far each is from the oracle under its own
-    choices, `components` what was called, `notes` what is to be known of the example.
+    `steps` compare each with the first, `explanations` every pair, those with the first in front.
+    `own` says how far each is from the oracle under its own choices, `components` what was called,
+    with the `example`; `notes` what is to be known of it; `pictures` show what each computes.
     """
 
     backends: tuple[str, ...]
     choices: tuple[ChoiceRow, ...]
     components: tuple[str, ...]
+    example: Example
     steps: tuple[StepRow, ...]
     own: tuple[Departure, ...]
     explanations: tuple[Explanation, ...]
     notes: tuple[str, ...]
     failures: tuple[Failure, ...]
+    pictures: tuple[Picture, ...] = ()
 
     @property
     def explained(self) -> bool:
-        """Whether all could be compared, and each is equal to the first or explained."""
+        """Whether all could be compared, and every pair is equal or explained."""
         good = all(one.status != NOT_EXPLAINED for one in self.explanations)
         return good and bool(self.explanations) and not self.failures
+
+    def choice_rows(self) -> list[dict[str, Any]]:
+        """Return a dictionary for every choice, such as a data frame is made of.
+
+        Under each backend stands the option that it uses, None where that is not known.
+        """
+        return [
+            {
+                "choice": row.choice,
+                "paper": row.paper,
+                **dict(zip(self.backends, row.values, strict=True)),
+                "differs": row.differs,
+                "clause": row.clause,
+            }
+            for row in self.choices
+        ]
+
+    def step_rows(self) -> list[dict[str, Any]]:
+        """Return a dictionary for every step: how far each backend is from the first one."""
+        others = self.backends[1:]
+        return [
+            {"step": row.step, **dict(zip(others, row.outputs, strict=True))} for row in self.steps
+        ]
 
     def as_dict(self) -> dict[str, Any]:
         """Return it as plain values."""
@@ -138,3 +166,9 @@ class Comparison:
             for row in self.choices
         ]
         return {**asdict(self), "choices": told, "explained": self.explained}
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: the choices, the numbers, the explanations."""
+        from attentest.comparison.notebook import comparison  # it reads what is defined here
+
+        return comparison(self)

@@ -39,16 +39,16 @@ def rows(recordings: Sequence[Recording], example: Example) -> tuple[StepRow, ..
     )
 
 
-def parting(one: Recording, other: Recording, example: Example) -> Departure:
-    """Return where `other` leaves `one`: the first step that is apart."""
+def parting(one: Recording, other: Recording, example: Example, room: float = BOUND) -> Departure:
+    """Return where `other` leaves `one`: the first step that is apart by more than `room`."""
     step, inside, furthest = "", False, 0.0
     for place in aligned([one, other]):
         difference = _apart(one, other, place, example)
         if difference is None:
             continue
-        if difference > BOUND and not step:
+        if difference > room and not step:
             before = _apart(one, other, place, example, given=True)
-            step, inside = str(place), before is None or before <= BOUND
+            step, inside = str(place), before is None or before <= room
         furthest = max(furthest, difference)
     return Departure(step, inside, furthest)
 

@@ -1,15 +1,17 @@
 """One backend step by step, beside the oracle under the same choices."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from attentest.comparison.compare import common
-from attentest.comparison.example import Example
+from attentest.comparison.compare import common, in_process
+from attentest.comparison.example import EXAMPLES, Example
+from attentest.comparison.explaining import room
 from attentest.comparison.notes import cuts, notes
 from attentest.comparison.participant import Participant
 from attentest.comparison.recording import Event, Place, apart, of_oracle
 from attentest.comparison.result import BOUND, Departure
 from attentest.comparison.steps import aligned, parting
+from attentest_spec import Backend
 from attentest_spec.choices import Value
 from attentest_spec.setting import Floats
 
@@ -19,7 +21,7 @@ class TraceRow:
     """One step: what went in, what came out, and what comes out of the oracle.
 
     `output` is None where the backend does not show the step, `expected` where the oracle does not;
-    `difference` is None where the two cannot be compared.
+    `difference` is None where the two cannot be compared; up to `room` they count as equal.
     """
 
     step: str
@@ -27,6 +29,7 @@ class TraceRow:
     output: Floats | None
     expected: Floats | None
     difference: float | None
+    room: float = BOUND
 
 
 @dataclass(frozen=True)
@@ -55,6 +58,33 @@ class Trace:
         ]
         return {**vars(self), "rows": rows, "parting": vars(self.parting)}
 
+    def step_rows(self) -> list[dict[str, Any]]:
+        """Return a dictionary for every step, such as a data frame is made of."""
+        return [
+            {
+                "step": row.step,
+                "shape": None if row.output is None else row.output.shape,
+                "apart": row.difference,
+            }
+            for row in self.rows
+        ]
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: every step with its shapes, and the outcome."""
+        from attentest.comparison.notebook import trace  # it reads what is defined here
+
+        return trace(self)
+
+
+def follow(backend: Backend | str, example: Example = EXAMPLES["small"]) -> Trace:
+    """Follow a backend, or the one that a target leads to, in this process and without a limit.
+
+    Raises UnknownName and LoadFailure for a target that leads to nothing, Refused where the backend
+    cannot be called, and BadExample where it provides nothing.
+    """
+    ((name, participant),) = in_process(backend).items()
+    return trace(name, participant, example)
+
 
 def trace(name: str, participant: Participant, example: Example) -> Trace:
     """Return what `participant`, called `name`, does with `example`, beside the oracle.
@@ -66,15 +96,16 @@ def trace(name: str, participant: Participant, example: Example) -> Trace:
     fitted = example.fitted({name: account.limits})
     done = participant.record(account.choices, components, fitted)
     right = of_oracle(account.choices, components, fitted)
-    kept = cuts(done, right, fitted)
+    near = room(account.choices, lambda one: of_oracle(one, components, fitted), fitted)
+    kept = cuts(done, right, fitted, near)
     return Trace(
         name,
         account.choices.as_dict(),
         tuple(
-            _row(place, kept.get(place), right.get(place), fitted)
+            replace(_row(place, kept.get(place), right.get(place), fitted), room=near)
             for place in aligned([right, kept])
         ),
-        parting(right, kept, fitted),
+        parting(right, kept, fitted, near),
         notes({name: account}, {name: done}, {name: kept}, components, fitted),
     )
 
@@ -93,4 +124,4 @@ def _row(place: Place, done: Event | None, right: Event | None, example: Example
 
 def departs(row: TraceRow) -> bool:
     """Say whether the backend leaves the oracle at this step."""
-    return row.difference is not None and row.difference > BOUND
+    return row.difference is not None and row.difference > row.room
