@@ -1,0 +1,97 @@
+"""A backend that is measured in a process of its own."""
+
+import threading
+from collections.abc import Mapping
+from contextlib import ExitStack
+from dataclasses import asdict
+from typing import Any
+
+from attentest.comparison.participant import Refused
+from attentest.cost.memory import GIVING_BACK
+from attentest.cost.plan import Facts, Plan, Point
+from attentest.cost.stand import Holding, Sample, facts_of
+from attentest.outcome import summary
+from attentest.process import Worker
+from attentest_spec.registry import LoadFailure
+
+
+class Apart:
+    """The backend of `target`, which has `limit` seconds for each answer and `memory` GiB.
+
+    It has two processes, one after the other: one that shows what memory it needs, one that is as
+    fast as it can be.
+    """
+
+    def __init__(self, target: str, limit: float, memory: float) -> None:
+        """Start nothing yet; what is started ends with the `with` statement."""
+        self._target = target
+        self._limit = limit
+        self._memory = memory
+        self._environment: Mapping[str, str] | None = None
+        self._stack = ExitStack()
+
+    def __enter__(self) -> "Apart":
+        """Return it; a process starts when something is asked."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """End the process, whatever it does."""
+        self._stack.close()
+
+    def facts(self) -> Facts:
+        """Load it; see :class:`~attentest.cost.stand.Measured`."""
+        told = self._in(GIVING_BACK)
+        try:
+            return facts_of(told)
+        except Exception as failure:  # what it declares may be anything
+            raise Refused(f"it could not be described: {summary(failure)}") from failure
+
+    def holding(self, plan: Plan, point: Point) -> Holding:
+        """See :class:`~attentest.cost.stand.Measured`."""
+        self._in(GIVING_BACK)
+        return Holding(**self._asked(asked="holding", plan=plan.as_dict(), point=asdict(point)))
+
+    def prepare(self, plan: Plan, point: Point) -> None:
+        """See :class:`~attentest.cost.stand.Measured`."""
+        self._in({})
+        self._asked(asked="prepare", plan=plan.as_dict(), point=asdict(point))
+
+    def sample(self, which: str) -> Sample:
+        """See :class:`~attentest.cost.stand.Measured`."""
+        return Sample(**self._asked(asked="sample", which=which))
+
+    def _in(self, environment: Mapping[str, str]) -> Mapping[str, Any]:
+        """Return what is told by the process that has this environment; start it if it is not."""
+        if environment != self._environment:
+            self._stack.close()
+            self._environment = environment
+            worker = Worker(
+                "attentest.cost.worker",
+                {"target": self._target},
+                self._memory,
+                threading.Event(),
+                environment,
+            )
+            self._worker = self._stack.enter_context(worker)
+            self._messages = self._worker.messages()
+            self._told = self._next("loaded")
+        return self._told
+
+    def _asked(self, **question: Any) -> Any:
+        self._worker.limit = self._limit
+        self._worker.ask(question)
+        return self._next("answer")["answer"]
+
+    def _next(self, kind: str) -> dict[str, Any]:
+        """Return the next message, which has to be of this `kind`."""
+        message: dict[str, Any] = next(self._messages, {})
+        match message:
+            case {"type": "failed", "reason": reason}:
+                raise LoadFailure(str(reason))
+            case {"type": "refused", "reason": reason}:
+                raise Refused(str(reason))
+            case {"type": told} if told == kind:
+                return message
+            case {"type": _}:
+                self._worker.disturbed()
+        raise Refused(self._worker.mishap()[1])

@@ -1,0 +1,104 @@
+"""How many floating-point operations a component's matrix products take, by formula.
+
+A multiplication with an addition counts as two. Nothing else is counted, as is usual: everything
+that goes number by number (softmax, norms, activations, sums) grows more slowly with the width.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from attentest_spec import Choices, Sizes
+from attentest_spec.parameters import head_width
+
+BOTH_PASSES = 3
+"""Forward and backward against forward alone: each product has two gradients, a product each."""
+
+
+@dataclass(frozen=True)
+class Work:
+    """What a component is given: its sizes and choices, `batch` sentences of `length` tokens.
+
+    Source and target are equally long.
+    """
+
+    sizes: Sizes
+    choices: Choices
+    batch: int
+    length: int
+
+    @property
+    def rows(self) -> int:
+        """How many rows of the model's width there are."""
+        return self.batch * self.length
+
+
+def flops(component: str, work: Work) -> int:
+    """Return the floating-point operations of the matrix products of one forward call."""
+    formula = _FORMULAS.get(component)
+    return formula(work) if formula else 0
+
+
+def _linear(work: Work, inputs: int, outputs: int) -> int:
+    return 2 * work.rows * inputs * outputs
+
+
+def _attention(work: Work) -> int:
+    """Count heads of d/h columns, which is what attention alone is given."""
+    return _weighing(work, work.sizes.d_model // work.sizes.heads)
+
+
+def _weighing(work: Work, width: int) -> int:
+    """Count Q K^T and the product of the weights with V, for heads of `width` columns."""
+    return 2 * (2 * work.batch * work.sizes.heads * work.length**2 * width)
+
+
+def _multi_head_attention(work: Work) -> int:
+    width = head_width(work.sizes, work.choices)
+    projection = _linear(work, work.sizes.d_model, work.sizes.heads * width)
+    return 4 * projection + _weighing(work, width)
+
+
+def _feed_forward(work: Work) -> int:
+    return 2 * _linear(work, work.sizes.d_model, work.sizes.d_ff)
+
+
+def _residual(work: Work) -> int:
+    return _linear(work, work.sizes.d_model, work.sizes.d_model)
+
+
+def _encoder_layer(work: Work) -> int:
+    return _multi_head_attention(work) + _feed_forward(work)
+
+
+def _decoder_layer(work: Work) -> int:
+    return 2 * _multi_head_attention(work) + _feed_forward(work)
+
+
+def _encoder(work: Work) -> int:
+    return work.sizes.layers * _encoder_layer(work)
+
+
+def _decoder(work: Work) -> int:
+    return work.sizes.layers * _decoder_layer(work)
+
+
+def _generator(work: Work) -> int:
+    return _linear(work, work.sizes.d_model, work.sizes.target_vocabulary)
+
+
+def _model(work: Work) -> int:
+    return _encoder(work) + _decoder(work) + _generator(work)
+
+
+_FORMULAS: Mapping[str, Callable[[Work], int]] = {
+    "attention": _attention,
+    "multi_head_attention": _multi_head_attention,
+    "feed_forward": _feed_forward,
+    "residual": _residual,
+    "encoder_layer": _encoder_layer,
+    "encoder": _encoder,
+    "decoder_layer": _decoder_layer,
+    "decoder": _decoder,
+    "generator": _generator,
+    "model": _model,
+}

@@ -1,0 +1,116 @@
+"""What is seen of a cost: terminal, pictures, and the command."""
+
+import io
+import json
+import re
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from rich.console import Console
+from test_cost import QUICK, clockwork
+
+from attentest import results
+from attentest.cli import main
+from attentest.cost import Cost
+from attentest.cost.measure import side_by_side
+from attentest.cost.plots import drawn, memory, ratios, times, together
+from attentest.cost.view import show
+
+
+@pytest.fixture(scope="module")
+def found() -> Cost:
+    stands, _ = clockwork(1e-3, 2.5e-3, 4e-3, 1, d="sample")
+    return side_by_side(stands, QUICK)
+
+
+@pytest.mark.parametrize("width", [80, 160])
+def test_the_view_fits_the_terminal(found: Cost, width: int) -> None:
+    console = Console(file=io.StringIO(), width=width, color_system=None)
+    show(console, found)
+    told = console.file.getvalue()  # type: ignore[attr-defined]
+    assert max(map(len, told.splitlines())) <= width
+    assert "x2.50 (2.50-2.50)" in told
+    assert "d was not measured: it is tired." in told
+    assert "n^2 100%" in told
+    assert "recurrent" in told
+
+
+def test_pictures_have_every_series_and_no_other(found: Cost) -> None:
+    plain = json.loads(results.text("cost", found.as_dict()))
+    for draw in (times, ratios, memory):
+        axes = draw(plain).axes
+        assert len(axes) == 4  # passes and sweeps
+        for panel in axes:
+            assert panel.get_legend_handles_labels()[1] == ["a", "b", "c"]
+    over_length = times(plain).axes[0].lines[0]
+    assert list(over_length.get_xdata()) == [3, 6, 12]
+    assert list(over_length.get_ydata()) == pytest.approx([3, 6, 12])  # milliseconds
+
+
+def test_an_svg_holds_texts_and_no_background(found: Cost) -> None:
+    written = drawn(together(found.as_dict()), "svg").decode()
+    texts = re.findall(r"<text[^>]*>([^<]*)</text>", written)
+    assert {"a", "b", "c", "length (width 4)"} <= set(texts)
+    assert "fill: #ffffff" not in written
+    assert drawn(ratios(found.as_dict()), "png").startswith(b"\x89PNG")
+
+
+def test_pictures_of_nothing_can_be_drawn() -> None:
+    stands, _ = clockwork(1, a="facts")
+    assert drawn(together(side_by_side(stands, QUICK).as_dict()), "svg")
+
+
+SOUND = """
+from attentest.specimens import Fused, Plain, specimen_backend
+
+plain = specimen_backend(Plain, name="plain")
+fused = specimen_backend(Fused, name="fused")
+"""
+
+SMALL = ["--component", "feed_forward", "--lengths", "4,8", "--widths", "8", "--width", "8"]
+SMALL += ["--length", "4", "--repeat", "2"]
+
+
+def test_the_command_measures_and_writes(tmp_path: Path) -> None:
+    (tmp_path / "styles.py").write_text(SOUND)
+    file, plot = tmp_path / "cost.json", tmp_path / "cost.svg"
+    targets = [f"{tmp_path}/styles.py:{name}" for name in ("plain", "fused")]
+    done = CliRunner().invoke(
+        main, ["cost", *targets, *SMALL, "--json", str(file), "--plot", str(plot)]
+    )
+    assert done.exit_code == 0, done.output
+    plain = results.read(file, "cost")
+    assert plain["backends"] == targets
+    assert all(one["counted"] == one["flops"] for one in plain["measurements"])
+    assert plot.read_text().startswith("<?xml")
+    again = CliRunner().invoke(main, ["cost", *targets, *SMALL, "--plot", str(plot)])
+    assert again.exit_code == 2
+    assert "was left as it is" in again.output
+
+
+def test_one_that_cannot_be_loaded_is_exit_code_3(tmp_path: Path) -> None:
+    (tmp_path / "styles.py").write_text(SOUND)
+    done = CliRunner().invoke(
+        main, ["cost", f"{tmp_path}/styles.py:plain", f"{tmp_path}/no.py", *SMALL]
+    )
+    assert done.exit_code == 3
+    assert "was not measured" in " ".join(done.output.split())
+
+
+@pytest.mark.parametrize(
+    ("asked", "told"),
+    [
+        (["nobody"], "There is no backend named"),
+        (["x.py", "--lengths", "3,four"], "is no list of numbers"),
+        (["x.py", "--widths", "6"], "cannot be divided among 4 heads"),
+        (["x.py", "--plot", "x.gif"], "is neither"),
+        (["x.py", "--precision", "float8"], "float8"),
+        (["x.py", "--json", "nowhere/x.json"], "there is no folder nowhere"),
+        (["x.py", "--json", __file__], "It was left as it is"),
+    ],
+)
+def test_what_cannot_be_is_refused_before_anything_starts(asked: list[str], told: str) -> None:
+    done = CliRunner().invoke(main, ["cost", *asked])
+    assert done.exit_code == 2
+    assert told in " ".join(done.output.split())
