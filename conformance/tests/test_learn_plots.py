@@ -1,0 +1,76 @@
+"""The pictures of learning curves, from plain values."""
+
+import json
+
+import pytest
+
+from attentest.learning import Curve, Learning, Point, Regime
+from attentest.learning.plots import accuracy_curves, learning_curves, loss_curves, save
+
+NAMES = ("first & co", "some <b>style</b>", "third", "fourth")
+
+
+def curve(name: str, seed: int) -> Curve:
+    points = [
+        Point(step, 2.0 / (step + 1) if step else None, 0.123 + seed / 10, step / 200, step / 100)
+        for step in (0, 50, 100)
+    ]
+    return Curve(name, seed, tuple(points), 1.5, 1.25)
+
+
+FOUND = Learning(
+    Regime.of("copy", steps=100, every=50).as_dict(),
+    (0,),
+    dict.fromkeys(NAMES, 12345),
+    {"output": dict.fromkeys(NAMES, "logits")},
+    tuple(curve(name, 0) for name in NAMES),
+    ("Something is to be known.",),
+    (),
+)
+PLAIN = json.loads(json.dumps(FOUND.as_dict()))
+
+
+def test_a_picture_holds_every_backend_and_its_numbers():
+    (axes,) = loss_curves(PLAIN).axes
+    shown = {one.get_label(): one for one in axes.lines if not one.get_label().startswith("_")}
+    assert set(shown) == set(NAMES)
+    assert list(shown["third"].get_xdata()) == [0, 50, 100]
+    assert list(shown["third"].get_ydata()) == [0.123] * 3
+    faint = [one for one in axes.lines if one.get_label().startswith("_")]
+    assert [list(one.get_xdata()) for one in faint] == [[50, 100]] * 4
+    (axes,) = accuracy_curves(PLAIN).axes
+    assert list(axes.lines[0].get_ydata()) == [0.0, 0.5, 1.0]
+
+
+def test_backends_are_told_apart_by_colour_and_style():
+    (axes,) = accuracy_curves(PLAIN).axes
+    assert len({one.get_color() for one in axes.lines}) == len(NAMES)
+    assert len({one.get_linestyle() for one in axes.lines}) == len(NAMES)
+
+
+def test_several_seeds_are_a_mean_and_a_band():
+    several = {**PLAIN, "curves": [vars_of(curve("third", seed)) for seed in (0, 1)]}
+    (axes,) = loss_curves({**several, "backends": ["third"]}).axes
+    (line,) = (one for one in axes.lines if one.get_label() == "third")
+    assert line.get_ydata()[0] == pytest.approx(0.173)
+    (band,) = axes.collections
+    assert band.get_datalim(axes.transData).bounds[3] == pytest.approx(0.1)
+
+
+def vars_of(one: Curve):
+    return json.loads(json.dumps({**vars(one), "points": [vars(point) for point in one.points]}))
+
+
+@pytest.mark.parametrize("ending", ["svg", "png"])
+def test_a_picture_is_written_with_text_as_text_and_no_background(tmp_path, ending):
+    path = tmp_path / f"a.{ending}"
+    save(learning_curves(PLAIN), path)
+    if ending == "svg":
+        text = path.read_text()
+        assert "some &lt;b&gt;style&lt;/b&gt;" in text
+        assert "held-out sequences right" in text
+        assert "#ffffff" not in text
+
+
+def test_nothing_learned_is_an_empty_picture():
+    assert learning_curves({**PLAIN, "backends": [], "curves": []}).axes
