@@ -8,6 +8,8 @@ sys.path.insert(0, str(HERE / "_ext"))
 
 import gallery  # noqa: E402  # it stands in _ext
 import pages  # noqa: E402  # it stands in _ext
+import real  # noqa: E402  # it stands in _ext
+import sides  # noqa: E402  # it stands in _ext
 
 project = "attentest"
 author = copyright = "attentest contributors"
@@ -30,3 +32,5 @@ def setup(app):
     """Write the generated pages before Sphinx looks for sources."""
     app.connect("builder-inited", lambda app: pages.write(HERE.parent, HERE / "generated"))
     app.connect("builder-inited", lambda app: gallery.write(HERE / "generated" / "mistakes"))
+    app.connect("builder-inited", lambda app: real.write(HERE.parent, HERE / "generated"))
+    app.connect("builder-inited", lambda app: sides.write(HERE / "generated"))

@@ -12,6 +12,9 @@ from attentest_spec import Backend, Choices
 class Bench:
     """What a verdict depends on besides the clause.
 
+    `precision` is what is asked for; a backend that does not claim float64 is judged in the finest
+    that it does.
+
     `seed` 0 is the fixed default, `effort` multiplies the number of examples, `shrink` looks for
     the smallest violation, `diagnose` names the mistakes that it looks like.
 
@@ -43,4 +46,9 @@ class Bench:
     @cached_property
     def choices(self) -> Choices:
         """What is declared, and what was measured where the paper is silent and nothing is."""
-        return settle(self.backend, self.precision, self.device)
+        return settle(self.backend, self.computed_in, self.device)
+
+    @cached_property
+    def computed_in(self) -> str:
+        """The precision that the backend is judged in."""
+        return self.backend.limits.finest if self.precision == "float64" else self.precision

@@ -6,12 +6,16 @@ from attentest import __version__
 from attentest.commands.check import check_command
 from attentest.commands.compare import compare_command
 from attentest.commands.convert import convert_command
+from attentest.commands.cost import cost_command
 from attentest.commands.faults import faults_command
 from attentest.commands.identify import identify_command
+from attentest.commands.learn import learn_command
 from attentest.commands.new import new_command
+from attentest.commands.report import report_command
 from attentest.commands.run import run_command
 from attentest.commands.tell import explain_command, list_command
 from attentest.commands.trace import trace_command
+from attentest.commands.vectors import vectors_command
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -26,7 +30,11 @@ for command in (
     identify_command,
     compare_command,
     trace_command,
+    report_command,
+    learn_command,
     convert_command,
+    cost_command,
+    vectors_command,
     faults_command,
     new_command,
     list_command,

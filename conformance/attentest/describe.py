@@ -15,7 +15,7 @@ from attentest_spec import (
 )
 from attentest_spec.clauses import clauses
 from attentest_spec.parameters import shapes
-from attentest_spec.registry import LoadFailure
+from attentest_spec.registry import LoadFailure, NotInstalled
 from attentest_spec.sizes import Sizes
 
 WIDTH = 88
@@ -40,6 +40,8 @@ def _backends() -> Rows:
     for name in registry.names():
         try:
             yield name, registry.load(name).title
+        except NotInstalled:
+            yield name, f"not installed; {registry.install_command(name)}"
         except LoadFailure as failure:
             yield name, f"NOT LOADED: {failure}"
 

@@ -27,7 +27,7 @@ def told(verdict: Verdict) -> str:
             lines += ["  expected values:", indent(verdict.witness.expected, "    ")]
         lines += ["  to reproduce:", indent(verdict.witness.code, "    ")]
     for one in verdict.diagnosis:
-        lines += [f"  looks like: {_likeness(one)}"]
+        lines += [f"  looks like: {likeness(one)}"]
     pictures = f"documentation, {clause.chapter}: the commonest mistakes"
     lines += [
         f"  why it matters: {clause.reason}",
@@ -36,7 +36,8 @@ def told(verdict: Verdict) -> str:
     return "\n".join(lines)
 
 
-def _likeness(one: Likeness) -> str:
+def likeness(one: Likeness) -> str:
+    """Return what a wrong answer looks like, in words."""
     if one.kind == "complaint":
         return f"it breaks the clause in the same words as {one.text}"
     missed = f"; {one.missed} answers differ" if one.missed else ""

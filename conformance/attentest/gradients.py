@@ -1,18 +1,27 @@
 """Checks gradients, of inputs and of parameters, against what moving them does to the output."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 import numpy as np
 
-from attentest.compare import as_floats, distance, finite, holds, largest, same_shape
+from attentest.bounds import arithmetic
+from attentest.compare import (
+    as_floats,
+    distance,
+    finite,
+    holds,
+    largest,
+    rounding,
+    same_shape,
+)
 from attentest.draw import Draw
 from attentest.laws import alike
 from attentest.outcome import Absent, Violation
 from attentest.subject import Probe
 from attentest_spec import Gradient
 from attentest_spec.contract import Input
-from attentest_spec.parameters import tied
+from attentest_spec.parameters import shapes, tied
 from attentest_spec.setting import Array, Floats
 
 _STEPS = (1e-6, 1e-7)
@@ -39,11 +48,13 @@ def agrees_with_differences(probe: Probe, *inputs: Input, draw: Draw) -> None:
 
     The direction moves all float inputs and all loaded parameters at once (tied ones together);
     the pulled-back cotangent times the direction is the change of the output along it. Float64
-    alone resolves the difference, so other precisions are absent. A part without dropout is one
-    function: recording a gradient or training must not change it, and all its answers are compared.
+    alone resolves the difference, so other precisions are absent, and a part with a softmax in
+    float32 is held to the differences of the formula. A part without dropout is one function:
+    recording a gradient or training must not change it, and all its answers are compared.
     """
     if probe.precision != "float64":
         raise Absent("differences of the output resolve gradients in float64 alone")
+    share = _share(probe)
     output = as_floats(probe.output(*inputs))
     cotangent = draw.floats(*output.shape, scale=_WEIGHT)
     steps = [_direction(draw, value) for value in inputs]
@@ -60,10 +71,10 @@ def agrees_with_differences(probe: Probe, *inputs: Input, draw: Draw) -> None:
             what=f"output while a gradient is recorded, in {mode} mode,",
         )
         pulled = _along_inputs(gradient, steps) + _along_parameters(probe, gradient, moves)
-        if len(slopes) == 1 and not abs(pulled - slopes[0]) <= _SHARE * size:
+        if len(slopes) == 1 and not abs(pulled - slopes[0]) <= share * size:
             slopes.append(_slope(probe, inputs, cotangent, steps, moves, _STEPS[1]))
         holds(
-            min(abs(pulled - slope) for slope in slopes) <= _SHARE * size,
+            min(abs(pulled - slope) for slope in slopes) <= share * size,
             f"The gradient along a random direction is {pulled:.9g} in {mode} mode; the output "
             f"changes by {slopes[-1]:.9g}.",
         )
@@ -116,7 +127,7 @@ def as_in_the_formula(probe: Probe, *inputs: Input, names: Iterable[str], draw: 
         moves = _moves(probe, draw, only=name)
         pulled = float((gradient_of(probe, gradient, name) * moves[name]).sum())
         slopes = [_formula_slope(probe, inputs, cotangent, moves, step) for step in _STEPS]
-        bound = _SHARE * (1.0 + abs(slopes[0]) + largest(output) * output.size)
+        bound = _share(probe) * (1.0 + abs(slopes[0]) + largest(output) * output.size)
         holds(
             min(abs(pulled - slope) for slope in slopes) <= bound,
             f"The gradient of {name} along a random direction is {pulled:.9g}; in the formula the "
@@ -125,14 +136,36 @@ def as_in_the_formula(probe: Probe, *inputs: Input, names: Iterable[str], draw: 
 
 
 def _formula_slope(
-    probe: Probe, inputs: tuple[Input, ...], cotangent: Array, moves: Steps, step: float
+    probe: Probe,
+    inputs: tuple[Input, ...],
+    cotangent: Array,
+    moves: Steps,
+    step: float,
+    steps: Sequence[Floats | None] = (),
 ) -> float:
     """Return the central difference of the oracle's output, weighed by the cotangent."""
+    still = steps or [None] * len(inputs)
     moved = []
     for sign in (step, -step):
         with _moved(probe, moves, sign, load=False):
-            moved.append(_first(probe.expected(*inputs)))
+            moved.append(_formula(probe, _along(inputs, still, sign)))
     return float((cotangent * (moved[0] - moved[1])).sum()) / (2 * step)
+
+
+def _formula(probe: Probe, inputs: tuple[Input, ...]) -> Floats:
+    """Return the oracle's output with nothing rounded in it: steps this small are lost there."""
+    smooth = probe.subject.choices.but(softmax_arithmetic="as-computed")
+    return _first(probe.expected(*inputs, choices=smooth))
+
+
+def _share(probe: Probe) -> float:
+    """Return the error of a gradient, as a share of what is summed for it."""
+    coarse = arithmetic(probe)
+    if coarse == probe.precision:
+        return _SHARE
+    if not probe.parameters and shapes(probe.component, probe.sizes, probe.subject.choices):
+        raise Absent(f"differences of what {coarse} rounds resolve no gradient")
+    return rounding(coarse, 1)
 
 
 def gradient_of(probe: Probe, gradient: Gradient, name: str) -> Floats:
@@ -207,7 +240,12 @@ def _slope(
     moves: Steps,
     step: float,
 ) -> float:
-    """Return the central difference of the output, weighed by the cotangent."""
+    """Return the central difference of the output, weighed by the cotangent.
+
+    Where something inside rounds to float32 the steps drown in it, and the formula is asked.
+    """
+    if arithmetic(probe) != probe.precision:
+        return _formula_slope(probe, inputs, cotangent, moves, step, steps)
     moved = []
     for sign in (step, -step):
         with _moved(probe, moves, sign, load=True):
@@ -221,7 +259,7 @@ def _reach(probe: Probe, inputs: tuple[Input, ...], name: str, draw: Draw) -> fl
     outputs = []
     for sign in (_STEPS[0], -_STEPS[0]):
         with _moved(probe, moves, sign, load=False):
-            outputs.append(_first(probe.expected(*inputs)))
+            outputs.append(_formula(probe, inputs))
     return distance(outputs[0], outputs[1]) / (2 * _STEPS[0] * (largest(outputs[0]) or 1.0))
 
 
@@ -240,7 +278,9 @@ def _moved(probe: Probe, moves: Steps, step: float, *, load: bool) -> Iterator[N
         probe.load(kept) if load else setattr(probe, "parameters", kept)
 
 
-def _along(inputs: tuple[Input, ...], steps: list[Floats | None], step: float) -> tuple[Input, ...]:
+def _along(
+    inputs: tuple[Input, ...], steps: Sequence[Floats | None], step: float
+) -> tuple[Input, ...]:
     return tuple(
         value + step * direction if direction is not None else value  # type: ignore[operator]
         for value, direction in zip(inputs, steps, strict=True)

@@ -109,7 +109,7 @@ def _diagnosed(
 
 def _subject(bench: Bench, clause: Clause) -> Subject:
     subject = Subject(
-        bench.backend, choices=bench.choices, precision=bench.precision, device=bench.device
+        bench.backend, choices=bench.choices, precision=bench.computed_in, device=bench.device
     )
     subject.needs = clause.needs
     if bench.loader:

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from attentest.bounds import arithmetic
 from attentest.compare import as_floats, distance, error_bound, largest, near, rounding
 from attentest.draw import Draw
 from attentest.outcome import Absent
@@ -50,7 +51,7 @@ def alike(
             (largest(one) for one in inputs if isinstance(one, np.ndarray) and one.dtype != bool),
             default=1.0,
         )
-        bound = rounding(probe.precision, probe.sizes.d_model) * (1.0 + reach) ** 3
+        bound = rounding(arithmetic(probe), probe.sizes.d_model) * (1.0 + reach) ** 3
     near(
         probe.subject,
         actual,

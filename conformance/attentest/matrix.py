@@ -1,6 +1,7 @@
 """The terminal's view of a run: the matrix, what is wrong, and the choices side by side."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
 
 from rich.console import Console
 from rich.markup import escape
@@ -12,7 +13,7 @@ from attentest.outcome import FAILURES, Verdict
 from attentest.plain import plain
 from attentest.plan import Plan
 from attentest.run import Judged
-from attentest_spec import CHOICES
+from attentest_spec import CHOICES, Limits
 from attentest_spec.choices import Value
 from attentest_spec.clauses import clauses
 
@@ -30,10 +31,22 @@ MARKS = {
 """How each status is shown: a word, so that it reads without colour, and a style."""
 
 
-def show(console: Console, results: Sequence[Judged], plan: Plan) -> None:
-    """Print the matrix, then every verdict that needs words, then the choices."""
+def show(
+    console: Console,
+    results: Sequence[Judged],
+    plan: Plan,
+    left_out: Mapping[str, str] = MappingProxyType({}),
+) -> None:
+    """Print the matrix, then every verdict that needs words, then the choices.
+
+    `left_out` are backends that are not installed, with the commands that install them.
+    """
     console.print(matrix(results, plan))
     console.print()
+    for name, command in left_out.items():
+        console.print(Text(f"{name}: not installed; {command}", style="dim"), soft_wrap=True)
+    if left_out:
+        console.print()
     for result in results:
         if result.failure:
             text = Text(f"not loaded: {result.failure}", style="bold red")
@@ -65,7 +78,8 @@ def matrix(results: Sequence[Judged], plan: Plan) -> Table:
     table.add_column("clause", footer="conforms", no_wrap=True, overflow="ellipsis")
     for result in results:
         score = _score(result)
-        table.add_column(_label(result, results), footer=score, min_width=max(8, len(score)))
+        heading = escape(label(result.target, [one.target for one in results]))
+        table.add_column(heading, footer=score, min_width=max(8, len(score)))
     found = [{verdict.clause: verdict for verdict in result.verdicts} for result in results]
     chapter = ""
     for slug in plan.clauses:
@@ -78,15 +92,15 @@ def matrix(results: Sequence[Judged], plan: Plan) -> Table:
     return table
 
 
-def _label(result: Judged, results: Sequence[Judged]) -> str:
+def label(target: str, targets: Sequence[str]) -> str:
     """Return the heading of a backend's column: of a path the last part, where that is its own."""
-    short = _last_part(result)
-    own = [_last_part(one) for one in results].count(short) == 1
-    return escape(plain(short if own else result.target))
+    short = _last_part(target)
+    own = [_last_part(one) for one in targets].count(short) == 1
+    return plain(short if own else target)
 
 
-def _last_part(result: Judged) -> str:
-    return result.target.replace("\\", "/").rpartition("/")[2]
+def _last_part(target: str) -> str:
+    return target.replace("\\", "/").rpartition("/")[2]
 
 
 def _mark(verdict: Verdict | None) -> Text:
@@ -122,9 +136,16 @@ def summary(result: Judged, plan: Plan) -> str:
     missing = len(plan.clauses) - len(result.verdicts)
     lost = f"; {missing} clauses got NO verdict" if missing else ""
     return (
-        f"{result.target}: {good} of {judged} judged clauses conform, "
+        f"{result.target}: {good} of {judged} judged clauses conform{_precision(result, plan)}, "
         f"of {len(plan.clauses)} in all ({others}){lost}"
     )
+
+
+def _precision(result: Judged, plan: Plan) -> str:
+    """Return the precision that a backend was judged in, where it does not claim the plan's."""
+    claimed = result.facts.get("limits", {}).get("precisions") or [plan.precision]
+    finest = Limits(precisions=claimed).finest
+    return f" in {finest}" if plan.precision == "float64" != finest else ""
 
 
 def choices_table(results: Sequence[Judged]) -> Table:
@@ -138,7 +159,8 @@ def choices_table(results: Sequence[Judged]) -> Table:
         pad_edge=False,
     )
     table.add_column("choice", no_wrap=True)
-    for heading in ("paper", *(_label(result, results) for result in results)):
+    names = [result.target for result in results]
+    for heading in ("paper", *(escape(label(name, names)) for name in names)):
         table.add_column(heading, overflow="fold")
     for choice in CHOICES.values():
         paper = choice.paper if choice.paper is not None else "(silent)"

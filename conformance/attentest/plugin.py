@@ -66,7 +66,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if hasattr(metafunc.function, "clause") and "backend" in metafunc.fixturenames:
         from attentest_spec import registry
 
-        named = list(backends(metafunc.config)) or registry.names()
+        named = list(backends(metafunc.config)) or registry.installed()
         metafunc.parametrize("backend", named, indirect=True, scope="session")
 
 

@@ -12,14 +12,15 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from types import MappingProxyType
 from typing import Any
 
 import psutil
 
+from attentest.child import Job
 from attentest.plain import line
-from attentest.plan import Plan
 
 LOAD_LIMIT = 120.0
 """Seconds a backend may take to be imported, or a diagnosis."""
@@ -40,10 +41,23 @@ class Stopped(Exception):
 class Worker:
     """One worker process, the pipes to it, and the watch over it."""
 
-    def __init__(self, target: str, plan: Plan, stop: threading.Event) -> None:
-        """Prepare a worker that judges `plan`; once `stop` is set, it raises Stopped."""
-        self._job = json.dumps({"target": target, "plan": plan.as_dict()})
-        self._memory = plan.memory
+    def __init__(
+        self,
+        module: str,
+        job: Job,
+        memory: float,
+        stop: threading.Event,
+        environment: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
+        """Prepare a process that runs `module`, which calls :func:`attentest.worker.serve`.
+
+        It may use `memory` GiB and has `environment` besides this process's own; once `stop` is
+        set, it raises Stopped.
+        """
+        self._environment = environment
+        self._module = module
+        self._job = json.dumps(job)
+        self._memory = memory
         self._stop = stop
         self._lines: queue.Queue[bytes] = queue.Queue()
         self._tail = b""
@@ -55,11 +69,11 @@ class Worker:
     def __enter__(self) -> "Worker":
         """Start the process and the threads that read from it."""
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "attentest.worker"],
+            [sys.executable, "-m", self._module],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            env={**os.environ, "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"},
+            env={**os.environ, "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", **self._environment},
             start_new_session=True,
         )
         with suppress(psutil.Error):
@@ -70,11 +84,18 @@ class Worker:
         ]
         for reader in self._readers:
             reader.start()
-        assert self._process.stdin is not None
-        with suppress(BrokenPipeError):  # it died at birth; the exit code will be told
-            self._process.stdin.write(self._job.encode() + b"\n")
-            self._process.stdin.flush()  # and left open: the worker ends when it is closed
+        self._write(self._job)
         return self
+
+    def ask(self, question: Job) -> None:
+        """Send one more line to the process, to which it answers with a message."""
+        self._write(json.dumps(question))
+
+    def _write(self, text: str) -> None:
+        assert self._process.stdin is not None
+        with suppress(BrokenPipeError):  # it is dead; the exit code will be told
+            self._process.stdin.write(text.encode() + b"\n")
+            self._process.stdin.flush()  # and left open: the worker ends when it is closed
 
     def __exit__(self, *_: object) -> None:
         """End the process and its children, whatever they do."""

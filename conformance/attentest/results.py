@@ -27,7 +27,7 @@ def write(path: Path | None, kind: str, content: Mapping[str, Any]) -> None:
     A number that is not finite is written as null. Raises :class:`~attentest.output.Occupied` for
     a file that cannot be written or holds something else than a result of this kind.
     """
-    with opened(path, _beginning(kind)) as file:
+    with opened(path, beginning(kind)) as file:
         if file is not None:
             file.write(text(kind, content))
 
@@ -59,7 +59,8 @@ def read(path: Path, *kinds: str) -> dict[str, Any]:
     return found
 
 
-def _beginning(kind: str) -> str:
+def beginning(kind: str) -> str:
+    """Return what every file with a result of `kind` begins with."""
     return f'{{"type": {json.dumps(kind)}'
 
 

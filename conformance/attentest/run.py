@@ -118,7 +118,9 @@ class _Trial:
     def _one_worker(self) -> tuple[str, str] | None:
         """Let one worker judge the rest; return the mishap that costs a verdict, if any."""
         self.loaded = False
-        with Worker(self.result.target, replace(self.plan, clauses=self.rest), self.stop) as worker:
+        plan = replace(self.plan, clauses=self.rest).as_dict()
+        job = {"target": self.result.target, "plan": plan}
+        with Worker("attentest.worker", job, self.plan.memory, self.stop) as worker:
             for message in worker.messages():
                 if message["type"] == "failed":
                     return self._not_loaded("crash", str(message.get("reason")))

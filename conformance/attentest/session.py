@@ -15,7 +15,6 @@ from attentest.settings import backends, deviation_file, judged
 from attentest.targets import is_name
 from attentest_spec import UnknownName, registry
 from attentest_spec.clauses import clauses
-from attentest_spec.names import require
 
 _TOLD = pytest.StashKey[str]()
 
@@ -24,11 +23,16 @@ def prepare(config: pytest.Config) -> None:
     """Read the names and the deviation file, and refuse what is wrong with them."""
     try:
         for target in backends(config):
-            if is_name(target):
-                require("backend", target, registry.names())
+            _available(target)
         config.stash[DECLARED] = _declared(config, slugs(config))
     except (UnknownName, Misdeclared) as wrong:
         raise pytest.UsageError(*str(wrong).splitlines()) from wrong
+
+
+def _available(target: str) -> None:
+    """Refuse the name of a backend that none is, or whose library is not installed."""
+    if is_name(target) and (command := registry.install_command(target)):
+        raise pytest.UsageError(f"The backend {target} is not installed; install it: {command}")
 
 
 def slugs(config: pytest.Config) -> tuple[str, ...]:

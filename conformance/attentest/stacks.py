@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from attentest.cases import comes_back
 from attentest.compare import as_floats, equal, error_bound, holds
 from attentest.draw import Draw
 from attentest.layers import Case, judged, without
@@ -27,8 +28,7 @@ def own_their_parameters(draw: Draw, case: Case) -> None:
     for given in (case.probe.parameters, again):
         case.probe.load(given)
         held = case.probe.do("exporting the parameters", lambda part: part.export())
-        for name, values in given.items():
-            equal(held[name], values, what=f"parameter {name} after loading")
+        comes_back(case.probe, held, given)
     judged(case, what="output after loading other parameters")
 
 

@@ -4,6 +4,7 @@ JSON Lines, one object a line, described by `stream.schema.json` in this package
 a footer was cut off and is not valid.
 """
 
+import io
 import json
 import platform
 from collections import Counter
@@ -33,6 +34,10 @@ class Writer:
         """Write a backend's own line, or that of one verdict."""
         self._put(_backend(judged) if verdict is None else {"type": "case", **verdict.as_dict()})
 
+    def not_installed(self, name: str, command: str) -> None:
+        """Write that the backend `name` is left out, and the `command` that installs it."""
+        self._put({"type": "not-installed", "backend": name, "install": command})
+
     def close(self, results: Sequence[Judged], plan: Plan) -> None:
         """Write what was measured, and the footer, without which a stream is not valid."""
         for result in results:
@@ -43,6 +48,20 @@ class Writer:
     def _put(self, event: Mapping[str, Any]) -> None:
         self._file.write(json.dumps(event, ensure_ascii=False) + "\n")
         self._file.flush()
+
+
+def text(results: Sequence[Judged], plan: Plan, left_out: Mapping[str, str]) -> str:
+    """Return the stream of a run that is over, backend by backend."""
+    file = io.StringIO()
+    writer = Writer(file, plan)
+    for name, command in left_out.items():
+        writer.not_installed(name, command)
+    for result in results:
+        writer(result, None)
+        for verdict in result.verdicts:
+            writer(result, verdict)
+    writer.close(results, plan)
+    return file.getvalue()
 
 
 def _backend(judged: Judged) -> dict[str, Any]:
@@ -71,6 +90,8 @@ def header(plan: Plan) -> dict[str, Any]:
                 "level": clause.level,
                 "depth": clause.depth,
                 "text": clause.text,
+                "reason": clause.reason,
+                "source": clause.source,
             }
             for clause in map(clauses().__getitem__, plan.clauses)
         ],
@@ -80,6 +101,7 @@ def header(plan: Plan) -> dict[str, Any]:
                 "paper": choice.paper,
                 "first": choice.first,
                 "clause": choice.clause,
+                "why": choice.why,
             }
             for choice in CHOICES.values()
         ],

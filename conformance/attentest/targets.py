@@ -1,11 +1,13 @@
 """Targets: what a user names on the command line, and the backend it leads to.
 
-A target is the name of an announced backend, `file.py` or `file.py:object`, or `module:object`.
+A target is the name of an announced backend, `file.py` or `file.py:object`, `module:object`, or
+`stdio:` and the command of a program that speaks the protocol of :mod:`attentest_spec.stdio`.
 An object that is no backend is read and put behind the contract where that is asked for.
 """
 
 import importlib
 import importlib.util
+import shlex
 import sys
 from collections.abc import Mapping
 from inspect import isclass
@@ -18,6 +20,7 @@ from attentest_spec import Backend, UnknownName, registry
 from attentest_spec.registry import LoadFailure, as_backend
 
 DEFAULT_OBJECT = "backend"
+PROGRAM = "stdio:"
 
 
 def load(target: str, reading: Mapping[str, Any] | None = None) -> Backend:
@@ -29,11 +32,35 @@ def load(target: str, reading: Mapping[str, Any] | None = None) -> Backend:
     """
     if is_name(target):
         return registry.load(target)
+    if target.startswith(PROGRAM):
+        return _program(target)
     place, name = _place_and_name(target)
     module = _module(target, place)
     if reading is None:
         return as_backend(target, _object(target, module, name or DEFAULT_OBJECT))
     return _read(target, module, name, reading)
+
+
+def _program(target: str) -> Backend:
+    from attentest_spec.stdio import Program
+
+    try:
+        return Program(_command(target))
+    except Exception as failure:  # a program may answer with any error
+        raise LoadFailure(
+            f"The target {target} could not be loaded: {summary(failure)}"
+        ) from failure
+
+
+def _command(target: str) -> list[str]:
+    """Return the words of a program's command; LoadFailure where there are none."""
+    try:
+        words = shlex.split(target.removeprefix(PROGRAM))
+    except ValueError as wrong:
+        raise LoadFailure(f"The command of {target} cannot be read: {wrong}.") from wrong
+    if not words:
+        raise LoadFailure(f"{target} names no program; write {PROGRAM}COMMAND, in quotes.")
+    return words
 
 
 def _read(target: str, module: ModuleType, name: str, reading: Mapping[str, Any]) -> Backend:
@@ -59,6 +86,9 @@ def loader(target: str, reading: Mapping[str, Any] | None = None) -> str:
     """Return Python code that loads the backend of `target` without judging it."""
     if is_name(target):
         return f"registry.load({target!r})"
+    if target.startswith(PROGRAM):
+        program = "__import__('attentest_spec.stdio', fromlist=['Program']).Program"
+        return f"{program}({shlex.split(target.removeprefix(PROGRAM))!r})"
     if reading is not None:
         settled = "".join(f", {name}={value!r}" for name, value in reading.items())
         return f"__import__('attentest').adapted({target!r}{settled})"

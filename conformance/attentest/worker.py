@@ -1,9 +1,9 @@
 """A worker process: judges the clauses of one backend and tells its parent, line by line.
 
-Standard input holds one JSON job and stays open for as long as the parent lives. The pipe that was
-standard output when the process started carries JSON lines to the parent; before any backend is
-imported, standard output is joined to standard error and standard input is emptied, so that nothing
-a backend prints or reads can reach those pipes.
+Standard input holds one JSON job and stays open for as long as the parent lives, which may ask more
+on it. The pipe that was standard output when the process started carries JSON lines to the parent;
+before any backend is imported, standard output is joined to standard error and standard input is
+emptied, so that nothing a backend prints or reads can reach those pipes.
 """
 
 import json
@@ -12,6 +12,8 @@ import signal
 import sys
 import threading
 import warnings
+from collections.abc import Callable
+from queue import SimpleQueue
 from typing import Any, TextIO
 
 import numpy as np
@@ -28,12 +30,19 @@ from attentest_spec import Backend, UnknownName
 from attentest_spec.registry import LoadFailure
 
 
-def main() -> None:
-    """Read the job, judge, and leave without running what a backend registered for the end."""
+def serve(
+    work: Callable[[dict[str, Any], TextIO], None],
+    questions: "SimpleQueue[dict[str, Any]] | None" = None,
+) -> None:
+    """Read the job, `work`, and leave without running what a backend registered for the end.
+
+    What the parent asks later is put into `questions`.
+    """
     channel = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     job = json.loads(sys.stdin.readline())
-    threading.Thread(target=_leave_with_parent, args=[os.dup(0)], daemon=True).start()
+    heard = [os.dup(0), questions]
+    threading.Thread(target=_leave_with_parent, args=heard, daemon=True).start()
     with open(os.devnull, "rb") as nothing:
         os.dup2(nothing.fileno(), 0)
     work(job, channel)
@@ -41,9 +50,12 @@ def main() -> None:
     os._exit(0)
 
 
-def _leave_with_parent(pipe: int) -> None:
-    """Wait until the parent is gone, then end this process with all its children."""
-    os.read(pipe, 1)
+def _leave_with_parent(pipe: int, questions: "SimpleQueue[dict[str, Any]] | None") -> None:
+    """Listen until the parent is gone, then end this process with all its children."""
+    with open(pipe, "rb") as lines:
+        for one in lines:
+            if questions is not None:
+                questions.put(json.loads(one))
     if os.getpgrp() == os.getpid():
         os.killpg(os.getpid(), signal.SIGKILL)
     os._exit(1)
@@ -58,12 +70,12 @@ def work(job: dict[str, Any], channel: TextIO) -> None:
         backend = _loaded(target, plan)
         facts = described(backend)
     except (LoadFailure, UnknownName) as failure:
-        _tell(channel, type="failed", reason=line(str(failure), 1000))
+        tell(channel, type="failed", reason=line(str(failure), 1000))
         return
     except Exception as failure:  # describing a backend runs code of its author
-        _tell(channel, type="failed", reason=f"{target} could not be described: {summary(failure)}")
+        tell(channel, type="failed", reason=f"{target} could not be described: {summary(failure)}")
         return
-    _tell(channel, type="loaded", **facts)
+    tell(channel, type="loaded", **facts)
     bench = Bench(
         backend,
         precision=plan.precision,
@@ -75,10 +87,10 @@ def work(job: dict[str, Any], channel: TextIO) -> None:
         loader=targets.loader(target, plan.reading),
     )
     for slug in plan.clauses:
-        _tell(channel, type="start", clause=slug)
-        verdict = judge(bench, slug, lambda found: _tell(channel, type="found", **found.as_dict()))
-        _tell(channel, type="verdict", **verdict.as_dict())
-    _tell(channel, type="measured", statements=_measured(bench))
+        tell(channel, type="start", clause=slug)
+        verdict = judge(bench, slug, lambda found: tell(channel, type="found", **found.as_dict()))
+        tell(channel, type="verdict", **verdict.as_dict())
+    tell(channel, type="measured", statements=_measured(bench))
 
 
 def _measured(bench: Bench) -> dict[str, str]:
@@ -114,10 +126,11 @@ def described(backend: Backend) -> dict[str, Any]:
     }
 
 
-def _tell(channel: TextIO, **message: Any) -> None:
+def tell(channel: TextIO, **message: Any) -> None:
+    """Send one message to the parent."""
     channel.write(json.dumps(plain_value(message)) + "\n")
     channel.flush()
 
 
 if __name__ == "__main__":
-    main()
+    serve(work)

@@ -31,7 +31,7 @@ def seconds(command: list[str]) -> float:
 @click.option("--rounds", default=3, show_default=True, help="How often everything is measured.")
 def main(rounds: int) -> None:
     """Measure, and print the ratios beside their bounds."""
-    names = registry.names()
+    names = registry.installed()
     commands = {"import torch": [sys.executable, "-c", "import torch"]}
     commands |= {name: [*ATTENTEST, name, "--workers", "1"] for name in names}
     commands |= {f"all, {n} worker(s)": [*ATTENTEST, *names, "--workers", str(n)] for n in (1, 2)}

@@ -27,7 +27,7 @@ def statuses(results: list[Judged]) -> dict[tuple[str, str], str]:
 @click.option("--first", default=0, help="First seed (0 draws one).")
 def main(backends: tuple[str, ...], seeds: int, first: int) -> None:
     """Judge with many seeds and print what differs from the default one."""
-    targets = list(backends) or registry.names()
+    targets = list(backends) or registry.installed()
     slugs = select()
     start = first or random.SystemRandom().randrange(1, 2**31)
     base = statuses(run(targets, Plan(slugs)))

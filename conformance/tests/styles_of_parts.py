@@ -226,3 +226,19 @@ class BarePositions(nn.Module):
         if x.size(1) > self.pos_embedding.size(1):
             raise ValueError(f"{x.size(1)} positions, and the table has fewer")
         return x + self.pos_embedding[:, : x.size(1)]
+
+
+def norm_without_bias(sizes):
+    return nn.LayerNorm(sizes.d_model, bias=False)
+
+
+def feed_forward_without_biases(sizes):
+    return nn.Sequential(
+        nn.Linear(sizes.d_model, sizes.d_ff, bias=False),
+        nn.ReLU(),
+        nn.Linear(sizes.d_ff, sizes.d_model, bias=False),
+    )
+
+
+def head_without_bias(sizes):
+    return nn.Linear(sizes.d_model, sizes.target_vocabulary, bias=False)

@@ -55,7 +55,7 @@ def test_unknown_names_are_refused():
 
 
 def test_an_installed_backend_can_be_named():
-    name = registry.names()[0]
+    name = registry.installed()[0]
     report = check(name, component="attention", clauses=["attention.one-key"])
     assert report.name == name
     assert len(list(report)) == 1

@@ -260,6 +260,25 @@ def test_dropout_keeps_the_mean(factor: float, sound: bool) -> None:
     assert not one.part.training
 
 
+@pytest.mark.parametrize(("factor", "sound"), [(2.0, True), (1.0, False), (0.0, False)])
+def test_dropout_that_treats_all_samples_alike_keeps_the_mean_of_many_calls(
+    factor: float, sound: bool
+) -> None:
+    rng = np.random.default_rng(5)
+
+    def bend(answer: Any, part: Any) -> Any:
+        kept = rng.random(answer.shape[1:]) < 0.5
+        return answer * kept * factor if part.training else answer
+
+    one = probe("layer_norm", SIZES.but(dropout=0.5), bend)
+    if sound:
+        keeps_the_mean(one, X[:1])
+    else:
+        with pytest.raises(Violation, match=r"^At a dropout rate of 0\.5, the mean of 500 equal"):
+            keeps_the_mean(one, X[:1])
+    assert not one.part.training
+
+
 def training(change: Callable[[Any], Any]) -> Any:
     """Return a norm whose answers in training are those of evaluation, changed."""
     return probe(

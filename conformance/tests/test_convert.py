@@ -19,6 +19,7 @@ from converting import (
     without,
 )
 from oracle_backend import OracleBackend
+from own import OWN
 from torch import Tensor, nn
 
 from attentest.convert import Checkpoint, Refused, converted
@@ -40,7 +41,7 @@ def test_a_round_trip_is_bit_exact_in_every_precision(precision: str) -> None:
     assert same(converted(there.checkpoint, fused(), plain()).checkpoint, before)
 
 
-@pytest.mark.parametrize("name", registry.names())
+@pytest.mark.parametrize("name", OWN)
 def test_a_backend_and_one_of_equal_choices_compute_the_same(name: str) -> None:
     backend = registry.load(name)
     twin = specimen_backend(Fused, backend.choices, "twin")
@@ -53,7 +54,7 @@ def test_a_backend_and_one_of_equal_choices_compute_the_same(name: str) -> None:
     assert same(converted(there.checkpoint, twin, backend).checkpoint, before)
 
 
-@pytest.mark.parametrize("pair", list(permutations(registry.names(), 2)), ids="-".join)
+@pytest.mark.parametrize("pair", list(permutations(OWN, 2)), ids="-".join)
 def test_every_pair_is_carried_or_told_which_choices_differ(pair: tuple[str, str]) -> None:
     source, target = map(registry.load, pair)
     ours, theirs = Choices.of(source.choices), Choices.of(target.choices)
@@ -73,8 +74,20 @@ def test_every_pair_is_carried_or_told_which_choices_differ(pair: tuple[str, str
         assert same(converted(there.checkpoint, target, source).checkpoint, before)
 
 
-def test_biases_of_zero_are_added_and_left_out_without_an_effect() -> None:
-    bare, biased = plain(projection_bias="none"), fused(projection_bias="present")
+BIASES = pytest.mark.parametrize(
+    ("choice", "lost"),
+    [
+        ("projection_bias", "self_attention.key.bias"),
+        ("norm_bias", "feed_forward_norm.bias"),
+        ("feed_forward_bias", "feed_forward.inner.bias"),
+        ("generator_bias", "generator.bias"),
+    ],
+)
+
+
+@BIASES
+def test_biases_of_zero_are_added_and_left_out_without_an_effect(choice: str, lost: str) -> None:
+    bare, biased = plain(**{choice: "none"}), fused(**{choice: "present"})
     before = checkpoint(bare)
     there = converted(before, bare, biased, sizes=HEADS)
     assert "set to zero" in there.notes[0]
@@ -84,10 +97,11 @@ def test_biases_of_zero_are_added_and_left_out_without_an_effect() -> None:
     assert same(back.checkpoint, before)
 
 
-def test_biases_that_are_not_zero_have_no_place() -> None:
-    bare, biased = plain(projection_bias="none"), fused(projection_bias="present")
+@BIASES
+def test_biases_that_are_not_zero_have_no_place(choice: str, lost: str) -> None:
+    bare, biased = plain(**{choice: "none"}), fused(**{choice: "present"})
     before = checkpoint(biased)
-    with pytest.raises(Refused, match=r"no place for: .*self_attention\.key\.bias"):
+    with pytest.raises(Refused, match=f"no place for: .*{re.escape(lost)}"):
         converted(before, biased, bare, sizes=HEADS)
     assert furthest(converted(before, biased, bare, sizes=HEADS, approximate=True)) > 0
 

@@ -101,15 +101,21 @@ def test_spec_imports_neither_suite_nor_implementations() -> None:
 
 
 def test_spec_needs_no_framework_outside_its_glue() -> None:
-    glue = set(SPEC.glob("torch*.py"))
+    glue = {*SPEC.glob("torch*.py"), *SPEC.glob("jax*.py")}
     files = (path for path in SPEC.rglob("*.py") if path not in glue)
     assert not offences(files, {"torch", "jax", "tensorflow", "flax", "mlx", "keras"})
 
 
-def test_importing_the_spec_and_the_plugin_loads_no_torch() -> None:
+@pytest.mark.parametrize("framework", ["torch", "jax"])
+def test_glue_needs_its_own_framework_alone(framework: str) -> None:
+    others = {"torch", "jax", "tensorflow", "flax", "mlx", "keras"} - {framework}
+    assert not offences(SPEC.glob(f"{framework}*.py"), others)
+
+
+def test_importing_the_spec_and_the_plugin_loads_no_framework() -> None:
     code = (
         "import sys, attentest_spec, attentest_spec.oracles, attentest.plugin; "
-        "sys.exit('torch' in sys.modules)"
+        "sys.exit(bool({'torch', 'jax'} & set(sys.modules)))"
     )
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
 
@@ -127,7 +133,10 @@ def test_implementation_imports_no_suite_and_no_other_implementation(folder: Pat
 @named(FOLDERS)
 def test_model_knows_nothing_of_attentest(folder: Path) -> None:
     model = package(folder) / "model.py"
-    assert not offences(iter([model]), {"attentest", "attentest_spec"})
+    lent = "library" in project(folder)["project"].get("optional-dependencies", {})
+    assert model.is_file() or lent  # where the model is a library's, there is none of its own
+    files = iter([model] if model.is_file() else [])
+    assert not offences(files, {"attentest", "attentest_spec"})
 
 
 # Nobody names an implementation but itself --------------------------------------------------------
@@ -295,6 +304,24 @@ def test_new_folder_gets_its_env(grown: Path) -> None:
     assert f"-e {grown / 'implementations' / 'newcomer'}" in mine
     assert not [folder for folder in FOLDERS if f"implementations/{folder.name}" in mine]
     assert f"-e {grown / 'implementations' / 'newcomer'}" in everything
+
+
+def test_library_and_what_is_known_of_it_are_for_the_env_of_the_folder_alone(
+    grown: Path, tmp_path: Path
+) -> None:
+    tree = tmp_path / "tree"
+    shutil.copytree(grown, tree)
+    folder = tree / "implementations" / "newcomer"
+    with (folder / "pyproject.toml").open("a", encoding="utf-8") as file:
+        file.write('\n[project.optional-dependencies]\nlibrary = ["einops>=0.8"]\n')
+    (folder / "deviations.toml").touch()
+    told = tox(tree, "config", "-q", "-e", "newcomer,matrix", "-k", "deps", "commands")
+    mine, everything = told.stdout.split("[testenv:matrix]")
+    assert f"-e {folder}[library]\n" in mine
+    assert f"--deviations={folder}/deviations.toml" in mine
+    assert f"attentest_deviations={folder}/deviations.toml" in mine
+    assert f"-e {folder}\n" in everything
+    assert "deviations" not in everything
 
 
 def test_env_that_matches_no_folder_fails(grown: Path) -> None:

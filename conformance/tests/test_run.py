@@ -12,6 +12,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from attentest.child import Job
 from attentest.outcome import Verdict
 from attentest.plan import Plan, select
 from attentest.run import Judged, run
@@ -73,8 +74,8 @@ class LostInDiagnosis:
 
     limit = 0.0
 
-    def __init__(self, target: str, plan: Plan, stop: object) -> None:
-        self.clause = plan.clauses[0]
+    def __init__(self, module: str, job: Job, memory: float, stop: object) -> None:
+        self.clause = job["plan"]["clauses"][0]
 
     def __enter__(self) -> "LostInDiagnosis":
         return self

@@ -69,7 +69,7 @@ class Deaf(OraclePart):
     [
         (OneLayer, "The output differs"),
         (Stale, "The output after loading other parameters differs"),
-        (Deaf, "The parameter layers.0.self_attention.query.weight after loading differs"),
+        (Deaf, "The parameter layers.0.self_attention.query.weight, as it comes back, differs"),
     ],
 )
 @claimed()

@@ -7,13 +7,15 @@ import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
+from attentest import results
 from attentest.cli import main
-from attentest.comparison import EXAMPLES
+from attentest.comparison import EXAMPLES, follow
 from attentest.comparison.participant import Here
 from attentest.comparison.tracing import departs, trace
 from attentest.faults import fault_of, planted
 from attentest.specimens import SPECIMENS, specimen_backend
 from attentest_spec import Backend
+from attentest_spec.registry import LoadFailure
 
 TARGETS = """
 from attentest.reference import Reference
@@ -114,6 +116,32 @@ def test_the_command_prints_shapes_and_values_beside_the_oracle(target, columns)
     assert outward[1:] == oracle[1:]
     assert "can be seen, and are equal to those of the oracle" in " ".join(result.output.split())
     assert max(len(line.replace(target, "")) for line in lines) <= columns
+
+
+def test_a_trace_is_written_as_a_result_file(tmp_path, target):
+    path = tmp_path / "trace.json"
+    assert command(target, "--json", str(path)).exit_code == 0
+    told = results.read(path, "trace")
+    assert told["rows"][-1]["step"] == "encoder_layer: result"
+    assert np.shape(told["rows"][-1]["output"]) == (2, 5, 8)
+
+
+def test_a_notebook_shows_every_step():
+    found = trace("<plain>", Here(plain()), EXAMPLES["small"])
+    html = found._repr_html_()
+    assert "source_embedding" in html
+    assert "&lt;plain&gt;" in html
+    assert len(found.step_rows()) == len(found.rows) == html.count("<tr>") - 1
+
+
+def test_python_follows_a_backend_or_a_target(target):
+    found = follow(part_of(specimen_backend(SPECIMENS["plain"], {"activation": "gelu"}), "encoder"))
+    assert found.backend == "plain"
+    assert found.choices["activation"] == "gelu"
+    assert found.parting.step == ""
+    assert follow(f"{target}:wrong").parting.step == "encoder_layer: result"
+    with pytest.raises(LoadFailure):
+        follow(f"{target}:missing")
 
 
 def test_only_the_steps_that_are_asked_for_are_printed(target):

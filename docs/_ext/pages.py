@@ -26,16 +26,24 @@ from attentest_spec.clauses import chapter_text, clauses
 from attentest_spec.components import CHAPTERS
 from attentest_spec.parameters import shapes
 
+NOT_INSTALLED = """## What it declares
+
+The library that it is for is not installed where this page was built; `attentest explain` tells
+what it declares, provides and is limited to where it is."""
 GIVEN = "d_model 6, heads 2, d_ff 10, one layer, vocabularies 11 and 13"
 
 
 @dataclass(frozen=True)
 class Implementation:
-    """A folder under implementations/: the backend it announces and the files it consists of."""
+    """A folder under implementations/: the backend it announces and the files it consists of.
+
+    `backend` is None where the library that it is for is not installed.
+    """
 
     name: str
     folder: Path
-    backend: Backend
+    title: str
+    backend: Backend | None
     sources: tuple[Path, ...]
 
 
@@ -73,7 +81,7 @@ def _written(path: Path, text: str) -> Path:
     return path
 
 
-def _table(head: Sequence[str], rows: Iterator[Sequence[object]]) -> str:
+def table(head: Sequence[str], rows: Iterator[Sequence[object]]) -> str:
     """Return a Markdown table; a bar inside a cell would end it, so it is escaped."""
     lines = [head, ["---"] * len(head), *rows]
     return "\n".join(
@@ -115,7 +123,7 @@ def _clauses_page() -> str:
         parts += [
             f"## {chapter}",
             f"[The whole chapter](chapters/{chapter}.md)",
-            _table(["clause", "component", "depth", "text"], rows),
+            table(["clause", "component", "depth", "text"], rows),
         ]
     return "\n\n".join(parts)
 
@@ -148,7 +156,7 @@ def _choice_section(choice: Choice) -> str:
 
 {choice.question} {choice.why}
 
-{_table(["option", "meaning", ""], iter(rows))}{silent}
+{table(["option", "meaning", ""], iter(rows))}{silent}
 
 Judged by {{ref}}`{choice.clause} <{choice.clause}>`. Source: {choice.source}."""
 
@@ -173,9 +181,9 @@ def _component_section(name: str) -> str:
     lines += [f"Contains: {', '.join(f'`{one}`' for one in component.contains)}."] * bool(
         component.contains
     )
-    table = shapes(name, Sizes(layers=1), Choices(projection_bias="present"))
-    rows = ((f"`{key}`", f"`{shape}`") for key, shape in table.items())
-    lines += [_table(["canonical parameter", "shape"], rows)] if table else ["No parameters."]
+    held = shapes(name, Sizes(layers=1), Choices(projection_bias="present"))
+    rows = ((f"`{key}`", f"`{shape}`") for key, shape in held.items())
+    lines += [table(["canonical parameter", "shape"], rows)] if held else ["No parameters."]
     return "\n\n".join([*lines, f"Chapter: [{component.chapter}](chapters/{component.chapter}.md)"])
 
 
@@ -195,23 +203,44 @@ def _read(folder: Path) -> Iterator[Implementation]:
         package = folder / module.partition(".")[0]
         if str(folder) not in sys.path:
             sys.path.insert(0, str(folder))
-        backend = getattr(import_module(module), attribute)
-        rest = sorted(set(package.glob("*.py")) - {package / "model.py", package / "backend.py"})
-        ordered = (package / "model.py", package / "backend.py", *rest)
-        yield Implementation(name, folder, backend, tuple(p for p in ordered if p.stat().st_size))
+        lent = "library" in project.get("optional-dependencies", {})
+        backend = _loaded(module, attribute, lent)
+        title = backend.title if backend else project["description"]
+        first = [package / "model.py", package / "backend.py"]
+        ordered = [*first, *sorted(set(package.glob("*.py")) - set(first))]
+        sources = tuple(path for path in ordered if path.is_file() and path.stat().st_size)
+        yield Implementation(name, folder, title, backend, sources)
+
+
+def _loaded(module: str, attribute: str, lent: bool) -> Backend | None:
+    """Return the backend; None for one whose library, which is `lent`, is not installed."""
+    try:
+        backend: Backend = getattr(import_module(module), attribute)
+    except ModuleNotFoundError:
+        if lent:
+            return None
+        raise
+    return backend
 
 
 def _implementation_page(one: Implementation, here: Path) -> str:
     readme = os.path.relpath(one.folder / "README.md", here)
     sources = "\n\n".join(_source(path, here) for path in one.sources)
-    there = [f"`{name}`" for name in COMPONENTS if name in one.backend.components]
-    missing = [f"`{name}`" for name in COMPONENTS if name not in one.backend.components]
     return f"""```{{include}} {readme}
 ```
 
-## What it declares
+{_declared(one, one.backend) if one.backend else NOT_INSTALLED}
 
-It goes by the name `{one.name}` and calls itself "{one.backend.title}".
+{sources}
+"""
+
+
+def _declared(one: Implementation, backend: Backend) -> str:
+    there = [f"`{name}`" for name in COMPONENTS if name in backend.components]
+    missing = [f"`{name}`" for name in COMPONENTS if name not in backend.components]
+    return f"""## What it declares
+
+It goes by the name `{one.name}` and calls itself "{one.title}".
 
 {_choices_of([one])}
 
@@ -223,10 +252,7 @@ Not provided: {", ".join(missing) or "none"}.
 
 ## Its limits
 
-{_limits_of(one.backend.limits)}
-
-{sources}
-"""
+{_limits_of(backend.limits)}"""
 
 
 def _source(path: Path, here: Path) -> str:
@@ -240,7 +266,7 @@ def _source(path: Path, here: Path) -> str:
 def _limits_of(limits: Limits) -> str:
     usual = vars(Limits())
     rows = [(f"`{k}`", f"`{v}`") for k, v in vars(limits).items() if v != usual[k]]
-    return _table(["limit", "value"], iter(rows)) if rows else "None declared."
+    return table(["limit", "value"], iter(rows)) if rows else "None declared."
 
 
 def _choices_of(several: Sequence[Implementation]) -> str:
@@ -248,12 +274,12 @@ def _choices_of(several: Sequence[Implementation]) -> str:
         yield f"{{ref}}`{choice.name} <choice-{choice.name}>`"
         yield f"`{choice.paper}`" if choice.paper else "(silent)"
         for one in several:
-            value = one.backend.choices.get(choice.name)
+            value = one.backend.choices.get(choice.name) if one.backend else None
             shown = "undeclared" if value is None else f"`{_value(value)}`"
             yield f"**{shown}**" if value not in (None, choice.paper) and choice.paper else shown
 
     rows = (tuple(row(choice)) for choice in CHOICES.values())
-    return _table(["choice", "paper", *(f"{one.name}" for one in several)], rows)
+    return table(["choice", "paper", *(f"{one.name}" for one in several)], rows)
 
 
 def _value(value: str | float) -> str:
@@ -262,10 +288,11 @@ def _value(value: str | float) -> str:
 
 def _implementations_page(found: Sequence[Implementation]) -> str:
     names = "\n".join(one.name for one in found)
-    told = _table(
+    told = table(
         ["name", "what it is"],
-        ((f"[{one.name}]({one.name}.md)", one.backend.title) for one in found),
+        ((f"[{one.name}]({one.name}.md)", one.title) for one in found),
     )
+    loaded = [one for one in found if one.backend]
     return f"""# Implementations
 
 Every folder under `implementations/` that announces a backend; the list is made when these pages
@@ -276,9 +303,10 @@ are built.
 ## Choices side by side
 
 As declared; what differs from the paper is bold. `attentest run` puts the same table below the
-matrix and says which declarations the numbers bear out.
+matrix and says which declarations the numbers bear out. Implementations whose library is not
+installed where these pages are built are left out.
 
-{_choices_of(found)}
+{_choices_of(loaded)}
 
 ```{{toctree}}
 :hidden:
@@ -323,7 +351,7 @@ def _fields(record: dict[str, Any]) -> str:
         )
         for name, value in record["properties"].items()
     )
-    return _table(["field", "type", "", "meaning"], rows)
+    return table(["field", "type", "", "meaning"], rows)
 
 
 def _kind(value: dict[str, Any]) -> str:

@@ -1,9 +1,7 @@
 """`attentest check`: one piece of code, from a bare function or class to a verdict."""
 
-import ast
 import sys
 from collections.abc import Iterable
-from typing import Any
 
 import click
 from rich.console import Console
@@ -12,10 +10,11 @@ from rich.text import Text
 from attentest import stream, verdicts
 from attentest.adapt import Reading
 from attentest.commands.judging import Judging, judging
+from attentest.commands.pairs import choice, literal, pair
 from attentest.commands.usage import Usage, usage
 from attentest.run import Judged
 from attentest.targets import is_name
-from attentest_spec import CHOICES, UnknownName, registry
+from attentest_spec import UnknownName, registry
 from attentest_spec.clauses import clauses
 
 _SETTINGS = ("mask", "layout")
@@ -82,47 +81,23 @@ def _reading(
     settings: Iterable[str],
     choices: Iterable[str],
 ) -> Reading:
-    words = dict(_pair(one, "--set", "WORD=VALUE") for one in settings)
+    words = dict(pair(one, "--set", "WORD=VALUE") for one in settings)
     for word in words:
         if word not in _SETTINGS:
             raise UnknownName("convention", word, _SETTINGS)
     try:
         return Reading(
             component=component,
-            arguments=dict(_pair(one, "--argument", "ROLE=NAME") for one in arguments),
+            arguments=dict(pair(one, "--argument", "ROLE=NAME") for one in arguments),
             given={
-                name: _literal(value)
-                for name, value in (_pair(one, "--give", "NAME=VALUE") for one in given)
+                name: literal(value)
+                for name, value in (pair(one, "--give", "NAME=VALUE") for one in given)
             },
-            choices={
-                name: _option(name, value)
-                for name, value in (_pair(one, "--choice", "NAME=OPTION") for one in choices)
-            },
+            choices=dict(map(choice, choices)),
             **words,
         )
     except ValueError as wrong:
         raise Usage(str(wrong)) from wrong
-
-
-def _pair(text: str, option: str, form: str) -> tuple[str, str]:
-    name, sign, value = text.partition("=")
-    if not (name and sign and value):
-        raise Usage(f"{option} {text} is not of the form {form}.")
-    return name, value
-
-
-def _literal(text: str) -> Any:
-    """Return the Python literal `text`, or the text itself where it is none."""
-    try:
-        return ast.literal_eval(text)
-    except (ValueError, SyntaxError):
-        return text
-
-
-def _option(name: str, text: str) -> Any:
-    """Return a number for a choice that takes one and is given one."""
-    value = _literal(text)
-    return value if name in CHOICES and isinstance(value, int | float) else text
 
 
 def _show(console: Console, result: Judged) -> None:

@@ -2,10 +2,11 @@
 
 import functools
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any, TextIO
+from types import MappingProxyType
+from typing import Any
 
 import click
 from rich.console import Console
@@ -13,10 +14,15 @@ from rich.markup import escape
 from rich.progress import Progress, TaskID
 
 from attentest import stream
-from attentest.commands.usage import Usage, usage
+from attentest.commands.reporting import page_file, reporting
+from attentest.commands.usage import Usage
+from attentest.deviations import Deviation
 from attentest.outcome import Verdict
 from attentest.output import opened, progress
 from attentest.plan import Plan, select
+from attentest.report.material import Material
+from attentest.report.page import page
+from attentest.report.runs import parsed
 from attentest.run import Judged, Listener, run
 from attentest_spec.precision import PRECISIONS
 
@@ -40,6 +46,12 @@ _OPTIONS = (
         type=click.Path(dir_okay=False, path_type=Path),
         help="Write the stream of verdicts to this file.",
     ),
+    click.option(
+        "--html",
+        "html_file",
+        type=click.Path(dir_okay=False, path_type=Path),
+        help="Write a report to this file, one page that needs nothing else.",
+    ),
 )
 
 
@@ -57,6 +69,7 @@ class Judging:
     fresh: bool
     no_shrink: bool
     json_file: Path | None
+    html_file: Path | None
 
     def plan(self, components: Sequence[str], reading: dict[str, Any] | None = None) -> Plan:
         """Return the plan for `components` (all where none is named); a seed is drawn here."""
@@ -76,13 +89,35 @@ class Judging:
         )
 
     def carried_out(
-        self, console: Console, targets: Sequence[str], plan: Plan, workers: int = 0
+        self,
+        console: Console,
+        targets: Sequence[str],
+        plan: Plan,
+        workers: int = 0,
+        left_out: Mapping[str, str] = MappingProxyType({}),
+        known: Sequence[Deviation] = (),
     ) -> list[Judged]:
-        """Judge `targets`, say the seed, write the stream where it was asked for."""
+        """Judge `targets`, say the seed, write the stream and the report that were asked for.
+
+        `left_out` are backends that are not installed, with the commands that install them;
+        `known` is what the report marks as declared.
+        """
         if plan.seed:
             console.print(f"seed {plan.seed} (replay with --seed {plan.seed})")
-        with usage(), opened(self.json_file, '{"type": "header"') as file:
-            return _watched(targets, plan, workers, file)
+        with (
+            reporting(),
+            opened(self.json_file, '{"type": "header"') as file,
+            page_file(self.html_file) as html,
+        ):
+            writer = stream.Writer(file, plan) if file else None
+            if writer:
+                for name, command in left_out.items():
+                    writer.not_installed(name, command)
+            results = _watched(targets, plan, workers, writer)
+            if html:
+                judged = parsed(stream.text(results, plan, left_out), "this run")
+                html.write(page(Material((judged,), known=tuple(known))))
+            return results
 
 
 def judging(command: Callable[..., None]) -> Callable[..., None]:
@@ -99,9 +134,10 @@ def judging(command: Callable[..., None]) -> Callable[..., None]:
     return collected
 
 
-def _watched(targets: Sequence[str], plan: Plan, workers: int, file: TextIO | None) -> list[Judged]:
+def _watched(
+    targets: Sequence[str], plan: Plan, workers: int, writer: stream.Writer | None
+) -> list[Judged]:
     """Run the plan with a progress bar on a terminal, writing the stream as verdicts come."""
-    writer = stream.Writer(file, plan) if file else None
     with progress() as bar:
         total = len(plan.clauses)
         tasks = {target: bar.add_task(escape(target), total=total) for target in targets}

@@ -38,6 +38,8 @@ def run_command(
 ) -> None:
     """Judge BACKENDS (all that are installed by default) and print the matrix.
 
+    Those whose library is not installed are listed below it, unless they are named.
+
     A backend is a name (see `attentest list backends`), FILE.py, FILE.py:OBJECT or MODULE:OBJECT.
     Exit code 0: all conform; 1: one does not; 2: usage; 3: one could not be loaded.
     """
@@ -46,8 +48,9 @@ def run_command(
         plan = judging.plan(components)
         known = _known(deviation_file, targets)
     console = Console()
-    results = judging.carried_out(console, targets, plan, workers)
-    matrix.show(console, results, plan)
+    left_out = {} if backends else registry.not_installed()
+    results = judging.carried_out(console, targets, plan, workers, left_out, known)
+    matrix.show(console, results, plan, left_out)
     settled, refuted = _settled(results, known)
     for line in refuted:
         console.print(Text(line), soft_wrap=True)
@@ -80,7 +83,7 @@ def _targets(named: tuple[str, ...]) -> list[str]:
     for name in named:
         if is_name(name) and name not in known:
             raise UnknownName("backend", name, known)
-    targets = list(dict.fromkeys(named or known))
+    targets = list(dict.fromkeys(named or registry.installed()))
     if not targets:
         raise Usage("No backend is installed. Install one, such as ./implementations/NAME.")
     return targets

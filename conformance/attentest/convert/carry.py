@@ -14,7 +14,15 @@ from attentest.convert.places import Places
 from attentest.convert.refused import told
 from attentest_spec import CHOICES, Backend, Choices, Sizes
 
-SETTLED_BY_ENTRIES = ("head_width", "norm_sharing", "projection_bias", "tying")
+SETTLED_BY_ENTRIES = (
+    "head_width",
+    "norm_bias",
+    "norm_sharing",
+    "feed_forward_bias",
+    "projection_bias",
+    "generator_bias",
+    "tying",
+)
 """Choices about which parameters there are: shapes, zeros and equal arrays show what they cost."""
 
 WITHOUT_EFFECT = ("fully_masked_row",)

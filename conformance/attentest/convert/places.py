@@ -1,6 +1,6 @@
 """Which canonical parameters have a place in the target, and what stands where none is carried."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,9 +11,6 @@ from attentest_spec.positional_encoding import table
 from attentest_spec.setting import Array
 
 Arrays = Mapping[str, Array]
-
-_BIASES = ("query.bias", "key.bias", "value.bias", "output.bias")
-"""The biases of projections: without one is the same as with one of zeros."""
 
 
 @dataclass(frozen=True)
@@ -65,14 +62,23 @@ class Places:
         return set(self.parameters.keys() - self.built.keys())
 
     def _free(self) -> set[str]:
-        return {name for name in self._added() if name.endswith(_BIASES)}
+        return {name for name in self._added() if _beside(name, self.parameters)}
 
     def _zero(self) -> set[str]:
         return {
             name
             for name in self._dropped()
-            if name.endswith(_BIASES) and not self.parameters[name].any()
+            if _beside(name, self.built) and not self.parameters[name].any()
         }
+
+
+def _beside(name: str, known: Collection[str]) -> bool:
+    """Say whether `name` is a bias beside a weight or a gain in `known`.
+
+    There, being without one is the same as having one of zeros.
+    """
+    part, _, leaf = name.rpartition(".")
+    return leaf == "bias" and any(f"{part}.{other}" in known for other in ("weight", "gain"))
 
 
 def _stand_in(name: str, built: Array, sizes: Sizes, choices: Choices) -> Array:

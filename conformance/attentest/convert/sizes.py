@@ -12,6 +12,7 @@ from functools import lru_cache
 from attentest.convert.built import Built, Shapes, finest, shapes_of
 from attentest.convert.refused import Refused, listed
 from attentest_spec import Backend, Choices, Sizes
+from attentest_spec.parameters import one_vocabulary
 
 SMALL = Sizes(d_model=12, heads=1, d_ff=10, layers=1, target_vocabulary=11)
 """What every size is compared with; the width can be divided by two heads."""
@@ -29,7 +30,7 @@ class Probed:
     def __init__(self, backend: Backend) -> None:
         """Build it once; raise Refused where that fails."""
         self.backend = backend
-        self.tied = Choices.of(backend.choices).tying == "all-three"
+        self.tied = one_vocabulary(Choices.of(backend.choices))
         self.shapes = lru_cache(self._shapes)
         self.small = self.shapes(SMALL)
 
