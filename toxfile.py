@@ -1,8 +1,8 @@
 """Finds the implementations, so that a new folder is an env without an edit anywhere.
 
 A folder whose package has the extra `library` gets it in its own env and nowhere else. What is
-known not to hold of it stands in its deviations.toml. Such libraries are slow to call, and are judged
-once: of the pytest door only a few clauses are tried there.
+known not to hold of it stands in its deviations.toml. Such libraries are slow to call, and are
+judged once: of the pytest door only a few clauses are tried there.
 
 tox.ini reads what is found from environment variables that are set here.
 """

@@ -15,11 +15,12 @@ project = "attentest"
 author = copyright = "attentest contributors"
 version = release = pages.version()
 
-extensions = ["myst_parser", "sphinx.ext.mathjax", "drawn", "shell"]
+extensions = ["myst_parser", "drawn", "formulas", "shell"]
 myst_enable_extensions = ["dollarmath", "deflist", "attrs_inline"]
 myst_heading_anchors = 3
 exclude_patterns = ["_build", "_ext", "examples"]
 html_theme = "furo"
+html_math_renderer = "drawn"
 html_title = f"attentest {release}"
 html_static_path = ["_static"]
 html_css_files = ["pages.css"]

@@ -27,22 +27,39 @@ def opened(path: Path | None, beginning: str) -> Iterator[TextIO | None]:
         yield None
         return
     try:
-        if path.exists() and not _ours(path, beginning.encode()):
-            raise Occupied(
-                f"{path} exists and was not written by this command; it was left as it is. "
-                f"Name another file."
-            )
-        file = path.open("w", encoding="utf-8")
+        file = replaceable(path, beginning).open("w", encoding="utf-8")
     except OSError as failure:
         raise Occupied(f"{path} cannot be written: {failure.strerror}.") from failure
     with file:
         yield file
 
 
+def replaceable(path: Path, beginning: str) -> Path:
+    """Return `path` when nothing is there, or what starts with `beginning`, as our files do.
+
+    Raises :class:`Occupied` when something else is, or there is no folder for it.
+    """
+    try:
+        if path.exists() and not _ours(path, beginning.encode()):
+            raise Occupied(
+                f"{path} exists and was not written by this command; it was left as it is. "
+                f"Name another file."
+            )
+    except OSError as failure:
+        raise Occupied(f"{path} cannot be written: {failure.strerror}.") from failure
+    return _placed(path)
+
+
 def vacant(path: Path) -> Path:
-    """Return `path` when nothing is there, and raise :class:`Occupied` when something is."""
+    """Return `path` when nothing is there; raise :class:`Occupied` as :func:`replaceable` does."""
     if path.exists() or path.is_symlink():
         raise Occupied(f"{path} exists and was left as it is. Name another file.")
+    return _placed(path)
+
+
+def _placed(path: Path) -> Path:
+    if not path.parent.is_dir():
+        raise Occupied(f"{path} cannot be written: there is no folder {path.parent}.")
     return path
 
 

@@ -16,9 +16,10 @@ from attentest.cost.apart import Apart
 from attentest.cost.clock import seconds
 from attentest.cost.measure import rotated, side_by_side
 from attentest.cost.memory import GIVING_BACK, MIB, RESOLUTION, _sampled, peak
-from attentest.cost.plan import Facts, Point
+from attentest.cost.plan import Point
 from attentest.cost.result import FLOPS, Spread
 from attentest.cost.stand import Holding, Sample, Stand
+from attentest.facts import Facts
 from attentest.specimens import Plain, specimen_backend
 from attentest_spec import Choices, Limits, UnknownName
 

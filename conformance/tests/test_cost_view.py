@@ -14,8 +14,10 @@ from attentest import results
 from attentest.cli import main
 from attentest.cost import Cost
 from attentest.cost.measure import side_by_side
-from attentest.cost.plots import drawn, memory, ratios, times, together
+from attentest.cost.memory import MIB, RESOLUTION
+from attentest.cost.plots import memory, ratios, times, together
 from attentest.cost.view import show
+from attentest.drawing import drawn
 
 
 @pytest.fixture(scope="module")
@@ -46,6 +48,26 @@ def test_pictures_have_every_series_and_no_other(found: Cost) -> None:
     over_length = times(plain).axes[0].lines[0]
     assert list(over_length.get_xdata()) == [3, 6, 12]
     assert list(over_length.get_ydata()) == pytest.approx([3, 6, 12])  # milliseconds
+
+
+def test_memory_that_cannot_be_told_is_an_open_marker_at_the_resolution(found: Cost) -> None:
+    plain = json.loads(results.text("cost", found.as_dict()))
+    for one in plain["measurements"]:
+        one["memory"]["low"] = 0
+        if one["length"] < 12 or one["backend"] == "b":
+            one["memory"] = {"median": 0, "low": 0, "high": 0}
+    axes = memory(plain).axes[0]
+    least = RESOLUTION / MIB
+    a, *_ = (one for one in axes.lines if one.get_label() == "a")
+    assert (list(a.get_xdata()), list(a.get_ydata())) == ([12], [144])
+    hidden = [one for one in axes.lines if one.get_markerfacecolor() == "none"]
+    assert [list(one.get_xdata()) for one in hidden] == [[3, 6], [3, 6, 12], [3, 6]]
+    assert {value for one in hidden for value in one.get_ydata()} == {least}
+    assert all(
+        min(path.vertices[:, 1]) >= least for one in axes.collections for path in one.get_paths()
+    )
+    assert sorted(axes.get_legend_handles_labels()[1]) == ["a", "b", "c"]
+    assert f"open: below {least:g}" in axes.get_ylabel()
 
 
 def test_an_svg_holds_texts_and_no_background(found: Cost) -> None:
@@ -107,7 +129,8 @@ def test_one_that_cannot_be_loaded_is_exit_code_3(tmp_path: Path) -> None:
         (["x.py", "--plot", "x.gif"], "is neither"),
         (["x.py", "--precision", "float8"], "float8"),
         (["x.py", "--json", "nowhere/x.json"], "there is no folder nowhere"),
-        (["x.py", "--json", __file__], "It was left as it is"),
+        (["x.py", "--json", __file__], "it was left as it is"),
+        (["x.py", "--plot", __file__[:-2] + "svg", "--json", __file__[:-2] + "svg"], "both name"),
     ],
 )
 def test_what_cannot_be_is_refused_before_anything_starts(asked: list[str], told: str) -> None:

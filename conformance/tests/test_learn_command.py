@@ -8,8 +8,8 @@ from test_learn_plots import FOUND
 
 from attentest import results
 from attentest.cli import main
+from attentest.facts import Facts
 from attentest.learning.learn import side_by_side
-from attentest.learning.learner import Facts
 from attentest.learning.regime import Regime
 from attentest.learning.result import Curve, Point
 from attentest.learning.tasks import BadTask
@@ -100,18 +100,21 @@ def test_one_that_fails_is_told_and_costs_the_others_nothing(target, name, code,
         (("a.py", "--seeds", "0"), "at least one is needed"),
         (("a.py", "--seed", "-1"), "Seeds are whole numbers from 0 on"),
         (("a.py", "--length", "1"), "Give it a larger length"),
-        (("a.py", "--plot", "a.jpg"), "--plot draws .svg or .png files"),
+        (("a.py", "--plot", "a.jpg"), "A plot is FILE.svg or FILE.png"),
         (("a.py", "--plot", "nowhere/a.svg"), "there is no folder nowhere"),
-        (("a.py", "--json", "other.json"), "It was left as it is"),
+        (("a.py", "--json", "other.json"), "it was left as it is"),
+        (("a.py", "--plot", "other.svg"), "was left as it is"),
+        (("a.py", "--json", "a.svg", "--plot", "./a.svg"), "--json and --plot both name a.svg"),
     ],
 )
 def test_what_cannot_be_done_is_refused_before_anything_runs(words, why, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "other.json").write_text("{}")
+    for name in ("other.json", "other.svg"):
+        (tmp_path / name).write_text("{}")
     result = command(*words)
     assert result.exit_code == 2
     assert why in said(result)
-    assert (tmp_path / "other.json").read_text() == "{}"
+    assert {(tmp_path / f"other.{kind}").read_text() for kind in ("json", "svg")} == {"{}"}
 
 
 class Fake:

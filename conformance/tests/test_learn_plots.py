@@ -4,8 +4,9 @@ import json
 
 import pytest
 
+from attentest.drawing import drawn
 from attentest.learning import Curve, Learning, Point, Regime
-from attentest.learning.plots import accuracy_curves, learning_curves, loss_curves, save
+from attentest.learning.plots import accuracy_curves, learning_curves, loss_curves
 
 NAMES = ("first & co", "some <b>style</b>", "third", "fourth")
 
@@ -61,15 +62,19 @@ def vars_of(one: Curve):
     return json.loads(json.dumps({**vars(one), "points": [vars(point) for point in one.points]}))
 
 
-@pytest.mark.parametrize("ending", ["svg", "png"])
-def test_a_picture_is_written_with_text_as_text_and_no_background(tmp_path, ending):
-    path = tmp_path / f"a.{ending}"
-    save(learning_curves(PLAIN), path)
-    if ending == "svg":
-        text = path.read_text()
-        assert "some &lt;b&gt;style&lt;/b&gt;" in text
-        assert "held-out sequences right" in text
-        assert "#ffffff" not in text
+def test_a_picture_is_written_with_text_as_text_and_no_background():
+    text = drawn(learning_curves(PLAIN), "svg").decode()
+    assert "some &lt;b&gt;style&lt;/b&gt;" in text
+    assert "held-out sequences right" in text
+    assert "#ffffff" not in text
+
+
+@pytest.mark.parametrize(("kind", "beginning"), [("svg", b"<?xml"), ("png", b"\x89PNG")])
+def test_the_same_picture_is_the_same_file(kind, beginning, monkeypatch):
+    first = drawn(learning_curves(PLAIN), kind)
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "0")  # what a file would tell of another day
+    assert drawn(learning_curves(PLAIN), kind) == first
+    assert first.startswith(beginning)
 
 
 def test_nothing_learned_is_an_empty_picture():

@@ -148,3 +148,12 @@ def test_judging_writes_the_page(verb: str, tmp_path: Path) -> None:
     assert "1 of 1 judged clauses conform, of 1 in all" in " ".join(
         page.read_text().replace("<strong>", "").replace("</strong>", "").split()
     )
+
+
+def test_two_options_may_not_name_one_file(good: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    for words in (("report", good, good), ("run", f"{MINIATURES}:good", *ONE)):
+        done = command(*words, "--html", out, "--json", tmp_path / "." / "out")
+        assert done.exit_code == 2
+        assert "both name" in done.output
+    assert not out.exists()

@@ -1,25 +1,26 @@
 """Writes the page of the real libraries: a column each, and what was found in them.
 
-It is made of the verdicts that each folder keeps (see docs/learned.py) and of the section of each
-README that tells what was looked at by hand.
+It is made of the verdicts that each folder keeps (see docs/learned.py), and of its deviation file,
+which gives the reason for what was looked at by hand.
 """
 
 import json
 import re
+import tomllib
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pages import table
+from tables import table
 
-from attentest_spec import CHOICES, COMPONENTS
+from attentest_spec import CHOICES, COMPONENTS, Choice
 from attentest_spec.clauses import clauses
 from attentest_spec.components import CHAPTERS
 
-HEADING = "## What the suite found"
-FAILURES = ("violation", "error", "timeout", "crash", "suite-bug", "warning")
+FAILURES = ("violation", "error", "timeout", "crash", "suite-bug")
+NO_BREAK = "\u00a0"
 
 
 @dataclass(frozen=True)
@@ -30,6 +31,7 @@ class Kept:
     folder: Path
     libraries: Mapping[str, str]
     told: Mapping[str, Any]
+    reasons: Mapping[str, Mapping[str, str]]
 
     @property
     def library(self) -> str:
@@ -39,6 +41,13 @@ class Kept:
     def of(self, *statuses: str) -> list[Mapping[str, Any]]:
         """Return what is notable and has one of `statuses`."""
         return [one for one in self.told["notable"] if one["status"] in statuses]
+
+    @property
+    def deviations(self) -> list[tuple[Choice, str]]:
+        """The choices in which it deviates, each with the option that it declares."""
+        judged = {choice.clause: choice for choice in CHOICES.values()}
+        found = [judged[one["clause"]] for one in self.of("deviation") if one["clause"] in judged]
+        return [(one, self.told["choices"].get(one.name, one.first)) for one in found]
 
 
 def write(root: Path, out: Path) -> Path:
@@ -55,8 +64,15 @@ def kept(root: Path) -> list[Kept]:
     for path in sorted(root.glob("implementations/*/verdicts.json")):
         content = json.loads(path.read_text(encoding="utf-8"))
         for name, told in content["backends"].items():
-            found.append(Kept(name, path.parent, content["libraries"], told))
+            found.append(Kept(name, path.parent, content["libraries"], told, reasons(path.parent)))
     return found
+
+
+def reasons(folder: Path) -> dict[str, Mapping[str, str]]:
+    """Return what the deviation file in `folder` declares of each clause."""
+    path = folder / "deviations.toml"
+    declared = tomllib.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    return {one["clause"]: one for one in declared.get("deviation", [])}
 
 
 def page(found: list[Kept]) -> str:
@@ -67,24 +83,28 @@ def page(found: list[Kept]) -> str:
         "held to the same clauses as all others. Each has an adapter of its own and is optional: "
         "`tox -e NAME` installs the library and judges it, and fails where a verdict is no longer "
         "the one that this page is made of.",
-        table(["", *(one.name for one in found)], iter(_summary(found))),
+        table(SUMMARY, map(_summary, found)),
         "## Chapter by chapter",
         "Clauses that conform of those that were judged; a dash: the library has no such part.",
-        table(["", *(one.name for one in found)], iter(_chapters(found))),
+        table(["chapter", *(one.name for one in found)], _chapters(found)),
         *(_section(one) for one in found),
     ]
     return "\n\n".join(parts) + "\n"
 
 
-def _summary(found: list[Kept]) -> Iterator[list[str]]:
-    yield ["library", *(one.library for one in found)]
-    yield ["conforms", *(_score(list(one.told["statuses"].values())) for one in found)]
-    yield ["deviates", *(_links(one.of("deviation")) for one in found)]
-    yield ["violates", *(_links(one.of(*FAILURES)) for one in found)]
+SUMMARY = ["name", "library", "conforms", "deviates from the paper in", "violations", "warnings"]
 
 
-def _links(cases: list[Mapping[str, Any]]) -> str:
-    return ", ".join(_clause(one["clause"]) for one in cases) or "nothing"
+def _summary(one: Kept) -> list[object]:
+    chosen = ", ".join(choice.name for choice, _ in one.deviations)
+    return [
+        f"{{ref}}`{one.name} <library-{one.name}>`",
+        one.library,
+        _score(list(one.told["statuses"].values())),
+        chosen or "nothing it declares",
+        len(one.of(*FAILURES)),
+        len(one.of("warning")),
+    ]
 
 
 def _clause(slug: str) -> str:
@@ -95,7 +115,7 @@ def _score(statuses: list[str]) -> str:
     counted = Counter(statuses)
     judged = len(statuses) - counted["absent"]
     good = counted["pass"] + counted["deviation"] + counted["warning"]
-    return f"{good} of {judged}" if judged else "-"
+    return f"{good} of {judged}".replace(" ", NO_BREAK) if judged else "-"
 
 
 def _chapters(found: list[Kept]) -> Iterator[list[str]]:
@@ -114,50 +134,56 @@ def _chapters(found: list[Kept]) -> Iterator[list[str]]:
 def _section(one: Kept) -> str:
     provided = [f"`{name}`" for name in COMPONENTS if name in one.told["components"]]
     parts = [
-        f"## {one.name}",
+        f"(library-{one.name})=\n## {one.name}",
         f"{one.told['title']} ({one.library}). Provides {', '.join(provided)}. "
         f"[How it is adapted](implementations/{one.name}.md).",
         _deviations(one),
-        *(_failure(case) for case in one.of(*FAILURES)),
-        _by_hand(one),
+        *(_failure(case, one.reasons) for case in one.of(*FAILURES, "warning")),
     ]
     return "\n\n".join(part for part in parts if part)
 
 
 def _deviations(one: Kept) -> str:
-    judged = {choice.clause: choice for choice in CHOICES.values()}
     rows = [
         (
             f"{{ref}}`{choice.name} <choice-{choice.name}>`",
             f"`{choice.paper}`",
-            f"`{one.told['choices'].get(choice.name, choice.first)}`",
-            _clause(case["clause"]),
+            f"`{option}`",
+            _clause(choice.clause),
         )
-        for case in one.of("deviation")
-        if (choice := judged.get(case["clause"]))
+        for choice, option in one.deviations
     ]
     head = ["it deviates in", "the paper", "it declares, and shows", "judged by"]
     return table(head, iter(rows)) if rows else "It deviates from the paper in nothing it declares."
 
 
-def _failure(case: Mapping[str, Any]) -> str:
-    witness = case["witness"] or {"code": ""}
-    code = f"\n\n```python\n{witness['code']}\n```" if witness["code"] else ""
+def _failure(case: Mapping[str, Any], declared: Mapping[str, Mapping[str, str]]) -> str:
+    found = f"**{case['status']}** of {_clause(case['clause'])}: {_sentence(case['message'])}"
+    known = declared.get(case["clause"])
+    why = _by_hand(known) if known else _looks_like(case)
+    return "\n\n".join(filter(None, [f"{found} {why}".strip(), _witness(case)]))
+
+
+def _by_hand(known: Mapping[str, str]) -> str:
+    """Return what somebody found who looked at it."""
+    link = f" ([more]({known['link']}))" if known.get("link") else ""
+    return f"*Looked at by hand:* {_sentence(known['reason'])}{link}"
+
+
+def _looks_like(case: Mapping[str, Any]) -> str:
     looks = "; ".join(one["text"] for one in case["diagnosis"])
-    return (
-        f"**{case['status']}** of {_clause(case['clause'])}: {_plain(case['message'])}"
-        + (f" Looks like: {_plain(looks)}." if looks else "")
-        + code
-    )
+    return f"Looks like: {_sentence(looks)}" if looks else ""
 
 
-def _plain(text: str) -> str:
-    """Return `text` so that Markdown shows it as it is."""
-    return re.sub(r"([\\`*_{}\[\]<>|#$])", r"\\\1", " ".join(text.split()))
+def _witness(case: Mapping[str, Any]) -> str:
+    """Return the code that does it again, folded up: some of it holds a model's weights."""
+    code = (case["witness"] or {}).get("code", "")
+    if not code:
+        return ""
+    head = "```{raw} html\n<details><summary>To reproduce</summary>\n```"
+    return f"{head}\n\n```python\n{code}\n```\n\n```{{raw}} html\n</details>\n```"
 
 
-def _by_hand(one: Kept) -> str:
-    """Return what the README of its folder tells of the surprises."""
-    readme = (one.folder / "README.md").read_text(encoding="utf-8")
-    _, found, rest = readme.partition(HEADING)
-    return re.split(r"^## ", rest, flags=re.MULTILINE)[0].strip() if found else ""
+def _sentence(text: str) -> str:
+    """Return `text` with one full stop behind it, so that Markdown shows it as it is."""
+    return re.sub(r"([\\`*_{}\[\]<>|#$])", r"\\\1", " ".join(text.split())).rstrip(".") + "."

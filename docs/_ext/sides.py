@@ -9,8 +9,8 @@ from pathlib import Path
 
 import numpy as np
 from kinds import MASK, SHARES, TABLE
-from pages import table
 from panels import drawn
+from tables import table
 from views import Kind, Pair, View
 
 from attentest.comparison import EXAMPLES, EXPLAINED, BadExample, Comparison

@@ -11,10 +11,9 @@ from attentest import stream, verdicts
 from attentest.adapt import Reading
 from attentest.commands.judging import Judging, judging
 from attentest.commands.pairs import choice, literal, pair
-from attentest.commands.usage import Usage, usage
+from attentest.commands.usage import Usage, refuse_unknown, usage
 from attentest.run import Judged
-from attentest.targets import is_name
-from attentest_spec import UnknownName, registry
+from attentest_spec import UnknownName
 from attentest_spec.clauses import clauses
 
 _SETTINGS = ("mask", "layout")
@@ -60,8 +59,7 @@ def check_command(
     conforms; 1: it does not, or nothing was judged; 2: usage; 3: it could not be loaded or read.
     """
     with usage():
-        if is_name(target) and target not in registry.names():
-            raise UnknownName("backend", target, registry.names())
+        refuse_unknown([target])
         plan = judging.plan(
             [component] if component else [],
             _reading(component, arguments, given, settings, choices).as_dict(),

@@ -8,11 +8,12 @@ import click
 from rich.console import Console
 
 from attentest import results
-from attentest.commands.comparing import FILE, asked_for, given_input, given_json, given_limit
+from attentest.commands.comparing import asked_for, given_input, given_json, given_limit
 from attentest.commands.reporting import page_file, reporting
-from attentest.commands.usage import Usage
+from attentest.commands.usage import Usage, exit_code
+from attentest.commands.written import FILE, distinct
 from attentest.comparison import BadExample, Comparison, Example
-from attentest.comparison.compare import side_by_side, unlike
+from attentest.comparison.compare import called, side_by_side
 from attentest.comparison.view import show
 from attentest.comparison.worker import Apart
 from attentest.output import opened
@@ -52,6 +53,7 @@ def compare_command(
     """
     if len(targets) < 2:
         raise Usage("One backend cannot be compared; name two or more.")
+    distinct(json=json_file, html=html_file)
     example = asked_for(targets, given)
     begun = opened(json_file, results.beginning(KIND))
     with reporting(), begun as file, page_file(html_file) as report:
@@ -63,15 +65,12 @@ def compare_command(
             content = {**json.loads(told), "name": "this comparison"}
             report.write(page(Material(comparisons=(content,))))
     show(Console(), found)
-    if not all(one.loaded for one in found.failures):
-        sys.exit(3)
-    sys.exit(int(not found.explained))
+    sys.exit(exit_code(found.failures, well=found.explained))
 
 
 def _compared(targets: tuple[str, ...], example: Example, limit: float) -> Comparison:
     participants = {
-        label: Apart(target, limit)
-        for label, target in zip(unlike(list(targets)), targets, strict=True)
+        label: Apart(target, limit) for label, target in zip(called(targets), targets, strict=True)
     }
     try:
         return side_by_side(participants, example, WORKERS)

@@ -9,16 +9,13 @@ import click
 from rich.console import Console
 
 from attentest import results
-from attentest.commands.usage import Usage, usage
+from attentest.commands.usage import Usage, exit_code, refuse_unknown, usage
+from attentest.commands.written import FILE, checked
 from attentest.cost import BadPlan, Plan, measure
+from attentest.cost.plots import together
 from attentest.cost.view import show
-from attentest.output import create, progress, vacant
-from attentest.report.extra import Missing, needed
-from attentest.targets import is_name
-from attentest_spec import UnknownName, registry
-
-KINDS = ("svg", "png")
-"""What a plot can be written as."""
+from attentest.drawing import drawn
+from attentest.output import create, progress
 
 
 def _numbers(_: object, option: click.Parameter, text: str) -> tuple[int, ...]:
@@ -64,13 +61,9 @@ _USUAL = Plan()
 @click.option(
     "--memory", default=4.0, show_default=True, help="GiB that a backend's process may use."
 )
+@click.option("--json", "json_file", type=FILE, help="Write the result to this file.")
 @click.option(
-    "--json", "json_file", type=click.Path(dir_okay=False, path_type=Path), help="Write the result."
-)
-@click.option(
-    "--plot",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="Draw time, ratios and memory into a new FILE.svg or FILE.png.",
+    "--plot", type=FILE, help="Draw time, ratios and memory into a new FILE.svg or FILE.png."
 )
 def cost_command(
     targets: tuple[str, ...],
@@ -87,8 +80,9 @@ def cost_command(
     one failed; 2: usage; 3: one could not be loaded.
     """
     with usage():
-        plan = _plan(targets, asked)
-        _check(json_file, plot)
+        refuse_unknown(targets)
+        plan = _plan(asked)
+        checked("cost", json_file, plot)
         with progress() as bar:
             task = bar.add_task("measuring", total=None)
             try:
@@ -104,41 +98,12 @@ def cost_command(
         show(Console(), found)
         results.write(json_file, "cost", found.as_dict())
         if plot is not None and found.measurements:
-            from attentest.cost.plots import drawn, together
-
             create(plot, drawn(together(found.as_dict()), plot.suffix[1:]))
-    if not all(one.loaded for one in found.failures):
-        sys.exit(3)
-    sys.exit(int(bool(found.failures)))
+    sys.exit(exit_code(found.failures, well=not found.failures))
 
 
-def _plan(targets: tuple[str, ...], asked: Mapping[str, Any]) -> Plan:
-    """Return the plan, of targets whose names are known."""
-    for target in targets:
-        if is_name(target) and target not in registry.names():
-            raise UnknownName("backend", target, registry.names())
+def _plan(asked: Mapping[str, Any]) -> Plan:
     try:
         return Plan(**asked)
     except BadPlan as wrong:
         raise Usage(str(wrong)) from wrong
-
-
-def _check(json_file: Path | None, plot: Path | None) -> None:
-    """Refuse before anything is measured what could not be written at the end."""
-    for path in filter(None, (json_file, plot)):
-        if not path.parent.is_dir():
-            raise Usage(f"{path} cannot be written: there is no folder {path.parent}.")
-    if json_file is not None and json_file.exists():
-        try:
-            results.read(json_file, "cost")
-        except results.Unreadable as other:
-            raise Usage(f"{other} It was left as it is; name another file.") from other
-    if plot is None:
-        return
-    if plot.suffix[1:] not in KINDS:
-        raise Usage(f"A plot is FILE.svg or FILE.png; {plot} is neither.")
-    vacant(plot)
-    try:
-        needed("matplotlib")
-    except Missing as missing:
-        raise Usage(str(missing)) from missing

@@ -7,11 +7,10 @@ from rich.console import Console
 from rich.text import Text
 
 from attentest.child import Interrupted
-from attentest.commands.usage import usage
+from attentest.commands.usage import refuse_unknown, usage
 from attentest.identify.view import show
 from attentest.identify.worker import identified
-from attentest.targets import is_name
-from attentest_spec import COMPONENTS, UnknownName, registry
+from attentest_spec import COMPONENTS
 from attentest_spec.names import require
 from attentest_spec.precision import PRECISIONS
 from attentest_spec.registry import LoadFailure
@@ -67,5 +66,4 @@ def _known(target: str, components: tuple[str, ...], dtype: str) -> None:
         require("component", name, COMPONENTS)
     if dtype:
         require("precision", dtype, PRECISIONS)
-    if is_name(target) and target not in registry.names():
-        raise UnknownName("backend", target, registry.names())
+    refuse_unknown([target])

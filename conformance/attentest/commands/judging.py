@@ -16,6 +16,7 @@ from rich.progress import Progress, TaskID
 from attentest import stream
 from attentest.commands.reporting import page_file, reporting
 from attentest.commands.usage import Usage
+from attentest.commands.written import FILE, distinct
 from attentest.deviations import Deviation
 from attentest.outcome import Verdict
 from attentest.output import opened, progress
@@ -43,13 +44,13 @@ _OPTIONS = (
     click.option(
         "--json",
         "json_file",
-        type=click.Path(dir_okay=False, path_type=Path),
+        type=FILE,
         help="Write the stream of verdicts to this file.",
     ),
     click.option(
         "--html",
         "html_file",
-        type=click.Path(dir_okay=False, path_type=Path),
+        type=FILE,
         help="Write a report to this file, one page that needs nothing else.",
     ),
 )
@@ -102,6 +103,7 @@ class Judging:
         `left_out` are backends that are not installed, with the commands that install them;
         `known` is what the report marks as declared.
         """
+        distinct(json=self.json_file, html=self.html_file)
         if plan.seed:
             console.print(f"seed {plan.seed} (replay with --seed {plan.seed})")
         with (

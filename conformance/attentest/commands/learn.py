@@ -13,25 +13,23 @@ from rich.markup import escape
 from rich.progress import Progress
 
 from attentest import results
-from attentest.commands.usage import Usage, usage
-from attentest.comparison.compare import unlike
+from attentest.commands.usage import Usage, exit_code, refuse_unknown, usage
+from attentest.commands.written import FILE, checked
+from attentest.comparison.compare import called
+from attentest.drawing import drawn
 from attentest.learning.learn import side_by_side
+from attentest.learning.plots import learning_curves
 from attentest.learning.regime import EQUAL, OWN, PRECISIONS, SIZES, Regime
 from attentest.learning.result import Learning
 from attentest.learning.tasks import TASKS, BadTask
 from attentest.learning.view import show
 from attentest.learning.worker import Apart
-from attentest.output import progress, vacant
-from attentest.targets import is_name
+from attentest.output import create, progress
 from attentest_spec import registry
-from attentest_spec.names import require
 
 WORKERS = 2
 """How many models are trained at a time."""
 
-PICTURES = (".svg", ".png")
-
-_FILE = click.Path(dir_okay=False, path_type=Path)
 _REGIME = (
     click.option("--task", default="copy", show_default=True, help=f"One of {', '.join(TASKS)}."),
     click.option("--length", type=int, help="Tokens of a question; for addition, digits."),
@@ -66,8 +64,8 @@ def _regime(command: Callable[..., None]) -> Callable[..., None]:
     type=click.Path(file_okay=False, path_type=Path),
     help="Keep checkpoints here; an interrupted training goes on.",
 )
-@click.option("--json", "json_file", type=_FILE, help="Write the result to this file.")
-@click.option("--plot", type=_FILE, help="Draw the curves into this file, .svg or .png.")
+@click.option("--json", "json_file", type=FILE, help="Write the result to this file.")
+@click.option("--plot", type=FILE, help="Draw the curves into a new FILE.svg or FILE.png.")
 @click.option(
     "--timeout", default=120.0, show_default=True, help="Seconds a backend may take at a time."
 )
@@ -90,38 +88,26 @@ def learn_command(
     MODULE:OBJECT. Exit code 0: all were trained, however well; 1: one failed; 2: usage; 3: one
     could not be loaded.
     """
-    console = Console()
     try:
         with usage():
             regime = Regime.of(**asked)
             named = _named(targets)
-            _check(json_file, plot)
+            checked("learning", json_file, plot)
             found = _trained(named, regime, range(seed, seed + seeds), folder, timeout, memory)
             if not targets:
                 found = replace(found, notes=(*found.notes, *_not_installed()))
+            show(Console(), found)
             results.write(json_file, "learning", found.as_dict())
+            if plot is not None and found.curves:
+                create(plot, drawn(learning_curves(found.as_dict()), plot.suffix[1:]))
     except BadTask as wrong:
         raise Usage(str(wrong)) from wrong
-    show(console, found)
-    if plot is not None and found.curves:
-        from attentest.learning import plots
-
-        plots.save(plots.learning_curves(found.as_dict()), plot)
-    sys.exit(_exit_code(found))
-
-
-def _exit_code(found: Learning) -> int:
-    if not all(one.loaded for one in found.failures):
-        return 3
-    return int(bool(found.failures) or not found.curves)
+    sys.exit(exit_code(found.failures, well=bool(found.curves) and not found.failures))
 
 
 def _named(targets: tuple[str, ...]) -> list[str]:
     """Return the targets, all installed ones where none is named; refuse names that are none."""
-    known = registry.names()
-    for target in targets:
-        if is_name(target):
-            require("backend", target, known)
+    refuse_unknown(targets)
     named = list(targets or registry.installed())
     if not named:
         raise Usage("No backend is installed. Install one, or name a file.")
@@ -131,32 +117,6 @@ def _named(targets: tuple[str, ...]) -> list[str]:
 def _not_installed() -> tuple[str, ...]:
     left_out = registry.not_installed().items()
     return tuple(f"{name} was left out; its library is missing: {how}" for name, how in left_out)
-
-
-def _check(json_file: Path | None, plot: Path | None) -> None:
-    """Refuse before anything is trained what could not be carried out at the end."""
-    for path in filter(None, (json_file, plot)):
-        if not path.parent.is_dir():
-            raise Usage(f"{path} cannot be written: there is no folder {path.parent}.")
-    if json_file is not None and json_file.exists():
-        try:
-            results.read(json_file, "learning")
-        except results.Unreadable as other:
-            raise Usage(f"{other} It was left as it is; name another file.") from other
-    if plot is not None:
-        _check_plot(plot)
-
-
-def _check_plot(path: Path) -> None:
-    if path.suffix not in PICTURES:
-        raise Usage(f"--plot draws {' or '.join(PICTURES)} files; {path} is neither.")
-    vacant(path)
-    from attentest.report.extra import Missing, needed
-
-    try:
-        needed("matplotlib.figure")
-    except Missing as lacking:
-        raise Usage(str(lacking)) from lacking
 
 
 def _trained(
@@ -170,7 +130,7 @@ def _trained(
     stop = Event()
     learners = {
         label: Apart(label, target, timeout, memory, stop)
-        for label, target in zip(unlike(targets), targets, strict=True)
+        for label, target in zip(called(targets), targets, strict=True)
     }
     with progress() as bar:
         listener = _listener(bar, list(learners), regime.steps * len(seeds))

@@ -9,24 +9,23 @@ from rich.console import Console
 from attentest import deviations, report, results
 from attentest.commands.reporting import page_file, reporting
 from attentest.commands.usage import Usage
+from attentest.commands.written import FILE, distinct
 from attentest.report.changes_view import show
 from attentest.report.material import Material
 from attentest_spec import registry
 
-_FILE = click.Path(dir_okay=False, path_type=Path)
-
 
 @click.command("report")
-@click.argument("files", nargs=-1, required=True, type=_FILE, metavar="FILE ..")
-@click.option("--html", "html_file", type=_FILE, help="Write the page to this file.")
-@click.option("--json", "json_file", type=_FILE, help="Write what changed to this file.")
+@click.argument("files", nargs=-1, required=True, type=FILE, metavar="FILE ..")
+@click.option("--html", "html_file", type=FILE, help="Write the page to this file.")
+@click.option("--json", "json_file", type=FILE, help="Write what changed to this file.")
 @click.option(
     "--side-by-side", is_flag=True, help="Two runs are columns of one matrix, not OLD and NEW."
 )
 @click.option(
     "--deviations",
     "deviation_file",
-    type=_FILE,
+    type=FILE,
     help="Mark what this file declares to be known.",
 )
 def report_command(
@@ -51,6 +50,7 @@ def report_command(
             raise Usage("Say where the page is to go (--html FILE), or give two runs, OLD and NEW.")
         if moved is None and json_file is not None:
             raise Usage("Nothing is compared, so there is nothing for --json. Give two runs.")
+        distinct(html=html_file, json=json_file)
         text = report.page(_declared(found, deviation_file)) if html_file else ""
         with page_file(html_file) as file:
             if file:

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import TextIO
 
 from attentest.commands.usage import Usage, usage
+from attentest.extra import Missing, needed
 from attentest.output import opened
 from attentest.report.changes import Unrelated
-from attentest.report.extra import Missing, needed
 from attentest.report.page import BEGINNING
 from attentest.results import Unreadable
 

@@ -11,11 +11,10 @@ from rich.text import Text
 
 from attentest import deviations, matrix, stream
 from attentest.commands.judging import Judging, judging
-from attentest.commands.usage import Usage, usage
+from attentest.commands.usage import Usage, refuse_unknown, usage
 from attentest.deviations import Deviation
 from attentest.run import Judged
-from attentest.targets import is_name
-from attentest_spec import UnknownName, registry
+from attentest_spec import registry
 
 
 @click.command("run")
@@ -79,10 +78,7 @@ def _settled(
 
 def _targets(named: tuple[str, ...]) -> list[str]:
     """Return the targets to judge, each once; names are known, the rest is left to the worker."""
-    known = registry.names()
-    for name in named:
-        if is_name(name) and name not in known:
-            raise UnknownName("backend", name, known)
+    refuse_unknown(named)
     targets = list(dict.fromkeys(named or registry.installed()))
     if not targets:
         raise Usage("No backend is installed. Install one, such as ./implementations/NAME.")

@@ -1,6 +1,6 @@
 """Compares backends: collects what they are and what they do, and puts it side by side."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import cache
@@ -41,8 +41,12 @@ def in_process(*backends: Backend | str) -> dict[str, Participant]:
     Raises UnknownName and LoadFailure as :func:`compare` does.
     """
     loaded = [targets.load(one, {}) if isinstance(one, str) else one for one in backends]
-    labels = [one if isinstance(one, str) else line(str(one.name)) for one in backends]
-    return dict(zip(unlike(labels), map(Here, loaded), strict=True))
+    return dict(zip(called(backends), map(Here, loaded), strict=True))
+
+
+def called(backends: Iterable[Backend | str]) -> list[str]:
+    """Return what each of `backends` is called: its target or its name, no two of them alike."""
+    return unlike([one if isinstance(one, str) else line(str(one.name)) for one in backends])
 
 
 def unlike(labels: list[str]) -> list[str]:

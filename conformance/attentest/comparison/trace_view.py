@@ -1,11 +1,10 @@
 """The terminal's view of a trace: every step with its shapes and its first values."""
 
-from textwrap import fill
-
 from rich.console import Console
 from rich.text import Text
 
 from attentest.comparison.tracing import Trace, TraceRow, departs
+from attentest.terminal import say
 from attentest_spec.setting import Floats
 
 WIDTH = 10
@@ -19,16 +18,11 @@ LEGEND = (
 
 def show_trace(console: Console, found: Trace, only: str = "") -> None:
     """Print the steps whose names begin with `only`, and the outcome."""
-    _say(console, LEGEND, *found.notes, "")
+    say(console, LEGEND, *found.notes, "")
     for row in found.rows:
         if row.step.startswith(only):
             _show_row(console, row)
-    _say(console, "", _outcome(found))
-
-
-def _say(console: Console, *lines: str) -> None:
-    for line in lines:
-        console.print(Text(fill(line, console.width)), soft_wrap=True)
+    say(console, "", _outcome(found))
 
 
 def _show_row(console: Console, row: TraceRow) -> None:

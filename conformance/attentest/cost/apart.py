@@ -8,9 +8,9 @@ from typing import Any
 
 from attentest.comparison.participant import Refused
 from attentest.cost.memory import GIVING_BACK
-from attentest.cost.plan import Facts, Plan, Point
-from attentest.cost.stand import Holding, Sample, facts_of
-from attentest.outcome import summary
+from attentest.cost.plan import Plan, Point
+from attentest.cost.stand import Holding, Sample
+from attentest.facts import Facts
 from attentest.process import Worker
 from attentest_spec.registry import LoadFailure
 
@@ -40,11 +40,7 @@ class Apart:
 
     def facts(self) -> Facts:
         """Load it; see :class:`~attentest.cost.stand.Measured`."""
-        told = self._in(GIVING_BACK)
-        try:
-            return facts_of(told)
-        except Exception as failure:  # what it declares may be anything
-            raise Refused(f"it could not be described: {summary(failure)}") from failure
+        return Facts.read(self._in(GIVING_BACK))
 
     def holding(self, plan: Plan, point: Point) -> Holding:
         """See :class:`~attentest.cost.stand.Measured`."""

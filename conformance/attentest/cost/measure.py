@@ -7,14 +7,14 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from attentest.comparison import Failure
-from attentest.comparison.compare import unlike
+from attentest.comparison.compare import called
 from attentest.comparison.participant import Refused
 from attentest.cost.apart import Apart
-from attentest.cost.plan import Facts, Plan, Point
+from attentest.cost.plan import Plan, Point
 from attentest.cost.result import Cost
 from attentest.cost.stand import Holding, Measured, Sample, Stand
 from attentest.cost.summing import summed
-from attentest.plain import line
+from attentest.facts import Facts
 from attentest_spec import Backend, UnknownName
 from attentest_spec.registry import LoadFailure
 
@@ -54,7 +54,6 @@ def measure(
 
     Raises :class:`~attentest.cost.plan.BadPlan` for a plan that does not suit them all.
     """
-    labels = unlike([one if isinstance(one, str) else line(str(one.name)) for one in backends])
     with ExitStack() as stack:
         stands: dict[str, Measured] = {
             label: (
@@ -62,7 +61,7 @@ def measure(
                 if isinstance(one, str)
                 else Stand(one)
             )
-            for label, one in zip(labels, backends, strict=True)
+            for label, one in zip(called(backends), backends, strict=True)
         }
         return side_by_side(stands, plan or Plan(), told)
 

@@ -9,7 +9,8 @@ import numpy as np
 
 from attentest.comparison import BadExample, Example
 from attentest.cost.formulas import Work, flops
-from attentest_spec import COMPONENTS, PAPER, Choices, Limits, Sizes
+from attentest.facts import Facts
+from attentest_spec import COMPONENTS, PAPER, Choices, Sizes
 from attentest_spec.contract import MASK_KINDS
 from attentest_spec.names import require
 from attentest_spec.precision import PRECISIONS
@@ -17,15 +18,6 @@ from attentest_spec.precision import PRECISIONS
 
 class BadPlan(ValueError):
     """What was asked for cannot be measured; the text says why."""
-
-
-@dataclass(frozen=True)
-class Facts:
-    """What a backend says of itself, as far as it matters here."""
-
-    components: tuple[str, ...]
-    choices: Choices
-    limits: Limits
 
 
 @dataclass(frozen=True, order=True)

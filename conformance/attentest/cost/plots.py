@@ -1,10 +1,5 @@
-"""Pictures of a cost, drawn from its plain values, as a result file has them.
+"""Pictures of a cost, drawn from its plain values, as a result file has them."""
 
-Everything is readable on light and on dark paper: the background is transparent, frames and texts
-are grey, and the colours can be told apart by the colour-blind, as can the markers.
-"""
-
-import io
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import cycle
@@ -12,29 +7,32 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from attentest.cost.memory import RESOLUTION
-from attentest.report.extra import needed
+from attentest.cost.memory import MIB, RESOLUTION
+from attentest.drawing import COLOURS, GREY, LEGEND, dressed, figure
+from attentest.extra import needed
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure, SubFigure
 
-GREY = "#808080"
+MARKERS = "osD^v"
+"""One fewer than the colours, so that the seventh backend does not look like the first."""
 
-COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00")
-"""The palette of Okabe and Ito, without black and without a yellow that white paper swallows."""
-
-MARKERS = "osD^vP"
+WIDTH, HEIGHT = 9.0, 6.0
+"""Inches of the picture of one quantity."""
 
 Found = Mapping[str, Any]
+Spreads = Mapping[int, tuple[float, float, float]]
+"""Median and quartiles by size."""
+Curve = Callable[[Any], Any]
 
 
 @dataclass(frozen=True)
 class Quantity:
     """What a picture shows: the name of its field, a factor to the unit of its label, its growth.
 
-    A curve is drawn where the growth is fitted; ratios have none and a straight scale. What is not
-    above `least` cannot be told from nothing, and is left out.
+    A curve is drawn where the growth is fitted; ratios have none and a straight scale. What is
+    below `least` cannot be told from nothing: an open marker stands there for it.
     """
 
     field: str
@@ -47,7 +45,13 @@ class Quantity:
 QUANTITIES = {
     "time": Quantity("seconds", 1e3, "time of a call, ms", "time"),
     "ratios": Quantity("ratio", 1.0, "time against {first}"),
-    "memory": Quantity("memory", 2.0**-20, "peak memory, MiB", "memory", RESOLUTION),
+    "memory": Quantity(
+        "memory",
+        1 / MIB,
+        f"peak memory, MiB\n(open: below {RESOLUTION / MIB:g})",
+        "memory",
+        RESOLUTION,
+    ),
 }
 """The pictures by their names."""
 
@@ -69,30 +73,17 @@ def memory(found: Found) -> "Figure":
 
 def together(found: Found) -> "Figure":
     """Return all pictures below each other."""
-    figure = _figure(len(QUANTITIES))
-    parts = figure.subfigures(len(QUANTITIES), 1, squeeze=False)[:, 0]
+    whole = figure(WIDTH, HEIGHT * len(QUANTITIES))
+    parts = whole.subfigures(len(QUANTITIES), 1, squeeze=False)[:, 0]
     for part, quantity in zip(parts, QUANTITIES.values(), strict=True):
         _draw(part, found, quantity)
-    return figure
-
-
-def drawn(figure: "Figure", kind: str) -> bytes:
-    """Return `figure` as a file of `kind`: "svg", in which texts are texts, or "png"."""
-    file = io.BytesIO()
-    with needed("matplotlib").rc_context({"svg.fonttype": "none", "svg.hashsalt": "attentest"}):
-        figure.savefig(file, format=kind, transparent=True, dpi=150)
-    return file.getvalue()
+    return whole
 
 
 def _alone(found: Found, quantity: Quantity) -> "Figure":
-    figure = _figure(1)
-    _draw(figure, found, quantity)
-    return figure
-
-
-def _figure(rows: int) -> "Figure":
-    figure: Figure = needed("matplotlib.figure").Figure((9.0, 6.0 * rows), layout="constrained")
-    return figure
+    whole = figure(WIDTH, HEIGHT)
+    _draw(whole, found, quantity)
+    return whole
 
 
 def _draw(place: "Figure | SubFigure", found: Found, quantity: Quantity) -> None:
@@ -103,11 +94,11 @@ def _draw(place: "Figure | SubFigure", found: Found, quantity: Quantity) -> None
         for axes, over in zip(row, ("length", "width"), strict=True):
             _panel(axes, found, quantity, which, over)
         row[0].set_ylabel(f"{which}\n{_label(found, quantity)}", color=GREY)
-    handles, labels = grid[0][0].get_legend_handles_labels()
-    if handles:
-        place.legend(
-            handles, labels, loc="outside upper center", ncols=4, frameon=False, labelcolor=GREY
-        )
+    series = [panel.get_legend_handles_labels() for panel in grid.flat]
+    if named := {
+        name: line for lines, names in series for line, name in zip(lines, names, strict=True)
+    }:
+        place.legend(named.values(), named, loc="outside upper center", ncols=4, **LEGEND)
 
 
 def _label(found: Found, quantity: Quantity) -> str:
@@ -118,29 +109,32 @@ def _panel(axes: "Axes", found: Found, quantity: Quantity, which: str, over: str
     styles = zip(found["backends"], cycle(COLOURS), cycle(MARKERS), strict=False)
     for name, colour, marker in styles:
         points = _points(found, quantity, name, which, over)
-        if not points:
-            continue
-        sizes, spreads = list(points), np.array(list(points.values())) * quantity.factor
-        fitted = _fitted(found, quantity, name, which, over)
-        axes.plot(
-            sizes,
-            spreads[:, 0],
-            marker=marker,
-            markersize=4,
-            color=colour,
-            linestyle="none" if fitted else "-",
-            label=name,
-        )
-        axes.fill_between(sizes, spreads[:, 1], spreads[:, 2], color=colour, alpha=0.2, linewidth=0)
-        if fitted:
-            fine = np.geomspace(sizes[0], sizes[-1], 100)
-            axes.plot(fine, fitted(fine) * quantity.factor, color=colour, linewidth=1)
+        told = {size: one for size, one in points.items() if one[0] >= quantity.least}
+        look = {"color": colour, "marker": marker, "markersize": 4, "label": name}
+        if told:
+            fitted = _fitted(found, quantity, name, which, over)
+            _series(axes, quantity, told, fitted, look)
+        if below := [size for size in points if size not in told]:
+            least = [quantity.least * quantity.factor] * len(below)
+            look["label"] = None if told else name
+            axes.plot(below, least, linestyle="none", markerfacecolor="none", **look)
     _furnish(axes, found, over, logarithmic=bool(quantity.growth))
 
 
-def _points(
-    found: Found, quantity: Quantity, name: str, which: str, over: str
-) -> dict[int, tuple[float, float, float]]:
+def _series(
+    axes: "Axes", quantity: Quantity, points: Spreads, fitted: Curve | None, look: dict[str, Any]
+) -> None:
+    """Draw medians, a band between the quartiles, and a line: the fitted one where there is one."""
+    sizes, spreads = list(points), np.array(list(points.values()))
+    medians, low, high = (np.maximum(spreads, quantity.least) * quantity.factor).T
+    axes.plot(sizes, medians, linestyle="none" if fitted else "-", **look)
+    axes.fill_between(sizes, low, high, color=look["color"], alpha=0.2, linewidth=0)
+    if fitted:
+        fine = np.geomspace(sizes[0], sizes[-1], 100)
+        axes.plot(fine, fitted(fine) * quantity.factor, color=look["color"], linewidth=1)
+
+
+def _points(found: Found, quantity: Quantity, name: str, which: str, over: str) -> Spreads:
     """Return median and quartiles by size, where they were measured."""
     other = "width" if over == "length" else "length"
     taken = {
@@ -151,7 +145,6 @@ def _points(
         and one[other] == found["plan"][other]
         and one[over] in found["plan"][f"{over}s"]
         and one[quantity.field] is not None
-        and one[quantity.field]["median"] > quantity.least
     }
     return {
         size: (taken[size]["median"], taken[size]["low"], taken[size]["high"])
@@ -159,9 +152,7 @@ def _points(
     }
 
 
-def _fitted(
-    found: Found, quantity: Quantity, name: str, which: str, over: str
-) -> "Callable[[Any], Any] | None":
+def _fitted(found: Found, quantity: Quantity, name: str, which: str, over: str) -> Curve | None:
     """Return the fitted curve, None where there is none."""
     for one in found["growths"]:
         told = (one["backend"], one["which"], one["over"], one["quantity"])
@@ -185,8 +176,4 @@ def _furnish(axes: "Axes", found: Found, over: str, *, logarithmic: bool) -> Non
     elif not logarithmic:
         axes.axhline(1, color=GREY, linewidth=0.5)
     axes.set_xlabel(f"{over} ({fixed} {found['plan'][fixed]})", color=GREY)
-    axes.tick_params(colors=GREY, which="both")
-    axes.patch.set_alpha(0)
-    axes.grid(color=GREY, alpha=0.2, linewidth=0.5)
-    for spine in axes.spines.values():
-        spine.set_color(GREY)
+    dressed(axes)

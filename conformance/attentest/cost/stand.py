@@ -14,10 +14,11 @@ from attentest.comparison.inputs import inputs
 from attentest.comparison.participant import Refused
 from attentest.cost.clock import seconds
 from attentest.cost.memory import peak
-from attentest.cost.plan import BOTH, FORWARD, Facts, Plan, Point
-from attentest.outcome import Absent, BackendError, summary
+from attentest.cost.plan import BOTH, FORWARD, Plan, Point
+from attentest.facts import Facts
+from attentest.outcome import Absent, BackendError
 from attentest.subject import guarded
-from attentest_spec import Backend, Choices, Counted, Limits, Part
+from attentest_spec import Backend, Counted, Part
 from attentest_spec.contract import Input
 from attentest_spec.parameters import tied
 from attentest_spec.precision import dtype
@@ -96,11 +97,7 @@ class Stand:
 
     def facts(self) -> Facts:
         """See :class:`Measured`."""
-        try:
-            components = tuple(str(name) for name in self._backend.components)
-            return Facts(components, Choices.of(self._backend.choices), self._backend.limits)
-        except Exception as failure:  # describing a backend runs code of its author
-            raise Refused(f"it could not be described: {summary(failure)}") from failure
+        return Facts.of(self._backend)
 
     def holding(self, plan: Plan, point: Point) -> Holding:
         """See :class:`Measured`."""
@@ -210,8 +207,3 @@ def _doing(what: str) -> Iterator[None]:
             yield
     except (Absent, BackendError) as failure:
         raise Refused(str(failure)) from failure
-
-
-def facts_of(told: Mapping[str, Any]) -> Facts:
-    """Read facts back from what a worker tells of its backend."""
-    return Facts(tuple(told["components"]), Choices.of(told["choices"]), Limits(**told["limits"]))

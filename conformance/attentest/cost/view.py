@@ -1,7 +1,6 @@
 """The terminal's view of a cost: one row a length or width, one column a backend."""
 
 from collections.abc import Callable, Iterator, Sequence
-from textwrap import fill
 
 from rich.console import Console
 from rich.table import Table
@@ -11,6 +10,7 @@ from attentest.cost.layers import KERNEL, NEIGHBOURHOOD
 from attentest.cost.memory import MIB, RESOLUTION
 from attentest.cost.plan import Point
 from attentest.cost.result import FLOPS, MEMORY, TIME, Cost, Growth, Measurement, Parameters, Spread
+from attentest.terminal import say
 
 LEGEND = (
     "Time: the first backend's median, and how many times that the others take: the median over "
@@ -24,23 +24,18 @@ Cell = Callable[[Measurement], Text]
 def show(console: Console, found: Cost) -> None:
     """Print what was counted, what was measured, how it grows, and why a backend is missing."""
     if found.measurements:
-        _say(console, _heading(found), *found.plan.notes, "")
+        say(console, _heading(found), *found.plan.notes, "")
         _title(console, "parameters, counted (! and what the spec says)")
         console.print(_parameters(found))
-        _say(console, "", LEGEND, "")
+        say(console, "", LEGEND, "")
         for over, points in _sweeps(found):
             for which in found.plan.passes:
                 _show_pass(console, found, over, points, which)
         _title(console, "growth: exponent between the two largest, largest of a + b n + c n^2")
         console.print(_growths(found))
-        _say(console, "", *_layers(found), "")
+        say(console, "", *_layers(found), "")
     for failure in found.failures:
-        _say(console, f"{failure.backend} was not measured: {failure.reason.rstrip('.')}.")
-
-
-def _say(console: Console, *lines: str) -> None:
-    for one in lines:
-        console.print(Text(fill(one, console.width)), soft_wrap=True)
+        say(console, f"{failure.backend} was not measured: {failure.reason.rstrip('.')}.")
 
 
 def _title(console: Console, text: str) -> None:

@@ -9,17 +9,17 @@ from threading import Event
 from typing import Any, TypeVar
 
 from attentest import targets
-from attentest.comparison.compare import unlike
+from attentest.comparison.compare import called
 from attentest.comparison.participant import Refused
 from attentest.comparison.result import Failure
+from attentest.facts import Facts
 from attentest.identify.finding import same
 from attentest.learning.folder import Place, checkpoints
 from attentest.learning.initial import unequal
-from attentest.learning.learner import Facts, Here, Learner
+from attentest.learning.learner import Here, Learner
 from attentest.learning.regime import EQUAL, PRECISIONS, Regime
 from attentest.learning.result import Curve, Learning
 from attentest.learning.tasks import BadTask
-from attentest.plain import line
 from attentest_spec import CHOICES, Backend, UnknownName
 from attentest_spec.parameters import count
 from attentest_spec.registry import LoadFailure
@@ -49,8 +49,9 @@ def learn(
     cannot be, Occupied for a folder of something else.
     """
     loaded = [targets.load(one, {}) if isinstance(one, str) else one for one in backends]
-    labels = unlike([one if isinstance(one, str) else line(str(one.name)) for one in backends])
-    learners = {label: Here(label, one) for label, one in zip(labels, loaded, strict=True)}
+    learners = {
+        label: Here(label, one) for label, one in zip(called(backends), loaded, strict=True)
+    }
     chosen = tuple(range(seeds)) if isinstance(seeds, int) else tuple(seeds)
     return side_by_side(learners, Regime.of(task, **asked), chosen, folder, listener=listener)
 

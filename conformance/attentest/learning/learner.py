@@ -6,31 +6,16 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from attentest.comparison.participant import Refused
+from attentest.facts import Facts
 from attentest.learning.checkpoint import State, load_state, save_state
 from attentest.learning.regime import Regime
 from attentest.learning.result import Curve
 from attentest.learning.training import Told, Trainer
 from attentest.outcome import Absent, BackendError, summary
 from attentest.output import Occupied
-from attentest.worker import described
-from attentest_spec import Backend, Choices, Limits
+from attentest_spec import Backend, Choices
 
 Keep = Callable[[State], None]
-
-
-@dataclass(frozen=True)
-class Facts:
-    """What has to be known of a backend before it is trained."""
-
-    components: tuple[str, ...]
-    choices: Choices
-    limits: Limits
-
-    @classmethod
-    def of(cls, plain: Mapping[str, Any]) -> "Facts":
-        """Read what a backend says of itself (see :func:`attentest.worker.described`)."""
-        choices, limits = Choices.of(plain["choices"]), Limits(**plain["limits"])
-        return cls(tuple(plain["components"]), choices, limits)
 
 
 class Learner(Protocol):
@@ -59,10 +44,7 @@ class Here:
 
     def facts(self) -> Facts:
         """See :class:`Learner`."""
-        try:
-            return Facts.of(described(self.backend))
-        except Exception as failure:  # describing a backend runs code of its author
-            raise Refused(f"it could not be described: {summary(failure)}") from failure
+        return Facts.of(self.backend)
 
     def train(self, regime: Regime, seed: int, path: Path | None, told: Told) -> Curve:
         """See :class:`Learner`."""

@@ -1,73 +1,52 @@
 """Pictures of learning curves, from a result as plain values (`Learning.as_dict()`).
 
-They have no background of their own and mid-grey axes, and can be read on light and on dark pages.
 Each backend has a colour and a style of line; a band spans the seeds.
 """
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from statistics import mean
 from typing import TYPE_CHECKING, Any
+
+from attentest.drawing import COLOURS, GREY, LEGEND, dressed, figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-COLOURS = ("#e69f00", "#56b4e9", "#009e73", "#d55e00", "#cc79a7", "#7a7aff")
-"""Colours that can be told apart by the colour-blind, after Okabe and Ito; black is left out."""
-
 STYLES = ("-", "--", "-.", ":")
 
-GREY = "#808080"
-SIZE = (6.4, 3.6)
+WIDTH, HEIGHT = 6.4, 3.6
+"""Inches of one panel."""
 
 Result = Mapping[str, Any]
 
 
 def loss_curves(found: Result) -> "Figure":
     """Return the losses by step: on held-out questions, and faintly on those trained on."""
-    figure, (axes,) = _figure(1)
+    whole, (axes,) = _panels(1)
     _losses(axes, found)
-    return figure
+    return whole
 
 
 def accuracy_curves(found: Result) -> "Figure":
     """Return the shares of held-out sequences that greedy decoding gets right, by step."""
-    figure, (axes,) = _figure(1)
+    whole, (axes,) = _panels(1)
     _accuracies(axes, found)
-    return figure
+    return whole
 
 
 def learning_curves(found: Result) -> "Figure":
     """Return losses and accuracies in one picture."""
-    figure, (above, below) = _figure(2)
+    whole, (above, below) = _panels(2)
     _losses(above, found)
     _accuracies(below, found)
-    return figure
+    return whole
 
 
-def save(figure: "Figure", path: Path) -> None:
-    """Write `figure` as the ending of `path` says, such as .svg or .png; text stays text."""
-    from matplotlib import rc_context
-
-    with rc_context({"svg.fonttype": "none", "svg.hashsalt": "attentest"}):
-        figure.savefig(path, transparent=True)
-
-
-def _figure(rows: int) -> tuple["Figure", Sequence["Axes"]]:
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(SIZE[0], SIZE[1] * rows), layout="constrained")
-    figure.patch.set_alpha(0.0)
-    panels = figure.subplots(rows, 1, squeeze=False)[:, 0]
-    for axes in panels:
-        axes.patch.set_alpha(0.0)
-        axes.tick_params(colors=GREY)
-        axes.grid(color=GREY, alpha=0.25)
-        for side, spine in axes.spines.items():
-            spine.set_color(GREY)
-            spine.set_visible(side in ("left", "bottom"))
-    return figure, list(panels)
+def _panels(rows: int) -> tuple["Figure", Sequence["Axes"]]:
+    whole = figure(WIDTH, HEIGHT * rows)
+    panels = whole.subplots(rows, 1, squeeze=False)[:, 0]
+    return whole, [dressed(axes) for axes in panels]
 
 
 def _losses(axes: "Axes", found: Result) -> None:
@@ -87,7 +66,7 @@ def _label(axes: "Axes", what: str) -> None:
     axes.set_xlabel("step", color=GREY)
     axes.set_ylabel(what, color=GREY)
     if axes.lines:
-        axes.legend(frameon=False, labelcolor=GREY)
+        axes.legend(**LEGEND)
 
 
 def _draw(axes: "Axes", found: Result, measure: str, *, faint: bool = False) -> None:

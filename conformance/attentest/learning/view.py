@@ -1,13 +1,13 @@
 """The terminal's view of a training: how each backend ended, and how it came there."""
 
 from collections.abc import Sequence
-from textwrap import fill
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from attentest.learning.result import Learning, Spread
+from attentest.terminal import say
 
 HEADINGS = (
     "backend",
@@ -35,18 +35,18 @@ CAVEAT = (
 
 def show(console: Console, found: Learning) -> None:
     """Print how the backends ended, their curves, what is to be known, and what failed."""
-    _say(console, _told(found), "")
+    say(console, _told(found), "")
     if found.curves:
         console.print(_table(HEADINGS, ends(found)))
-        _say(
+        say(
             console, "", OF_ENDS, "", f"Held-out loss and sequences right, by step{_of(found)}:", ""
         )
         console.print(_table(("step", *found.backends), steps(found)))
-        _say(console, "", *found.notes, *_choices(found), CAVEAT)
+        say(console, "", *found.notes, *_choices(found), CAVEAT)
     else:
-        _say(console, *found.notes)
+        say(console, *found.notes)
     for failure in found.failures:
-        _say(console, f"{failure.backend} was not trained: {failure.reason.rstrip('.')}.")
+        say(console, f"{failure.backend} was not trained: {failure.reason.rstrip('.')}.")
 
 
 def ends(found: Learning) -> list[tuple[str, ...]]:
@@ -120,8 +120,3 @@ def _table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
     for row in rows:
         table.add_row(*map(Text, row))
     return table
-
-
-def _say(console: Console, *lines: str) -> None:
-    for one in lines:
-        console.print(Text(fill(one, console.width)), soft_wrap=True)

@@ -9,7 +9,8 @@ from typing import Any, TextIO
 
 from attentest import targets
 from attentest.comparison.participant import Refused
-from attentest.learning.learner import Facts, Here
+from attentest.facts import Facts
+from attentest.learning.learner import Here
 from attentest.learning.regime import Regime
 from attentest.learning.result import Curve, Point
 from attentest.learning.training import Told
@@ -39,7 +40,7 @@ class Apart:
         """See :class:`~attentest.learning.learner.Learner`."""
         with self._answers({"question": "facts"}) as answers:
             for message in answers:
-                return _facts(message)
+                return Facts.read(message)
         raise AssertionError  # the answers end in an error
 
     def train(self, regime: Regime, seed: int, path: Path | None, told: Told) -> Curve:
@@ -83,13 +84,6 @@ class Apart:
             yield message
         _, reason = worker.mishap()
         raise Refused(reason)
-
-
-def _facts(message: dict[str, Any]) -> Facts:
-    try:
-        return Facts.of(message)
-    except (LookupError, TypeError, ValueError) as failure:
-        raise Refused(f"it could not be described: {failure}") from failure
 
 
 def work(job: dict[str, Any], channel: TextIO) -> None:

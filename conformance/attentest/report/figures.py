@@ -1,12 +1,11 @@
 """Figures of a report: what matplotlib draws, made part of the page."""
 
-import io
 import re
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
 
-from attentest.report.extra import needed
+from attentest.drawing import GREY, drawn
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -15,7 +14,7 @@ WIDE = 7
 """Inches from which a figure gets the whole width of the page."""
 
 _KEPT = {"svg", "g", "path", "text", "tspan", "defs", "clipPath", "rect", "use", "image", "circle"}
-_INK = {"#000000", "black", "#000", "#808080"}
+_INK = {"#000000", "black", "#000", GREY}
 """The colours of axes and words: black, and the grey of figures for light and dark pages."""
 
 _SIZE = re.compile(r"font(?:-size)?:\s*(?:\w+\s+)*?([\d.]+px)")
@@ -27,7 +26,7 @@ def inline(figure: "Figure", name: str, title: str) -> str:
     Its ids begin with `name`. Styles become attributes, which a strict policy lets through, and
     ink becomes the colour of the text around it; `title` is what it is to those who cannot see.
     """
-    root = ElementTree.fromstring(_drawn(figure, name))
+    root = ElementTree.fromstring(drawn(figure, "svg"))
     for parent in list(root.iter()):
         for child in list(parent):
             if _local(child.tag) not in _KEPT:
@@ -40,17 +39,6 @@ def inline(figure: "Figure", name: str, title: str) -> str:
     root.attrib |= {"role": "img", "aria-label": title, "fill": "currentColor"}
     root.attrib["class"] = "figure wide" if figure.get_figwidth() > WIDE else "figure"
     return ElementTree.tostring(root, encoding="unicode")
-
-
-def _drawn(figure: "Figure", name: str) -> str:
-    """Return what matplotlib writes: texts as texts, and the same bytes every time."""
-    buffer = io.StringIO()
-    metadata = dict.fromkeys(("Creator", "Date", "Format", "Type"))
-    with needed("matplotlib").rc_context({"svg.fonttype": "none", "svg.hashsalt": name}):
-        figure.savefig(
-            buffer, format="svg", transparent=True, bbox_inches="tight", metadata=metadata
-        )
-    return buffer.getvalue()
 
 
 def _attributes(element: Element, name: str) -> dict[str, str]:

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 from attentest import __version__
 from attentest.comparison.result import BOUND
 from attentest.explanation import likeness
+from attentest.extra import needed
 from attentest.identify.view import told
 from attentest.matrix import label
 from attentest.outcome import STATUSES
 from attentest.plain import line
 from attentest.report import choices, grid
 from attentest.report.changes import KINDS
-from attentest.report.extra import needed
 from attentest.report.heatmap import Picture, picture
 from attentest.report.material import Material
 from attentest.report.plotted import Plotted, costs, learned, numbers

@@ -5,9 +5,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from attentest.extra import needed
 from attentest.matrix import label
 from attentest.plain import line
-from attentest.report.extra import needed
 from attentest.report.figures import inline
 
 if TYPE_CHECKING:

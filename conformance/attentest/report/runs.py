@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from attentest import stream
+from attentest.extra import needed
 from attentest.outcome import Verdict
 from attentest.plain import line, plain
-from attentest.report.extra import needed
 from attentest.results import Unreadable
 
 if TYPE_CHECKING:

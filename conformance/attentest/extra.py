@@ -1,4 +1,4 @@
-"""The libraries that a report is made with: an extra of the distribution, told where missing."""
+"""The libraries that reports and plots are made with: an extra, told where one is missing."""
 
 from importlib import import_module
 from typing import Any
@@ -15,5 +15,5 @@ def needed(name: str) -> Any:
     except ModuleNotFoundError as failure:
         library = name.partition(".")[0]
         raise Missing(
-            f'A report needs {library}, which is not installed: pip install "attentest[report]"'
+            f'This needs {library}, which is not installed: pip install "attentest[report]"'
         ) from failure
