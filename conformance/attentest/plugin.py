@@ -27,7 +27,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="append",
         default=[],
         metavar="NAME",
-        help="backend to judge: a name, FILE.py:OBJECT or MODULE:OBJECT (repeatable)",
+        help="what to judge: a name, FILE.py:OBJECT, MODULE:OBJECT, stdio:COMMAND (repeatable)",
     )
     group.addoption("--attentest-dtype", default="float64", help="precision to judge in")
     group.addoption("--attentest-device", default="cpu", help="device to judge on")

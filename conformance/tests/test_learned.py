@@ -54,9 +54,6 @@ def tree(tmp_path: Path) -> Path:
             f'[project]\nname = "x"\n{extra}\n[project.entry-points."attentest.backends"]\n'
             f'{name} = "x:y"\n'
         )
-        (folder / "README.md").write_text(
-            "# x\n\n## What the suite found\n\nIt was *ours*.\n\n## More\n\nNothing.\n"
-        )
     return tmp_path
 
 
@@ -101,13 +98,23 @@ def test_run_that_was_cut_off_is_refused() -> None:
 def test_page_shows_what_is_notable(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run(monkeypatch, tree, "--write", *CASES)
     page = real.write(tree, tree / "out").read_text(encoding="utf-8")
-    assert "| conforms | 2 of 3 |" in page
-    assert "| violates | {ref}`attention.formula <attention.formula>` |" in page
-    assert "| {ref}`norm_placement <choice-norm_placement>` | `post` | `pre` |" in page
-    assert r"off by \`1\` \| \<b\> Looks like: scaled by \<width\>" in page
+    assert "| **all** | 2\N{NO-BREAK SPACE}of\N{NO-BREAK SPACE}3 |" in page
+    assert "| violates | 1 |" in page
+    assert "**violation** of {ref}`attention.formula <attention.formula>`" in page
+    assert "| {ref}`norm_placement <choice-norm_placement>` | `post` | pre |" in page
+    assert r"off by \`1\` \| \<b\>. Looks like: scaled by \<width\>" in page
     assert "```python\nprint(part(1))\n```" in page
-    assert "It was *ours*." in page
-    assert "Nothing." not in page
+
+
+def test_page_tells_what_was_found_by_hand(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run(monkeypatch, tree, "--write", *CASES)
+    (tree / "implementations" / "shipped" / "deviations.toml").write_text(
+        '[[deviation]]\nclause = "attention.formula"\nowner = "it"\nreason = "It rounds"\n'
+        'link = "https://example.org"\nmessage = "off by"\n'
+    )
+    page = real.write(tree, tree / "out").read_text(encoding="utf-8")
+    assert "*Looked at by hand:* It rounds. ([more](https://example.org))" in page
+    assert "Looks like" not in page
 
 
 KEPT = sorted(ROOT.glob("implementations/*/verdicts.json"))

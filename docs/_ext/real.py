@@ -63,7 +63,7 @@ def kept(root: Path) -> list[Kept]:
     found = []
     for path in sorted(root.glob("implementations/*/verdicts.json")):
         content = json.loads(path.read_text(encoding="utf-8"))
-        for name, told in content["backends"].items():
+        for name, told in sorted(content["backends"].items()):
             found.append(Kept(name, path.parent, content["libraries"], told, reasons(path.parent)))
     return found
 
@@ -85,8 +85,13 @@ def page(found: list[Kept]) -> str:
         "the one that this page is made of.",
         table(SUMMARY, map(_summary, found)),
         "## Chapter by chapter",
-        "Clauses that conform of those that were judged; a dash: the library has no such part.",
+        "Clauses that conform of those that were judged, and below them what does not hold; a "
+        "dash: the library has no such part.",
         table(["chapter", *(one.name for one in found)], _chapters(found)),
+        "## Choice by choice",
+        "The options that are not the paper's, declared and shown by the numbers; a dash: the "
+        "paper's, or no part that shows it.",
+        table(["choice", "paper", *(one.name for one in found)], _by_choice(found)),
         *(_section(one) for one in found),
     ]
     return "\n\n".join(parts) + "\n"
@@ -129,6 +134,17 @@ def _chapters(found: list[Kept]) -> Iterator[list[str]]:
             for one in found
         ]
         yield [f"[{chapter}](chapters/{chapter}.md)", *map(_score, of)]
+    yield ["**all**", *(_score(list(one.told["statuses"].values())) for one in found)]
+    yield ["violates", *(str(len(one.of(*FAILURES))) for one in found)]
+
+
+def _by_choice(found: list[Kept]) -> Iterator[list[str]]:
+    """Yield a row for every choice in which one of them deviates."""
+    shown = [{choice.name: str(value) for choice, value in one.deviations} for one in found]
+    for name, choice in CHOICES.items():
+        options = [one.get(name, "-") for one in shown]
+        if set(options) != {"-"}:
+            yield [f"{{ref}}`{name} <choice-{name}>`", f"`{choice.paper}`", *options]
 
 
 def _section(one: Kept) -> str:
@@ -171,6 +187,8 @@ def _by_hand(known: Mapping[str, str]) -> str:
 
 
 def _looks_like(case: Mapping[str, Any]) -> str:
+    if case["status"] == "warning":  # what merely should be is no mistake to be named
+        return ""
     looks = "; ".join(one["text"] for one in case["diagnosis"])
     return f"Looks like: {_sentence(looks)}" if looks else ""
 

@@ -54,6 +54,8 @@ def check_command(
 ) -> None:
     """Judge one TARGET: FILE.py:OBJECT, MODULE:OBJECT, FILE.py or the name of a backend.
 
+    A program that speaks the protocol of attentest on its standard streams is stdio:COMMAND.
+
     The object is a function, a class or a backend. How code that is no backend is called and
     built is read off its names, its documentation and a probing call, and said. Exit code 0: it
     conforms; 1: it does not, or nothing was judged; 2: usage; 3: it could not be loaded or read.

@@ -76,8 +76,8 @@ def cost_command(
     """Measure what backends cost: parameters, operations, time and memory, and how they grow.
 
     Times are taken in turn and told against the first backend's. A TARGET is a name (see `attentest
-    list backends`), FILE.py, FILE.py:OBJECT or MODULE:OBJECT. Exit code 0: all were measured; 1:
-    one failed; 2: usage; 3: one could not be loaded.
+    list backends`), FILE.py, FILE.py:OBJECT, MODULE:OBJECT or stdio:COMMAND. Exit code 0: all were
+    measured; 1: one failed; 2: usage; 3: one could not be loaded.
     """
     with usage():
         refuse_unknown(targets)

@@ -31,9 +31,9 @@ def trace_command(
 ) -> None:
     """Follow TARGET step by step, with shapes and values, beside the oracle.
 
-    A TARGET is a name (see `attentest list backends`), FILE.py, FILE.py:OBJECT or MODULE:OBJECT.
-    Exit code 0: every step is what the oracle does under the same choices; 1: one is not, or the
-    backend gave no numbers; 2: usage; 3: it could not be loaded.
+    A TARGET is a name (see `attentest list backends`), FILE.py, FILE.py:OBJECT, MODULE:OBJECT or
+    stdio:COMMAND. Exit code 0: every step is what the oracle does under the same choices; 1: one is
+    not, or the backend gave no numbers; 2: usage; 3: it could not be loaded.
     """
     example = asked_for([target], given)
     console = Console()
