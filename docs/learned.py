@@ -7,6 +7,7 @@ be built where none of the libraries is installed.
 """
 
 import json
+import re
 import sys
 import tomllib
 from collections import Counter
@@ -85,7 +86,13 @@ def _add(backend: Json, case: Json) -> None:
     backend["statuses"][case["clause"]] = case["status"]
     if case["status"] not in ("pass", "absent"):
         kept = ("clause", "status", "message", "witness", "diagnosis")
-        backend["notable"].append({name: case[name] for name in kept})
+        found = {name: case[name] for name in kept}
+        backend["notable"].append({**found, "message": without_places(case["message"])})
+
+
+def without_places(text: str) -> str:
+    """Return `text` without the folders of the machine in which libraries are installed."""
+    return re.sub(r"/[^\s;()]*/site-packages/", "", text)
 
 
 def check(path: Path, told: Mapping[str, Json]) -> None:

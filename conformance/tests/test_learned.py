@@ -90,6 +90,11 @@ def test_verdicts_that_were_never_kept_are_told(
         run(monkeypatch, tree, "--check", CASES[2])
 
 
+def test_where_a_library_is_installed_is_not_kept() -> None:
+    told = "raised E: no (/home/me/.tox/x/lib/site-packages/a/b.py:1 in f; /x/site-packages/c.py:2)"
+    assert learned.without_places(told) == "raised E: no (a/b.py:1 in f; c.py:2)"
+
+
 def test_run_that_was_cut_off_is_refused() -> None:
     with pytest.raises(ValueError, match="cut off"):
         learned.verdicts(events()[:-1], ["shipped"])
