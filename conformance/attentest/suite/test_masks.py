@@ -107,8 +107,8 @@ def hides(mask: Array, unwanted: Array, which: str) -> None:
 
 @check("masks.padding-keeps-exactly-real-tokens")
 def test_padding_keeps_exactly_real_tokens(subject: Subject, draw: Draw) -> None:
-    for length in (0, draw.long()):
-        case = sources(subject, draw, length=length)
+    for batch, length in ((0, 0), (5, draw.long())):
+        case = sources(subject, draw, batch=batch, length=length)
         equal(case.mask(), case.expected(), what="mask")
 
 

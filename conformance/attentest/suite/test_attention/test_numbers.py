@@ -16,8 +16,9 @@ from attentest_spec.attention import scores
 
 @check("attention.formula", examples=20)
 def test_formula(subject: Subject, draw: Draw) -> None:
-    case = drawn(subject, draw, width=draw.choose((0, 0, 72)))
-    matches(case.probe, *case.inputs, actual=case.output())
+    for width, scale in ((0, 0.0), (72, 1.0)):
+        case = drawn(subject, draw, width=width, scale=scale)
+        matches(case.probe, *case.inputs, actual=case.output())
 
 
 @check("attention.shapes")

@@ -27,7 +27,9 @@ def test_norm_bias(subject: Subject, draw: Draw) -> None:
     if subject.choices.norm_epsilon == 0:
         raise Absent("without an epsilon a constant row, which shows the bias alone, has no value")
     case = drawn(subject, draw, scale=1.0)
-    level = draw.choose((0.0, 3.0, -2.0))  # means that are exact, so that nothing is left of them
+    # Means that are exact, so that nothing is left of them. In coarse precisions only zero is sure:
+    # what rounding may leave of another mean, a small epsilon makes as large as a bias.
+    level = draw.choose((0.0, 3.0, -2.0) if subject.precision == "float64" else (0.0,))
     shows_biases(case.probe, np.full_like(case.x, level), choice="norm_bias")
 
 

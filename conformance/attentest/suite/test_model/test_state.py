@@ -22,9 +22,10 @@ def test_state_round_trip(subject: Subject, draw: Draw) -> None:
         case.probe.output(*case.inputs)
         case.probe.eval()
     before = case.output()[case.real].copy()
-    fresh = case.probe.become("saving and loading the state", lambda part: part.reloaded())
-    what = "output of a fresh model that has loaded the state"
-    equal(case.but(probe=fresh).output()[case.real], before, what=what)
+    for _ in range(3):  # what is drawn at birth and not saved may come out alike once
+        fresh = case.probe.become("saving and loading the state", lambda part: part.reloaded())
+        what = "output of a fresh model that has loaded the state"
+        equal(case.but(probe=fresh).output()[case.real], before, what=what)
 
 
 @check("model.state-independent-of-max-length", examples=2)
