@@ -28,6 +28,9 @@ LOAD_LIMIT = 120.0
 POLL = 0.2
 """Seconds between two looks at a worker that says nothing."""
 
+LAST_WORDS = 2.0
+"""Seconds to wait for the end of what a dead worker printed; a child may hold its pipe open."""
+
 GIB = 2**30
 
 _LONGEST = 2**24
@@ -209,7 +212,7 @@ class Worker:
             code = self._process.wait(timeout=1)
         except subprocess.TimeoutExpired:
             return "it closed the pipe to its parent"
-        self._readers[1].join(timeout=POLL)
+        self._readers[1].join(timeout=LAST_WORDS)
         names = {one.value: one.name for one in signal.Signals}
         how = f"exit code {code}" if code >= 0 else names.get(-code, f"signal {-code}")
         printed = self._tail.decode("utf-8", "replace").splitlines()
