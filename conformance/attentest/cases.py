@@ -19,7 +19,7 @@ from attentest.compare import (
 )
 from attentest.draw import Draw
 from attentest.outcome import Absent
-from attentest.subject import Probe, Subject
+from attentest.subject import Probe, Subject, cast
 from attentest_spec import CHOICES, Sizes
 from attentest_spec.choices import Value
 from attentest_spec.contract import Input
@@ -144,6 +144,8 @@ def shows_biases(probe: Probe, *inputs: Input, choice: str) -> None:
     }
     choices = probe.subject.choices
     found = "none" if fits(bare, *inputs, actual=actual, choices=choices) else "present"
+    if found != choices[choice] and fits(probe, *inputs, actual=actual, choices=choices):
+        raise Absent(f"{choice}: the numbers cannot tell what is declared from {found}")
     holds(
         found == choices[choice],
         f"{choice} is declared as {choices[choice]}; where nothing but a bias moves the output, "
@@ -156,16 +158,21 @@ def shows_biases(probe: Probe, *inputs: Input, choice: str) -> None:
 def comes_back(probe: Probe, found: Mapping[str, Array], loaded: Mapping[str, Floats]) -> None:
     """Demand that every parameter that was `loaded` is `found` again.
 
-    A gain that is stored less one comes back with the rounding of a number of that size.
+    All do so to the last bit but a gain, which may be stored less one: it comes back with the
+    rounding of a number of that size.
     """
     for name, values in loaded.items():
+        what = f"parameter {name}, as it comes back,"
+        if not name.endswith("gain"):
+            equal(as_floats(found[name]), as_floats(cast(values, probe.precision)), what=what)
+            continue
         near(
             probe.subject,
             as_floats(found[name]),
             values,
             size=max(1.0, largest(values)),
             precision=probe.precision,
-            what=f"parameter {name}, as it comes back,",
+            what=what,
         )
 
 

@@ -206,13 +206,14 @@ def _of_a_single_softmax(
     if arithmetic(probe, chosen) == probe.precision:
         return 0.0
     exact = chosen.but(softmax_arithmetic="as-computed")
-    return _SAFETY * max(
-        distance(
-            _answer(near_by, moved, method, pick, chosen),
-            _answer(near_by, moved, method, pick, exact),
+    with np.errstate(invalid="ignore"):
+        return _SAFETY * max(
+            largest(  # of what is finite: a score beyond float32 is no room without an end
+                _answer(near_by, moved, method, pick, chosen)
+                - _answer(near_by, moved, method, pick, exact)
+            )
+            for near_by, moved in nearby(probe, inputs, seeds=range(8))
         )
-        for near_by, moved in nearby(probe, inputs, seeds=range(8))
-    )
 
 
 def _amplification(

@@ -31,6 +31,15 @@ def figure(width: float, height: float) -> "Figure":
     return drawn
 
 
+def literal(name: str) -> str:
+    """Return `name` as matplotlib has to be given it to show it letter by letter.
+
+    Between dollars it reads formulas, and what begins with an underscore it keeps out of legends.
+    """
+    shown = name.replace("$", r"\$")
+    return f" {shown}" if shown.startswith("_") else shown
+
+
 def dressed(axes: "Axes") -> "Axes":
     """Return `axes` with a grey frame on two sides and a faint grid."""
     axes.patch.set_alpha(0)

@@ -13,7 +13,7 @@ def needed(name: str) -> Any:
     try:
         return import_module(name)
     except ModuleNotFoundError as failure:
-        library = name.partition(".")[0]
+        library = (failure.name or name).partition(".")[0]  # or one that it needs itself
         raise Missing(
             f'This needs {library}, which is not installed: pip install "attentest[report]"'
         ) from failure

@@ -1,5 +1,7 @@
 """What a command writes besides its text: files that are never overwritten by mistake, progress."""
 
+import errno
+import io
 import os
 import sys
 import tempfile
@@ -32,6 +34,26 @@ def opened(path: Path | None, beginning: str) -> Iterator[TextIO | None]:
         raise Occupied(f"{path} cannot be written: {failure.strerror}.") from failure
     with file:
         yield file
+
+
+@contextmanager
+def replacing(path: Path | None, beginning: str) -> Iterator[TextIO | None]:
+    """Collect what is to stand in `path`, and write it when all is there; None for no path.
+
+    Where the work before ends in an error, what was there is left as it is. Raises
+    :class:`Occupied` as :func:`opened` does, and before the work.
+    """
+    if path is None:
+        yield None
+        return
+    target = replaceable(path, beginning)
+    if not os.access(target if target.exists() else target.parent, os.W_OK):
+        raise Occupied(f"{path} cannot be written: {os.strerror(errno.EACCES)}.")
+    text = io.StringIO()
+    yield text
+    with opened(path, beginning) as file:
+        assert file is not None  # a path was given
+        file.write(text.getvalue())
 
 
 def replaceable(path: Path, beginning: str) -> Path:

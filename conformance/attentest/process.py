@@ -201,7 +201,7 @@ class Worker:
                 self._family.update(one.children(recursive=True))
 
     def mishap(self) -> tuple[str, str]:
-        """End a worker that did not finish; return the status and the reason."""
+        """Return the status and the reason of a worker that did not finish."""
         if self._mishap is None:
             self._mishap = "crash", self._death()
         return self._mishap

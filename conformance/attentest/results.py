@@ -27,9 +27,10 @@ def write(path: Path | None, kind: str, content: Mapping[str, Any]) -> None:
     A number that is not finite is written as null. Raises :class:`~attentest.output.Occupied` for
     a file that cannot be written or holds something else than a result of this kind.
     """
+    told = text(kind, content)  # before an older result makes room for it
     with opened(path, beginning(kind)) as file:
         if file is not None:
-            file.write(text(kind, content))
+            file.write(told)
 
 
 def text(kind: str, content: Mapping[str, Any]) -> str:

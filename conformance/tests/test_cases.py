@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracle_backend import Bend, OracleBackend, OraclePart, claimed, probe
 
+from attentest.bench import Bench
 from attentest.cases import (
     half,
     halves,
@@ -17,9 +18,11 @@ from attentest.cases import (
     quiet_in_evaluation,
     same_precision,
     shows,
+    shows_biases,
 )
 from attentest.compare import error_bound
 from attentest.draw import Draw
+from attentest.judge import judge
 from attentest.outcome import Absent, Violation
 from attentest.subject import Subject
 from attentest_spec import Limits, Sizes
@@ -318,3 +321,23 @@ def test_chance_allows_the_mean_six_standard_errors(share: float) -> None:
 
 def test_the_mean_of_a_part_that_takes_more_than_arrays() -> None:
     keeps_the_mean(probe("encoder_layer", SIZES), X[:1], None)
+
+
+# Biases
+
+
+@pytest.mark.parametrize(("bias", "raised"), [(1.0, Violation), (0.0, Absent)])
+def test_a_declared_bias_that_does_not_act_is_told_where_it_is_not_zero(
+    bias: float, raised: type[Exception]
+) -> None:
+    norm = probe("layer_norm", SIZES, lambda output, part: 0.0 * output)
+    norm.load({"gain": np.ones(6), "bias": np.full(6, bias)})
+    with pytest.raises(raised, match="norm_bias"):
+        shows_biases(norm, np.zeros((1, 2, 6)), choice="norm_bias")
+
+
+def test_a_mean_that_float32_cannot_take_out_makes_no_violation() -> None:
+    place = {"norm_epsilon_place": "added-to-deviation", "norm_epsilon": 1e-6}
+    backend = OracleBackend(choices=place)
+    verdict = judge(Bench(backend, precision="float32", diagnose=False), "layer_norm.norm-bias")
+    assert verdict.status == "pass"

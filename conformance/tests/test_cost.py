@@ -1,10 +1,12 @@
 """What backends cost: rounds, failures, memory, results; hostile backends harm themselves alone."""
 
 import json
+import threading
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -20,6 +22,7 @@ from attentest.cost.plan import Point
 from attentest.cost.result import FLOPS, Spread
 from attentest.cost.stand import Holding, Sample, Stand
 from attentest.facts import Facts
+from attentest.process import Stopped
 from attentest.specimens import Plain, specimen_backend
 from attentest_spec import Choices, Limits, UnknownName
 
@@ -124,6 +127,7 @@ def test_a_plan_is_fitted_to_all() -> None:
         ({"widths": (6,)}, "cannot be divided among 4 heads"),
         ({"lengths": (0,)}, "lengths is 0"),
         ({"repeat": 0}, "repeat is 0"),
+        ({"lengths": (), "widths": ()}, "nothing to measure"),
     ],
 )
 def test_a_plan_that_cannot_be_is_refused(wrong: dict[str, Any], told: str) -> None:
@@ -201,6 +205,47 @@ def test_a_hostile_backend_is_refused_with_the_reason(doing: str, tmp_path: Path
         plan = Plan(component="layer_norm").fitted({"it": facts})
         with pytest.raises(Refused, match=DOINGS[doing]):
             apart.holding(plan, Point(4, 4))
+        ended = apart._worker._process.poll() is not None
+        assert ended == (DOINGS[doing] != "SystemExit")  # an answer like any other
+
+
+def test_what_is_done_once_does_not_count_as_the_time_of_a_call(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    times = iter([1.0, 1e-4, 1.0, 1e-4])  # each pass is slow at its first call alone
+    monkeypatch.setattr("attentest.cost.stand.seconds", lambda action: next(times))
+    stand = Stand(specimen_backend(Plain))
+    stand.prepare(replace(QUICK, component="layer_norm"), Point(3, 4))
+    assert stand._often == {FORWARD: 20, BOTH: 20}
+
+
+def test_an_interruption_ends_those_that_are_asked_meanwhile() -> None:
+    stop, asked, ended = threading.Event(), threading.Event(), []
+
+    def slow() -> None:
+        asked.set()
+        ended.append(stop.wait(60))
+
+    def interrupted() -> None:
+        asked.wait(60)
+        raise KeyboardInterrupt
+
+    stands: Any = {
+        "here": SimpleNamespace(facts=interrupted),
+        "slow": SimpleNamespace(facts=slow),
+    }
+    with pytest.raises(KeyboardInterrupt):
+        side_by_side(stands, QUICK, stop=stop)
+    assert ended == [True]
+
+
+def test_a_process_is_given_up_once_it_is_stopped(tmp_path: Path) -> None:
+    file = tmp_path / "slow.py"
+    file.write_text("import time; time.sleep(60)")
+    stop = threading.Event()
+    stop.set()
+    with Apart(str(file), 60.0, 4.0, stop) as apart, pytest.raises(Stopped):
+        apart.facts()
 
 
 PEAKS = """

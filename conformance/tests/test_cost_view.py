@@ -12,10 +12,11 @@ from test_cost import QUICK, clockwork
 
 from attentest import results
 from attentest.cli import main
-from attentest.cost import Cost
+from attentest.cost import BOTH, FORWARD, Cost
 from attentest.cost.measure import side_by_side
 from attentest.cost.memory import MIB, RESOLUTION
 from attentest.cost.plots import memory, ratios, times, together
+from attentest.cost.stand import Holding
 from attentest.cost.view import show
 from attentest.drawing import drawn
 
@@ -78,6 +79,20 @@ def test_an_svg_holds_texts_and_no_background(found: Cost) -> None:
     assert drawn(ratios(found.as_dict()), "png").startswith(b"\x89PNG")
 
 
+def test_the_first_with_a_pass_is_what_the_others_are_told_against() -> None:
+    stands, _ = clockwork(1e-3, 2e-3, 6e-3)
+    holding = Holding(7, {FORWARD: 10}, {FORWARD: []})
+    stands["a"].holding = lambda plan, point: holding
+    found = side_by_side(stands, QUICK)
+    console = Console(file=io.StringIO(), width=80, color_system=None)
+    show(console, found)
+    told = console.file.getvalue()  # type: ignore[attr-defined]
+    over_length = told.split(f"{BOTH}: time over length")[1].splitlines()
+    assert over_length[2].split() == ["3", "-", "6", "ms", "x3.00", "(3.00-3.00)"]
+    labels = [axes.get_ylabel() for axes in ratios(found.as_dict()).axes]
+    assert [one.rpartition(" ")[2] for one in labels if one] == ["a", "b"]
+
+
 def test_pictures_of_nothing_can_be_drawn() -> None:
     stands, _ = clockwork(1, a="facts")
     assert drawn(together(side_by_side(stands, QUICK).as_dict()), "svg")
@@ -130,7 +145,7 @@ def test_one_that_cannot_be_loaded_is_exit_code_3(tmp_path: Path) -> None:
         (["x.py", "--precision", "float8"], "float8"),
         (["x.py", "--json", "nowhere/x.json"], "there is no folder nowhere"),
         (["x.py", "--json", __file__], "it was left as it is"),
-        (["x.py", "--plot", __file__[:-2] + "svg", "--json", __file__[:-2] + "svg"], "both name"),
+        (["x.py", "--plot", "nowhere/x.svg", "--json", "nowhere/x.svg"], "both name"),
     ],
 )
 def test_what_cannot_be_is_refused_before_anything_starts(asked: list[str], told: str) -> None:

@@ -9,6 +9,7 @@ from attentest import drawing
 from attentest.cost.measure import side_by_side
 from attentest.cost.plots import times
 from attentest.extra import Missing
+from attentest.learning.plots import loss_curves
 
 
 def test_twelve_backends_are_told_apart_by_colour_and_marker() -> None:
@@ -16,6 +17,16 @@ def test_twelve_backends_are_told_apart_by_colour_and_marker() -> None:
     lines = times(side_by_side(stands, QUICK).as_dict()).axes[0].lines
     named = [one for one in lines if not str(one.get_label()).startswith("_")]
     assert len({(one.get_color(), one.get_marker()) for one in named}) == len(named) == 12
+
+
+@pytest.mark.parametrize("name", [r"a$\foo$b", "$x$", "_mine.py", "plain"])
+def test_a_name_is_shown_letter_by_letter(name: str) -> None:
+    points = [
+        {"step": step, "training": 1.0, "validation": 1.0, "tokens": 0.5, "sequences": 0.5}
+        for step in (0, 1)
+    ]
+    found = {"backends": [name], "curves": [{"backend": name, "points": points}]}
+    assert f">{name}<" in drawing.drawn(loss_curves(found), "svg").decode().replace("> ", ">")
 
 
 def test_a_missing_library_is_told_of_plots_as_of_reports(monkeypatch: pytest.MonkeyPatch) -> None:

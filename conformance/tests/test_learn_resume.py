@@ -118,9 +118,10 @@ def test_files_of_others_are_left_as_they_are(tmp_path):
         learn(PLAIN, **GIVEN, folder=tmp_path)
     assert states(tmp_path) == before
     (tmp_path / "other").mkdir()
-    (tmp_path / "other" / "regime.json").write_text("mine")
-    with pytest.raises(Occupied, match="is not what this command writes"):
-        learn(PLAIN, **GIVEN, folder=tmp_path / "other")
+    for mine in ("mine", "[]"):
+        (tmp_path / "other" / "regime.json").write_text(mine)
+        with pytest.raises(Occupied, match="is not what this command writes"):
+            learn(PLAIN, **GIVEN, folder=tmp_path / "other")
     with pytest.raises(Occupied, match="cannot be used as a folder"):
         learn(PLAIN, **GIVEN, folder=tmp_path / "other" / "regime.json")
 

@@ -103,6 +103,13 @@ def test_a_regime_that_cannot_be_is_refused(asked, why):
         Regime.of("copy", **asked)
 
 
+def test_numbers_whose_sum_is_no_int64_are_refused():
+    source, _ = TASKS["addition"].batch([0], 3, 18)
+    assert source.min() >= 0
+    with pytest.raises(BadTask, match="at most 18 digits; 19 are too many"):
+        Regime.of("addition", length=19)
+
+
 @pytest.mark.parametrize("asked", [{"task": "cpoy"}, {"initial": "zero"}, {"precision": "float16"}])
 def test_a_name_that_is_none_is_refused(asked):
     with pytest.raises(UnknownName):

@@ -85,6 +85,7 @@ def test_two_runs_side_by_side_are_not_compared(good: Path, tmp_path: Path) -> N
         (("GOOD", "--html", "OUT", "--json", "OUT"), "nothing for --json"),
         (("none.jsonl", "--html", "OUT"), "cannot be read"),
         (("CUT", "--html", "OUT"), "it has no footer, so it was cut off. Make it again."),
+        (("ODD", "--html", "OUT"), "is no comparison or cost or learning that attentest wrote"),
     ],
 )
 def test_what_cannot_be_done_is_said(
@@ -92,7 +93,8 @@ def test_what_cannot_be_done_is_said(
 ) -> None:
     cut = tmp_path / "cut.jsonl"
     cut.write_text("".join(good.read_text().splitlines(keepends=True)[:-1]))
-    places = {"GOOD": good, "OUT": tmp_path / "out", "CUT": cut}
+    odd = result(tmp_path / "odd.json", "run", {})
+    places = {"GOOD": good, "OUT": tmp_path / "out", "CUT": cut, "ODD": odd}
     done = command("report", *(places.get(word, word) for word in words))
     assert done.exit_code == 2
     assert reason in " ".join(done.output.split())

@@ -161,6 +161,14 @@ def test_what_is_declared_as_known_is_marked(tmp_path: Path) -> None:
     assert "known: it waits (Ada, #7)" in page
 
 
+def test_figures_show_names_letter_by_letter(tmp_path: Path) -> None:
+    path = result(tmp_path / "l.json", "learning", learning("a$b_$", "_c"))
+    text = report.page(report.read(path))
+    figures = re.findall(r'<svg [^>]*class="figure(?: wide)?".*?</svg>', text, re.DOTALL)
+    assert figures
+    assert all(">a$b_$<" in one and "> _c<" in one for one in figures)
+
+
 def test_figures_have_ids_of_their_own_and_the_ink_of_the_page(everything: str) -> None:
     figures = re.findall(r'<svg [^>]*class="figure(?: wide)?".*?</svg>', everything, re.DOTALL)
     assert len(figures) == 5

@@ -45,6 +45,8 @@ def test_a_stream_that_was_cut_off_is_refused(tmp_path: Path) -> None:
         (0, {"format": 2}, "of format 2, and this version reads 1"),
         (0, {"clauses": []}, "does not say what .* is"),
         (0, {"surprise": 1}, "line 1: .*surprise"),
+        (2, {"seconds": float("nan")}, r"line 3: \$.seconds: it is not finite"),
+        (2, {"budget": float("inf")}, r"line 3: \$.budget: it is not finite"),
         (2, {"status": "fine"}, r"line 3: \$.status"),
         (2, {"clause": "attention.shapes"}, "which was not planned"),
         (2, {"backend": "another"}, "which was not planned"),
@@ -93,3 +95,8 @@ def test_a_stream_of_before_reasons_were_written_is_read(tmp_path: Path) -> None
         for one in header["clauses"]
     ]
     assert "reason" not in runs.read(altered(path, 0, clauses=lean)).header["clauses"][0]
+
+
+def test_the_name_of_a_file_is_made_plain(tmp_path: Path) -> None:
+    path = written(tmp_path / "a\x1b\udcff.jsonl", judged("one", all_of("pass")))
+    assert runs.read(path).name == "a\\x1b\\udcff.jsonl"

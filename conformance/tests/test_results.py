@@ -31,6 +31,15 @@ def test_a_file_of_the_same_kind_is_replaced_and_another_is_left(tmp_path: Path)
     assert results.read(path, "cost")["n"] == 2
 
 
+def test_what_cannot_be_told_leaves_the_older_result(tmp_path: Path) -> None:
+    file = tmp_path / "cost.json"
+    results.write(file, "cost", {"seconds": 1})
+    before = file.read_bytes()
+    with pytest.raises(TypeError):
+        results.write(file, "cost", {"seconds": object()})
+    assert file.read_bytes() == before
+
+
 def test_no_path_writes_nothing() -> None:
     results.write(None, "cost", {})
 

@@ -76,3 +76,9 @@ def test_the_bound_is_that_of_the_softmax_and_of_nothing_else():
 def test_a_single_key_has_the_weight_one_in_any_precision():
     query, key, value = np.random.default_rng(2).normal(size=(3, 1, 1, 1, 4))
     assert bound("attention", SINGLE, query, key, value)[1] < 1e-14
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_a_score_beyond_float32_makes_no_room_without_an_end():
+    query, key, value = np.random.default_rng(3).normal(size=(3, 1, 1, 5, 4))
+    assert np.isfinite(bound("attention", SINGLE, 1e39 * query, key, value)[1])

@@ -126,6 +126,14 @@ def test_a_trace_is_written_as_a_result_file(tmp_path, target):
     assert np.shape(told["rows"][-1]["output"]) == (2, 5, 8)
 
 
+def test_a_result_that_was_there_outlives_a_trace_that_fails(tmp_path):
+    path = tmp_path / "t.json"
+    path.write_text('{"type": "trace", "kept": true}')
+    done = CliRunner().invoke(main, ["trace", "nowhere.py:model", "--json", str(path)])
+    assert done.exit_code == 3
+    assert path.read_text() == '{"type": "trace", "kept": true}'
+
+
 def test_a_notebook_shows_every_step():
     found = trace("<plain>", Here(plain()), EXAMPLES["small"])
     html = found._repr_html_()

@@ -173,6 +173,7 @@ def test_common_choices_are_those_that_were_asked_for():
 
 def test_the_index_is_of_the_schema_and_leads_to_every_tensor(folder):
     text = files("attentest.vectors").joinpath("index.schema.json").read_text(encoding="utf-8")
+    assert (folder / "index.schema.json").read_text(encoding="utf-8") == text
     schema = json.loads(text)
     Draft202012Validator.check_schema(schema)
     Draft202012Validator(schema).validate(index(folder))

@@ -1,4 +1,4 @@
-"""The table of the choices: one entry each, the option that is judged by by default first."""
+"""The table of the choices: one entry each, first the option that undeclared ones are judged by."""
 
 from typing import Any
 
@@ -130,7 +130,7 @@ ENTRIES = (
         paper="as-computed",
         clause="positional_encoding.arithmetic",
         source="not in the paper: its formula has no rounding",
-        why="A difference of up to 6e-8 in float64 that looks like a mistake elsewhere, and none "
+        why="A difference of up to 3e-8 in float64 that looks like a mistake elsewhere, and none "
         "at all in float32.",
     ),
     _choice(

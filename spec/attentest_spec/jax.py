@@ -118,15 +118,15 @@ class JaxPart:
     def _computing(self) -> Iterator[None]:
         """Compute on the device, in 64 bits only where they are asked for; watch the settings."""
         wide, place = self._precision == "float64", jax.devices(self._device)[0]
-        with jax.enable_x64(wide), jax.default_device(place):
-            before = settings()
-            try:
+        before = settings()
+        try:
+            with jax.enable_x64(wide), jax.default_device(place):
                 yield
-            finally:
-                for name, value in settings().items():
-                    if value != before[name]:
-                        self._changed.add(name)
-                        jax.config.update(name, before[name])
+        finally:  # outside of what holds here alone, which would hide what was set for all
+            for name, value in settings().items():
+                if value != before[name]:
+                    self._changed.add(name)
+                    jax.config.update(name, before[name])
 
     @cached_property
     def _own(self) -> dict[str, Array]:
@@ -195,8 +195,13 @@ class JaxPart:
         if parameters and not self.names:
             raise Unsupported("it has no parameter map")
         same_names(self.names, parameters)
-        own = {name: np.zeros(leaf.shape, leaf.dtype) for name, leaf in self._shapes.items()}
-        for name, place in self._places().items():
+        places = self._places()
+        reached = {leaf for place in places.values() for leaf in place.names(self._shapes)}
+        own = {  # nothing is drawn to be written over
+            name: np.zeros(leaf.shape, leaf.dtype) if name in reached else self._own[name].copy()
+            for name, leaf in self._shapes.items()
+        }
+        for name, place in places.items():
             room = tuple(place.read(held(own, name, place), self._sizes.heads).shape)
             same_shape(name, parameters[name], room)
             place.write(own, parameters[name], self._sizes.heads)

@@ -10,6 +10,7 @@ from attentest_spec.contract import Unsupported
 from attentest_spec.jax import JaxBackend, Recipe
 from attentest_spec.jax_computing import quick
 from attentest_spec.names import UnknownName
+from attentest_spec.sizes import Sizes
 
 jax: Any = pytest.importorskip("jax")
 jnp = jax.numpy
@@ -46,6 +47,20 @@ def test_the_state_goes_by_the_own_names(rng: np.random.Generator) -> None:
         fresh.restore({**state, "inward.2": np.zeros(3)})
 
 
+def test_what_the_map_does_not_reach_is_kept_when_the_rest_is_loaded() -> None:
+    recipe = Recipe(
+        lambda sizes, kind: np.dtype(kind),
+        lambda kind, key: {"gain": jnp.ones(6, kind), "scale": jnp.full(1, 3.0, kind)},
+        lambda kind, own, key, x: own["scale"] * own["gain"] * x,
+        parameters={"gain": "gain"},
+    )
+    scaling = JaxBackend(name="s", title="s", recipes={"layer_norm": recipe})
+    part = scaling.build("layer_norm", SIZES)
+    part.names = ("gain",)
+    part.load({"gain": np.full(6, 2.0)})
+    np.testing.assert_array_equal(part(np.ones((1, 6))), np.full((1, 6), 6.0))
+
+
 def test_moving_rounds_what_is_held(rng: np.random.Generator) -> None:
     part, given = loaded(rng)
     moved = part.moved(precision="float32")
@@ -64,6 +79,19 @@ def test_64_bits_are_left_as_they_were(rng: np.random.Generator) -> None:
     part.vjp(drawn(rng), np.ones((3, 5, 6)))
     assert jax.config.jax_enable_x64 == before
     assert part.global_state()["changed"] == ()
+
+
+def test_64_bits_that_are_switched_on_for_all_are_told_and_set_back() -> None:
+    def meddle(sizes: Sizes, kind: Any) -> Any:
+        jax.config.update("jax_enable_x64", not before)
+        return jnp.ones
+
+    before = jax.config.jax_enable_x64
+    meddling = JaxBackend(name="m", title="m", recipes={"causal_mask": Recipe(meddle)})
+    for precision in ("float32", "float64"):
+        part = meddling.build("causal_mask", SIZES, precision=precision)
+        assert part.global_state()["changed"] == ("jax_enable_x64",)
+        assert jax.config.jax_enable_x64 == before
 
 
 def test_settings_that_are_changed_are_told_and_set_back() -> None:

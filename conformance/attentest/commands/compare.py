@@ -16,7 +16,7 @@ from attentest.comparison import BadExample, Comparison, Example
 from attentest.comparison.compare import called, side_by_side
 from attentest.comparison.view import show
 from attentest.comparison.worker import Apart
-from attentest.output import opened
+from attentest.output import replacing
 from attentest.report.material import Material
 from attentest.report.page import page
 
@@ -55,7 +55,7 @@ def compare_command(
         raise Usage("One backend cannot be compared; name two or more.")
     distinct(json=json_file, html=html_file)
     example = asked_for(targets, given)
-    begun = opened(json_file, results.beginning(KIND))
+    begun = replacing(json_file, results.beginning(KIND))
     with reporting(), begun as file, page_file(html_file) as report:
         found = _compared(targets, example, timeout)
         told = results.text(KIND, found.as_dict())

@@ -7,7 +7,7 @@ from typing import TextIO
 
 from attentest.commands.usage import Usage, usage
 from attentest.extra import Missing, needed
-from attentest.output import opened
+from attentest.output import replacing
 from attentest.report.changes import Unrelated
 from attentest.report.page import BEGINNING
 from attentest.results import Unreadable
@@ -28,10 +28,10 @@ def page_file(path: Path | None) -> Iterator[TextIO | None]:
     """Open `path` for a report; None for no path.
 
     What a report needs is looked for first: an hour of judging is not to end in a page that cannot
-    be written. Raises Missing, or Occupied as :func:`~attentest.output.opened` does.
+    be written. Raises Missing, or Occupied as :func:`~attentest.output.replacing` does.
     """
     if path is not None:
         for library in ("jinja2", "jsonschema"):
             needed(library)
-    with opened(path, BEGINNING) as file:
+    with replacing(path, BEGINNING) as file:
         yield file

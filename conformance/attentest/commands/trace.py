@@ -14,7 +14,7 @@ from attentest.comparison.participant import Refused
 from attentest.comparison.trace_view import show_trace
 from attentest.comparison.tracing import trace
 from attentest.comparison.worker import Apart
-from attentest.output import opened
+from attentest.output import replacing
 from attentest_spec.registry import LoadFailure
 
 KIND = "trace"
@@ -38,7 +38,7 @@ def trace_command(
     example = asked_for([target], given)
     console = Console()
     try:
-        with usage(), opened(json_file, results.beginning(KIND)) as file:
+        with usage(), replacing(json_file, results.beginning(KIND)) as file:
             found = trace(target, Apart(target, timeout), example)
             if file:
                 file.write(results.text(KIND, found.as_dict()))

@@ -27,7 +27,13 @@ from attentest.commands.usage import Usage, usage
     show_default=True,
     help="Of the files with the numbers.",
 )
-@click.option("--seed", default=0, show_default=True, help="Seed of all drawn numbers.")
+@click.option(
+    "--seed",
+    type=click.IntRange(min=0),
+    default=0,
+    show_default=True,
+    help="Seed of all drawn numbers.",
+)
 @click.option(
     "--count",
     type=click.IntRange(min=1),

@@ -9,6 +9,7 @@ from attentest.comparison.pictures import Picture
 from attentest.identify import Finding
 from attentest_spec import CHOICES
 from attentest_spec.choices import Value
+from attentest_spec.clauses import clauses
 
 EQUAL, EXPLAINED, NOT_EXPLAINED = "equal", "explained", "not explained"
 
@@ -43,6 +44,11 @@ class ChoiceRow:
     def clause(self) -> str:
         """The clause that judges it."""
         return CHOICES[self.choice].clause
+
+    @property
+    def demand(self) -> str:
+        """What that clause demands."""
+        return clauses()[self.clause].text
 
 
 @dataclass(frozen=True)
@@ -162,7 +168,8 @@ class Comparison:
     def as_dict(self) -> dict[str, Any]:
         """Return it as plain values."""
         told = [
-            {**asdict(row), "paper": row.paper, "why": row.why, "clause": row.clause}
+            asdict(row)
+            | {name: getattr(row, name) for name in ("paper", "why", "clause", "demand")}
             for row in self.choices
         ]
         return {**asdict(self), "choices": told, "explained": self.explained}

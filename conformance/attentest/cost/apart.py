@@ -22,11 +22,17 @@ class Apart:
     fast as it can be.
     """
 
-    def __init__(self, target: str, limit: float, memory: float) -> None:
-        """Start nothing yet; what is started ends with the `with` statement."""
+    def __init__(
+        self, target: str, limit: float, memory: float, stop: threading.Event | None = None
+    ) -> None:
+        """Start nothing yet; what is started ends with the `with` statement.
+
+        Once `stop` is set, whoever waits for an answer is given Stopped.
+        """
         self._target = target
         self._limit = limit
         self._memory = memory
+        self._stop = stop or threading.Event()
         self._environment: Mapping[str, str] | None = None
         self._stack = ExitStack()
 
@@ -65,7 +71,7 @@ class Apart:
                 "attentest.cost.worker",
                 {"target": self._target},
                 self._memory,
-                threading.Event(),
+                self._stop,
                 environment,
             )
             self._worker = self._stack.enter_context(worker)
@@ -90,4 +96,7 @@ class Apart:
                 return message
             case {"type": _}:
                 self._worker.disturbed()
-        raise Refused(self._worker.mishap()[1])
+        reason = self._worker.mishap()[1]
+        self._stack.close()  # what hangs would disturb those that are still measured
+        self._environment = None
+        raise Refused(reason)

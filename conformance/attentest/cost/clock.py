@@ -23,7 +23,8 @@ def seconds(action: Callable[[], object], often: int = 1) -> float:
             start, before = time.perf_counter(), waited()
             for _ in range(often):
                 action()
-            return (time.perf_counter() - start - (waited() - before)) / often
+            wait = waited() - before  # read first: no more is taken off than has passed
+            return (time.perf_counter() - start - wait) / often
     finally:
         if collecting:
             gc.enable()

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from threading import Event
 from typing import TypeVar
 
 from attentest.comparison import Failure
@@ -54,21 +55,30 @@ def measure(
 
     Raises :class:`~attentest.cost.plan.BadPlan` for a plan that does not suit them all.
     """
+    stop = Event()
     with ExitStack() as stack:
         stands: dict[str, Measured] = {
             label: (
-                stack.enter_context(Apart(one, timeout, memory))
+                stack.enter_context(Apart(one, timeout, memory, stop))
                 if isinstance(one, str)
                 else Stand(one)
             )
             for label, one in zip(called(backends), backends, strict=True)
         }
-        return side_by_side(stands, plan or Plan(), told)
+        return side_by_side(stands, plan or Plan(), told, stop)
 
 
-def side_by_side(stands: Mapping[str, Measured], plan: Plan, told: Told | None = None) -> Cost:
-    """Measure the backends on `stands`, by what they are called."""
-    trial = _Trial(dict(stands), told)
+def side_by_side(
+    stands: Mapping[str, Measured],
+    plan: Plan,
+    told: Told | None = None,
+    stop: Event | None = None,
+) -> Cost:
+    """Measure the backends on `stands`, by what they are called.
+
+    `stop` is set when something interrupts it.
+    """
+    trial = _Trial(dict(stands), told, stop or Event())
     trial.load()
     if trial.found:
         trial.fit(plan)
@@ -86,8 +96,9 @@ def rotated(names: Sequence[str], number: int) -> list[str]:
 class _Trial:
     """Backends on their way through a plan; one that fails leaves it, with the reason."""
 
-    def __init__(self, stands: dict[str, Measured], told: Told | None) -> None:
+    def __init__(self, stands: dict[str, Measured], told: Told | None, stop: Event) -> None:
         self._stands = stands
+        self._stop = stop
         self._told = told or (lambda done, total: None)
         self._done = 0
         self.plan: Plan | None = None
@@ -152,11 +163,16 @@ class _Trial:
         with ThreadPoolExecutor(AT_A_TIME) as pool:
             names = [name for name in self._stands if not self._failed(name)]
             asked = {name: pool.submit(action, name) for name in names}
-            for name, future in asked.items():
-                try:
-                    found[name] = future.result()
-                except (LoadFailure, UnknownName, Refused) as failure:
-                    self._leave(name, failure)
+            try:
+                for name, future in asked.items():
+                    try:
+                        found[name] = future.result()
+                    except (LoadFailure, UnknownName, Refused) as failure:
+                        self._leave(name, failure)
+            except BaseException:  # Ctrl-C waits for none of them
+                self._stop.set()
+                pool.shutdown(wait=False, cancel_futures=True)
+                raise
         return found
 
     def _failed(self, name: str) -> bool:

@@ -66,6 +66,8 @@ class Plan:
         for name, values in (("lengths", self.lengths), ("widths", self.widths)):
             for value in values:
                 _positive(name, value)
+        if not (self.lengths or self.widths):
+            raise BadPlan("There is nothing to measure. Give at least one length or one width.")
         for width in (self.width, *self.widths):
             if width % self.heads:
                 raise BadPlan(

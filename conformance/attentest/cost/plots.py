@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from attentest.cost.memory import MIB, RESOLUTION
-from attentest.drawing import COLOURS, GREY, LEGEND, dressed, figure
+from attentest.drawing import COLOURS, GREY, LEGEND, dressed, figure, literal
 from attentest.extra import needed
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ def _draw(place: "Figure | SubFigure", found: Found, quantity: Quantity) -> None
     for row, which in zip(grid, passes, strict=True):
         for axes, over in zip(row, ("length", "width"), strict=True):
             _panel(axes, found, quantity, which, over)
-        row[0].set_ylabel(f"{which}\n{_label(found, quantity)}", color=GREY)
+        row[0].set_ylabel(f"{which}\n{_label(found, quantity, which)}", color=GREY)
     series = [panel.get_legend_handles_labels() for panel in grid.flat]
     if named := {
         name: line for lines, names in series for line, name in zip(lines, names, strict=True)
@@ -101,8 +101,9 @@ def _draw(place: "Figure | SubFigure", found: Found, quantity: Quantity) -> None
         place.legend(named.values(), named, loc="outside upper center", ncols=4, **LEGEND)
 
 
-def _label(found: Found, quantity: Quantity) -> str:
-    return quantity.label.format(first=next(iter(found["backends"]), "the first"))
+def _label(found: Found, quantity: Quantity, which: str) -> str:
+    first = (one["backend"] for one in found["measurements"] if one["which"] == which)
+    return quantity.label.format(first=literal(next(first, "the first")))
 
 
 def _panel(axes: "Axes", found: Found, quantity: Quantity, which: str, over: str) -> None:
@@ -110,13 +111,18 @@ def _panel(axes: "Axes", found: Found, quantity: Quantity, which: str, over: str
     for name, colour, marker in styles:
         points = _points(found, quantity, name, which, over)
         told = {size: one for size, one in points.items() if one[0] >= quantity.least}
-        look = {"color": colour, "marker": marker, "markersize": 4, "label": name}
+        look: dict[str, Any] = {
+            "color": colour,
+            "marker": marker,
+            "markersize": 4,
+            "label": literal(name),
+        }
         if told:
             fitted = _fitted(found, quantity, name, which, over)
             _series(axes, quantity, told, fitted, look)
         if below := [size for size in points if size not in told]:
             least = [quantity.least * quantity.factor] * len(below)
-            look["label"] = None if told else name
+            look["label"] = None if told else literal(name)
             axes.plot(below, least, linestyle="none", markerfacecolor="none", **look)
     _furnish(axes, found, over, logarithmic=bool(quantity.growth))
 

@@ -33,7 +33,8 @@ class Spread:
 class Measurement:
     """What one pass of one backend costs at one point.
 
-    `seconds` are those of a call, `ratio` the same against the first backend, taken round by round.
+    `seconds` are those of a call, `ratio` the same against the first backend that has the pass,
+    taken round by round.
     `speed` is the share of this core's speed at a plain matrix product of NumPy (None in precisions
     in which that is slow, and where nothing is multiplied). `memory` is the peak in bytes, beside
     parameters and inputs, over several calls (None where unknown). `flops` are those of the
@@ -96,7 +97,8 @@ class Growth:
 class Cost:
     """What backends cost: at every point, how it grows, and what the paper says of it.
 
-    Ratios are to the first of `backends`. `layers` is Table 1 of the paper at the longest length.
+    Ratios are to the first of `backends` that has the pass. `layers` is Table 1 of the paper at the
+    longest length.
     """
 
     plan: Plan

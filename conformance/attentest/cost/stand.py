@@ -36,7 +36,6 @@ MOST = 1000
 YARDSTICK = 256
 """Rows of the square matrices whose product is the yardstick."""
 
-
 PEAKS = 3
 """How often a peak is measured; the median counts."""
 
@@ -156,7 +155,8 @@ class Stand:
         """Call it until it is warm, and return how many calls one measurement needs."""
         with _doing(f"the pass {which}"):
             times = [seconds(self._calls[which]) for _ in range(WARM_UP)]
-        return min(MOST, max(1, ceil(SHORTEST / max(*times, 1e-9))))
+        # The shortest, for what is done once, as compiling is, would count as a call's time.
+        return min(MOST, max(1, ceil(SHORTEST / max(min(times), 1e-9))))
 
     def sample(self, which: str) -> Sample:
         """See :class:`Measured`."""

@@ -13,9 +13,9 @@ from attentest.cost.result import FLOPS, MEMORY, TIME, Cost, Growth, Measurement
 from attentest.terminal import say
 
 LEGEND = (
-    "Time: the first backend's median, and how many times that the others take: the median over "
-    "all rounds, and its quartiles. Speed: the share of this core's speed at a plain matrix "
-    "product. Memory: the peak beside parameters and inputs."
+    "Time: the median of the first backend that has the pass, and how many times that the others "
+    "take: the median over all rounds, and its quartiles. Speed: the share of this core's speed at "
+    "a plain matrix product. Memory: the peak beside parameters and inputs."
 )
 
 Cell = Callable[[Measurement], Text]
@@ -94,8 +94,12 @@ def _show_pass(
     if not taken:
         return
     fixed = f"width {found.plan.width}" if over == "length" else f"length {found.plan.length}"
-    quantities: dict[str, Cell] = {"time": _time(found), "FLOPs": _flops, "speed": _speed}
-    quantities["memory"] = _memory
+    quantities: dict[str, Cell] = {
+        "time": _time(taken[0].backend),
+        "FLOPs": _flops,
+        "speed": _speed,
+        "memory": _memory,
+    }
     for name, cell in quantities.items():
         _title(console, f"{which}: {name} over {over} ({fixed})")
         table = _table(over, found.backends)
@@ -107,8 +111,8 @@ def _show_pass(
     console.print()
 
 
-def _time(found: Cost) -> Cell:
-    first = found.backends[0]
+def _time(first: str) -> Cell:
+    """Return what tells a time, and how many times that of the backend `first` another takes."""
 
     def told(one: Measurement) -> Text:
         if one.backend == first:

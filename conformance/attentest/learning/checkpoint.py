@@ -52,7 +52,10 @@ def save_state(path: Path, state: State, marks: Mapping[str, Any]) -> None:
     metadata = {OURS: json.dumps({"marks": marks, "points": points, **told})}
     part = path.with_name(f".{path.name}.part")
     try:
-        part.write_bytes(save(arrays, metadata))
+        with part.open("wb") as file:
+            file.write(save(arrays, metadata))
+            file.flush()
+            os.fsync(file.fileno())  # or a machine that is switched off may keep an empty file
         os.replace(part, path)
     except OSError as failure:
         raise Occupied(f"{path} cannot be written: {failure.strerror}.") from failure

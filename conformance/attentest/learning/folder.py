@@ -40,12 +40,19 @@ def _held(folder: Path) -> Iterator[None]:
     except OSError as failure:
         raise Occupied(f"{folder} cannot be used as a folder: {failure.strerror}.") from failure
     try:
-        fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        _lock(folder, opened)
         yield
-    except BlockingIOError as failure:
-        raise Occupied(f"{folder} is used by a training that is under way.") from failure
     finally:
         os.close(opened)
+
+
+def _lock(folder: Path, opened: int) -> None:
+    try:
+        fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as failure:
+        raise Occupied(f"{folder} is used by a training that is under way.") from failure
+    except OSError as failure:
+        raise Occupied(f"{folder} cannot be locked: {failure.strerror}.") from failure
 
 
 def _agreed(path: Path, regime: Regime) -> None:
@@ -55,10 +62,10 @@ def _agreed(path: Path, regime: Regime) -> None:
         return
     try:
         stored = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as failure:
-        raise Occupied(
-            f"{path} is not what this command writes there. Name another folder."
-        ) from failure
+    except (OSError, ValueError):
+        stored = None
+    if not isinstance(stored, dict):
+        raise Occupied(f"{path} is not what this command writes there. Name another folder.")
     if differing := differences(stored, regime.as_dict()):
         raise Occupied(
             f"{path.parent} holds a training under other settings: {differing}. Train under those "

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from statistics import mean
 from typing import TYPE_CHECKING, Any
 
-from attentest.drawing import COLOURS, GREY, LEGEND, dressed, figure
+from attentest.drawing import COLOURS, GREY, LEGEND, dressed, figure, literal
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -82,7 +82,7 @@ def _draw(axes: "Axes", found: Result, measure: str, *, faint: bool = False) -> 
             style,
             color=colour,
             alpha=0.35 if faint else 1.0,
-            label=None if faint else name,
+            label=None if faint else literal(name),
         )
         if len(curves) > 1 and not faint:
             low, high = ([side(several) for several in values] for side in (min, max))

@@ -19,6 +19,9 @@ PAD, BEGIN, END, PLUS, ZERO = range(5)
 HELD_OUT = 10
 """One question in so many is held out, on average."""
 
+DIGITS = 18
+"""Digits of a number to add, at most: the sum of two is still an int64."""
+
 _ROUNDS = 1000
 
 Draw = Callable[[np.random.Generator, int, int], Array]
@@ -92,6 +95,8 @@ def _same_width(length: int) -> tuple[int, int]:
 
 
 def _summands(rng: np.random.Generator, count: int, length: int) -> Array:
+    if length > DIGITS:
+        raise BadTask(f"A number to add has at most {DIGITS} digits; {length} are too many.")
     return rng.integers(0, 10**length, size=(count, 2))
 
 

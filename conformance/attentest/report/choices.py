@@ -29,12 +29,17 @@ class Cell:
 
 @dataclass(frozen=True)
 class Row:
-    """One choice over all backends; `paper` is None where the paper is silent."""
+    """One choice over all backends; `paper` is None where the paper is silent.
+
+    `demand` is the text of the clause that judges it, "" where only runs speak of it: they hold it
+    elsewhere.
+    """
 
     name: str
     paper: Value | None
     why: str
     clause: str
+    demand: str
     cells: tuple[Cell, ...]
 
     @property
@@ -61,6 +66,7 @@ def rows(material: Material, columns: Sequence[Column]) -> list[Row]:
             choice["paper"],
             choice.get("why", ""),
             choice["clause"],
+            choice.get("demand", ""),
             tuple(_cell(name, choice, judged.get(one), found.get((one, name))) for one in names),
         )
         for name, choice in _described(material).items()

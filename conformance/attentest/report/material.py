@@ -74,7 +74,7 @@ def _one(path: Path) -> tuple[str, Any]:
         raise Unreadable(f"{path} cannot be read: {failure.strerror}.") from failure
     if start == BEGINNING.encode():
         return "run", runs.read(path)
-    found = results.read(path, "run", *KINDS)
+    found = results.read(path, *KINDS)
     return str(found["type"]), {**found, "name": path.name}
 
 

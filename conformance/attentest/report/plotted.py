@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from attentest.drawing import literal
 from attentest.extra import needed
 from attentest.matrix import label
 from attentest.plain import line
@@ -159,19 +160,19 @@ def _figures(
 
 
 def _labels(names: Sequence[str]) -> dict[str, str]:
-    """Return a short label for each name, the name itself where two would get the same."""
+    """Return a short label for each name, the names themselves where two would get the same."""
     short = {name: line(label(name, names), 30) for name in names}
-    return short if len(set(short.values())) == len(short) else {}
+    return short if len(set(short.values())) == len(short) else {name: name for name in names}
 
 
 def _literal(value: Any, labels: Mapping[str, str]) -> Any:
-    """Return `value` with labels for names, and with every dollar sign escaped.
+    """Return `value` with labels for names, and every other text as matplotlib shows it.
 
-    Between two dollar signs matplotlib reads a formula.
+    The names are left to those who draw them.
     """
     match value:
         case str():
-            return labels.get(value, value).replace("$", r"\$")
+            return labels[value] if value in labels else literal(value)
         case dict():
             return {_literal(name, labels): _literal(one, labels) for name, one in value.items()}
         case list():

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import groupby
+from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -64,7 +65,7 @@ def read(path: Path) -> Run:
     except UnicodeDecodeError as failure:
         raise Unreadable(f"{path} is no text: {failure.reason}.") from failure
     try:
-        return parsed(text, path.name)
+        return parsed(text, line(path.name))
     except ValueError as wrong:
         raise Unreadable(f"{path} is no valid stream: {wrong} Make it again.") from wrong
 
@@ -148,6 +149,9 @@ def _event(number: int, row: str) -> dict[str, Any]:
         raise ValueError(f"it is of format {found}, and this version reads {stream.FORMAT}.")
     for wrong in validators[kind].iter_errors(event):
         raise ValueError(f"line {number}: {wrong.json_path}: {line(wrong.message, 200)}.")
+    for name in ("budget", "seconds"):  # a page holds them as JSON, which has finite numbers alone
+        if isinstance(value := event.get(name), float) and not isfinite(value):
+            raise ValueError(f"line {number}: $.{name}: it is not finite.")
     found = plainly(event)
     assert isinstance(found, dict)  # as the schema says
     return found

@@ -1,13 +1,14 @@
 """Language-neutral test vectors: what goes in and what has to come out, for any language.
 
-A folder holds `index.json`, described by `index.schema.json` in this package, and one file of
-tensors for each component. The same seed gives the same bytes.
+A folder holds `index.json`, the schema of that, and one file of tensors for each component.
+The same seed gives the same bytes.
 """
 
 import shutil
 import tempfile
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from importlib.resources import files
 from pathlib import Path
 
 from attentest.output import Occupied, vacant
@@ -17,6 +18,9 @@ from attentest.vectors.tensors import FORMATS
 from attentest_spec import COMPONENTS, Choices
 from attentest_spec.choices import Value
 from attentest_spec.names import require
+
+SCHEMA = "index.schema.json"
+"""The JSON Schema of the index, which goes along with the vectors."""
 
 
 @dataclass(frozen=True)
@@ -62,6 +66,7 @@ def write(
                         found[component] += 1
                 (complete / file.name).write_bytes(pack(file.arrays))
             (complete / "index.json").write_text(index.text(), encoding="utf-8")
+            (complete / SCHEMA).write_bytes(files(__name__).joinpath(SCHEMA).read_bytes())
             size = sum(path.stat().st_size for path in complete.iterdir())
             shutil.move(complete, vacant(out))
     except OSError as failure:

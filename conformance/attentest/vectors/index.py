@@ -67,7 +67,9 @@ class Index:
         slugs = dict.fromkeys(case["clause"] for case in self._cases)
         told = {slug: {"level": known[slug].level, "text": known[slug].text} for slug in slugs}
         head = json.dumps({**self._head, "clauses": told}, indent=1, ensure_ascii=False)
-        lines = ",\n".join(json.dumps(case, ensure_ascii=False) for case in self._cases)
+        lines = ",\n".join(
+            json.dumps(case, ensure_ascii=False, allow_nan=False) for case in self._cases
+        )
         return f'{head.removesuffix("}").rstrip()},\n "cases": [\n{lines}\n]}}\n'
 
 
