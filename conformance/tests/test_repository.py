@@ -139,6 +139,13 @@ def test_model_knows_nothing_of_attentest(folder: Path) -> None:
     assert not offences(files, {"attentest", "attentest_spec"})
 
 
+@named(FOLDERS)
+def test_adapter_of_a_library_is_short(folder: Path) -> None:
+    if "library" in project(folder)["project"].get("optional-dependencies", {}):
+        text = (package(folder) / "backend.py").read_text(encoding="utf-8")
+        assert len(text.splitlines()) <= 120
+
+
 # Nobody names an implementation but itself --------------------------------------------------------
 
 
