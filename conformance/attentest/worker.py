@@ -13,6 +13,7 @@ import sys
 import threading
 import warnings
 from collections.abc import Callable
+from io import TextIOWrapper
 from queue import SimpleQueue
 from typing import Any, TextIO
 
@@ -40,6 +41,8 @@ def serve(
     """
     channel = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
+    if isinstance(sys.stdout, TextIOWrapper):  # the last words of one that dies are told
+        sys.stdout.reconfigure(line_buffering=True)
     job = json.loads(sys.stdin.readline())
     heard = [os.dup(0), questions]
     threading.Thread(target=_leave_with_parent, args=heard, daemon=True).start()

@@ -27,17 +27,32 @@ from attentest.report.runs import parsed
 from attentest.run import Judged, Listener, run
 from attentest_spec.precision import PRECISIONS
 
+# What is infinite cannot be written into a stream: JSON has no such number.
+_AMOUNT = click.FloatRange(0, 1e9, min_open=True)
+
 _OPTIONS = (
     click.option("--clause", "slugs", multiple=True, help="Judge this clause alone."),
     click.option(
         "--dtype", default="float64", show_default=True, help=f"One of {', '.join(PRECISIONS)}."
     ),
     click.option("--device", default="cpu", show_default=True, help="Where the backend computes."),
-    click.option("--timeout", default=60.0, show_default=True, help="Seconds one check may take."),
     click.option(
-        "--memory", default=4.0, show_default=True, help="GiB that a backend's processes may use."
+        "--timeout",
+        default=60.0,
+        show_default=True,
+        type=_AMOUNT,
+        help="Seconds one check may take.",
     ),
-    click.option("--effort", default=1.0, show_default=True, help="Factor on the examples."),
+    click.option(
+        "--memory",
+        default=4.0,
+        show_default=True,
+        type=_AMOUNT,
+        help="GiB that a backend's processes may use.",
+    ),
+    click.option(
+        "--effort", default=1.0, show_default=True, type=_AMOUNT, help="Factor on the examples."
+    ),
     click.option("--seed", default=0, show_default=True, help="Seed of all drawn inputs."),
     click.option("--random", "fresh", is_flag=True, help="Draw a fresh seed and print it."),
     click.option("--no-shrink", is_flag=True, help="Do not look for the smallest witness."),

@@ -1,6 +1,7 @@
 """What explains that two backends give unlike numbers: the choices that they settle differently."""
 
 from collections.abc import Callable, Collection, Mapping
+from math import isfinite
 from typing import NamedTuple
 
 from attentest.comparison.example import Example
@@ -73,7 +74,8 @@ def room(choices: Choices, oracle: Oracle, example: Example) -> float:
     exact = choices.but(softmax_arithmetic="as-computed")
     if exact == choices:
         return BOUND
-    return BOUND + _SAFETY * furthest(oracle(choices), oracle(exact), example)
+    apart = furthest(oracle(choices), oracle(exact), example)
+    return BOUND + (_SAFETY * apart if isfinite(apart) else 0.0)  # NaN is no room without an end
 
 
 def flipped(one: Choices, other: Choices) -> tuple[Flip, ...]:
