@@ -11,7 +11,6 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 import torch
 from torch import Tensor, nn
@@ -35,13 +34,7 @@ from attentest_spec.torch_flops import counting
 from attentest_spec.torch_inventory import facts, modules, tensors
 from attentest_spec.torch_settings import settings, watched
 from attentest_spec.torch_steps import homes, observed
-
-DTYPES: Mapping[str, torch.dtype] = {
-    "float64": torch.float64,
-    "float32": torch.float32,
-    "bfloat16": torch.bfloat16,
-    "float16": torch.float16,
-}
+from attentest_spec.torch_values import DTYPES, outward, to_array, to_tensor, torch_dtype
 
 
 def _direct(built: Any, *inputs: Any) -> Any:
@@ -121,7 +114,7 @@ class TorchPart:
             self._built = recipe.build(sizes)
         self._names = names()
         if isinstance(self._built, nn.Module):
-            self._built.to(device=device, dtype=_dtype(precision)).eval()
+            self._built.to(device=device, dtype=torch_dtype(precision)).eval()
         self.capabilities: Collection[str] = (
             CAPABILITIES if isinstance(self._built, nn.Module) else ("gradient", "move", "globals")
         )
@@ -130,7 +123,7 @@ class TorchPart:
         """Compute without recording gradients; see :meth:`attentest_spec.Part.__call__`."""
         with torch.no_grad():
             result = self._run(tuple(self._inward(value) for value in inputs), method)
-        return _outward(result, torch.device(self._device).type)
+        return outward(result, torch.device(self._device).type)
 
     def _run(self, tensors: tuple[Any, ...], method: str = "") -> Any:
         call = self._recipe.call
@@ -307,7 +300,7 @@ class TorchPart:
         moved = self._built
         if isinstance(moved, nn.Module):
             moved = copy.deepcopy(moved)
-            moved.to(device=device or self._device, dtype=_dtype(precision or self._precision))
+            moved.to(device=device or self._device, dtype=torch_dtype(precision or self._precision))
         return self._with(moved, precision=precision, device=device)
 
     def placed(self, inputs: tuple[Input, ...], device: str) -> str:
@@ -345,36 +338,6 @@ class TorchPart:
         }
 
 
-def to_tensor(array: Array) -> Tensor:
-    """Return `array` as a tensor of the same precision that keeps its strides.
-
-    Memory is shared, except where torch takes none: read-only arrays and negative strides.
-    """
-    if not array.flags.writeable or any(stride < 0 for stride in array.strides):
-        array = array.copy()
-    if array.dtype == ml_dtypes.bfloat16:
-        return torch.from_numpy(array.view(np.int16)).view(torch.bfloat16)
-    return torch.from_numpy(array)
-
-
-def to_array(tensor: Tensor) -> Array:
-    """Return `tensor` as an array of the same precision."""
-    plain = tensor.detach().cpu()
-    if plain.dtype == torch.bfloat16:
-        return plain.contiguous().view(torch.int16).numpy().view(ml_dtypes.bfloat16)
-    return plain.numpy()
-
-
-def _outward(result: Any, device: str) -> Output:
-    if isinstance(result, tuple):
-        return tuple(_outward(one, device) for one in result)
-    if not isinstance(result, Tensor):
-        return result
-    if result.device.type != device:
-        raise ValueError(f"The output lies on {result.device.type}, and the inputs on {device}.")
-    return to_array(result)
-
-
 def _owned(own: Mapping[str, Tensor], name: str, place: Place) -> Mapping[str, Tensor]:
     """Return `own` where it has what the map sends `name` to, and raise ValueError if not."""
     if not own.keys() & set(place.names(own)):
@@ -383,10 +346,6 @@ def _owned(own: Mapping[str, Tensor], name: str, place: Place) -> Mapping[str, T
             f"it has: {', '.join(sorted(own)) or 'none'}."
         )
     return own
-
-
-def _dtype(precision: str) -> torch.dtype:
-    return DTYPES[require("precision", precision, DTYPES)]
 
 
 __all__ = ["DTYPES", "Recipe", "TorchBackend", "TorchPart", "to_array", "to_tensor"]

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from attentest.comparison.account import Account
 from attentest.comparison.example import Example
 from attentest.comparison.recording import OUTWARD, Place, Recording, apart
+from attentest.comparison.weights import compared
 from attentest_spec.parameters import shapes
 
 
@@ -65,25 +66,19 @@ def _of_weights(
         }
         for name, one in accounts.items()
     }
-    every = {name: shape for table in tables.values() for name, shape in table.items()}
-    unlike = [
-        name
-        for name in every
-        if len({table[name] for table in tables.values() if name in table}) > 1
-    ]
+    every, unlike, missing = compared(tables)
     told = []
     if unlike:
         told.append(
             f"{len(unlike)} of {len(every)} weights have unlike shapes ({_kinds(unlike)}): there "
             f"each has its own, and is held against the oracle on them."
         )
-    for name, table in tables.items():
-        if lacking := [one for one in every if one not in table]:
-            zero = any(_bare(one, lacking) for one in lacking)
-            told.append(
-                f"{name} has no place for {len(lacking)} of {len(every)} weights "
-                f"({_kinds(lacking)})" + ("; a missing bias counts as zero." if zero else ".")
-            )
+    for name, lacking in missing.items():
+        zero = any(_bare(one, lacking) for one in lacking)
+        told.append(
+            f"{name} has no place for {len(lacking)} of {len(every)} weights "
+            f"({_kinds(lacking)})" + ("; a missing bias counts as zero." if zero else ".")
+        )
     return told
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from attentest.comparison.weights import compared
 from attentest_spec import Choices, Sizes
 from attentest_spec.parameters import shapes, tied
 from attentest_spec.setting import Array, Floats
@@ -44,24 +45,17 @@ def whole(parameters: Mapping[str, Array], twins: Mapping[str, str]) -> dict[str
 def unequal(choices: Mapping[str, Choices], sizes: Sizes) -> tuple[str, ...]:
     """Return what cannot start equal in the backends, by their names, in sentences."""
     tables = {name: shapes("model", sizes, one) for name, one in choices.items()}
-    every = {name: shape for table in tables.values() for name, shape in table.items()}
-    unlike = [
-        name
-        for name in every
-        if len({table[name] for table in tables.values() if name in table}) > 1
-    ]
+    every, unlike, missing = compared(tables)
     told = []
     if unlike:
         told.append(
             f"{len(unlike)} of {len(every)} weights have unlike shapes ({_kinds(unlike)}): they "
             f"are drawn from the same seed, and are not the same."
         )
-    for name, table in tables.items():
-        if lacking := [one for one in every if one not in table]:
-            told.append(
-                f"{name} has no place for {len(lacking)} of {len(every)} weights "
-                f"({_kinds(lacking)})."
-            )
+    for name, lacking in missing.items():
+        told.append(
+            f"{name} has no place for {len(lacking)} of {len(every)} weights ({_kinds(lacking)})."
+        )
     if len({one.tying for one in choices.values()}) > 1:
         told.append("What is tied in one starts as one of the matrices that are apart in another.")
     return tuple(told)

@@ -1,0 +1,56 @@
+"""What crosses between the contract and torch: precisions, arrays and tensors."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import torch
+from torch import Tensor
+
+from attentest_spec.contract import Output
+from attentest_spec.names import require
+from attentest_spec.setting import Array
+
+DTYPES: Mapping[str, torch.dtype] = {
+    "float64": torch.float64,
+    "float32": torch.float32,
+    "bfloat16": torch.bfloat16,
+    "float16": torch.float16,
+}
+
+
+def to_tensor(array: Array) -> Tensor:
+    """Return `array` as a tensor of the same precision that keeps its strides.
+
+    Memory is shared, except where torch takes none: read-only arrays and negative strides.
+    """
+    if not array.flags.writeable or any(stride < 0 for stride in array.strides):
+        array = array.copy()
+    if array.dtype == ml_dtypes.bfloat16:
+        return torch.from_numpy(array.view(np.int16)).view(torch.bfloat16)
+    return torch.from_numpy(array)
+
+
+def to_array(tensor: Tensor) -> Array:
+    """Return `tensor` as an array of the same precision."""
+    plain = tensor.detach().cpu()
+    if plain.dtype == torch.bfloat16:
+        return plain.contiguous().view(torch.int16).numpy().view(ml_dtypes.bfloat16)
+    return plain.numpy()
+
+
+def outward(result: Any, device: str) -> Output:
+    """Return `result` as the contract has it; ValueError where it does not lie on `device`."""
+    if isinstance(result, tuple):
+        return tuple(outward(one, device) for one in result)
+    if not isinstance(result, Tensor):
+        return result
+    if result.device.type != device:
+        raise ValueError(f"The output lies on {result.device.type}, and the inputs on {device}.")
+    return to_array(result)
+
+
+def torch_dtype(precision: str) -> torch.dtype:
+    """Return the dtype of a precision; UnknownName where there is none."""
+    return DTYPES[require("precision", precision, DTYPES)]
