@@ -16,8 +16,8 @@ from typing import Any
 import jax
 import numpy as np
 
-from attentest_spec.choices import Choices, Value
-from attentest_spec.contract import CAPABILITIES, Gradient, Input, Limits, Output, Unsupported
+from attentest_spec.choices import Choices
+from attentest_spec.contract import CAPABILITIES, Gradient, Input, Output, Unsupported
 from attentest_spec.jax_computing import Key, compiled, fresh_key, initialised, settings
 from attentest_spec.jax_values import (
     held,
@@ -33,6 +33,7 @@ from attentest_spec.mapping import Place, Table, locate
 from attentest_spec.names import require
 from attentest_spec.parameters import shapes
 from attentest_spec.precision import PRECISIONS, dtype
+from attentest_spec.recipes import RecipeBackend
 from attentest_spec.setting import Array
 from attentest_spec.sizes import Sizes
 
@@ -65,25 +66,14 @@ class Recipe:
 
 
 @dataclass(frozen=True, kw_only=True)
-class JaxBackend:
+class JaxBackend(RecipeBackend[Recipe]):
     """A backend made of recipes."""
-
-    name: str
-    title: str
-    recipes: Mapping[str, Recipe]
-    choices: Mapping[str, Value] = field(default_factory=dict)
-    limits: Limits = field(default_factory=Limits)
-
-    @property
-    def components(self) -> Collection[str]:
-        """The names of the components that have a recipe."""
-        return tuple(self.recipes)
 
     def build(
         self, component: str, sizes: Sizes, *, precision: str = "float64", device: str = "cpu"
     ) -> "JaxPart":
         """Build `component` at `sizes`; see :meth:`attentest_spec.Backend.build`."""
-        recipe = self.recipes[require("component", component, self.recipes)]
+        recipe = self.recipe(component)
         part = JaxPart(recipe, sizes, precision, device)
         if recipe.parameters:  # asked for last: sizes that cannot be are for the backend to refuse
             part.names = tuple(shapes(component, sizes, Choices.of(self.choices)))

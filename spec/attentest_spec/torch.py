@@ -15,12 +15,11 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from attentest_spec.choices import Choices, Value
+from attentest_spec.choices import Choices
 from attentest_spec.contract import (
     CAPABILITIES,
     Gradient,
     Input,
-    Limits,
     Output,
     Step,
     Unsupported,
@@ -28,6 +27,7 @@ from attentest_spec.contract import (
 from attentest_spec.mapping import Place, Table, locate
 from attentest_spec.names import require
 from attentest_spec.parameters import shapes
+from attentest_spec.recipes import RecipeBackend
 from attentest_spec.setting import Array
 from attentest_spec.sizes import Sizes
 from attentest_spec.torch_flops import counting
@@ -57,25 +57,14 @@ class Recipe:
 
 
 @dataclass(frozen=True, kw_only=True)
-class TorchBackend:
+class TorchBackend(RecipeBackend[Recipe]):
     """A backend made of recipes."""
-
-    name: str
-    title: str
-    recipes: Mapping[str, Recipe]
-    choices: Mapping[str, Value] = field(default_factory=dict)
-    limits: Limits = field(default_factory=Limits)
-
-    @property
-    def components(self) -> Collection[str]:
-        """The names of the components that have a recipe."""
-        return tuple(self.recipes)
 
     def build(
         self, component: str, sizes: Sizes, *, precision: str = "float64", device: str = "cpu"
     ) -> "TorchPart":
         """Build `component` at `sizes`; see :meth:`attentest_spec.Backend.build`."""
-        recipe = self.recipes[require("component", component, self.recipes)]
+        recipe = self.recipe(component)
 
         def names() -> tuple[str, ...]:
             return tuple(shapes(component, sizes, Choices.of(self.choices)))

@@ -1,0 +1,31 @@
+"""What backends have in common that are made of one recipe per component."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from typing import Generic, TypeVar
+
+from attentest_spec.choices import Value
+from attentest_spec.contract import Limits
+from attentest_spec.names import require
+
+R = TypeVar("R")
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecipeBackend(Generic[R]):
+    """What a backend says of itself; a framework's glue adds how a recipe is built."""
+
+    name: str
+    title: str
+    recipes: Mapping[str, R]
+    choices: Mapping[str, Value] = field(default_factory=dict)
+    limits: Limits = field(default_factory=Limits)
+
+    @property
+    def components(self) -> Collection[str]:
+        """The names of the components that have a recipe."""
+        return tuple(self.recipes)
+
+    def recipe(self, component: str) -> R:
+        """Return the recipe of `component`; UnknownName where there is none."""
+        return self.recipes[require("component", component, self.recipes)]
