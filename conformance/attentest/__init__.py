@@ -1,17 +1,17 @@
-"""Tells whether a Transformer implementation is right, and which mistake it looks like."""
+"""Tests whether a Transformer implementation is right, and finds the likely cause where it is not."""
 
 from typing import TYPE_CHECKING, Any
+
+from attentest.version import __version__
 
 if TYPE_CHECKING:
     from attentest.api import Report, adapted, check
 
-__version__ = "0.1.0"
-
-__all__ = ["Report", "adapted", "check"]
+__all__ = ["Report", "__version__", "adapted", "check"]
 
 
 def __getattr__(name: str) -> Any:
-    """Load the Python door at its first use: pytest imports this package in every project."""
+    """Load the Python API at its first use: pytest imports this package in every project."""
     if name in __all__:
         from attentest import api
 

@@ -4,7 +4,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from attentest.plain import line
-from attentest.settle import settle
+from attentest.settle import effective_choices
+from attentest.subject import Subject
 from attentest_spec import Backend, Choices
 
 
@@ -46,9 +47,15 @@ class Bench:
     @cached_property
     def choices(self) -> Choices:
         """What is declared, and what was measured where the paper is silent and nothing is."""
-        return settle(self.backend, self.computed_in, self.device)
+        return effective_choices(self.backend, self.computed_in, self.device)
 
     @cached_property
     def computed_in(self) -> str:
         """The precision that the backend is judged in."""
         return self.backend.limits.finest if self.precision == "float64" else self.precision
+
+    def subject(self) -> Subject:
+        """Return the backend under judgement, with these settings."""
+        return Subject(
+            self.backend, choices=self.choices, precision=self.computed_in, device=self.device
+        )

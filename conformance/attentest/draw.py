@@ -13,7 +13,8 @@ import numpy as np
 from hypothesis import strategies as st
 
 from attentest.outcome import Absent
-from attentest.subject import Subject, cast
+from attentest.subject import Subject
+from attentest.copies import cast
 from attentest_spec import Sizes
 from attentest_spec.parameters import draw as draw_parameters
 from attentest_spec.parameters import one_vocabulary

@@ -8,11 +8,11 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
 from attentest.bench import Bench
-from attentest.checks import Check
+from attentest.registry import Check
 from attentest.draw import Draw
 from attentest.outcome import Absent, BackendError, Violation
 from attentest.subject import Subject
-from attentest.trace import Step
+from attentest.subject import Step
 
 
 def tried(bench: Bench, check: Check, subject: Subject) -> None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from hypothesis.errors import Flaky
 
 from attentest.bench import Bench
-from attentest.checks import Check, check_of
+from attentest.registry import Check, check_of
 from attentest.diagnosis import Case, diagnose
 from attentest.examples import looked, tried
 from attentest.outcome import (
@@ -20,7 +20,7 @@ from attentest.outcome import (
     summary,
 )
 from attentest.subject import Subject
-from attentest.trace import Step
+from attentest.subject import Step
 from attentest_spec import CHOICES, Backend, Clause, UnknownName
 from attentest_spec.clauses import clauses
 
@@ -108,9 +108,7 @@ def _diagnosed(
 
 
 def _subject(bench: Bench, clause: Clause) -> Subject:
-    subject = Subject(
-        bench.backend, choices=bench.choices, precision=bench.computed_in, device=bench.device
-    )
+    subject = bench.subject()
     subject.needs = clause.needs
     if bench.loader:
         subject.record.loader = bench.loader

@@ -10,7 +10,6 @@ from math import sqrt
 
 import numpy as np
 
-from attentest.bench import Bench
 from attentest.compare import as_floats, largest
 from attentest.outcome import Absent, BackendError, Violation
 from attentest.subject import Probe, Subject
@@ -25,19 +24,12 @@ SMALL = Sizes(
 WIDE = Sizes(d_model=96, heads=4, d_ff=224, layers=1, source_vocabulary=211, target_vocabulary=211)
 
 
-def measured(bench: Bench) -> dict[str, str]:
-    """Return the statements by name; what cannot be measured is said to be unknown."""
-    return {"dropout sites": _dropout_sites(bench), "initialisation": _initialisation(bench)}
+def statements(subject: Subject) -> dict[str, str]:
+    """Return the statements by name; what cannot be measured is reported as unknown."""
+    return {"dropout sites": _dropout_sites(subject), "initialisation": _initialisation(subject)}
 
 
-def _subject(bench: Bench) -> Subject:
-    return Subject(
-        bench.backend, choices=bench.choices, precision=bench.computed_in, device=bench.device
-    )
-
-
-def _dropout_sites(bench: Bench) -> str:
-    subject = _subject(bench)
+def _dropout_sites(subject: Subject) -> str:
     if not subject.limits.dropout:
         return "none"
     sites = {
@@ -110,8 +102,7 @@ def _embedding_sum(subject: Subject) -> bool:
     return bool(np.median(apart) <= 1e-6 * (1.0 + largest(memory)))
 
 
-def _initialisation(bench: Bench) -> str:
-    subject = _subject(bench)
+def _initialisation(subject: Subject) -> str:
     try:
         born = subject.part("model", WIDE).do(
             "exporting the parameters at birth", lambda part: part.export()

@@ -1,4 +1,4 @@
-"""Settles what a backend left undeclared where the paper is silent: measures it.
+"""Measures choices that a backend leaves undeclared where the paper does not specify an option.
 
 The paper names layer normalisation and gives no formula, so any listed one conforms. One that is
 not declared is identified, and where no option fits, the closest of those in use is taken.
@@ -11,8 +11,10 @@ from attentest.subject import Subject
 from attentest_spec import Backend, Choices, Sizes
 
 
-def settle(backend: Backend, precision: str = "float64", device: str = "cpu") -> Choices:
-    """Return the choices that `backend` is judged under.
+def effective_choices(backend: Backend, precision: str = "", device: str = "cpu") -> Choices:
+    """Return the choices that `backend` is judged under: declared ones, and measured ones.
+
+    `precision` is the one to measure in, the finest that the backend claims by default.
 
     Raises ValueError or UnknownName where its declaration is not well formed.
     """
@@ -21,7 +23,8 @@ def settle(backend: Backend, precision: str = "float64", device: str = "cpu") ->
     if not open_axes or "layer_norm" not in backend.components:
         return declared
     try:
-        subject = Subject(backend, choices=declared, precision=precision, device=device)
+        finest = precision or backend.limits.finest
+        subject = Subject(backend, choices=declared, precision=finest, device=device)
         return _closest(subject, open_axes)
     except (Absent, BackendError, Violation):
         return declared  # the clauses will say what is wrong

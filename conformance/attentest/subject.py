@@ -8,6 +8,7 @@ violation can be reproduced without the suite.
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from copy import copy
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import numpy as np
@@ -16,7 +17,7 @@ from attentest.outcome import Absent, BackendError, Violation
 from attentest.plain import line
 from attentest.record import Record
 from attentest.surroundings import watched
-from attentest.trace import BACKEND, Question, Step, kept
+from attentest.copies import copied, kept
 from attentest_spec import Backend, Choices, Gradient, Limits, Part, Setting, Sizes, Unsupported
 from attentest_spec.contract import Input
 from attentest_spec.oracles import METHODS, ORACLES
@@ -24,6 +25,32 @@ from attentest_spec.precision import dtype
 from attentest_spec.setting import Array, Floats
 
 T = TypeVar("T")
+
+BACKEND = -1
+"""The number that stands for the backend itself."""
+
+
+@dataclass(frozen=True)
+class Question:
+    """A call of a component: the probe as it was then, with its parameters, and the inputs."""
+
+    probe: "Probe"
+    inputs: tuple[Input, ...]
+    method: str = ""
+
+
+@dataclass(frozen=True)
+class Step:
+    """One thing asked: of which part, how, what came of it, and which part it made.
+
+    `question` is there for calls alone.
+    """
+
+    asked: int
+    ask: Callable[[Any], Any]
+    outcome: Any
+    made: int | None = None
+    question: Question | None = None
 
 
 @contextmanager
@@ -41,11 +68,6 @@ def guarded(doing: str, changed: set[str] | None = None) -> Iterator[None]:
         raise Absent(f"{doing}: {refusal}") from refusal
     except BaseException as failure:  # a backend may raise SystemExit or a class of its own
         raise BackendError(doing, failure) from failure
-
-
-def cast(values: Floats, precision: str) -> Floats:
-    """Return float64 `values` rounded to `precision`: backend and oracle see the same."""
-    return values.astype(dtype(precision)).astype(np.float64)
 
 
 class Subject:
@@ -276,22 +298,12 @@ class Probe:
         if not isinstance(value, np.ndarray):
             return value
         wanted = dtype(self.precision) if value.dtype == np.float64 else value.dtype
-        return _copied(value, wanted)
+        return copied(value, wanted)
 
     def _unchanged(self, given: tuple[Input, ...], inputs: tuple[Input, ...]) -> None:
         for number, (now, then) in enumerate(zip(given, self._inputs(inputs), strict=True)):
             if isinstance(now, np.ndarray) and not np.array_equal(now, then, equal_nan=True):  # type: ignore[arg-type]
                 raise Violation(f"{self.component} wrote into its input number {number}.")
-
-
-def _copied(value: Array, wanted: np.dtype[Any]) -> Array:
-    """Return a copy of `value` that lies in memory as it does: in its order, a slice as a slice."""
-    copied = np.array(value, dtype=wanted, copy=True, order="K")
-    if value.ndim == 0 or value.strides[-1] != value.itemsize or value.flags.c_contiguous:
-        return copied
-    wide = np.zeros((*value.shape[:-1], value.shape[-1] + 1), dtype=wanted)
-    wide[..., :-1] = copied
-    return wide[..., :-1]
 
 
 def _checked(doing: str, result: Any) -> Any:

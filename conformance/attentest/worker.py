@@ -21,9 +21,9 @@ import numpy as np
 
 from attentest import targets
 from attentest.bench import Bench
-from attentest.checks import checks
+from attentest.registry import checks
 from attentest.judge import judge
-from attentest.measured import measured
+from attentest.measured import statements
 from attentest.outcome import summary
 from attentest.plain import line, plain, plain_value
 from attentest.plan import Plan
@@ -98,7 +98,7 @@ def work(job: dict[str, Any], channel: TextIO) -> None:
 
 def _measured(bench: Bench) -> dict[str, str]:
     try:
-        return measured(bench)
+        return statements(bench.subject())
     except Exception as failure:  # measuring is no judging: it may not cost a verdict
         return {"measuring": f"not finished: {summary(failure)}"}
 

@@ -1,7 +1,7 @@
 """A user's project with a causal mask in it, to judge under pytest."""
 
 from attentest import items, session  # noqa: F401  # imported once, and not by every run inside
-from attentest.checks import checks
+from attentest.registry import checks
 from attentest.plan import select
 
 checks()

@@ -4,7 +4,8 @@ import inspect
 
 import pytest
 
-from attentest.checks import check, check_of, checks
+from attentest.checks import check
+from attentest.registry import check_of, checks
 from attentest_spec import CHOICES, UnknownName
 from attentest_spec.clauses import clauses
 

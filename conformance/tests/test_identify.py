@@ -20,7 +20,7 @@ from attentest.identify import (
 )
 from attentest.identify.finding import same
 from attentest.identify.reach import REACH, axes_of
-from attentest.settle import settle
+from attentest.settle import effective_choices
 from attentest.specimens import SPECIMENS, specimen_backend
 from attentest_spec import CHOICES, Choices, Limits, registry
 from attentest_spec.choices import Value
@@ -314,4 +314,4 @@ def test_measured_choices_fill_in_what_cannot_be_told():
 def test_an_undeclared_formula_is_settled_by_identification(epsilon):
     backend = built("plain", {"norm_epsilon": epsilon, "norm_variance": "unbiased"})
     undeclared = replace(backend, choices={"norm_epsilon_place": "inside-root"})
-    assert settle(undeclared) == Choices(norm_epsilon=epsilon, norm_variance="unbiased")
+    assert effective_choices(undeclared) == Choices(norm_epsilon=epsilon, norm_variance="unbiased")

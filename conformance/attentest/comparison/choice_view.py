@@ -11,7 +11,7 @@ from rich.text import Text
 
 from attentest.comparison.result import ChoiceRow
 from attentest.identify import MEASURED, Finding
-from attentest.identify.view import told
+from attentest.identify.finding import told
 
 GAP = 2
 PAPER = "paper"

@@ -9,6 +9,8 @@ from attentest.comparison.explaining import room
 from attentest.comparison.notes import cuts, notes
 from attentest.comparison.participant import Participant
 from attentest.comparison.recording import Event, Place, apart, of_oracle
+from attentest.comparison.words import departure
+from attentest.notebook import paragraph, table
 from attentest.comparison.result import BOUND, Departure
 from attentest.comparison.steps import aligned, parting
 from attentest_spec import Backend
@@ -70,10 +72,22 @@ class Trace:
         ]
 
     def _repr_html_(self) -> str:
-        """Return what a notebook shows: every step with its shapes, and the outcome."""
-        from attentest.comparison.notebook import trace  # it reads what is defined here
-
-        return trace(self)
+        """Return every step with its shapes and its difference from the reference."""
+        rows = [
+            (
+                row.step,
+                ", ".join(str(one.shape) for one in row.inputs),
+                None if row.output is None else str(row.output.shape),
+                None if row.difference is None else f"{row.difference:.1e}",
+            )
+            for row in self.rows
+        ]
+        where = self.parting
+        outcome = (
+            departure(where) if where.step else f"equal to the oracle, to {where.difference:.0e}"
+        )
+        headings = ("step", "in", "out", "apart from the oracle")
+        return table(headings, rows) + paragraph(f"{self.backend}: {outcome}.")
 
 
 def follow(backend: Backend | str, example: Example = EXAMPLES["small"]) -> Trace:

@@ -9,7 +9,7 @@ from rich.text import Text
 
 from attentest.comparison.choice_view import choices
 from attentest.comparison.result import BOUND, Comparison, StepRow
-from attentest.comparison.words import in_full, in_short, nearness, reasons
+from attentest.comparison.words import in_full, in_short, reasons
 
 OF_CHOICES = (
     "* the backends differ    ! measured, declared otherwise    ? declared, not measured    "
@@ -29,7 +29,7 @@ def show(console: Console, found: Comparison) -> None:
         for some in _batches(found, console.width):
             console.print(_steps(found, some))
             _say(console, "")
-        _say(console, OF_STEPS, "", *found.notes, nearness(found), "", *_explanations(found))
+        _say(console, OF_STEPS, "", *found.notes, _nearness(found), "", *_explanations(found))
     for failure in found.failures:
         _say(console, f"{failure.backend} was not compared: {failure.reason.rstrip('.')}.")
 
@@ -91,3 +91,13 @@ def _number(difference: float | None) -> Text:
     if difference <= BOUND:
         return Text("." if difference == 0 else f". {difference:.0e}", style="dim")
     return Text(f"{difference:.2g}", style="bold")
+
+
+def _nearness(found: Comparison) -> str:
+    """Return how near those that are right come to the oracle."""
+    right = [
+        f"{name} {one.difference:.0e}"
+        for name, one in zip(found.backends, found.own, strict=True)
+        if not one.step
+    ]
+    return f"Equal to the oracle under its own choices: {', '.join(right) or 'none of them'}."

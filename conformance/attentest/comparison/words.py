@@ -2,17 +2,16 @@
 
 from collections.abc import Sequence
 
-from attentest.comparison.result import (
+from attentest.comparison.parts import (
     BOUND,
     EQUAL,
     EXPLAINED,
     ChoiceRow,
-    Comparison,
     Departure,
     Explanation,
     Flip,
 )
-from attentest.identify.view import told
+from attentest.identify.finding import told
 
 
 def reasons(rows: Sequence[ChoiceRow]) -> list[str]:
@@ -22,16 +21,6 @@ def reasons(rows: Sequence[ChoiceRow]) -> list[str]:
         return ["They make the same choices."]
     lines = [f"{row.choice}: {row.why} (attentest explain {row.clause})" for row in differing]
     return ["Why the differing choices matter:", *lines]
-
-
-def nearness(found: Comparison) -> str:
-    """Return how near those that are right come to the oracle."""
-    right = [
-        f"{name} {one.difference:.0e}"
-        for name, one in zip(found.backends, found.own, strict=True)
-        if not one.step
-    ]
-    return f"Equal to the oracle under its own choices: {', '.join(right) or 'none of them'}."
 
 
 def in_full(one: Explanation) -> list[str]:

@@ -6,7 +6,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 
-from attentest.bench import Bench
+from attentest.settle import effective_choices
 from attentest.convert.built import shapes_of
 from attentest.convert.carry import carry
 from attentest.convert.checkpoint import Checkpoint, read, write
@@ -60,7 +60,7 @@ def converted(
             f"{'; '.join(lost)}. With --approximate what has a place is carried."
         )
     differences = effect(source, carried.state, target, carried.entries, full)
-    choices = Bench(target).choices.as_dict()
+    choices = effective_choices(target).as_dict()
     made = Checkpoint(carried.entries, known, choices, checkpoint.notes)
     return Conversion(made, lost, carried.notes, differences)
 

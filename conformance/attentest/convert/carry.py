@@ -7,7 +7,7 @@ every parameter that it was given. The design choices that no parameter shows ha
 
 from dataclasses import dataclass
 
-from attentest.bench import Bench
+from attentest.settle import effective_choices
 from attentest.convert.built import Built
 from attentest.convert.entries import Arrays, canonical, completed, precision_of, same
 from attentest.convert.places import Places
@@ -64,7 +64,7 @@ def carry(entries: Arrays, source: Backend, target: Backend, sizes: Sizes) -> Ca
 
 def _differing(source: Backend, target: Backend) -> list[str]:
     """Say which choices differ that decide what is computed with equal parameters."""
-    ours, theirs = Bench(source).choices, Bench(target).choices
+    ours, theirs = effective_choices(source), effective_choices(target)
     compared = [name for name in CHOICES if name not in SETTLED_BY_ENTRIES + WITHOUT_EFFECT]
     return told(
         (

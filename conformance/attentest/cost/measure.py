@@ -3,7 +3,6 @@
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
-from dataclasses import dataclass, field
 from threading import Event
 from typing import TypeVar
 
@@ -13,8 +12,8 @@ from attentest.comparison.participant import Refused
 from attentest.cost.apart import Apart
 from attentest.cost.plan import Plan, Point
 from attentest.cost.result import Cost
-from attentest.cost.stand import Holding, Measured, Sample, Stand
-from attentest.cost.summing import summed
+from attentest.cost.stand import Measured, Stand
+from attentest.cost.summing import Found, Key, summed
 from attentest.facts import Facts
 from attentest_spec import Backend, UnknownName
 from attentest_spec.registry import LoadFailure
@@ -24,20 +23,8 @@ T = TypeVar("T")
 AT_A_TIME = 2
 """How many are loaded, or asked for what they need, at a time; times are taken one by one."""
 
-Key = tuple[Point, str]
-"""A point, and a pass measured there."""
-
 Told = Callable[[int, int], None]
 """Told how many steps are done, and of how many."""
-
-
-@dataclass
-class Found:
-    """Everything that was measured of one backend."""
-
-    facts: Facts
-    held: dict[Point, Holding] = field(default_factory=dict)
-    samples: dict[Key, list[Sample]] = field(default_factory=dict)
 
 
 def measure(

@@ -1,7 +1,7 @@
 """Sums up what was measured: medians with quartiles, ratios by round, growth."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
 
 from attentest.comparison import Failure
 from attentest.cost.formulas import BOTH_PASSES, flops
@@ -10,13 +10,24 @@ from attentest.cost.layers import layer_types
 from attentest.cost.memory import RESOLUTION
 from attentest.cost.plan import BOTH, Plan, Point
 from attentest.cost.result import FLOPS, MEMORY, TIME, Cost, Growth, Measurement, Parameters, Spread
+from attentest.cost.stand import Holding, Sample
+from attentest.facts import Facts
 from attentest_spec.parameters import count
 
-if TYPE_CHECKING:
-    from attentest.cost.measure import Found, Key
+Key = tuple[Point, str]
+"""A point, and a pass measured there."""
 
 
-def summed(plan: Plan, found: Mapping[str, "Found"], failures: Sequence[Failure]) -> Cost:
+@dataclass
+class Found:
+    """Everything that was measured of one backend."""
+
+    facts: Facts
+    held: dict[Point, Holding] = field(default_factory=dict)
+    samples: dict[Key, list[Sample]] = field(default_factory=dict)
+
+
+def summed(plan: Plan, found: Mapping[str, Found], failures: Sequence[Failure]) -> Cost:
     """Return what was `found` of the backends that did not fail."""
     return Cost(
         plan,
@@ -29,7 +40,7 @@ def summed(plan: Plan, found: Mapping[str, "Found"], failures: Sequence[Failure]
     )
 
 
-def _parameters(plan: Plan, found: Mapping[str, "Found"]) -> Iterator[Parameters]:
+def _parameters(plan: Plan, found: Mapping[str, Found]) -> Iterator[Parameters]:
     for width in dict.fromkeys(point.width for point in plan.points):
         for name, one in found.items():
             counted = next(h.parameters for at, h in one.held.items() if at.width == width)
@@ -37,7 +48,7 @@ def _parameters(plan: Plan, found: Mapping[str, "Found"]) -> Iterator[Parameters
             yield Parameters(name, width, counted, expected)
 
 
-def _measurements(plan: Plan, found: Mapping[str, "Found"]) -> Iterator[Measurement]:
+def _measurements(plan: Plan, found: Mapping[str, Found]) -> Iterator[Measurement]:
     for point in plan.points:
         for which in plan.passes:
             for name, one in found.items():
@@ -46,7 +57,7 @@ def _measurements(plan: Plan, found: Mapping[str, "Found"]) -> Iterator[Measurem
                     yield _measurement(plan, name, one, first, (point, which))
 
 
-def _measurement(plan: Plan, name: str, one: "Found", first: "Found", key: "Key") -> Measurement:
+def _measurement(plan: Plan, name: str, one: Found, first: Found, key: Key) -> Measurement:
     point, which = key
     samples, held = one.samples[key], one.held[point]
     expected = _flops(plan, one, point, which)
@@ -74,12 +85,12 @@ def _measurement(plan: Plan, name: str, one: "Found", first: "Found", key: "Key"
     )
 
 
-def _flops(plan: Plan, one: "Found", point: Point, which: str) -> int:
+def _flops(plan: Plan, one: Found, point: Point, which: str) -> int:
     forward = flops(plan.component, plan.work(point, one.facts.choices))
     return forward * (BOTH_PASSES if which == BOTH else 1)
 
 
-def _growths(plan: Plan, found: Mapping[str, "Found"]) -> Iterator[Growth]:
+def _growths(plan: Plan, found: Mapping[str, Found]) -> Iterator[Growth]:
     sweeps = {
         "length": [Point(length, plan.width) for length in plan.lengths],
         "width": [Point(plan.length, width) for width in plan.widths],
@@ -95,7 +106,7 @@ def _growths(plan: Plan, found: Mapping[str, "Found"]) -> Iterator[Growth]:
 
 
 def _quantities(
-    plan: Plan, one: "Found", points: Sequence[Point], which: str
+    plan: Plan, one: Found, points: Sequence[Point], which: str
 ) -> dict[str, dict[Point, list[float]]]:
     """Return what was measured of each quantity at those of `points` where it could be."""
     taken = [point for point in points if (point, which) in one.samples]

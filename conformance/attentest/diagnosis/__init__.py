@@ -22,7 +22,7 @@ from attentest.diagnosis.standing import Standing
 from attentest.diagnosis.variants import Variant, abroad, named, pairs, singles, sound
 from attentest.outcome import Likeness
 from attentest.subject import Subject
-from attentest.trace import Step
+from attentest.subject import Step
 from attentest_spec import Backend, Unsupported
 
 MOST = 3

@@ -119,3 +119,11 @@ def _disagreeing(choice: str, declared: Value | None, told: Sequence[Evidence]) 
 
 def _unseen(choice: str) -> Evidence:
     return Evidence(choice, "", CANNOT_TELL, reason="no component that it provides shows it")
+
+
+def told(value: Value | None) -> str:
+    """Return a value of a choice as it is written, a number as short as it can be."""
+    if not isinstance(value, float):
+        return str(value)
+    short = f"{value:g}"
+    return short if float(short) == value else f"{value:.15g}"

@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from attentest.identify.finding import MEASURED, Finding, same
+from attentest.identify.finding import MEASURED, Finding, same, told
 from attentest_spec.choices import Value
 
 LEGEND = "* another option than the paper's    ! not what is declared    ? cannot be told"
@@ -44,14 +44,6 @@ def _mark(one: Finding) -> tuple[str, str]:
     if one.paper is not None and not same(one.paper, one.measured):
         return "*", "cyan"
     return "", ""
-
-
-def told(value: Value | None) -> str:
-    """Return a value of a choice as it is written, a number as short as it can be."""
-    if not isinstance(value, float):
-        return str(value)
-    short = f"{value:g}"
-    return short if float(short) == value else f"{value:.15g}"
 
 
 def _notes(found: Mapping[str, Finding]) -> list[str]:

@@ -6,10 +6,23 @@ from statistics import mean
 from typing import Any
 
 from attentest.comparison.result import Failure
+from attentest.notebook import table
 from attentest_spec.choices import Value
 
 MEASURES = ("training", "validation", "tokens", "sequences")
 """What is measured at a point of a curve."""
+
+HEADINGS = (
+    "backend",
+    "weights",
+    "training",
+    "held out",
+    "tokens",
+    "sequences",
+    "seconds",
+    "CPU",
+)
+"""The headings of :meth:`Learning.ends`."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +65,12 @@ class Spread:
         """Return the spread of `values`, of which there is at least one."""
         return cls(mean(values), min(values), max(values))
 
+    def shown(self, scale: float = 1.0, digits: int = 3, unit: str = "") -> str:
+        """Return the mean as text, and below it the range where it is more than one value."""
+        mean = f"{self.mean * scale:.{digits}f}{unit}"
+        least, largest = (f"{one * scale:.{digits - 1}f}" for one in (self.least, self.largest))
+        return mean if least == largest else f"{mean}\n{least}..{largest}{unit}"
+
 
 @dataclass(frozen=True)
 class Learning:
@@ -82,6 +101,23 @@ class Learning:
         """Return a measure of :data:`MEASURES` at a point of its curves, at the end by default."""
         return Spread.of([getattr(one.points[number], measure) for one in self.of(backend)])
 
+    def ends(self) -> list[tuple[str, ...]]:
+        """Return the state of each backend at the end, as rows of text under :data:`HEADINGS`.
+
+        With several seeds a cell holds the mean and the range.
+        """
+        return [
+            (
+                name,
+                f"{self.parameters[name]:,}",
+                *(self.spread(name, one).shown() for one in ("training", "validation")),
+                *(self.spread(name, one).shown(100, 1, "%") for one in ("tokens", "sequences")),
+                f"{sum(one.seconds for one in self.of(name)):.1f}",
+                f"{sum(one.cpu_seconds for one in self.of(name)):.1f}",
+            )
+            for name in self.backends
+        ]
+
     def rows(self) -> list[dict[str, Any]]:
         """Return a dictionary for every point, as a table takes them."""
         return [
@@ -95,7 +131,4 @@ class Learning:
         return {**asdict(self), "backends": list(self.backends)}
 
     def _repr_html_(self) -> str:
-        from attentest.learning.view import HEADINGS, ends
-        from attentest.notebook import table
-
-        return table(HEADINGS, ends(self))
+        return table(HEADINGS, self.ends())

@@ -6,20 +6,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from attentest.learning.result import Learning, Spread
+from attentest.learning.result import HEADINGS, Learning
 from attentest.terminal import say
-
-HEADINGS = (
-    "backend",
-    "weights",
-    "training",
-    "held out",
-    "tokens",
-    "sequences",
-    "seconds",
-    "CPU",
-)
-"""The headings of :func:`ends`."""
 
 ROWS = 11
 """How many points of the curves are shown."""
@@ -37,7 +25,7 @@ def show(console: Console, found: Learning) -> None:
     """Print how the backends ended, their curves, what is to be known, and what failed."""
     say(console, _told(found), "")
     if found.curves:
-        console.print(_table(HEADINGS, ends(found)))
+        console.print(_table(HEADINGS, found.ends()))
         say(
             console, "", OF_ENDS, "", f"Held-out loss and sequences right, by step{_of(found)}:", ""
         )
@@ -47,21 +35,6 @@ def show(console: Console, found: Learning) -> None:
         say(console, *found.notes)
     for failure in found.failures:
         say(console, f"{failure.backend} was not trained: {failure.reason.rstrip('.')}.")
-
-
-def ends(found: Learning) -> list[tuple[str, ...]]:
-    """Return how each backend ended, as rows of text; over several seeds, mean and range."""
-    return [
-        (
-            name,
-            f"{found.parameters[name]:,}",
-            *(_spread(found.spread(name, one)) for one in ("training", "validation")),
-            *(_spread(found.spread(name, one), 100, 1, "%") for one in ("tokens", "sequences")),
-            f"{sum(one.seconds for one in found.of(name)):.1f}",
-            f"{sum(one.cpu_seconds for one in found.of(name)):.1f}",
-        )
-        for name in found.backends
-    ]
 
 
 def steps(found: Learning) -> list[tuple[str, ...]]:
@@ -77,13 +50,6 @@ def steps(found: Learning) -> list[tuple[str, ...]]:
 def _point(found: Learning, name: str, number: int) -> str:
     loss, right = (found.spread(name, one, number).mean for one in ("validation", "sequences"))
     return f"{loss:.3f} {right:>5.0%}"
-
-
-def _spread(spread: Spread, share: float = 1.0, digits: int = 3, unit: str = "") -> str:
-    """Return the mean, and below it the range where there is one to be seen."""
-    mean = f"{spread.mean * share:.{digits}f}{unit}"
-    least, largest = (f"{one * share:.{digits - 1}f}" for one in (spread.least, spread.largest))
-    return mean if least == largest else f"{mean}\n{least}..{largest}{unit}"
 
 
 def _told(found: Learning) -> str:

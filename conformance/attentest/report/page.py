@@ -10,7 +10,7 @@ from attentest import __version__
 from attentest.comparison.result import BOUND
 from attentest.explanation import likeness
 from attentest.extra import needed
-from attentest.identify.view import told
+from attentest.identify.finding import told
 from attentest.matrix import label
 from attentest.outcome import STATUSES
 from attentest.plain import line

@@ -9,7 +9,8 @@ from attentest.draw import Draw
 from attentest.gradients import agrees_with_differences, gradient_of, gradient_to
 from attentest.laws import alike, prepared
 from attentest.outcome import Absent
-from attentest.subject import Probe, Subject, cast
+from attentest.subject import Probe, Subject
+from attentest.copies import cast
 from attentest_spec import CHOICES, Sizes
 from attentest_spec.setting import Array, Floats
 

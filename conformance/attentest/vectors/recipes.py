@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from attentest.draw import Draw
-from attentest.subject import cast
+from attentest.copies import cast
 from attentest_spec import Choices, Sizes
 from attentest_spec.contract import Input
 from attentest_spec.parameters import one_vocabulary

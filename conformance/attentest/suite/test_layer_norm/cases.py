@@ -8,7 +8,8 @@ import numpy as np
 from attentest.compare import matches, same_shape
 from attentest.draw import Draw
 from attentest.laws import prepared
-from attentest.subject import Probe, Subject, cast
+from attentest.subject import Probe, Subject
+from attentest.copies import cast
 from attentest_spec import Sizes
 from attentest_spec.parameters import shapes
 from attentest_spec.setting import Array, Floats

@@ -7,7 +7,8 @@ from attentest.checks import check
 from attentest.compare import as_floats, largest
 from attentest.draw import Draw
 from attentest.laws import alike
-from attentest.subject import Subject, cast
+from attentest.subject import Subject
+from attentest.copies import cast
 from attentest.suite.test_layer_norm.cases import Case, drawn
 
 

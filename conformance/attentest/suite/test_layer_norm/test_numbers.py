@@ -6,7 +6,8 @@ from attentest.compare import as_floats
 from attentest.draw import Draw
 from attentest.laws import alike
 from attentest.outcome import Absent
-from attentest.subject import Subject, cast
+from attentest.subject import Subject
+from attentest.copies import cast
 from attentest.suite.test_layer_norm.cases import Case, drawn, newborn
 
 

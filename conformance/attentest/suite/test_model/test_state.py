@@ -8,7 +8,8 @@ from attentest.checks import check
 from attentest.compare import distance, equal, holds, matches
 from attentest.draw import Draw
 from attentest.outcome import Absent
-from attentest.subject import Probe, Subject, cast
+from attentest.subject import Probe, Subject
+from attentest.copies import cast
 from attentest.suite.test_model.cases import answer, drawn, few, inventory, model_sizes, unlike
 from attentest_spec.parameters import shapes
 
