@@ -2,7 +2,7 @@
 
 import click
 
-from attentest import __version__
+from attentest.version import __version__
 from attentest.commands.check import check_command
 from attentest.commands.compare import compare_command
 from attentest.commands.convert import convert_command

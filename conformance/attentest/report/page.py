@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
-from attentest import __version__
+from attentest.version import __version__
 from attentest.comparison.result import BOUND
 from attentest.explanation import likeness
 from attentest.extra import needed
