@@ -33,13 +33,13 @@ def prepared(folder: Path, wing: Wing, modules: Collection[str]) -> Path:
     package, tests = ROOT / wing["package"], ROOT / wing["tests"]
     shutil.copytree(package, folder / package.name, ignore=shutil.ignore_patterns("__pycache__"))
     for module in modules:
-        uncover(folder / package.name / f"{module}.py")
+        uncover(folder / package.name / file_of(module))
     for pattern in wing["files"]:
         for path in tests.glob(pattern):
             shutil.copy(path, folder / "tests")
     lists = {
         "source_paths": [package.name],
-        "only_mutate": [f"{package.name}/{module}.py" for module in modules],
+        "only_mutate": [f"{package.name}/{file_of(module)}" for module in modules],
         "do_not_mutate_patterns": wing.get("never_mutated", []),
         "pytest_add_cli_args": PYTEST,
         "pytest_add_cli_args_test_selection": ["tests"],
@@ -50,6 +50,11 @@ def prepared(folder: Path, wing: Wing, modules: Collection[str]) -> Path:
     with (folder / "setup.cfg").open("w", encoding="utf-8") as file:
         settings.write(file)
     return folder
+
+
+def file_of(module: str) -> str:
+    """Return the file of a dotted `module`, relative to its package."""
+    return f"{module.replace('.', '/')}.py"
 
 
 def uncover(module: Path) -> None:
@@ -94,12 +99,17 @@ def change(diff: str) -> str:
     return f"{was} -> {now}"
 
 
-def table(found: dict[str, str]) -> Iterator[str]:
-    """Yield a line for every module: mutants, killed ones, survivors."""
+def module_of(name: str, modules: Collection[str]) -> str:
+    """Return which of `modules` the mutant `name` is of."""
+    return next(one for one in modules if name.startswith(f"{one}."))
+
+
+def table(found: dict[str, str], modules: Collection[str]) -> Iterator[str]:
+    """Yield a line for every one of `modules`: mutants, killed ones, survivors."""
     yield f"{'module':24}{'mutants':>9}{'killed':>9}{'left':>6}"
     made, killed = Counter[str](), Counter[str]()
     for name, status in found.items():
-        for row in (name.partition(".")[0], "all"):
+        for row in (module_of(name, modules), "all"):
             made[row] += 1
             killed[row] += status in KILLED
     for row in sorted(made, key=lambda one: (one == "all", one)):
@@ -119,15 +129,16 @@ def main(folder: Path, only: Collection[str]) -> int:
     """Score both wings, or the modules named in `only`; return the exit status."""
     told = tomllib.loads((ROOT / ".ci" / "mutants.toml").read_text(encoding="utf-8"))
     found: dict[str, str] = {}
+    mutated = [one for wing in told["wings"].values() for one in wing["modules"]]
     for name, wing in told["wings"].items():
         modules = [one for one in wing["modules"] if not only or one in only]
         if modules:
             place = prepared(folder / name, wing, modules)
             found |= outcomes(place, Path(wing["package"]).name)
-    judged = {name.partition(".")[0] for name in found}
+    judged = {module_of(name, mutated) for name in found}
     listed = [one for entry in told["equivalent"] for one in entry["mutants"]]
-    listed = [one for one in listed if not only or one.partition(".")[0] in judged]
-    print("\n".join(table(found)))
+    listed = [one for one in listed if not only or module_of(one, mutated) in judged]
+    print("\n".join(table(found, mutated)))
     wrong = list(complaints(found, listed))
     print("\n".join(wrong) or f"All survivors are listed, with reasons: {len(listed)}.")
     return bool(wrong)

@@ -1,4 +1,4 @@
-"""Tests whether a Transformer implementation is right, and finds the likely cause where it is not."""
+"""Tests whether a Transformer implementation is right, and names the likely cause of mistakes."""
 
 from typing import TYPE_CHECKING, Any
 

@@ -17,10 +17,10 @@ from attentest.compare import (
     near,
     rounding,
 )
+from attentest.copies import cast
 from attentest.draw import Draw
 from attentest.outcome import Absent
 from attentest.subject import Probe, Subject
-from attentest.copies import cast
 from attentest_spec import CHOICES, Sizes
 from attentest_spec.choices import Value
 from attentest_spec.contract import Input

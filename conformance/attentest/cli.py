@@ -2,7 +2,6 @@
 
 import click
 
-from attentest.version import __version__
 from attentest.commands.check import check_command
 from attentest.commands.compare import compare_command
 from attentest.commands.convert import convert_command
@@ -16,6 +15,7 @@ from attentest.commands.run import run_command
 from attentest.commands.tell import explain_command, list_command
 from attentest.commands.trace import trace_command
 from attentest.commands.vectors import vectors_command
+from attentest.version import __version__
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})

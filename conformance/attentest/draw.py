@@ -12,9 +12,9 @@ from typing import TypeVar
 import numpy as np
 from hypothesis import strategies as st
 
+from attentest.copies import cast
 from attentest.outcome import Absent
 from attentest.subject import Subject
-from attentest.copies import cast
 from attentest_spec import Sizes
 from attentest_spec.parameters import draw as draw_parameters
 from attentest_spec.parameters import one_vocabulary

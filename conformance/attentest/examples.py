@@ -8,11 +8,10 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
 from attentest.bench import Bench
-from attentest.registry import Check
 from attentest.draw import Draw
 from attentest.outcome import Absent, BackendError, Violation
-from attentest.subject import Subject
-from attentest.subject import Step
+from attentest.registry import Check
+from attentest.subject import Step, Subject
 
 
 def tried(bench: Bench, check: Check, subject: Subject) -> None:

@@ -7,7 +7,6 @@ from dataclasses import replace
 from hypothesis.errors import Flaky
 
 from attentest.bench import Bench
-from attentest.registry import Check, check_of
 from attentest.diagnosis import Case, diagnose
 from attentest.examples import looked, tried
 from attentest.outcome import (
@@ -19,8 +18,8 @@ from attentest.outcome import (
     last_frames,
     summary,
 )
-from attentest.subject import Subject
-from attentest.subject import Step
+from attentest.registry import Check, check_of
+from attentest.subject import Step, Subject
 from attentest_spec import CHOICES, Backend, Clause, UnknownName
 from attentest_spec.clauses import clauses
 

@@ -13,11 +13,11 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from attentest.copies import copied, kept
 from attentest.outcome import Absent, BackendError, Violation
 from attentest.plain import line
 from attentest.record import Record
 from attentest.surroundings import watched
-from attentest.copies import copied, kept
 from attentest_spec import Backend, Choices, Gradient, Limits, Part, Setting, Sizes, Unsupported
 from attentest_spec.contract import Input
 from attentest_spec.oracles import METHODS, ORACLES

@@ -21,12 +21,12 @@ import numpy as np
 
 from attentest import targets
 from attentest.bench import Bench
-from attentest.registry import checks
 from attentest.judge import judge
 from attentest.measured import statements
 from attentest.outcome import summary
 from attentest.plain import line, plain, plain_value
 from attentest.plan import Plan
+from attentest.registry import checks
 from attentest_spec import Backend, UnknownName
 from attentest_spec.registry import LoadFailure
 

@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracle_backend import Bend, OracleBackend, OraclePart, claimed
 
+from attentest.copies import cast
 from attentest.draw import Draw
 from attentest.layers import Case
 from attentest.subject import Subject
-from attentest.copies import cast
 from attentest_spec import Limits, Sizes
 from attentest_spec.parameters import draw as draw_parameters
 

@@ -1,8 +1,8 @@
 """A user's project with a causal mask in it, to judge under pytest."""
 
 from attentest import items, session  # noqa: F401  # imported once, and not by every run inside
-from attentest.registry import checks
 from attentest.plan import select
+from attentest.registry import checks
 
 checks()
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from costs import QUICK, clockwork
 
 from attentest.comparison.participant import Refused
 from attentest.cost import BOTH, FORWARD, BadPlan, Plan, measure
@@ -20,50 +21,11 @@ from attentest.cost.measure import rotated, side_by_side
 from attentest.cost.memory import GIVING_BACK, MIB, RESOLUTION, _sampled, peak
 from attentest.cost.plan import Point
 from attentest.cost.result import FLOPS, Spread
-from attentest.cost.stand import Holding, Sample, Stand
+from attentest.cost.stand import Stand
 from attentest.facts import Facts
 from attentest.process import Stopped
 from attentest.specimens import Plain, specimen_backend
 from attentest_spec import Choices, Limits, UnknownName
-
-QUICK = Plan(lengths=(3, 6, 12), widths=(4, 8), length=3, width=4, heads=2, layers=1, repeat=5)
-
-
-class Clockwork:
-    """A backend whose times are set: `seconds` a token, and a diary that all of them share."""
-
-    def __init__(self, name: str, pace: float, diary: list[str], fails: str = "") -> None:
-        self.name, self.pace, self.diary, self.fails = name, pace, diary, fails
-        self.point = Point(0, 0)
-
-    def facts(self) -> Facts:
-        if self.fails == "facts":
-            raise Refused("it says nothing")
-        return Facts(("attention", "model"), Choices(), Limits())
-
-    def holding(self, plan: Plan, point: Point) -> Holding:
-        peaks = {which: [point.length**2 * MIB] for which in plan.passes}
-        return Holding(7, {FORWARD: 10, BOTH: None}, peaks)
-
-    def prepare(self, plan: Plan, point: Point) -> None:
-        self.point = point
-        if self.fails == "prepare" and point.length == 6:
-            raise Refused("too long for it")
-
-    def sample(self, which: str) -> Sample:
-        self.diary.append(self.name)
-        if self.fails == "sample" and self.diary.count(self.name) > 3:
-            raise Refused("it is tired")
-        return Sample(self.pace * self.point.length, 1e-9)
-
-
-def clockwork(*paces: float, **fails: str) -> tuple[dict[str, Any], list[str]]:
-    diary: list[str] = []
-    names = [chr(ord("a") + number) for number in range(len(paces))]
-    return {
-        name: Clockwork(name, pace, diary, fails.get(name, ""))
-        for name, pace in zip(names, paces, strict=True)
-    }, diary
 
 
 def test_every_round_has_each_once_and_begins_with_another() -> None:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from costs import QUICK, clockwork
 from rich.console import Console
-from test_cost import QUICK, clockwork
 
 from attentest import results
 from attentest.cli import main

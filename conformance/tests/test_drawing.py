@@ -3,7 +3,7 @@
 import sys
 
 import pytest
-from test_cost import QUICK, clockwork
+from costs import QUICK, clockwork
 
 from attentest import drawing
 from attentest.cost.measure import side_by_side

@@ -4,7 +4,7 @@ import xml.etree.ElementTree as Xml
 
 import pytest
 from click.testing import CliRunner, Result
-from test_learn_plots import FOUND
+from curves import FOUND
 
 from attentest import results
 from attentest.cli import main

@@ -3,31 +3,12 @@
 import json
 
 import pytest
+from curves import FOUND, NAMES, curve
 
 from attentest.drawing import drawn
-from attentest.learning import Curve, Learning, Point, Regime
+from attentest.learning import Curve
 from attentest.learning.plots import accuracy_curves, learning_curves, loss_curves
 
-NAMES = ("first & co", "some <b>style</b>", "third", "fourth")
-
-
-def curve(name: str, seed: int) -> Curve:
-    points = [
-        Point(step, 2.0 / (step + 1) if step else None, 0.123 + seed / 10, step / 200, step / 100)
-        for step in (0, 50, 100)
-    ]
-    return Curve(name, seed, tuple(points), 1.5, 1.25)
-
-
-FOUND = Learning(
-    Regime.of("copy", steps=100, every=50).as_dict(),
-    (0,),
-    dict.fromkeys(NAMES, 12345),
-    {"output": dict.fromkeys(NAMES, "logits")},
-    tuple(curve(name, 0) for name in NAMES),
-    ("Something is to be known.",),
-    (),
-)
 PLAIN = json.loads(json.dumps(FOUND.as_dict()))
 
 

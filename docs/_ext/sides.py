@@ -18,7 +18,7 @@ from attentest.comparison.compare import side_by_side
 from attentest.comparison.participant import Here
 from attentest.comparison.pictures import ATTENTION, POSITIONS, Picture
 from attentest.comparison.pictures import MASK as MASKS
-from attentest.comparison.result import BOUND, ChoiceRow, Explanation
+from attentest.comparison.parts import BOUND, ChoiceRow, Explanation
 from attentest.comparison.words import departure, in_short, pair
 from attentest.identify.view import told
 from attentest_spec import Backend, registry

@@ -29,7 +29,7 @@ from attentest_spec import registry
     help="Mark what this file declares to be known.",
 )
 def report_command(
-    files: tuple[Path, ...],
+    paths: tuple[Path, ...],
     html_file: Path | None,
     json_file: Path | None,
     side_by_side: bool,
@@ -44,7 +44,7 @@ def report_command(
     2: usage, or a file that is no result, was cut off or is of another version.
     """
     with reporting():
-        found = report.read(*files, side_by_side=side_by_side)
+        found = report.read(*paths, side_by_side=side_by_side)
         moved = found.changes
         if moved is None and html_file is None:
             raise Usage("Say where the page is to go (--html FILE), or give two runs, OLD and NEW.")

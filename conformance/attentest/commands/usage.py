@@ -5,7 +5,7 @@ from contextlib import contextmanager
 
 import click
 
-from attentest.comparison.result import Failure
+from attentest.comparison.parts import Failure
 from attentest.output import Occupied
 from attentest.targets import is_name
 from attentest_spec import UnknownName, registry

@@ -3,20 +3,20 @@
 from attentest.comparison.compare import compare
 from attentest.comparison.example import EXAMPLES, BadExample, Example, example
 from attentest.comparison.participant import Refused
-from attentest.comparison.pictures import Picture
-from attentest.comparison.result import (
+from attentest.comparison.parts import (
     BOUND,
     EQUAL,
     EXPLAINED,
     NOT_EXPLAINED,
     ChoiceRow,
-    Comparison,
     Departure,
     Explanation,
     Failure,
     Flip,
     StepRow,
 )
+from attentest.comparison.pictures import Picture
+from attentest.comparison.result import Comparison
 from attentest.comparison.tracing import Trace, TraceRow, follow
 
 __all__ = [

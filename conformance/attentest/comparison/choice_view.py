@@ -9,7 +9,7 @@ from textwrap import wrap
 from rich.table import Table
 from rich.text import Text
 
-from attentest.comparison.result import ChoiceRow
+from attentest.comparison.parts import ChoiceRow
 from attentest.identify import MEASURED, Finding
 from attentest.identify.finding import told
 

@@ -13,8 +13,9 @@ from attentest.comparison.example import EXAMPLES, BadExample, Example
 from attentest.comparison.explaining import Known, explained, room
 from attentest.comparison.notes import cuts, notes
 from attentest.comparison.participant import Here, Participant, Refused
+from attentest.comparison.parts import ChoiceRow, Failure
 from attentest.comparison.recording import Recording, of_oracle
-from attentest.comparison.result import ChoiceRow, Comparison, Failure
+from attentest.comparison.result import Comparison
 from attentest.comparison.steps import parting, rows
 from attentest.identify.finding import same
 from attentest.plain import line

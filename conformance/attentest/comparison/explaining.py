@@ -5,8 +5,7 @@ from math import isfinite
 from typing import NamedTuple
 
 from attentest.comparison.example import Example
-from attentest.comparison.recording import Recording, furthest
-from attentest.comparison.result import (
+from attentest.comparison.parts import (
     BOUND,
     EQUAL,
     EXPLAINED,
@@ -15,6 +14,7 @@ from attentest.comparison.result import (
     Explanation,
     Flip,
 )
+from attentest.comparison.recording import Recording, furthest
 from attentest.comparison.steps import parting
 from attentest.diagnosis import explain
 from attentest.identify.finding import same

@@ -4,11 +4,19 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from attentest.comparison.example import Example
+from attentest.comparison.parts import (
+    NOT_EXPLAINED,
+    ChoiceRow,
+    Departure,
+    Explanation,
+    Failure,
+    StepRow,
+)
 from attentest.comparison.pictures import Picture
-from attentest.comparison.parts import NOT_EXPLAINED, ChoiceRow, Departure, Explanation, Failure, StepRow
 from attentest.comparison.words import in_full, in_short, reasons
 from attentest.identify.finding import told
 from attentest.notebook import paragraph, table
+
 
 @dataclass(frozen=True)
 class Comparison:

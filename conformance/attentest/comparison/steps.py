@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from attentest.comparison.example import Example
+from attentest.comparison.parts import BOUND, Departure, StepRow
 from attentest.comparison.recording import Place, Recording, apart
-from attentest.comparison.result import BOUND, Departure, StepRow
 
 
 def aligned(recordings: Sequence[Recording]) -> list[Place]:

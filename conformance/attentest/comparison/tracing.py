@@ -8,11 +8,11 @@ from attentest.comparison.example import EXAMPLES, Example
 from attentest.comparison.explaining import room
 from attentest.comparison.notes import cuts, notes
 from attentest.comparison.participant import Participant
+from attentest.comparison.parts import BOUND, Departure
 from attentest.comparison.recording import Event, Place, apart, of_oracle
+from attentest.comparison.steps import aligned, parting
 from attentest.comparison.words import departure
 from attentest.notebook import paragraph, table
-from attentest.comparison.result import BOUND, Departure
-from attentest.comparison.steps import aligned, parting
 from attentest_spec import Backend
 from attentest_spec.choices import Value
 from attentest_spec.setting import Floats

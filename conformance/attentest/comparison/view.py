@@ -8,7 +8,8 @@ from rich.table import Table
 from rich.text import Text
 
 from attentest.comparison.choice_view import choices
-from attentest.comparison.result import BOUND, Comparison, StepRow
+from attentest.comparison.parts import BOUND, StepRow
+from attentest.comparison.result import Comparison
 from attentest.comparison.words import in_full, in_short, reasons
 
 OF_CHOICES = (

@@ -6,13 +6,13 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 
-from attentest.settle import effective_choices
 from attentest.convert.built import shapes_of
 from attentest.convert.carry import carry
 from attentest.convert.checkpoint import Checkpoint, read, write
 from attentest.convert.effect import Apart, Effect, effect
 from attentest.convert.refused import Refused, Unreadable, listed
 from attentest.convert.sizes import Probed, shown
+from attentest.settle import effective_choices
 from attentest_spec import CHOICES, Backend, Choices, Sizes
 from attentest_spec.names import require
 

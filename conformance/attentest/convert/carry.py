@@ -7,11 +7,11 @@ every parameter that it was given. The design choices that no parameter shows ha
 
 from dataclasses import dataclass
 
-from attentest.settle import effective_choices
 from attentest.convert.built import Built
 from attentest.convert.entries import Arrays, canonical, completed, precision_of, same
 from attentest.convert.places import Places
 from attentest.convert.refused import told
+from attentest.settle import effective_choices
 from attentest_spec import CHOICES, Backend, Choices, Sizes
 
 SETTLED_BY_ENTRIES = (

@@ -13,8 +13,7 @@ from attentest.cost.apart import Apart
 from attentest.cost.plan import Plan, Point
 from attentest.cost.result import Cost
 from attentest.cost.stand import Measured, Stand
-from attentest.cost.summing import Found, Key, summed
-from attentest.facts import Facts
+from attentest.cost.summing import Found, summed
 from attentest_spec import Backend, UnknownName
 from attentest_spec.registry import LoadFailure
 

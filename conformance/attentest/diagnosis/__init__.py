@@ -21,8 +21,7 @@ from attentest.diagnosis.explain import SECONDS, Match, explain
 from attentest.diagnosis.standing import Standing
 from attentest.diagnosis.variants import Variant, abroad, named, pairs, singles, sound
 from attentest.outcome import Likeness
-from attentest.subject import Subject
-from attentest.subject import Step
+from attentest.subject import Step, Subject
 from attentest_spec import Backend, Unsupported
 
 MOST = 3

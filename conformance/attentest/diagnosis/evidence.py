@@ -14,8 +14,8 @@ from typing import Any
 from attentest.compare import as_floats, error_bound, rounding
 from attentest.diagnosis.apart import apart, size
 from attentest.outcome import BackendError
-from attentest.subject import Question, Step
 from attentest.replay import followed
+from attentest.subject import Question, Step
 from attentest_spec import Backend, Unsupported
 
 _TERMS = 4096

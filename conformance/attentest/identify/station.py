@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from attentest.compare import as_floats, distance, error_bound
+from attentest.copies import cast
 from attentest.diagnosis import explain
 from attentest.subject import Probe
-from attentest.copies import cast
 from attentest_spec import Choices, Setting
 from attentest_spec.contract import Input
 from attentest_spec.oracles import ORACLES

@@ -8,7 +8,6 @@ from rich.table import Table
 from rich.text import Text
 
 from attentest.identify.finding import MEASURED, Finding, same, told
-from attentest_spec.choices import Value
 
 LEGEND = "* another option than the paper's    ! not what is declared    ? cannot be told"
 

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from attentest import targets
 from attentest.comparison.compare import called
 from attentest.comparison.participant import Refused
-from attentest.comparison.result import Failure
+from attentest.comparison.parts import Failure
 from attentest.facts import Facts
 from attentest.identify.finding import same
 from attentest.learning.folder import Place, checkpoints

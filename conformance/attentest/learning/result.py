@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass
 from statistics import mean
 from typing import Any
 
-from attentest.comparison.result import Failure
+from attentest.comparison.parts import Failure
 from attentest.notebook import table
 from attentest_spec.choices import Value
 

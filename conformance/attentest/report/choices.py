@@ -4,8 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from attentest.identify.finding import MEASURED, Finding, same
-from attentest.identify.finding import told
+from attentest.identify.finding import MEASURED, Finding, same, told
 from attentest.outcome import FAILURES
 from attentest.report.grid import Column
 from attentest.report.material import Material

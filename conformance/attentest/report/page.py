@@ -6,8 +6,7 @@ from collections.abc import Iterator, Mapping
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
-from attentest.version import __version__
-from attentest.comparison.result import BOUND
+from attentest.comparison.parts import BOUND
 from attentest.explanation import likeness
 from attentest.extra import needed
 from attentest.identify.finding import told
@@ -20,6 +19,7 @@ from attentest.report.heatmap import Picture, picture
 from attentest.report.material import Material
 from attentest.report.plotted import Plotted, costs, learned, numbers
 from attentest.results import Unreadable
+from attentest.version import __version__
 
 if TYPE_CHECKING:
     from jinja2 import Environment

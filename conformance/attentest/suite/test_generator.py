@@ -5,12 +5,12 @@ import numpy as np
 from attentest.cases import HALVES, Call, precise, same_precision, shows, shows_biases
 from attentest.checks import check
 from attentest.compare import as_floats, finite, holds, largest, near, rounding, same_shape
+from attentest.copies import cast
 from attentest.draw import Draw
 from attentest.gradients import agrees_with_differences, gradient_of, gradient_to
 from attentest.laws import alike, prepared
 from attentest.outcome import Absent
 from attentest.subject import Probe, Subject
-from attentest.copies import cast
 from attentest_spec import CHOICES, Sizes
 from attentest_spec.setting import Array, Floats
 

@@ -5,12 +5,12 @@ import numpy as np
 from attentest.cases import quiet_in_evaluation
 from attentest.checks import check
 from attentest.compare import as_floats, equal, error_bound, holds, matches
+from attentest.copies import cast
 from attentest.draw import Draw
 from attentest.gradients import agrees_with_differences, every_parameter_reached
 from attentest.laws import alike
 from attentest.outcome import Absent
 from attentest.subject import Probe, Subject
-from attentest.copies import cast
 from attentest_spec import Sizes
 from attentest_spec.setting import Array, Floats
 

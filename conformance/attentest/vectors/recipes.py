@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from attentest.draw import Draw
 from attentest.copies import cast
+from attentest.draw import Draw
 from attentest_spec import Choices, Sizes
 from attentest_spec.contract import Input
 from attentest_spec.parameters import one_vocabulary

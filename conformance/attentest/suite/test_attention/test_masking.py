@@ -14,9 +14,9 @@ from attentest.compare import (
     matches,
     near,
 )
+from attentest.copies import cast
 from attentest.draw import Draw
 from attentest.subject import Subject
-from attentest.copies import cast
 from attentest.suite.test_attention.cases import Case, drawn, require_large_scores, steepness
 from attentest_spec.attention import scores
 from attentest_spec.setting import Array, Floats

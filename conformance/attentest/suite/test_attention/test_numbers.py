@@ -7,10 +7,10 @@ import numpy as np
 from attentest.cases import Call, halves, precise, same_precision
 from attentest.checks import check
 from attentest.compare import equal, finite, fits, holds, largest, matches, near, same_shape
+from attentest.copies import cast
 from attentest.draw import Draw
 from attentest.outcome import Absent
 from attentest.subject import Subject
-from attentest.copies import cast
 from attentest.suite.test_attention.cases import alive, drawn, require_large_scores
 from attentest_spec.attention import scores
 

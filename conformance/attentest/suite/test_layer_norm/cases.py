@@ -6,10 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from attentest.compare import matches, same_shape
+from attentest.copies import cast
 from attentest.draw import Draw
 from attentest.laws import prepared
 from attentest.subject import Probe, Subject
-from attentest.copies import cast
 from attentest_spec import Sizes
 from attentest_spec.parameters import shapes
 from attentest_spec.setting import Array, Floats

@@ -5,10 +5,10 @@ import numpy as np
 from attentest.cases import HALVES
 from attentest.checks import check
 from attentest.compare import as_floats, largest
+from attentest.copies import cast
 from attentest.draw import Draw
 from attentest.laws import alike
 from attentest.subject import Subject
-from attentest.copies import cast
 from attentest.suite.test_layer_norm.cases import Case, drawn
 
 

@@ -3,11 +3,11 @@
 from attentest.cases import HALVES, Call, halves, precise, same_precision
 from attentest.checks import check
 from attentest.compare import as_floats
+from attentest.copies import cast
 from attentest.draw import Draw
 from attentest.laws import alike
 from attentest.outcome import Absent
 from attentest.subject import Subject
-from attentest.copies import cast
 from attentest.suite.test_layer_norm.cases import Case, drawn, newborn
 
 

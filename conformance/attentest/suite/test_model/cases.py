@@ -8,10 +8,10 @@ import numpy as np
 
 from attentest import laws
 from attentest.compare import as_floats, distance, error_bound, finite, holds, same_shape
+from attentest.copies import cast
 from attentest.draw import Draw
 from attentest.outcome import Absent
 from attentest.subject import Probe, Subject
-from attentest.copies import cast
 from attentest_spec import Sizes
 from attentest_spec.parameters import draw as draw_parameters
 from attentest_spec.parameters import tied

@@ -6,10 +6,10 @@ from typing import Any
 from attentest.cases import same_precision
 from attentest.checks import check
 from attentest.compare import distance, equal, holds, matches
+from attentest.copies import cast
 from attentest.draw import Draw
 from attentest.outcome import Absent
 from attentest.subject import Probe, Subject
-from attentest.copies import cast
 from attentest.suite.test_model.cases import answer, drawn, few, inventory, model_sizes, unlike
 from attentest_spec.parameters import shapes
 

@@ -6,11 +6,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from attentest.compare import as_floats, holds, matches, same_shape
+from attentest.copies import cast
 from attentest.draw import Draw
 from attentest.laws import alike
 from attentest.outcome import Absent
 from attentest.subject import Probe, Subject
-from attentest.copies import cast
 from attentest_spec import Sizes
 from attentest_spec.setting import Array, Floats
 

@@ -5,10 +5,10 @@ import numpy as np
 from attentest.cases import keeps_the_mean, same_precision
 from attentest.checks import check
 from attentest.compare import as_floats, equal, error_bound, finite, holds
+from attentest.copies import cast
 from attentest.draw import Draw
 from attentest.laws import alike, prepared, shuffled
 from attentest.subject import Probe, Subject
-from attentest.copies import cast
 from attentest.suite.test_multi_head_attention.cases import (
     COMPONENT,
     INPUTS,

@@ -5,10 +5,10 @@ from collections.abc import Mapping
 from attentest.cases import Call, half, precise
 from attentest.checks import check
 from attentest.compare import finite
+from attentest.copies import cast
 from attentest.draw import Draw
 from attentest.outcome import Absent
 from attentest.subject import Subject
-from attentest.copies import cast
 from attentest.suite.test_multi_head_attention.cases import COMPONENT, call, judged, loaded, sized
 from attentest_spec.setting import Floats
 
