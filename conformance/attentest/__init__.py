@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 from attentest.version import __version__
 
 if TYPE_CHECKING:
-    from attentest.api import Report, adapted, check
+    from attentest.interfaces.python import Report, adapted, check
 
 __all__ = ["Report", "__version__", "adapted", "check"]
 
@@ -13,7 +13,7 @@ __all__ = ["Report", "__version__", "adapted", "check"]
 def __getattr__(name: str) -> Any:
     """Load the Python API at its first use: pytest imports this package in every project."""
     if name in __all__:
-        from attentest import api
+        from attentest.interfaces import python
 
-        return getattr(api, name)
+        return getattr(python, name)
     raise AttributeError(f"module 'attentest' has no attribute {name!r}")

@@ -1,5 +1,5 @@
 """`python -m attentest` is the command."""
 
-from attentest.cli import main
+from attentest.interfaces.cli.main import main
 
 main(prog_name="attentest")

@@ -11,8 +11,9 @@ import click
 from rich.console import Console
 from rich.progress import track
 
-from attentest.plan import Plan, select
-from attentest.run import Judged, run
+from attentest.judging.run import run
+from attentest.results.plan import Plan, select
+from attentest.results.run import Judged
 from attentest_spec import registry
 
 

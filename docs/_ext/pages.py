@@ -17,7 +17,7 @@ import shelf
 from tables import table
 
 import attentest
-from attentest.cli import main as command
+from attentest.interfaces.cli.main import main as command
 from attentest_spec import CHOICES, COMPONENTS, Choice, Choices, Clause, Sizes
 from attentest_spec.clauses import chapter_text, clauses
 from attentest_spec.components import CHAPTERS
@@ -172,7 +172,7 @@ def _commands_page() -> str:
 
 def _records_page() -> str:
     schema = json.loads(
-        files("attentest").joinpath("stream.schema.json").read_text(encoding="utf-8")
+        files("attentest.results").joinpath("stream.schema.json").read_text(encoding="utf-8")
     )
     parts = ["# Lines of the stream", schema["description"]]
     for name, record in schema["$defs"].items():

@@ -13,14 +13,14 @@ from panels import drawn
 from tables import table
 from views import Kind, Pair, View
 
-from attentest.comparison import EXAMPLES, EXPLAINED, BadExample, Comparison
-from attentest.comparison.compare import side_by_side
-from attentest.comparison.participant import Here
-from attentest.comparison.pictures import ATTENTION, POSITIONS, Picture
-from attentest.comparison.pictures import MASK as MASKS
-from attentest.comparison.parts import BOUND, ChoiceRow, Explanation
-from attentest.comparison.words import departure, in_short, pair
-from attentest.identify.view import told
+from attentest.studies.comparison import EXAMPLES, EXPLAINED, BadExample, Comparison
+from attentest.studies.comparison.compare import side_by_side
+from attentest.studies.comparison.participant import Here
+from attentest.studies.comparison.parts import BOUND, ChoiceRow, Explanation
+from attentest.studies.comparison.pictures import ATTENTION, POSITIONS, Picture
+from attentest.studies.comparison.pictures import MASK as MASKS
+from attentest.studies.comparison.words import departure, in_short, pair
+from attentest.views.identification import told
 from attentest_spec import Backend, registry
 
 SHOWN: Mapping[str, tuple[Kind, str, str]] = {

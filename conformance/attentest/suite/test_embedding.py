@@ -4,25 +4,16 @@ from functools import partial
 
 import numpy as np
 
-from attentest.cases import same_precision
-from attentest.checks import check
-from attentest.compare import (
-    as_floats,
-    equal,
-    finite,
-    fits,
-    holds,
-    largest,
-    matches,
-    near,
-    same_shape,
-)
-from attentest.draw import Draw
-from attentest.gradients import gradient_of
-from attentest.laws import prepared
-from attentest.outcome import Absent
-from attentest.refusal import refused
-from attentest.subject import Probe, Subject
+from attentest.harness.errors import Absent
+from attentest.harness.subject import Probe, Subject
+from attentest.harness.tolerances import as_floats, fits, largest
+from attentest.judging.check import check
+from attentest.testing.assertions import equal, finite, holds, matches, near, same_shape
+from attentest.testing.common import same_precision
+from attentest.testing.draw import Draw
+from attentest.testing.gradients import gradient_of
+from attentest.testing.invariants import prepared
+from attentest.testing.refusal import refused
 from attentest_spec import CHOICES, Sizes
 from attentest_spec.parameters import one_vocabulary
 from attentest_spec.setting import Array, Floats

@@ -2,7 +2,12 @@
 
 import numpy as np
 
-from attentest.cases import (
+from attentest.harness.errors import Absent
+from attentest.harness.subject import Probe, Subject
+from attentest.harness.tolerances import as_floats, largest
+from attentest.judging.check import check
+from attentest.testing.assertions import equal, finite, holds, matches, same_shape
+from attentest.testing.common import (
     HALVES,
     Call,
     halves,
@@ -13,13 +18,9 @@ from attentest.cases import (
     shows,
     shows_biases,
 )
-from attentest.checks import check
-from attentest.compare import as_floats, equal, finite, holds, largest, matches, same_shape
-from attentest.draw import Draw
-from attentest.gradients import agrees_with_differences, every_parameter_reached
-from attentest.laws import alike, prepared
-from attentest.outcome import Absent
-from attentest.subject import Probe, Subject
+from attentest.testing.draw import Draw
+from attentest.testing.gradients import agrees_with_differences, every_parameter_reached
+from attentest.testing.invariants import alike, prepared
 from attentest_spec import CHOICES, Sizes
 from attentest_spec.setting import Array, Floats
 

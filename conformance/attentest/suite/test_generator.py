@@ -2,15 +2,16 @@
 
 import numpy as np
 
-from attentest.cases import HALVES, Call, precise, same_precision, shows, shows_biases
-from attentest.checks import check
-from attentest.compare import as_floats, finite, holds, largest, near, rounding, same_shape
-from attentest.copies import cast
-from attentest.draw import Draw
-from attentest.gradients import agrees_with_differences, gradient_of, gradient_to
-from attentest.laws import alike, prepared
-from attentest.outcome import Absent
-from attentest.subject import Probe, Subject
+from attentest.harness.copies import cast
+from attentest.harness.errors import Absent
+from attentest.harness.subject import Probe, Subject
+from attentest.harness.tolerances import as_floats, largest, rounding
+from attentest.judging.check import check
+from attentest.testing.assertions import finite, holds, near, same_shape
+from attentest.testing.common import HALVES, Call, precise, same_precision, shows, shows_biases
+from attentest.testing.draw import Draw
+from attentest.testing.gradients import agrees_with_differences, gradient_of, gradient_to
+from attentest.testing.invariants import alike, prepared
 from attentest_spec import CHOICES, Sizes
 from attentest_spec.setting import Array, Floats
 

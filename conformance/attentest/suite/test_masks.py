@@ -4,10 +4,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from attentest.checks import check
-from attentest.compare import equal, holds, same_shape
-from attentest.draw import Draw
-from attentest.subject import Probe, Subject
+from attentest.harness.subject import Probe, Subject
+from attentest.judging.check import check
+from attentest.testing.assertions import equal, holds, same_shape
+from attentest.testing.draw import Draw
 from attentest_spec import Sizes
 from attentest_spec.setting import Array
 

@@ -2,15 +2,16 @@
 
 import numpy as np
 
-from attentest.cases import quiet_in_evaluation
-from attentest.checks import check
-from attentest.compare import as_floats, equal, error_bound, holds, matches
-from attentest.copies import cast
-from attentest.draw import Draw
-from attentest.gradients import agrees_with_differences, every_parameter_reached
-from attentest.laws import alike
-from attentest.outcome import Absent
-from attentest.subject import Probe, Subject
+from attentest.harness.copies import cast
+from attentest.harness.errors import Absent
+from attentest.harness.subject import Probe, Subject
+from attentest.harness.tolerances import as_floats, error_bound
+from attentest.judging.check import check
+from attentest.testing.assertions import equal, holds, matches
+from attentest.testing.common import quiet_in_evaluation
+from attentest.testing.draw import Draw
+from attentest.testing.gradients import agrees_with_differences, every_parameter_reached
+from attentest.testing.invariants import alike
 from attentest_spec import Sizes
 from attentest_spec.setting import Array, Floats
 

@@ -21,7 +21,7 @@ from report_cases import (
     written,
 )
 
-from attentest import report
+from attentest.views import html
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 
@@ -109,7 +109,7 @@ def _asked(shown: Shown, address: str) -> None:
 
 def _page(folder: Path, *paths: Path) -> Path:
     path = folder / "report.html"
-    path.write_text(report.page(report.read(*paths)), encoding="utf-8")
+    path.write_text(html.page(html.read(*paths)), encoding="utf-8")
     return path
 
 

@@ -9,7 +9,7 @@ from conftest import Open
 from playwright.sync_api import expect
 from report_cases import HOSTILE, SLUGS, comparison, cost, learning, many, result, written
 
-from attentest import report
+from attentest.views import html
 from attentest_spec.clauses import clauses
 
 CONTRAST = 4.5
@@ -151,7 +151,7 @@ def test_six_backends_with_everything_stay_small_and_open(opened: Open, tmp_path
         result(tmp_path / "cost.json", "cost", cost(*names)),
     ]
     page = tmp_path / "six.html"
-    page.write_text(report.page(report.read(*paths)), encoding="utf-8")
+    page.write_text(html.page(html.read(*paths)), encoding="utf-8")
     assert page.stat().st_size < 3_000_000
     shown = opened(page)
     timing = shown.page.evaluate("performance.getEntriesByType('navigation')[0].toJSON()")

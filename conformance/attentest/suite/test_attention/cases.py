@@ -5,12 +5,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from attentest.bounds import arithmetic
-from attentest.cases import HALVES
-from attentest.compare import as_floats, finite, holds, largest, same_shape
-from attentest.draw import Draw
-from attentest.outcome import Absent
-from attentest.subject import Probe, Subject
+from attentest.harness.errors import Absent
+from attentest.harness.subject import Probe, Subject
+from attentest.harness.tolerances import arithmetic, as_floats, largest
+from attentest.testing.assertions import finite, holds, same_shape
+from attentest.testing.common import HALVES
+from attentest.testing.draw import Draw
 from attentest_spec import Sizes
 from attentest_spec.attention import scores
 from attentest_spec.setting import Array, Floats

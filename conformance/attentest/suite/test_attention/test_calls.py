@@ -2,11 +2,12 @@
 
 import numpy as np
 
-from attentest.checks import check
-from attentest.compare import equal, largest, near
-from attentest.draw import Draw
-from attentest.subject import Subject
+from attentest.harness.subject import Subject
+from attentest.harness.tolerances import largest
+from attentest.judging.check import check
 from attentest.suite.test_attention.cases import Case, alive, drawn, steepness
+from attentest.testing.assertions import equal, near
+from attentest.testing.draw import Draw
 from attentest_spec.setting import Array
 
 

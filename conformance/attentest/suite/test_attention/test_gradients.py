@@ -1,12 +1,13 @@
 """Checks of the chapter `attention`: gradients."""
 
-from attentest.cases import HALVES
-from attentest.checks import check
-from attentest.compare import as_floats, finite, holds, largest
-from attentest.draw import Draw
-from attentest.gradients import agrees_with_differences
-from attentest.subject import Subject
+from attentest.harness.subject import Subject
+from attentest.harness.tolerances import as_floats, largest
+from attentest.judging.check import check
 from attentest.suite.test_attention.cases import Case, alive, drawn
+from attentest.testing.assertions import finite, holds
+from attentest.testing.common import HALVES
+from attentest.testing.draw import Draw
+from attentest.testing.gradients import agrees_with_differences
 
 
 @check("attention.gradient", examples=3)

@@ -2,22 +2,13 @@
 
 import numpy as np
 
-from attentest.checks import check
-from attentest.compare import (
-    as_floats,
-    distance,
-    equal,
-    finite,
-    fits,
-    holds,
-    largest,
-    matches,
-    near,
-)
-from attentest.copies import cast
-from attentest.draw import Draw
-from attentest.subject import Subject
+from attentest.harness.copies import cast
+from attentest.harness.subject import Subject
+from attentest.harness.tolerances import as_floats, distance, fits, largest
+from attentest.judging.check import check
 from attentest.suite.test_attention.cases import Case, drawn, require_large_scores, steepness
+from attentest.testing.assertions import equal, finite, holds, matches, near
+from attentest.testing.draw import Draw
 from attentest_spec.attention import scores
 from attentest_spec.setting import Array, Floats
 

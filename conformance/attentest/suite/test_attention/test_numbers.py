@@ -4,14 +4,15 @@ from functools import partial
 
 import numpy as np
 
-from attentest.cases import Call, halves, precise, same_precision
-from attentest.checks import check
-from attentest.compare import equal, finite, fits, holds, largest, matches, near, same_shape
-from attentest.copies import cast
-from attentest.draw import Draw
-from attentest.outcome import Absent
-from attentest.subject import Subject
+from attentest.harness.copies import cast
+from attentest.harness.errors import Absent
+from attentest.harness.subject import Subject
+from attentest.harness.tolerances import fits, largest
+from attentest.judging.check import check
 from attentest.suite.test_attention.cases import alive, drawn, require_large_scores
+from attentest.testing.assertions import equal, finite, holds, matches, near, same_shape
+from attentest.testing.common import Call, halves, precise, same_precision
+from attentest.testing.draw import Draw
 from attentest_spec.attention import scores
 
 

@@ -2,11 +2,12 @@
 
 import numpy as np
 
-from attentest.checks import check
-from attentest.compare import as_floats, finite, holds, largest, matches, near
-from attentest.draw import Draw
-from attentest.subject import Subject
+from attentest.harness.subject import Subject
+from attentest.harness.tolerances import as_floats, largest
+from attentest.judging.check import check
 from attentest.suite.test_attention.cases import drawn
+from attentest.testing.assertions import finite, holds, matches, near
+from attentest.testing.draw import Draw
 
 
 @check("attention.weights-formula")

@@ -1,9 +1,10 @@
 """What several modules of checks of the chapter `decoder` need."""
 
-from attentest.cases import HALVES
-from attentest.compare import as_floats, holds
-from attentest.draw import Draw
-from attentest.layers import Case
+from attentest.harness.tolerances import as_floats
+from attentest.testing.assertions import holds
+from attentest.testing.common import HALVES
+from attentest.testing.draw import Draw
+from attentest.testing.layer_calls import Case
 from attentest_spec.setting import Array
 
 LAYER = "decoder_layer"

@@ -2,14 +2,14 @@
 
 import numpy as np
 
-from attentest.cases import same_precision
-from attentest.checks import check
-from attentest.compare import equal
-from attentest.draw import Draw
-from attentest.layers import Case, agree, drawn
-from attentest.subject import Subject
+from attentest.harness.subject import Subject
+from attentest.judging.check import check
 from attentest.suite.test_decoder.cases import LAYER, PADDED, STACK, TARGET, heeds_any_memory
-from attentest.visibility import answers, changed, unmoved
+from attentest.testing.assertions import equal
+from attentest.testing.common import same_precision
+from attentest.testing.dependence import answers, changed, unmoved
+from attentest.testing.draw import Draw
+from attentest.testing.layer_calls import Case, agree, drawn
 
 
 @check("decoder.shapes", examples=6)

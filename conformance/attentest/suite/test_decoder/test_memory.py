@@ -1,14 +1,15 @@
 """Checks of the chapter `decoder`: how the memory is read."""
 
-from attentest.checks import check
-from attentest.compare import holds, largest
-from attentest.draw import Draw
-from attentest.gradients import gradient_to
-from attentest.laws import shuffled
-from attentest.layers import agree, drawn
-from attentest.subject import Subject
+from attentest.harness.subject import Subject
+from attentest.harness.tolerances import largest
+from attentest.judging.check import check
 from attentest.suite.test_decoder.cases import LAYER, TARGET, heeds_any_memory
-from attentest.visibility import changed, heeds_the_memory, poison, unmoved
+from attentest.testing.assertions import holds
+from attentest.testing.dependence import changed, heeds_the_memory, poison, unmoved
+from attentest.testing.draw import Draw
+from attentest.testing.gradients import gradient_to
+from attentest.testing.invariants import shuffled
+from attentest.testing.layer_calls import agree, drawn
 
 
 @check("decoder.memory-is-read", examples=8)

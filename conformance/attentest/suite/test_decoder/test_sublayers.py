@@ -1,11 +1,11 @@
 """Checks of the chapter `decoder`: a layer and its three sublayers."""
 
-from attentest.checks import check
-from attentest.draw import Draw
-from attentest.gradients import as_in_the_formula
-from attentest.layers import drawn, judged, without
-from attentest.subject import Subject
+from attentest.harness.subject import Subject
+from attentest.judging.check import check
 from attentest.suite.test_decoder.cases import LAST, LAYER, TARGET
+from attentest.testing.draw import Draw
+from attentest.testing.gradients import as_in_the_formula
+from attentest.testing.layer_calls import drawn, judged, without
 
 SUBLAYERS = ("self_attention", "cross_attention", "feed_forward")
 NORMS = tuple(f"{name}_norm.{leaf}" for name in SUBLAYERS for leaf in ("gain", "bias"))

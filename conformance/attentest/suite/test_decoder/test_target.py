@@ -2,13 +2,13 @@
 
 import numpy as np
 
-from attentest.checks import check
-from attentest.compare import holds
-from attentest.draw import Draw
-from attentest.layers import agree, drawn, everything
-from attentest.subject import Subject
+from attentest.harness.subject import Subject
+from attentest.judging.check import check
 from attentest.suite.test_decoder.cases import FREE, LAYER, PADDED, STACK, TARGET
-from attentest.visibility import answers, changed, poison, reach, unmoved
+from attentest.testing.assertions import holds
+from attentest.testing.dependence import answers, changed, poison, reach, unmoved
+from attentest.testing.draw import Draw
+from attentest.testing.layer_calls import agree, drawn, everything
 
 
 @check("decoder.causality", examples=6)

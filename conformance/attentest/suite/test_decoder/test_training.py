@@ -1,14 +1,14 @@
 """Checks of the chapter `decoder`: gradients and modes."""
 
-from attentest.checks import check
-from attentest.draw import Draw
-from attentest.gradients import agrees_with_differences, every_parameter_reached
-from attentest.layers import drawn
-from attentest.outcome import Absent
-from attentest.stacks import ALMOST_ALL, drops_all_branches, steady
-from attentest.subject import Subject
+from attentest.harness.errors import Absent
+from attentest.harness.subject import Subject
+from attentest.judging.check import check
 from attentest.suite.test_decoder.cases import FREE, LAST, LAYER, STACK, TARGET
-from attentest.visibility import answers
+from attentest.testing.dependence import answers
+from attentest.testing.draw import Draw
+from attentest.testing.gradients import agrees_with_differences, every_parameter_reached
+from attentest.testing.layer_calls import drawn
+from attentest.testing.stacks import ALMOST_ALL, drops_all_branches, steady
 
 
 @check("decoder.every-parameter-reached", examples=2)

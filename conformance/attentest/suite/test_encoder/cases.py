@@ -1,7 +1,7 @@
 """What several modules of checks of the chapter `encoder` need."""
 
-from attentest.draw import Draw
-from attentest.subject import Subject
+from attentest.harness.subject import Subject
+from attentest.testing.draw import Draw
 
 LAYER = "encoder_layer"
 STACK = "encoder"

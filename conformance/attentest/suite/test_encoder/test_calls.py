@@ -2,15 +2,15 @@
 
 import numpy as np
 
-from attentest.cases import same_precision
-from attentest.checks import check
-from attentest.compare import equal
-from attentest.draw import Draw
-from attentest.laws import shuffled
-from attentest.layers import agree, drawn, permuted
-from attentest.subject import Subject
+from attentest.harness.subject import Subject
+from attentest.judging.check import check
 from attentest.suite.test_encoder.cases import LAYER, STACK
-from attentest.visibility import answers, changed, unmoved
+from attentest.testing.assertions import equal
+from attentest.testing.common import same_precision
+from attentest.testing.dependence import answers, changed, unmoved
+from attentest.testing.draw import Draw
+from attentest.testing.invariants import shuffled
+from attentest.testing.layer_calls import agree, drawn, permuted
 
 
 @check("encoder.permutation-law", examples=6)

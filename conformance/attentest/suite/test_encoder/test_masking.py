@@ -2,14 +2,14 @@
 
 import numpy as np
 
-from attentest.checks import check
-from attentest.compare import equal
-from attentest.draw import Draw
-from attentest.layers import Case, agree, drawn, everything, judged
-from attentest.outcome import Absent
-from attentest.subject import Subject
+from attentest.harness.errors import Absent
+from attentest.harness.subject import Subject
+from attentest.judging.check import check
 from attentest.suite.test_encoder.cases import LAYER, STACK
-from attentest.visibility import answers, changed, poison, reach, unmoved
+from attentest.testing.assertions import equal
+from attentest.testing.dependence import answers, changed, poison, reach, unmoved
+from attentest.testing.draw import Draw
+from attentest.testing.layer_calls import Case, agree, drawn, everything, judged
 from attentest_spec.setting import Array
 
 

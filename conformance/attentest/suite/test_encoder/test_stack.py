@@ -2,13 +2,13 @@
 
 import numpy as np
 
-from attentest.cases import Call, half, precise
-from attentest.checks import check
-from attentest.draw import Draw
-from attentest.layers import agree, drawn, judged, shows
-from attentest.stacks import composed, depth_counts, own_their_parameters
-from attentest.subject import Subject
+from attentest.harness.subject import Subject
+from attentest.judging.check import check
 from attentest.suite.test_encoder.cases import LAYER, STACK, scale
+from attentest.testing.common import Call, half, precise
+from attentest.testing.draw import Draw
+from attentest.testing.layer_calls import agree, drawn, judged, shows
+from attentest.testing.stacks import composed, depth_counts, own_their_parameters
 
 
 @check("encoder.formula", examples=5)

@@ -1,12 +1,12 @@
 """Checks of the chapter `encoder`: a layer and its two sublayers."""
 
-from attentest.checks import check
-from attentest.draw import Draw
-from attentest.gradients import as_in_the_formula
-from attentest.layers import drawn, judged, shows, without
-from attentest.stacks import one_norm
-from attentest.subject import Subject
+from attentest.harness.subject import Subject
+from attentest.judging.check import check
 from attentest.suite.test_encoder.cases import LAST, LAYER, scale
+from attentest.testing.draw import Draw
+from attentest.testing.gradients import as_in_the_formula
+from attentest.testing.layer_calls import drawn, judged, shows, without
+from attentest.testing.stacks import one_norm
 
 NORMS = tuple(
     f"{name}_norm.{leaf}"

@@ -1,14 +1,14 @@
 """Checks of the chapter `encoder`: gradients and modes."""
 
-from attentest.checks import check
-from attentest.draw import Draw
-from attentest.gradients import agrees_with_differences, every_parameter_reached
-from attentest.layers import drawn
-from attentest.outcome import Absent
-from attentest.stacks import ALMOST_ALL, drops_all_branches, steady
-from attentest.subject import Subject
+from attentest.harness.errors import Absent
+from attentest.harness.subject import Subject
+from attentest.judging.check import check
 from attentest.suite.test_encoder.cases import LAST, LAYER, STACK
-from attentest.visibility import answers
+from attentest.testing.dependence import answers
+from attentest.testing.draw import Draw
+from attentest.testing.gradients import agrees_with_differences, every_parameter_reached
+from attentest.testing.layer_calls import drawn
+from attentest.testing.stacks import ALMOST_ALL, drops_all_branches, steady
 
 
 @check("encoder.every-parameter-reached", examples=2)

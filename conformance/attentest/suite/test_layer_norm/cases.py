@@ -5,11 +5,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from attentest.compare import matches, same_shape
-from attentest.copies import cast
-from attentest.draw import Draw
-from attentest.laws import prepared
-from attentest.subject import Probe, Subject
+from attentest.harness.copies import cast
+from attentest.harness.subject import Probe, Subject
+from attentest.testing.assertions import matches, same_shape
+from attentest.testing.draw import Draw
+from attentest.testing.invariants import prepared
 from attentest_spec import Sizes
 from attentest_spec.parameters import shapes
 from attentest_spec.setting import Array, Floats

@@ -2,12 +2,12 @@
 
 import numpy as np
 
-from attentest.cases import HALVES, shows, shows_biases
-from attentest.checks import check
-from attentest.draw import Draw
-from attentest.outcome import Absent
-from attentest.subject import Subject
+from attentest.harness.errors import Absent
+from attentest.harness.subject import Subject
+from attentest.judging.check import check
 from attentest.suite.test_layer_norm.cases import drawn
+from attentest.testing.common import HALVES, shows, shows_biases
+from attentest.testing.draw import Draw
 from attentest_spec.choices import Value
 
 _OTHER_EPSILONS = (1e-5, 1e-6, 1e-12, 0.0)

@@ -2,14 +2,15 @@
 
 import numpy as np
 
-from attentest.cases import halves
-from attentest.checks import check
-from attentest.compare import as_floats, finite, holds, matches
-from attentest.draw import Draw
-from attentest.gradients import gradient_to
-from attentest.outcome import Absent
-from attentest.subject import Subject
+from attentest.harness.errors import Absent
+from attentest.harness.subject import Subject
+from attentest.harness.tolerances import as_floats
+from attentest.judging.check import check
 from attentest.suite.test_layer_norm.cases import Case, drawn
+from attentest.testing.assertions import finite, holds, matches
+from attentest.testing.common import halves
+from attentest.testing.draw import Draw
+from attentest.testing.gradients import gradient_to
 from attentest_spec.precision import largest as largest_of
 from attentest_spec.setting import Array
 

@@ -2,14 +2,14 @@
 
 import numpy as np
 
-from attentest.cases import HALVES
-from attentest.checks import check
-from attentest.compare import as_floats, largest
-from attentest.copies import cast
-from attentest.draw import Draw
-from attentest.laws import alike
-from attentest.subject import Subject
+from attentest.harness.copies import cast
+from attentest.harness.subject import Subject
+from attentest.harness.tolerances import as_floats, largest
+from attentest.judging.check import check
 from attentest.suite.test_layer_norm.cases import Case, drawn
+from attentest.testing.common import HALVES
+from attentest.testing.draw import Draw
+from attentest.testing.invariants import alike
 
 
 @check("layer_norm.per-position")

@@ -1,14 +1,14 @@
 """Checks of the chapter `layer_norm`: the numbers, in every precision."""
 
-from attentest.cases import HALVES, Call, halves, precise, same_precision
-from attentest.checks import check
-from attentest.compare import as_floats
-from attentest.copies import cast
-from attentest.draw import Draw
-from attentest.laws import alike
-from attentest.outcome import Absent
-from attentest.subject import Subject
+from attentest.harness.copies import cast
+from attentest.harness.errors import Absent
+from attentest.harness.subject import Subject
+from attentest.harness.tolerances import as_floats
+from attentest.judging.check import check
 from attentest.suite.test_layer_norm.cases import Case, drawn, newborn
+from attentest.testing.common import HALVES, Call, halves, precise, same_precision
+from attentest.testing.draw import Draw
+from attentest.testing.invariants import alike
 
 
 @check("layer_norm.formula", examples=15)

@@ -1,12 +1,12 @@
 """Checks of the chapter `layer_norm`: what is trained, and what is left alone."""
 
-from attentest.checks import check
-from attentest.compare import holds
-from attentest.draw import Draw
-from attentest.gradients import agrees_with_differences
-from attentest.outcome import Absent
-from attentest.subject import Subject
+from attentest.harness.errors import Absent
+from attentest.harness.subject import Subject
+from attentest.judging.check import check
 from attentest.suite.test_layer_norm.cases import drawn
+from attentest.testing.assertions import holds
+from attentest.testing.draw import Draw
+from attentest.testing.gradients import agrees_with_differences
 from attentest_spec import Sizes
 from attentest_spec.parameters import shapes
 

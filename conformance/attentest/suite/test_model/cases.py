@@ -6,12 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from attentest import laws
-from attentest.compare import as_floats, distance, error_bound, finite, holds, same_shape
-from attentest.copies import cast
-from attentest.draw import Draw
-from attentest.outcome import Absent
-from attentest.subject import Probe, Subject
+from attentest.harness.copies import cast
+from attentest.harness.errors import Absent
+from attentest.harness.subject import Probe, Subject
+from attentest.harness.tolerances import as_floats, distance, error_bound
+from attentest.testing import invariants
+from attentest.testing.assertions import finite, holds, same_shape
+from attentest.testing.draw import Draw
 from attentest_spec import Sizes
 from attentest_spec.parameters import draw as draw_parameters
 from attentest_spec.parameters import tied
@@ -94,7 +95,9 @@ def alike(
     case: Case, actual: Array, expected: Array, *, what: str, rows: Array | None = None
 ) -> None:
     """Demand that two answers of the backend, one of them to `case`, agree."""
-    laws.alike(case.probe, *case.inputs, actual=actual, expected=expected, what=what, rows=rows)
+    invariants.alike(
+        case.probe, *case.inputs, actual=actual, expected=expected, what=what, rows=rows
+    )
 
 
 def changed(before: Case, after: Case, first: Array, second: Array, rows: Array, why: str) -> None:

@@ -2,13 +2,13 @@
 
 import numpy as np
 
-from attentest.checks import check
-from attentest.compare import equal
-from attentest.draw import Draw
-from attentest.footprint import leaves_the_process
-from attentest.outcome import BackendError
-from attentest.subject import Subject
+from attentest.harness.errors import BackendError
+from attentest.harness.subject import Subject
+from attentest.judging.check import check
 from attentest.suite.test_model.cases import alike, answer, changed, drawn, exchanged, real_token
+from attentest.testing.assertions import equal
+from attentest.testing.draw import Draw
+from attentest.testing.global_state import leaves_the_process
 
 
 @check("model.no-history", examples=3)

@@ -1,11 +1,16 @@
 """Checks of the chapter `model`: gradients."""
 
-from attentest.checks import check
-from attentest.compare import holds, largest
-from attentest.draw import Draw
-from attentest.gradients import agrees_with_differences, every_parameter_reached, gradient_of
-from attentest.subject import Subject
+from attentest.harness.subject import Subject
+from attentest.harness.tolerances import largest
+from attentest.judging.check import check
 from attentest.suite.test_model.cases import answer, drawn, real_token, steepen, without_pads
+from attentest.testing.assertions import holds
+from attentest.testing.draw import Draw
+from attentest.testing.gradients import (
+    agrees_with_differences,
+    every_parameter_reached,
+    gradient_of,
+)
 
 
 @check("model.every-parameter-reached", examples=2)

@@ -2,10 +2,8 @@
 
 import numpy as np
 
-from attentest.checks import check
-from attentest.compare import matches
-from attentest.draw import Draw
-from attentest.subject import Subject
+from attentest.harness.subject import Subject
+from attentest.judging.check import check
 from attentest.suite.test_model.cases import (
     Case,
     alike,
@@ -16,6 +14,8 @@ from attentest.suite.test_model.cases import (
     require_hiding,
     without_pads,
 )
+from attentest.testing.assertions import matches
+from attentest.testing.draw import Draw
 from attentest_spec.setting import Array
 
 

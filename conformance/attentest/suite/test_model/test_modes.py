@@ -2,10 +2,9 @@
 
 import numpy as np
 
-from attentest.checks import check
-from attentest.compare import as_floats, distance, equal, holds, largest, rounding
-from attentest.draw import Draw
-from attentest.subject import Probe, Subject
+from attentest.harness.subject import Probe, Subject
+from attentest.harness.tolerances import as_floats, distance, largest, rounding
+from attentest.judging.check import check
 from attentest.suite.test_model.cases import (
     Case,
     alike,
@@ -15,6 +14,8 @@ from attentest.suite.test_model.cases import (
     inventory,
     require_dropout,
 )
+from attentest.testing.assertions import equal, holds
+from attentest.testing.draw import Draw
 from attentest_spec.setting import Array, Floats
 
 

@@ -2,13 +2,13 @@
 
 import numpy as np
 
-from attentest.cases import HALVES, alone_fits, same_precision
-from attentest.checks import check
-from attentest.compare import matches
-from attentest.draw import Draw
-from attentest.outcome import Absent
-from attentest.subject import Subject
+from attentest.harness.errors import Absent
+from attentest.harness.subject import Subject
+from attentest.judging.check import check
 from attentest.suite.test_model.cases import alike, drawn, real_token, steepen
+from attentest.testing.assertions import matches
+from attentest.testing.common import HALVES, alone_fits, same_precision
+from attentest.testing.draw import Draw
 from attentest_spec.parameters import one_vocabulary
 
 

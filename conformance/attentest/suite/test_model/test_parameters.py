@@ -4,14 +4,10 @@ from math import prod
 
 import numpy as np
 
-from attentest.cases import comes_back
-from attentest.checks import check
-from attentest.compare import as_floats, equal, finite, holds, largest, matches
-from attentest.draw import Draw
-from attentest.gradients import agrees_with_differences, gradient_of
-from attentest.outcome import Absent
-from attentest.refusal import refused
-from attentest.subject import Subject
+from attentest.harness.errors import Absent
+from attentest.harness.subject import Subject
+from attentest.harness.tolerances import as_floats, largest
+from attentest.judging.check import check
 from attentest.suite.test_model.cases import (
     drawn,
     exported,
@@ -21,6 +17,11 @@ from attentest.suite.test_model.cases import (
     unlike,
     without_pads,
 )
+from attentest.testing.assertions import equal, finite, holds, matches
+from attentest.testing.common import comes_back
+from attentest.testing.draw import Draw
+from attentest.testing.gradients import agrees_with_differences, gradient_of
+from attentest.testing.refusal import refused
 from attentest_spec import Sizes
 from attentest_spec.parameters import count, one_vocabulary, tied
 

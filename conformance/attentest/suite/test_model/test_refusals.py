@@ -2,13 +2,13 @@
 
 from collections.abc import Callable
 
-from attentest.checks import check
-from attentest.compare import holds, matches
-from attentest.draw import Draw
-from attentest.outcome import BackendError
-from attentest.refusal import refused
-from attentest.subject import Subject
+from attentest.harness.errors import BackendError
+from attentest.harness.subject import Subject
+from attentest.judging.check import check
 from attentest.suite.test_model.cases import Case, drawn
+from attentest.testing.assertions import holds, matches
+from attentest.testing.draw import Draw
+from attentest.testing.refusal import refused
 from attentest_spec import Sizes
 from attentest_spec.parameters import learned_positions, one_vocabulary
 from attentest_spec.setting import Array

@@ -3,14 +3,15 @@
 from collections.abc import Mapping
 from typing import Any
 
-from attentest.cases import same_precision
-from attentest.checks import check
-from attentest.compare import distance, equal, holds, matches
-from attentest.copies import cast
-from attentest.draw import Draw
-from attentest.outcome import Absent
-from attentest.subject import Probe, Subject
+from attentest.harness.copies import cast
+from attentest.harness.errors import Absent
+from attentest.harness.subject import Probe, Subject
+from attentest.harness.tolerances import distance
+from attentest.judging.check import check
 from attentest.suite.test_model.cases import answer, drawn, few, inventory, model_sizes, unlike
+from attentest.testing.assertions import equal, holds, matches
+from attentest.testing.common import same_precision
+from attentest.testing.draw import Draw
 from attentest_spec.parameters import shapes
 
 

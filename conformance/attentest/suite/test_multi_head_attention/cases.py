@@ -5,12 +5,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from attentest.compare import as_floats, holds, matches, same_shape
-from attentest.copies import cast
-from attentest.draw import Draw
-from attentest.laws import alike
-from attentest.outcome import Absent
-from attentest.subject import Probe, Subject
+from attentest.harness.copies import cast
+from attentest.harness.errors import Absent
+from attentest.harness.subject import Probe, Subject
+from attentest.harness.tolerances import as_floats
+from attentest.testing.assertions import holds, matches, same_shape
+from attentest.testing.draw import Draw
+from attentest.testing.invariants import alike
 from attentest_spec import Sizes
 from attentest_spec.setting import Array, Floats
 

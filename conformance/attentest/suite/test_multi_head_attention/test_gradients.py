@@ -1,11 +1,8 @@
 """Checks of the chapter `multi_head_attention`: gradients."""
 
-from attentest.checks import check
-from attentest.compare import finite, holds, largest
-from attentest.draw import Draw
-from attentest.gradients import agrees_with_differences, every_parameter_reached, gradient_to
-from attentest.laws import prepared
-from attentest.subject import Subject
+from attentest.harness.subject import Subject
+from attentest.harness.tolerances import largest
+from attentest.judging.check import check
 from attentest.suite.test_multi_head_attention.cases import (
     COMPONENT,
     INPUTS,
@@ -15,6 +12,14 @@ from attentest.suite.test_multi_head_attention.cases import (
     needs_cross,
     sized,
 )
+from attentest.testing.assertions import finite, holds
+from attentest.testing.draw import Draw
+from attentest.testing.gradients import (
+    agrees_with_differences,
+    every_parameter_reached,
+    gradient_to,
+)
+from attentest.testing.invariants import prepared
 
 
 @check("multi_head_attention.every-parameter-reached", examples=4)

@@ -5,13 +5,10 @@ from math import prod
 
 import numpy as np
 
-from attentest.checks import check
-from attentest.compare import as_floats, distance, equal, error_bound, holds, largest
-from attentest.draw import Draw
-from attentest.laws import alike, has_map, shuffled
-from attentest.outcome import Absent
-from attentest.refusal import refused
-from attentest.subject import Subject
+from attentest.harness.errors import Absent
+from attentest.harness.subject import Subject
+from attentest.harness.tolerances import as_floats, distance, error_bound, largest
+from attentest.judging.check import check
 from attentest.suite.test_multi_head_attention.cases import (
     COMPONENT,
     INPUTS,
@@ -22,6 +19,10 @@ from attentest.suite.test_multi_head_attention.cases import (
     loaded,
     sized,
 )
+from attentest.testing.assertions import equal, holds
+from attentest.testing.draw import Draw
+from attentest.testing.invariants import alike, has_map, shuffled
+from attentest.testing.refusal import refused
 from attentest_spec import Sizes
 from attentest_spec.parameters import count, head_width
 from attentest_spec.setting import Array, Floats

@@ -2,13 +2,10 @@
 
 import numpy as np
 
-from attentest.cases import keeps_the_mean, same_precision
-from attentest.checks import check
-from attentest.compare import as_floats, equal, error_bound, finite, holds
-from attentest.copies import cast
-from attentest.draw import Draw
-from attentest.laws import alike, prepared, shuffled
-from attentest.subject import Probe, Subject
+from attentest.harness.copies import cast
+from attentest.harness.subject import Probe, Subject
+from attentest.harness.tolerances import as_floats, error_bound
+from attentest.judging.check import check
 from attentest.suite.test_multi_head_attention.cases import (
     COMPONENT,
     INPUTS,
@@ -22,6 +19,10 @@ from attentest.suite.test_multi_head_attention.cases import (
     needs_cross,
     sized,
 )
+from attentest.testing.assertions import equal, finite, holds
+from attentest.testing.common import keeps_the_mean, same_precision
+from attentest.testing.draw import Draw
+from attentest.testing.invariants import alike, prepared, shuffled
 from attentest_spec.setting import Array, Floats
 
 

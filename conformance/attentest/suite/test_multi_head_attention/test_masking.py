@@ -2,11 +2,8 @@
 
 import numpy as np
 
-from attentest.checks import check
-from attentest.compare import equal, finite
-from attentest.draw import Draw
-from attentest.laws import alike, prepared
-from attentest.subject import Subject
+from attentest.harness.subject import Subject
+from attentest.judging.check import check
 from attentest.suite.test_multi_head_attention.cases import (
     COMPONENT,
     Case,
@@ -17,6 +14,9 @@ from attentest.suite.test_multi_head_attention.cases import (
     loaded,
     sized,
 )
+from attentest.testing.assertions import equal, finite
+from attentest.testing.draw import Draw
+from attentest.testing.invariants import alike, prepared
 from attentest_spec.setting import Array
 
 ONE_HEAD_AXIS = ("per-sample", "padding", "causal")

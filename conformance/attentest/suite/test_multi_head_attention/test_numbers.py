@@ -2,14 +2,14 @@
 
 from collections.abc import Mapping
 
-from attentest.cases import Call, half, precise
-from attentest.checks import check
-from attentest.compare import finite
-from attentest.copies import cast
-from attentest.draw import Draw
-from attentest.outcome import Absent
-from attentest.subject import Subject
+from attentest.harness.copies import cast
+from attentest.harness.errors import Absent
+from attentest.harness.subject import Subject
+from attentest.judging.check import check
 from attentest.suite.test_multi_head_attention.cases import COMPONENT, call, judged, loaded, sized
+from attentest.testing.assertions import finite
+from attentest.testing.common import Call, half, precise
+from attentest.testing.draw import Draw
 from attentest_spec.setting import Floats
 
 

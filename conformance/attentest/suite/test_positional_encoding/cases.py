@@ -5,10 +5,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from attentest.compare import as_floats, finite, holds, largest, near, same_shape
-from attentest.draw import Draw
-from attentest.outcome import Absent
-from attentest.subject import Probe, Subject
+from attentest.harness.errors import Absent
+from attentest.harness.subject import Probe, Subject
+from attentest.harness.tolerances import as_floats, largest
+from attentest.testing.assertions import finite, holds, near, same_shape
+from attentest.testing.draw import Draw
 from attentest_spec import Sizes
 from attentest_spec.choices import Value
 from attentest_spec.parameters import first_position

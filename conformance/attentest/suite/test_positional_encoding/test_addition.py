@@ -2,13 +2,14 @@
 
 import numpy as np
 
-from attentest.cases import same_precision
-from attentest.checks import check
-from attentest.compare import as_floats, equal, same_shape
-from attentest.draw import Draw
-from attentest.gradients import gradient_to
-from attentest.subject import Subject
+from attentest.harness.subject import Subject
+from attentest.harness.tolerances import as_floats
+from attentest.judging.check import check
 from attentest.suite.test_positional_encoding.cases import drawn, same_rows, tells
+from attentest.testing.assertions import equal, same_shape
+from attentest.testing.common import same_precision
+from attentest.testing.draw import Draw
+from attentest.testing.gradients import gradient_to
 from attentest_spec.setting import Array
 
 

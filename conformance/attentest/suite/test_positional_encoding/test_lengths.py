@@ -2,13 +2,13 @@
 
 from collections.abc import Callable, Sequence
 
-from attentest.checks import check
-from attentest.compare import holds
-from attentest.draw import Draw
-from attentest.outcome import BackendError, Violation
-from attentest.refusal import refused
-from attentest.subject import Subject
+from attentest.harness.errors import BackendError, Violation
+from attentest.harness.subject import Subject
+from attentest.judging.check import check
 from attentest.suite.test_positional_encoding.cases import Case, drawn, follows, tells
+from attentest.testing.assertions import holds
+from attentest.testing.draw import Draw
+from attentest.testing.refusal import refused
 from attentest_spec import Sizes
 from attentest_spec.parameters import learned_positions
 from attentest_spec.setting import Floats

@@ -2,13 +2,14 @@
 
 import numpy as np
 
-from attentest.cases import half, same_precision
-from attentest.checks import check
-from attentest.compare import as_floats, holds, rounding
-from attentest.draw import Draw
-from attentest.outcome import Absent
-from attentest.subject import Subject
+from attentest.harness.errors import Absent
+from attentest.harness.subject import Subject
+from attentest.harness.tolerances import as_floats, rounding
+from attentest.judging.check import check
 from attentest.suite.test_positional_encoding.cases import Case, drawn, follows
+from attentest.testing.assertions import holds
+from attentest.testing.common import half, same_precision
+from attentest.testing.draw import Draw
 from attentest_spec import CHOICES
 from attentest_spec.choices import Value
 from attentest_spec.parameters import first_position, learned_positions

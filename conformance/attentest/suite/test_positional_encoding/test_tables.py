@@ -2,12 +2,13 @@
 
 import numpy as np
 
-from attentest.cases import same_precision
-from attentest.checks import check
-from attentest.compare import as_floats, holds
-from attentest.draw import Draw
-from attentest.subject import Subject
+from attentest.harness.subject import Subject
+from attentest.harness.tolerances import as_floats
+from attentest.judging.check import check
 from attentest.suite.test_positional_encoding.cases import Case, drawn, follows, tells
+from attentest.testing.assertions import holds
+from attentest.testing.common import same_precision
+from attentest.testing.draw import Draw
 from attentest_spec.parameters import learned_positions
 from attentest_spec.precision import epsilon
 

@@ -2,12 +2,12 @@
 
 import numpy as np
 
-from attentest.checks import check
-from attentest.compare import finite, holds
-from attentest.draw import Draw
-from attentest.outcome import Absent
-from attentest.subject import Subject
+from attentest.harness.errors import Absent
+from attentest.harness.subject import Subject
+from attentest.judging.check import check
 from attentest.suite.test_positional_encoding.cases import drawn, same_rows, tells
+from attentest.testing.assertions import finite, holds
+from attentest.testing.draw import Draw
 
 APART = 0.1
 """Two of the first 40 positions are at least 0.13 apart on the circle of the fastest pair alone."""

@@ -1,5 +1,0 @@
-"""Code that was not written for the contract, read and put behind it."""
-
-from attentest.adapt.reading import Reading, Unclear
-
-__all__ = ["Reading", "Unclear"]

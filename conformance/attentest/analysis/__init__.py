@@ -1,0 +1,1 @@
+"""Search for the variant of the reference that gives the same numbers as a backend."""

@@ -1,0 +1,77 @@
+"""How far two outcomes of one step are apart: numbers, gradients, inventories, exceptions."""
+
+from collections.abc import Iterable, Mapping
+from math import inf
+from numbers import Real
+from typing import Any
+
+import numpy as np
+
+from attentest.harness.tolerances import distance, largest
+from attentest_spec import Gradient, Unsupported
+
+_COMPARED = (np.ndarray, Gradient, tuple, Mapping, Real)
+
+
+def apart(one: Any, other: Any) -> float:
+    """Return the largest difference; infinite where the two are unlike in kind.
+
+    What one of them does not tell (an array it does not return, a capability it lacks) and what
+    cannot be compared (a part, bytes) makes no difference.
+    """
+    if _silent(one) or _silent(other):
+        return 0.0
+    if isinstance(one, BaseException) or isinstance(other, BaseException):
+        return 0.0 if type(one) is type(other) else inf
+    match one, other:
+        case np.ndarray(), np.ndarray():
+            alike = one.shape == other.shape and one.dtype == other.dtype
+            return distance(one, other) if alike else inf
+        case Gradient(), Gradient():
+            return apart(_parts(one), _parts(other))
+        case tuple(), tuple():
+            return _worst(zip(one, other, strict=False))
+        case Mapping(), Mapping():
+            return _of_mappings(one, other)
+        case (bool() | str(), _) | (_, bool() | str()):
+            return 0.0 if one == other else inf
+        case Real(), Real():
+            return float(abs(one - other))
+    return inf if isinstance(one, _COMPARED) or isinstance(other, _COMPARED) else 0.0
+
+
+def size(outcome: Any) -> float:
+    """Return the largest finite magnitude among the numbers of `outcome`."""
+    match outcome:
+        case np.ndarray():
+            return largest(outcome)
+        case Gradient():
+            return size(_parts(outcome))
+        case tuple():
+            return max((size(one) for one in outcome), default=0.0)
+        case Mapping():
+            return max((size(one) for one in outcome.values()), default=0.0)
+    return 0.0
+
+
+def _silent(outcome: Any) -> bool:
+    return outcome is None or isinstance(outcome, Unsupported)
+
+
+def _parts(gradient: Gradient) -> tuple[Any, ...]:
+    return gradient.output, gradient.inputs, dict(gradient.parameters)
+
+
+def _worst(pairs: Iterable[tuple[Any, Any]]) -> float:
+    return max((apart(one, other) for one, other in pairs), default=0.0)
+
+
+def _of_mappings(one: Mapping[Any, Any], other: Mapping[Any, Any]) -> float:
+    """Compare by names; under unlike names, as inventories of unlike code are, what is there."""
+    if set(one) == set(other):
+        return _worst((one[name], other[name]) for name in one)
+    return 0.0 if _listed(one) == _listed(other) else inf
+
+
+def _listed(held: Mapping[Any, Any]) -> list[str]:
+    return sorted(repr(value) for value in held.values())

@@ -1,0 +1,158 @@
+"""What a wrong answer is compared with: options of choices, catalogued faults, and pairs."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import TYPE_CHECKING
+
+from attentest.harness.oracle import Reference
+from attentest_spec import CHOICES, Backend, Choices
+
+if TYPE_CHECKING:
+    from attentest.faults import Fault
+
+
+@dataclass(frozen=True)
+class Variant:
+    """Options that differ from the declared ones, and faults, in one implementation.
+
+    `home` is the number of the specimen that the faults are planted in: styles differ where a
+    mistake meets what nobody promises, such as a query that may attend to nothing.
+    """
+
+    options: Mapping[str, str]
+    faults: tuple["Fault", ...]
+    declared: Choices
+    home: int = 0
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The options as `choice=option`, and the slugs of the faults."""
+        flipped = (f"{choice}={option}" for choice, option in self.options.items())
+        return (*flipped, *(fault.slug for fault in self.faults))
+
+    def reaches(self, component: str) -> bool:
+        """Say whether it can change `component`; of options that is not known beforehand."""
+        return all(fault.reaches(component) for fault in self.faults)
+
+    @property
+    def kind(self) -> str:
+        """Whether it is an option, a fault, or a combination."""
+        if len(self.names) > 1:
+            return "combination"
+        return "fault" if self.faults else "option"
+
+    @property
+    def text(self) -> str:
+        """What is different, in words."""
+        meanings = (
+            f"the option {option} of the choice {choice} ({_meaning(choice, option)})"
+            for choice, option in self.options.items()
+        )
+        faults = (f"the fault {fault.slug}: {fault.wrong}" for fault in self.faults)
+        return " together with ".join([*meanings, *faults])
+
+    def backend(self) -> Backend:
+        """Return it as a backend: the oracle, or a specimen where faults have to be planted."""
+        choices = self.declared.but(**self.options)
+        if not self.faults:
+            return Reference(choices)
+        from attentest.faults import infected
+        from attentest.specimens import SPECIMENS, specimen_backend
+
+        specimen = SPECIMENS[self.faults[0].specimens[self.home]]
+        return specimen_backend(infected(specimen, *self.faults), choices.as_dict())
+
+    def elsewhere(self) -> "Variant | None":
+        """Return the same in the other specimen, None where it can be in one alone."""
+        other = self.faults and len(self.faults[0].specimens) > 1
+        return replace(self, home=1) if other else None
+
+    def joined(self, other: "Variant") -> "Variant | None":
+        """Return both together; None for two of one choice or seam, or of unlike homes."""
+        clash = set(self.options) & set(other.options)
+        seams = {fault.seam for fault in self.faults} & {fault.seam for fault in other.faults}
+        mine, theirs = self.faults[:1], other.faults[:1]
+        homeless = mine and theirs and mine[0].specimens[0] not in theirs[0].specimens
+        if clash or seams or homeless:
+            return None
+        options = {**self.options, **other.options}
+        return Variant(options, self.faults + other.faults, self.declared)
+
+
+def _meaning(choice: str, option: str) -> str:
+    return next(one.meaning for one in CHOICES[choice].options if one.name == option)
+
+
+def sound(declared: Choices) -> list[Backend]:
+    """Return implementations that are right under the declared choices.
+
+    The oracle answers calls; gradients, modes and state are a specimen's to answer.
+    """
+    if not _catalogue():
+        return [Reference(declared)]
+    from attentest.specimens import SPECIMENS, specimen_backend
+
+    return [
+        Reference(declared),
+        *(specimen_backend(one, declared.as_dict()) for one in SPECIMENS.values()),
+    ]
+
+
+def named(names: Iterable[str], declared: Choices) -> Variant:
+    """Return the variant with these :attr:`Variant.names`."""
+    names = list(names)
+    options = dict(name.split("=", 1) for name in names if "=" in name)
+    faults = tuple(_catalogue()[name] for name in names if "=" not in name)
+    return Variant(options, faults, declared)
+
+
+def singles(declared: Choices, component: str, clause: str) -> Iterator[Variant]:
+    """Yield what may explain a wrong `component`, the likeliest first, as the time is limited.
+
+    Options come first, then the faults that `clause` is there to catch, then those of the
+    component itself, then those of what it contains.
+    """
+    for choice in CHOICES.values():
+        for option in choice.options:
+            if option.name != declared[choice.name]:
+                yield Variant({choice.name: option.name}, (), declared)
+
+    def order(fault: "Fault") -> tuple[bool, bool]:
+        return fault.clause != clause, component not in fault.changes
+
+    for fault in sorted(_catalogue().values(), key=order):
+        fitting = all(declared[name] == value for name, value in fault.choices.items())
+        if fault.reaches(component) and fitting:
+            yield Variant({}, (fault,), declared)
+
+
+def abroad(given: Iterable[Variant]) -> Iterator[Variant]:
+    """Yield those of `given` that can be planted in another specimen, planted there."""
+    return (other for one in given if (other := one.elsewhere()) is not None)
+
+
+def pairs(found: Sequence[Variant], component: str) -> Iterator[Variant]:
+    """Yield two of `found` together, where both are the component's own or options.
+
+    Mistakes in state and mode answer by chance, and with one of them beside it anything fits.
+    """
+    steady = ("value", "loud", "gradient")
+    own = [
+        one
+        for one in found
+        if all(component in fault.changes and fault.kind in steady for fault in one.faults)
+    ]
+    for first, second in combinations(own, 2):
+        both = first.joined(second)
+        if both is not None:
+            yield both
+
+
+def _catalogue() -> Mapping[str, "Fault"]:
+    """Return the faults; none where torch, which the specimens are made of, is not installed."""
+    try:
+        from attentest.faults import faults
+    except ImportError:
+        return {}
+    return faults()

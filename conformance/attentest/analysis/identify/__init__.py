@@ -1,0 +1,82 @@
+"""Identifies a backend: which option of every choice its numbers show, whatever it declares."""
+
+from collections.abc import Mapping, Sequence
+
+from attentest.analysis.identify.finding import (
+    CANNOT_TELL,
+    CLOSE,
+    MEASURED,
+    NONE_FITS,
+    Evidence,
+    Finding,
+    merged,
+)
+from attentest.analysis.identify.measure import measure
+from attentest.analysis.identify.reach import axes_of
+from attentest.harness.subject import Subject
+from attentest_spec import CHOICES, COMPONENTS, Backend, Choices
+from attentest_spec.choices import Value
+from attentest_spec.names import require
+from attentest_spec.precision import PRECISIONS, epsilon
+
+
+def identify(
+    backend: Backend,
+    components: Sequence[str] = (),
+    *,
+    precision: str = "",
+    device: str = "cpu",
+) -> dict[str, Finding]:
+    """Measure which option of every choice `backend` uses, and return it beside what it declares.
+
+    `components` are asked, all that it provides by default, the smallest first, in `precision`,
+    the finest that it computes in by default. What it declares is never used to measure. Raises
+    UnknownName for a component or a precision that is none.
+    """
+    for name in components:
+        require("component", name, COMPONENTS)
+    precision = require("precision", precision, PRECISIONS) if precision else backend.limits.finest
+    asked = [name for name in COMPONENTS if name in (components or backend.components)]
+    known, evidence = Choices(), list[Evidence]()
+    for component in asked:
+        if axes_of(component):
+            subject = Subject(backend, choices=known, precision=precision, device=device)
+            told = measure(subject, component, known)
+            evidence += told
+            known = known.but(**_values(told))
+    declared: Mapping[str, Value] = dict(backend.choices)
+    tolerance = max(CLOSE, 8.0 * epsilon(precision))
+    about = {name: [one for one in evidence if one.choice == name] for name in CHOICES}
+    return {name: merged(name, declared.get(name), told, tolerance) for name, told in about.items()}
+
+
+def measured_choices(
+    backend: Backend,
+    components: Sequence[str] = (),
+    *,
+    precision: str = "",
+    device: str = "cpu",
+) -> Choices:
+    """Return what :func:`identify` measures, and what is declared where it cannot tell.
+
+    What is neither measured nor declared is the option that is judged by by default. Raises what
+    identify raises, and ValueError for a declaration that is not well formed.
+    """
+    found = identify(backend, components, precision=precision, device=device)
+    measured = {name: one.measured for name, one in found.items() if one.measured is not None}
+    return Choices.of({**backend.choices, **measured})
+
+
+def _values(evidence: Sequence[Evidence]) -> dict[str, Value]:
+    return {one.choice: one.value for one in evidence if one.value is not None}
+
+
+__all__ = [
+    "CANNOT_TELL",
+    "MEASURED",
+    "NONE_FITS",
+    "Evidence",
+    "Finding",
+    "identify",
+    "measured_choices",
+]

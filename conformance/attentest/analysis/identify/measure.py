@@ -1,0 +1,297 @@
+"""Measures the choices that one component shows.
+
+First the parameters: which structure it takes. Then what is hard to tell is made to stand alone
+(the norms, the activation) and found by trying the oracle under every option. At last everything
+is at work at once: there the rest is found, and the structure is confirmed.
+"""
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import replace
+from itertools import product, takewhile
+from math import prod
+
+from attentest.analysis.identify.finding import CANNOT_TELL, MEASURED, NONE_FITS, Evidence
+from attentest.analysis.identify.masking import NoMask, empty_row, fill
+from attentest.analysis.identify.norms import (
+    FORMULA,
+    norm_candidates,
+    norm_station,
+    options,
+    variations,
+    with_epsilon,
+)
+from attentest.analysis.identify.parts import LARGE, Part, has, large_model, stilled
+from attentest.analysis.identify.reach import axes_of
+from attentest.analysis.identify.station import Candidate, Station
+from attentest.analysis.identify.structure import SHAPED, TIED, structures, ties
+from attentest.harness.errors import Absent, BackendError, Violation
+from attentest.harness.subject import Probe, Subject
+from attentest_spec import CHOICES, Choices, Sizes
+from attentest_spec.choices import Value
+from attentest_spec.parameters import learned_positions
+
+WIDTH = 4
+"""The model width: its root is exact, and at so small a width n and n - 1 lie far apart."""
+
+
+PLACED = ("positional_encoding", "position_offset", "position_arithmetic")
+"""The choices of what is added to tell a position."""
+
+MANY = 100
+"""Combinations of options above which they are not all tried."""
+
+
+def sizes_for(subject: Subject) -> Sizes:
+    """Return small sizes inside the limits of the backend."""
+    limits = subject.limits
+    sizes = Sizes(
+        d_model=WIDTH,
+        heads=min(2, limits.heads or 2),
+        d_ff=2 * WIDTH,
+        layers=min(2, limits.layers or 2),
+        source_vocabulary=11,
+        target_vocabulary=11,
+        max_length=min(8, limits.length or 8),
+    )
+    return limits.fitted(sizes)
+
+
+def measure(subject: Subject, component: str, known: Choices) -> list[Evidence]:
+    """Return what `component` shows of every choice in its reach; `known` is tried first.
+
+    Never raises for what a backend does: what cannot be asked cannot be told, with the reason.
+    """
+    first: list[Evidence] = []
+    try:
+        built = structures(subject, component, sizes_for(subject))
+        for (structure, probe), arithmetic in product(built, _arithmetics(component)):
+            choices = known.but(softmax_arithmetic=arithmetic)
+            measurement = Measurement(component, probe, structure, choices)
+            measurement.take()
+            if measurement.explained:
+                return measurement.evidence
+            first = first or measurement.evidence
+    except (Absent, BackendError, Violation) as failure:
+        text = _reason(component, failure)
+        return first or [
+            Evidence(axis, component, CANNOT_TELL, reason=text) for axis in axes_of(component)
+        ]
+    return first
+
+
+def _arithmetics(component: str) -> list[str]:
+    """Return the arithmetics of a softmax in `component`, the finest first.
+
+    What is exact lies within the error of what is rounded, and never the other way round.
+    """
+    options = [option.name for option in CHOICES["softmax_arithmetic"].options]
+    return options if has(component, "attention") else options[:1]
+
+
+def _reason(component: str, failure: Exception) -> str:
+    if "no parameter map" in str(failure):
+        return f"{component} has no parameter map"
+    text = str(failure)
+    return text if component in text else f"{component}: {text}"
+
+
+class Measurement:
+    """The measurement of one component in one structure; `part` learns as it goes on."""
+
+    def __init__(self, component: str, probe: Probe, structure: Choices, known: Choices) -> None:
+        """Begin with what the parameters show, and with what is `known` of the rest."""
+        self.tied = ties(probe, structure)
+        self.part = Part(component, probe, _begun(structure, self.tied, known))
+        self.axes = axes_of(component)
+        self.evidence: list[Evidence] = []
+        self.explained = False
+
+    def take(self) -> None:
+        """Measure everything; what is found goes to `evidence`."""
+        if self.part.component == "model" and not _whole(self.part).fits(self.part.choices):
+            self._guess(_large(self.part))
+        self._norms()
+        if "activation" in self.axes and self.part.component != "feed_forward":
+            still = stilled(self.part.drawn(), "self_attention", "cross_attention")
+            station = Station.of(self.part.probe, still, self.part.inputs())
+            self._learn(["activation"], station, _flips(station, self.part, ["activation"]))
+        self._together()
+        for axis, question in (("mask_fill", self._fill), ("fully_masked_row", self._empty_row)):
+            if axis in self.axes:
+                self.evidence.append(self._asked(axis, question))
+
+    def _guess(self, ranked: Sequence[Candidate]) -> None:
+        self.part = replace(self.part, choices=ranked[0][0])
+
+    def _learn(self, axes: Collection[str], station: Station, ranked: list[Candidate]) -> None:
+        self._guess(ranked)
+        self.evidence += _shown(self.part.component, axes, station, ranked)
+
+    def _norms(self) -> None:
+        axes = [axis for axis in self.axes if axis in (*FORMULA, "norm_placement")]
+        if axes:
+            station = norm_station(self.part)
+            known = station.fits(self.part.choices)
+            rank = _flips if known else _all
+            self._learn(axes, station, rank(station, self.part, axes))
+
+    def _together(self) -> None:
+        """Find what is left, with everything at work, and confirm the structure there."""
+        told = {one.choice for one in self.evidence}
+        shaped = [axis for axis in self.axes if axis in {*SHAPED, *TIED} - {"positional_encoding"}]
+        if "position_offset" in self.axes and learned_positions(self.part.choices):
+            shaped.append("position_offset")  # a learned table has a row for every one skipped
+        later = {"mask_fill", "fully_masked_row", "softmax_arithmetic"}
+        rest = [axis for axis in self.axes if axis not in {*told, *shaped, *later}]
+        station = _whole(self.part)
+        self._learn(rest, station, _searched(station, self.part, rest))
+        self.explained = station.fits(self.part.choices)
+        left = station.distance(self.part.choices)
+        self.evidence += [self._structural(axis, left) for axis in shaped]
+        if "softmax_arithmetic" in self.axes:
+            self.evidence.append(self._arithmetic(station, left))
+
+    def _arithmetic(self, station: Station, difference: float) -> Evidence:
+        """Return the arithmetic under which the numbers are explained, if another would not do."""
+        axis, component = "softmax_arithmetic", self.part.component
+        if not self.explained:
+            return _nothing(axis, component, difference)
+        value = self.part.choices[axis]
+        coarse = self.part.choices.but(softmax_arithmetic="float32")
+        if value != "float32" and station.distance(coarse) <= station.bound(self.part.choices):
+            text = f"in {component} {value} and float32 give the same numbers"
+            return Evidence(axis, component, CANNOT_TELL, reason=text)
+        return Evidence(axis, component, MEASURED, value, difference=difference)
+
+    def _structural(self, axis: str, difference: float) -> Evidence:
+        """Return what the parameters show of `axis`, if under it the numbers are explained."""
+        component = self.part.component
+        if axis == "head_width" and self.part.probe.sizes.heads == 1:
+            return Evidence(axis, component, CANNOT_TELL, reason="with one head both are the same")
+        if axis in self.tied and self.tied[axis] is None:
+            text = f"parameters of {component} are one in no listed way"
+            return Evidence(axis, component, NONE_FITS, reason=text)
+        if not self.explained:
+            return _nothing(axis, component, difference)
+        value = self.part.choices[axis]
+        return Evidence(axis, component, MEASURED, value, difference=difference)
+
+    def _asked(self, axis: str, question: Callable[[], Evidence]) -> Evidence:
+        component = self.part.component
+        if not self.explained:
+            text = f"{component} fits no listed option even where nothing is masked"
+            return Evidence(axis, component, CANNOT_TELL, reason=text)
+        try:
+            return question()
+        except (Absent, BackendError, Violation, NoMask) as failure:
+            return Evidence(axis, component, CANNOT_TELL, reason=_reason(component, failure))
+
+    def _fill(self) -> Evidence:
+        value, difference = fill(self.part)
+        if value is None:
+            return _nothing("mask_fill", self.part.component, difference)
+        self.part = replace(self.part, choices=self.part.choices.but(mask_fill=value))
+        return Evidence("mask_fill", self.part.component, MEASURED, value, difference=difference)
+
+    def _empty_row(self) -> Evidence:
+        station = empty_row(self.part)
+        ranked = _flips(station, self.part, ["fully_masked_row"])
+        told = [one for one in ranked if one[0].fully_masked_row != "unspecified"]
+        (found,) = _shown(self.part.component, ["fully_masked_row"], station, told)
+        if found.status != NONE_FITS:
+            return found
+        text = "it keeps none of the listed promises"
+        return replace(found, status=MEASURED, value="unspecified", reason=text)
+
+
+def _begun(structure: Choices, tied: dict[str, str | None], known: Choices) -> Choices:
+    shaped = {axis: structure[axis] for axis in SHAPED if axis != "positional_encoding"}
+    base = known.but(**shaped, **{axis: value or TIED[axis][0] for axis, value in tied.items()})
+    learned = learned_positions(structure)
+    if learned:
+        base = base.but(position_offset=structure.position_offset)
+    if learned == learned_positions(base):
+        return base
+    return base.but(positional_encoding="learned" if learned else "interleaved")
+
+
+def _whole(part: Part) -> Station:
+    """Return the answer with everything at work."""
+    return Station.of(part.probe, part.drawn(), part.inputs())
+
+
+def _large(part: Part) -> list[Candidate]:
+    """Return candidates for what a model adds to a token; of large tokens the outcome is left out.
+
+    Where the numbers are large an epsilon hardly plays a part; it is solved for under the first.
+    """
+    station = Station.of(part.probe, large_model(part), part.large_inputs(), first=LARGE.stop)
+    axes = ["embedding_scale", "norm_placement", "norm_variance", "norm_epsilon_place", "output"]
+    ranked = station.ranked(variations(part.choices, [*axes, "logit_scale"]))[:8]
+    placed = [one for choices, _ in ranked for one in _fixed(variations(choices, PLACED), part)]
+    ranked = station.ranked(placed)[:8]
+    return station.ranked(with_epsilon(station, choices) for choices, _ in ranked)
+
+
+def _all(station: Station, part: Part, axes: Collection[str]) -> list[Candidate]:
+    return norm_candidates(station, part.choices, axes)
+
+
+def _flips(station: Station, part: Part, axes: Collection[str]) -> list[Candidate]:
+    """Return what is held for right and every choice that differs from it in one of `axes`."""
+    unlike = (part.choices.but(**{axis: option}) for axis in axes for option in options(axis))
+    return station.ranked(_fixed([part.choices, *unlike], part))
+
+
+def _searched(station: Station, part: Part, axes: Collection[str]) -> list[Candidate]:
+    """Return the flips of `axes`, or where none of them fits and they are few, all combinations.
+
+    Around a flip that fits its own flips are tried: another option may have no effect there.
+    """
+    ranked = _flips(station, part, axes)
+    if station.fits(ranked[0][0]):
+        return _flips(station, replace(part, choices=ranked[0][0]), axes)
+    if prod(len(options(axis)) for axis in axes) > MANY:
+        return ranked
+    return station.ranked(_fixed(variations(part.choices, axes), part))
+
+
+def _fixed(candidates: Iterator[Choices] | Collection[Choices], part: Part) -> Iterator[Choices]:
+    """Leave out learned positions where there is no table, and what a table of its length is not.
+
+    A learned table has a row for every one that its offset skips.
+    """
+    known = part.choices
+    learned = learned_positions(known)
+    return (
+        one
+        for one in candidates
+        if learned_positions(one) == learned
+        and (not learned or one.position_offset == known.position_offset)
+    )
+
+
+def _shown(
+    component: str, axes: Collection[str], station: Station, ranked: list[Candidate]
+) -> list[Evidence]:
+    """Return what the closest candidates show of `axes`: those that fit up to rounding."""
+    fitting = takewhile(lambda one: one[1] <= station.bound(*one), ranked)
+    matched = [choices for choices, _ in fitting]
+    closest = ranked[0][1] if ranked else float("inf")
+    if not matched:
+        return [_nothing(axis, component, closest) for axis in axes]
+    return [_one_of(axis, component, [one[axis] for one in matched], closest) for axis in axes]
+
+
+def _one_of(axis: str, component: str, values: list[Value], difference: float) -> Evidence:
+    distinct = list(dict.fromkeys(values))
+    if len(distinct) == 1:
+        return Evidence(axis, component, MEASURED, distinct[0], difference=difference)
+    shown = " and ".join(f"{one:g}" if isinstance(one, float) else one for one in distinct)
+    text = f"in {component} {shown} give the same numbers"
+    return Evidence(axis, component, CANNOT_TELL, reason=text, difference=difference)
+
+
+def _nothing(axis: str, component: str, difference: float) -> Evidence:
+    text = f"in {component} the closest still differs by {difference:.2g}"
+    return Evidence(axis, component, NONE_FITS, reason=text, difference=difference)

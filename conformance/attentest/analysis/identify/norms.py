@@ -1,0 +1,74 @@
+"""Measures what norms do: where they stand, their formula, their epsilon."""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import product
+
+import numpy as np
+
+from attentest.analysis.identify.numbers import shortest, solve
+from attentest.analysis.identify.parts import (
+    Part,
+    model_of_all_scales,
+    norms_alone,
+    rows_of_all_scales,
+)
+from attentest.analysis.identify.station import Candidate, Station
+from attentest.analysis.identify.structure import OFFSETS
+from attentest_spec import CHOICES, Choices
+from attentest_spec.choices import Value
+
+FORMULA = ("norm_epsilon_place", "norm_variance", "norm_epsilon")
+
+EPSILONS = (1e-5, 1e-6, 1e-12, 1e-8, 1e-7, 1e-9, 1e-3, 0.0)
+"""Values in use; they are tried before one is solved for."""
+
+NUMBERS: Mapping[str, Sequence[Value]] = {"norm_epsilon": EPSILONS, "position_offset": OFFSETS}
+"""Choices that are numbers, and the values that are tried."""
+
+_GRID = [float(value) for value in np.logspace(-30, 3, 34)]
+
+
+def options(axis: str) -> list[Value]:
+    """Return the options of a choice by their names; of a number, the values in use."""
+    if axis in NUMBERS:
+        return list(NUMBERS[axis])
+    return [option.name for option in CHOICES[axis].options]
+
+
+def variations(base: Choices, axes: Collection[str]) -> Iterator[Choices]:
+    """Yield `base` with the options of `axes` in every combination, its own first."""
+    yield base
+    for values in product(*(options(axis) for axis in axes)):
+        yield base.but(**dict(zip(axes, values, strict=True)))
+
+
+def norm_station(part: Part) -> Station:
+    """Return what a part answers to rows of all scales when nothing but its norms is at work."""
+    if part.component == "model":
+        return Station.of(part.probe, *model_of_all_scales(part))
+    inputs = part.inputs(rows=rows_of_all_scales(part))
+    return Station.of(part.probe, norms_alone(part), inputs)
+
+
+def norm_candidates(station: Station, base: Choices, axes: Collection[str]) -> list[Candidate]:
+    """Return candidates for `axes`, the closest first; `base` holds the other choices.
+
+    The epsilon is solved for, under each combination of the others, where no value in use fits.
+    """
+    ranked = station.ranked(variations(base, axes))
+    if "norm_epsilon" not in axes or station.fits(ranked[0][0]):
+        return ranked
+    others = [axis for axis in axes if axis != "norm_epsilon"]
+    solved = [with_epsilon(station, one) for one in dict.fromkeys(variations(base, others))]
+    return station.ranked([*solved, *(choices for choices, _ in ranked)])
+
+
+def with_epsilon(station: Station, choices: Choices) -> Choices:
+    """Return `choices` with the epsilon that comes closest, the shortest of those that fit."""
+
+    def under(value: float) -> Choices:
+        return choices.but(norm_epsilon=value)
+
+    value = solve(station, under, _GRID)
+    short = shortest(value, lambda one: station.fits(under(one)))
+    return under(value if short is None else short)

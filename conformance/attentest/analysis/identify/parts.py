@@ -1,0 +1,200 @@
+"""Parameters and inputs that leave one thing of a component to be seen.
+
+Whatever a component is made of can be kept still through its canonical parameters: attention whose
+output weights are zero adds nothing, and a feed-forward network can be made linear under every
+listed activation, because act(z) - act(-z) is z for all of them.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from attentest.analysis.identify.station import parameters_of, retied
+from attentest.harness.subject import Probe
+from attentest_spec import COMPONENTS, Choices
+from attentest_spec.contract import Input
+from attentest_spec.parameters import head_width, learned_positions
+from attentest_spec.positional_encoding import table
+from attentest_spec.setting import Array, Floats, Setting
+
+SCALES = (1.0, 1e-1, 1e-2, 1e-3, 1e-4, 1e-6, 1e-8, 1e-10)
+"""Magnitudes of the rows that a norm is given: its epsilon stands out in the small ones."""
+
+LARGE = slice(1, 6)
+"""The tokens that :func:`large_model` makes large."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """A built component, the choices its parameters show, and what is known of the others."""
+
+    component: str
+    probe: Probe
+    choices: Choices
+
+    @property
+    def width(self) -> int:
+        """The model width."""
+        return self.probe.sizes.d_model
+
+    def drawn(self) -> dict[str, Floats]:
+        """Return random parameters."""
+        return parameters_of(self.component, self.probe, self.choices)
+
+    def tied(self, parameters: dict[str, Floats]) -> dict[str, Floats]:
+        """Return `parameters` with those that are one made equal again."""
+        return retied(parameters, self.component, self.probe, self.choices)
+
+    def inputs(self, *, rows: Floats | None = None, seed: int = 4) -> tuple[Input, ...]:
+        """Return random inputs; `rows` (B, L, D) stand in for the embedded ones."""
+        rng = np.random.default_rng(seed)
+        x = rng.normal(size=(2, 3, self.width)) if rows is None else rows
+        matrix = rng.normal(size=(self.width, self.width))
+        tokens = rng.integers(1, self.probe.sizes.source_vocabulary, size=(2, 2, 3))
+        memory = rng.normal(size=(len(x), 2, self.width))
+        heads = rng.normal(size=(3, 2, self.probe.sizes.heads, 3, 2))
+        given: dict[str, tuple[Input, ...]] = {
+            "attention": (heads[0], heads[1], heads[2], self.all_kept(3)),
+            "multi_head_attention": (x, x, x, self.all_kept(x.shape[1])),
+            "embedding": (tokens[0],),
+            "residual": (x, matrix),
+            "encoder_layer": (x, self.all_kept(x.shape[1])),
+            "decoder_layer": (x, memory, self.all_kept(2), self.all_kept(x.shape[1])),
+            "model": (tokens[0], tokens[1][:, :1]),  # a target of one token: nothing is masked
+        }
+        given |= {"encoder": given["encoder_layer"], "decoder": given["decoder_layer"]}
+        return given.get(self.component, (x,))
+
+    def large_inputs(self) -> tuple[Input, ...]:
+        """Return tokens of a model that are large under the parameters of :func:`large_model`."""
+        length = min(3, self.probe.sizes.max_length)
+        tokens = np.random.default_rng(4).integers(LARGE.start, LARGE.stop, size=(2, 2, length))
+        return tokens[0], tokens[1]
+
+    def all_kept(self, keys: int) -> Array | None:
+        """Return a mask that hides nothing, None where a backend takes none."""
+        kinds = self.probe.subject.limits.masks
+        return None if "none" in kinds else np.ones((1, 1, 1, keys), dtype=bool)
+
+
+def has(component: str, part: str) -> bool:
+    """Say whether `component` contains `part`, at any depth, or is it."""
+    return component == part or any(has(one, part) for one in COMPONENTS[component].contains)
+
+
+def stilled(parameters: dict[str, Floats], *sublayers: str) -> dict[str, Floats]:
+    """Return `parameters` with the named kinds of sublayers giving nothing but zero."""
+    last = {"self_attention": "output", "cross_attention": "output", "feed_forward": "outer"}
+    silent = tuple(f"{one}.{last[one]}." for one in sublayers)
+    return {
+        name: np.zeros_like(values) if any(one in name for one in silent) else values
+        for name, values in parameters.items()
+    }
+
+
+def linear_feed_forward(parameters: dict[str, Floats]) -> dict[str, Floats]:
+    """Return `parameters` with feed-forward networks that are linear under every activation."""
+    changed = dict(parameters)
+    for name, values in parameters.items():
+        if "feed_forward.inner.weight" in name:
+            half = values[: len(values) // 2]
+            changed[name] = np.concatenate([half, -half])
+            outer = name.replace("inner", "outer")
+            columns = parameters[outer][:, : len(half)]
+            changed[outer] = np.concatenate([columns, -columns], axis=1)
+        elif "feed_forward.inner.bias" in name:
+            changed[name] = np.zeros_like(values)
+    return changed
+
+
+def norms_alone(part: Part) -> dict[str, Floats]:
+    """Return parameters under which nothing but norms and linear maps is at work."""
+    return part.tied(
+        linear_feed_forward(stilled(part.drawn(), "self_attention", "cross_attention"))
+    )
+
+
+def rows_of_all_scales(part: Part) -> Floats:
+    """Return rows (B, 1, D), one for each of :data:`SCALES`."""
+    rows: Floats = np.random.default_rng(6).normal(size=(len(SCALES), 1, part.width))
+    rows *= np.array(SCALES)[:, None, None]
+    return rows
+
+
+def embedding_names(parameters: dict[str, Floats]) -> list[str]:
+    """Return the three matrices of a model that have a row for every token."""
+    wanted = ("source_embedding.weight", "target_embedding.weight", "generator.weight")
+    return [name for name in wanted if name in parameters]
+
+
+def model_of_all_scales(part: Part) -> tuple[dict[str, Floats], tuple[Input, ...]]:
+    """Return parameters and inputs of a model whose first states are rows of all scales.
+
+    The embedding of the token takes away what the first position adds; at a width of 4 and of 16
+    nothing of that is rounded. The choices of the embedding and of the positions must be known.
+    """
+    parameters = norms_alone(part)
+    parameters = {
+        name: np.zeros_like(values) if "positions" in name else values
+        for name, values in parameters.items()
+    }
+    learned = learned_positions(part.choices)
+    first = 0.0 if learned else table(Setting(choices=part.choices), 1, part.width)[0]
+    factor = np.sqrt(part.width) if part.choices.embedding_scale == "sqrt-d" else 1.0
+    rows = rows_of_all_scales(part)[:, 0]
+    weight = parameters["source_embedding.weight"].copy()
+    weight[1 : 1 + len(rows)] = (rows - first) / factor
+    tokens = np.arange(1, 1 + len(rows))[:, None]
+    return parameters | dict.fromkeys(embedding_names(parameters), weight), (tokens, tokens)
+
+
+def large_model(part: Part, size: float = 1e3) -> dict[str, Floats]:
+    """Return parameters of a model under which every norm is given large numbers.
+
+    There its epsilon hardly plays a part. The tokens LARGE are large and never the outcome; later
+    ones are small, so that a softmax over those is not saturated.
+    """
+    parameters = norms_alone(part)
+    for name in parameters:
+        if "norm." in name:
+            parameters[name] = parameters[name] * size
+    weight = parameters["source_embedding.weight"].copy()
+    weight[LARGE] *= size
+    weight[LARGE.stop :] /= size
+    large = part.tied(parameters) | dict.fromkeys(embedding_names(parameters), weight)
+    if "generator.bias" in parameters:
+        bias = parameters["generator.bias"].copy()
+        bias[: LARGE.stop] = -(size**3)
+        return large | {"generator.bias": bias}
+    if part.choices.tying in ("none", "embeddings"):
+        return large | {"generator.weight": np.where(np.abs(weight) > 1.0, 0.0, weight)}
+    return large
+
+
+def steep(part: Part, factor: float) -> dict[str, Floats]:
+    """Return parameters whose attention scores are `factor` times fixed numbers of either sign.
+
+    Query column 0 (made 1 by the norms, where they have a bias) meets key column 1, the same in
+    every head. One attention of the first layer is at work, of a model the one to the memory, and
+    nothing else.
+    """
+    first = 0.0 if part.choices.norm_bias == "present" else 1.0
+    beside = "self_attention" if part.component == "model" else "cross_attention"
+    parameters = stilled(part.drawn(), beside, "feed_forward")
+    later = stilled(parameters, "self_attention", "cross_attention")
+    parameters |= {
+        name: values for name, values in later.items() if ".0." not in name and "layers" in name
+    }
+    width = head_width(part.probe.sizes, part.choices)
+    for name, values in parameters.items():
+        if name.endswith(("query.weight", "key.weight")):
+            column, number = (0, factor) if "query" in name else (1, -1.0)
+            parameters[name] = np.zeros_like(values)
+            parameters[name][::width, column] = number
+        elif name.endswith(("query.bias", "key.bias")):
+            parameters[name] = np.zeros_like(values)
+        elif name.endswith("norm.gain"):
+            parameters[name] = np.array([first] + [1.0] * (part.width - 1))
+        elif name.endswith("norm.bias"):
+            parameters[name] = np.array([1.0] + [0.0] * (part.width - 1))
+    return part.tied(parameters)

@@ -1,0 +1,37 @@
+"""Which components show which choices."""
+
+from collections.abc import Mapping
+
+from attentest.analysis.identify.parts import has
+
+REACH: Mapping[str, tuple[str, ...]] = {
+    "norm_placement": ("residual",),
+    "final_norm": ("encoder", "decoder"),
+    "norm_epsilon_place": ("layer_norm",),
+    "norm_variance": ("layer_norm",),
+    "norm_epsilon": ("layer_norm",),
+    "norm_bias": ("layer_norm",),
+    "norm_sharing": ("encoder_layer", "decoder_layer"),
+    "embedding_scale": ("embedding",),
+    "positional_encoding": ("positional_encoding",),
+    "position_offset": ("positional_encoding",),
+    "position_arithmetic": ("positional_encoding",),
+    "embedding_norm": ("model",),
+    "head_width": ("multi_head_attention",),
+    "mask_fill": ("attention",),
+    "fully_masked_row": ("attention",),
+    "softmax_arithmetic": ("attention",),
+    "activation": ("feed_forward",),
+    "feed_forward_bias": ("feed_forward",),
+    "projection_bias": ("multi_head_attention",),
+    "logit_scale": ("generator",),
+    "output": ("generator",),
+    "generator_bias": ("generator",),
+    "tying": ("model",),
+}
+"""The smallest components that show each choice; whatever contains them shows it too."""
+
+
+def axes_of(component: str) -> list[str]:
+    """Return the choices that `component` shows, those of its parts included."""
+    return [axis for axis, least in REACH.items() if any(has(component, one) for one in least)]

@@ -1,0 +1,116 @@
+"""A part with parameters and inputs at which options lie apart, and what it answered there."""
+
+from collections.abc import Iterable, Mapping
+from copy import copy
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from attentest.analysis.diagnosis import explain
+from attentest.harness.copies import cast
+from attentest.harness.subject import Probe
+from attentest.harness.tolerances import as_floats, distance, error_bound
+from attentest_spec import Choices, Setting
+from attentest_spec.contract import Input
+from attentest_spec.oracles import ORACLES
+from attentest_spec.parameters import draw, tied
+from attentest_spec.setting import Floats
+
+SECONDS = 60.0
+"""Limit of one search; it is there for an oracle that crawls, and never met by a sound one."""
+
+Candidate = tuple[Choices, float]
+"""Choices, and how far the oracle is from the answer under them."""
+
+
+@dataclass(frozen=True)
+class Station:
+    """What a part answered to `inputs`; `probe` holds the parameters of that moment.
+
+    `actual` is the answer from the column `first` on: those before it are not looked at.
+    """
+
+    probe: Probe
+    inputs: tuple[Input, ...]
+    actual: Floats
+    first: int = 0
+
+    @classmethod
+    def of(
+        cls,
+        probe: Probe,
+        parameters: Mapping[str, Floats],
+        inputs: tuple[Input, ...],
+        first: int = 0,
+    ) -> "Station":
+        """Load `parameters` into the part of `probe`, call it, and keep the answer."""
+        probe.subject.begin()
+        own = copy(probe)  # a later station loads other parameters into the same part
+        rounded = {name: cast(values, probe.precision) for name, values in parameters.items()}
+        if rounded:  # a part without parameters need not know how to load
+            own.load(rounded)
+        given = tuple(_cast(value, probe.precision) for value in inputs)
+        return cls(own, given, as_floats(own.output(*given))[..., first:], first)
+
+    def predicted(self, choices: Choices) -> Floats:
+        """Return what the oracle answers under `choices`."""
+        given = Setting(self.probe.sizes, choices, self.probe.parameters)
+        with np.errstate(all="ignore"):  # a wrong option may overflow where the right one does not
+            result = ORACLES[self.probe.component](given, *self.inputs)
+        return self._seen(result)
+
+    def _seen(self, result: Any) -> Floats:
+        return as_floats(result[0] if isinstance(result, tuple) else result)[..., self.first :]
+
+    def distance(self, choices: Choices) -> float:
+        """Return how far the oracle is from the answer under `choices`."""
+        expected = self.predicted(choices)
+        return distance(self.actual, expected) if self._comparable(expected) else np.inf
+
+    def _comparable(self, expected: Floats) -> bool:
+        return expected.shape == self.actual.shape
+
+    def bound(self, choices: Choices, difference: float = np.inf) -> float:
+        """Return the error that sound code may make here under `choices`."""
+        expected = self.predicted(choices)
+        with np.errstate(all="ignore"):
+            return error_bound(
+                self.probe,
+                self.inputs,
+                expected,
+                pick=self._seen,
+                choices=choices,
+                difference=difference,
+            )
+
+    def fits(self, choices: Choices) -> bool:
+        """Say whether the answer is the oracle's under `choices`, up to rounding."""
+        difference = self.distance(choices)
+        return difference <= self.bound(choices, difference)
+
+    def ranked(self, candidates: Iterable[Choices]) -> list[Candidate]:
+        """Return the `candidates` with their distances, the closest first."""
+        known = {str(number): one for number, one in enumerate(dict.fromkeys(candidates))}
+        variants = {name: lambda one=one: self.predicted(one) for name, one in known.items()}
+        found = explain(self.actual, variants, np.inf, SECONDS)
+        return [(known[match.name], match.difference) for match in found]
+
+
+def parameters_of(component: str, probe: Probe, choices: Choices) -> dict[str, Floats]:
+    """Draw random parameters of `component` under `choices`, always the same."""
+    return draw(component, probe.sizes, choices, np.random.default_rng(3))
+
+
+def retied(
+    parameters: dict[str, Floats], component: str, probe: Probe, choices: Choices
+) -> dict[str, Floats]:
+    """Return `parameters` with the twins of tied ones made equal to them again."""
+    twins = tied(component, probe.sizes, choices)
+    return {name: parameters[twins.get(name, name)] for name in parameters}
+
+
+def _cast(value: Input, precision: str) -> Input:
+    if isinstance(value, np.ndarray) and value.dtype.kind == "f":
+        return cast(value, precision)
+    return value

@@ -1,0 +1,193 @@
+"""Finds the choices that parameters show: which there are, their shapes, and which are one."""
+
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from functools import reduce
+from itertools import product
+
+import numpy as np
+
+from attentest.harness.errors import Absent, BackendError, Violation
+from attentest.harness.subject import Probe, Subject
+from attentest_spec import Backend, Choices, Sizes
+from attentest_spec.choices import Value
+from attentest_spec.parameters import count, draw, shapes, tied
+from attentest_spec.setting import Array
+
+Partition = frozenset[frozenset[str]]
+
+SHAPED: Mapping[str, tuple[str, ...]] = {
+    "head_width": ("d/h", "d"),
+    "norm_bias": ("none", "present"),
+    "feed_forward_bias": ("none", "present"),
+    "generator_bias": ("none", "present"),
+    "projection_bias": ("none", "output-alone", "present"),
+    "final_norm": ("none", "present"),
+    "embedding_norm": ("none", "present"),
+    "positional_encoding": ("none", "learned"),  # the fixed tables hold no parameters
+}
+"""Choices that decide which parameters there are, and the options that differ in them.
+
+The options stand in the order of what they need, but for the width of heads, where both need as
+many. A learned table comes at each of :data:`OFFSETS`, whose rows it has too.
+"""
+
+OFFSETS: tuple[Value, ...] = ("none", 1.0, 2.0, 3.0)
+"""The rows of a first position that are tried."""
+
+TIED: Mapping[str, tuple[str, ...]] = {
+    "norm_sharing": ("separate", "shared"),
+    "tying": ("none", "target-and-output", "embeddings", "all-three"),
+}
+"""Choices that decide which parameters are one, from the least tied."""
+
+
+def asking(backend: Backend, choices: Choices) -> Backend:
+    """Return `backend` as if it declared `choices`, so that it takes their parameters.
+
+    The torch glue asks the declaration which parameters a part has, and never how to compute.
+    Any other backend knows its own parameters, and is left as it is.
+    """
+    glue = sys.modules.get("attentest_spec.torch")
+    if glue is not None and isinstance(backend, glue.TorchBackend):
+        asked: Backend = replace(backend, choices=choices.as_dict())
+        return asked
+    return backend
+
+
+def structures(subject: Subject, component: str, sizes: Sizes) -> Iterator[tuple[Choices, Probe]]:
+    """Yield the structures that `component` takes, most parameters and fewest ties first.
+
+    A part that takes more than a declaration says must be given all of it: what is not loaded
+    stays as it was born, and hides. Raises the last refusal where nothing is taken.
+    """
+    refusal: Exception = Absent("no structure was tried")
+    grown = _grown(subject, component, sizes)
+    for candidates in (grown, _untied(component, sizes), _tied(component, sizes)):
+        found = False
+        for choices in candidates:
+            try:
+                probe = _built(subject, component, sizes, choices)
+            except (Absent, BackendError, Violation) as failure:
+                refusal = failure
+                continue
+            found = True
+            yield choices, probe
+        if found:
+            return
+    raise refusal
+
+
+def _grown(subject: Subject, component: str, sizes: Sizes) -> Iterator[Choices]:
+    """Yield the fullest structure, found parameter by parameter, if there is one.
+
+    Works for parts that leave alone what they are not given, as the torch glue does.
+    """
+
+    def takes(choices: Choices) -> bool:
+        try:
+            _built(subject, component, sizes, choices)
+        except (Absent, BackendError, Violation):
+            return False
+        return True
+
+    fewest = Choices(tying="none").but(**{axis: options[0] for axis, options in SHAPED.items()})
+    bare = [fewest.but(head_width=width) for width in SHAPED["head_width"]]
+    full = next((one for one in bare if takes(one)), None)
+    if full is None:
+        return
+    for axis in _relevant(component):
+        for more in _shaped(axis)[1:] if axis != "head_width" else ():
+            if takes(full.but(**more)):
+                full = full.but(**more)
+    yield full
+
+
+def _untied(component: str, sizes: Sizes) -> Iterator[Choices]:
+    """Yield every set of shapes once, with no two parameters the same, the fullest first."""
+    loose = Choices(norm_sharing="separate", tying="none")
+    sets = product(*(_shaped(axis) for axis in _relevant(component)))
+    shaped = [reduce(lambda made, one: made.but(**one), changes, loose) for changes in sets]
+    yield from sorted(shaped, key=lambda one: -count(component, sizes, one))
+
+
+def _relevant(component: str) -> list[str]:
+    return [axis for axis in SHAPED if _differ(component, axis)]
+
+
+def _shaped(axis: str) -> list[dict[str, Value]]:
+    """Return what each option of `axis` changes; a learned table comes at every offset."""
+    first, *rest = SHAPED[axis]
+    if axis != "positional_encoding":
+        return [{axis: option} for option in SHAPED[axis]]
+    return [{axis: first}, *({axis: rest[0], "position_offset": one} for one in OFFSETS)]
+
+
+def _tied(component: str, sizes: Sizes) -> Iterator[Choices]:
+    """Yield the sets of shapes for parts that refuse unlike values for what is one."""
+    for sharing, tying in list(product(*TIED.values()))[1:]:
+        for one in _untied(component, sizes):
+            choices = one.but(norm_sharing=sharing, tying=tying)
+            if tied(component, sizes, choices):
+                yield choices
+
+
+def _differ(component: str, axis: str) -> bool:
+    tables = [shapes(component, Sizes(), Choices().but(**{axis: v})) for v in SHAPED[axis]]
+    return any(table != tables[0] for table in tables)
+
+
+def _built(subject: Subject, component: str, sizes: Sizes, choices: Choices) -> Probe:
+    """Build a part and load unlike parameters, or raise what it raises."""
+    subject.begin()
+    subject.backend = asking(subject.backend, choices)
+    parameters = draw(component, sizes, choices, np.random.default_rng(5), decimals=6)
+    return subject.part(component, sizes, parameters=parameters or None)
+
+
+def ties(probe: Probe, choices: Choices) -> dict[str, str | None]:
+    """Return, for the choices about tied parameters, the option that the part shows.
+
+    It was loaded with unlike values; those that it gives back alike are one. None stands for
+    parameters that are one in no listed way.
+    """
+    if not probe.parameters:
+        return {}
+    exported = probe.do("exporting the parameters", lambda part: part.export())
+    found = {}
+    for axis in TIED:
+        options = _partitions(probe, choices, axis)
+        if len(set(options.values())) < 2:
+            continue
+        names = frozenset().union(*next(iter(options.values())))
+        shown = _partition({name: _content(exported, name) for name in names})
+        found[axis] = next((name for name, one in options.items() if one == shown), None)
+    return found
+
+
+def _partitions(probe: Probe, choices: Choices, axis: str) -> dict[str, Partition]:
+    """Return which parameters are one under each option, among those that any option ties."""
+    loose = {name: "none" if name == "tying" else "separate" for name in TIED}
+    twins = {
+        option: tied(probe.component, probe.sizes, choices.but(**{**loose, axis: option}))
+        for option in TIED[axis]
+    }
+    names = {name for one in twins.values() for pair in one.items() for name in pair}
+    return {
+        option: _partition({name: one.get(name, name) for name in names})
+        for option, one in twins.items()
+    }
+
+
+def _partition(marks: Mapping[str, object]) -> Partition:
+    groups: dict[object, set[str]] = {}
+    for name, mark in marks.items():
+        groups.setdefault(mark, set()).add(name)
+    return frozenset(frozenset(group) for group in groups.values())
+
+
+def _content(exported: Mapping[str, Array], name: str) -> object:
+    """Return what two parameters have in common when they hold the same numbers."""
+    values = exported.get(name)
+    return name if values is None else (values.shape, values.tobytes())

@@ -1,0 +1,1 @@
+"""One backend under test: guarded calls, recording, replay, processes, tolerances."""

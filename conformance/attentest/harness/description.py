@@ -1,0 +1,58 @@
+"""What a backend says of itself, as far as it is to be known before it is measured or trained."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from attentest.harness.errors import Refused
+from attentest.results.text import line, plain, plain_value, summary
+from attentest_spec import Backend, Choices, Limits
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What a backend provides, declares and is limited to."""
+
+    components: tuple[str, ...]
+    choices: Choices
+    limits: Limits
+
+    @classmethod
+    def of(cls, backend: Backend) -> "Facts":
+        """Ask `backend`; raises Refused where it cannot be described."""
+        with _describing():
+            return cls.read(described(backend))
+
+    @classmethod
+    def read(cls, told: Mapping[str, Any]) -> "Facts":
+        """Read what :func:`described` returns; raises Refused like :meth:`of`."""
+        with _describing():
+            choices, limits = Choices.of(told["choices"]), Limits(**told["limits"])
+            return cls(tuple(told["components"]), choices, limits)
+
+
+@contextmanager
+def _describing() -> Iterator[None]:
+    try:
+        yield
+    except Refused:
+        raise
+    except Exception as failure:  # describing a backend runs code of its author
+        raise Refused(f"it could not be described: {summary(failure)}") from failure
+
+
+def described(backend: Backend) -> dict[str, Any]:
+    """Return what a backend says of itself, as plain values."""
+    return {
+        "title": line(str(backend.title), 200),
+        "components": [line(str(name)) for name in backend.components],
+        "understood": [plain(str(one), 500) for one in getattr(backend, "understood", ())],
+        "choices": plain_value(dict(backend.choices)),
+        "limits": plain_value(
+            {
+                name: sorted(value) if isinstance(value, tuple | list | set | frozenset) else value
+                for name, value in vars(backend.limits).items()
+            }
+        ),
+    }

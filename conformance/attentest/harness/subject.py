@@ -1,0 +1,317 @@
+"""The backend as a check sees it: guarded, copied for, recorded.
+
+A check never touches a backend directly. Inputs cross as copies and are verified unchanged,
+whatever the backend raises becomes a :class:`BackendError`, and every step is recorded, so that a
+violation can be reproduced without the suite.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from copy import copy
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import numpy as np
+
+from attentest.harness.copies import copied, kept
+from attentest.harness.errors import Absent, BackendError, Violation
+from attentest.harness.process_state import watched
+from attentest.harness.reproduction import Record
+from attentest.results.text import line
+from attentest_spec import Backend, Choices, Gradient, Limits, Part, Setting, Sizes, Unsupported
+from attentest_spec.contract import Input
+from attentest_spec.oracles import METHODS, ORACLES
+from attentest_spec.precision import dtype
+from attentest_spec.setting import Array, Floats
+
+T = TypeVar("T")
+
+BACKEND = -1
+"""The number that stands for the backend itself."""
+
+
+@dataclass(frozen=True)
+class Question:
+    """A call of a component: the probe as it was then, with its parameters, and the inputs."""
+
+    probe: "Probe"
+    inputs: tuple[Input, ...]
+    method: str = ""
+
+
+@dataclass(frozen=True)
+class Step:
+    """One thing asked: of which part, how, what came of it, and which part it made.
+
+    `question` is there for calls alone.
+    """
+
+    asked: int
+    ask: Callable[[Any], Any]
+    outcome: Any
+    made: int | None = None
+    question: Question | None = None
+
+
+@contextmanager
+def guarded(doing: str, changed: set[str] | None = None) -> Iterator[None]:
+    """Turn whatever a backend raises while `doing` something into a :class:`BackendError`.
+
+    What it changes of the process is set back, and its name added to `changed`.
+    """
+    try:
+        with watched(set() if changed is None else changed):
+            yield
+    except KeyboardInterrupt:
+        raise
+    except Unsupported as refusal:
+        raise Absent(f"{doing}: {refusal}") from refusal
+    except BaseException as failure:  # a backend may raise SystemExit or a class of its own
+        raise BackendError(doing, failure) from failure
+
+
+class Subject:
+    """One backend under judgement."""
+
+    def __init__(
+        self,
+        backend: Backend,
+        *,
+        choices: Choices | None = None,
+        precision: str = "float64",
+        device: str = "cpu",
+    ) -> None:
+        """Judge `backend` under `choices` (its declared ones by default)."""
+        self.backend = backend
+        self.name = line(str(backend.name))
+        self.declared: Mapping[str, Any] = dict(backend.choices)
+        self.choices = Choices.of(self.declared) if choices is None else choices
+        self.limits: Limits = backend.limits
+        self.precision = precision
+        self.device = device
+        self.record = Record(self.name)
+        self.trace: list[Step] = []
+        self.failing: list[Step] = []
+        self.needs: tuple[str, ...] = ()
+        self.notes: list[str] = []
+        self.changed: set[str] = set()
+        self.budget: float | None = None
+        self._parts = 0
+
+    def begin(self) -> None:
+        """Forget what the last example did."""
+        self.record.clear()
+        self.trace = []
+        self._parts = 0
+
+    def provides(self, component: str) -> bool:
+        """Say whether the backend provides `component`."""
+        return component in self.backend.components
+
+    def require(self, component: str) -> None:
+        """End as absent unless the backend provides `component`."""
+        if not self.provides(component):
+            raise Absent(f"{self.name} provides no {component}")
+
+    def require_precision(self, precision: str) -> None:
+        """End as absent unless the backend supports `precision`."""
+        if precision not in self.limits.precisions:
+            raise Absent(f"{self.name} does not compute in {precision}")
+
+    def note(self, text: str) -> None:
+        """Keep something worth telling beside the status, once."""
+        if text not in self.notes:
+            self.notes.append(text)
+
+    def part(
+        self,
+        component: str,
+        sizes: Sizes,
+        *,
+        parameters: Mapping[str, Floats] | None = None,
+        precision: str = "",
+    ) -> "Probe":
+        """Build `component`, load `parameters` where given, and return it ready to be called."""
+        self.require(component)
+        wanted = precision or self.precision
+        self.require_precision(wanted)
+        number, built = self.made(
+            f"building {component}",
+            BACKEND,
+            self.backend,
+            lambda backend: backend.build(component, sizes, precision=wanted, device=self.device),
+        )
+        lacking = [need for need in self.needs if need not in built.capabilities]
+        if lacking:
+            raise Absent(f"the {component} of {self.name} offers no {', '.join(lacking)}")
+        self.record.built(component, sizes, wanted)
+        probe = Probe(self, component, sizes, built, wanted, number)
+        if parameters is not None:
+            probe.load(parameters)
+        return probe
+
+    def ask(
+        self,
+        doing: str,
+        asked: int,
+        of: Any,
+        action: Callable[[Any], T],
+        *,
+        made: int | None = None,
+        question: Question | None = None,
+    ) -> T:
+        """Ask something of a part (or the backend), guarded, and keep what came of it."""
+        outcome: Any = None
+        try:
+            with guarded(doing, self.changed):
+                result = action(of)
+            outcome = kept(result)
+        except BackendError as error:
+            outcome = error.cause
+            raise
+        except Absent as absence:
+            outcome = absence.__cause__
+            raise
+        finally:
+            self.trace.append(Step(asked, action, outcome, made, question))
+        return result
+
+    def made(
+        self, doing: str, asked: int, of: Any, action: Callable[[Any], Part]
+    ) -> tuple[int, Part]:
+        """Ask for a part and return its number and the part."""
+        number = self._parts
+        self._parts += 1
+        return number, self.ask(doing, asked, of, action, made=number)
+
+    def used(self, share: float) -> None:
+        """Remember the largest used share of an error bound."""
+        if np.isfinite(share):
+            self.budget = max(share, self.budget or 0.0)
+
+
+class Probe:
+    """One built part, with the oracle's answer at hand."""
+
+    def __init__(
+        self,
+        subject: Subject,
+        component: str,
+        sizes: Sizes,
+        part: Part,
+        precision: str,
+        number: int,
+    ) -> None:
+        self.subject = subject
+        self.component = component
+        self.sizes = sizes
+        self.part = part
+        self.precision = precision
+        self.number = number
+        self.parameters: dict[str, Floats] = {}
+
+    def load(self, parameters: Mapping[str, Floats]) -> None:
+        """Load canonical `parameters`; the oracle uses the same."""
+        self.parameters = dict(parameters)
+        given = {name: values.astype(dtype(self.precision)) for name, values in parameters.items()}
+        self.subject.record.loaded(given)
+        doing = f"loading the parameters of {self.component}"
+        self._ask(doing, lambda part: part.load(given))
+
+    def __call__(self, *inputs: Input, method: str = "") -> Any:
+        """Return what the backend computes, as the arrays it returned."""
+        doing = f"calling {self.component}{'.' + method if method else ''}"
+        self.subject.record.called(inputs, method)
+
+        def call(part: Part) -> tuple[Any, tuple[Input, ...]]:
+            given = self._inputs(inputs)
+            return part(*given, method=method), given
+
+        result, given = self._ask(doing, call, Question(copy(self), inputs, method))
+        checked = _checked(doing, result)
+        self._unchanged(given, inputs)
+        return checked
+
+    def output(self, *inputs: Input, method: str = "") -> Array:
+        """Return the output alone, where a component may return weights beside it."""
+        result = self(*inputs, method=method)
+        output: Array = result[0] if isinstance(result, tuple) else result
+        return output
+
+    def weights(self, *inputs: Input) -> Array:
+        """Return the attention weights; absent where the backend returns none."""
+        result = self(*inputs)
+        if not isinstance(result, tuple) or len(result) < 2 or result[1] is None:
+            raise Absent(f"the {self.component} of {self.subject.name} returns no weights")
+        weights: Array = result[1]
+        return weights
+
+    def expected(self, *inputs: Input, method: str = "", choices: Choices | None = None) -> Any:
+        """Return what the oracle computes, under the backend's choices unless others are given."""
+        given = Setting(self.sizes, choices or self.subject.choices, self.parameters)
+        oracle = METHODS[method] if method else ORACLES[self.component]
+        return oracle(given, *inputs)
+
+    def vjp(self, inputs: tuple[Input, ...], cotangent: Floats) -> Gradient:
+        """Pull `cotangent` back through the backend."""
+        self.subject.record.pulled(inputs, cotangent)
+        weights = cotangent.astype(dtype(self.precision))
+
+        def pull(part: Part) -> tuple[Gradient, tuple[Input, ...]]:
+            given = self._inputs(inputs)
+            return part.vjp(given, weights.copy()), given
+
+        gradient, given = self._ask(f"differentiating {self.component}", pull)
+        self._unchanged(given, inputs)
+        return gradient
+
+    def do(self, doing: str, action: Callable[[Part], T]) -> T:
+        """Ask the part for a capability, such as `lambda part: part.export()`."""
+        self.subject.record.did(doing)
+        return self._ask(doing, action)
+
+    def train(self) -> None:
+        """Switch the part to training mode."""
+        self.do("switching to training mode", lambda part: part.train())
+
+    def eval(self) -> None:
+        """Switch the part to evaluation mode."""
+        self.do("switching to evaluation mode", lambda part: part.eval())
+
+    def become(self, doing: str, action: Callable[[Part], Part], precision: str = "") -> "Probe":
+        """Return a probe of the part that `action` makes out of this one (a copy, a move)."""
+        self.subject.record.did(doing)
+        number, made = self.subject.made(doing, self.number, self.part, action)
+        other = Probe(
+            self.subject, self.component, self.sizes, made, precision or self.precision, number
+        )
+        other.parameters = self.parameters
+        return other
+
+    def _ask(self, doing: str, action: Callable[[Part], T], question: Question | None = None) -> T:
+        return self.subject.ask(doing, self.number, self.part, action, question=question)
+
+    def _inputs(self, inputs: tuple[Input, ...]) -> tuple[Input, ...]:
+        return tuple(self._input(value) for value in inputs)
+
+    def _input(self, value: Input) -> Input:
+        if not isinstance(value, np.ndarray):
+            return value
+        wanted = dtype(self.precision) if value.dtype == np.float64 else value.dtype
+        return copied(value, wanted)
+
+    def _unchanged(self, given: tuple[Input, ...], inputs: tuple[Input, ...]) -> None:
+        for number, (now, then) in enumerate(zip(given, self._inputs(inputs), strict=True)):
+            if isinstance(now, np.ndarray) and not np.array_equal(now, then, equal_nan=True):  # type: ignore[arg-type]
+                raise Violation(f"{self.component} wrote into its input number {number}.")
+
+
+def _checked(doing: str, result: Any) -> Any:
+    """Return `result` when it is made of arrays, and raise a Violation that says what it is."""
+    parts = result if isinstance(result, tuple) else (result,)
+    for one in parts:
+        if one is not None and not isinstance(one, np.ndarray):
+            raise Violation(f"{doing} returned a {type(one).__name__}, not an array.")
+    if parts[0] is None:
+        raise Violation(f"{doing} returned nothing.")
+    return result

@@ -1,0 +1,196 @@
+"""What a bound is worked out from: how a part computes, and inputs a rounding away."""
+
+from collections.abc import Callable, Iterable, Iterator
+from copy import copy
+from typing import Any
+
+import numpy as np
+
+from attentest.harness.subject import Probe
+from attentest_spec import Choices
+from attentest_spec.components import inside
+from attentest_spec.contract import Input
+from attentest_spec.precision import epsilon
+from attentest_spec.setting import Array, Floats
+
+NUDGE = 2.0**-24
+"""Relative change that measures amplification: far above float64's rounding, far below 1."""
+
+
+def arithmetic(probe: Probe, choices: Choices | None = None) -> str:
+    """Return the coarsest precision inside a part, under the declared choices unless given others.
+
+    A softmax in float32 rounds what is float64 around it.
+    """
+    single = (choices or probe.subject.choices).softmax_arithmetic == "float32"
+    rounds = single and "attention" in inside(probe.component) and probe.precision == "float64"
+    return "float32" if rounds else probe.precision
+
+
+def terms(probe: Probe, inputs: tuple[Input, ...]) -> int:
+    """Return how many roundings add up along the longest path through the component."""
+    width, inner, layers = probe.sizes.d_model, probe.sizes.d_ff, probe.sizes.layers
+    length = max(
+        (max(one.shape[1:] or (1,)) for one in inputs if isinstance(one, np.ndarray)), default=1
+    )
+    attention = 2 * width + length
+    whole = {
+        "attention": width + length,
+        "multi_head_attention": width + attention,
+        "feed_forward": width + inner,
+        "encoder_layer": attention + inner + 4 * width,
+        "encoder": layers * (attention + inner + 4 * width),
+        "decoder_layer": 2 * attention + inner + 6 * width,
+        "decoder": layers * (2 * attention + inner + 6 * width),
+        "model": layers * (3 * attention + 2 * inner + 10 * width),
+    }
+    return whole.get(probe.component, width)
+
+
+def nearby(
+    probe: Probe, inputs: tuple[Input, ...], *, seeds: Iterable[int]
+) -> Iterator[tuple[Probe, tuple[Input, ...]]]:
+    """Yield the probe and its inputs with the last digits of all numbers changed."""
+    for seed in seeds:
+        rng = np.random.default_rng(seed)
+        near_by = copy(probe)
+        near_by.parameters = {name: _nudged(one, rng) for name, one in probe.parameters.items()}
+        yield near_by, tuple(_nudged(value, rng) for value in inputs)
+
+
+def _nudged(value: Any, rng: np.random.Generator) -> Any:
+    if not isinstance(value, np.ndarray) or value.dtype.kind != "f":
+        return value
+    return value * (1.0 + NUDGE * rng.choice((-1.0, 1.0), size=value.shape))
+
+
+_SAFETY = 8.0
+"""Constant in front of every bound: few roundings per term, and a sampled amplification."""
+
+
+def as_floats(values: Any) -> Floats:
+    """Return `values` as float64, whatever they came in."""
+    return np.asarray(values).astype(np.float64)
+
+
+def error_bound(
+    probe: Probe,
+    inputs: tuple[Input, ...],
+    expected: Floats,
+    *,
+    method: str = "",
+    pick: Callable[[Any], Array] | None = None,
+    choices: Choices | None = None,
+    difference: float = np.inf,
+) -> float:
+    """Return the error that sound code may make here.
+
+    Amplification is measured only when `difference` exceeds half of the bound without it: it
+    costs several more evaluations of the oracle.
+    """
+    unit = rounding(probe.precision, terms(probe, inputs))
+    plain = unit * largest(expected)
+    if 2 * difference <= plain:
+        return plain  # and the share of the bound that is told is at most one half
+    amplified = unit * _amplification(probe, inputs, expected, method, pick, choices)
+    return plain + amplified + _of_a_single_softmax(probe, inputs, method, pick, choices)
+
+
+def fits(
+    probe: Probe,
+    *inputs: Input,
+    actual: Array,
+    choices: Choices,
+    method: str = "",
+    rows: Array | None = None,
+) -> bool:
+    """Say whether `actual` is what the oracle computes under `choices`, up to rounding."""
+    expected = _answer(probe, inputs, method, None, choices)
+    if actual.shape != expected.shape:
+        return False
+    found, wanted = _selected(actual, expected, rows)
+    difference = distance(found, wanted)
+    return difference <= error_bound(
+        probe, inputs, expected, method=method, choices=choices, difference=difference
+    )
+
+
+def distance(actual: Array, expected: Array) -> float:
+    """Return the largest difference; infinite where one of the two is not a number."""
+    found, wanted = as_floats(actual), as_floats(expected)
+    if found.size == 0:
+        return 0.0
+    with np.errstate(invalid="ignore"):
+        apart = np.abs(found - wanted)
+    apart = np.where((found == wanted) | (np.isnan(found) & np.isnan(wanted)), 0.0, apart)
+    return float(np.where(np.isnan(apart), np.inf, apart).max())
+
+
+def largest(values: Array) -> float:
+    """Return the largest finite magnitude in `values`, 0 for none."""
+    sizes = np.abs(as_floats(values))
+    return float(sizes[np.isfinite(sizes)].max(initial=0.0))
+
+
+def _answer(
+    probe: Probe,
+    inputs: tuple[Input, ...],
+    method: str,
+    pick: Callable[[Any], Array] | None,
+    choices: Choices | None,
+) -> Floats:
+    result = probe.expected(*inputs, method=method, choices=choices)
+    if pick is not None:
+        return as_floats(pick(result))
+    return as_floats(result[0] if isinstance(result, tuple) else result)
+
+
+def rounding(precision: str, terms: int) -> float:
+    """Return the relative error that `terms` roundings of `precision` add up to."""
+    return _SAFETY * epsilon(precision) / 2 * float(np.sqrt(terms))
+
+
+def _of_a_single_softmax(
+    probe: Probe,
+    inputs: tuple[Input, ...],
+    method: str,
+    pick: Callable[[Any], Array] | None,
+    choices: Choices | None,
+) -> float:
+    """Return the error that the roundings of a softmax in float32 may make to a float64 output.
+
+    What they do make to the oracle's is one sample of it: its distance from the oracle that rounds
+    nothing there. Inputs and parameters that differ in their 24th digit give others.
+    """
+    chosen = choices or probe.subject.choices
+    if arithmetic(probe, chosen) == probe.precision:
+        return 0.0
+    exact = chosen.but(softmax_arithmetic="as-computed")
+    with np.errstate(invalid="ignore"):
+        return _SAFETY * max(
+            largest(  # of what is finite: a score beyond float32 is no room without an end
+                _answer(near_by, moved, method, pick, chosen)
+                - _answer(near_by, moved, method, pick, exact)
+            )
+            for near_by, moved in nearby(probe, inputs, seeds=range(8))
+        )
+
+
+def _amplification(
+    probe: Probe,
+    inputs: tuple[Input, ...],
+    expected: Floats,
+    method: str,
+    pick: Callable[[Any], Array] | None,
+    choices: Choices | None,
+) -> float:
+    worst = 0.0
+    for near_by, moved in nearby(probe, inputs, seeds=(1, 2, 3, 4)):  # some may cancel by luck
+        apart = np.abs(_answer(near_by, moved, method, pick, choices) - expected)
+        worst = max(worst, float(apart[np.isfinite(apart)].max(initial=0.0)) / NUDGE)
+    return worst
+
+
+def _selected(actual: Array, expected: Array, rows: Array | None) -> tuple[Floats, Floats]:
+    found, wanted = as_floats(actual), as_floats(expected)
+    return (found, wanted) if rows is None else (found[rows], wanted[rows])

@@ -1,0 +1,1 @@
+"""Interfaces: the command line, the pytest plugin and the Python API."""

@@ -1,0 +1,113 @@
+"""`attentest check`: one piece of code, from a bare function or class to a verdict."""
+
+import sys
+from collections.abc import Iterable
+
+import click
+from rich.console import Console
+from rich.text import Text
+
+from attentest.interfaces.cli.judging import Judging, judging
+from attentest.interfaces.cli.pairs import choice, literal, pair
+from attentest.interfaces.cli.usage import Usage, refuse_unknown, usage
+from attentest.results import stream, summary
+from attentest.results.run import Judged
+from attentest.targets.adapt import Reading
+from attentest_spec import UnknownName
+from attentest_spec.clauses import clauses
+
+_SETTINGS = ("mask", "layout")
+
+
+@click.command("check")
+@click.argument("target")
+@click.option("--as", "component", default="", help="The component that it is.")
+@click.option(
+    "--argument",
+    "arguments",
+    multiple=True,
+    metavar="ROLE=NAME",
+    help="Which argument carries an input (mask=src_mask) or a size (d_model=width).",
+)
+@click.option(
+    "--give", "given", multiple=True, metavar="NAME=VALUE", help="Fix an argument (bias=False)."
+)
+@click.option(
+    "--set",
+    "settings",
+    multiple=True,
+    metavar="WORD=VALUE",
+    help="A convention: mask=keep|blocks|additive, layout=batch-first|sequence-first.",
+)
+@click.option(
+    "--choice", "choices", multiple=True, metavar="NAME=OPTION", help="Declare a design choice."
+)
+@judging
+def check_command(
+    target: str,
+    component: str,
+    arguments: tuple[str, ...],
+    given: tuple[str, ...],
+    settings: tuple[str, ...],
+    choices: tuple[str, ...],
+    judging: Judging,
+) -> None:
+    """Judge one TARGET: FILE.py:OBJECT, MODULE:OBJECT, FILE.py or the name of a backend.
+
+    A program that speaks the protocol of attentest on its standard streams is stdio:COMMAND.
+
+    The object is a function, a class or a backend. How code that is no backend is called and
+    built is read off its names, its documentation and a probing call, and said. Exit code 0: it
+    conforms; 1: it does not, or nothing was judged; 2: usage; 3: it could not be loaded or read.
+    """
+    with usage():
+        refuse_unknown([target])
+        plan = judging.plan(
+            [component] if component else [],
+            _reading(component, arguments, given, settings, choices).as_dict(),
+        )
+    console = Console()
+    (result,) = judging.carried_out(console, [target], plan)
+    _show(console, result)
+    # A verdict on nothing says nothing: it must not look like one that says all is well.
+    nothing = all(verdict.status == "absent" for verdict in result.verdicts)
+    sys.exit(stream.exit_code([result], plan) or int(nothing))
+
+
+def _reading(
+    component: str,
+    arguments: Iterable[str],
+    given: Iterable[str],
+    settings: Iterable[str],
+    choices: Iterable[str],
+) -> Reading:
+    words = dict(pair(one, "--set", "WORD=VALUE") for one in settings)
+    for word in words:
+        if word not in _SETTINGS:
+            raise UnknownName("convention", word, _SETTINGS)
+    try:
+        return Reading(
+            component=component,
+            arguments=dict(pair(one, "--argument", "ROLE=NAME") for one in arguments),
+            given={
+                name: literal(value)
+                for name, value in (pair(one, "--give", "NAME=VALUE") for one in given)
+            },
+            choices=dict(map(choice, choices)),
+            **words,
+        )
+    except ValueError as wrong:
+        raise Usage(str(wrong)) from wrong
+
+
+def _show(console: Console, result: Judged) -> None:
+    """Print how the target was read, then the verdicts on the components that it provides."""
+    if result.failure:
+        console.print(Text(result.failure), soft_wrap=True)
+        return
+    parts = [summary.reading(result.facts["understood"])] if result.facts["understood"] else []
+    provided = result.facts["components"]
+    shown = [one for one in result.verdicts if clauses()[one.clause].component in provided]
+    for part in [*parts, summary.report(result.target, shown)]:
+        console.print(Text(part), soft_wrap=True)
+        console.print()

@@ -1,0 +1,83 @@
+"""`attentest convert`: the checkpoint of one backend becomes that of another."""
+
+import sys
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.markup import escape
+from rich.text import Text
+
+from attentest.interfaces.cli.usage import Usage, usage
+from attentest.results.output import vacant
+from attentest.studies.convert import SIZES, Conversion, Refused, Unreadable, converted, read, write
+from attentest.targets import resolve
+from attentest_spec.names import require
+from attentest_spec.registry import LoadFailure
+
+_IN = click.Path(exists=True, dir_okay=False, path_type=Path)
+_OUT = click.Path(dir_okay=False, path_type=Path)
+
+
+@click.command("convert")
+@click.argument("checkpoint", metavar="IN", type=_IN)
+@click.argument("out", metavar="OUT", type=_OUT)
+@click.option("--from", "source", required=True, help="The backend whose checkpoint IN is.")
+@click.option("--to", "target", required=True, help="The backend that OUT is for.")
+@click.option(
+    "--sizes", default="", help="Sizes that nothing in IN shows, such as heads=8,max_length=512."
+)
+@click.option("--approximate", is_flag=True, help="Carry what has a place, and say what has none.")
+def convert_command(
+    checkpoint: Path, out: Path, source: str, target: str, sizes: str, approximate: bool
+) -> None:
+    """Carry the weights of the safetensors file IN from one backend over to another, as OUT.
+
+    Everything goes through the canonical names, bit for bit, and what cannot be carried exactly is
+    refused with a list. A backend is a name (see `attentest list backends`), FILE.py,
+    FILE.py:OBJECT or MODULE:OBJECT. OUT is never overwritten.
+
+    Exit code 0: OUT was written; 1: refused, nothing was written; 2: usage; 3: a backend could not
+    be loaded.
+    """
+    console = Console()
+    try:
+        with usage(), Console(stderr=True).status(f"carrying over {escape(checkpoint.name)}"):
+            vacant(out)
+            found = converted(
+                read(checkpoint),
+                resolve.load(source),
+                resolve.load(target),
+                sizes=_sizes(sizes),
+                approximate=approximate,
+            )
+            write(out, found.checkpoint)
+    except Unreadable as wrong:
+        raise Usage(str(wrong)) from wrong
+    except (LoadFailure, Refused) as failure:
+        console.print(Text(str(failure)), soft_wrap=True)
+        sys.exit(3 if isinstance(failure, LoadFailure) else 1)
+    for line in _story(found, out):
+        console.print(Text(line), soft_wrap=True)
+
+
+def _story(found: Conversion, out: Path) -> list[str]:
+    """Return what was done, in sentences."""
+    how = "approximately" if found.lost else "bit for bit"
+    return [
+        f"{out} was written: {len(found.checkpoint.entries)} entries, carried {how}.",
+        *(f"Not exact: {one}." for one in found.lost),
+        *(f"For your information: {one}." for one in found.notes),
+        str(found.effect),
+    ]
+
+
+def _sizes(text: str) -> dict[str, int]:
+    """Read `heads=8,d_model=512`."""
+    found = {}
+    for word in filter(None, text.split(",")):
+        name, _, value = word.partition("=")
+        if not value.strip().isdigit():
+            raise Usage(f"--sizes takes NAME=NUMBER, joined by commas, and {word!r} is not.")
+        found[require("size", name.strip(), SIZES)] = int(value)
+    return found

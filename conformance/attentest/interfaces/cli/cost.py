@@ -1,0 +1,109 @@
+"""`attentest cost`: what backends cost, side by side."""
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.console import Console
+
+from attentest.interfaces.cli.usage import Usage, exit_code, refuse_unknown, usage
+from attentest.interfaces.cli.written import FILE, checked
+from attentest.results import files
+from attentest.results.output import create, progress
+from attentest.studies.cost import BadPlan, Plan, measure
+from attentest.views.cost import show
+from attentest.views.plots.cost import together
+from attentest.views.plots.drawing import drawn
+
+
+def _numbers(_: object, option: click.Parameter, text: str) -> tuple[int, ...]:
+    """Read numbers with commas between them."""
+    try:
+        return tuple(int(one) for one in text.split(",") if one.strip())
+    except ValueError as wrong:
+        raise click.BadParameter(f"{text!r} is no list of numbers such as 32,64,128.") from wrong
+
+
+def _listed(numbers: tuple[int, ...]) -> str:
+    return ",".join(map(str, numbers))
+
+
+_USUAL = Plan()
+
+
+@click.command("cost")
+@click.argument("targets", nargs=-1, required=True, metavar="TARGET ..")
+@click.option(
+    "--component", default="", help="What is measured (default: the largest that all provide)."
+)
+@click.option(
+    "--lengths", default=_listed(_USUAL.lengths), show_default=True, callback=_numbers,
+    help="Lengths of the sentences.",
+)  # fmt: skip
+@click.option(
+    "--widths", default=_listed(_USUAL.widths), show_default=True, callback=_numbers,
+    help="Widths of the model.",
+)  # fmt: skip
+@click.option("--length", default=_USUAL.length, show_default=True, help="Length for all widths.")
+@click.option("--width", default=_USUAL.width, show_default=True, help="Width for all lengths.")
+@click.option("--batch", default=_USUAL.batch, show_default=True, help="Sentences at a time.")
+@click.option("--heads", default=_USUAL.heads, show_default=True, help="Heads of attention.")
+@click.option("--layers", default=_USUAL.layers, show_default=True, help="Layers of each stack.")
+@click.option("--repeat", default=_USUAL.repeat, show_default=True, help="Rounds at each point.")
+@click.option(
+    "--precision", default=_USUAL.precision, show_default=True, help="What is computed in."
+)
+@click.option(
+    "--timeout", default=120.0, show_default=True, help="Seconds a backend may take for an answer."
+)
+@click.option(
+    "--memory", default=4.0, show_default=True, help="GiB that a backend's process may use."
+)
+@click.option("--json", "json_file", type=FILE, help="Write the result to this file.")
+@click.option(
+    "--plot", type=FILE, help="Draw time, ratios and memory into a new FILE.svg or FILE.png."
+)
+def cost_command(
+    targets: tuple[str, ...],
+    timeout: float,
+    memory: float,
+    json_file: Path | None,
+    plot: Path | None,
+    **asked: Any,
+) -> None:
+    """Measure what backends cost: parameters, operations, time and memory, and how they grow.
+
+    Times are taken in turn and told against the first backend's. A TARGET is a name (see `attentest
+    list backends`), FILE.py, FILE.py:OBJECT, MODULE:OBJECT or stdio:COMMAND. Exit code 0: all were
+    measured; 1: one failed; 2: usage; 3: one could not be loaded.
+    """
+    with usage():
+        refuse_unknown(targets)
+        plan = _plan(asked)
+        checked("cost", json_file, plot)
+        with progress() as bar:
+            task = bar.add_task("measuring", total=None)
+            try:
+                found = measure(
+                    *targets,
+                    plan=plan,
+                    timeout=timeout,
+                    memory=memory,
+                    told=lambda done, total: bar.update(task, completed=done, total=total),
+                )
+            except BadPlan as wrong:
+                raise Usage(str(wrong)) from wrong
+        show(Console(), found)
+        files.write(json_file, "cost", found.as_dict())
+        if plot is not None and found.measurements:
+            create(plot, drawn(together(found.as_dict()), plot.suffix[1:]))
+    sys.exit(exit_code(found.failures, well=not found.failures))
+
+
+def _plan(asked: Mapping[str, Any]) -> Plan:
+    try:
+        return Plan(**asked)
+    except BadPlan as wrong:
+        raise Usage(str(wrong)) from wrong

@@ -1,0 +1,90 @@
+"""`attentest faults`: the suite's own score."""
+
+import json
+import random
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+from rich.console import Console
+
+from attentest.interfaces.cli.usage import Usage, usage
+from attentest.judging import trials
+from attentest.judging.score import Score, score
+from attentest.judging.trials import Task
+from attentest.results.output import opened, progress
+from attentest.views import detection
+
+
+@click.command("faults")
+@click.argument("slugs", nargs=-1)
+@click.option("--component", "components", multiple=True, help="Faults of this component alone.")
+@click.option("--own", "alone", is_flag=True, help="Judge by the fault's own clause alone.")
+@click.option("--everything", is_flag=True, help="Judge every clause in full, with every seed.")
+@click.option("--diagnose", is_flag=True, help="See how often the diagnosis names the fault.")
+@click.option("--workers", default=2, show_default=True, help="Processes at work.")
+@click.option("--seed", default=0, show_default=True, help="First seed of the drawn inputs.")
+@click.option(
+    "--seeds",
+    "count",
+    type=click.IntRange(min=1),
+    default=1,
+    show_default=True,
+    help="Number of seeds to try.",
+)
+@click.option("--random", "fresh", is_flag=True, help="Draw a fresh first seed and print it.")
+@click.option(
+    "--json",
+    "json_file",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Write the score and every trial to this file.",
+)
+def faults_command(
+    slugs: tuple[str, ...],
+    components: tuple[str, ...],
+    alone: bool,
+    everything: bool,
+    diagnose: bool,
+    workers: int,
+    seed: int,
+    count: int,
+    fresh: bool,
+    json_file: Path | None,
+) -> None:
+    """Score the suite itself: plant the faults SLUGS (all by default) and see which it kills.
+
+    Each is judged in full by its own clause, in both specimens and with every seed, and by one
+    example of the other clauses that it can reach. Where no fault is named, the sound oddities of
+    the zoo are judged too: what is said against one of them is a false alarm.
+
+    Exit code 0: every fault is killed by its own clause and trips none that it cannot reach,
+    every clause kills one of its own, and there is no false alarm.
+    """
+    seed = random.SystemRandom().randrange(1, 2**31) if fresh else seed
+    with usage():
+        chosen = trials.tasks(
+            slugs,
+            components,
+            range(seed, seed + count),
+            alone=alone,
+            everything=everything,
+            diagnose=diagnose,
+        )
+    if not chosen:
+        raise Usage("No fault is left: the named faults are not of the named components.")
+    console = Console()
+    if seed:
+        console.print(f"seed {seed} (replay with --seed {seed} --seeds {count})")
+    with usage(), opened(json_file, '{"format"') as file:
+        found = _scored(chosen, workers)
+        if file:
+            json.dump(found.as_dict(), file)
+    detection.show(console, found)
+    sys.exit(int(not found.perfect))
+
+
+def _scored(chosen: Sequence[Task], workers: int) -> Score:
+    with progress() as bar:
+        task = bar.add_task("faults", total=len(chosen))
+        return score(chosen, workers=workers, listener=lambda done: bar.advance(task))

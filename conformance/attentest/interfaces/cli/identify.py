@@ -1,0 +1,69 @@
+"""`attentest identify`: which option of every choice the numbers show."""
+
+import sys
+
+import click
+from rich.console import Console
+from rich.text import Text
+
+from attentest.harness.child import Interrupted
+from attentest.interfaces.cli.usage import refuse_unknown, usage
+from attentest.studies.identification import identified
+from attentest.views.identification import show
+from attentest_spec import COMPONENTS
+from attentest_spec.names import require
+from attentest_spec.precision import PRECISIONS
+from attentest_spec.registry import LoadFailure
+
+
+@click.command("identify")
+@click.argument("target")
+@click.option("--component", "components", multiple=True, help="Ask this component alone.")
+@click.option(
+    "--as", "component", default="", help="The component that code is which is no backend."
+)
+@click.option(
+    "--dtype", default="", help=f"One of {', '.join(PRECISIONS)} (default: the finest it has)."
+)
+@click.option("--device", default="cpu", show_default=True, help="Where the backend computes.")
+@click.option("--timeout", default=120.0, show_default=True, help="Seconds it may take in all.")
+def identify_command(
+    target: str,
+    components: tuple[str, ...],
+    component: str,
+    dtype: str,
+    device: str,
+    timeout: float,
+) -> None:
+    """Measure which option of every choice TARGET uses, whatever it declares.
+
+    A TARGET is a name (see `attentest list backends`), FILE.py, FILE.py:OBJECT, MODULE:OBJECT or
+    stdio:COMMAND. Exit code 0: nothing contradicts what is declared; 1: something does, or its
+    process did not finish; 2: usage; 3: it could not be loaded.
+    """
+    with usage():
+        _known(target, (*components, *filter(None, [component])), dtype)
+    console = Console()
+    try:
+        found = identified(
+            target,
+            components,
+            precision=dtype,
+            device=device,
+            limit=timeout,
+            reading={"component": component} if component else None,
+        )
+    except (LoadFailure, Interrupted) as failure:
+        console.print(Text(str(failure)), soft_wrap=True)
+        sys.exit(3 if isinstance(failure, LoadFailure) else 1)
+    show(console, target, found)
+    sys.exit(int(not all(one.agrees for one in found.values())))
+
+
+def _known(target: str, components: tuple[str, ...], dtype: str) -> None:
+    """Refuse a name that is none before a process is started for it."""
+    for name in components:
+        require("component", name, COMPONENTS)
+    if dtype:
+        require("precision", dtype, PRECISIONS)
+    refuse_unknown([target])

@@ -1,0 +1,175 @@
+"""What the commands that judge have in common: their options, and the run behind them."""
+
+import functools
+import random
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import Progress, TaskID
+
+from attentest.interfaces.cli.reporting import page_file, reporting
+from attentest.interfaces.cli.usage import Usage
+from attentest.interfaces.cli.written import FILE, distinct
+from attentest.judging.run import Listener, run
+from attentest.results import stream
+from attentest.results.expected_failures import Deviation
+from attentest.results.output import opened, progress
+from attentest.results.plan import Plan, select
+from attentest.results.run import Judged
+from attentest.results.stored_runs import parsed
+from attentest.results.verdict import Verdict
+from attentest.views.html.material import Material
+from attentest.views.html.page import page
+from attentest_spec.precision import PRECISIONS
+
+# What is infinite cannot be written into a stream: JSON has no such number.
+_AMOUNT = click.FloatRange(0, 1e9, min_open=True)
+
+_OPTIONS = (
+    click.option("--clause", "slugs", multiple=True, help="Judge this clause alone."),
+    click.option(
+        "--dtype", default="float64", show_default=True, help=f"One of {', '.join(PRECISIONS)}."
+    ),
+    click.option("--device", default="cpu", show_default=True, help="Where the backend computes."),
+    click.option(
+        "--timeout",
+        default=60.0,
+        show_default=True,
+        type=_AMOUNT,
+        help="Seconds one check may take.",
+    ),
+    click.option(
+        "--memory",
+        default=4.0,
+        show_default=True,
+        type=_AMOUNT,
+        help="GiB that a backend's processes may use.",
+    ),
+    click.option(
+        "--effort", default=1.0, show_default=True, type=_AMOUNT, help="Factor on the examples."
+    ),
+    click.option("--seed", default=0, show_default=True, help="Seed of all drawn inputs."),
+    click.option("--random", "fresh", is_flag=True, help="Draw a fresh seed and print it."),
+    click.option("--no-shrink", is_flag=True, help="Do not look for the smallest witness."),
+    click.option(
+        "--json",
+        "json_file",
+        type=FILE,
+        help="Write the stream of verdicts to this file.",
+    ),
+    click.option(
+        "--html",
+        "html_file",
+        type=FILE,
+        help="Write a report to this file, one page that needs nothing else.",
+    ),
+)
+
+
+@dataclass(frozen=True)
+class Judging:
+    """What was asked of a judging command by its options."""
+
+    slugs: tuple[str, ...]
+    dtype: str
+    device: str
+    timeout: float
+    memory: float
+    effort: float
+    seed: int
+    fresh: bool
+    no_shrink: bool
+    json_file: Path | None
+    html_file: Path | None
+
+    def plan(self, components: Sequence[str], reading: dict[str, Any] | None = None) -> Plan:
+        """Return the plan for `components` (all where none is named); a seed is drawn here."""
+        chosen = select(components, self.slugs, precision=self.dtype)
+        if not chosen:
+            raise Usage("No clause is left: the named clauses are not about the named components.")
+        return Plan(
+            chosen,
+            precision=self.dtype,
+            device=self.device,
+            seed=random.SystemRandom().randrange(1, 2**31) if self.fresh else self.seed,
+            effort=self.effort,
+            shrink=not self.no_shrink,
+            limit=self.timeout,
+            memory=self.memory,
+            reading=reading,
+        )
+
+    def carried_out(
+        self,
+        console: Console,
+        targets: Sequence[str],
+        plan: Plan,
+        workers: int = 0,
+        left_out: Mapping[str, str] = MappingProxyType({}),
+        known: Sequence[Deviation] = (),
+    ) -> list[Judged]:
+        """Judge `targets`, say the seed, write the stream and the report that were asked for.
+
+        `left_out` are backends that are not installed, with the commands that install them;
+        `known` is what the report marks as declared.
+        """
+        distinct(json=self.json_file, html=self.html_file)
+        if plan.seed:
+            console.print(f"seed {plan.seed} (replay with --seed {plan.seed})")
+        with (
+            reporting(),
+            opened(self.json_file, '{"type": "header"') as file,
+            page_file(self.html_file) as html,
+        ):
+            writer = stream.Writer(file, plan) if file else None
+            if writer:
+                for name, command in left_out.items():
+                    writer.not_installed(name, command)
+            results = _watched(targets, plan, workers, writer)
+            if html:
+                judged = parsed(stream.text(results, plan, left_out), "this run")
+                html.write(page(Material((judged,), known=tuple(known))))
+            return results
+
+
+def judging(command: Callable[..., None]) -> Callable[..., None]:
+    """Give `command` the options of judging, as one argument of this name."""
+    names = [field.name for field in fields(Judging)]
+
+    @functools.wraps(command)
+    def collected(**values: Any) -> None:
+        asked = Judging(**{name: values.pop(name) for name in names})
+        command(judging=asked, **values)
+
+    for option in reversed(_OPTIONS):
+        collected = option(collected)
+    return collected
+
+
+def _watched(
+    targets: Sequence[str], plan: Plan, workers: int, writer: stream.Writer | None
+) -> list[Judged]:
+    """Run the plan with a progress bar on a terminal, writing the stream as verdicts come."""
+    with progress() as bar:
+        total = len(plan.clauses)
+        tasks = {target: bar.add_task(escape(target), total=total) for target in targets}
+        results = run(targets, plan, workers=workers, listener=_listener(bar, tasks, writer))
+    if writer:
+        writer.close(results, plan)
+    return results
+
+
+def _listener(bar: Progress, tasks: dict[str, TaskID], writer: stream.Writer | None) -> Listener:
+    def listen(judged: Judged, verdict: Verdict | None) -> None:
+        if verdict is not None:
+            bar.advance(tasks[judged.target])
+        if writer:
+            writer(judged, verdict)
+
+    return listen

@@ -1,0 +1,151 @@
+"""`attentest learn`: backends trained on a small task, side by side."""
+
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from threading import Event
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import Progress
+
+from attentest.interfaces.cli.usage import Usage, exit_code, refuse_unknown, usage
+from attentest.interfaces.cli.written import FILE, checked
+from attentest.results import files
+from attentest.results.output import create, progress
+from attentest.studies.comparison.compare import called
+from attentest.studies.learning.learn import side_by_side
+from attentest.studies.learning.regime import EQUAL, OWN, PRECISIONS, SIZES, Regime
+from attentest.studies.learning.result import Learning
+from attentest.studies.learning.tasks import TASKS, BadTask
+from attentest.studies.learning.worker import Apart
+from attentest.views.learning import show
+from attentest.views.plots.drawing import drawn
+from attentest.views.plots.learning import learning_curves
+from attentest_spec import registry
+
+WORKERS = 2
+"""How many models are trained at a time."""
+
+_REGIME = (
+    click.option("--task", default="copy", show_default=True, help=f"One of {', '.join(TASKS)}."),
+    click.option("--length", type=int, help="Tokens of a question; for addition, digits."),
+    click.option("--steps", type=int, help="Steps of training (default: the task's own)."),
+    click.option("--every", type=int, help="Steps from one validation to the next."),
+    click.option("--batch", type=int, help="Questions in a step (default: 30)."),
+    click.option("--rate", type=float, help="A constant learning rate (default: the paper's)."),
+    click.option("--warmup", type=int, help="Steps of the paper's warm-up (default: 400)."),
+    click.option("--smoothing", type=float, help="Label smoothing (default: 0)."),
+    click.option("--initial", default=EQUAL, show_default=True, help=f"Weights: {EQUAL} or {OWN}."),
+    click.option("--dtype", "precision", help=f"One of {', '.join(PRECISIONS)}."),
+    *(
+        click.option(f"--{name.replace('_', '-')}", name, type=int, help=f"Default: {size}.")
+        for name, size in SIZES.items()
+    ),
+)
+
+
+def _regime(command: Callable[..., None]) -> Callable[..., None]:
+    for option in reversed(_REGIME):
+        command = option(command)
+    return command
+
+
+@click.command("learn")
+@click.argument("targets", nargs=-1, metavar="[TARGET ..]")
+@_regime
+@click.option("--seed", default=0, show_default=True, help="Seed of weights and questions.")
+@click.option("--seeds", default=1, show_default=True, help="Train from so many seeds.")
+@click.option(
+    "--folder",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Keep checkpoints here; an interrupted training goes on.",
+)
+@click.option("--json", "json_file", type=FILE, help="Write the result to this file.")
+@click.option("--plot", type=FILE, help="Draw the curves into a new FILE.svg or FILE.png.")
+@click.option(
+    "--timeout", default=120.0, show_default=True, help="Seconds a backend may take at a time."
+)
+@click.option("--memory", default=4.0, show_default=True, help="GiB that a backend may use.")
+def learn_command(
+    targets: tuple[str, ...],
+    seed: int,
+    seeds: int,
+    folder: Path | None,
+    json_file: Path | None,
+    plot: Path | None,
+    timeout: float,
+    memory: float,
+    **asked: Any,
+) -> None:
+    """Train the models of TARGETS (all installed backends by default) on a small task.
+
+    All get equal data, equal weights as far as their choices have a place for them, and equal steps
+    of Adam. A TARGET is a name (see `attentest list backends`), FILE.py, FILE.py:OBJECT,
+    MODULE:OBJECT or stdio:COMMAND. Exit code 0: all were trained, however well; 1: one failed; 2:
+    usage; 3: one could not be loaded.
+    """
+    try:
+        with usage():
+            regime = Regime.of(**asked)
+            named = _named(targets)
+            checked("learning", json_file, plot)
+            found = _trained(named, regime, range(seed, seed + seeds), folder, timeout, memory)
+            if not targets:
+                found = replace(found, notes=(*found.notes, *_not_installed()))
+            show(Console(), found)
+            files.write(json_file, "learning", found.as_dict())
+            if plot is not None and found.curves:
+                create(plot, drawn(learning_curves(found.as_dict()), plot.suffix[1:]))
+    except BadTask as wrong:
+        raise Usage(str(wrong)) from wrong
+    sys.exit(exit_code(found.failures, well=bool(found.curves) and not found.failures))
+
+
+def _named(targets: tuple[str, ...]) -> list[str]:
+    """Return the targets, all installed ones where none is named; refuse names that are none."""
+    refuse_unknown(targets)
+    named = list(targets or registry.installed())
+    if not named:
+        raise Usage("No backend is installed. Install one, or name a file.")
+    return named
+
+
+def _not_installed() -> tuple[str, ...]:
+    left_out = registry.not_installed().items()
+    return tuple(f"{name} was left out; its library is missing: {how}" for name, how in left_out)
+
+
+def _trained(
+    targets: list[str],
+    regime: Regime,
+    seeds: range,
+    folder: Path | None,
+    timeout: float,
+    memory: float,
+) -> Learning:
+    stop = Event()
+    learners = {
+        label: Apart(label, target, timeout, memory, stop)
+        for label, target in zip(called(targets), targets, strict=True)
+    }
+    with progress() as bar:
+        listener = _listener(bar, list(learners), regime.steps * len(seeds))
+        return side_by_side(
+            learners, regime, tuple(seeds), folder, workers=WORKERS, listener=listener, stop=stop
+        )
+
+
+def _listener(bar: Progress, labels: list[str], total: int) -> Callable[[str, int, int], None]:
+    tasks = {label: bar.add_task(escape(label), total=total) for label in labels}
+    done: dict[tuple[str, int], int] = {}
+
+    def step(label: str, seed: int, number: int) -> None:
+        done[label, seed] = number
+        completed = sum(count for (name, _), count in done.items() if name == label)
+        bar.update(tasks[label], completed=completed)
+
+    return step

@@ -1,0 +1,43 @@
+"""The `attentest` command."""
+
+import click
+
+from attentest.interfaces.cli.check import check_command
+from attentest.interfaces.cli.compare import compare_command
+from attentest.interfaces.cli.convert import convert_command
+from attentest.interfaces.cli.cost import cost_command
+from attentest.interfaces.cli.faults import faults_command
+from attentest.interfaces.cli.identify import identify_command
+from attentest.interfaces.cli.learn import learn_command
+from attentest.interfaces.cli.new import new_command
+from attentest.interfaces.cli.report import report_command
+from attentest.interfaces.cli.run import run_command
+from attentest.interfaces.cli.tell import explain_command, list_command
+from attentest.interfaces.cli.trace import trace_command
+from attentest.interfaces.cli.vectors import vectors_command
+from attentest.version import __version__
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="attentest")
+def main() -> None:
+    """Tell whether a Transformer implementation is right, and how it differs from others."""
+
+
+for command in (
+    run_command,
+    check_command,
+    identify_command,
+    compare_command,
+    trace_command,
+    report_command,
+    learn_command,
+    convert_command,
+    cost_command,
+    vectors_command,
+    faults_command,
+    new_command,
+    list_command,
+    explain_command,
+):
+    main.add_command(command)

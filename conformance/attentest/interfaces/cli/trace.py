@@ -1,0 +1,51 @@
+"""`attentest trace`: one backend step by step, beside the oracle."""
+
+import sys
+from pathlib import Path
+
+import click
+from rich.console import Console
+
+from attentest.harness.errors import Refused
+from attentest.interfaces.cli.comparing import asked_for, given_input, given_json, given_limit
+from attentest.interfaces.cli.usage import Usage, usage
+from attentest.results import files
+from attentest.results.output import replacing
+from attentest.studies.comparison import BadExample
+from attentest.studies.comparison.tracing import trace
+from attentest.studies.comparison.worker import Apart
+from attentest.views.trace import show_trace
+from attentest_spec.registry import LoadFailure
+
+KIND = "trace"
+
+
+@click.command("trace")
+@click.argument("target")
+@given_input
+@click.option("--only", default="", help="Show the steps whose names begin so.")
+@given_limit
+@given_json
+def trace_command(
+    target: str, given: str, only: str, timeout: float, json_file: Path | None
+) -> None:
+    """Follow TARGET step by step, with shapes and values, beside the oracle.
+
+    A TARGET is a name (see `attentest list backends`), FILE.py, FILE.py:OBJECT, MODULE:OBJECT or
+    stdio:COMMAND. Exit code 0: every step is what the oracle does under the same choices; 1: one is
+    not, or the backend gave no numbers; 2: usage; 3: it could not be loaded.
+    """
+    example = asked_for([target], given)
+    console = Console()
+    try:
+        with usage(), replacing(json_file, files.beginning(KIND)) as file:
+            found = trace(target, Apart(target, timeout), example)
+            if file:
+                file.write(files.text(KIND, found.as_dict()))
+    except BadExample as wrong:
+        raise Usage(str(wrong)) from wrong
+    except (LoadFailure, Refused) as failure:
+        console.print(f"{target} was not followed: {failure}", soft_wrap=True, markup=False)
+        sys.exit(3 if isinstance(failure, LoadFailure) else 1)
+    show_trace(console, found, only)
+    sys.exit(int(bool(found.parting.step)))

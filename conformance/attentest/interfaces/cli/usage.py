@@ -1,0 +1,40 @@
+"""What a command says that cannot be carried out as asked, or not for all: text and exit code."""
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+
+import click
+
+from attentest.results.output import Occupied
+from attentest.studies.comparison.parts import Failure
+from attentest.targets.resolve import is_name
+from attentest_spec import UnknownName, registry
+from attentest_spec.names import require
+
+
+class Usage(click.ClickException):
+    """What was asked for cannot be done as asked; exit code 2."""
+
+    exit_code = 2
+
+
+@contextmanager
+def usage() -> Iterator[None]:
+    """Turn an unknown name or a file that cannot be written into one line and exit code 2."""
+    try:
+        yield
+    except (UnknownName, Occupied) as wrong:
+        raise Usage(str(wrong)) from wrong
+
+
+def refuse_unknown(targets: Iterable[str]) -> None:
+    """Refuse a name that is no backend's before a process is started for it, as UnknownName."""
+    names = registry.names()
+    for target in targets:
+        if is_name(target):
+            require("backend", target, names)
+
+
+def exit_code(failures: Iterable[Failure], *, well: bool) -> int:
+    """Return 3 where a backend could not be loaded, else whether all went `well`: 0, or 1."""
+    return 3 if not all(one.loaded for one in failures) else int(not well)

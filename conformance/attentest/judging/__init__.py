@@ -1,0 +1,1 @@
+"""Judging: a clause and a backend become a verdict."""

@@ -1,0 +1,61 @@
+"""A backend together with the settings it is judged under."""
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from attentest.analysis.undeclared import effective_choices
+from attentest.harness.subject import Subject
+from attentest.results.text import line
+from attentest_spec import Backend, Choices
+
+
+@dataclass(frozen=True)
+class Bench:
+    """What a verdict depends on besides the clause.
+
+    `precision` is what is asked for; a backend that does not claim float64 is judged in the finest
+    that it does.
+
+    `seed` 0 is the fixed default, `effort` multiplies the number of examples, `shrink` looks for
+    the smallest violation, `diagnose` names the mistakes that it looks like.
+
+    `suspects` grows while clauses are judged: what explained one that failed is looked for first
+    in the next ones, as a mistake in an inner component fails those outside of it too. It changes
+    no status.
+    """
+
+    backend: Backend
+    precision: str = "float64"
+    device: str = "cpu"
+    seed: int = 0
+    effort: float = 1.0
+    shrink: bool = True
+    diagnose: bool = True
+    loader: str = ""
+    suspects: list[tuple[str, ...]] = field(default_factory=list, compare=False, repr=False)
+
+    @classmethod
+    def of(cls, backend: "Backend | Bench") -> "Bench":
+        """Return `backend` on a bench of its own, or the bench that it is."""
+        return backend if isinstance(backend, Bench) else cls(backend)
+
+    @property
+    def name(self) -> str:
+        """What the backend calls itself, as one line that is safe to show."""
+        return line(str(self.backend.name))
+
+    @cached_property
+    def choices(self) -> Choices:
+        """What is declared, and what was measured where the paper is silent and nothing is."""
+        return effective_choices(self.backend, self.computed_in, self.device)
+
+    @cached_property
+    def computed_in(self) -> str:
+        """The precision that the backend is judged in."""
+        return self.backend.limits.finest if self.precision == "float64" else self.precision
+
+    def subject(self) -> Subject:
+        """Return the backend under judgement, with these settings."""
+        return Subject(
+            self.backend, choices=self.choices, precision=self.computed_in, device=self.device
+        )

@@ -1,0 +1,60 @@
+"""The examples of a check, drawn by Hypothesis and repeatable for one seed."""
+
+import zlib
+from collections.abc import Callable
+from contextlib import suppress
+
+from hypothesis import HealthCheck, Phase, given, seed, settings
+from hypothesis import strategies as st
+
+from attentest.harness.errors import Absent, BackendError, Violation
+from attentest.harness.subject import Step, Subject
+from attentest.judging.bench import Bench
+from attentest.judging.registry import Check
+from attentest.testing.draw import Draw
+
+
+def tried(bench: Bench, check: Check, subject: Subject) -> None:
+    """Try the examples until one fails, raising what it raised; its trace is kept."""
+
+    def example(data: st.DataObject) -> None:
+        subject.begin()
+        try:
+            check.body(subject, Draw.of(data, subject))
+        except (Violation, BackendError):
+            subject.failing = subject.failing or subject.trace
+            raise
+
+    _drawn(bench, check, example)()
+
+
+def looked(bench: Bench, check: Check, subject: Subject) -> list[list[Step]]:
+    """Return the traces of all examples, of those that fail as of those that pass."""
+    traces = []
+
+    def example(data: st.DataObject) -> None:
+        subject.begin()
+        with suppress(Violation, BackendError, Absent):  # what it shows is asked for, not whether
+            check.body(subject, Draw.of(data, subject))
+        traces.append(subject.trace)
+
+    _drawn(bench, check, example)()
+    return traces
+
+
+def _drawn(
+    bench: Bench, check: Check, example: Callable[[st.DataObject], None]
+) -> Callable[[], None]:
+    phases = (Phase.generate, Phase.shrink) if bench.shrink else (Phase.generate,)
+    wrapped: Callable[[], None] = seed(zlib.crc32(f"{check.clause}:{bench.seed}".encode()))(
+        settings(
+            max_examples=max(1, round(check.examples * bench.effort)),
+            phases=phases,
+            database=None,
+            deadline=None,
+            print_blob=False,
+            report_multiple_bugs=False,
+            suppress_health_check=list(HealthCheck),
+        )(given(data=st.data())(example))
+    )
+    return wrapped

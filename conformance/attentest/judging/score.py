@@ -1,0 +1,180 @@
+"""The suite's own score: which planted faults it kills, and whether it cries wolf.
+
+Every fault is planted in its specimens and judged. It is killed when its own clause says
+violation (or error, where the mistake is a loud one) on each of them, with every seed. A fault
+that its clause does not kill, a clause that kills no fault, a clause that trips over a fault of a
+component that its own does not contain, and a clause that a sound oddity of the zoo does not
+conform to are each an error of the suite.
+"""
+
+from collections.abc import Callable, Collection, Iterable, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import dataclass, field
+from multiprocessing import get_context
+from typing import Any
+
+from attentest.judging.trials import CALM, KILLING, Task, Trial
+from attentest_spec.clauses import clauses
+
+
+@dataclass(frozen=True)
+class Named:
+    """How often a diagnosis names the planted fault.
+
+    `first` counts those named first, `equal` those where something else is named first that
+    answered every question of the examples alike, `later` those among the others named.
+    """
+
+    first: int
+    equal: int
+    later: int
+    total: int
+
+    @classmethod
+    def of(cls, trials: Iterable[Trial]) -> "Named":
+        """Count over `trials`."""
+        places = [_place(trial) for trial in trials]
+        first, equal, later = (places.count(place) for place in ("first", "equal", "later"))
+        return cls(first, equal, later, len(places))
+
+
+def _place(trial: Trial) -> str:
+    """Return where the diagnosis names the fault of `trial`."""
+    found = {one.names: one for one in trial.likenesses or ()}
+    mine, best = found.get((trial.subject,)), next(iter(found.values()), None)
+    if mine is None or best is None:
+        return "not"
+    if mine is best:
+        return "first"
+    alike = best.kind != "complaint" and len(best.names) == 1 and best.missed == mine.missed == 0
+    return "equal" if alike else "later"
+
+
+@dataclass(frozen=True)
+class Score:
+    """What came out of all trials.
+
+    `killed` and `survived` are faults, `idle` clauses that killed none of their own, `spurious`
+    pairs of a fault and a clause that should not have noticed it, `alarms` triples of a sound
+    oddity, a clause that it does not conform to, and the status.
+    """
+
+    trials: list[Trial]
+    sound: list[Trial] = field(default_factory=list)
+    killed: list[str] = field(default_factory=list)
+    survived: list[str] = field(default_factory=list)
+    idle: list[str] = field(default_factory=list)
+    spurious: list[tuple[str, str]] = field(default_factory=list)
+    alarms: list[tuple[str, str, str]] = field(default_factory=list)
+
+    @property
+    def perfect(self) -> bool:
+        """Whether there is no error of the suite."""
+        return not (self.survived or self.idle or self.spurious or self.alarms)
+
+    def named(self, kinds: Collection[str]) -> "Named | None":
+        """Return how the faults of `kinds` were named; None where no diagnosis was asked for."""
+        from attentest.faults import fault_of
+
+        told = [
+            trial
+            for trial in self.trials
+            if trial.likenesses is not None and fault_of(trial.subject).kind in kinds
+        ]
+        return Named.of(told) if told else None
+
+    @property
+    def seeds(self) -> list[int]:
+        """The seeds of all trials."""
+        return sorted({trial.seed for trial in [*self.trials, *self.sound]})
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the score as plain values, for `--json`."""
+        return {
+            "format": 1,
+            "seeds": self.seeds,
+            "killed": self.killed,
+            "survived": self.survived,
+            "idle clauses": self.idle,
+            "spurious": [list(pair) for pair in self.spurious],
+            "zoo": sorted({trial.subject for trial in self.sound}),
+            "false alarms": [list(alarm) for alarm in self.alarms],
+            "trials": [trial.as_dict() for trial in self.trials],
+        }
+
+
+def score(
+    tasks: Sequence[Task],
+    *,
+    workers: int = 2,
+    listener: Callable[[Task], None] = lambda task: None,
+) -> Score:
+    """Carry out `tasks` and return the score; the workers import torch once each."""
+    trials: list[Trial] = []
+    with ProcessPoolExecutor(workers, mp_context=get_context("spawn"), initializer=_start) as pool:
+        asked = {pool.submit(task.trials): task for task in tasks}
+        for answer in as_completed(asked):
+            trials += answer.result()
+            listener(asked[answer])
+    order = {task.subject: number for number, task in enumerate(tasks)}
+    trials.sort(key=lambda trial: (order[trial.subject], trial.specimen, trial.seed))
+    return scored(trials)
+
+
+def scored(trials: Iterable[Trial]) -> Score:
+    """Sum the trials up."""
+    from attentest.faults import fault_of
+
+    trials = list(trials)
+    result = Score(
+        trials=[trial for trial in trials if trial.specimen],
+        sound=[trial for trial in trials if not trial.specimen],
+    )
+    by_fault: dict[str, list[Trial]] = {}
+    for trial in result.trials:
+        by_fault.setdefault(trial.subject, []).append(trial)
+    for slug, found in by_fault.items():
+        fault = fault_of(slug)
+        deadly = KILLING | {"error"} if fault.kind == "loud" else KILLING
+        dead = all(trial.statuses.get(fault.clause) in deadly for trial in found)
+        (result.killed if dead else result.survived).append(slug)
+        result.spurious.extend(
+            (slug, clause)
+            for clause in dict.fromkeys(one for trial in found for one in trial.tripped())
+            if not fault.reaches(clauses()[clause].component)
+        )
+    result.idle.extend(_idle(set(by_fault), set(result.killed)))
+    result.alarms.extend(
+        dict.fromkeys(
+            (trial.subject, clause, status)
+            for trial in result.sound
+            for clause, status in trial.statuses.items()
+            if status not in CALM
+        )
+    )
+    return result
+
+
+def _idle(tried: set[str], killed: set[str]) -> list[str]:
+    """Return the clauses all of whose own faults were tried, and that killed none of them.
+
+    A clause without a fault of its own is idle too, once the whole catalogue was tried.
+    """
+    from attentest.faults import faults
+
+    own: dict[str, set[str]] = {slug: set() for slug in clauses()}
+    for slug, fault in faults().items():
+        own[fault.clause].add(slug)
+    everything = tried >= set(faults())
+    return [
+        clause
+        for clause, mine in own.items()
+        if (mine or everything) and mine <= tried and not mine & killed
+    ]
+
+
+def _start() -> None:
+    """Import what every trial needs, with one thread per worker."""
+    import torch
+
+    torch.set_num_threads(1)

@@ -1,0 +1,144 @@
+"""What the suite's own score is made of: one backend, wrong or sound, judged with some seeds."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from attentest.results.verdict import FAILURES, Likeness
+from attentest_spec import COMPONENTS
+from attentest_spec.clauses import clauses
+from attentest_spec.names import require
+
+if TYPE_CHECKING:
+    from attentest.faults import Fault
+
+KILLING = frozenset({"violation", "warning"})
+CALM = frozenset({"pass", "deviation", "absent"})
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One backend judged with one seed: the status of every clause that was judged.
+
+    `subject` is the slug of a fault and `specimen` what it was planted in, or `subject` is a
+    sound oddity of the zoo and `specimen` is "". `likenesses` are what the diagnosis of the
+    fault's own clause names, None where none was asked for.
+    """
+
+    subject: str
+    specimen: str
+    seed: int
+    statuses: Mapping[str, str]
+    likenesses: tuple[Likeness, ...] | None = None
+
+    def tripped(self) -> list[str]:
+        """Return the clauses that noticed."""
+        return [slug for slug, status in self.statuses.items() if status in KILLING | FAILURES]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the trial as plain values."""
+        told = None if self.likenesses is None else [asdict(one) for one in self.likenesses]
+        return {**vars(self), "statuses": dict(self.statuses), "likenesses": told}
+
+
+@dataclass(frozen=True)
+class Task:
+    """One fault, or with `oddity` one sound oddity, to be judged with every seed.
+
+    The fault's own clause is judged as in a run, in every specimen and with every seed; with the
+    first seed and in the first specimen the other clauses in reach are judged by one example
+    each. `alone` leaves the others out, `everything` judges every clause as in a run, with every
+    seed; `diagnose` names the mistake by the fault's own clause.
+    """
+
+    subject: str
+    seeds: tuple[int, ...]
+    oddity: bool = False
+    alone: bool = False
+    everything: bool = False
+    diagnose: bool = False
+
+    def trials(self) -> list[Trial]:
+        """Judge, and return what came out."""
+        return list(self._sound() if self.oddity else self._planted())
+
+    def _planted(self) -> Iterator[Trial]:
+        from attentest.faults import fault_of
+
+        fault = fault_of(self.subject)
+        for specimen in fault.specimens:
+            for seed in self.seeds:
+                yield self._trial(fault, specimen, seed)
+
+    def _trial(self, fault: "Fault", specimen: str, seed: int) -> Trial:
+        from attentest.faults import planted
+        from attentest.judging.bench import Bench
+        from attentest.judging.judge import judge
+
+        bench = Bench(planted(fault, specimen), seed=seed, shrink=False, diagnose=False)
+        others = bench if self.everything else replace(bench, effort=0.0)
+        statuses = {
+            slug: judge(others, slug).status
+            for slug in self._others(fault, specimen, seed)
+            if slug != fault.clause
+        }
+        named = replace(bench, shrink=True, diagnose=True) if self.diagnose else bench
+        own = judge(named, fault.clause)
+        statuses[fault.clause] = own.status
+        return Trial(fault.slug, specimen, seed, statuses, own.diagnosis if self.diagnose else None)
+
+    def _others(self, fault: "Fault", specimen: str, seed: int) -> Iterable[str]:
+        """Return the clauses that are judged besides the fault's own."""
+        if self.everything:
+            return clauses()
+        if self.alone or (specimen, seed) != (fault.specimens[0], self.seeds[0]):
+            return ()
+        return [
+            one.slug
+            for one in clauses().values()
+            if fault.reaches(one.component) and not one.anywhere
+        ]
+
+    def _sound(self) -> Iterator[Trial]:
+        from attentest.judging.bench import Bench
+        from attentest.judging.judge import judge
+        from attentest.zoo import ZOO
+
+        backend = ZOO[self.subject]
+        provided = [one.slug for one in clauses().values() if one.component in backend.components]
+        for seed in self.seeds:
+            bench = Bench(backend, seed=seed, shrink=False, diagnose=False)
+            statuses = {slug: judge(bench, slug).status for slug in provided}
+            yield Trial(self.subject, "", seed, statuses)
+
+
+def tasks(
+    slugs: Iterable[str],
+    components: Iterable[str],
+    seeds: Sequence[int] = (0,),
+    **how: bool,
+) -> list[Task]:
+    """Return what to try: the faults `slugs` of `components`, and the zoo where none is named.
+
+    Empty means all; `how` are the switches of a :class:`Task`. Raises UnknownName with the nearest
+    names for one that is none.
+    """
+    from attentest.faults import faults
+    from attentest.zoo import ZOO
+
+    named = [require("fault", slug, faults()) for slug in slugs]
+    wanted = {require("component", name, COMPONENTS) for name in components}
+    chosen = [
+        slug
+        for slug, fault in faults().items()
+        if (not named or slug in named) and (not wanted or set(fault.changes) & wanted)
+    ]
+    sound = [
+        name
+        for name, backend in ZOO.items()
+        if not named and (not wanted or set(backend.components) & wanted)
+    ]
+    return [
+        *(Task(name, tuple(seeds), oddity=True) for name in sound),
+        *(Task(slug, tuple(seeds), **how) for slug in chosen),
+    ]

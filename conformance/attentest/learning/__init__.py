@@ -1,8 +1,0 @@
-"""Learning: the models of backends trained on a small task, from equal weights, on equal data."""
-
-from attentest.learning.learn import learn
-from attentest.learning.regime import Regime
-from attentest.learning.result import Curve, Learning, Point, Spread
-from attentest.learning.tasks import TASKS, BadTask, Task
-
-__all__ = ["TASKS", "BadTask", "Curve", "Learning", "Point", "Regime", "Spread", "Task", "learn"]

@@ -1,0 +1,66 @@
+"""Text and values of others, made safe to show: bounded, and without control characters."""
+
+import math
+import traceback
+from collections.abc import Mapping
+from typing import Any
+
+LONGEST = 100_000
+"""Characters of a text that are kept where nobody asks for fewer: a whole reproduction fits."""
+
+_MOST = 1000
+
+
+def plain(text: str, limit: int = LONGEST) -> str:
+    r"""Return `text` in at most `limit` characters, all printable or line breaks.
+
+    Others are written as in Python, such as \x1b: they could steer a terminal, turn the direction
+    of what follows, or be no character that a file can hold.
+    """
+    kept = text[: limit + 1]
+    if not kept.isprintable():
+        kept = "".join(one if one.isprintable() or one == "\n" else _escaped(one) for one in kept)
+    return kept if len(kept) <= limit else kept[: limit - 3] + "..."
+
+
+def line(text: str, limit: int = 80) -> str:
+    """Return `text` as one plain line of at most `limit` characters, white space folded."""
+    return plain(" ".join(text[: 10 * limit].split()), limit)
+
+
+def plain_value(value: Any) -> Any:
+    """Return `value` as JSON can hold it: plain texts, finite numbers, lists and dictionaries."""
+    match value:
+        case None | bool():
+            return value
+        case str():
+            return plain(value)
+        case int():
+            return int(value)
+        case float():
+            return float(value) if math.isfinite(value) else str(value)
+        case Mapping():
+            return {line(str(key)): plain_value(one) for key, one in list(value.items())[:_MOST]}
+        case list() | tuple() | set() | frozenset():
+            return [plain_value(one) for one in list(value)[:_MOST]]
+        case _:
+            return line(str(value))
+
+
+def _escaped(character: str) -> str:
+    return character.encode("unicode_escape").decode("ascii")
+
+
+def summary(failure: BaseException, limit: int = 300) -> str:
+    """Return the type and the message of `failure` on one line of at most `limit` characters."""
+    try:
+        text = str(failure)
+    except Exception:  # the message is made by code of the backend's author
+        text = "(its message cannot be read)"
+    return line(f"{type(failure).__name__}: {text}", limit).rstrip(": ")
+
+
+def last_frames(failure: BaseException, limit: int = 3) -> str:
+    """Return the last lines of the traceback of `failure`, for a reader who has to find it."""
+    frames = traceback.extract_tb(failure.__traceback__)[-limit:]
+    return "; ".join(f"{frame.filename}:{frame.lineno} in {frame.name}" for frame in frames)

@@ -1,0 +1,1 @@
+"""Several backends compared: numbers, cost, learning; and weights and vectors exported."""

@@ -1,0 +1,163 @@
+"""Compares backends: collects what they are and what they do, and puts it side by side."""
+
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from functools import cache
+from itertools import combinations
+from typing import TypeVar
+
+from attentest.analysis.identify.finding import same
+from attentest.harness.errors import Refused
+from attentest.results.text import line
+from attentest.studies.comparison.account import Account
+from attentest.studies.comparison.example import EXAMPLES, BadExample, Example
+from attentest.studies.comparison.explaining import Known, explained, room
+from attentest.studies.comparison.notes import cuts, notes
+from attentest.studies.comparison.participant import Here, Participant
+from attentest.studies.comparison.parts import ChoiceRow, Failure
+from attentest.studies.comparison.recording import Recording, of_oracle
+from attentest.studies.comparison.result import Comparison
+from attentest.studies.comparison.steps import parting, rows
+from attentest.targets import resolve
+from attentest_spec import CHOICES, COMPONENTS, Backend, Choices, UnknownName
+from attentest_spec.components import inside
+from attentest_spec.registry import LoadFailure
+
+T = TypeVar("T")
+
+
+def compare(*backends: Backend | str, example: Example = EXAMPLES["small"]) -> Comparison:
+    """Compare backends with each other, in this process and without a time limit.
+
+    A string is a target as on the command line, code that is no backend included. Raises
+    UnknownName and LoadFailure for one that leads to nothing that can be compared, and BadExample
+    where they have no component in common or no example suits all.
+    """
+    return side_by_side(in_process(*backends), example)
+
+
+def in_process(*backends: Backend | str) -> dict[str, Participant]:
+    """Return `backends`, or those that their targets lead to, by what they are called.
+
+    Raises UnknownName and LoadFailure as :func:`compare` does.
+    """
+    loaded = [resolve.load(one, {}) if isinstance(one, str) else one for one in backends]
+    return dict(zip(called(backends), map(Here, loaded), strict=True))
+
+
+def called(backends: Iterable[Backend | str]) -> list[str]:
+    """Return what each of `backends` is called: its target or its name, no two of them alike."""
+    return unlike([one if isinstance(one, str) else line(str(one.name)) for one in backends])
+
+
+def unlike(labels: list[str]) -> list[str]:
+    """Return `labels` with a number behind each that was there before."""
+    seen = [labels[:number].count(label) for number, label in enumerate(labels)]
+    return [f"{one} ({n + 1})" if n else one for one, n in zip(labels, seen, strict=True)]
+
+
+def side_by_side(
+    participants: Mapping[str, Participant], example: Example, workers: int = 1
+) -> Comparison:
+    """Compare `participants`, by what they are called, with each other.
+
+    Those that fail are left out and told. `workers` of them are asked at a time.
+    """
+    failures: list[Failure] = []
+    accounts = _tried({name: one.account for name, one in participants.items()}, failures, workers)
+    components = common(accounts) if len(accounts) > 1 else ()
+    fitted = example.fitted({name: one.limits for name, one in accounts.items()})
+    done = _tried(
+        {
+            name: lambda name=name, one=one: participants[name].record(  # type: ignore[misc]
+                one.choices, components, fitted
+            )
+            for name, one in accounts.items()
+        },
+        failures,
+        workers,
+    )
+    return _told(accounts, done, components, fitted, failures)
+
+
+def common(accounts: Mapping[str, Account]) -> tuple[str, ...]:
+    """Return the components that all provide, but those inside of another one.
+
+    Raises BadExample where there is none.
+    """
+    shared = [
+        name for name in COMPONENTS if all(name in one.components for one in accounts.values())
+    ]
+    if not shared:
+        told = "; ".join(
+            f"{name} provides {', '.join(one.components) or 'none'}"
+            for name, one in accounts.items()
+        )
+        raise BadExample(f"They have no component in common, so nothing can be compared: {told}.")
+    outer = {name for name in shared for other in shared if name in inside(other) - {other}}
+    return tuple(name for name in shared if name not in outer)
+
+
+def choice_rows(accounts: Mapping[str, Account]) -> tuple[ChoiceRow, ...]:
+    """Return every choice with what each backend declares and shows of it."""
+    found = []
+    for name in CHOICES:
+        findings = tuple(one.findings[name] for one in accounts.values())
+        values = tuple(
+            one.choices[name] if name in one.known else None for one in accounts.values()
+        )
+        told = [value for value in values if value is not None]
+        differs = not all(same(value, told[0]) for value in told)
+        found.append(ChoiceRow(name, findings, values, differs))
+    return tuple(found)
+
+
+def _told(
+    accounts: Mapping[str, Account],
+    done: Mapping[str, Recording],
+    components: tuple[str, ...],
+    example: Example,
+    failures: list[Failure],
+) -> Comparison:
+    @cache
+    def oracle(choices: Choices) -> Recording:
+        return of_oracle(choices, components, example)
+
+    met = {name: one for name, one in accounts.items() if name in done}
+    right = {name: oracle(one.choices) for name, one in met.items()}
+    rooms = {name: room(one.choices, oracle, example) for name, one in met.items()}
+    kept = {name: cuts(done[name], right[name], example, rooms[name]) for name in met}
+    own = {name: parting(right[name], kept[name], example, rooms[name]) for name in met}
+    known = [Known(name, one.choices, one.known, kept[name]) for name, one in met.items()]
+    return Comparison(
+        tuple(met),
+        choice_rows(met),
+        components,
+        example,
+        rows(list(kept.values()), example),
+        tuple(own.values()),
+        tuple(explained(*pair, own, oracle, example) for pair in combinations(known, 2)),
+        notes(met, done, kept, components, example),
+        tuple(failures),
+        tuple(
+            replace(picture, backend=name) for name, one in met.items() for picture in one.pictures
+        ),
+    )
+
+
+def _tried(
+    actions: Mapping[str, Callable[[], T]], failures: list[Failure], workers: int
+) -> dict[str, T]:
+    """Return what came of the `actions`; what failed goes to `failures`."""
+    found = {}
+    with ThreadPoolExecutor(workers) as pool:
+        asked = {
+            name: pool.submit(one).result if workers > 1 else one for name, one in actions.items()
+        }
+        for name, result in asked.items():
+            try:
+                found[name] = result()
+            except (LoadFailure, UnknownName, Refused) as failure:
+                failures.append(Failure(name, str(failure), isinstance(failure, Refused)))
+    return found

@@ -1,0 +1,117 @@
+"""Reads the sizes of a model off the entries of its checkpoint.
+
+The backend's model is built small, and again with one size changed: entries whose shapes change
+with it show that size, and entries that come with it count it. What no entry shows (the number of
+heads, most often) has to be known from elsewhere.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+
+from attentest.studies.convert.built import Built, Shapes, finest, shapes_of
+from attentest.studies.convert.refused import Refused, listed
+from attentest_spec import Backend, Choices, Sizes
+from attentest_spec.parameters import one_vocabulary
+
+SMALL = Sizes(d_model=12, heads=1, d_ff=10, layers=1, target_vocabulary=11)
+"""What every size is compared with; the width can be divided by two heads."""
+
+SHOWN = (
+    *("layers", "d_model", "heads", "d_ff"),
+    *("source_vocabulary", "target_vocabulary", "max_length"),
+)  # fmt: skip
+"""The sizes that entries can show; heads after the width, which theirs may be a multiple of."""
+
+
+class Probed:
+    """The entries that a backend's model has at small sizes."""
+
+    def __init__(self, backend: Backend) -> None:
+        """Build it once; raise Refused where that fails."""
+        self.backend = backend
+        self.tied = one_vocabulary(Choices.of(backend.choices))
+        self.shapes = lru_cache(self._shapes)
+        self.small = self.shapes(SMALL)
+
+    def together(self, size: str) -> tuple[str, ...]:
+        """Return the sizes that have to be equal to `size`, itself included."""
+        one = ("source_vocabulary", "target_vocabulary")
+        return one if self.tied and size in one else (size,)
+
+    def depends(self, size: str) -> bool:
+        """Say whether any entry depends on `size`."""
+        return self.after(size) != self.small
+
+    def after(self, size: str, start: Sizes = SMALL) -> Shapes:
+        """Return the entries with `size` doubled; as they were where that is refused."""
+        return self.at(size, 2 * getattr(start, size), start) or self.shapes(start)
+
+    def at(self, size: str, value: int, start: Sizes = SMALL) -> Shapes:
+        """Return the entries with `size` at `value`, none where that is refused."""
+        try:
+            return self.shapes(start.but(**dict.fromkeys(self.together(size), value)))
+        except Refused:
+            return {}
+
+    def _shapes(self, sizes: Sizes) -> Shapes:
+        fitted = self.backend.limits.fitted(sizes)
+        return shapes_of(Built(self.backend, fitted, finest(self.backend)).state())
+
+
+def shown(stored: Shapes, backend: Backend, given: Mapping[str, int]) -> dict[str, int]:
+    """Return the sizes of `backend` that the shapes in `stored` show, and those `given`."""
+    probed = Probed(backend)
+    if not stored.keys() & probed.small.keys():
+        raise Refused(
+            f"The checkpoint holds no entry of {backend.name}. It holds {listed(stored, 5)}; a "
+            f"model of {backend.name} has {listed(probed.small, 5)}."
+        )
+    found = dict(given)
+    for size in SHOWN:
+        if size not in found:
+            value = _limited(backend, size) or _counted(stored, probed, size)
+            value = value or _measured(stored, probed, size, found)
+            found |= {size: value} if value else {}
+    return found
+
+
+def _limited(backend: Backend, size: str) -> int:
+    """Return the one value that the limits allow, 0 where they allow more."""
+    limits = {"layers": backend.limits.layers, "heads": backend.limits.heads}
+    return 1 if limits.get(size) == 1 else 0
+
+
+def _counted(stored: Shapes, probed: Probed, size: str) -> int:
+    """Return how often entries come that belong to one more of `size`; 0 where none does."""
+    if size not in ("layers", "heads") or probed.after(size).keys() == probed.small.keys():
+        return 0
+    value, before = 1, probed.small
+    while (more := probed.at(size, value + 1)).keys() - before.keys() & stored.keys():
+        value, before = value + 1, more
+    return value
+
+
+def _measured(stored: Shapes, probed: Probed, size: str, found: Mapping[str, int]) -> int:
+    """Return the `size` that most shapes say; 0 where none does.
+
+    Of a width that is a multiple of the model's there are fewer: every matrix with it has both.
+    """
+    start = SMALL.but(d_model=found.get("d_model", SMALL.d_model)) if size == "heads" else SMALL
+    base: int = getattr(start, size)
+    said: Counter[int] = Counter()
+    for (name, axis), before, after in _changes(probed, size, start):
+        if len(stored.get(name, ())) > axis:
+            more, rest = divmod((stored[name][axis] - before) * base, after - before)
+            said[base + more] += 1 if rest == 0 and base + more > 0 else 0
+    return said.most_common(1)[0][0] if said.total() else 0
+
+
+def _changes(probed: Probed, size: str, start: Sizes) -> Iterator[tuple[tuple[str, int], int, int]]:
+    """Yield every axis of an entry that changes when `size` is doubled, with both lengths."""
+    before, after = probed.shapes(start), probed.after(size, start)
+    for name in before.keys() & after.keys():
+        if len(before[name]) == len(after[name]):
+            for axis, pair in enumerate(zip(before[name], after[name], strict=True)):
+                if pair[0] != pair[1]:
+                    yield (name, axis), *pair

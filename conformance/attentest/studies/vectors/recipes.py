@@ -1,0 +1,280 @@
+"""What the vectors are made of: named inputs of every component that can hurt.
+
+A recipe fixes sizes and shapes; numbers are drawn. Large, finite numbers stand behind masks, and
+rows that are hidden from all are not judged.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from attentest.harness.copies import cast
+from attentest.testing.draw import Draw
+from attentest_spec import Choices, Sizes
+from attentest_spec.contract import Input
+from attentest_spec.parameters import one_vocabulary
+from attentest_spec.setting import Array, Floats
+
+POISON = 1e6
+"""What stands where nobody may look."""
+
+SIZES = Sizes(
+    d_model=6, heads=2, d_ff=7, layers=2, source_vocabulary=11, source_pad=3, target_pad=5
+)
+
+
+@dataclass(frozen=True)
+class Given:
+    """The inputs of one call in their order, and the rows (B, L) that are judged (None: all)."""
+
+    inputs: tuple[Input, ...]
+    rows: Array | None = None
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """One way to call a component, and the clause that it is a case of.
+
+    `make` draws the inputs; `when` says under which choices there is an answer, `nan` whether it
+    may hold NaN.
+    """
+
+    component: str
+    name: str
+    clause: str
+    make: Callable[[Draw, Sizes], Given]
+    sizes: Sizes = SIZES
+    method: str = ""
+    when: Callable[[Choices], bool] = lambda choices: True
+    nan: bool = False
+
+    def fitted(self, choices: Choices) -> Sizes:
+        """Return the sizes; the vocabularies are unlike where the choices allow it."""
+        source = self.sizes.source_vocabulary
+        return self.sizes.but(target_vocabulary=source if one_vocabulary(choices) else source + 2)
+
+
+def recipes() -> Iterator[Recipe]:
+    """Yield every recipe; the first of a component shows most of its choices."""
+    yield from _masks()
+    yield from _attention()
+    yield from _multi_head_attention()
+    yield from _positions()
+    yield from _embedding()
+    yield from _layer_norm()
+    yield from _rows("feed_forward", "feed_forward.formula")
+    yield from _residual()
+    yield from _rows("generator", "generator.formula", large="generator.stable-for-large-logits")
+
+
+def _masks() -> Iterator[Recipe]:
+    def tokens(batch: int, length: int, pad: int = 3) -> Callable[[Draw, Sizes], Given]:
+        def make(draw: Draw, sizes: Sizes) -> Given:
+            return Given((draw.source(batch, length, sizes.but(source_pad=pad)), pad))
+
+        return make
+
+    def single(draw: Draw, sizes: Sizes) -> Given:
+        return Given((np.array([[3], [4]]), 3))
+
+    def large(draw: Draw, sizes: Sizes) -> Given:
+        return Given((np.array([[2**53, 2**53 + 1, 1], [256, 2**53, 0]]), 2**53))
+
+    for component, clause in (
+        ("padding_mask", "masks.padding-keeps-exactly-real-tokens"),
+        ("target_mask", "masks.target-is-both"),
+    ):
+        yield Recipe(component, "pads-anywhere", clause, tokens(5, 6))
+        yield Recipe(component, "pad-0", "masks.any-pad-id", tokens(2, 4, pad=0))
+        yield Recipe(component, "length-1", "masks.length-one", single)
+        yield Recipe(component, "large-ids", "masks.large-ids", large)
+    for length in (4, 1, 2, 131):
+        yield Recipe("causal_mask", f"length-{length}", "masks.causal-keeps-past", _number(length))
+
+
+def _number(value: int) -> Callable[[Draw, Sizes], Given]:
+    return lambda draw, sizes: Given((value,))
+
+
+def _attention() -> Iterator[Recipe]:
+    formula = "attention.formula"
+
+    def heads(
+        kind: str,
+        *,
+        scale: float = 1.0,
+        shape: tuple[int, ...] = (2, 2, 3, 5, 4, 3),
+        below: bool = False,
+        empty: bool = False,
+    ) -> Callable[[Draw, Sizes], Given]:
+        def make(draw: Draw, sizes: Sizes) -> Given:
+            batch, head, queries, keys, width, columns = shape
+            query = draw.floats(batch, head, queries, width, scale=scale)
+            key = draw.floats(batch, head, keys, width, scale=scale)
+            value = draw.floats(batch, head, keys, columns, scale=scale)
+            if below:
+                query, key = np.abs(query), -np.abs(key)
+            mask = draw.mask(kind, batch, head, queries, keys)
+            if mask is not None and empty:
+                mask[0, 0, 0] = False
+            return Given((query, _poisoned(key, mask), _poisoned(value, mask), mask))
+
+        return make
+
+    yield Recipe("attention", "per-head-mask", formula, heads("per-head"))
+    for kind in ("none", "per-sample", "causal"):
+        yield Recipe("attention", f"{kind}-mask", formula, heads(kind))
+    yield Recipe("attention", "poison-behind-padding", "attention.masking-exact", heads("padding"))
+    for scale in (1e-3, 30.0):
+        made = heads("per-sample", scale=scale)
+        yield Recipe("attention", f"scale-{scale:g}", formula, made)
+    stable = "attention.stable-for-large-scores"
+    yield Recipe("attention", "scale-1000", stable, heads("per-sample", scale=1e3))
+    below = heads("per-sample", scale=1e3, below=True)
+    yield Recipe("attention", "every-score-below-zero", "attention.masking-exact", below)
+    for name, clause, kind, shape in (
+        ("square-padding-mask", "mask-shapes", "padding", (3, 2, 3, 3, 2, 4)),
+        ("long", "cross-lengths", "per-sample", (1, 1, 37, 131, 2, 1)),
+        ("wide", "formula", "none", (5, 1, 2, 3, 130, 2)),
+        ("batch-of-five", "batch-independence", "per-sample", (5, 2, 2, 3, 2, 2)),
+    ):
+        yield Recipe("attention", name, f"attention.{clause}", heads(kind, shape=shape))
+    one = heads("none", shape=(2, 3, 2, 1, 3, 2))
+    yield Recipe("attention", "one-key", "attention.one-key", one)
+    narrow = heads("per-sample", shape=(1, 1, 1, 3, 1, 1))
+    yield Recipe("attention", "one-query-of-width-1", formula, narrow)
+    yield Recipe(
+        "attention",
+        "fully-masked-row",
+        "attention.fully-masked-row",
+        heads("per-head", empty=True),
+        when=lambda choices: choices.fully_masked_row != "unspecified",
+        nan=True,
+    )
+
+
+def _poisoned(values: Floats, mask: Array | None) -> Floats:
+    """Put poison where a mask over keys (B, 1, 1, K) hides a row of `values` (B, H, K, E)."""
+    if mask is None or mask.shape[1:3] != (1, 1):
+        return values
+    return np.where(mask.swapaxes(-1, -2), values, POISON)
+
+
+def _multi_head_attention() -> Iterator[Recipe]:
+    name = "multi_head_attention"
+
+    def inputs(
+        kind: str, queries: int = 3, keys: int = 5, scale: float = 1.0
+    ) -> Callable[[Draw, Sizes], Given]:
+        def make(draw: Draw, sizes: Sizes) -> Given:
+            query = draw.floats(2, queries, sizes.d_model, scale=scale)
+            key, value = (draw.floats(2, keys, sizes.d_model, scale=scale) for _ in range(2))
+            return Given((query, key, value, draw.mask(kind, 2, sizes.heads, queries, keys)))
+
+        return make
+
+    formula = f"{name}.formula"
+    for kind in ("per-head", "padding", "none"):
+        yield Recipe(name, f"{kind}-mask", formula, inputs(kind))
+    yield Recipe(name, "causal-mask", formula, inputs("causal", 4, 4))
+    square = inputs("padding", 4, 4)
+    yield Recipe(name, "square-padding-mask", f"{name}.masked-keys-ignored", square)
+    yield Recipe(name, "more-queries-than-keys", f"{name}.cross-lengths", inputs("none", 6, 2))
+    yield Recipe(name, "length-1", formula, inputs("none", 1, 1))
+    for scale in (1e-3, 1e3):
+        yield Recipe(name, f"scale-{scale:g}", formula, inputs("per-sample", scale=scale))
+    for heads, width in ((1, 5), (3, 6), (8, 16)):
+        sizes = SIZES.but(heads=heads, d_model=width)
+        yield Recipe(name, f"{heads}-heads-of-{width}", formula, inputs("per-sample"), sizes)
+
+
+def _positions() -> Iterator[Recipe]:
+    name = "positional_encoding"
+    for length, width, clause in (
+        (7, 6, "formula"),
+        (1, 6, "first-row"),
+        (5, 7, "odd-width"),
+        (4, 2, "formula"),
+        (3, 130, "formula"),
+        (515, 4, "far-positions"),
+    ):
+        sizes = SIZES.but(d_model=width, heads=1, max_length=length)
+        made = _floats(2 if length < 100 else 1, length)
+        yield Recipe(name, f"length-{length}-width-{width}", f"{name}.{clause}", made, sizes)
+    yield Recipe(name, "row-of-zeros", f"{name}.added", _row_of_zeros)
+
+
+def _row_of_zeros(draw: Draw, sizes: Sizes) -> Given:
+    x = draw.floats(2, 3, sizes.d_model)
+    x[0, 1] = 0.0
+    return Given((x,))
+
+
+def _floats(*shape: int, scale: float = 1.0, shift: float = 0.0) -> Callable[[Draw, Sizes], Given]:
+    """Draw an x of `shape` and the model's width."""
+
+    def make(draw: Draw, sizes: Sizes) -> Given:
+        x = draw.floats(*shape, sizes.d_model, scale=scale) + shift
+        return Given((cast(x, draw.subject.precision),))
+
+    return make
+
+
+def _embedding() -> Iterator[Recipe]:
+    def tokens(batch: int, length: int) -> Callable[[Draw, Sizes], Given]:
+        def make(draw: Draw, sizes: Sizes) -> Given:
+            drawn = draw.tokens(batch, length, sizes.source_vocabulary, sizes.source_pad)
+            drawn[0, 0] = sizes.source_vocabulary - 1
+            drawn[-1, -1] = sizes.source_pad
+            return Given((drawn,))
+
+        return make
+
+    for name, made in (("pads-too", tokens(2, 5)), ("length-1", tokens(2, 1))):
+        yield Recipe("embedding", name, "embedding.lookup", made)
+    many = SIZES.but(d_model=2, heads=1, source_vocabulary=300)
+    yield Recipe("embedding", "ids-beyond-a-byte", "embedding.lookup", tokens(1, 4), many)
+
+
+def _layer_norm() -> Iterator[Recipe]:
+    name, formula = "layer_norm", "layer_norm.formula"
+    yield from _rows(name, formula)
+    yield Recipe(name, "scale-1e-06", formula, _floats(2, 3, scale=1e-6))
+    far = _floats(2, 3, shift=1e3)
+    yield Recipe(name, "far-from-zero", "layer_norm.shift-law", far)
+    for width in (2, 3, 11, 130):
+        sizes = SIZES.but(d_model=width, heads=1)
+        yield Recipe(name, f"width-{width}", formula, _floats(2, 3), sizes)
+    yield Recipe(name, "no-batch", formula, _floats(3))
+    yield Recipe(
+        name,
+        "constant-row",
+        "layer_norm.constant-row-finite",
+        lambda draw, sizes: Given((np.full((1, 2, sizes.d_model), 2.5),)),
+        when=lambda choices: choices.norm_epsilon > 0,
+    )
+
+
+def _rows(component: str, formula: str, large: str = "") -> Iterator[Recipe]:
+    """Yield the recipes of a component that takes one x, row by row."""
+    yield Recipe(component, "several", formula, _floats(2, 3))
+    yield Recipe(component, "one-row", formula, _floats(1, 1))
+    yield Recipe(component, "many-rows", formula, _floats(1, 131), SIZES.but(d_model=2, heads=1))
+    yield Recipe(component, "scale-0.001", formula, _floats(2, 3, scale=1e-3))
+    yield Recipe(component, "scale-1000", large or formula, _floats(2, 3, scale=1e3))
+
+
+def _residual() -> Iterator[Recipe]:
+    def inputs(scale: float) -> Callable[[Draw, Sizes], Given]:
+        def make(draw: Draw, sizes: Sizes) -> Given:
+            matrix = draw.floats(sizes.d_model, sizes.d_model)
+            return Given((draw.floats(2, 3, sizes.d_model, scale=scale), matrix))
+
+        return make
+
+    for scale in (1.0, 1e-3, 1e3):
+        yield Recipe("residual", f"scale-{scale:g}", "residual.formula", inputs(scale))
+
+
+__all__ = ["POISON", "SIZES", "Given", "Recipe", "recipes"]

@@ -1,0 +1,1 @@
+"""Targets: a name, file, object or program becomes a backend."""

@@ -1,0 +1,168 @@
+"""Which argument of a signature carries what, by the names that people give."""
+
+import inspect
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from typing import Any
+
+from attentest.targets.adapt.components import squashed
+from attentest.targets.adapt.names import CONTEXT, KEY_WIDTH, OFF, ONE_INPUT, PADDING, ROLES
+from attentest.targets.adapt.reading import Reading, Unclear
+from attentest_spec import COMPONENTS
+
+MASKS = ("mask", "source_mask", "target_mask")
+"""The inputs of the contract that are masks."""
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """Which argument carries which input, and what the others get.
+
+    `padding` is a second mask beside "mask" that says which keys are real; `joined` are pairs of
+    inputs that are one argument; `derived` gets the width of a key; `fixed` are constants.
+    """
+
+    roles: Mapping[str, str]
+    padding: str = ""
+    joined: Sequence[tuple[str, str]] = ()
+    derived: Collection[str] = ()
+    fixed: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def words(self) -> str:
+        """Which argument is which, in the words of the option that says it."""
+        told = [f"{role}={own}" for role, own in self.roles.items()]
+        told += [f"padding={self.padding}"] * bool(self.padding)
+        told += [f"{own} given as {value!r}" for own, value in self.fixed.items()]
+        told += [f"{own} given as the width of a key" for own in self.derived]
+        told += [f"{one} and {other} are one" for one, other in self.joined]
+        return "arguments: " + ", ".join(told)
+
+
+def read(name: str, component: str, signature: inspect.Signature, reading: Reading) -> Arguments:
+    """Return what the arguments of `name` carry; Unclear where that cannot be told."""
+    own = _own(signature)
+    _check(name, own, reading, COMPONENTS[component].inputs)
+    settled = {
+        role: argument
+        for role, argument in reading.arguments.items()
+        if role in COMPONENTS[component].inputs and argument in own
+    }
+    fixed = {argument: value for argument, value in reading.given.items() if argument in own}
+    free = [one for one in own if one not in settled.values() and one not in fixed]
+    roles, joined = _roles(component, free, settled)
+    left = [one for one in free if one not in roles.values()]
+    padding = next((one for one in left if squashed(one) in PADDING), "")
+    padding = padding if "mask" in roles else ""
+    derived = [one for one in left if own[one] and squashed(one) in KEY_WIDTH]
+    for one in left:
+        if own[one] and one not in derived and squashed(one) in OFF:
+            fixed[one] = OFF[squashed(one)]
+    unknown = [
+        one
+        for one in left
+        if own[one] and one != padding and one not in derived and one not in fixed
+    ]
+    missing = [
+        role
+        for role in COMPONENTS[component].inputs
+        if role not in roles and role not in MASKS and role not in dict(joined)
+    ]
+    if missing or unknown:
+        raise Unclear(_question(name, component, signature, missing, unknown))
+    return Arguments(roles, padding, joined, derived, fixed)
+
+
+def _own(signature: inspect.Signature) -> dict[str, bool]:
+    """Return the arguments that can be named or placed, and whether they must be given."""
+    loose = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    return {
+        one.name: one.default is inspect.Parameter.empty
+        for one in signature.parameters.values()
+        if one.kind not in loose
+    }
+
+
+def _check(name: str, own: Collection[str], reading: Reading, roles: Collection[str]) -> None:
+    """Refuse an argument that is said to carry an input and is not there."""
+    for role, argument in reading.arguments.items():
+        if role in roles and argument not in own:
+            near = get_close_matches(argument, own, n=1)
+            raise Unclear(
+                f"{name} has no argument {argument!r} that could be the {role}; it has "
+                f"{', '.join(own) or 'none'}." + (f" Did you mean {near[0]}?" if near else "")
+            )
+
+
+def _roles(
+    component: str, free: Sequence[str], settled: Mapping[str, str]
+) -> tuple[dict[str, str], list[tuple[str, str]]]:
+    wanted = COMPONENTS[component].inputs
+    found = dict(settled)
+    for role in wanted:
+        own = _first(free, ROLES[role], found)
+        if role not in found and own:
+            found[role] = own
+    if component == "multi_head_attention" and not {"key", "value"} & set(found):
+        return _one_input(free, found)
+    tensors = [role for role in wanted if role not in MASKS]
+    if len(tensors) == 1 and tensors[0] not in found and free:
+        found[tensors[0]] = free[0]  # whatever it is called: there is nothing else it could be
+    _any_mask(free, wanted, found)
+    return {role: found[role] for role in wanted if role in found}, []
+
+
+def _one_input(
+    free: Sequence[str], found: dict[str, str]
+) -> tuple[dict[str, str], list[tuple[str, str]]]:
+    """Read the signature of self-attention: one input, and perhaps a second one for the keys."""
+    query = found.get("query") or _first(free, ONE_INPUT, found)
+    if not query:
+        return found, []
+    found["query"] = query
+    context = _first(free, CONTEXT, found)
+    if context:
+        found["key"] = context
+    _any_mask(free, ("mask",), found)
+    return found, [("value", "key")] if context else [("key", "query"), ("value", "query")]
+
+
+def _any_mask(free: Sequence[str], wanted: Sequence[str], found: dict[str, str]) -> None:
+    """Take the one argument that is called a mask in some way for the one mask that is wanted."""
+    masks = [role for role in wanted if role in MASKS]
+    named = [one for one in free if "mask" in squashed(one) and one not in found.values()]
+    if len(masks) == 1 and masks[0] not in found and len(named) == 1:
+        found[masks[0]] = named[0]
+
+
+def _first(free: Sequence[str], names: Sequence[str], taken: Mapping[str, str]) -> str:
+    """Return the free argument with the strongest of `names`."""
+    own = {squashed(one): one for one in free if one not in taken.values()}
+    return next((own[name] for name in names if name in own), "")
+
+
+def _question(
+    name: str,
+    component: str,
+    signature: inspect.Signature,
+    missing: Sequence[str],
+    unknown: Sequence[str],
+) -> str:
+    inputs = COMPONENTS[component].inputs
+    what = (
+        f"which argument is the {' and which the '.join(missing)}"
+        if missing
+        else (f"what to give for {' and '.join(unknown)}")
+    )
+    lines = [f"--argument {role}=NAME" for role in missing]
+    lines += [f"--give {one}=VALUE" for one in unknown if not missing]
+    call = ", ".join(inputs)
+    return (
+        f"{name}({', '.join(signature.parameters)}) was taken for {component}({call}), and nothing "
+        f"in it says {what}. "
+        f"Add {' '.join(lines)} (in Python: arguments={{ROLE: NAME}} and given={{NAME: VALUE}}), "
+        f"name another component with --as, or write in a file of your own: "
+        f"`from attentest_spec.torch import of_function` and "
+        f'`backend = of_function(lambda {call}: {name}(..), "{component}")`.'
+    )

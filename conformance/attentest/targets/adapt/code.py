@@ -1,0 +1,168 @@
+"""What a user points at: a function, a class or an instance, and how it is built and called."""
+
+import copy
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from torch import nn
+
+from attentest.targets.adapt.components import component_named, component_suggested
+from attentest.targets.adapt.construction import Construction, construction
+from attentest.targets.adapt.probing import SIZES, undisturbed
+from attentest.targets.adapt.reading import Reading, Unclear
+from attentest_spec import COMPONENTS, Sizes
+
+
+@dataclass(frozen=True)
+class Code:
+    """One piece of code: what it is called and taken for, how it is built, what it says.
+
+    `signature` is that of the call, `words` its documentation, `construction` is None for what is
+    not built at sizes, `said` are sentences for the user.
+    """
+
+    name: str
+    component: str
+    build: Callable[[Sizes], Any]
+    signature: inspect.Signature
+    words: str = ""
+    construction: Construction | None = None
+    said: tuple[str, ...] = field(default=())
+
+    @property
+    def is_module(self) -> bool:
+        """Whether it is a class that is built at sizes."""
+        return self.construction is not None
+
+
+def code_of(thing: Any, reading: Reading, name: str = "") -> Code:
+    """Return how `thing` is built and called; Unclear where that cannot be told."""
+    if inspect.isclass(thing):
+        return _of_class(thing, reading, name or thing.__name__)
+    if isinstance(thing, nn.Module):
+        return _of_instance(thing, reading, name)
+    if not callable(thing):
+        raise Unclear(
+            f"A {type(thing).__name__} is neither a backend nor a function, a class or a module "
+            f"that could be judged. Name one."
+        )
+    own = name or getattr(thing, "__name__", type(thing).__name__)
+    component = _component(own, reading)
+    return Code(
+        own,
+        component,
+        lambda sizes: _Called(thing),
+        _signature(thing, own),
+        inspect.getdoc(thing) or "",
+    )
+
+
+def _of_class(thing: type, reading: Reading, name: str) -> Code:
+    heads = component_named(name) == "attention" and "heads" in _known(thing, reading)
+    component = _component(name, reading, heads=heads)
+    call = thing.forward if issubclass(thing, nn.Module) else thing.__call__
+    built = _buildable(construction(thing, component, reading))
+    return Code(
+        name,
+        component,
+        built,
+        _without_self(_signature(call, name)),
+        "\n".join(filter(None, (_own_doc(thing), inspect.getdoc(call)))),
+        built,
+        (f"built as {name}({built.words})",) if built.words else (),
+    )
+
+
+def _buildable(found: Construction) -> Construction:
+    """Return `found`, with a whole ratio of widths where another one is no size of a layer."""
+    try:
+        with undisturbed():
+            found(SIZES)
+    except TypeError:
+        return found.with_whole_ratio()
+    except Exception:  # code that a user wrote may raise anything; it will be told
+        return found
+    return found
+
+
+def _of_instance(thing: nn.Module, reading: Reading, name: str) -> Code:
+    """Judge the class of an instance that has sizes; what has none is called as it is."""
+    own = type(thing)
+    if any(True for _ in thing.parameters()) or _known(own, reading):
+        found = _of_class(own, reading, own.__name__)
+        _same(thing, found)
+        told = f"an instance stands for its class {own.__name__}, which is built at other sizes"
+        return Code(**{**vars(found), "said": (told, *found.said)})
+    component = _component(name or own.__name__, reading)
+    return Code(
+        name or own.__name__,
+        component,
+        lambda sizes: copy.deepcopy(thing).eval(),
+        _signature(thing.forward, own.__name__),
+        "\n".join(filter(None, (_own_doc(own), inspect.getdoc(thing.forward)))),
+    )
+
+
+def _same(thing: nn.Module, found: Code) -> None:
+    """Refuse an instance that holds other parameters than its class when it is built anew."""
+    with undisturbed():
+        fresh = found.build(SIZES)
+    mine, theirs = ({name for name, _ in one.named_parameters()} for one in (thing, fresh))
+    if mine != theirs:
+        raise Unclear(
+            f"The {found.name} given holds {', '.join(sorted(mine ^ theirs))} otherwise than one "
+            f"that is built anew at other sizes, which is needed to judge it. Give the class, and "
+            f"with given={{NAME: VALUE}} the arguments that make the difference."
+        )
+
+
+def _known(thing: type, reading: Reading) -> frozenset[str]:
+    """Return the sizes that a class can be built with, as far as its constructor says."""
+    try:
+        return construction(thing, "multi_head_attention", reading).known
+    except (Unclear, ValueError):
+        return frozenset()
+
+
+def _component(name: str, reading: Reading, *, heads: bool = False) -> str:
+    found = reading.component or component_named(name, heads=heads)
+    if not found:
+        likely = component_suggested(name)
+        raise Unclear(
+            f"Nothing in the name {name!r} says for certain which component it is. Say so with "
+            f"--as {likely or 'COMPONENT'} (in Python: component={likely or '..'!r}), one of: "
+            f"{', '.join(COMPONENTS)}."
+        )
+    return found
+
+
+def _signature(call: Callable[..., Any], name: str) -> inspect.Signature:
+    try:
+        return inspect.signature(call)
+    except ValueError as failure:
+        raise Unclear(
+            f"{name} is written in C and has no signature that can be read. Wrap it in a function "
+            f"of your own, whose arguments have the names of what they carry."
+        ) from failure
+
+
+def _without_self(signature: inspect.Signature) -> inspect.Signature:
+    _, *rest = signature.parameters.values()
+    return signature.replace(parameters=rest)
+
+
+def _own_doc(thing: type) -> str:
+    """Return the documentation of a class, and not that of the one it inherits from."""
+    return inspect.cleandoc(thing.__doc__ or "")
+
+
+@dataclass(frozen=True)
+class _Called:
+    """A callable that is called as it is: nothing of the caller's own is moved."""
+
+    function: Callable[..., Any]
+
+    def __call__(self, *inputs: Any, **named: Any) -> Any:
+        return self.function(*inputs, **named)

@@ -1,0 +1,169 @@
+"""How a class is built at the sizes of the contract: by what its constructor calls them."""
+
+import dataclasses
+import inspect
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from operator import attrgetter
+from typing import Any
+
+from attentest.targets.adapt.components import squashed
+from attentest.targets.adapt.names import HEAD_WIDTH, INNER, ON, RATIO, SIZES, WIDTH
+from attentest.targets.adapt.reading import Reading, Unclear
+from attentest_spec import Sizes
+from attentest_spec.components import inside
+
+WHOLE_RATIO = 4
+"""The usual ratio of the two widths of a feed-forward network, where it must be a whole number."""
+
+
+@dataclass(frozen=True)
+class Filling:
+    """What one argument gets: in words, as a function of the sizes, and the sizes it settles."""
+
+    words: str
+    value: Callable[[Sizes], Any]
+    settles: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True)
+class Construction:
+    """How a class is built: what each argument of its constructor gets, and all that it has."""
+
+    make: Callable[..., Any]
+    fillings: Mapping[str, Filling]
+    arguments: frozenset[str]
+
+    def __call__(self, sizes: Sizes) -> Any:
+        """Build at `sizes`."""
+        return self.make(**{own: filling.value(sizes) for own, filling in self.fillings.items()})
+
+    @property
+    def known(self) -> frozenset[str]:
+        """The sizes that it is built with, those of a configuration included."""
+        return frozenset[str]().union(*(one.settles for one in self.fillings.values()))
+
+    @property
+    def words(self) -> str:
+        """Which argument gets what, in one phrase."""
+        return ", ".join(f"{own}={filling.words}" for own, filling in self.fillings.items())
+
+    def with_whole_ratio(self) -> "Construction":
+        """Return it with a ratio of widths that is a whole number, and no inner width to choose."""
+        fillings = {
+            own: _fixed(WHOLE_RATIO) if squashed(own) in RATIO else filling
+            for own, filling in self.fillings.items()
+        }
+        return dataclasses.replace(self, fillings=fillings)
+
+
+def construction(thing: Callable[..., Any], component: str, reading: Reading) -> Construction:
+    """Return how `thing` is built; Unclear for an argument that must be given and says nothing."""
+    arguments = _arguments(thing)
+    inner = {
+        own: construction(parameter.annotation, component, reading)
+        for own, parameter in arguments.items()
+        if inspect.isclass(parameter.annotation) and dataclasses.is_dataclass(parameter.annotation)
+    }
+    read = {
+        own: _filling(own, parameter, component, reading, arguments)
+        for own, parameter in arguments.items()
+    } | {
+        own: Filling(f"({one.words})", one, one.known)
+        for own, one in inner.items()
+        if own not in reading.given
+    }
+    unknown = [own for own, one in read.items() if one is None and _is_required(arguments[own])]
+    if unknown:
+        raise Unclear(_question(thing, component, unknown))
+    return Construction(
+        thing,
+        {own: filling for own, filling in read.items() if filling is not None},
+        frozenset(arguments).union(*(one.arguments for one in inner.values())),
+    )
+
+
+def _arguments(thing: Callable[..., Any]) -> dict[str, inspect.Parameter]:
+    try:
+        signature = inspect.signature(thing, eval_str=True)
+    except NameError:  # an annotation that is imported for type checkers alone
+        signature = inspect.signature(thing)
+    loose = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    return {one.name: one for one in signature.parameters.values() if one.kind not in loose}
+
+
+def _filling(
+    own: str,
+    parameter: inspect.Parameter,
+    component: str,
+    reading: Reading,
+    arguments: Collection[str],
+) -> Filling | None:
+    """Return what the argument `own` gets; None where nothing says it."""
+    name = squashed(own)
+    told = next((size for size, one in reading.arguments.items() if one == own), "")
+    if own in reading.given:
+        return _fixed(reading.given[own])
+    if told in SIZES:
+        return Filling(told, attrgetter(told), frozenset([told]))
+    if name in HEAD_WIDTH:
+        return Filling("d_model/heads", lambda sizes: sizes.d_model // max(1, sizes.heads))
+    size = _size(name, component, [squashed(one) for one in arguments])
+    if size and not _is_no_number(parameter.default):
+        return Filling(size, attrgetter(size), frozenset([size]))
+    if name in RATIO:
+        return Filling("d_ff/d_model", _ratio, frozenset(["d_ff"]))
+    return _fixed(ON[name]) if name in ON else None
+
+
+def _fixed(value: Any) -> Filling:
+    return Filling(repr(value), lambda sizes: value)
+
+
+def _ratio(sizes: Sizes) -> float:
+    """Return the ratio that int(width * ratio) makes the inner width of."""
+    return (sizes.d_ff + 0.5) / sizes.d_model
+
+
+def _size(name: str, component: str, held: Collection[str]) -> str:
+    """Return the size that an argument of this name is, "" for none.
+
+    A word such as "hidden_dim" is the inner width beside a name for the model's, and that else.
+    """
+    if component == "generator" and name in ("outputdim", "outputsize", "outfeatures"):
+        return "target_vocabulary"
+    if component == "generator" and name in SIZES["source_vocabulary"]:
+        return "target_vocabulary"
+    found = [size for size, names in SIZES.items() if name in names]
+    if len(found) < 2:
+        return found[0] if found else ""
+    if "feed_forward" not in inside(component):
+        return "d_model"
+    stronger = [one for one in held if one in WIDTH and one not in INNER]
+    return "d_ff" if stronger else "d_model"
+
+
+def _is_required(parameter: inspect.Parameter) -> bool:
+    return parameter.default is inspect.Parameter.empty
+
+
+def _is_no_number(default: Any) -> bool:
+    """Say whether a default shows that an argument is no number, such as `norm="pre"`."""
+    if default is inspect.Parameter.empty or default is None:
+        return False
+    return isinstance(default, bool) or not isinstance(default, int | float)
+
+
+def _question(thing: Callable[..., Any], component: str, unknown: Collection[str]) -> str:
+    name = getattr(thing, "__name__", type(thing).__name__)
+    shown = f"{name}({', '.join(_arguments(thing))})"
+    lines = " ".join(f"--give {own}=VALUE" for own in unknown)
+    return (
+        f"{shown} cannot be built as {component}: nothing says what {' and '.join(unknown)} "
+        f"{'is' if len(unknown) == 1 else 'are'}. Add {lines} for a fixed value (in Python: "
+        f"given={{NAME: VALUE}}), or --argument d_model={next(iter(unknown))} where it is a size "
+        f"({', '.join(SIZES)}; in Python: arguments={{SIZE: NAME}}), or write in a file of your "
+        f"own: `from attentest_spec.torch import Recipe, TorchBackend` and `backend = "
+        f'TorchBackend(name="mine", title="mine", recipes={{"{component}": '
+        f"Recipe(build=lambda sizes: {name}(sizes.d_model, ..))}})`."
+    )

@@ -1,0 +1,90 @@
+"""How tensors lie in code that does not lay them out as the contract does."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from attentest.targets.adapt.components import squashed
+
+
+@dataclass(frozen=True)
+class Layout:
+    """One way to lay out what the contract calls (B, H, L, E), (B, L, D) or (B, L).
+
+    `fold` says what a call gets: the whole tensor, one with the heads in the batch, or one matrix
+    alone at a time; `swap` are two axes that change places after that.
+    """
+
+    words: str
+    fold: Literal["whole", "heads", "alone"] = "whole"
+    swap: tuple[int, int] | None = None
+
+    def enter(self, x: Tensor) -> Sequence[Tensor]:
+        """Return what each call gets of the contract's `x`."""
+        return [one if self.swap is None else one.transpose(*self.swap) for one in self.split(x)]
+
+    def split(self, x: Tensor) -> Sequence[Tensor]:
+        """Return `x` as each call gets it, before axes change places: for masks and weights."""
+        match self.fold:
+            case "heads":
+                return [x.flatten(0, 1)]
+            case "alone":
+                return x.flatten(0, -3).unbind(0) if x.ndim > 3 else x.unbind(0)
+            case _:
+                return [x]
+
+    def leave(self, outputs: Sequence[Tensor], like: Tensor) -> Tensor:
+        """Return the contract's tensor from what each call gave; `like` has its leading axes."""
+        turned = [one if self.swap is None else one.transpose(*self.swap) for one in outputs]
+        return self.join(turned, like)
+
+    def join(self, parts: Sequence[Tensor], like: Tensor) -> Tensor:
+        """Undo :meth:`split`."""
+        if self.fold == "whole":
+            return parts[0]
+        whole = parts[0] if self.fold == "heads" else torch.stack(list(parts))
+        return whole.view(*like.shape[:2], *whole.shape[1:]) if like.ndim == 4 else whole
+
+
+FOUR = (
+    Layout("(B, H, L, E)"),
+    Layout("(B, L, H, E), heads behind the sequence", swap=(1, 2)),
+    Layout("(B, L, E), without heads: each head is a sample", "heads"),
+    Layout("(L, B, E), sequence first and without heads", "heads", swap=(0, 1)),
+    Layout("(L, E), one head of one sample at a time", "alone"),
+)
+"""How attention may take its four axes, the contract's own first."""
+
+THREE = (
+    Layout("(B, L, D), batch first"),
+    Layout("(L, B, D), sequence first", swap=(0, 1)),
+    Layout("(L, D), one sample at a time", "alone"),
+)
+"""How every other component may take its sequences, the contract's own first."""
+
+
+def layouts(component: str) -> Sequence[Layout]:
+    """Return the layouts in which `component` is written."""
+    return FOUR if component == "attention" else THREE
+
+
+def sequence_first(layout: Layout) -> bool:
+    """Say whether the sequence is the first axis and a batch is the second."""
+    return layout.swap == (0, 1)
+
+
+_BATCH_FIRST = ("(batch", "[batch", "(b,l", "(b,t", "(b,s", "(b,n", "[b,l", "[b,t", "[b,s", "(n,l")
+_SEQUENCE_FIRST = ("(seq", "[seq", "(l,b", "(t,b", "(s,b", "[l,b", "[t,b", "[s,b", "(l,n", "(s,n")
+
+
+def told(words: str) -> str:
+    """Return the layout that documentation states, "" where it states none or both."""
+    text = squashed("".join(words.split()))
+    first = any(start in text for start in _BATCH_FIRST)
+    second = any(start in text for start in _SEQUENCE_FIRST)
+    if first == second:
+        return ""
+    return "batch-first" if first else "sequence-first"

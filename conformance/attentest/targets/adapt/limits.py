@@ -1,0 +1,109 @@
+"""What code does not take, and so is not judged: found by its signature and by probing calls."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from torch import nn
+
+from attentest.results.text import summary
+from attentest.targets.adapt.adapter import Adapter
+from attentest.targets.adapt.arguments import MASKS
+from attentest.targets.adapt.code import Code
+from attentest.targets.adapt.probing import SIZES, Probe
+from attentest.targets.adapt.reading import Unclear
+from attentest_spec import COMPONENTS, Limits, Table
+from attentest_spec.components import inside
+from attentest_spec.contract import MASK_KINDS
+from attentest_spec.mapping import locate
+from attentest_spec.torch import DTYPES
+
+_INNER = ("inner.weight", "feed_forward.inner.weight", "layers.0.feed_forward.inner.weight")
+"""Where the inner layer of a feed-forward network stands in a component that has one."""
+
+
+def built(code: Code, dtype: torch.dtype) -> Any:
+    """Return `code` built at the sizes of a probe; Unclear where it cannot be."""
+    try:
+        thing = code.build(SIZES)
+    except Exception as failure:  # code that a user wrote may raise anything
+        raise Unclear(
+            f"{code.name} could not be built for probing ({'; '.join(code.said)}): "
+            f"{summary(failure)}. If an argument was taken for another size, say which is which "
+            f"with --argument SIZE=NAME; --give NAME=VALUE fixes one."
+        ) from failure
+    return thing.to(dtype).eval() if isinstance(thing, nn.Module) else thing
+
+
+def limits_of(code: Code, probe: Probe, adapter: Adapter, table: Table) -> Limits:
+    """Return what `code` takes; `probe` holds it built, `adapter` calls it, `table` maps it."""
+    known = code.construction.known if code.construction else frozenset[str]()
+    one_head = (
+        code.is_module and "multi_head_attention" in inside(code.component) and "heads" not in known
+    )
+    return Limits(
+        heads=1 if one_head else None,
+        precisions=_precisions(code, adapter),
+        masks=_kinds(adapter),
+        dropout="dropout" in known,
+        cross=not adapter.arguments.joined,
+        inner=None if "d_ff" in known else _inner(probe, table),
+    )
+
+
+def said_of(limits: Limits) -> list[str]:
+    """Return what is not judged, in sentences."""
+    missing = [name for name in DTYPES if name not in limits.precisions]
+    said = [f"no call in {', '.join(missing)} gave an answer"] if missing else []
+    if limits.heads == 1:
+        said.append("no argument says how many heads: it is judged with one")
+    if limits.inner is not None:
+        said.append(f"its inner layer is {limits.inner} times as wide as the model")
+    return said
+
+
+def _inner(probe: Probe, table: Table) -> int | None:
+    """Return the fixed ratio of the widths of a feed-forward network, None where there is none."""
+    own = dict(probe.built.named_parameters()) if isinstance(probe.built, nn.Module) else {}
+    for name in _INNER:
+        try:
+            shape = own[locate(name, table).name].shape
+        except KeyError:
+            continue
+        return int(max(shape)) // SIZES.d_model
+    return None
+
+
+def _kinds(adapter: Adapter) -> tuple[str, ...]:
+    """Return the kinds of mask that every mask argument takes."""
+    if adapter.causal:
+        return ("causal",)
+    kinds = set(MASK_KINDS)
+    for role in _roles(adapter):
+        style = adapter.styles.get(role)
+        own = set(style.kinds) if style else {"none"}
+        kinds &= own | ({"padding"} if role == "mask" and "padding" in adapter.styles else set())
+    return tuple(kind for kind in MASK_KINDS if kind in kinds)
+
+
+def _roles(adapter: Adapter) -> list[str]:
+    return [role for role in COMPONENTS[adapter.component].inputs if role in MASKS]
+
+
+def _precisions(code: Code, adapter: Adapter) -> tuple[str, ...]:
+    """Return the precisions in which a call answers at all; wrong answers are for the clauses."""
+    found = []
+    for name, dtype in DTYPES.items():
+        trial = Probe(built(code, dtype), dtype)
+        given = {**trial.given(adapter, keys=5), **_any_masks(adapter)}
+        if not isinstance(trial.called(adapter, given), str):
+            found.append(name)
+    return tuple(found) or ("float64",)
+
+
+def _any_masks(adapter: Adapter) -> Mapping[str, torch.Tensor]:
+    """Return masks for five queries and keys that `adapter` takes, none where it takes none."""
+    kinds = _kinds(adapter)
+    causal = torch.ones((1, 1, 5, 5), dtype=torch.bool).tril()
+    mask = causal if "padding" not in kinds else causal[:, :, 3:4].repeat(2, 1, 1, 1)
+    return dict.fromkeys(_roles(adapter), mask) if set(kinds) - {"none"} else {}

@@ -1,0 +1,172 @@
+"""What a mask argument means, in code that has a convention of its own.
+
+A mask that is applied against its own name or documentation is a mistake to be found and no
+convention: words decide first, and a probing call only where they say nothing.
+"""
+
+import re
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from attentest.targets.adapt.components import squashed
+from attentest.targets.adapt.layouts import Layout
+from attentest_spec import Unsupported
+
+SHAPES = ("broadcast", "full", "per sample", "per key", "per pair")
+"""The shapes of a mask that code may take, from the most to the least that one can say."""
+
+_SHOWN = {
+    "broadcast": "any shape that broadcasts to (B, H, Q, K)",
+    "full": "written out for every query and key",
+    "per sample": "shaped (B, Q, K), one for all heads",
+    "per key": "shaped (B, K), one for all queries",
+    "per pair": "shaped (Q, K), one for all samples",
+}
+_KINDS = {
+    "broadcast": ("none", "padding", "causal", "per-sample", "per-head"),
+    "full": ("none", "padding", "causal", "per-sample", "per-head"),
+    "per sample": ("none", "padding", "causal", "per-sample"),
+    "per key": ("none", "padding"),
+    "per pair": ("none", "causal"),
+}
+_MEANS = {
+    ("bool", "keep"): "True may be attended",
+    ("bool", "blocks"): "True blocks",
+    ("float", "keep"): "the float 1.0 may be attended",
+    ("float", "blocks"): "the float 1.0 blocks",
+    ("int", "keep"): "the integer 1 may be attended",
+    ("int", "blocks"): "the integer 1 blocks",
+    ("float", "additive"): "added to the scores, 0 or minus infinity",
+}
+
+
+@dataclass(frozen=True)
+class Style:
+    """One way to write a mask: its shape, the type of its entries and what they mean."""
+
+    shape: str = "broadcast"
+    entries: str = "bool"
+    meaning: str = "keep"
+
+    @property
+    def words(self) -> str:
+        """What the mask is, in one phrase."""
+        return f"{_MEANS[self.entries, self.meaning]}; {_SHOWN[self.shape]}"
+
+    @property
+    def kinds(self) -> Collection[str]:
+        """The kinds of mask that can be written so."""
+        return _KINDS[self.shape]
+
+    def write(self, keep: Tensor, like: Tensor, layout: Layout) -> Sequence[Tensor]:
+        """Return the contract's mask `keep` as each call of `layout` gets it.
+
+        `like` is the tensor of the queries. Raises Unsupported for a mask that has no such shape.
+        """
+        return [self._entries(one, like.dtype) for one in self._shaped(keep, like, layout)]
+
+    def _shaped(self, keep: Tensor, like: Tensor, layout: Layout) -> Sequence[Tensor]:
+        samples, heads, queries, _ = keep.shape
+        if self.shape == "broadcast" and layout.fold == "whole":
+            return [keep]
+        if self.shape == "per key":
+            _alike(heads == 1 and queries == 1, "queries or heads")
+            return [keep[:, 0, 0].expand(len(like), -1)]
+        if self.shape == "per pair" and layout.fold != "alone":
+            _alike(heads == 1 and samples == 1, "samples or heads")
+            return [keep[0, 0].expand(like.shape[-2], -1)]
+        whole = self._whole(keep, like)
+        if self.shape == "per sample" or (layout.fold == "alone" and like.ndim == 3):
+            _alike(heads == 1, "heads")
+            return layout.split(whole[:, 0])
+        return layout.split(whole)
+
+    @staticmethod
+    def _whole(keep: Tensor, like: Tensor) -> Tensor:
+        """Write the mask out for every sample and query, and every head that attention has."""
+        heads = like.shape[1] if like.ndim == 4 else keep.shape[1]
+        return keep.expand(len(like), heads, like.shape[-2], -1)
+
+    def _entries(self, keep: Tensor, dtype: torch.dtype) -> Tensor:
+        if self.meaning == "additive":
+            return torch.zeros(keep.shape, dtype=dtype, device=keep.device).masked_fill(
+                ~keep, -torch.inf
+            )
+        entries = keep if self.meaning == "keep" else ~keep
+        return entries.to({"bool": torch.bool, "float": dtype, "int": torch.int64}[self.entries])
+
+
+def _alike(truth: bool, what: str) -> None:
+    if not truth:
+        raise Unsupported(f"its mask cannot differ between {what}")
+
+
+STYLES = tuple(
+    Style(shape, entries, meaning)
+    for entries, meanings in (
+        ("bool", ("keep", "blocks")),
+        ("float", ("keep", "blocks")),
+        ("int", ("keep", "blocks")),
+        # Last: (1 - mask) * -10000 takes a mask of 0 and minus infinity too, and means 1 and 0.
+        ("float", ("additive",)),
+    )
+    for shape in SHAPES
+    for meaning in meanings
+)
+"""All styles, in the order in which they are tried: the contract's own first."""
+
+
+def plain_style(meanings: Collection[str]) -> Style:
+    """Return the first style of the first meaning that words allow, the contract's own for none."""
+    wanted = next(iter(meanings), "keep")
+    return next(style for style in STYLES if style.meaning == wanted)
+
+
+_BY_NAME = (
+    # torch.nn.MultiheadAttention and all that follow it: True marks a pad, which is ignored.
+    (r"keypaddingmask", "blocks"),
+    # The tokenizers' `attention_mask`: 1 for a real token.
+    (r"attentionmask", "keep"),
+    # Names that say what an entry marks; "invalid" holds the word for the contrary.
+    (r"block|ignore|hide|hidden|forbid|invalid|exclude", "blocks"),
+    (r"keep|valid|allow|visible|attendable", "keep"),
+    (r"bias|additive|penalty", "additive"),
+)
+
+_TRUE = r"\b(true|1|1\.0|ones?|non-?zero)\b"
+_FALSE = r"\b(false|0|0\.0|zeros?)\b"
+_SEEN = r"(keep|kept|attend|allow|valid|visible|real|take part|participat)"
+_HIDDEN = (
+    r"(not (be )?(attend|allow|visible|valid)|mask(ed|s)? (out|position|key|token)?|block|ignor"
+    r"|hidden|hide|pad|prevent|forbid|exclude)"
+)
+_UNHIDDEN = r"\b(not|non|un)[- ]?(be )?(mask|pad|block|ignor|hidden|exclud)\w*"
+_LINK = r"[^.;,\n]{0,45}?"
+_BY_WORDS = (
+    # What is hidden comes first: "may not be attended" holds the word for the contrary.
+    (_TRUE + _LINK + _HIDDEN, "blocks"),
+    (_FALSE + _LINK + _HIDDEN, "keep"),
+    (_TRUE + _LINK + _SEEN, "keep"),
+    (_FALSE + _LINK + _SEEN, "blocks"),
+    (r"added to (the )?(attention )?(scores|logits)|additive mask|-\s*inf", "additive"),
+)
+
+
+def meanings_by_words(argument: str, words: str) -> tuple[tuple[str, ...], str]:
+    """Return what the mask `argument` can mean by its documentation or name, and which of them.
+
+    Empty where neither says it. A name decides between keeping and hiding alone: what is added to
+    the scores goes by the same names.
+    """
+    plain = re.sub(_UNHIDDEN, "visible", words.lower())
+    told = [line for line in re.split(r"[\n;.]\s", plain) if "mask" in line]
+    for pattern, meaning in _BY_WORDS:
+        if any(re.search(pattern, line) for line in told):
+            return (meaning,), "documentation"
+    for pattern, meaning in _BY_NAME:
+        if re.search(pattern, squashed(argument)):
+            return (meaning, "additive"), "name"
+    return (), ""

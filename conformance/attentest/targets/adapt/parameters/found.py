@@ -1,0 +1,216 @@
+"""Finds the parameter map of a module: structure first, then names and shapes, then the numbers."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import islice, product
+from typing import Any
+
+import torch
+from torch import nn
+
+from attentest.targets.adapt.parameters.behaviour import Run, observe
+from attentest.targets.adapt.parameters.layers import Lost, Part, layer_parts, leaf_part
+from attentest.targets.adapt.parameters.settled import settled
+from attentest.targets.adapt.parameters.stacks import Layers, model_parts, stack_parts
+from attentest.targets.adapt.parameters.storage import Entries, as_place, simple
+from attentest.targets.adapt.parameters.telling import left_over, lines, packed, spoken, untold
+from attentest.targets.adapt.parameters.trial import Clock, fitting, part_samples, places
+from attentest.targets.adapt.parameters.units import units
+from attentest_spec import Choices, Sizes
+from attentest_spec.choices import Value
+from attentest_spec.mapping import Table
+from attentest_spec.parameters import shapes
+
+SECONDS = 2.0
+"""How long the numbers may be asked."""
+
+MOST = 1000
+"""How many maps of a whole component are tried."""
+
+UNLIKE = Sizes(
+    d_model=20,
+    heads=5,
+    d_ff=28,
+    layers=2,
+    source_vocabulary=23,
+    target_vocabulary=29,
+    max_length=33,
+)
+"""Sizes that are unlike, and no small multiple of each other, so that shapes tell roles apart."""
+
+_RETREATS: tuple[Mapping[str, int], ...] = (
+    {},
+    {"target_vocabulary": UNLIKE.source_vocabulary},
+    {"layers": 1},
+    {"layers": 1, "target_vocabulary": UNLIKE.source_vocabulary},
+    {"heads": 1},
+    {"heads": 1, "layers": 1},
+)
+"""What is changed in the sizes, one set after the other, where a module refuses them."""
+
+
+@dataclass(frozen=True)
+class FoundTable:
+    """The parameter map that was found.
+
+    `table` is what a recipe takes, `lines` the same as Python to paste, `remarks` what there is to
+    say about it in sentences, and `choices` what the shapes decide. An empty table has a remark
+    that says why.
+    """
+
+    table: Table = field(default_factory=dict)
+    lines: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
+    choices: Mapping[str, Value] = field(default_factory=dict)
+
+
+def find_table(
+    build: Callable[[Sizes], nn.Module], component: str, call: Callable[..., Any]
+) -> FoundTable:
+    """Find which parameter of the module that `build` makes is which of `component`.
+
+    `call` takes the module and the contract's inputs as tensors. Names and shapes decide, and what
+    they leave open is tried against the oracle. Raises nothing for what the module does.
+    """
+    try:
+        module, sizes = _built(build)
+        return _Search(module, component, call, sizes).found()
+    except Lost as lost:
+        return FoundTable(remarks=(f"No parameter map: {lost}.",))
+
+
+def _built(build: Callable[[Sizes], nn.Module]) -> tuple[nn.Module, Sizes]:
+    """Build at unlike sizes, or else at the nearest that are not refused; Lost where none do."""
+    reason = ""
+    for changes in _RETREATS:
+        sizes = UNLIKE.but(**changes)
+        try:
+            with torch.random.fork_rng(devices=[]):
+                module = build(sizes)
+        except Exception as failure:  # whatever a foreign constructor raises
+            reason = reason or f"{type(failure).__name__}: {failure}"
+            continue
+        return _with_parameters(module), sizes
+    raise Lost(f"building at {UNLIKE} failed with {reason}")
+
+
+def _with_parameters(module: Any) -> nn.Module:
+    if not isinstance(module, nn.Module):
+        raise Lost(f"what is built is no torch.nn.Module but a {type(module).__name__}")
+    parameters = list(module.parameters())
+    if not parameters:
+        raise Lost("the module holds no parameters")
+    if any(nn.parameter.is_lazy(one) for one in parameters):
+        raise Lost("its parameters have no shape before the first call")
+    return module
+
+
+class _Search:
+    """One search for a table."""
+
+    def __init__(
+        self, module: nn.Module, component: str, call: Callable[..., Any], sizes: Sizes
+    ) -> None:
+        self.component = component
+        self.sizes = sizes
+        self.units = units(module, sizes.heads)
+        self.run: Run = observe(module, call, component, sizes)
+        self.clock = Clock(SECONDS)
+        self.remarks: list[str] = []
+        self.lists: dict[str, Layers] = {}
+
+    def found(self) -> FoundTable:
+        """Return the table; Lost where a part of the component is not there."""
+        parts = self._parts()
+        table = self._whole(parts, self._chosen(parts))
+        choices = settled(self.component, table, self.run.own, self.sizes)
+        self.remarks += [*packed(table), *self._unmapped(table, choices)]
+        if self.clock.ran_out:
+            self.remarks.append(
+                f"The numbers were asked for {SECONDS:g} seconds and not to the end."
+            )
+        return FoundTable(table, lines(table), tuple(self.remarks), choices)
+
+    def _parts(self) -> list[Part]:
+        norms = [unit for unit in self.units if unit.kind == "norm"]
+        usable = [
+            unit
+            for unit in self.units
+            if unit not in norms or max(unit.shape, default=0) == self.sizes.d_model
+        ]
+        match self.component:
+            case "encoder_layer" | "decoder_layer":
+                return layer_parts(self.component, usable, self.sizes, self.run)
+            case "encoder" | "decoder":
+                parts, self.lists = stack_parts(self.component, usable, self.sizes, self.run)
+            case "model":
+                parts, self.lists = model_parts(usable, self.sizes, self.run)
+            case _:
+                return [leaf_part("", self.component, usable, self.sizes)]
+        return parts
+
+    def _chosen(self, parts: list[Part]) -> list[Entries]:
+        """Return one table for every part: the only one, or the one that the numbers choose."""
+        options = [self._narrowed(part, parts) for part in parts]
+        if all(len(tables) == 1 for tables in options):
+            return [tables[0] for tables in options]
+        several = list(islice(product(*options), MOST))
+        together = [self._whole(parts, list(chosen)) for chosen in several]
+        fits = self._fitting(self.component, together, self.run.samples)
+        taken = list(several[together.index(fits[0])] if fits else several[0])
+        unclear = [number for number, tables in enumerate(options) if len(tables) > 1]
+        self._say([parts[n] for n in unclear], [taken[n] for n in unclear], len(fits))
+        return taken
+
+    def _narrowed(self, part: Part, parts: list[Part]) -> Sequence[Entries]:
+        """Return the tables that the numbers of the part alone leave, where it can be watched."""
+        if len(part.tables) == 1 or not part.component or len(parts) == 1:
+            return part.tables
+        others = [unit for one in parts if one is not part for unit in one.units]
+        home = self.run.home([unit.path for unit in part.units], "")
+        if home is None or any(unit.path.startswith(f"{home.path}.") for unit in others):
+            return part.tables
+        samples = part_samples(part.component, home)
+        fits = self._fitting(part.component, list(part.tables), samples)
+        if fits:
+            self._say([part], fits[:1], len(fits))
+        return fits[:1] or part.tables
+
+    def _fitting(
+        self, component: str, tables: Sequence[Table], samples: Sequence[Any]
+    ) -> list[Any]:
+        choices = [settled(component, table, self.run.own, self.sizes) for table in tables[:1]]
+        decided = Choices.of(choices[0]) if choices else Choices()
+        return fitting(
+            component, list(tables), list(samples), self.run, self.sizes, decided, self.clock
+        )
+
+    def _say(self, parts: list[Part], tables: Sequence[Entries], fits: int) -> None:
+        """Say how the `tables` of `parts` were taken out of several, of which `fits` fitted."""
+        about = ", ".join(part.slot or self.component for part in parts)
+        if fits > 1:
+            how = f"{fits} maps give the same numbers and cannot be told apart; the first was taken"
+        elif fits:
+            how = "names and shapes leave several maps, and the numbers chose"
+        else:
+            failed = f" (calling it failed with {self.run.failure})" if self.run.failure else ""
+            how = (
+                f"no assignment reproduces the spec's numbers{failed}; the usual order was assumed"
+            )
+        self.remarks.append(f"{about}: {how}: {spoken(tables)}.")
+
+    def _whole(self, parts: list[Part], tables: list[Entries]) -> Entries:
+        whole: Entries = {}
+        for part, table in zip(parts, tables, strict=True):
+            whole |= part.placed(table)
+        for canonical, layers in self.lists.items():
+            whole = layers.starred(canonical, whole)
+        return {name: simple(as_place(entry)) for name, entry in whole.items()}
+
+    def _unmapped(self, table: Table, choices: Mapping[str, Value]) -> Iterator[str]:
+        """Yield what there is to say of parameters that only one of the two sides has."""
+        own, wanted = self.run.own, shapes(self.component, self.sizes, Choices.of(choices))
+        found = places(self.component, table, own, self.sizes, Choices.of(choices))
+        yield from untold([name for name in wanted if name not in found])
+        used = {name for place in found.values() for name in place.names(own)}
+        yield from left_over([name for name in own if name not in used])

@@ -1,0 +1,181 @@
+"""Takes a layer apart: which of its units are attention, feed-forward network and norms."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import permutations
+
+from attentest.targets.adapt.parameters.behaviour import Run
+from attentest.targets.adapt.parameters.leaves import leaf_tables, norm_entries
+from attentest.targets.adapt.parameters.storage import Entries
+from attentest.targets.adapt.parameters.trial import part_samples
+from attentest.targets.adapt.parameters.units import Unit, squeezed
+from attentest.targets.adapt.parameters.words import (
+    ATTENTION,
+    CROSS,
+    FEED,
+    SELF,
+    beyond,
+    ordinal,
+    words,
+)
+from attentest_spec import Sizes
+from attentest_spec.mapping import nested
+
+
+class Lost(Exception):
+    """The structure of a module cannot be made out; its text says what was looked for."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of a component, and the tables that it may have, the usual one first.
+
+    `units` are those the tables are about; `component` is "" where no oracle stands for the part
+    alone. The tables have the part's own canonical names; `slot` is what they stand under.
+    """
+
+    slot: str
+    component: str
+    tables: Sequence[Entries]
+    units: Sequence[Unit]
+
+    def under(self, slot: str) -> "Part":
+        """Return this part moved under `slot`."""
+        joined = ".".join(name for name in (slot, self.slot) if name)
+        return Part(joined, self.component, self.tables, self.units)
+
+    def placed(self, table: Entries) -> Entries:
+        """Return one of the tables with the names of the whole component."""
+        return nested(self.slot, "", table)
+
+
+def leaf_part(slot: str, component: str, units: list[Unit], sizes: Sizes) -> Part:
+    """Return the part that is a component without parts; Lost where no table fits."""
+    tables = leaf_tables(component, units, sizes)
+    if not tables:
+        held = ", ".join(f"{unit.weight} {unit.shape}" for unit in units) or "nothing"
+        raise Lost(f"no {component.replace('_', ' ')} can be made out of {held}")
+    return Part(slot, component, tables, units)
+
+
+def layer_parts(component: str, units: list[Unit], sizes: Sizes, run: Run) -> list[Part]:
+    """Return the parts of an encoder layer or a decoder layer; Lost where one is missing."""
+    norms = [unit for unit in units if unit.kind == "norm"]
+    feed = [unit for unit in units if is_feed(unit, sizes)]
+    rest = [unit for unit in units if unit not in norms and unit not in feed]
+    above = _above([unit.path for unit in units])
+    slots = ["self_attention"] + ["cross_attention"] * (component == "decoder_layer")
+    groups = [rest] if len(slots) == 1 else _two_attentions(rest, run, above)
+    return [
+        *(
+            leaf_part(slot, "multi_head_attention", group, sizes)
+            for slot, group in zip(slots, groups, strict=True)
+        ),
+        leaf_part("feed_forward", "feed_forward", feed, sizes),
+        _norms([f"{slot}_norm" for slot in (*slots, "feed_forward")], norms, run),
+    ]
+
+
+def is_feed(unit: Unit, sizes: Sizes) -> bool:
+    """Say whether a unit is a matrix from or to the inner width."""
+    return unit.kind != "norm" and sizes.d_ff in squeezed(unit.shape)
+
+
+def _above(paths: list[str]) -> str:
+    """Return the path of the module that all `paths` lie in."""
+    rest = beyond(paths)
+    return paths[0].removesuffix(rest[0]).rstrip(".") if paths else ""
+
+
+def _two_attentions(units: list[Unit], run: Run, above: str) -> list[list[Unit]]:
+    """Return the units of self-attention and those of attention to the memory."""
+    names = dict(zip(units, beyond([unit.path for unit in units]), strict=True))
+    firsts = list(dict.fromkeys(name.split(".")[0] for name in names.values()))
+    if len(firsts) == 2:
+        groups = [[u for u in units if names[u].split(".")[0] == one] for one in firsts]
+        labels = firsts
+    else:
+        crossing = [unit for unit in units if CROSS & set(words(names[unit]))]
+        groups = [[unit for unit in units if unit not in crossing], crossing]
+        labels = ["self", "cross"]
+    if not all(groups):
+        raise Lost(f"two attentions were looked for, and there are {', '.join(firsts) or 'none'}")
+    return groups if _self_first(labels, groups, run, above) else groups[::-1]
+
+
+def _self_first(labels: list[str], groups: list[list[Unit]], run: Run, above: str) -> bool:
+    """Say whether the first group is self-attention: by name, by number, by what it is given."""
+    crossing = [bool(CROSS & set(words(label))) for label in labels]
+    if crossing[0] != crossing[1]:
+        return crossing[1]
+    own = [bool(SELF & set(words(label))) for label in labels]
+    if own[0] != own[1]:
+        return own[0]
+    numbers = [ordinal(label) for label in labels]
+    if all(written for _, written in numbers):
+        return numbers <= numbers[::-1]
+    for group, answer in ((groups[1], True), (groups[0], False)):
+        sample = part_samples("multi_head_attention", run.home([u.path for u in group], above))
+        if sample and sample[0].inputs[0] is not sample[0].inputs[1]:
+            return answer
+    return True
+
+
+def _norms(slots: list[str], norms: list[Unit], run: Run) -> Part:
+    """Return the norms of the sublayers: one for all, or one for each."""
+    if len(norms) == 1:
+        orders = [norms * len(slots)]
+    elif len(norms) < len(slots):
+        raise Lost(f"{len(slots)} norms were looked for, and there are {len(norms)}")
+    else:
+        orders = _norm_orders(slots, norms, run)
+    tables = [
+        {
+            name: place
+            for slot, unit in zip(slots, order, strict=True)
+            for name, place in norm_entries(slot, unit).items()
+        }
+        for order in orders
+    ]
+    return Part("", "", tables, norms)
+
+
+def _norm_orders(slots: list[str], norms: list[Unit], run: Run) -> list[list[Unit]]:
+    """Return the orders the norms may stand in: by name, by number, by when they are called."""
+    names = beyond([unit.path for unit in norms])
+    said = _said(slots, names)
+    if said:
+        return [[norms[said.index(slot)] for slot in slots]]
+    if len(norms) > len(slots):
+        raise Lost(f"{len(slots)} norms were looked for, and there are {', '.join(names)}")
+    numbers = [ordinal(name) for name in names]
+    if all(written for _, written in numbers) and len(set(numbers)) == len(names):
+        return [[norms[i] for i in sorted(range(len(norms)), key=lambda i: numbers[i])]]
+    times = [run.when(unit.path) for unit in norms]
+    if None not in times and len(set(times)) == len(times):
+        return [[norms[i] for i in sorted(range(len(norms)), key=lambda i: times[i] or 0)]]
+    return [list(order) for order in permutations(norms)]
+
+
+def _said(slots: list[str], names: list[str]) -> list[str]:
+    """Return the slot that each name says; nothing unless every slot is said once.
+
+    What one name leaves open is the slot that the others leave.
+    """
+    found = [next(_slot_words(name, slots), "") for name in names]
+    left = [slot for slot in slots if slot not in found]
+    if len(left) == 1 and found.count("") == 1:
+        found[found.index("")] = left[0]
+    return found if all(found.count(slot) == 1 for slot in slots) else []
+
+
+def _slot_words(name: str, slots: list[str]) -> Iterator[str]:
+    spoken = set(words(name))
+    if spoken & {"post", "after"}:  # of this sublayer, or before the next: names do not tell
+        return
+    if spoken & FEED:
+        yield "feed_forward_norm"
+    if spoken & CROSS and "cross_attention_norm" in slots:
+        yield "cross_attention_norm"
+    if spoken & ATTENTION:
+        yield "self_attention_norm"

@@ -1,0 +1,183 @@
+"""The tables that shapes and names allow for a component without parts, the usual one first."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import islice, permutations, product
+
+from attentest.targets.adapt.parameters.storage import Axes, Entries, Stored, ways
+from attentest.targets.adapt.parameters.units import Unit, squeezed
+from attentest.targets.adapt.parameters.words import beyond, projections
+from attentest_spec import Sizes
+
+PROJECTIONS = ("query", "key", "value", "output")
+
+_PACKINGS = (
+    (("query",), ("key",), ("value",), ("output",)),
+    (("query",), ("key", "value"), ("output",)),
+    (("query", "key"), ("value",), ("output",)),
+    (("query", "key", "value"), ("output",)),
+)
+"""How the four projections lie in two to four parameters."""
+
+MOST = 400
+"""How many tables are looked at; four unnamed projections, turned or not, allow 96."""
+
+Group = tuple[str, ...]
+
+
+def leaf_tables(component: str, units: list[Unit], sizes: Sizes) -> list[Entries]:
+    """Return every table for `component` that shapes and names allow."""
+    found = list(_TABLES[component](units, sizes)) if component in _TABLES else []
+    return [table for number, table in enumerate(found) if table not in found[:number]]
+
+
+def _multi_head_attention(units: list[Unit], sizes: Sizes) -> Iterator[Entries]:
+    """Yield the tables of the first packing and head width that fit at all."""
+    held = [unit for unit in units if unit.kind != "norm"]
+    names = beyond([unit.path for unit in held])
+    said = {unit: projections(name) for unit, name in zip(held, names, strict=True)}
+    for packing in sorted(_PACKINGS, key=lambda packing: abs(len(packing) - len(held))):
+        for width in (sizes.d_model // sizes.heads, sizes.d_model):
+            found = list(islice(_assigned(packing, said, sizes, width), MOST))
+            if found:
+                yield from found
+                return
+
+
+def _assigned(
+    packing: Sequence[Group], said: Mapping[Unit, Group], sizes: Sizes, width: int
+) -> Iterator[Entries]:
+    """Yield the tables in which each group of projections lies in a unit of its own."""
+    options = [
+        [
+            (unit, layout, table)
+            for unit in _allowed(group, said)
+            for layout, table in _readings(group, unit, sizes, width)
+        ]
+        for group in packing
+    ]
+    for chosen in product(*options):
+        shapes = {unit.shape for unit, _, _ in chosen[:-1]}
+        layouts = {layout for _, layout, _ in chosen[:-1]}
+        # Input projections of one shape are stored alike.
+        if len({unit for unit, _, _ in chosen}) == len(packing) and len(layouts) <= len(shapes):
+            yield {name: place for _, _, table in chosen for name, place in table.items()}
+
+
+def _allowed(group: Group, said: Mapping[Unit, Group]) -> list[Unit]:
+    """Return the units whose names say `group`, or else those that say nothing."""
+    named = [unit for unit, roles in said.items() if set(roles) == set(group)]
+    taken = {role for roles in said.values() if len(roles) <= len(group) for role in roles}
+    return named or [unit for unit in said if not said[unit] and not taken & set(group)]
+
+
+def _readings(group: Group, unit: Unit, sizes: Sizes, width: int) -> list[tuple[str, Entries]]:
+    """Return the ways to read `group` out of `unit`, each with the name of its layout."""
+    heads = {} if unit.per_head else {"h": sizes.heads}
+    inner: Axes = {**heads, "e": width}
+    model: Axes = {"d": sizes.d_model}
+    if group == ("output",):
+        # Projections of each head that are added up lie side by side: no table says that.
+        found = [] if unit.per_head else ways(unit, model, inner)
+        return [(_layout(one), one.entries("output", unit)) for one in found]
+    count: Axes = {"n": len(group)} if len(group) > 1 else {}
+    stored = ways(unit, {**count, **inner}, model)
+    if unit.kind == "packed" or unit.per_head:
+        stored = stored[:1] if count else stored
+    return [
+        (_layout(one), _packed(one, order, unit))
+        for order in _orders(group, unit)
+        for one in stored
+    ]
+
+
+def _packed(stored: Stored, order: Group, unit: Unit) -> Entries:
+    found: Entries = {}
+    for role in sorted(order, key=PROJECTIONS.index):
+        part = (order.index(role), len(order)) if len(order) > 1 else None
+        found |= stored.entries(role, unit, part)
+    return found
+
+
+def _orders(group: Group, unit: Unit) -> list[Group]:
+    """Return the orders that a packed unit may have: the one it is known to have, or all."""
+    said = projections(unit.path.rpartition(".")[2]) or projections(unit.path)
+    if unit.kind == "packed" or len(group) == 1:
+        return [group]
+    return [said] if set(said) == set(group) else list(permutations(group))
+
+
+def _layout(stored: Stored) -> str:
+    return f"{stored.weight.transpose} {stored.weight.layout}"
+
+
+def _feed_forward(units: list[Unit], sizes: Sizes) -> Iterator[Entries]:
+    for inner, outer in permutations([unit for unit in units if unit.kind != "norm"], 2):
+        model: Axes = {"d": sizes.d_model}
+        for wide in _widths(inner, sizes):
+            for one, other in product(ways(inner, wide, model), ways(outer, model, wide)):
+                yield {**one.entries("inner", inner), **other.entries("outer", outer)}
+
+
+def _widths(inner: Unit, sizes: Sizes) -> list[Axes]:
+    """Return the inner width that was asked for, or else the one that there is.
+
+    A width that is not the asked one stays a mistake: loading says so.
+    """
+    lengths = [length for length in squeezed(inner.shape) if length != sizes.d_model]
+    return [{"f": sizes.d_ff if sizes.d_ff in lengths else length} for length in lengths[:1]]
+
+
+def norm_entries(slot: str, unit: Unit) -> Entries:
+    """Return the lines of a table that map the norm `slot` to `unit`."""
+    found: Entries = {}
+    for role, name, shape in (
+        ("gain", unit.weight, unit.shape),
+        ("bias", unit.bias, unit.bias_shape),
+    ):
+        for stored in (
+            ways(Unit(name, "norm", name, "", shape), {"d": max(shape)}, {}) if name else ()
+        ):
+            found |= {
+                f"{slot}.{role}".lstrip("."): place
+                for place in stored.entries("", Unit(name, "norm", name)).values()
+            }
+    return found
+
+
+def _layer_norm(units: list[Unit], sizes: Sizes) -> Iterator[Entries]:
+    yield from (norm_entries("", unit) for unit in units if unit.kind == "norm")
+
+
+def _residual(units: list[Unit], sizes: Sizes) -> Iterator[Entries]:
+    yield from (norm_entries("norm", unit) for unit in units if unit.kind == "norm")
+
+
+def matrix_tables(slot: str, unit: Unit, rows: int, columns: int) -> list[Entries]:
+    """Return the tables of one matrix (rows, columns) in `unit`, with its bias if it has one."""
+    return [stored.entries(slot, unit) for stored in ways(unit, {"v": rows}, {"d": columns})]
+
+
+def _embedding(units: list[Unit], sizes: Sizes) -> Iterator[Entries]:
+    for unit in units:
+        yield from matrix_tables("", unit, sizes.source_vocabulary, sizes.d_model)
+
+
+def _generator(units: list[Unit], sizes: Sizes) -> Iterator[Entries]:
+    for unit in units:
+        yield from matrix_tables("", unit, sizes.target_vocabulary, sizes.d_model)
+
+
+def _positional_encoding(units: list[Unit], sizes: Sizes) -> Iterator[Entries]:
+    for unit in units:
+        yield from matrix_tables("", unit, sizes.max_length, sizes.d_model)
+
+
+_TABLES: Mapping[str, Callable[[list[Unit], Sizes], Iterator[Entries]]] = {
+    "multi_head_attention": _multi_head_attention,
+    "feed_forward": _feed_forward,
+    "layer_norm": _layer_norm,
+    "residual": _residual,
+    "embedding": _embedding,
+    "generator": _generator,
+    "positional_encoding": _positional_encoding,
+}

@@ -1,0 +1,222 @@
+"""Finds the layers of stacks, and the stacks and vocabularies of a whole model."""
+
+import re
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import prod
+
+from attentest.targets.adapt.parameters.behaviour import Run
+from attentest.targets.adapt.parameters.layers import Lost, Part, is_feed, layer_parts
+from attentest.targets.adapt.parameters.leaves import matrix_tables, norm_entries
+from attentest.targets.adapt.parameters.storage import Entries, as_place
+from attentest.targets.adapt.parameters.units import Unit, squeezed
+from attentest.targets.adapt.parameters.words import HEAD, SOURCE, TARGET, beyond, words
+from attentest_spec import Sizes
+
+
+@dataclass(frozen=True)
+class Layers:
+    """Like layers, numbered from 0: the text before the number, and the units of the first."""
+
+    start: str
+    units: tuple[Unit, ...]
+    numbered: bool = True
+
+    def holds(self, unit: Unit) -> bool:
+        """Say whether `unit` belongs to one of the layers."""
+        return _numbered(unit, self.start) if self.numbered else unit in self.units
+
+    @property
+    def first(self) -> str:
+        """The text that the names of the first layer begin with."""
+        return f"{self.start}0" if self.numbered else self.start
+
+    def starred(self, canonical: str, table: Entries) -> Entries:
+        """Return the table of the first layer, its number replaced by a star on both sides."""
+        found: Entries = {}
+        first = f"{canonical}layers.0"
+        for name, entry in table.items():
+            place = as_place(entry)
+            if not name.startswith(first):
+                found[name] = place
+                continue
+            rest = place.name.removeprefix(self.first)
+            own = f"{self.start}*{rest}" if self.numbered else place.name
+            found[f"{canonical}layers.*{name.removeprefix(first)}"] = replace(place, name=own)
+        return found
+
+
+def layer_lists(units: list[Unit], sizes: Sizes, wanted: int) -> list[Layers]:
+    """Return the `wanted` outermost lists of like layers; Lost where there are fewer or more."""
+    found = _lists(units, sizes)
+    if not found and sizes.layers == 1:  # a stack of one layer may be the layer
+        found = [Layers("", tuple(units), numbered=False)] if wanted == 1 else _single(units, sizes)
+    if len(found) != wanted:
+        there = ", ".join(f"{one.start}0" for one in found) or "none"
+        raise Lost(f"{wanted} list(s) of like layers, numbered from 0: there is {there}")
+    return found
+
+
+def _single(units: list[Unit], sizes: Sizes) -> list[Layers]:
+    """Return the modules that are a layer each."""
+    firsts = dict.fromkeys(unit.path.partition(".")[0] for unit in units)
+    groups = {
+        one: tuple(unit for unit in units if unit.path.startswith(f"{one}.")) for one in firsts
+    }
+    return [
+        Layers(f"{one}.", group, numbered=False)
+        for one, group in groups.items()
+        if _is_layer(list(group), sizes)
+    ]
+
+
+def _lists(units: list[Unit], sizes: Sizes) -> list[Layers]:
+    """Return the outermost lists of `sizes.layers` like layers that hold feed-forward matrices."""
+    kinds: dict[str, dict[int, list[tuple[str, tuple[int, ...]]]]] = defaultdict(
+        lambda: defaultdict(list)
+    )
+    for unit in units:
+        for match in re.finditer(r"\d+", unit.path):
+            shape = (unit.path[match.end() :], unit.shape)
+            kinds[unit.path[: match.start()]][int(match[0])].append(shape)
+    starts = [
+        start
+        for start, layers in kinds.items()
+        if set(layers) == set(range(sizes.layers))
+        and all(layer == layers[0] for layer in layers.values())
+        and _is_layer([unit for unit in units if _numbered(unit, start, 0)], sizes)
+    ]
+    outer = [one for one in starts if not any(one != o and one.startswith(f"{o}0") for o in starts)]
+    return [
+        Layers(start, tuple(unit for unit in units if _numbered(unit, start, 0))) for start in outer
+    ]
+
+
+def _numbers(units: Sequence[Unit], sizes: Sizes) -> int:
+    return sum(prod(unit.shape) * (sizes.heads if unit.per_head else 1) for unit in units)
+
+
+def _numbered(unit: Unit, start: str, number: int | None = None) -> bool:
+    match = re.match(r"\d+", unit.path[len(start) :]) if unit.path.startswith(start) else None
+    return match is not None and number in (None, int(match[0]))
+
+
+def _is_layer(units: list[Unit], sizes: Sizes) -> bool:
+    feeding = [unit for unit in units if is_feed(unit, sizes)]
+    return len(feeding) >= 2 and len([unit for unit in units if unit.kind != "norm"]) > len(feeding)
+
+
+def stack_parts(
+    component: str, units: list[Unit], sizes: Sizes, run: Run
+) -> tuple[list[Part], dict[str, Layers]]:
+    """Return the parts of a stack of layers, and where its layers are."""
+    layers = layer_lists(units, sizes, 1)[0]
+    parts = layer_parts(f"{component}_layer", list(layers.units), sizes, run)
+    found = [part.under("layers.0") for part in parts]
+    norms = [unit for unit in units if unit.kind == "norm" and not layers.holds(unit)]
+    if len(norms) == 1:
+        found.append(Part("", "", [norm_entries("norm", norms[0])], norms))
+    return found, {"": layers}
+
+
+def model_parts(units: list[Unit], sizes: Sizes, run: Run) -> tuple[list[Part], dict[str, Layers]]:
+    """Return the parts of a whole model, and where the layers of its two stacks are."""
+    lists = layer_lists(units, sizes, 2)
+    lists.sort(key=lambda one: _numbers(one.units, sizes))  # one attention or two
+    rest = [u for u in units if not any(one.holds(u) for one in lists)]
+    found: list[Part] = []
+    for side, layers in zip(("encoder", "decoder"), lists, strict=True):
+        parts = layer_parts(f"{side}_layer", list(layers.units), sizes, run)
+        found += [part.under(f"{side}.layers.0") for part in parts]
+    found += _final_norms([unit for unit in rest if unit.kind == "norm"], lists, run)
+    found += _vocabularies([unit for unit in rest if unit.kind != "norm"], sizes, run)
+    return found, {"encoder.": lists[0], "decoder.": lists[1]}
+
+
+def _final_norms(norms: list[Unit], lists: list[Layers], run: Run) -> list[Part]:
+    """Return the norms after the stacks, each beside its list, or in the order they are called."""
+    if len(norms) != 2:
+        return []
+    sides = [_side(name) for name in beyond([unit.path for unit in norms])]
+    if set(sides) != {"source", "target"}:
+        beside = [unit.path.startswith(lists[0].start.rpartition(".")[0] or "?") for unit in norms]
+        times = [run.when(unit.path) or 0 for unit in norms]
+        first = beside.index(True) if beside.count(True) == 1 else times.index(min(times))
+        sides = ["source" if number == first else "target" for number in range(2)]
+    return [
+        Part(
+            "",
+            "",
+            [norm_entries({"source": "encoder", "target": "decoder"}[side] + ".norm", unit)],
+            [unit],
+        )
+        for side, unit in zip(sides, norms, strict=True)
+    ]
+
+
+def _side(name: str) -> str:
+    spoken = set(words(name))
+    if bool(spoken & SOURCE) == bool(spoken & TARGET):
+        return ""
+    return "source" if spoken & SOURCE else "target"
+
+
+def _vocabularies(units: list[Unit], sizes: Sizes, run: Run) -> list[Part]:
+    """Return the embeddings, the learned positions and the generator."""
+    tables = _of_rows(units, {sizes.source_vocabulary, sizes.target_vocabulary}, sizes)
+    heads = [unit for unit in tables if _is_head(unit)]
+    embeddings = [unit for unit in tables if unit not in heads]
+    source, target = _two_sides(
+        embeddings, (sizes.source_vocabulary, sizes.target_vocabulary), "embedding", run
+    )
+    generator = heads[-1] if heads else target
+    found = [
+        _matrix("source_embedding", source, sizes.source_vocabulary, sizes),
+        _matrix("target_embedding", target, sizes.target_vocabulary, sizes),
+        _matrix("generator", generator, sizes.target_vocabulary, sizes),
+    ]
+    learned = _of_rows(units, {sizes.max_length}, sizes)
+    if learned:
+        sides = _two_sides(learned, (sizes.max_length, sizes.max_length), "position", run)
+        found += [
+            _matrix(f"{side}_positions", unit, sizes.max_length, sizes)
+            for side, unit in zip(("source", "target"), sides, strict=True)
+        ]
+    return found
+
+
+def _of_rows(units: list[Unit], rows: set[int], sizes: Sizes) -> list[Unit]:
+    shapes = [{length, sizes.d_model} for length in rows]
+    return [unit for unit in units if set(squeezed(unit.shape)) in shapes]
+
+
+def _is_head(unit: Unit) -> bool:
+    spoken = set(words(unit.path.rpartition(".")[2])) | set(words(unit.path))
+    return unit.kind == "linear" or bool(unit.kind == "matrix" and spoken & HEAD)
+
+
+def _two_sides(units: list[Unit], rows: tuple[int, int], what: str, run: Run) -> tuple[Unit, Unit]:
+    """Return the unit of the source and that of the target: by shape, by name, by time."""
+    if not units or len(units) > 2:
+        names = ", ".join(unit.path for unit in units) or "none"
+        raise Lost(f"one {what} table for each side was looked for, and there is {names}")
+    first, second = units[0], units[-1]
+    if rows[0] != rows[1]:
+        if rows[0] not in first.shape:
+            first, second = second, first
+        if rows[0] not in first.shape or rows[1] not in second.shape:
+            raise Lost(f"{what} tables of {rows[0]} and of {rows[1]} rows were looked for")
+        return first, second
+    sides = [_side(name) for name in beyond([first.path, second.path])]
+    times = [run.when(unit.path) or 0 for unit in (first, second)]
+    late = (
+        times[0] > times[1]
+        if sides[0] == sides[1]
+        else sides[0] == "target" or sides[1] == "source"
+    )
+    return (second, first) if late else (first, second)
+
+
+def _matrix(slot: str, unit: Unit, rows: int, sizes: Sizes) -> Part:
+    return Part(slot, "", matrix_tables("", unit, rows, sizes.d_model), [unit])

@@ -1,0 +1,159 @@
+"""Tries tables against the oracle: where names and shapes leave several, the numbers choose."""
+
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from itertools import product
+
+import numpy as np
+
+from attentest.targets.adapt.parameters.behaviour import BATCH, Fired, Run, Sample
+from attentest_spec import Choices, Setting, Sizes
+from attentest_spec.choices import CHOICES
+from attentest_spec.mapping import Place, Table, locate
+from attentest_spec.oracles import ORACLES
+from attentest_spec.parameters import learned_positions, shapes
+from attentest_spec.setting import Floats
+
+EXACT, LOOSE = 1e-8, 1e-4
+"""Largest relative differences: of one formula, and of one whose epsilon is not known."""
+
+_OPEN: Mapping[str, tuple[str, ...]] = {
+    "feed_forward": ("activation",),
+    "embedding": ("embedding_scale",),
+    "generator": ("output", "logit_scale"),
+    "positional_encoding": ("positional_encoding",),
+    "layer_norm": ("norm_variance",),
+    "residual": ("norm_placement", "norm_variance"),
+    "encoder_layer": ("norm_placement", "norm_variance", "activation"),
+    "decoder_layer": ("norm_placement", "norm_variance", "activation"),
+    "encoder": ("norm_placement", "norm_variance", "activation"),
+    "decoder": ("norm_placement", "norm_variance", "activation"),
+    "model": (
+        "norm_placement",
+        "output",
+        "embedding_scale",
+        "norm_variance",
+        "activation",
+        "positional_encoding",
+    ),
+}
+"""The choices that a table leaves open, the likeliest to differ first."""
+
+
+class Clock:
+    """The time that trials may take in all."""
+
+    def __init__(self, seconds: float) -> None:
+        self.end = time.perf_counter() + seconds
+        self.ran_out = False
+
+    def rings(self) -> bool:
+        """Say whether the time is up."""
+        self.ran_out = self.ran_out or time.perf_counter() > self.end
+        return self.ran_out
+
+
+def fitting(
+    component: str,
+    tables: list[Table],
+    samples: list[Sample],
+    run: Run,
+    sizes: Sizes,
+    decided: Choices,
+    clock: Clock,
+) -> list[Table]:
+    """Return the tables under which the oracle gives the output of the first sample it can."""
+    for sample in samples:
+        found: list[Table] = []
+        for table in tables:
+            if clock.rings():
+                return found
+            found_at = places(component, table, run.own, sizes, decided)
+            parameters = read(found_at, run.own, sizes)
+            if reproduces(component, parameters, sample, sizes, decided, clock):
+                found.append(table)
+        if found:
+            return found
+    return []
+
+
+def places(
+    component: str, table: Table, own: Mapping[str, Floats], sizes: Sizes, choices: Choices
+) -> dict[str, Place]:
+    """Return where `table` finds the canonical parameters; a bias that is not there is left out."""
+    found = {}
+    for name in shapes(component, sizes, choices.but(projection_bias="present")):
+        with suppress(KeyError):
+            place = locate(name, table)
+            if own.keys() & set(place.names(own)):
+                found[name] = place
+    return found
+
+
+def read(found: Mapping[str, Place], own: Mapping[str, Floats], sizes: Sizes) -> dict[str, Floats]:
+    """Return the canonical parameters at their places among the module's own."""
+    return {name: place.read(own, sizes.heads) for name, place in found.items()}
+
+
+def reproduces(
+    component: str,
+    parameters: Mapping[str, Floats],
+    sample: Sample,
+    sizes: Sizes,
+    decided: Choices,
+    clock: Clock,
+) -> bool:
+    """Say whether the oracle gives the sample's output under some of the open choices."""
+    for choices in _options(component, decided):
+        if clock.rings():
+            return False
+        try:
+            expected = ORACLES[component](Setting(sizes, choices, parameters), *sample.inputs)
+        except (KeyError, ValueError, IndexError):  # a parameter is not there, or does not fit
+            return False
+        bound = LOOSE if "norm_variance" in _OPEN.get(component, ()) else EXACT
+        if expected.shape != sample.output.shape:
+            return False
+        if np.abs(expected - sample.output).max() <= bound * np.abs(expected).max():
+            return True
+    return False
+
+
+def _options(component: str, decided: Choices) -> Iterator[Choices]:
+    axes = _OPEN.get(component, ())
+    options = [[one.name for one in CHOICES[axis].options] for axis in axes]
+    for values in product(*options):
+        changes = dict(zip(axes, values, strict=True))
+        choices = decided.but(**changes)
+        if learned_positions(choices) == learned_positions(decided):
+            yield choices
+
+
+def part_samples(component: str, fired: Fired | None) -> list[Sample]:
+    """Return what passed through a submodule as a sample of `component`, if it can be one."""
+    if fired is None:
+        return []
+    inputs = [_batch_first(one) for one in _unlike(fired.inputs) if one.ndim == 3]
+    output = _batch_first(fired.output)
+    if component != "multi_head_attention":
+        return [Sample((inputs[0],), output)] if len(inputs) == 1 else []
+    if not 1 <= len(inputs) <= 3 or output.ndim != 3:
+        return []
+    inputs.sort(key=lambda one: one.shape[1] != output.shape[1])
+    query, key, value = inputs[0], inputs[min(1, len(inputs) - 1)], inputs[-1]
+    causal = np.tril(np.ones((1, 1, query.shape[1], key.shape[1]), dtype=bool))
+    # Nothing is padded in what is drawn, so that a mask, where one is given, can only be causal.
+    return [Sample((query, key, value, mask), output) for mask in (None, causal)]
+
+
+def _unlike(arrays: tuple[Floats, ...]) -> list[Floats]:
+    found: list[Floats] = []
+    for one in arrays:
+        if not any(np.array_equal(one, other) for other in found):
+            found.append(one)
+    return found
+
+
+def _batch_first(array: Floats) -> Floats:
+    return array.swapaxes(0, 1) if array.ndim == 3 and array.shape[0] != BATCH else array

@@ -1,0 +1,169 @@
+"""The parameters of a module as units: a weight with its bias, a gain with its bias, a table."""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from attentest.targets.adapt.parameters.words import BIAS, GAIN, WEIGHT, stem, words
+
+Shape = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Unit:
+    """A weight and the bias that belongs to it, by the module's own names ("" for none).
+
+    `path` is what both names begin with, or the name of the weight where there is no such thing.
+    `kind` is "linear" (an nn.Linear, known to be stored as (out, in)), "packed" (the projections
+    of an nn.MultiheadAttention), "table" (an nn.Embedding), "norm" or "matrix" (anything else).
+    """
+
+    path: str
+    kind: str
+    weight: str
+    bias: str = ""
+    shape: Shape = ()
+    bias_shape: Shape = ()
+
+    @property
+    def per_head(self) -> bool:
+        """Whether it stands for one of these in every head."""
+        return "*" in self.path
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names it holds."""
+        return tuple(name for name in (self.weight, self.bias) if name)
+
+
+def units(module: nn.Module, heads: int) -> list[Unit]:
+    """Return the units of `module`, in the order of registration; a list of heads is one unit."""
+    own = _by_head(dict(module.named_parameters(remove_duplicate=False)), heads)
+    modules = dict(module.named_modules(remove_duplicate=False))
+    owners: dict[str, dict[str, Tensor]] = defaultdict(dict)
+    for name, tensor in own.items():
+        owner, _, leaf = name.rpartition(".")
+        owners[owner][leaf] = tensor
+    found: list[Unit] = []
+    loose: dict[str, Tensor] = {}
+    for owner, held in owners.items():
+        unit = _owned(owner, held, modules.get(owner.replace("*", "0")))
+        if unit:
+            found.append(unit)
+        else:
+            loose |= {f"{owner}.{leaf}".lstrip("."): tensor for leaf, tensor in held.items()}
+    order = list(own)
+    return sorted(found + list(_loose(loose)), key=lambda unit: order.index(unit.weight))
+
+
+def within(all_units: Iterable[Unit], prefix: str) -> list[Unit]:
+    """Return the units whose path begins with the text `prefix`."""
+    return [unit for unit in all_units if unit.path.startswith(prefix)]
+
+
+def squeezed(shape: Shape) -> Shape:
+    """Return `shape` without axes of length one."""
+    return tuple(length for length in shape if length != 1)
+
+
+def _by_head(own: Mapping[str, Tensor], heads: int) -> dict[str, Tensor]:
+    """Write `*` for the number in lists that have one like parameter for every head."""
+    numbers: dict[str, set[int]] = defaultdict(set)
+    shapes: dict[str, set[Shape]] = defaultdict(set)
+    starred: dict[str, list[str]] = {}
+    for name, tensor in own.items():
+        starred[name] = [
+            f"{name[: match.start()]}*{name[match.end() :]}"
+            for match in re.finditer(r"(?<=\.)\d+(?=\.)", f"{name}.")
+        ]
+        for match, pattern in zip(
+            re.finditer(r"(?<=\.)\d+(?=\.)", f"{name}."), starred[name], strict=True
+        ):
+            numbers[pattern].add(int(match[0]))
+            shapes[pattern].add(tuple(tensor.shape))
+    found: dict[str, Tensor] = {}
+    for name, tensor in own.items():
+        lists = [
+            pattern
+            for pattern in starred[name]
+            if heads > 1 and numbers[pattern] == set(range(heads)) and len(shapes[pattern]) == 1
+        ]
+        found.setdefault(lists[0].removesuffix(".") if lists else name, tensor)
+    return found
+
+
+def _owned(owner: str, held: Mapping[str, Tensor], module: nn.Module | None) -> Unit | None:
+    """Return the unit that one module holds alone, if its parameters are one."""
+    if isinstance(module, nn.MultiheadAttention) and "in_proj_weight" in held:
+        return _unit(f"{owner}.".lstrip(".") + "in_proj", "packed", held, owner, "in_proj_")
+    if set(held) <= {"weight", "bias"} and "weight" in held:
+        return _unit(owner, _kind(module, held["weight"]), held, owner)
+    vectors = [tensor for tensor in held.values() if len(squeezed(tuple(tensor.shape))) <= 1]
+    if len(held) == len(vectors) == 2:
+        return _norm(owner, {f"{owner}.{leaf}".lstrip("."): one for leaf, one in held.items()})
+    return None
+
+
+def _kind(module: nn.Module | None, weight: Tensor) -> str:
+    for kind, types in (("linear", nn.Linear), ("table", nn.Embedding), ("norm", nn.LayerNorm)):
+        if isinstance(module, types):
+            return kind
+    return "norm" if len(squeezed(tuple(weight.shape))) <= 1 else "matrix"
+
+
+def _unit(path: str, kind: str, held: Mapping[str, Tensor], owner: str, start: str = "") -> Unit:
+    prefix = f"{owner}.".lstrip(".") + start
+    weight, bias = held[f"{start}weight"], held.get(f"{start}bias")
+    return Unit(
+        path=path,
+        kind=kind,
+        weight=f"{prefix}weight",
+        bias="" if bias is None else f"{prefix}bias",
+        shape=tuple(weight.shape),
+        bias_shape=() if bias is None else tuple(bias.shape),
+    )
+
+
+def _loose(held: Mapping[str, Tensor]) -> Iterable[Unit]:
+    """Join the bare parameters whose names differ in the words for weight and bias alone."""
+    groups: dict[tuple[str, ...], dict[str, Tensor]] = defaultdict(dict)
+    for name, tensor in held.items():
+        groups[stem(name)][name] = tensor
+    for group in groups.values():
+        matrices = [name for name, tensor in group.items() if not _vector(name, tensor)]
+        vectors = [name for name in group if name not in matrices]
+        if len(matrices) == 1 and len(vectors) <= 1:
+            yield _raw(matrices[0], vectors[0] if vectors else "", group)
+        elif not matrices and len(vectors) == 2:
+            yield _norm(vectors[0], group)
+        else:
+            yield from (_raw(name, "", group) for name in matrices)
+            yield from (_raw(name, "", group, "norm") for name in vectors if not matrices)
+
+
+def _vector(name: str, tensor: Tensor) -> bool:
+    last = set(words(name.rpartition(".")[2]))
+    return len(squeezed(tuple(tensor.shape))) <= 1 or bool(last & BIAS and not last & WEIGHT)
+
+
+def _raw(weight: str, bias: str, held: Mapping[str, Tensor], kind: str = "matrix") -> Unit:
+    bias_shape = tuple(held[bias].shape) if bias else ()
+    return Unit(weight, kind, weight, bias, tuple(held[weight].shape), bias_shape)
+
+
+def _norm(path: str, held: Mapping[str, Tensor]) -> Unit:
+    """Tell gain from bias: by name, and where names do not tell, by the ones they are born as."""
+    first, second = held
+    gains = [set(words(name.rpartition(".")[2])) & GAIN for name in (first, second)]
+    biases = [set(words(name.rpartition(".")[2])) & BIAS for name in (first, second)]
+    if gains[0] or biases[1]:
+        gain, bias = first, second
+    elif gains[1] or biases[0] or bool(torch.all(held[second] == 1)):
+        gain, bias = second, first
+    else:
+        gain, bias = first, second
+    return Unit(path, "norm", gain, bias, tuple(held[gain].shape), tuple(held[bias].shape))

@@ -1,0 +1,293 @@
+"""Probing calls: what tells a convention where words say nothing.
+
+Only what sound code with a convention would show is taken for it. Where a probe shows none, the
+contract's stands, and a clause will say what is wrong.
+"""
+
+import inspect
+import warnings
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from attentest.results.text import summary
+from attentest.targets.adapt.adapter import Adapter
+from attentest.targets.adapt.layouts import layouts
+from attentest.targets.adapt.masks import STYLES, Style
+from attentest.targets.adapt.results import Returns, returns
+from attentest_spec import COMPONENTS, Sizes
+
+SIZES = Sizes(
+    d_model=12,
+    heads=3,
+    d_ff=11,
+    layers=2,
+    source_vocabulary=13,
+    target_vocabulary=17,
+    max_length=32,
+)
+_BATCH, _QUERIES, _KEYS = 2, 5, 7
+_HIDDEN = 1
+"""The key that a probing mask hides, from every query of every sample."""
+
+_CROSS = ("attention", "multi_head_attention")
+"""Components whose one mask says which keys of another sequence may be attended."""
+
+Given = Mapping[str, Any]
+
+
+@contextmanager
+def undisturbed() -> Iterator[None]:
+    """Keep the random state, record no gradient, show no warning."""
+    with torch.random.fork_rng(devices=[]), torch.no_grad(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+
+
+def inputs(component: str, keys: int, dtype: torch.dtype, *, joined: bool = False) -> Given:
+    """Return inputs of `component` without masks; `joined` ones are of one length."""
+    source = torch.Generator().manual_seed(0)
+
+    def floats(*shape: int) -> Tensor:
+        return torch.randn(*shape, generator=source, dtype=torch.float64).to(dtype)
+
+    def tokens(vocabulary: int) -> Tensor:
+        return torch.randint(1, vocabulary, (_BATCH, _QUERIES), generator=source)
+
+    lead = (_BATCH, SIZES.heads) if component == "attention" else (_BATCH,)
+    width = SIZES.d_model // SIZES.heads if component == "attention" else SIZES.d_model
+    query = floats(*lead, _QUERIES, width)
+    kinds: dict[str, Callable[[], Any]] = {
+        "query": lambda: query,
+        "key": lambda: query if joined else floats(*lead, keys, width),
+        "value": lambda: query if joined else floats(*lead, keys, width),
+        "x": lambda: query,
+        "memory": lambda: floats(*lead, keys, width),
+        "tokens": lambda: tokens(SIZES.source_vocabulary),
+        "source": lambda: tokens(SIZES.source_vocabulary),
+        "target": lambda: tokens(SIZES.target_vocabulary),
+        "sublayer": lambda: floats(width, width),
+        "pad": lambda: 0,
+        "length": lambda: _QUERIES,
+    }
+    return {name: kinds[name]() if name in kinds else None for name in COMPONENTS[component].inputs}
+
+
+@dataclass(frozen=True)
+class Probe:
+    """What was built for probing, and the precision that it computes in."""
+
+    built: Any
+    dtype: torch.dtype = torch.float64
+
+    def given(self, adapter: Adapter, *, keys: int = _KEYS) -> Given:
+        """Return inputs for `adapter`, of one length where some are one argument."""
+        joined = bool(adapter.arguments.joined)
+        return inputs(adapter.component, keys, self.dtype, joined=joined)
+
+    def called(self, adapter: Adapter, given: Given) -> Tensor | str:
+        """Return the output for `given`, or in a sentence why there is none."""
+        try:
+            with undisturbed():
+                result = adapter(self.built, *given.values())
+        except Exception as failure:  # code that a user wrote may raise anything
+            return summary(failure, 120)
+        output = result[0] if isinstance(result, tuple) else result
+        return output if isinstance(output, Tensor) else f"it returned a {type(output).__name__}"
+
+    def returned(self, adapter: Adapter, given: Given) -> Returns | str:
+        """Return where the output stands in the result for `given`, or why it does not."""
+        try:
+            with undisturbed():
+                result = adapter.results(self.built, given)[0]
+        except Exception as failure:
+            return summary(failure, 120)
+        output, weights = _shapes(adapter, given)
+        found = returns(result, output, weights)
+        return found or f"its result holds no tensor of shape {output}"
+
+
+def _shapes(adapter: Adapter, given: Given) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Return the shapes that output and weights have in the layout of `adapter`."""
+    like = next(value for value in given.values() if isinstance(value, Tensor))
+    shape = (*like.shape, SIZES.d_model) if like.ndim == 2 else tuple(like.shape)
+    if adapter.component in ("generator", "model"):
+        shape = (*shape[:-1], SIZES.target_vocabulary)
+    output = adapter.layout.enter(torch.empty(shape))[0]
+    if adapter.component != "attention":
+        return tuple(output.shape), ()
+    rows = torch.empty((*shape[:-1], given["key"].shape[-2]))
+    return tuple(output.shape), tuple(adapter.layout.split(rows)[0].shape)
+
+
+def with_layout(
+    probe: Probe, adapter: Adapter, only: str, given: Given
+) -> tuple[Adapter, list[str]]:
+    """Return `adapter` in the first layout that fits, and why the others do not.
+
+    `only` is "batch-first" or "sequence-first" where words say it. Unchanged where none fits.
+    """
+    refusals = []
+    for layout in layouts(adapter.component):
+        if only and (layout.swap == (0, 1)) != (only == "sequence-first"):
+            continue
+        tried = replace(adapter, layout=layout)
+        found = probe.returned(tried, given)
+        if isinstance(found, Returns):
+            return replace(tried, returns=found), []
+        refusals.append(f"{layout.words}: {found}")
+    return adapter, refusals
+
+
+def swaps_batch(probe: Probe, adapter: Adapter) -> bool:
+    """Say whether one input shows that the sequence comes first: a move stays in its column.
+
+    What stays in its row and reaches no other sample says batch first, all else says nothing.
+    """
+    given = probe.given(adapter)
+    role = next(name for name, value in given.items() if isinstance(value, Tensor))
+    before = probe.called(adapter, given)
+    moved = given[role].clone()
+    moved[0, 0] = moved[0, 0].flip(-1) + 1.0 if moved.is_floating_point() else moved[0, 0]
+    after = probe.called(adapter, _moved(given, role, moved))
+    if isinstance(before, str) or isinstance(after, str) or before.shape[:2] != moved.shape[:2]:
+        return False
+    changed = (before != after).flatten(2).any(-1)
+    return bool(changed[:, 0].all()) and not bool(changed[:, 1:].any())
+
+
+def _moved(given: Given, role: str, value: Tensor) -> Given:
+    """Return `given` with another value for `role`, and for every input that is the same one."""
+    return {name: value if one is given[role] else one for name, one in given.items()}
+
+
+def adds_by_row(probe: Probe, adapter: Adapter) -> bool:
+    """Say whether what is added to zeros follows the first axis and not the second."""
+    given = probe.given(adapter)
+    zeros = {name: torch.zeros_like(value) for name, value in given.items()}
+    output = probe.called(adapter, zeros)
+    if isinstance(output, str) or output.ndim != 3:
+        return False
+    return bool((output == output[:, :1]).all()) and not bool((output == output[:1]).all())
+
+
+def is_causal(probe: Probe, adapter: Adapter) -> bool:
+    """Say whether an input without a mask reaches its own row and later ones alone."""
+    given = probe.given(adapter)
+    reached = _reached(probe, adapter, given, given, "query" if "query" in given else "x")
+    if reached is None:
+        return False
+    rows = torch.arange(reached.shape[-1])
+    wanted = rows[None, :] >= rows[:, None]
+    return bool((reached.flatten(1, -2) == wanted[:, None]).all())
+
+
+def _reached(probe: Probe, adapter: Adapter, given: Given, base: Given, role: str) -> Tensor | None:
+    """Return which rows the positions of `role` reach: (positions, .., rows); None if it fails."""
+    before = probe.called(adapter, base)
+    source = torch.Generator().manual_seed(1)
+    found = []
+    for place in range(given[role].shape[-2]):
+        moved = given[role].clone()
+        step = torch.randn(moved[..., place, :].shape, generator=source, dtype=torch.float64)
+        moved[..., place, :] += step.to(moved.dtype)
+        after = probe.called(adapter, {**_moved(given, role, moved), **_masks_of(base)})
+        if isinstance(before, str) or isinstance(after, str) or before.shape != after.shape:
+            return None
+        found.append(~((before - after).abs() <= 1e-9).all(-1))  # NaN is a change
+    return torch.stack(found)
+
+
+def _masks_of(given: Given) -> Given:
+    return {name: value for name, value in given.items() if name.endswith("mask")}
+
+
+def mask_shows(probe: Probe, adapter: Adapter, role: str, keep: Tensor, *, keys: int) -> bool:
+    """Say whether `adapter` hides exactly the key that `keep` hides, from every query."""
+    given = probe.given(adapter, keys=keys)
+    moved = {"mask": "value", "source_mask": "memory", "target_mask": "x"}[role]
+    moved = moved if moved in given else "x"
+    reached = _reached(probe, adapter, given, {**given, role: keep}, moved)
+    if reached is None:
+        return False
+    wanted = torch.ones(len(reached), dtype=torch.bool)
+    wanted[_HIDDEN] = False
+    wanted = wanted.view(-1, *[1] * (reached.ndim - 1)).expand_as(reached).clone()
+    if any(given[moved] is value for name, value in given.items() if name in ("query", "x")):
+        own = torch.eye(len(reached), dtype=torch.bool)
+        own = own.view(len(reached), *[1] * (reached.ndim - 2), -1).expand_as(reached)
+        return bool(((reached == wanted) | own).all())  # a position is a query of its own, too
+    return bool((reached == wanted).all())
+
+
+def masks_for(style: Style, probe: Probe, adapter: Adapter, keys: int) -> Sequence[Tensor]:
+    """Return masks that hide one key from all queries, in the shapes that `style` must take."""
+    lead = (1, 1) if style.shape == "per pair" else (_BATCH, 1)
+    narrow = torch.ones((*lead, 1, keys), dtype=torch.bool)
+    narrow[..., _HIDDEN] = False
+    queries = probe.given(adapter, keys=keys)
+    rows = next(value for value in queries.values() if isinstance(value, Tensor)).shape[-2]
+    heads = SIZES.heads if style.shape in ("broadcast", "full") else 1
+    wide = narrow.expand(len(narrow), heads, rows, -1).clone()
+    match style.shape:
+        case "broadcast":
+            return [narrow, wide]
+        case "per key":
+            return [narrow]
+        case _:
+            return [wide]
+
+
+def style_shown(
+    probe: Probe, adapter: Adapter, role: str, meanings: Collection[str], keys: int
+) -> tuple[Style | None, Style | None]:
+    """Return the first style that a mask shows, and the first that is accepted at all.
+
+    `meanings` narrows the styles to those that words allow, all where it is empty.
+    """
+    accepted = None
+    asked = "mask" if role == "padding" else role
+    keys = keys if role == "source_mask" or adapter.component in _CROSS else _QUERIES
+    keys = _QUERIES if adapter.arguments.joined else keys
+    for style in STYLES:
+        if (meanings and style.meaning not in meanings) or not _fits(style, adapter, role):
+            continue
+        tried = replace(adapter, styles={**adapter.styles, role: style})
+        masks = masks_for(style, probe, tried, keys)
+        if adapter.arguments.padding and role == "mask":
+            masks = masks[-1:]  # a narrow one goes to the mask of padding
+        given = probe.given(tried, keys=keys)
+        answers = [probe.called(tried, {**given, asked: keep}) for keep in masks]
+        if any(isinstance(answer, str) for answer in answers) or not _right(tried, given, answers):
+            continue
+        accepted = accepted or style
+        if all(mask_shows(probe, tried, asked, keep, keys=keys) for keep in masks):
+            return style, accepted
+    return None, accepted
+
+
+def _fits(style: Style, adapter: Adapter, role: str) -> bool:
+    """Say whether a mask in the place of `role` can be of this style at all."""
+    if role == "padding":
+        return style.shape == "per key"
+    if adapter.arguments.padding and style.shape == "per key":
+        return False
+    # Where the heads are gone there is nothing to broadcast over: it is written out.
+    return style.shape != "broadcast" or adapter.layout.fold == "whole"
+
+
+def _right(adapter: Adapter, given: Given, answers: Sequence[Any]) -> bool:
+    like = next(value for value in given.values() if isinstance(value, Tensor))
+    return all(answer.shape == like.shape for answer in answers)
+
+
+def unmasked(adapter: Adapter) -> list[str]:
+    """Return the mask arguments that must be given."""
+    names = [own for role, own in adapter.arguments.roles.items() if role.endswith("mask")]
+    return [
+        own for own in names if adapter.signature.parameters[own].default is inspect.Parameter.empty
+    ]

@@ -1,0 +1,86 @@
+"""Which part of a result is the output, and which are the weights."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from torch import Tensor
+
+from attentest.targets.adapt.components import squashed
+
+_OUTPUT = (
+    "output outputs out context contextvector attnoutput attentionoutput hiddenstates "
+    "lasthiddenstate x result values y logits"
+)
+_WEIGHTS = (
+    "weights attn attnweights attentionweights probs attnprobs attentionprobs attention alpha "
+    "attentions p pattern"
+)
+
+Key = int | str
+
+
+@dataclass(frozen=True)
+class Returns:
+    """Where the output and the weights stand in a result; None for a part that is the whole."""
+
+    output: Key | None = None
+    weights: Key | None = None
+
+    def picked(self, result: Any) -> tuple[Any, Any]:
+        """Return the output and the weights (None where there are none)."""
+        output = result if self.output is None else _part(result, self.output)
+        return output, None if self.weights is None else _part(result, self.weights)
+
+    @property
+    def words(self) -> str:
+        """What is returned, in one phrase."""
+        if self.output is None:
+            return "the output alone"
+        told = f"the output as {_shown(self.output)}"
+        return told if self.weights is None else f"{told}, the weights as {_shown(self.weights)}"
+
+
+def returns(result: Any, output: tuple[int, ...], weights: tuple[int, ...]) -> Returns | None:
+    """Return where a tensor of shape `output` stands in `result`; None where there is none.
+
+    The names of a dictionary or a named tuple decide before the shapes do.
+    """
+    if isinstance(result, Tensor):
+        return Returns() if tuple(result.shape) == output else None
+    parts = dict(_parts(result))
+    found = _named(parts, _OUTPUT, output)
+    if found is None:
+        return None
+    rest = {key: part for key, part in parts.items() if key != found}
+    return Returns(found, _named(rest, _WEIGHTS, weights))
+
+
+def _named(parts: Mapping[Key, Tensor], names: str, shape: tuple[int, ...]) -> Key | None:
+    named = [key for key in parts if squashed(str(key)) in names.split()]
+    return next((key for key in named or parts if tuple(parts[key].shape) == shape), None)
+
+
+def _parts(result: Any) -> Iterator[tuple[Key, Tensor]]:
+    """Yield the tensors of a tuple, a list, a named tuple, a dictionary or a data class."""
+    if isinstance(result, tuple | list):
+        pairs: Iterator[tuple[Key, Any]] = iter(zip(_fields(result), result, strict=True))
+    elif isinstance(result, Mapping):
+        pairs = iter(result.items())
+    else:
+        pairs = iter(vars(result).items()) if hasattr(result, "__dict__") else iter(())
+    yield from ((key, part) for key, part in pairs if isinstance(part, Tensor))
+
+
+def _fields(result: tuple[Any, ...] | list[Any]) -> list[Key]:
+    return list(getattr(result, "_fields", range(len(result))))
+
+
+def _part(result: Any, key: Key) -> Any:
+    if isinstance(key, int) or isinstance(result, Mapping):
+        return result[key]
+    return getattr(result, key)
+
+
+def _shown(key: Key) -> str:
+    return f"part {key}" if isinstance(key, int) else repr(key)

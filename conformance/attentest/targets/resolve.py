@@ -1,0 +1,154 @@
+"""Targets: what a user names on the command line, and the backend it leads to.
+
+A target is the name of an announced backend, `file.py` or `file.py:object`, `module:object`, or
+`stdio:` and the command of a program that speaks the protocol of :mod:`attentest_spec.stdio`.
+An object that is no backend is read and put behind the contract where that is asked for.
+"""
+
+import importlib
+import importlib.util
+import shlex
+import sys
+from collections.abc import Mapping
+from inspect import isclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from attentest.results.text import summary
+from attentest_spec import Backend, UnknownName, registry
+from attentest_spec.registry import LoadFailure, as_backend
+
+DEFAULT_OBJECT = "backend"
+PROGRAM = "stdio:"
+
+
+def load(target: str, reading: Mapping[str, Any] | None = None) -> Backend:
+    """Return the backend that `target` leads to.
+
+    `reading` says how code that is no backend is to be read (see :class:`~.adapt.Reading`);
+    with None it is refused. Raises UnknownName for a name that nothing announces and LoadFailure
+    for what cannot be loaded or read.
+    """
+    if is_name(target):
+        return registry.load(target)
+    if target.startswith(PROGRAM):
+        return _program(target)
+    place, name = _place_and_name(target)
+    module = _module(target, place)
+    if reading is None:
+        return as_backend(target, _object(target, module, name or DEFAULT_OBJECT))
+    return _read(target, module, name, reading)
+
+
+def _program(target: str) -> Backend:
+    from attentest_spec.stdio import Program
+
+    try:
+        return Program(_command(target))
+    except Exception as failure:  # a program may answer with any error
+        raise LoadFailure(
+            f"The target {target} could not be loaded: {summary(failure)}"
+        ) from failure
+
+
+def _command(target: str) -> list[str]:
+    """Return the words of a program's command; LoadFailure where there are none."""
+    try:
+        words = shlex.split(target.removeprefix(PROGRAM))
+    except ValueError as wrong:
+        raise LoadFailure(f"The command of {target} cannot be read: {wrong}.") from wrong
+    if not words:
+        raise LoadFailure(f"{target} names no program; write {PROGRAM}COMMAND, in quotes.")
+    return words
+
+
+def _read(target: str, module: ModuleType, name: str, reading: Mapping[str, Any]) -> Backend:
+    from attentest.targets.adapt import Reading
+    from attentest.targets.adapt.candidates import only_candidate
+
+    if not name:
+        name = DEFAULT_OBJECT if hasattr(module, DEFAULT_OBJECT) else only_candidate(target, module)
+    found = _object(target, module, name)
+    if isinstance(found, Backend) and not isclass(found):
+        return found  # nothing has to be read, and torch need not be there
+    from attentest.targets.adapt.adaptation import adapt
+
+    return adapt(found, Reading(**reading), name)
+
+
+def is_name(target: str) -> bool:
+    """Say whether `target` is the name of an announced backend, and no file or object."""
+    return ":" not in target and not target.endswith(".py")
+
+
+def loader(target: str, reading: Mapping[str, Any] | None = None) -> str:
+    """Return Python code that loads the backend of `target` without judging it."""
+    if is_name(target):
+        return f"registry.load({target!r})"
+    if target.startswith(PROGRAM):
+        program = "__import__('attentest_spec.stdio', fromlist=['Program']).Program"
+        return f"{program}({shlex.split(target.removeprefix(PROGRAM))!r})"
+    if reading is not None:
+        settled = "".join(f", {name}={value!r}" for name, value in reading.items())
+        return f"__import__('attentest').adapted({target!r}{settled})"
+    place, name = _place_and_name(target)
+    name = name or DEFAULT_OBJECT
+    if place.endswith(".py"):
+        return f"__import__('runpy').run_path({place!r})[{name!r}]"
+    return f"__import__('importlib').import_module({place!r}).{name}"
+
+
+def _place_and_name(target: str) -> tuple[str, str]:
+    """Return the file or module of `target`, and the object in it ("" for none)."""
+    if ":" not in target:
+        return target, ""
+    place, _, name = target.rpartition(":")
+    return place or target, name
+
+
+def _object(target: str, module: ModuleType, name: str) -> object:
+    """Return the object `name` of `module`; LoadFailure with the nearest names for none."""
+    found: object = module
+    for part in name.split("."):
+        if not hasattr(found, part):
+            place, _ = _place_and_name(target)
+            public = [one for one in vars(module) if not one.startswith("_")]
+            raise LoadFailure(
+                f"The target {target} could not be loaded: {place} has no object named {part!r}. "
+                f"{UnknownName('object', part, public)} Write {place}:NAME with a name in it."
+            )
+        found = getattr(found, part)
+    return found
+
+
+def _module(target: str, place: str) -> ModuleType:
+    try:
+        return _from_file(Path(place)) if place.endswith(".py") else _named(place)
+    except BaseException as failure:  # an import can raise anything, SystemExit included
+        if isinstance(failure, KeyboardInterrupt):
+            raise
+        raise LoadFailure(
+            f"The target {target} could not be loaded: {summary(failure)}."
+        ) from failure
+
+
+def _named(place: str) -> ModuleType:
+    """Import the module `place`, from the working directory too, as `python -m` does."""
+    if "" not in sys.path and str(Path.cwd()) not in sys.path:
+        sys.path.append(str(Path.cwd()))
+    return importlib.import_module(place)
+
+
+def _from_file(path: Path) -> ModuleType:
+    """Import the file at `path`, its neighbours within reach."""
+    if not path.is_file():
+        raise FileNotFoundError(f"there is no file {path}")
+    found = importlib.util.spec_from_file_location(path.stem, path)
+    if found is None or found.loader is None:
+        raise ImportError(f"{path} is no Python file")
+    module = importlib.util.module_from_spec(found)
+    sys.path.insert(0, str(path.resolve().parent))
+    sys.modules[path.stem] = module
+    found.loader.exec_module(module)
+    return module

@@ -1,0 +1,1 @@
+"""The tools that checks are written with: drawn inputs, assertions, calls, gradients."""

@@ -1,0 +1,200 @@
+"""Draws the inputs of one example: inputs that can hurt, inside the limits of the backend.
+
+Sizes, kinds and one seed are drawn by Hypothesis, so that failing examples shrink; bulk numbers
+come from the seed, because that is forty times cheaper than drawing each. Numbers are signed and
+rounded to two decimals before scaling, so that a printed witness is short and exact.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+from hypothesis import strategies as st
+
+from attentest.harness.copies import cast
+from attentest.harness.errors import Absent
+from attentest.harness.subject import Subject
+from attentest_spec import Sizes
+from attentest_spec.parameters import draw as draw_parameters
+from attentest_spec.parameters import one_vocabulary
+from attentest_spec.setting import Array, Floats
+
+T = TypeVar("T")
+
+SCALES = (1.0, 1e-3, 30.0, 1e3)
+"""Magnitudes that inputs are drawn at: one hides what another shows."""
+
+LONG = 131
+"""A length beyond blocks and windows of 16, 32, 64 and 128, and a multiple of none of them."""
+
+DEEP = 6
+"""Layers enough to tell a list of the first few from all; the paper's number."""
+
+
+@dataclass(frozen=True)
+class Draw:
+    """The source of one example's inputs."""
+
+    data: st.DataObject
+    subject: Subject
+    rng: np.random.Generator
+
+    @classmethod
+    def of(cls, data: st.DataObject, subject: Subject) -> "Draw":
+        """Start an example: draw the seed of its bulk numbers."""
+        return cls(data, subject, np.random.default_rng(data.draw(st.integers(0, 2**32 - 1))))
+
+    def integer(self, low: int, high: int) -> int:
+        """Draw a whole number from `low` to `high`, both included."""
+        return self.data.draw(st.integers(low, high))
+
+    def choose(self, options: Sequence[T]) -> T:
+        """Draw one of `options`; failing examples shrink to the first."""
+        return self.data.draw(st.sampled_from(options))
+
+    def length(self, low: int = 1, high: int = 6) -> int:
+        """Draw a sequence length, within the limits; absent where `low` is beyond them."""
+        limit = self.subject.limits.length
+        if limit is not None and low > limit:
+            raise Absent(f"{self.subject.name} is limited to length {limit}; {low} is needed")
+        return self.integer(low, high if limit is None else min(high, limit))
+
+    def lengths(self) -> tuple[int, int]:
+        """Draw two unlike lengths, the first above or below the second."""
+        short = self.length(1, 4)
+        limit = self.subject.limits.length or 6
+        if short >= limit:
+            raise Absent(f"{self.subject.name} is limited to length {limit}; two are needed")
+        pair = (short, self.length(short + 1, 6))
+        return pair if self.choose((True, False)) else pair[::-1]
+
+    def long(self, wanted: int = LONG) -> int:
+        """Return a length that fast code takes in several blocks, or the longest supported."""
+        return min(wanted, self.subject.limits.length or wanted)
+
+    def batch(self) -> int:
+        """Draw a number of samples, mostly two or more; a witness shrinks to one."""
+        return self.choose((1, 2, 3, 2, 5))
+
+    def heads(self, low: int = 1) -> int:
+        """Draw a number of heads, mostly two or more, within the limits."""
+        allowed = [n for n in (1, 2, 3, 2, 8) if n >= low and n <= (self.subject.limits.heads or n)]
+        if not allowed:
+            raise Absent(f"{self.subject.name} is limited to {self.subject.limits.heads} heads")
+        return self.choose(allowed)
+
+    def layers(self, low: int = 1, high: int = 3) -> int:
+        """Draw a number of layers, within the limits; absent where `low` is beyond them."""
+        limit = self.subject.limits.layers
+        if limit is not None and low > limit:
+            raise Absent(f"{self.subject.name} is limited to {limit} layer(s); {low} are needed")
+        return self.integer(low, high if limit is None else min(high, limit))
+
+    def deepest(self) -> int:
+        """Return more layers than a shortcut is tried with, or as many as the backend has."""
+        return min(DEEP, self.subject.limits.layers or DEEP)
+
+    def sizes(self, *, heads: int = 0, head_width: int = 0, **fixed: int | float) -> Sizes:
+        """Draw sizes whose free dimensions are unlike; `fixed` ones are taken as they are.
+
+        Vocabularies are equal where both embeddings are one, pad ids are unlike and not 0.
+        """
+        count = heads or self.heads()
+        width = count * (head_width or self.choose((2, 4, 3)))
+        source = 11
+        target = 11 if one_vocabulary(self.subject.choices) else 13
+        drawn = {
+            "d_model": width,
+            "heads": count,
+            "d_ff": self.choose((5, 7)),
+            "layers": 0,
+            "source_vocabulary": source,
+            "target_vocabulary": target,
+            "source_pad": 3,
+            "target_pad": 5,
+            **fixed,
+        }
+        if drawn["layers"] == 0:
+            drawn["layers"] = self.layers(1, 2)
+        sizes = Sizes(**drawn)  # type: ignore[arg-type]  # every value is a number
+        return self.subject.limits.fitted(sizes)
+
+    def floats(self, *shape: int, scale: float = 1.0, precision: str = "") -> Floats:
+        """Draw signed numbers of a normal distribution, representable in the precision."""
+        values = np.round(self.rng.normal(size=shape), 2) * scale
+        return cast(values, precision or self.subject.precision)
+
+    def scale(self) -> float:
+        """Draw a magnitude for inputs."""
+        return self.choose(SCALES)
+
+    def parameters(
+        self, component: str, sizes: Sizes, *, scale: float = 1.0, precision: str = ""
+    ) -> dict[str, Floats]:
+        """Draw canonical parameters under the backend's choices, gains and biases random too."""
+        drawn = draw_parameters(component, sizes, self.subject.choices, self.rng, scale=scale)
+        asked = precision or self.subject.precision
+        return {name: cast(values, asked) for name, values in drawn.items()}
+
+    def keep(self, *shape: int) -> Array:
+        """Draw a boolean mask; every row keeps a key and, if it has two, hides one."""
+        mask = self.rng.random(shape) < 0.6
+        keys = shape[-1]
+        kept = self.rng.integers(keys, size=shape[:-1])
+        np.put_along_axis(mask, kept[..., None], True, axis=-1)
+        if keys > 1:
+            hidden = (kept + self.rng.integers(1, keys, size=shape[:-1])) % keys
+            np.put_along_axis(mask, hidden[..., None], False, axis=-1)
+        return mask
+
+    def mask(self, kind: str, batch: int, heads: int, queries: int, keys: int) -> Array | None:
+        """Draw a mask of the given kind (see `attentest_spec.contract.MASK_KINDS`)."""
+        match kind:
+            case "none":
+                return None
+            case "padding":
+                return self.keep(batch, 1, 1, keys)
+            case "causal":
+                return np.tril(np.ones((1, 1, queries, keys), dtype=bool))
+            case "per-sample":
+                return self.keep(batch, 1, queries, keys)
+            case _:
+                return self.keep(batch, heads, queries, keys)
+
+    def mask_kind(self, *, hiding: bool = False, kinds: Sequence[str] = ()) -> str:
+        """Draw a kind of mask that the backend supports; `hiding` leaves out no mask at all."""
+        every = kinds or ("per-sample", "padding", "per-head", "causal", "none")
+        return self.choose(self.mask_kinds([one for one in every if not hiding or one != "none"]))
+
+    def mask_kinds(self, kinds: Sequence[str]) -> list[str]:
+        """Return those of `kinds` that the backend supports; absent where it supports none."""
+        supported = [kind for kind in kinds if kind in self.subject.limits.masks]
+        if not supported:
+            raise Absent(f"{self.subject.name} supports none of the needed kinds of mask")
+        return supported
+
+    def several(self) -> int:
+        """Draw two or more heads, or one where the backend has no more."""
+        return self.heads(min(2, self.subject.limits.heads or 2))
+
+    def most_heads(self) -> int:
+        """Return more heads than a small test has, or as many as the backend has."""
+        return min(8, self.subject.limits.heads or 8)
+
+    def tokens(self, batch: int, length: int, vocabulary: int, pad: int) -> Array:
+        """Draw real tokens (B, S): any id but `pad`."""
+        drawn = self.rng.integers(0, vocabulary - 1, size=(batch, length))
+        return drawn + (drawn >= pad)
+
+    def source(self, batch: int, length: int, sizes: Sizes) -> Array:
+        """Draw a source (B, S) with pads anywhere and at least one real token in each sentence."""
+        tokens = self.tokens(batch, length, sizes.source_vocabulary, sizes.source_pad)
+        return np.where(self.keep(batch, length), tokens, sizes.source_pad)
+
+    def target(self, batch: int, length: int, sizes: Sizes) -> Array:
+        """Draw a target (B, T) that starts with a real token and has pads anywhere after it."""
+        tokens = self.tokens(batch, length, sizes.target_vocabulary, sizes.target_pad)
+        kept = self.rng.random((batch, length)) < 0.7
+        kept[:, 0] = True
+        return np.where(kept, tokens, sizes.target_pad)

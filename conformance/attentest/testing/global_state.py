@@ -1,0 +1,86 @@
+"""Demands that a component leaves what its process shares as it was."""
+
+from typing import Any
+
+import numpy as np
+
+from attentest.harness.errors import Absent
+from attentest.harness.process_state import look_at_random_states, random_states
+from attentest.harness.subject import Probe, Subject
+from attentest.testing.assertions import holds
+from attentest.testing.draw import Draw
+from attentest_spec import COMPONENTS, Sizes
+from attentest_spec.contract import MASK_KINDS, Input
+
+
+def leaves_the_process(subject: Subject, draw: Draw, component: str) -> None:
+    """Demand that building, calling and differentiating `component` changes nothing shared.
+
+    All is done twice and judged the second time: what is imported at a first call may set filters
+    and search paths of its own.
+    """
+    sizes = draw.sizes(head_width=4, layers=1)
+    inputs = _inputs(draw, component, sizes)
+    for _ in range(2):
+        subject.changed.clear()
+        probe, touched = _used(subject, draw, component, sizes, inputs)
+    holds(not touched, f"Calling {component} changes the {', the '.join(touched)}.")
+    changed = sorted({*subject.changed, *_framework(probe).get("changed", ())})
+    holds(not changed, f"Building or calling {component} changes the {', the '.join(changed)}.")
+    states = [_after_build(subject, component, sizes) for _ in range(2)]
+    seeded = [name for name, state in states[0].items() if state == states[1][name]]
+    holds(not seeded, f"Building {component} sets the seed: the {', the '.join(seeded)} after it "
+          f"is always the same.")  # fmt: skip
+
+
+def _used(
+    subject: Subject, draw: Draw, component: str, sizes: Sizes, inputs: tuple[Input, ...]
+) -> tuple[Probe, list[str]]:
+    """Build the part and call it; return it, and the names of what calling it has changed."""
+    probe = subject.part(component, sizes)
+    before = {**random_states(), **_framework(probe)}
+    result = probe(*inputs)
+    after = {**look_at_random_states(), **_framework(probe)}
+    output = result[0] if isinstance(result, tuple) else result
+    if "gradient" in probe.part.capabilities and np.issubdtype(output.dtype, np.floating):
+        probe.vjp(inputs, draw.floats(*output.shape))
+    return probe, [name for name in before if before[name] != after[name] and name != "changed"]
+
+
+def _framework(probe: Probe) -> dict[str, Any]:
+    if "globals" not in probe.part.capabilities:
+        return {}
+    return dict(probe.do("looking at the global state", lambda part: part.global_state()))
+
+
+def _after_build(subject: Subject, component: str, sizes: Sizes) -> dict[str, Any]:
+    """Return the random states after a build; they move on before it, and so are never the same."""
+    random_states()
+    looked = _framework(subject.part(component, sizes))
+    own = {name: state for name, state in looked.items() if name == "random state"}
+    return {**look_at_random_states(), **own}
+
+
+def _inputs(draw: Draw, component: str, sizes: Sizes) -> tuple[Input, ...]:
+    """Return inputs of `component` by their names in the contract."""
+    kinds = [kind for kind in MASK_KINDS if kind in draw.subject.limits.masks]
+    if not kinds:
+        raise Absent(f"{draw.subject.name} supports no kind of mask")
+    length = draw.length(1, 3)
+    width = (sizes.heads, length, 4) if component == "attention" else (length, sizes.d_model)
+    mask = draw.mask(kinds[0], 2, sizes.heads, length, length)
+    named: dict[str, Input] = {
+        "tokens": draw.source(2, length, sizes),
+        "source": draw.source(2, length, sizes),
+        "target": draw.target(2, length, sizes),
+        "pad": sizes.source_pad,
+        "length": length,
+        "sublayer": draw.floats(sizes.d_model, sizes.d_model),
+        "mask": mask,
+        "source_mask": mask,
+        "target_mask": draw.mask("causal", 2, sizes.heads, length, length),
+    }
+    return tuple(
+        named[name] if name in named else draw.floats(2, *width)
+        for name in COMPONENTS[component].inputs
+    )

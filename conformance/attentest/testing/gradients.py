@@ -1,0 +1,283 @@
+"""Checks gradients, of inputs and of parameters, against what moving them does to the output."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+
+import numpy as np
+
+from attentest.harness.errors import Absent, Violation
+from attentest.harness.subject import Probe
+from attentest.harness.tolerances import arithmetic, as_floats, distance, largest, rounding
+from attentest.testing.assertions import finite, holds, same_shape
+from attentest.testing.draw import Draw
+from attentest.testing.invariants import alike
+from attentest_spec import Gradient
+from attentest_spec.contract import Input
+from attentest_spec.parameters import shapes, tied
+from attentest_spec.setting import Array, Floats
+
+_STEPS = (1e-6, 1e-7)
+"""Steps of a central difference: step squared of it is wrong, and rounding over the step.
+
+The second is taken where the first disagrees: the kink of a relu may lie within one step, and
+hardly ever within both.
+"""
+
+_SHARE = 1e-7
+"""Error of a difference, as a share of what is summed: a thousand roundings over the last step."""
+
+_WEIGHT = 100.0
+"""Size of the cotangent: what is clipped on the way back is clipped here."""
+
+_MOVES = 1e-9
+"""Change of the oracle's output, as a share of it, from which a parameter counts as used."""
+
+Steps = Mapping[str, Floats]
+
+
+def agrees_with_differences(probe: Probe, *inputs: Input, draw: Draw) -> None:
+    """Demand that vjp and central differences agree along one random direction.
+
+    The direction moves all float inputs and all loaded parameters at once (tied ones together);
+    the pulled-back cotangent times the direction is the change of the output along it. Float64
+    alone resolves the difference, so other precisions are absent, and a part with a softmax in
+    float32 is held to the differences of the formula. A part without dropout is one function:
+    recording a gradient or training must not change it, and all its answers are compared.
+    """
+    if probe.precision != "float64":
+        raise Absent("differences of the output resolve gradients in float64 alone")
+    share = _share(probe)
+    output = as_floats(probe.output(*inputs))
+    cotangent = draw.floats(*output.shape, scale=_WEIGHT)
+    steps = [_direction(draw, value) for value in inputs]
+    moves = _moves(probe, draw)
+    slopes = [_slope(probe, inputs, cotangent, steps, moves, _STEPS[0])]
+    size = 1.0 + abs(slopes[0]) + _WEIGHT * largest(output) * output.size
+    for mode in _modes(probe):
+        gradient = probe.vjp(inputs, cotangent)
+        alike(
+            probe,
+            *inputs,
+            actual=gradient.output,
+            expected=output,
+            what=f"output while a gradient is recorded, in {mode} mode,",
+        )
+        pulled = _along_inputs(gradient, steps) + _along_parameters(probe, gradient, moves)
+        if len(slopes) == 1 and not abs(pulled - slopes[0]) <= share * size:
+            slopes.append(_slope(probe, inputs, cotangent, steps, moves, _STEPS[1]))
+        holds(
+            min(abs(pulled - slope) for slope in slopes) <= share * size,
+            f"The gradient along a random direction is {pulled:.9g} in {mode} mode; the output "
+            f"changes by {slopes[-1]:.9g}.",
+        )
+
+
+def _modes(probe: Probe) -> Iterator[str]:
+    """Name the modes in which the part is one and the same function, each while it is switched."""
+    yield "evaluation"
+    if probe.sizes.dropout == 0 and "mode" in probe.part.capabilities:
+        probe.train()
+        yield "training"
+        probe.eval()
+
+
+def every_parameter_reached(
+    probe: Probe, *inputs: Input, draw: Draw, except_: tuple[str, ...] = ("key.bias",)
+) -> Mapping[str, Floats]:
+    """Demand a finite gradient for every loaded parameter, not zero, and return the gradients.
+
+    `except_` names endings that need none: the bias of the keys never changes a softmax. A
+    gradient of zero is right where the oracle's output does not move either (a relu that no input
+    wakes, queries with one key to choose from); so draw several keys, positions and samples.
+    """
+    output = as_floats(probe.output(*inputs))
+    gradient = probe.vjp(inputs, draw.floats(*output.shape))
+    found = {name: gradient_of(probe, gradient, name) for name in probe.parameters}
+    for name, values in found.items():
+        if values.any() or any(f".{name}".endswith(f".{ending}") for ending in except_):
+            continue
+        moved = _reach(probe, inputs, name, draw)
+        holds(
+            moved <= _MOVES,
+            f"No gradient reaches {name}, and moving it changes the output by {moved:.3g} of it "
+            "per unit.",
+        )
+    return found
+
+
+def as_in_the_formula(probe: Probe, *inputs: Input, names: Iterable[str], draw: Draw) -> None:
+    """Demand that the gradient of each parameter in `names` is what the oracle's output changes by.
+
+    Each is moved alone, together with those that it is tied to. Float64 alone resolves it.
+    """
+    if probe.precision != "float64":
+        raise Absent("differences of the output resolve gradients in float64 alone")
+    output = _first(probe.expected(*inputs))
+    cotangent = draw.floats(*output.shape)
+    gradient = probe.vjp(inputs, cotangent)
+    for name in names:
+        moves = _moves(probe, draw, only=name)
+        pulled = float((gradient_of(probe, gradient, name) * moves[name]).sum())
+        slopes = [_formula_slope(probe, inputs, cotangent, moves, step) for step in _STEPS]
+        bound = _share(probe) * (1.0 + abs(slopes[0]) + largest(output) * output.size)
+        holds(
+            min(abs(pulled - slope) for slope in slopes) <= bound,
+            f"The gradient of {name} along a random direction is {pulled:.9g}; in the formula the "
+            f"output changes by {slopes[0]:.9g}.",
+        )
+
+
+def _formula_slope(
+    probe: Probe,
+    inputs: tuple[Input, ...],
+    cotangent: Array,
+    moves: Steps,
+    step: float,
+    steps: Sequence[Floats | None] = (),
+) -> float:
+    """Return the central difference of the oracle's output, weighed by the cotangent."""
+    still = steps or [None] * len(inputs)
+    moved = []
+    for sign in (step, -step):
+        with _moved(probe, moves, sign, load=False):
+            moved.append(_formula(probe, _along(inputs, still, sign)))
+    return float((cotangent * (moved[0] - moved[1])).sum()) / (2 * step)
+
+
+def _formula(probe: Probe, inputs: tuple[Input, ...]) -> Floats:
+    """Return the oracle's output with nothing rounded in it: steps this small are lost there."""
+    smooth = probe.subject.choices.but(softmax_arithmetic="as-computed")
+    return _first(probe.expected(*inputs, choices=smooth))
+
+
+def _share(probe: Probe) -> float:
+    """Return the error of a gradient, as a share of what is summed for it."""
+    coarse = arithmetic(probe)
+    if coarse == probe.precision:
+        return _SHARE
+    if not probe.parameters and shapes(probe.component, probe.sizes, probe.subject.choices):
+        raise Absent(f"differences of what {coarse} rounds resolve no gradient")
+    return rounding(coarse, 1)
+
+
+def gradient_of(probe: Probe, gradient: Gradient, name: str) -> Floats:
+    """Return the gradient of the parameter `name`; demand that it is there, whole and finite."""
+    if name not in gradient.parameters:
+        raise Violation(f"There is no gradient for {name}.")
+    values = as_floats(gradient.parameters[name])
+    same_shape(values, probe.parameters[name].shape, what=f"gradient of {name}")
+    finite(values, what=f"gradient of {name}")
+    return values
+
+
+def gradient_to(gradient: Gradient, number: int, name: str, shape: tuple[int, ...]) -> Floats:
+    """Return the gradient of the input `number`; demand that it is there, whole and finite."""
+    pulled = gradient.inputs[number]
+    if pulled is None:
+        raise Violation(f"No gradient reaches the {name}.")
+    same_shape(pulled, shape, what=f"gradient of the {name}")
+    finite(pulled, what=f"gradient of the {name}")
+    return as_floats(pulled)
+
+
+def _direction(draw: Draw, value: Input) -> Floats | None:
+    if isinstance(value, np.ndarray) and value.dtype.kind == "f":
+        return draw.floats(*value.shape)
+    return None
+
+
+def _twins(probe: Probe) -> dict[str, str]:
+    """Return, for every parameter that is another one under a second name, that other name."""
+    return tied(probe.component, probe.sizes, probe.subject.choices)
+
+
+def _moves(probe: Probe, draw: Draw, only: str = "") -> dict[str, Floats]:
+    """Draw a direction for the parameters, the same for tied ones; `only` moves one of them."""
+    twins = _twins(probe)
+    chosen = twins.get(only, only)
+    drawn: dict[str, Floats] = {}
+    for name, values in probe.parameters.items():
+        root = twins.get(name, name)
+        if root not in drawn:
+            moves = not only or root == chosen
+            drawn[root] = draw.floats(*values.shape) if moves else np.zeros_like(values)
+        drawn[name] = drawn[root]
+    return drawn
+
+
+def _along_inputs(gradient: Gradient, steps: list[Floats | None]) -> float:
+    total = 0.0
+    for number, step in enumerate(steps):
+        if step is not None:
+            pulled = gradient_to(gradient, number, f"input number {number}", step.shape)
+            total += float((pulled * step).sum())
+    return total
+
+
+def _along_parameters(probe: Probe, gradient: Gradient, moves: Steps) -> float:
+    """Sum over the parameters, tied ones once: each name carries the whole gradient."""
+    twins = _twins(probe)
+    return sum(
+        float((gradient_of(probe, gradient, name) * step).sum())
+        for name, step in moves.items()
+        if name not in twins
+    )
+
+
+def _slope(
+    probe: Probe,
+    inputs: tuple[Input, ...],
+    cotangent: Array,
+    steps: list[Floats | None],
+    moves: Steps,
+    step: float,
+) -> float:
+    """Return the central difference of the output, weighed by the cotangent.
+
+    Where something inside rounds to float32 the steps drown in it, and the formula is asked.
+    """
+    if arithmetic(probe) != probe.precision:
+        return _formula_slope(probe, inputs, cotangent, moves, step, steps)
+    moved = []
+    for sign in (step, -step):
+        with _moved(probe, moves, sign, load=True):
+            moved.append(as_floats(probe.output(*_along(inputs, steps, sign))))
+    return float((cotangent * (moved[0] - moved[1])).sum()) / (2 * step)
+
+
+def _reach(probe: Probe, inputs: tuple[Input, ...], name: str, draw: Draw) -> float:
+    """Return the oracle's change of output per unit of the parameter `name`, as a share of it."""
+    moves = _moves(probe, draw, only=name)
+    outputs = []
+    for sign in (_STEPS[0], -_STEPS[0]):
+        with _moved(probe, moves, sign, load=False):
+            outputs.append(_formula(probe, inputs))
+    return distance(outputs[0], outputs[1]) / (2 * _STEPS[0] * (largest(outputs[0]) or 1.0))
+
+
+@contextmanager
+def _moved(probe: Probe, moves: Steps, step: float, *, load: bool) -> Iterator[None]:
+    """Move the oracle's parameters by `step`, and the backend's too where they are to be loaded."""
+    kept = probe.parameters
+    if not kept:
+        yield
+        return
+    moved = {name: values + step * moves[name] for name, values in kept.items()}
+    try:
+        probe.load(moved) if load else setattr(probe, "parameters", moved)
+        yield
+    finally:
+        probe.load(kept) if load else setattr(probe, "parameters", kept)
+
+
+def _along(
+    inputs: tuple[Input, ...], steps: Sequence[Floats | None], step: float
+) -> tuple[Input, ...]:
+    return tuple(
+        value + step * direction if direction is not None else value  # type: ignore[operator]
+        for value, direction in zip(inputs, steps, strict=True)
+    )
+
+
+def _first(result: object) -> Floats:
+    return as_floats(result[0] if isinstance(result, tuple) else result)

@@ -1,0 +1,211 @@
+"""Layers and stacks: calls of them on embedded sequences, and what their numbers are held to.
+
+One kind of call serves encoder and decoder, layer and stack; a decoder's has a memory too.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from attentest.harness.errors import Absent
+from attentest.harness.subject import Probe, Subject
+from attentest.testing.assertions import matches, same_shape
+from attentest.testing.common import alone_fits
+from attentest.testing.draw import Draw
+from attentest.testing.invariants import alike, prepared
+from attentest_spec.contract import Input
+from attentest_spec.setting import Array, Floats
+
+WIDE = (3, 4)
+"""Head widths from which a norm has a slope: at width 2 it is a sign."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """One call: the part, the embedded x with its mask, and a decoder's memory with its own."""
+
+    probe: Probe
+    x: Floats
+    mask: Array | None
+    memory: Floats | None = None
+    source_mask: Array | None = None
+
+    @property
+    def inputs(self) -> tuple[Input, ...]:
+        """The inputs in the order of the call."""
+        if self.memory is None:
+            return self.x, self.mask
+        return self.x, self.memory, self.source_mask, self.mask
+
+    @property
+    def read(self) -> Floats:
+        """The memory of a decoder."""
+        if self.memory is None:
+            raise TypeError(f"An {self.probe.component} reads no memory.")
+        return self.memory
+
+    @property
+    def keep(self) -> Array:
+        """The mask as (B, L, L): which position may be attended to from which, by any head."""
+        batch, length, _ = self.x.shape
+        return _any_head(self.mask, (batch, self.probe.sizes.heads, length, length))
+
+    @property
+    def source_keep(self) -> Array:
+        """The source mask as (B, T, S), by any head."""
+        shape = (len(self.x), self.probe.sizes.heads, self.x.shape[1], self.read.shape[1])
+        return _any_head(self.source_mask, shape)
+
+    @property
+    def rows(self) -> Array:
+        """The positions (B, L) that are not hidden from all: the others are nobody's affair."""
+        seen: Array = np.asarray(self.keep.any(axis=1))
+        return seen
+
+    def output(self) -> Array:
+        """Return what the backend computes; demand its shape."""
+        found = self.probe.output(*self.inputs)
+        same_shape(found, self.x.shape)
+        return found
+
+    def seen(self) -> "Case":
+        """Return the call with a mask that hides no position from all, so that all rows count."""
+        if self.rows.all():
+            return self
+        batch, length, _ = self.x.shape
+        return self.but(mask=everything(self.probe.subject, batch, length, length))
+
+    def but(self, **changes: Array | Probe | None) -> "Case":
+        """Return the same call with something else in it."""
+        return replace(self, **changes)  # type: ignore[arg-type]  # the names are those of fields
+
+
+def _any_head(mask: Array | None, shape: tuple[int, ...]) -> Array:
+    whole = np.broadcast_to(np.ones((), dtype=bool) if mask is None else mask, shape)
+    kept: Array = np.asarray(whole.any(axis=1))
+    return kept
+
+
+def drawn(
+    subject: Subject,
+    draw: Draw,
+    component: str,
+    *,
+    mapped: bool = True,
+    kinds: Sequence[str] = (),
+    source_kinds: Sequence[str] = ("padding", "none"),
+    hiding: bool = False,
+    batch: int = 0,
+    heads: int = 0,
+    lengths: tuple[int, int] | None = None,
+    shortest: int = 1,
+    widths: Sequence[int] = WIDE,
+    scale: float = 1.0,
+    layers: int = 0,
+    dropout: float = 0.0,
+    precision: str = "",
+) -> Case:
+    """Draw a call of `component`.
+
+    `mapped` demands a parameter map, without it a bare callable will do. `kinds` and
+    `source_kinds` are of masks ("target" is a causal one with padding), `hiding` leaves out no mask
+    at all. `lengths` fixes those of x and of the memory, otherwise they are `shortest` or more.
+    """
+    least = max(shortest, 2) if hiding else shortest
+    length, reach = lengths or (draw.length(least), draw.length(least))
+    samples = batch or draw.batch()
+    depth, width = layers or deep(draw), draw.choose(widths)
+    sizes = draw.sizes(heads=heads, head_width=width, layers=depth, dropout=dropout)
+    if mapped:
+        given = draw.parameters(component, sizes, precision=precision)
+        probe = subject.part(component, sizes, parameters=given, precision=precision)
+    else:
+        probe = prepared(subject, draw, component, sizes, precision=precision)
+    shape = (samples, length, sizes.d_model)
+    x = draw.floats(*shape, scale=scale, precision=precision)
+    mask = _mask(draw, kinds, samples, sizes.heads, length, length, hiding)
+    if not component.startswith("decoder"):
+        return Case(probe, x, mask)
+    memory = draw.floats(samples, reach, sizes.d_model, precision=precision)
+    source_mask = _mask(draw, source_kinds, samples, sizes.heads, length, reach, hiding)
+    return Case(probe, x, mask, memory, source_mask)
+
+
+def deep(draw: Draw) -> int:
+    """Draw a number of layers: two or three, or as many as the backend has."""
+    most = draw.subject.limits.layers or 3
+    return draw.integer(min(2, most), min(3, most))
+
+
+def _mask(
+    draw: Draw,
+    kinds: Sequence[str],
+    batch: int,
+    heads: int,
+    queries: int,
+    keys: int,
+    hiding: bool,
+) -> Array | None:
+    if "target" in kinds:
+        kinds = [kind if kind != "target" else "per-sample" for kind in kinds]
+        kind = draw.mask_kind(hiding=hiding, kinds=kinds)
+        if kind == "per-sample":
+            return target_mask(draw, batch, queries)
+    else:
+        kind = draw.mask_kind(hiding=hiding, kinds=kinds)
+    return draw.mask(kind, batch, heads, queries, keys)
+
+
+def target_mask(draw: Draw, batch: int, length: int) -> Array:
+    """Draw the mask (B, 1, T, T) of targets that start with a real token: causal, pads hidden."""
+    real = draw.rng.random((batch, 1, 1, length)) < 0.6
+    real[..., 0] = True
+    if length > 1:
+        real[0, ..., draw.integer(1, length - 1)] = False
+    return np.asarray(real & np.tril(np.ones((length, length), dtype=bool)))
+
+
+def judged(case: Case, actual: Array | None = None, *, what: str = "output") -> Array:
+    """Demand the oracle's answer at the positions that are not hidden, and return the backend's."""
+    answer = case.output() if actual is None else actual
+    matches(case.probe, *case.inputs, actual=answer, rows=case.rows, what=what)
+    return answer
+
+
+def agree(case: Case, actual: Array, expected: Array, *, what: str) -> None:
+    """Demand that two answers to `case`, which a law makes equal, are so at visible positions."""
+    alike(case.probe, *case.inputs, actual=actual, expected=expected, rows=case.rows, what=what)
+
+
+def shows(case: Case, actual: Array, choice: str, without: Mapping[str, Floats]) -> None:
+    """Demand that the numbers fit the declared option of `choice`; see :func:`alone_fits`."""
+    alone_fits(
+        case.probe, *case.inputs, actual=actual, choice=choice, without=without, rows=case.rows
+    )
+
+
+def permuted(mask: Array | None, order: Array) -> Array | None:
+    """Return a self-attention mask for positions in another order."""
+    if mask is None:
+        return None
+    keys = mask[..., order]
+    return keys if mask.shape[-2] == 1 else keys[..., order, :]
+
+
+def everything(subject: Subject, batch: int, queries: int, keys: int) -> Array:
+    """Return a mask that hides nothing, of a kind that the backend supports."""
+    shapes = {"padding": (batch, 1, 1, keys), "per-sample": (batch, 1, queries, keys)}
+    for kind, shape in shapes.items():
+        if kind in subject.limits.masks:
+            return np.ones(shape, dtype=bool)
+    raise Absent(f"{subject.name} supports none of the needed kinds of mask")
+
+
+def without(parameters: Mapping[str, Floats], maps: Sequence[str]) -> dict[str, Floats]:
+    """Return the parameters with zeros in the linear maps named by `maps`, weights and biases."""
+    starts = tuple(f"{name}." for name in maps)
+    return {
+        name: np.zeros_like(values) if name.startswith(starts) else values
+        for name, values in parameters.items()
+    }

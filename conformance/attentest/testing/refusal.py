@@ -1,0 +1,50 @@
+"""Demands that a backend refuses what cannot be, with an error that helps."""
+
+import re
+from collections.abc import Callable, Collection
+from typing import Any
+
+import numpy as np
+
+from attentest.harness.errors import BackendError, Violation
+from attentest.harness.subject import Subject
+from attentest.results.text import summary
+
+_REFUSALS = (ValueError, IndexError)
+
+
+def refused(
+    subject: Subject, doing: str, action: Callable[[], Any], *, naming: Collection[int | float] = ()
+) -> None:
+    """Demand that `action` raises ValueError or IndexError, its text containing all of `naming`.
+
+    `doing` says with its numbers what must be refused, such as "building 7 columns for 2 heads".
+    """
+    try:
+        result = action()
+    except BackendError as error:
+        _helpful(subject, doing, error.cause, naming)
+        return
+    answer = f"an array of shape {result.shape}" if isinstance(result, np.ndarray) else "no error"
+    raise Violation(f"{doing} was not refused: {subject.name} answered with {answer}.")
+
+
+def _helpful(
+    subject: Subject, doing: str, cause: BaseException, naming: Collection[int | float]
+) -> None:
+    if not isinstance(cause, _REFUSALS):
+        raise Violation(
+            f"{doing} must be refused with a ValueError or an IndexError; "
+            f"{subject.name} raised {summary(cause)}."
+        ) from cause
+    lacking = [str(number) for number in naming if not _names(str(cause), number)]
+    if lacking:
+        raise Violation(
+            f"{doing} is refused by {subject.name} with an error that does not name "
+            f"{' and '.join(lacking)}: {summary(cause)}."
+        ) from cause
+
+
+def _names(text: str, number: float) -> bool:
+    """Say whether `text` contains `number` as a number of its own, and not as part of another."""
+    return re.search(rf"(?<![\w.]){re.escape(str(number))}(?!\w|\.\d)", text) is not None

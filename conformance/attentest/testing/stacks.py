@@ -1,0 +1,126 @@
+"""What layers on top of each other keep: parameters of their own, order, depth and modes."""
+
+import copy
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from attentest.harness.errors import BackendError
+from attentest.harness.subject import Subject
+from attentest.harness.tolerances import as_floats, error_bound
+from attentest.testing.assertions import equal, holds
+from attentest.testing.common import comes_back
+from attentest.testing.draw import Draw
+from attentest.testing.layer_calls import Case, judged, without
+from attentest_spec import Setting
+from attentest_spec.layer_norm import layer_norm
+from attentest_spec.parameters import count, tied
+from attentest_spec.setting import Array
+
+ALMOST_ALL = 1.0 - 2.0**-13
+"""A dropout rate that leaves nothing: a row of 12 columns keeps a number once in 700 times."""
+
+
+def own_their_parameters(draw: Draw, case: Case) -> None:
+    """Demand that what is loaded into the layers of a stack, all at once, is found in each."""
+    judged(case)
+    again = draw.parameters(case.probe.component, case.probe.sizes, precision=case.probe.precision)
+    for given in (case.probe.parameters, again):
+        case.probe.load(given)
+        held = case.probe.do("exporting the parameters", lambda part: part.export())
+        comes_back(case.probe, held, given)
+    judged(case, what="output after loading other parameters")
+
+
+def composed(case: Case) -> Array:
+    """Return what the layers of a stack give one after the other, by themselves.
+
+    The backend's own layers are taken where it provides them alone, the oracle's otherwise.
+    """
+    subject, component = case.probe.subject, f"{case.probe.component}_layer"
+    if not subject.provides(component):
+        return as_floats(case.probe.expected(*case.inputs))
+    given = Setting(case.probe.sizes, subject.choices, case.probe.parameters)
+    x = case.x
+    for number in range(case.probe.sizes.layers):
+        own = given.under(f"layers.{number}").parameters
+        layer = subject.part(
+            component, case.probe.sizes, parameters=own, precision=case.probe.precision
+        )
+        x = as_floats(case.but(probe=layer, x=x).output())
+    return layer_norm(given.under("norm"), x) if subject.choices.final_norm == "present" else x
+
+
+def depth_counts(subject: Subject, draw: Draw, component: str) -> None:
+    """Demand that one more layer adds the parameters of one layer, and that there are any."""
+    shallow = draw.layers(2) - 1
+    sizes = draw.sizes(layers=shallow)
+    held = [_trained(subject, component, sizes.but(layers=shallow + more)) for more in (0, 1)]
+    wanted = [
+        count(component, sizes.but(layers=shallow + more), subject.choices) for more in (0, 1)
+    ]
+    holds(
+        held[1] - held[0] == wanted[1] - wanted[0],
+        f"Layer {shallow + 1} adds {held[1] - held[0]} trained numbers to {held[0]}; "
+        f"a layer has {wanted[1] - wanted[0]}.",
+    )
+
+
+def _trained(subject: Subject, component: str, sizes: Any) -> int:
+    probe = subject.part(component, sizes)
+    listed = probe.do("taking inventory", lambda part: part.inventory())["parameters"]
+    return sum(int(np.prod(facts["shape"])) for facts in listed.values())
+
+
+def one_norm(case: Case) -> None:
+    """Demand that a layer whose norms are declared shared holds one: loaded apart, they are equal.
+
+    A backend may refuse to load what contradicts itself.
+    """
+    twins = tied(case.probe.component, case.probe.sizes, case.probe.subject.choices)
+    kept = case.probe.parameters
+    apart = {name: values + (1.0 if name in twins else 0.0) for name, values in kept.items()}
+    try:
+        case.probe.load(apart)
+    except BackendError as refusal:
+        if not isinstance(refusal.cause, ValueError):
+            raise
+    held = case.probe.do("exporting the parameters", lambda part: part.export())
+    for name, twin in twins.items():
+        equal(held[name], held[twin], what=f"{name}, declared one with {twin}, after loading")
+    case.probe.load(kept)
+
+
+def steady(case: Case) -> None:
+    """Demand the same output to the last bit at every call in evaluation mode, trained or not."""
+    first = case.output().copy()
+    equal(case.output(), first, what="output of the second call")
+    case.probe.train()
+    case.output()
+    case.probe.eval()
+    equal(case.output(), first, what="output in evaluation after training")
+
+
+def drops_all_branches(case: Case, last: Sequence[str]) -> None:
+    """Demand that in training, at a rate of almost 1, the identity paths are left.
+
+    `last` names the last linear maps of the sublayers; with zeros in them the oracle computes
+    the identity paths. Evaluation has to give the whole formula all the same.
+    """
+    judged(case, what="output in evaluation")
+    bare = copy.copy(case.probe)
+    bare.parameters = without(bare.parameters, last)
+    wanted = as_floats(bare.expected(*case.inputs))
+    bound = error_bound(bare, case.inputs, wanted)
+    case.probe.train()
+    found = as_floats(case.output())
+    case.probe.eval()
+    left = (np.abs(found - wanted).max(axis=-1) <= bound)[case.rows]
+    holds(
+        2 * int(left.sum()) >= left.size,
+        f"At a dropout rate of {case.probe.sizes.dropout:.5f}, {int(left.sum())} of {left.size} "
+        "positions are left with their identity paths.",
+        actual=found,
+        expected=wanted,
+    )

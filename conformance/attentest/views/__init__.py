@@ -1,0 +1,1 @@
+"""Views: results shown in a terminal, as plots and as HTML."""

@@ -1,0 +1,104 @@
+"""The terminal's view of a comparison: choices, numbers, explanations."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from textwrap import fill
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from attentest.studies.comparison.parts import BOUND, StepRow
+from attentest.studies.comparison.result import Comparison
+from attentest.studies.comparison.words import in_full, in_short, reasons
+from attentest.views.comparison_choices import choices
+
+OF_CHOICES = (
+    "* the backends differ    ! measured, declared otherwise    ? declared, not measured    "
+    "- neither"
+)
+OF_STEPS = "> where the numbers part    . equal    - not comparable: other shapes, or not shown"
+
+NUMBER = 9
+"""Columns that a backend takes at least in the table of steps, its margin included."""
+
+
+def show(console: Console, found: Comparison) -> None:
+    """Print the choices, what is to know of the differing ones, the numbers and why they differ."""
+    if len(found.backends) > 1:
+        console.print(choices(found.choices, found.backends, console.width))
+        _say(console, "", OF_CHOICES, "", *reasons(found.choices), "")
+        for some in _batches(found, console.width):
+            console.print(_steps(found, some))
+            _say(console, "")
+        _say(console, OF_STEPS, "", *found.notes, _nearness(found), "", *_explanations(found))
+    for failure in found.failures:
+        _say(console, f"{failure.backend} was not compared: {failure.reason.rstrip('.')}.")
+
+
+def _say(console: Console, *lines: str) -> None:
+    for one in lines:
+        indent = "  " * (1 + one.startswith("  "))
+        told = fill(one, console.width, subsequent_indent=indent, break_on_hyphens=False)
+        console.print(Text(told), soft_wrap=True)
+
+
+def _explanations(found: Comparison) -> Iterator[str]:
+    """Yield the pairs with the first backend in full, then the other ones in short."""
+    first, *_ = found.backends
+    rest = [one for one in found.explanations if one.first != first]
+    for one in found.explanations:
+        if one not in rest:
+            yield from (*in_full(one), "")
+    if rest:
+        yield from ("The other pairs:", *(f"  {in_short(one)}" for one in rest), "")
+
+
+def _batches(found: Comparison, width: int) -> Iterator[Sequence[int]]:
+    """Yield the numbers of the backends, but the first, that have room beside each other."""
+    room = width - max(len(row.step) for row in found.steps) - 4
+    most = max(1, room // max(NUMBER, *(1 + min(len(one), 14) for one in found.backends)))
+    others = range(1, len(found.backends))
+    for begin in range(0, len(others), most):
+        yield others[begin : begin + most]
+
+
+def _steps(found: Comparison, others: Sequence[int]) -> Table:
+    """Return how far `others` are from the first backend at every step."""
+    table = Table(box=None, pad_edge=False)
+    table.add_column("", no_wrap=True)
+    table.add_column(Text(f"apart from {found.backends[0]}"), overflow="fold")
+    for number in others:
+        table.add_column(Text(found.backends[number]), justify="right", overflow="fold")
+    shown = {found.backends[number] for number in others}
+    first = found.backends[0]
+    parting = {
+        one.parting.step for one in found.explanations if one.first == first and one.other in shown
+    }
+    for row in found.steps:
+        if any(one is not None for one in row.outputs):
+            table.add_row(">" if row.step in parting else "", *_differences(row, others))
+    return table
+
+
+def _differences(row: StepRow, others: Sequence[int]) -> Iterable[Text]:
+    yield Text(row.step)
+    for number in others:
+        yield _number(row.outputs[number - 1])
+
+
+def _number(difference: float | None) -> Text:
+    if difference is None:
+        return Text("-", style="dim")
+    if difference <= BOUND:
+        return Text("." if difference == 0 else f". {difference:.0e}", style="dim")
+    return Text(f"{difference:.2g}", style="bold")
+
+
+def _nearness(found: Comparison) -> str:
+    """Return how near those that are right come to the oracle."""
+    right = [
+        f"{name} {one.difference:.0e}"
+        for name, one in zip(found.backends, found.own, strict=True)
+        if not one.step
+    ]
+    return f"Equal to the oracle under its own choices: {', '.join(right) or 'none of them'}."

@@ -1,0 +1,155 @@
+"""The page: one file that needs nothing else, made of templates, a style sheet and a script."""
+
+import base64
+import hashlib
+from collections.abc import Iterator, Mapping
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
+
+from attentest.analysis.identify.finding import told
+from attentest.results.changes import KINDS
+from attentest.results.files import Unreadable
+from attentest.results.optional import needed
+from attentest.results.text import line
+from attentest.results.verdict import STATUSES
+from attentest.results.wording import likeness
+from attentest.studies.comparison.parts import BOUND
+from attentest.version import __version__
+from attentest.views.html import choices, grid
+from attentest.views.html.heatmap import Picture, picture
+from attentest.views.html.material import Material
+from attentest.views.html.plotted import Plotted, costs, learned, numbers
+from attentest.views.matrix import label
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+BEGINNING = "<!doctype html><!-- attentest report -->"
+"""What a report begins with, so that nothing else is overwritten."""
+
+
+def page(material: Material) -> str:
+    """Return the page that shows `material`, as HTML.
+
+    The same material gives the same page. Raises Missing where a library of the extra `report` is
+    not installed, and Unreadable for a result file that does not hold what its kind should.
+    """
+    template = _environment().get_template("page.html")
+    undefined = needed("jinja2").UndefinedError
+    try:
+        return f"{BEGINNING}\n{template.render(_context(material))}\n"
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError, undefined) as wrong:
+        names = [one["name"] for one in _results(material)]
+        if not names:
+            raise
+        raise Unreadable(
+            f"{', '.join(names)} cannot be shown: what its kind should hold is missing or another "
+            f"({line(repr(wrong))}). Make it again with this version."
+        ) from wrong
+
+
+def _results(material: Material) -> Iterator[Mapping[str, Any]]:
+    for found in (material.comparisons, material.costs, material.learnings):
+        yield from found
+
+
+def _context(material: Material) -> dict[str, Any]:
+    columns = grid.columns(material)
+    style, script = _asset("page.css"), _asset("page.js")
+    rows = choices.rows(material, columns)
+    clauses = grid.described(material.runs)
+    choosers = choices.backends(material, columns)
+    return {
+        "policy": _policy(style, script),
+        "style": style,
+        "script": script,
+        "material": material,
+        "columns": columns,
+        "clauses": clauses,
+        "chapters": grid.chapters(clauses),
+        "present": {status for one in columns for status in one.counts},
+        "stories": any(one.stories for one in columns),
+        "likeness": likeness,
+        "statuses": STATUSES,
+        "words": grid.WORDS,
+        "counted": grid.COUNTED,
+        "kinds": KINDS,
+        "data": grid.data(material),
+        "choices": rows,
+        "choosers": [line(label(name, choosers), 40) for name in choosers],
+        "bound": BOUND,
+        "version": __version__,
+        "sources": _sources(material),
+        "plots": _plots(material),
+        "pictures": _pictures(material),
+    }
+
+
+def _plots(material: Material) -> dict[str, list[Plotted]]:
+    """Return the sections of cost and of learning that there is something for, by their titles."""
+    found = {
+        "Cost": [costs(one, number) for number, one in enumerate(material.costs)],
+        "Learning": [learned(one, number) for number, one in enumerate(material.learnings)],
+    }
+    return {title: several for title, several in found.items() if several}
+
+
+def _sources(material: Material) -> list[str]:
+    """Return the names of the files that the page was made of."""
+    return [*(one.name for one in material.runs), *(one["name"] for one in _results(material))]
+
+
+def _pictures(material: Material) -> dict[str, list[Picture]]:
+    """Return the pictures of all comparisons by backend."""
+    drawn = [picture(one) for found in material.comparisons for one in found.get("pictures", ())]
+    names = dict.fromkeys(one.backend for one in drawn)
+    return {name: [one for one in drawn if one.backend == name] for name in names}
+
+
+def _policy(style: str, script: str) -> str:
+    """Return the policy that lets in this style and this script, and nothing from elsewhere."""
+    return (
+        f"default-src 'none'; style-src '{_hash(style)}'; script-src '{_hash(script)}'; "
+        f"img-src data:; base-uri 'none'; form-action 'none'"
+    )
+
+
+def _hash(text: str) -> str:
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+
+def _asset(name: str) -> str:
+    return files("attentest.views.html").joinpath("templates", name).read_text(encoding="utf-8")
+
+
+def _environment() -> "Environment":
+    jinja2 = needed("jinja2")
+    made: Environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("attentest.views.html"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.filters |= {
+        "value": told,
+        "line": line,
+        "number": _number,
+        "numbers": numbers,
+        "partings": _partings,
+    }
+    return made
+
+
+def _partings(found: Mapping[str, Any]) -> dict[str, str]:
+    """Return the step at which each backend of a comparison parts from the first."""
+    return {
+        one["other"]: one["parting"]["step"]
+        for one in found["explanations"]
+        if one["first"] == found["backends"][0]
+    }
+
+
+def _number(value: float | None) -> str:
+    """Return a difference or a weight as short as it can be read, "-" for none."""
+    return "-" if value is None else f"{value:.3g}"

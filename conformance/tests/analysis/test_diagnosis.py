@@ -1,0 +1,266 @@
+"""Diagnosis: the mistake is named, alone or with another one, for numbers and for the rest."""
+
+import zlib
+from itertools import combinations
+
+import numpy as np
+import pytest
+import torch
+
+from attentest.analysis.diagnosis.apart import apart, size
+from attentest.analysis.diagnosis.variants import named
+from attentest.faults import Fault, fault_of, faults, infected
+from attentest.harness.oracle import Reference
+from attentest.judging.bench import Bench
+from attentest.judging.judge import judge
+from attentest.results.verdict import Likeness, Verdict
+from attentest.results.wording import mistakes
+from attentest.specimens import SPECIMENS, specimen_backend
+from attentest_spec import CHOICES, Choices, Gradient, Unsupported
+from attentest_spec.clauses import clauses
+
+torch.set_num_threads(1)
+
+
+def planted(*faults: Fault, specimen: str = "fused", **choices):
+    declared = {name: value for fault in faults for name, value in fault.choices.items()}
+    return specimen_backend(infected(SPECIMENS[specimen], *faults), {**declared, **choices})
+
+
+def likenesses(backend, clause, **settings):
+    verdict = judge(Bench(backend, **settings), clause)
+    assert verdict.status in ("violation", "warning", "error"), verdict
+    return verdict.diagnosis
+
+
+def some(kinds: tuple[str, ...], share: int) -> list[Fault]:
+    """Return one in `share` of the faults, always the same ones, of every chapter."""
+    return [
+        fault
+        for fault in faults().values()
+        if fault.kind in kinds and zlib.crc32(fault.slug.encode()) % share == 0
+    ]
+
+
+NUMBERS = some(("value", "loud", "gradient"), 12)
+REST = some(("state", "mode"), 6)
+
+
+@pytest.mark.parametrize("fault", NUMBERS, ids=lambda fault: fault.slug)
+def test_a_mistake_in_numbers_is_named(fault: Fault) -> None:
+    specimen = fault.specimens[-1]  # planted in one style, and looked for in the other
+    found = likenesses(planted(fault, specimen=specimen), fault.clause)
+    assert (fault.slug,) in [one.names for one in found], found
+
+
+def test_most_mistakes_in_numbers_are_named_first() -> None:
+    first = [
+        likenesses(planted(fault, specimen=fault.specimens[-1]), fault.clause, shrink=False)[:1]
+        for fault in NUMBERS
+    ]
+    named_first = [
+        fault.slug
+        for fault, found in zip(NUMBERS, first, strict=True)
+        if found and found[0].names == (fault.slug,)
+    ]
+    assert len(NUMBERS) >= 30
+    assert len(named_first) >= 0.95 * len(NUMBERS), {f.slug for f in NUMBERS} - {*named_first}
+
+
+@pytest.mark.parametrize("fault", REST, ids=lambda fault: fault.slug)
+def test_other_mistakes_are_known_by_the_clause_that_fails(fault: Fault) -> None:
+    found = likenesses(planted(fault, specimen=fault.specimens[-1]), fault.clause)
+    assert (fault.slug,) in [one.names for one in found], found
+
+
+FLIPS = [
+    ("norm_placement", "pre", "residual.formula"),
+    ("embedding_scale", "none", "embedding.scale"),
+    ("positional_encoding", "halves", "positional_encoding.formula"),
+    ("activation", "gelu", "feed_forward.formula"),
+    ("output", "logits", "generator.formula"),
+    ("norm_variance", "unbiased", "layer_norm.formula"),
+]
+
+
+@pytest.mark.parametrize(("choice", "option", "clause"), FLIPS)
+def test_another_option_than_the_declared_one_is_named_first(choice, option, clause) -> None:
+    class Liar(type(specimen_backend(SPECIMENS["plain"]))):
+        pass
+
+    sound = specimen_backend(SPECIMENS["plain"], {choice: option})
+    backend = Liar(
+        name="liar",
+        title="",
+        recipes=sound.recipes,
+        choices={**sound.choices, choice: Choices()[choice]},
+    )
+    first = likenesses(backend, clause)[0]
+    assert first.kind == "option"
+    assert first.names == (f"{choice}={option}",)
+    assert CHOICES[choice].why
+    assert option in first.text
+
+
+def pairs_of(component: str, clause: str, count: int):
+    """Return pairs of faults of unlike seams, drawn once and for all."""
+    own = [
+        fault
+        for fault in faults().values()
+        if fault.kind == "value" and component in fault.changes and not fault.choices
+    ]
+    every = [pair for pair in combinations(own, 2) if pair[0].seam != pair[1].seam]
+    chosen = np.random.default_rng(3).choice(len(every), size=count, replace=False)
+    return [(clause, *every[number]) for number in chosen]
+
+
+DRAWN = [
+    *pairs_of("attention", "attention.formula", 6),
+    *pairs_of("layer_norm", "layer_norm.formula", 4),
+    *pairs_of("feed_forward", "feed_forward.formula", 4),
+    *pairs_of("residual", "residual.formula", 4),
+    *pairs_of("generator", "generator.formula", 4),
+]
+
+
+def test_two_mistakes_at_once_are_named_where_none_fits_alone() -> None:
+    """Of drawn pairs, both are named, or a variant that answers the same in every example."""
+    judged_pairs = told = 0
+    for clause, first, second in DRAWN:
+        backend = planted(first, second)
+        verdict = judge(Bench(backend, shrink=False), clause)
+        if verdict.status == "pass":  # the clause is not the one that catches these two
+            continue
+        judged_pairs += 1
+        told += any(set(one.names) & {first.slug, second.slug} for one in verdict.diagnosis)
+    assert judged_pairs >= 15
+    assert told >= 0.9 * judged_pairs, (told, judged_pairs)
+
+
+def test_a_pair_is_named_as_a_pair() -> None:
+    names = ("attention.scale-missing", "attention.mask-added-as-ones")
+    backend = planted(*(fault_of(name) for name in names))
+    first = likenesses(backend, "attention.formula")[0]
+    assert first.kind == "combination"
+    assert set(first.names) == set(names)
+    assert first.difference < 1e-12
+    assert " together with " in first.text
+
+
+def test_faults_planted_together_are_both_at_work() -> None:
+    alone = [fault_of("attention.scale-missing"), fault_of("attention.mask-added-as-ones")]
+    for specimen in SPECIMENS:
+        backend = planted(*alone, specimen=specimen)
+        statuses = {
+            slug: judge(Bench(backend, shrink=False, diagnose=False), slug).status
+            for slug in ("attention.formula", "attention.masked-keys-ignored")
+        }
+        assert set(statuses.values()) == {"violation"}
+
+
+def test_what_no_variant_gives_is_called_nothing() -> None:
+    class Noise(Reference):
+        def build(self, component, sizes, *, precision="float64", device="cpu"):
+            part = super().build(component, sizes, precision=precision, device=device)
+
+            class Odd:
+                capabilities = ()
+
+                def __call__(self, *inputs, method=""):
+                    return part(*inputs, method=method) + 0.01 * np.sin(inputs[0] * 7.0)
+
+                def load(self, parameters):
+                    part.load(parameters)
+
+            return Odd()
+
+    found = likenesses(Noise(Choices()), "layer_norm.formula")
+    assert all(one.kind == "complaint" for one in found)
+
+
+def test_a_mistake_found_inside_is_looked_for_first_outside() -> None:
+    fault = fault_of("attention.scale-missing")
+    bench = Bench(planted(fault), shrink=False)
+    inner, outer = (judge(bench, slug) for slug in ("attention.formula", "encoder.layer-formula"))
+    assert inner.diagnosis[0].names == outer.diagnosis[0].names == (fault.slug,)
+    assert len(outer.diagnosis) == 1
+
+
+def test_every_likeness_crosses_the_stream() -> None:
+    verdict = judge(Bench(planted(fault_of("attention.scale-missing"))), "attention.formula")
+    assert type(verdict).from_dict(verdict.as_dict()) == verdict
+    assert isinstance(verdict.diagnosis[0], Likeness)
+
+
+class TestApart:
+    def test_arrays_by_their_numbers(self) -> None:
+        one = np.array([1.0, np.nan, np.inf])
+        assert apart(one, one) == 0.0
+        assert apart(one, np.array([1.5, np.nan, np.inf])) == 0.5
+        assert apart(one, np.array([1.0, 0.0, np.inf])) == np.inf
+
+    @pytest.mark.parametrize("other", [np.ones((1, 2)), np.ones(2, np.float32), np.array([1, 1])])
+    def test_arrays_of_unlike_shape_or_type_are_infinitely_apart(self, other) -> None:
+        assert apart(np.ones(2), other) == np.inf
+
+    def test_exceptions_by_their_type(self) -> None:
+        assert apart(ValueError("a"), ValueError("b")) == 0.0
+        assert apart(ValueError("a"), TypeError("a")) == np.inf
+        assert apart(ValueError("a"), np.ones(2)) == np.inf
+
+    def test_what_is_not_told_makes_no_difference(self) -> None:
+        assert apart((np.ones(2), None), (np.ones(2), np.ones(3))) == 0.0
+        assert apart(np.ones(2), Unsupported("no")) == 0.0
+
+    def test_gradients_by_all_their_arrays(self) -> None:
+        one = Gradient(np.ones(2), (np.ones(2), None), {"weight": np.ones(3)})
+        assert apart(one, one) == 0.0
+        for other in (
+            Gradient(np.zeros(2), (np.ones(2), None), {"weight": np.ones(3)}),
+            Gradient(np.ones(2), (np.zeros(2), None), {"weight": np.ones(3)}),
+            Gradient(np.ones(2), (np.ones(2), None), {"weight": np.zeros(3)}),
+        ):
+            assert apart(one, other) == 1.0
+
+    def test_inventories_by_what_is_there(self) -> None:
+        one = {"parameters": {"a": {"shape": (2,)}, "b": {"shape": (3,)}}}
+        renamed = {"parameters": {"x": {"shape": (3,)}, "y": {"shape": (2,)}}}
+        fewer = {"parameters": {"x": {"shape": (3,)}}}
+        assert apart(one, renamed) == 0.0
+        assert apart(one, fewer) == np.inf
+        assert apart({"trained": True}, {"trained": False}) == np.inf
+
+    def test_words_and_numbers(self) -> None:
+        assert apart("meta", "cpu") == np.inf
+        assert apart(3, 5) == 2.0
+        assert apart(3, "3") == np.inf
+
+    def test_size_is_the_largest_finite_number(self) -> None:
+        assert size((np.array([1.0, -7.0, np.inf]), {"a": np.array([2.0])})) == 7.0
+
+
+def test_names_lead_back_to_the_variant() -> None:
+    variant = named(["norm_placement=pre", "attention.scale-missing"], Choices())
+    assert variant.names == ("norm_placement=pre", "attention.scale-missing")
+    assert variant.kind == "combination"
+    assert variant.joined(variant) is None
+
+
+def test_clauses_named_here_exist() -> None:
+    assert {clause for *_, clause in FLIPS} <= set(clauses())
+
+
+def test_the_commonest_likeness_is_told_of_the_backend() -> None:
+    scale = Likeness("fault", ("attention.scale-missing",), "the scale is missing", 0.0)
+    other = Likeness("option", ("a=b",), "the option b", 0.0)
+    verdicts = [
+        Verdict("mine", "one", "violation", diagnosis=(scale, other)),
+        Verdict("mine", "two", "violation", diagnosis=(other,)),
+        Verdict("mine", "three", "violation", diagnosis=(scale,)),
+        Verdict("mine", "four", "violation"),
+        Verdict("mine", "five", "pass"),
+    ]
+    first, second = mistakes(verdicts)
+    assert first.startswith("the scale is missing (2 of 3 failing clauses")
+    assert second.startswith("the option b (1 of 3")
+    assert mistakes(verdicts[-2:]) == []

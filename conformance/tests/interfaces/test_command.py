@@ -1,0 +1,126 @@
+"""The command, as a user types it."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+from click.testing import CliRunner, Result
+from folders import SUPPORT
+
+from attentest.interfaces.cli.main import main
+from attentest.results import stream
+from attentest_spec import CHOICES, COMPONENTS, registry
+from attentest_spec.clauses import clauses
+
+MINIATURES = SUPPORT / "miniatures.py"
+ONE = ("--clause", "attention.one-key")
+
+
+def command(*words: str) -> Result:
+    return CliRunner().invoke(main, list(words))
+
+
+@pytest.mark.parametrize(
+    ("words", "near"),
+    [
+        (("run", "seccond"), "second"),
+        (("run", f"{MINIATURES}:good", "--clause", "attention.formulas"), "attention.formula"),
+        (("run", f"{MINIATURES}:good", "--component", "atention"), "attention"),
+        (("run", f"{MINIATURES}:good", "--dtype", "float65"), "float64"),
+        (("explain", "mask_fil"), "mask_fill"),
+    ],
+)
+def test_an_unknown_name_suggests_the_nearest_and_exits_with_2(words, near, monkeypatch):
+    monkeypatch.setattr(registry, "names", lambda: ["first", "second"])
+    result = command(*words)
+    assert result.exit_code == 2
+    assert near in result.output
+    assert "Traceback" not in result.output
+
+
+def test_clauses_that_are_not_about_the_component_are_a_usage_error():
+    result = command("run", f"{MINIATURES}:good", "--component", "model", *ONE)
+    assert result.exit_code == 2
+    assert "No clause is left" in result.output
+
+
+def test_run_prints_the_matrix_and_the_summary():
+    result = command("run", f"{MINIATURES}:good", *ONE)
+    assert result.exit_code == 0, result.output
+    assert "one-key" in result.output
+    assert "1 of 1 judged clauses conform, of 1 in all (1 pass)" in result.output
+    assert "mask_fill" in result.output
+
+
+def test_a_violation_is_told_in_order_and_exits_with_1():
+    result = command("run", f"{MINIATURES}:wrong", "--clause", "attention.formula", "--no-shrink")
+    assert result.exit_code == 1
+    told = ["demands:", "found:", "witness:", "to reproduce:", "why it matters:", "read on:"]
+    places = [result.output.index(word) for word in told]
+    assert places == sorted(places)
+
+
+def test_an_error_that_is_raised_again_and_again_is_told_once():
+    words = ("--clause", "attention.formula", "--clause", "attention.shapes")
+    raising = MINIATURES.with_name("hostile") / "raises_in_call.py"
+    result = command("run", str(raising), *words)
+    assert result.exit_code == 1
+    assert result.output.count("error: ") == 1
+    assert "the same: attention.shapes" in result.output
+
+
+def test_a_backend_that_cannot_be_loaded_exits_with_3_and_others_still_run():
+    result = command("run", f"{MINIATURES}:nobody", f"{MINIATURES}:wrong", *ONE)
+    assert result.exit_code == 3
+    assert "no object named 'nobody'" in result.output
+    assert "1 of 1 judged clauses conform" in result.output
+
+
+def test_the_stream_is_written_and_a_foreign_file_is_not_overwritten(tmp_path):
+    target = tmp_path / "out.jsonl"
+    for _ in range(2):  # an earlier stream may be replaced
+        assert command("run", f"{MINIATURES}:good", *ONE, "--json", str(target)).exit_code == 0
+    events = [json.loads(line) for line in target.read_text().splitlines()]
+    assert [event["type"] for event in events] == [
+        "header",
+        "backend",
+        "case",
+        "measured",
+        "footer",
+    ]
+    assert events[0]["format"] == stream.FORMAT
+    mine = tmp_path / "thesis.txt"
+    mine.write_text("three years of work")
+    result = command("run", f"{MINIATURES}:good", *ONE, "--json", str(mine))
+    assert result.exit_code == 2
+    assert mine.read_text() == "three years of work"
+
+
+def test_a_seed_can_be_drawn_and_is_told():
+    result = command("run", f"{MINIATURES}:good", *ONE, "--random")
+    assert "replay with --seed" in result.output
+
+
+@pytest.mark.parametrize(
+    ("kind", "names"),
+    [("clauses", clauses()), ("choices", CHOICES), ("components", COMPONENTS)],
+)
+def test_list_prints_one_item_a_line_its_name_first(kind, names):
+    lines = command("list", kind).output.splitlines()
+    assert [line.split()[0] for line in lines] == list(names)
+
+
+@pytest.mark.parametrize("name", ["attention.formula", "mask_fill", "multi_head_attention"])
+def test_explain_tells_what_the_spec_says(name):
+    result = command("explain", name)
+    assert result.exit_code == 0
+    assert result.output.startswith(name)
+    assert len(result.output.splitlines()) > 5
+
+
+def test_the_installed_command_starts():
+    done = subprocess.run(
+        [sys.executable, "-m", "attentest", "--version"], capture_output=True, text=True, check=True
+    )
+    assert "attentest" in done.stdout

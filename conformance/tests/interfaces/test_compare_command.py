@@ -1,0 +1,178 @@
+"""`attentest compare`, as a user types it."""
+
+import json
+
+import pytest
+from click.testing import CliRunner, Result
+
+from attentest.harness.oracle import Reference
+from attentest.interfaces.cli.main import main
+from attentest.results import files
+from attentest.studies.comparison import EXAMPLES
+from attentest.studies.comparison.participant import Here
+from attentest.studies.comparison.recording import furthest
+from attentest.studies.comparison.worker import Apart
+from attentest_spec import Choices
+
+TARGETS = """
+from attentest.reference import Reference
+from attentest_spec import Choices
+import os, time
+
+PARTS = ("feed_forward", "generator")
+
+def some(**choices):
+    return Reference(Choices(**choices), components=PARTS)
+
+backend = some()
+other = some(output="logits")
+
+class Wrong(Reference):
+    def build(self, component, *given, **named):
+        part = super().build(component, *given, **named)
+        right = part._answer
+        part._answer = lambda *given: right(*given) * (1.0 + (component == "generator"))
+        return part
+
+class Dying(Reference):
+    def build(self, *given, **named):
+        print("a last word")
+        os._exit(5)
+
+class Hanging(Reference):
+    def build(self, *given, **named):
+        time.sleep(100)
+
+wrong, dying, hanging = (kind(Choices(), components=PARTS) for kind in (Wrong, Dying, Hanging))
+"""
+
+
+def command(*words: str, columns: int = 80) -> Result:
+    return CliRunner(env={"COLUMNS": str(columns)}).invoke(main, ["compare", *words])
+
+
+@pytest.fixture(scope="module")
+def target(tmp_path_factory):
+    path = tmp_path_factory.mktemp("targets") / "some_targets.py"
+    path.write_text(TARGETS)
+    return str(path)
+
+
+def said(result: Result) -> str:
+    return " ".join(result.output.split())
+
+
+@pytest.mark.parametrize("columns", [80, 160])
+def test_the_command_shows_choices_numbers_and_the_explanation(target, columns):
+    result = command(target, f"{target}:other", columns=columns)
+    assert result.exit_code == 0, result.output
+    lines = result.output.splitlines()
+    place = next(n for n, line in enumerate(lines) if line.startswith("*  output"))
+    assert "logits" in " ".join(lines[place : place + 12])
+    assert "attentest explain generator.output" in said(result)
+    assert "> generator: result" in said(result)
+    assert "Explained by one choice: output probabilities -> logits" in said(result)
+    paths = (line.replace(target, "") for line in result.output.splitlines())
+    assert max(map(len, paths)) <= columns
+
+
+def test_what_is_found_is_written_as_a_result_file_and_as_a_page(tmp_path, target):
+    path, page = tmp_path / "found.json", tmp_path / "found.html"
+    command(target, f"{target}:other", "--json", str(path), "--html", str(page))
+    told = files.read(path, "comparison")
+    assert told["backends"] == [target, f"{target}:other"]
+    assert told["explanations"][0]["options"][0]["other"] == "logits"
+    assert "generator.output" in page.read_text()
+
+
+def test_a_file_of_the_users_is_left_before_anything_runs(tmp_path, target):
+    path = tmp_path / "mine.json"
+    path.write_text("mine")
+    result = command(target, f"{target}:hanging", "--json", str(path))
+    assert result.exit_code == 2
+    assert "left as it is" in said(result)
+    assert path.read_text() == "mine"
+
+
+def test_what_is_not_explained_exits_with_1_and_names_the_step(target):
+    result = command(target, f"{target}:wrong")
+    assert result.exit_code == 1
+    assert "NOT EXPLAINED. the numbers part in generator: result" in said(result)
+    assert "is not what the oracle does under the same choices" in said(result)
+
+
+@pytest.mark.parametrize(
+    ("name", "why"), [("dying", "exit code 5"), ("hanging", "no answer within 8 seconds")]
+)
+def test_a_backend_that_dies_or_hangs_costs_the_others_nothing(target, name, why):
+    result = command(target, f"{target}:{name}", f"{target}:other", "--timeout", "8")
+    assert result.exit_code == 1
+    assert why in said(result)
+    assert f"{name} was not compared" in said(result)
+    assert "Explained by one choice" in said(result)
+
+
+def test_one_that_cannot_be_loaded_is_told_and_exits_with_3(target):
+    result = command(target, f"{target}:missing", f"{target}:other")
+    assert result.exit_code == 3
+    assert "no object named 'missing'" in said(result)
+    assert "Explained by one choice" in said(result)
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (("nobody", "nowhere"), "There is no backend named 'nobody'"),
+        (("one.py",), "name two or more"),
+        (("one.py", "two.py", "--input", "smal"), "did you mean small"),
+        (("one.py", "two.py", "--input", "none.json"), "cannot be read"),
+    ],
+)
+def test_what_cannot_be_asked_is_refused_before_anything_runs(words, why):
+    result = command(*words)
+    assert result.exit_code == 2
+    assert why in said(result)
+
+
+GOOD = {"source": [[1, 2, 0]], "target": [[1, 2]], "sizes": {"layers": 1, "d_model": 4}}
+
+
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        ({"source": [[1, 2], [3]]}, "is no table of tokens"),
+        ({"source": [[1, -2]]}, "is no table of tokens"),
+        ({"source": [[1.5]]}, "is no table of tokens"),
+        ({"target": "none"}, "is no table of tokens"),
+        ({"source": [[1], [2]]}, "2 source and 1 target sentences"),
+        ({"sizes": {"layer": 1}}, "did you mean layers"),
+        ({"sizes": {"layers": "two"}}, "has to be a whole number"),
+        ({"sizes": [1]}, "no table of names and numbers"),
+    ],
+)
+def test_a_file_that_is_no_example_is_refused_with_what_one_looks_like(tmp_path, changes, why):
+    path = tmp_path / "mine.json"
+    path.write_text(json.dumps({**GOOD, **changes}))
+    result = command("one.py", "two.py", "--input", str(path))
+    assert result.exit_code == 2
+    assert why in said(result)
+
+
+def test_a_file_of_tokens_is_compared_on(tmp_path, target):
+    path = tmp_path / "mine.json"
+    path.write_text(json.dumps(GOOD))
+    assert command(target, f"{target}:other", "--input", str(path)).exit_code == 0
+
+
+def test_a_process_of_its_own_changes_no_number(target):
+    there = Apart(target, 60.0)
+    account, example = there.account(), EXAMPLES["small"]
+    here = Here(Reference(Choices(), components=("feed_forward", "generator")))
+    assert account.components == ("feed_forward", "generator")
+    assert account.choices == here.account().choices
+    done = [
+        one.record(account.choices, account.components, example.from_dict(example.as_dict()))
+        for one in (there, here)
+    ]
+    assert list(done[0]) == list(done[1])
+    assert furthest(*done, example) == 0.0

@@ -1,0 +1,163 @@
+"""`attentest learn`, as a user types it."""
+
+import xml.etree.ElementTree as Xml
+
+import pytest
+from click.testing import CliRunner, Result
+from curves import FOUND
+
+from attentest.harness.description import Facts
+from attentest.interfaces.cli.main import main
+from attentest.results.output import Occupied
+from attentest.studies.learning.learn import side_by_side
+from attentest.studies.learning.regime import Regime
+from attentest.studies.learning.result import Curve, Point
+from attentest.studies.learning.tasks import BadTask
+from attentest_spec import Choices, Limits
+
+TARGETS = """
+from attentest.reference import Reference
+from attentest_spec import Choices
+import os, time
+
+def plain():
+    from attentest.specimens import Plain, specimen_backend
+    return specimen_backend(Plain, {"tying": "none"}, "plain")
+
+backend = plain()
+silent = Reference(Choices())
+parts = Reference(Choices(), components=("attention",))
+
+class Dying(Reference):
+    def build(self, *given, **named):
+        print("a last word")
+        os._exit(5)
+
+class Hanging(Reference):
+    def build(self, *given, **named):
+        time.sleep(100)
+
+dying, hanging = Dying(Choices()), Hanging(Choices())
+"""
+
+SMALL = ("--length", "4", "--steps", "4", "--every", "2", "--d-model", "8", "--heads", "2")
+
+
+def command(*words: str, columns: int = 80) -> Result:
+    return CliRunner(env={"COLUMNS": str(columns)}).invoke(main, ["learn", *words])
+
+
+def said(result: Result) -> str:
+    return " ".join(result.output.split())
+
+
+@pytest.fixture(scope="module")
+def target(tmp_path_factory):
+    path = tmp_path_factory.mktemp("targets") / "learners.py"
+    path.write_text(TARGETS)
+    return str(path)
+
+
+def test_the_command_trains_shows_writes_and_draws(target, tmp_path):
+    files = ("--json", str(tmp_path / "a.json"), "--plot", str(tmp_path / "a.svg"))
+    result = command(target, f"{target}:parts", *SMALL, *files, "--seeds", "2")
+    assert result.exit_code == 0, result.output
+    assert "The task copy of length 4: 4 steps of 30 fresh questions" in said(result)
+    assert "provides no whole model and was left out" in said(result)
+    assert "by step (means over 2 seeds)" in said(result)
+    found = files.read(tmp_path / "a.json", "learning")
+    assert [(one["backend"], one["seed"]) for one in found["curves"]] == [(target, 0), (target, 1)]
+    assert [point["step"] for point in found["curves"][0]["points"]] == [0, 2, 4]
+    assert found["curves"][0]["points"] != found["curves"][1]["points"]
+    assert Xml.parse(tmp_path / "a.svg").getroot().tag.endswith("svg")
+
+
+@pytest.mark.parametrize(
+    ("name", "code", "why"),
+    [
+        ("dying", 1, "exit code 5 (a last word)"),
+        ("hanging", 1, "no answer within 8 seconds"),
+        ("silent", 1, "its model offers no gradient"),
+        ("missing", 3, "no object named 'missing'"),
+    ],
+)
+def test_one_that_fails_is_told_and_costs_the_others_nothing(target, name, code, why):
+    limit = ("--timeout", "8") if name == "hanging" else ()
+    result = command(f"{target}:{name}", target, *SMALL, *limit)
+    assert result.exit_code == code, result.output
+    assert f"{name} was not trained: " in said(result)
+    assert why in said(result)
+    assert "sequences" in said(result)
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (("nobody",), "There is no backend named 'nobody'"),
+        (("a.py", "--task", "cpy"), "did you mean copy"),
+        (("a.py", "--steps", "0"), "steps is at least 1"),
+        (("a.py", "--seeds", "0"), "at least one is needed"),
+        (("a.py", "--seed", "-1"), "Seeds are whole numbers from 0 on"),
+        (("a.py", "--length", "1"), "Give it a larger length"),
+        (("a.py", "--plot", "a.jpg"), "A plot is FILE.svg or FILE.png"),
+        (("a.py", "--plot", "nowhere/a.svg"), "there is no folder nowhere"),
+        (("a.py", "--json", "other.json"), "it was left as it is"),
+        (("a.py", "--plot", "other.svg"), "was left as it is"),
+        (("a.py", "--json", "a.svg", "--plot", "./a.svg"), "--json and --plot both name a.svg"),
+    ],
+)
+def test_what_cannot_be_done_is_refused_before_anything_runs(words, why, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in ("other.json", "other.svg"):
+        (tmp_path / name).write_text("{}")
+    result = command(*words)
+    assert result.exit_code == 2
+    assert why in said(result)
+    assert {(tmp_path / f"other.{kind}").read_text() for kind in ("json", "svg")} == {"{}"}
+
+
+class Fake:
+    """A learner that learns nothing."""
+
+    def __init__(self, **limits):
+        self.limits = limits
+
+    def facts(self):
+        return Facts(("model",), Choices(), Limits(**self.limits))
+
+    def train(self, regime, seed, path, told):
+        self.trained = regime
+        return Curve("fake", seed, (Point(0, None, 1.0, 0.0, 0.0),), 0.0, 0.0)
+
+
+def test_a_precision_that_one_lacks_is_changed_for_all_and_told():
+    learners = {"one": Fake(), "two": Fake(precisions=("float64",))}
+    found = side_by_side(learners, Regime.of(), (0,))
+    assert {one.trained.precision for one in learners.values()} == {"float64"}
+    assert "float64 instead of float32, which two does not compute in" in found.notes[0]
+
+
+def test_backends_that_share_no_precision_are_refused():
+    with pytest.raises(BadTask, match="share no precision"):
+        side_by_side({"one": Fake(precisions=("float16",))}, Regime.of(), (0,))
+
+
+def test_a_file_of_others_ends_the_training():
+    class Blocked(Fake):
+        def train(self, *given):
+            raise Occupied("a file is there")
+
+    with pytest.raises(Occupied):
+        side_by_side({"one": Fake(), "two": Blocked()}, Regime.of(), (0,), workers=2)
+
+
+@pytest.mark.parametrize("columns", [80, 160])
+def test_the_view_fits(columns, capsys):
+    from rich.console import Console
+
+    from attentest.views.learning import show
+
+    show(Console(width=columns), FOUND)
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= columns
+    assert any(line.split()[:2] == ["100", "0.123"] for line in lines)

@@ -1,0 +1,49 @@
+"""What a backend is judged in."""
+
+import pytest
+from miniatures import Miniature, sound
+
+from attentest.judging.bench import Bench
+from attentest.judging.judge import judge
+from attentest.results.plan import Plan
+from attentest.results.run import Judged
+from attentest.views.matrix import summary
+from attentest_spec import Limits
+
+
+def single(name: str = "single") -> Miniature:
+    """Return a backend that claims no float64."""
+    backend = Miniature(name, sound)
+    backend.limits = Limits(precisions=("bfloat16", "float32"))
+    return backend
+
+
+@pytest.mark.parametrize(
+    ("asked", "judged"), [("float64", "float32"), ("float32", "float32"), ("float16", "float16")]
+)
+def test_one_without_float64_is_judged_in_the_finest_that_it_claims(
+    asked: str, judged: str
+) -> None:
+    assert Bench(single(), precision=asked).computed_in == judged
+    assert Bench(Miniature("double", sound), precision=asked).computed_in == asked
+
+
+@pytest.mark.parametrize(
+    ("asked", "status"), [("float64", "pass"), ("bfloat16", "pass"), ("float16", "absent")]
+)
+def test_another_precision_that_is_asked_for_is_kept(asked: str, status: str) -> None:
+    def rounded(*inputs: object) -> object:
+        return tuple(one.astype(inputs[0].dtype) for one in sound(*inputs))  # type: ignore[attr-defined]
+
+    backend = single()
+    backend.function = rounded
+    assert judge(Bench(backend, precision=asked), "attention.one-key").status == status
+
+
+@pytest.mark.parametrize(
+    ("claimed", "told"), [(["bfloat16", "float32"], " in float32,"), (["float64", "float32"], ",")]
+)
+def test_the_summary_says_so(claimed: list[str], told: str) -> None:
+    result = Judged("one", {"limits": {"precisions": claimed}})
+    assert summary(result, Plan(())).startswith(f"one: 0 of 0 judged clauses conform{told}")
+    assert " in float32" not in summary(result, Plan((), precision="float32"))

@@ -1,0 +1,283 @@
+"""Backends that misbehave: each ends in the right verdict, and a sound neighbour does not notice.
+
+Each is a file in `hostile/`. They are judged together, a few runs for all of them, and each run has
+the sound one among them.
+"""
+
+import io
+import json
+import subprocess
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import psutil
+import pytest
+from folders import SUPPORT
+from hostile_cases import (
+    ANSWERS,
+    ATTENTION,
+    HANGING,
+    MAPS,
+    MEASURED,
+    PROJECTIONS,
+    STATE,
+    UNLOADED,
+    Case,
+    first_bad,
+)
+from jsonschema import Draft202012Validator
+from rich.console import Console
+
+from attentest.harness import process
+from attentest.judging.run import PATIENCE, run
+from attentest.results import stream
+from attentest.results.plan import Plan
+from attentest.results.run import Judged
+from attentest.views import matrix
+
+HOSTILE = SUPPORT / "hostile"
+SOUND_ONE = HOSTILE / "sound.py"
+
+pytestmark = pytest.mark.xdist_group("hostile")  # the runs behind the fixtures are shared
+
+
+def judged(
+    names: Iterable[str | Path],
+    slugs: Sequence[str],
+    *,
+    limit: float = 60.0,
+    memory: float = 4.0,
+) -> dict[str, Judged]:
+    """Judge the hostile backends `names`, or paths to them, beside the sound one."""
+    plan = Plan(tuple(slugs), effort=0.3, shrink=False, diagnose=False, limit=limit, memory=memory)
+    named = [HOSTILE / f"{one}.py" if isinstance(one, str) else one for one in names]
+    paths = list(dict.fromkeys([*named, SOUND_ONE]))
+    results = run([str(path) for path in paths], plan, workers=2)
+    return {path.stem: result for path, result in zip(paths, results, strict=True)}
+
+
+def told(result: Judged) -> list[tuple[str, str, str]]:
+    return [(one.clause, one.status, one.message) for one in result.verdicts]
+
+
+@pytest.fixture(scope="module")
+def alone() -> list[tuple[str, str, str]]:
+    """What the sound backend is told where it has no neighbour."""
+    return told(judged([], ATTENTION)["sound"])
+
+
+def test_the_sound_one_is_sound(alone):
+    assert {status for _, status, _ in alone} == {"pass"}
+
+
+# Not loaded
+
+
+@pytest.fixture(scope="module")
+def no_python(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("hostile") / "no_python.py"
+    path.write_bytes(b"\x89PNG\r\n\x1a\n\0\0")
+    return path
+
+
+@pytest.fixture(scope="module")
+def unloaded(no_python: Path) -> dict[str, Judged]:
+    hanging = "hangs_at_import"
+    others = [name for name in UNLOADED if name not in (hanging, "no_python")]
+    found = judged([*others, no_python], ATTENTION)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(process, "LOAD_LIMIT", 4.0)
+        return judged([hanging], []) | found
+
+
+@pytest.mark.parametrize("name", UNLOADED)
+def test_what_cannot_be_loaded_says_why(unloaded, name):
+    result = unloaded[name]
+    assert UNLOADED[name] in result.failure
+    assert name in result.failure
+    assert not result.verdicts
+    assert result.failure.isprintable()
+    assert len(result.failure) < 1000
+
+
+def test_neighbours_of_what_cannot_be_loaded_are_judged(unloaded, alone):
+    assert told(unloaded["sound"]) == alone
+
+
+# Wrong answers, errors, dead processes
+
+
+@pytest.fixture(scope="module")
+def answers() -> dict[str, Judged]:
+    return judged([*ANSWERS, "keeps_state"], ATTENTION)
+
+
+@pytest.mark.parametrize("name", ANSWERS)
+def test_a_hostile_backend_ends_in_the_right_verdict(answers, name):
+    assert not answers[name].failure
+    ANSWERS[name].agrees(answers[name])
+
+
+def test_state_between_calls_is_found(answers):
+    result = answers["keeps_state"]
+    assert {one.status for one in result.verdicts if one.clause != STATE} >= {"violation"}
+    assert "differs by" in first_bad(result).message
+
+
+def test_neighbours_of_hostile_backends_are_untouched(answers, alone):
+    assert told(answers["sound"]) == alone
+    assert told(answers["name_of_another"]) == alone
+
+
+def test_messages_are_short_and_plain(answers):
+    for result in answers.values():
+        for verdict in result.verdicts:
+            assert verdict.message.isprintable(), verdict.message
+            assert len(verdict.message) < 1200
+
+
+def test_after_three_crashes_the_rest_is_not_tried(answers):
+    messages = [one.message for one in answers["segfaults"].verdicts]
+    assert ["not tried" in message for message in messages] == [False] * PATIENCE + [True]
+
+
+def commands() -> set[str]:
+    """Return the command lines of every process that runs."""
+    return {" ".join(one.info["cmdline"] or ()) for one in psutil.process_iter(["cmdline"])}
+
+
+def test_no_child_survives(answers, hogs):
+    assert not [one for one in commands() if "86399." in one]
+
+
+# Names
+
+
+def test_the_stream_of_hostile_backends_is_valid(answers, tmp_path):
+    path = tmp_path / "stream.jsonl"
+    results = list(answers.values())
+    with path.open("w", encoding="utf-8") as file:
+        writer = stream.Writer(file, Plan(ATTENTION))
+        for result in results:
+            writer(result, None)
+            for verdict in result.verdicts:
+                writer(result, verdict)
+        writer.close(results, Plan(ATTENTION))
+    events = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    validator = Draft202012Validator(stream.schema())
+    for event in events:
+        validator.validate(event)
+    told = [event["backend"] for event in events if event["type"] == "backend"]
+    assert len(set(told)) == len(told) == len(results)
+
+
+def test_the_matrix_of_hostile_backends_is_text(answers):
+    shown = Console(file=io.StringIO(), force_terminal=True, color_system=None, width=200)
+    named = [answers[name] for name in ("name_with_markup", "name_of_a_megabyte", "raises_escapes")]
+    matrix.show(shown, named, Plan(ATTENTION))
+    text = shown.file.getvalue()
+    assert "[bold]red[/bold]" in text
+    assert "\x1b[2J" not in text
+    assert "\x07" not in text
+    assert len(text) < 50_000
+
+
+# Time and memory
+
+
+@pytest.fixture(scope="module")
+def slow() -> dict[str, Judged]:
+    return judged([*HANGING, *MEASURED], ["attention.one-key", "feed_forward.shapes"], limit=2.0)
+
+
+@pytest.mark.parametrize("name", HANGING)
+def test_what_hangs_is_ended_and_the_run_goes_on(slow, name):
+    first, last = slow[name].verdicts
+    assert first.status == ("crash" if name.startswith("closes") else "timeout")
+    assert HANGING[name] in first.message
+    assert last.status == "absent"
+
+
+@pytest.mark.parametrize("name", MEASURED)
+def test_a_mishap_while_measuring_costs_no_verdict(slow, name):
+    assert [one.status for one in slow[name].verdicts] == ["absent", "pass"]
+    assert MEASURED[name] in slow[name].measured["measuring"]
+
+
+def test_neighbours_of_what_hangs_are_judged(slow):
+    assert [one.status for one in slow["sound"].verdicts] == ["pass", "absent"]
+
+
+@pytest.fixture(scope="module")
+def hogs() -> dict[str, Judged]:
+    names = ["hogs_memory", "hogs_memory_in_a_child"]
+    return judged(names, ["attention.one-key"], memory=0.75)
+
+
+@pytest.mark.parametrize("name", ["hogs_memory", "hogs_memory_in_a_child"])
+def test_a_memory_hog_is_ended_with_the_figures(hogs, name):
+    (verdict,) = hogs[name].verdicts
+    assert verdict.status == "crash"
+    assert "GiB, the limit is 0.75 GiB; raise it with --memory" in verdict.message
+    assert float(verdict.message.split()[3]) >= 0.75
+
+
+def test_neighbours_of_a_memory_hog_are_judged(hogs):
+    assert [one.status for one in hogs["sound"].verdicts] == ["pass"]
+
+
+# Maps that lie, and what cannot be pickled
+
+
+@pytest.fixture(scope="module")
+def maps() -> dict[str, Judged]:
+    return judged(list(MAPS), PROJECTIONS)
+
+
+@pytest.mark.parametrize("name", MAPS)
+def test_a_lying_map_is_found_out(maps, name):
+    MAPS[name].agrees(maps[name])
+
+
+def test_what_cannot_be_pickled_is_an_error_of_that_clause_alone():
+    found = judged(["cannot_be_pickled"], ["model.shapes", "model.pickle"])["cannot_be_pickled"]
+    Case("pass error", "making a pickled copy raised TypeError: cannot pickle").agrees(found)
+
+
+# From the shell
+
+
+def shell(*names: str | Path) -> tuple[int, str]:
+    targets = [HOSTILE / f"{one}.py" if isinstance(one, str) else one for one in names]
+    asked = ["--clause", "attention.one-key", "--timeout", "2", "--no-shrink"]
+    done = subprocess.run(
+        [sys.executable, "-m", "attentest", "run", *map(str, targets), *asked],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return done.returncode, done.stdout + done.stderr
+
+
+def test_a_crash_and_a_timeout_exit_with_1():
+    code, output = shell("segfaults", "hangs_in_call", "sound")
+    assert code == 1
+    assert "the process ended with SIGSEGV" in output
+    assert "no answer within 2 seconds" in output
+    assert "sound.py: 1 of 1 judged clauses conform" in output
+    assert "Traceback" not in output
+
+
+def test_what_cannot_be_loaded_exits_with_3_which_wins(no_python):
+    code, output = shell(no_python, "raises_in_call")
+    assert code == 3
+    assert "SyntaxError" in output
+    assert "out of luck" in output
+    assert "Traceback" not in output
+
+
+def test_backends_of_one_file_name_have_columns_of_their_own():
+    found = [Judged("one/mine.py", failure="no"), Judged("two/mine.py"), Judged("other.py")]
+    headings = [column.header for column in matrix.matrix(found, Plan(())).columns]
+    assert headings[1:] == ["one/mine.py", "two/mine.py", "other.py"]

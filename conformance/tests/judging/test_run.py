@@ -1,0 +1,156 @@
+"""The runs: replacement of workers, and that whatever ends a run ends its workers too."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import psutil
+import pytest
+from folders import SUPPORT
+
+from attentest.harness.child import Job
+from attentest.judging.run import run
+from attentest.results.plan import Plan, select
+from attentest.results.run import Judged
+from attentest.results.verdict import Verdict
+
+MINIATURES = SUPPORT / "miniatures.py"
+HOSTILE = SUPPORT / "hostile"
+SLUGS = ("attention.formula", "attention.shapes", "attention.one-key")
+
+
+def test_verdicts_come_in_the_order_of_the_plan():
+    (result,) = run([f"{MINIATURES}:good"], Plan(SLUGS, effort=0.3))
+    assert [verdict.clause for verdict in result.verdicts] == list(SLUGS)
+    assert {verdict.status for verdict in result.verdicts} == {"pass"}
+
+
+def test_a_violation_has_a_witness_that_reproduces_it(capsys):
+    plan = Plan(SLUGS[:1])
+    verdict = run([f"{MINIATURES}:wrong"], plan)[0].verdicts[0]
+    assert verdict.status == "violation"
+    assert verdict.witness is not None
+    exec(verdict.witness.code, {})
+    printed = capsys.readouterr().out
+    assert verdict.witness.actual.strip("[] ").split()[0][:4] in printed
+
+
+def test_what_cannot_be_loaded_has_a_reason():
+    plan = Plan(select(slugs=SLUGS[:1]))
+    missing, nameless = run(["/no/such/file.py", f"{MINIATURES}:nobody"], plan)
+    assert "there is no file" in missing.failure
+    assert "no object named 'nobody'" in nameless.failure
+    assert not missing.verdicts
+
+
+def test_a_replaced_worker_is_announced_once():
+    announced: list[str] = []
+
+    def listener(judged: Judged, verdict: object) -> None:
+        if verdict is None:
+            announced.append(judged.target)
+
+    target = f"{HOSTILE / 'dies_in_call.py'}"
+    run([target], Plan(SLUGS[:2], effort=0.3), listener=listener)
+    assert announced == [target]
+
+
+def test_a_backend_that_loads_once_crashes_where_it_was(monkeypatch, tmp_path):
+    monkeypatch.setenv("HOSTILE_FLAG", str(tmp_path / "loaded"))
+    (result,) = run([f"{HOSTILE / 'loads_once.py'}"], Plan(SLUGS, effort=0.3))
+    assert not result.failure
+    first, second, third = result.verdicts
+    assert (first.status, second.status, third.status) == ("crash", "crash", "crash")
+    assert "exit code 3" in first.message
+    assert "replacing its process failed" in second.message
+    assert "only once" in second.message
+
+
+class LostInDiagnosis:
+    """A worker that finds a violation, and is lost while it looks for the mistake behind it."""
+
+    limit = 0.0
+
+    def __init__(self, module: str, job: Job, memory: float, stop: object) -> None:
+        self.clause = job["plan"]["clauses"][0]
+
+    def __enter__(self) -> "LostInDiagnosis":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def messages(self) -> Iterator[dict[str, object]]:
+        found = Verdict("", self.clause, "violation", "It is wrong.").as_dict()
+        yield {"type": "loaded", "title": "", "components": [], "choices": {}, "limits": {}}
+        yield {"type": "start", "clause": self.clause}
+        yield {"type": "found", **found}
+
+    def mishap(self) -> tuple[str, str]:
+        return "timeout", "no answer within 9 seconds"
+
+
+def test_a_mishap_of_the_diagnosis_costs_no_verdict(monkeypatch):
+    monkeypatch.setattr("attentest.judging.run.Worker", LostInDiagnosis)
+    (result,) = run(["lost"], Plan(SLUGS[:1]))
+    (verdict,) = result.verdicts
+    assert (verdict.status, verdict.message) == ("violation", "It is wrong.")
+    assert "not found out: no answer within 9 seconds" in verdict.notes[0]
+
+
+def test_an_error_of_the_listener_ends_the_run_and_its_workers():
+    def full(judged: Judged, verdict: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    before = set(psutil.Process().children())
+    targets = [f"{MINIATURES}:good", f"{HOSTILE / 'hangs_in_call.py'}"]
+    with pytest.raises(OSError, match="No space left"):
+        run(targets, Plan(SLUGS), workers=2, listener=full)
+    assert set(psutil.Process().children()) <= before
+
+
+@contextmanager
+def under_way(stream: Path) -> Iterator[tuple[subprocess.Popen[bytes], list[psutil.Process]]]:
+    """Start a run of a sound backend and one that hangs; yield it once the sound one is judged."""
+    words = ["run", str(HOSTILE / "sound.py"), str(HOSTILE / "hangs_in_call.py")]
+    more = ["--workers", "2", "--clause", "attention.one-key", "--json", str(stream)]
+    command = subprocess.Popen(
+        [sys.executable, "-m", "attentest", *words, *more],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    workers: list[psutil.Process] = []
+    try:
+        end = time.monotonic() + 60
+        while not (workers and stream.exists() and stream.read_text().count('"case"') == 1):
+            assert time.monotonic() < end
+            assert command.poll() is None
+            time.sleep(0.1)
+            workers = psutil.Process(command.pid).children(recursive=True)
+        yield command, workers
+    finally:
+        command.kill()
+        command.wait()
+        for worker in workers:
+            with suppress(psutil.NoSuchProcess):
+                worker.kill()
+
+
+@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGKILL], ids=["interrupted", "killed"])
+def test_no_worker_outlives_its_run(tmp_path, sent):
+    stream = tmp_path / "stream.jsonl"
+    with under_way(stream) as (command, workers):
+        os.kill(command.pid, sent)
+        assert command.wait(timeout=20) != 0
+        _, alive = psutil.wait_procs(workers, timeout=10)
+    assert workers
+    assert not alive
+    written = stream.read_text(encoding="utf-8")
+    assert written.endswith("\n")
+    assert '"status": "pass"' in written
+    assert '"footer"' not in written

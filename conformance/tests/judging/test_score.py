@@ -1,0 +1,139 @@
+"""The suite's own score, and what it calls an error."""
+
+import json
+from itertools import product
+
+import pytest
+from click.testing import CliRunner
+
+from attentest.faults import fault_of, faults
+from attentest.interfaces.cli.main import main
+from attentest.judging.score import Named, scored
+from attentest.judging.trials import Task, Trial, tasks
+from attentest.results.verdict import STATUSES, Likeness, Verdict
+from attentest.views.detection import sentences
+from attentest.zoo import ZOO
+from attentest_spec.clauses import clauses
+
+
+def command(*words: str):
+    return CliRunner().invoke(main, ["faults", *words])
+
+
+@pytest.fixture(scope="module")
+def slug() -> str:
+    return next(one for one, fault in faults().items() if fault.changes == ("generator",))
+
+
+@pytest.fixture
+def judged(monkeypatch) -> list[tuple[str, int, str]]:
+    """Note which clauses are judged, with which seed and in full or not, without judging them."""
+    asked = []
+
+    def judge(bench, slug):
+        asked.append((bench.backend.name, bench.seed, slug, bench.effort))
+        return Verdict(bench.backend.name, slug, "pass")
+
+    monkeypatch.setattr("attentest.judging.judge.judge", judge)
+    return asked
+
+
+def test_a_fault_is_tried_in_each_of_its_specimens_with_every_seed(slug, judged):
+    fault = fault_of(slug)
+    trials = Task(slug, (0, 3)).trials()
+    assert [(one.specimen, one.seed) for one in trials] == list(product(fault.specimens, (0, 3)))
+    assert list(trials[1].statuses) == [fault.clause]
+    assert "model.formula" in trials[0].statuses
+    assert "attention.formula" not in trials[0].statuses
+    assert list(trials[2].statuses) == [fault.clause]  # the other specimen
+    assert {clause for _, _, clause, effort in judged if effort == 1.0} == {fault.clause}
+
+
+def test_alone_is_the_own_clause_in_every_specimen(slug, judged):
+    trials = Task(slug, (1, 2), alone=True).trials()
+    assert [list(trial.statuses) for trial in trials] == [[fault_of(slug).clause]] * len(trials)
+    assert len(trials) == 2 * len(fault_of(slug).specimens)
+
+
+def test_everything_is_every_clause_in_full_with_every_seed(slug, judged):
+    trials = Task(slug, (1, 2), everything=True).trials()
+    assert all(set(trial.statuses) == set(clauses()) for trial in trials)
+    assert len(trials) == 2 * len(fault_of(slug).specimens)
+    assert {effort for *_, effort in judged} == {1.0}
+
+
+def test_the_score_names_every_error_of_the_suite(slug):
+    clause = fault_of(slug).clause
+    own = [one for one, fault in faults().items() if fault.clause == clause]
+    statuses = {clause: "pass", "attention.formula": "violation"}
+    result = scored([Trial(one, "plain", 0, statuses) for one in own])
+    assert result.survived == own
+    assert result.spurious == [(one, "attention.formula") for one in own]
+    assert clause in result.idle
+    assert not result.perfect
+
+
+def test_what_is_said_of_a_sound_oddity_is_a_false_alarm(slug):
+    oddity = next(iter(ZOO))
+    calm = Trial(oddity, "", 0, {"a.b": "pass", "a.c": "absent", "a.d": "deviation"})
+    assert scored([calm]).perfect
+    for status in set(STATUSES) - {"pass", "absent", "deviation"}:
+        result = scored([calm, Trial(oddity, "", 1, {"a.b": status})])
+        assert result.alarms == [(oddity, "a.b", status)]
+        assert not result.perfect
+    assert any("1 false alarms" in sentence for sentence in sentences(result))
+
+
+def test_a_fault_has_to_die_in_both_specimens_and_with_every_seed(slug):
+    clause = fault_of(slug).clause
+    dead, alive = {clause: "violation"}, {clause: "pass"}
+    assert scored([Trial(slug, "plain", 0, dead), Trial(slug, "fused", 0, alive)]).survived
+    assert scored([Trial(slug, "plain", 0, dead), Trial(slug, "plain", 1, alive)]).survived
+    assert scored([Trial(slug, "plain", 0, dead)]).killed == [slug]
+
+
+def test_the_zoo_is_judged_where_no_fault_is_named(slug):
+    assert not any(task.oddity for task in tasks([slug], []))
+    assert {task.subject for task in tasks([], []) if task.oddity} == set(ZOO)
+    some = {task.subject for task in tasks([], ["layer_norm"]) if task.oddity}
+    assert some == {one for one, backend in ZOO.items() if "layer_norm" in backend.components}
+    trial = Task(min(some), (0,), oddity=True).trials()[0]
+    assert {clauses()[one].component for one in trial.statuses} == {"layer_norm"}
+
+
+def test_the_command_prints_the_score_and_writes_it(slug, tmp_path):
+    target = tmp_path / "score.json"
+    result = command(slug, "--workers", "1", "--json", str(target))
+    assert result.exit_code == 0, result.output
+    assert (
+        "1 of 1 faults killed by their own clause (2 plantings, seed 0); 0 noticed" in result.output
+    )
+    written = json.loads(target.read_text())
+    assert written["killed"] == [slug]
+    assert {trial["specimen"] for trial in written["trials"]} == {"plain", "fused"}
+
+
+def test_an_unknown_fault_is_answered_with_the_nearest():
+    result = command("attention.scale-mising")
+    assert result.exit_code == 2
+    assert "attention.scale-missing" in result.output
+
+
+def test_it_is_counted_where_the_diagnosis_names_the_fault(slug):
+    mine = Likeness("fault", (slug,), "", 0.0)
+    same = Likeness("option", ("a=b",), "", 0.0)
+    worse = Likeness("fault", ("other.one",), "", 0.0, missed=1)
+    words = Likeness("complaint", ("other.one",), "")
+
+    def count(*likenesses):
+        return Named.of([Trial(slug, "plain", 0, {}, likenesses)])
+
+    assert count(mine, same) == Named(1, 0, 0, 1)
+    assert count(same, mine) == Named(0, 1, 0, 1)
+    assert count(worse, mine) == count(words, mine) == Named(0, 0, 1, 1)
+    assert count(same) == count() == Named(0, 0, 0, 1)
+
+
+def test_the_command_tells_how_often_the_fault_is_named(slug):
+    result = command(slug, "--workers", "1", "--diagnose")
+    assert "mistakes in values: 2 of 2 named first" in result.output, result.output

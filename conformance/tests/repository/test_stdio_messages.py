@@ -1,0 +1,126 @@
+"""The messages of the stdio protocol: their schema, and what the documentation shows of them."""
+
+import json
+import subprocess
+import sys
+from importlib.resources import files
+from typing import Any
+
+import numpy as np
+import pytest
+from folders import REPOSITORY
+from jsonschema import Draft202012Validator
+
+from attentest.targets import resolve
+from attentest_spec import Sizes, stdio_pipe, stdio_talk
+from attentest_spec.registry import LoadFailure
+from attentest_spec.stdio import Program
+from attentest_spec.stdio_pipe import Pipe
+from attentest_spec.stdio_tensors import TYPES, decoded
+
+DOCS = REPOSITORY / "docs" / "examples"
+COMMAND = [sys.executable, "-S", "-E", str(REPOSITORY / "spec" / "tests" / "stdio_program.py")]
+
+
+@pytest.fixture
+def messages(monkeypatch: pytest.MonkeyPatch) -> list[tuple[bytes, bytes]]:
+    """What is asked and answered, line by line."""
+    heard: list[tuple[bytes, bytes]] = []
+    ask = Pipe.ask
+
+    def listened(self: Pipe, line: bytes) -> bytes:
+        answer = ask(self, line)
+        heard.append((line, answer))
+        return answer
+
+    monkeypatch.setattr(Pipe, "ask", listened)
+    return heard
+
+
+def schema() -> dict[str, Any]:
+    text = files("attentest_spec").joinpath("stdio.schema.json").read_text(encoding="utf-8")
+    told: dict[str, Any] = json.loads(text)
+    return told
+
+
+def validator(name: str) -> Draft202012Validator:
+    whole = schema()
+    Draft202012Validator.check_schema(whole)
+    return Draft202012Validator({**whole, "$ref": f"#/$defs/{name}"})
+
+
+def test_every_message_is_of_the_schema(messages) -> None:
+    x = np.zeros((1, 6))
+    backend = Program([*COMMAND, "value"])
+    built = backend.build("layer_norm", Sizes())
+    built.load({"gain": np.ones(6)})
+    with pytest.raises(ValueError, match="too much"):
+        built(x, None, 3)
+    built.vjp((x, None), x)
+    built.train()
+    built.eval()
+    built.export()
+    del built
+    backend.build("layer_norm", Sizes())
+    backend.close()
+    backend = Program([*COMMAND, "weights"])
+    backend.build("layer_norm", Sizes())(x)
+    backend.close()
+    seen = set()
+    for asked, answered in messages:
+        request, answer = json.loads(asked), json.loads(answered)
+        validator("request").validate(request)
+        name = "error" if "error" in answer else f"answer-{request['do']}"
+        validator(name).validate(answer)
+        seen.add(request["do"])
+    validator("request").validate(json.loads(stdio_pipe.FAREWELL))
+    assert seen | {"stop"} == set(schema()["$defs"]["request"]["properties"]["do"]["enum"])
+
+
+def test_the_schema_and_the_code_know_the_same_words() -> None:
+    told = schema()["$defs"]
+    assert told["tensor"]["properties"]["dtype"]["enum"] == list(TYPES)
+    kinds = told["error"]["properties"]["error"]["properties"]["kind"]["enum"]
+    assert kinds == list(stdio_talk.ERRORS)
+    assert told["answer-start"]["properties"]["protocol"]["const"] == stdio_talk.PROTOCOL
+
+
+# Targets
+
+
+@pytest.mark.parametrize(
+    ("target", "words"),
+    [
+        ("stdio:no-such-program-anywhere", "could not be started: .*No such file"),
+        ("stdio:", "names no program"),
+        ("stdio:node 'port.mjs", "cannot be read: No closing quotation"),
+        (f"stdio:{' '.join(COMMAND)} odd_component", "did you mean layer_norm"),
+        (f"stdio:{' '.join(COMMAND)} dies_at_start", "its last words: .*out of luck"),
+    ],
+)
+def test_a_command_that_is_none_is_not_loaded(target, words) -> None:
+    with pytest.raises(LoadFailure, match=words):
+        resolve.load(target)
+
+
+# What the documentation shows
+
+
+def test_the_transcript_of_the_documentation_is_what_the_program_says() -> None:
+    lines = (DOCS / "transcript.txt").read_text(encoding="utf-8").splitlines()
+    asked = [line.removeprefix("> ") for line in lines if line.startswith("> ")]
+    answered = [line.removeprefix("< ") for line in lines if line.startswith("< ")]
+    assert len(lines) == len(asked) + len(answered)
+    command = [sys.executable, "-S", "-E", str(DOCS / "program.py")]
+    told = subprocess.run(
+        command, input="\n".join([*asked, ""]), capture_output=True, text=True, check=True
+    )
+    assert told.stdout.splitlines() == answered
+    seen = [json.loads(line)["do"] for line in asked]
+    for request, answer in zip(asked, answered, strict=False):
+        validator("request").validate(json.loads(request))
+        name = "error" if "error" in answer else f"answer-{json.loads(request)['do']}"
+        validator(name).validate(json.loads(answer))
+    assert seen[:5] == ["start", "describe", "build", "load", "call"]
+    output = decoded(json.loads(answered[4])["outputs"][0])
+    assert np.allclose(output, [[[-1.0, 2.5]]], rtol=0, atol=3e-5)  # (-1, 1) but for epsilon

@@ -1,0 +1,44 @@
+"""Texts and values of others, made safe to show."""
+
+import json
+import math
+
+import pytest
+
+from attentest.results.text import line, plain, plain_value
+
+
+@pytest.mark.parametrize("text", ["", "as it is", "naïve Σ", "two\nlines", "[bold]no markup[/]"])
+def test_what_is_safe_stays_as_it_is(text):
+    assert plain(text) == text
+
+
+@pytest.mark.parametrize("text", ["\x1b[2J", "\x00", "\u202eback", "\ud800", "\r", "\x9b31m"])
+def test_what_could_steer_a_terminal_is_spelled_out(text):
+    shown = plain(text)
+    assert shown.isprintable()
+    assert "\\" in shown
+    shown.encode("utf-8")
+
+
+def test_a_long_text_is_cut_and_says_so():
+    assert plain("x" * 100, 10) == "x" * 7 + "..."
+    assert plain("x" * 10, 10) == "x" * 10
+    assert len(plain("\x00" * 100, 10)) == 10
+
+
+def test_a_line_has_no_breaks():
+    assert line("  one\n two\t three ") == "one two three"
+
+
+def test_values_become_what_json_can_hold():
+    class Odd:
+        def __str__(self) -> str:
+            return "odd\x1b"
+
+    value = {"a": (1, 2.5, math.inf, math.nan), 3: {True, None}, "odd": Odd(), "\x07": "x\x07"}
+    shown = json.loads(json.dumps(plain_value(value), allow_nan=False))
+    assert shown["a"] == [1, 2.5, "inf", "nan"]
+    assert set(shown["3"]) == {True, None}
+    assert shown["odd"] == "odd\\x1b"
+    assert shown["\\x07"] == "x\\x07"

@@ -1,0 +1,142 @@
+"""The tasks: what they ask, what they hold out, and what they refuse."""
+
+import numpy as np
+import pytest
+
+from attentest.studies.learning.decoding import accuracies
+from attentest.studies.learning.regime import Regime
+from attentest.studies.learning.tasks import (
+    BEGIN,
+    END,
+    PAD,
+    PLUS,
+    TASKS,
+    ZERO,
+    BadTask,
+    is_held_out,
+)
+from attentest_spec import Limits, UnknownName
+
+
+def number(tokens) -> int:
+    return int("".join(str(token - ZERO) for token in tokens))
+
+
+@pytest.mark.parametrize("held_out", [False, True])
+@pytest.mark.parametrize("name", TASKS)
+def test_a_batch_is_one_of_tokens_within_its_widths(name, held_out):
+    task = TASKS[name]
+    source, target = task.batch([1, 2], 30, task.length, held_out=held_out)
+    assert (source.shape[1], target.shape[1]) == task.width(task.length)
+    assert len(source) == len(target) == 30
+    assert {source.dtype, target.dtype} == {np.dtype(np.int64)}
+    assert (target[:, 0] == BEGIN).all()
+    assert min(source.min(), target.min()) >= 0
+    assert max(source.max(), target.max()) < task.vocabulary
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_a_seed_gives_one_batch_and_another_seed_another(name):
+    task = TASKS[name]
+    one, same, other = (task.batch([0, 0, step], 30, task.length)[0] for step in (1, 1, 2))
+    np.testing.assert_array_equal(one, same)
+    assert not np.array_equal(one, other)
+
+
+def test_copy_is_the_published_task():
+    task = TASKS["copy"]
+    source, target = task.batch([0], 30, 10)
+    assert source.shape == (30, 10)
+    assert task.vocabulary == 11
+    np.testing.assert_array_equal(source, target)
+    assert set(np.unique(source[:, 1:])) == set(range(1, 11))
+    assert (source[:, 0] == 1).all()
+
+
+def test_reversal_turns_all_but_the_first_token():
+    source, target = TASKS["reversal"].batch([0], 30, 6)
+    np.testing.assert_array_equal(target[:, 1:], source[:, :0:-1])
+
+
+def test_addition_adds():
+    source, target = TASKS["addition"].batch([0], 200, 3)
+    for question, answer in zip(source, target, strict=True):
+        real = question[question != PAD]
+        plus = list(real).index(PLUS)
+        end = list(answer).index(END)
+        assert number(real[:plus]) + number(real[plus + 1 :]) == number(answer[1:end])
+        assert (answer[end + 1 :] == PAD).all()
+    assert (source == PAD).any()
+
+
+@pytest.mark.parametrize(("name", "length"), [("copy", 3), ("reversal", 3), ("addition", 1)])
+def test_no_question_of_validation_is_trained_on_in_any_order(name, length):
+    task = TASKS[name]
+    sources = [task.batch([3], 2000, length, held_out=side)[0] for side in (False, True)]
+    asked = [{tuple(sorted(row[row != PLUS])) for row in side} for side in sources]
+    assert asked[0]
+    assert asked[1]
+    assert not asked[0] & asked[1]
+
+
+def test_about_one_question_in_ten_is_held_out():
+    questions = np.random.default_rng(0).integers(1, 10**6, size=(20_000, 2))
+    share = np.mean([is_held_out(one) for one in questions])
+    # Four standard deviations of a count of so many draws.
+    assert abs(share - 0.1) < 4 * (0.1 * 0.9 / 20_000) ** 0.5
+
+
+def test_a_task_that_is_too_small_says_so():
+    with pytest.raises(BadTask, match="larger length"):
+        TASKS["copy"].batch([0], 10, 1, held_out=True)
+
+
+def test_accuracies_leave_pads_out():
+    target = np.array([[1, 2, PAD], [3, 4, 5]])
+    written = np.array([[1, 2, 9], [3, 0, 5]])
+    assert accuracies(written, target, PAD) == (4 / 5, 1 / 2)
+
+
+@pytest.mark.parametrize(
+    ("asked", "why"),
+    [
+        ({"steps": 0}, "steps is at least 1"),
+        ({"heads": 5}, "d_model is a multiple of heads"),
+        ({"smoothing": 1.0}, "smoothing is at least 0"),
+        ({"rate": 0.0}, "greater than 0"),
+        ({"length": -3}, "length is at least 1"),
+    ],
+)
+def test_a_regime_that_cannot_be_is_refused(asked, why):
+    with pytest.raises(BadTask, match=why):
+        Regime.of("copy", **asked)
+
+
+def test_numbers_whose_sum_is_no_int64_are_refused():
+    source, _ = TASKS["addition"].batch([0], 3, 18)
+    assert source.min() >= 0
+    with pytest.raises(BadTask, match="at most 18 digits; 19 are too many"):
+        Regime.of("addition", length=19)
+
+
+@pytest.mark.parametrize("asked", [{"task": "cpoy"}, {"initial": "zero"}, {"precision": "float16"}])
+def test_a_name_that_is_none_is_refused(asked):
+    with pytest.raises(UnknownName):
+        Regime.of(**asked)
+
+
+def test_limits_of_one_hold_for_all_and_are_told():
+    regime = Regime.of("copy", layers=3)
+    fitted, notes = regime.fitted({"small": Limits(layers=1), "other": Limits()})
+    assert fitted.sizes.layers == 1
+    assert notes == ("layers is 1 instead of 3, for small is limited to that.",)
+
+
+def test_a_task_longer_than_a_backend_takes_is_refused():
+    with pytest.raises(BadTask, match="short is limited to 6"):
+        Regime.of("copy").fitted({"short": Limits(length=6)})
+
+
+def test_a_regime_survives_plain_values():
+    regime = Regime.of("addition", rate=0.01, layers=2)
+    assert Regime.from_dict(regime.as_dict()) == regime

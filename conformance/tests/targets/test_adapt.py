@@ -1,0 +1,285 @@
+"""Code that was not written for the contract: read, put behind it, and judged."""
+
+import sys
+
+import pytest
+import torch
+from folders import SUPPORT
+
+import attentest
+from attentest.judging.bench import Bench
+from attentest.judging.judge import judge
+from attentest.targets.adapt import Unclear
+from attentest.targets.adapt.masks import meanings_by_words
+from attentest_spec import UnknownName
+from attentest_spec.clauses import clauses
+from attentest_spec.registry import LoadFailure
+
+WILD = SUPPORT / "wild"
+sys.path.insert(0, str(WILD))
+
+SOUND = [
+    ("attention.py:attention", "mask: True may be attended; any shape", "weights as part 1"),
+    ("attention.py:scaled_dot_product_attention", "True blocks", "output as part 1", "(B, L, E)"),
+    ("attention.py:attend", "added to the scores", "key=keys", "(B, H, L, E)", "output alone"),
+    ("attention.py:dot_product_attention", "True may be attended", "by its name", "(B, L, H, E)"),
+    ("attention.py:sdpa", "the float 1.0 may be attended", "'context'", "'attn_weights'"),
+    ("attention.py:scaled_attention", "(L, E), one head of one sample", "mask=M"),
+    ("attention.py:softmax_attention", "True blocks", "by its documentation", "'output'"),
+    ("attention.py:ScaledDotProductAttention", "d_k given as the width of a key"),
+    ("multi_head_attention.py:MultiHeadAttention", "query=q, key=k, value=v", "True blocks"),
+    ("multi_head_attention.py:MultiHeadedAttention", "(B, Q, K), one for all heads", "h=heads"),
+    ("multi_head_attention.py:CausalSelfAttention", "hides later positions", "n_embd=d_model"),
+    ("multi_head_attention.py:MultiHeadSelfAttention", "by its documentation", "query=x"),
+    ("multi_head_attention.py:Attention", "judged as multi_head_attention", "takes no mask"),
+    ("multi_head_attention.py:MHA", "sequence first", "key_padding_mask: True blocks"),
+    ("multi_head_attention.py:CrossAttention", "added to the scores", "value and key are one"),
+]
+"""Sound code, and what is said of how it was read."""
+
+PARTS = [
+    ("LayerNorm", "", "features=d_model", "norm_epsilon: 1e-06, measured"),
+    ("PositionwiseFeedForward", "", "d_ff=d_ff", '"inner": "w_1"'),
+    ("Mlp", "", "mlp_ratio=d_ff/d_model", "activation: gelu, measured; the paper: relu"),
+    ("FeedForward", "", "input_dim=d_model, hidden_dim=d_ff, output_dim=d_model"),
+    ("PositionalEncoding", "", "max_len=max_length", "batch first"),
+    ("SequenceFirstPositionalEncoding", "positional_encoding", "sequence first"),
+    ("Embeddings", "", "vocab=source_vocabulary"),
+    ("TokenEmbedding", "", "tokens=token_ids", "embedding_scale: none, measured"),
+    ("SublayerConnection", "", "sublayer=sublayer", "norm_placement: pre, measured"),
+    ("MLP", "", "its inner layer is 4 times as wide as the model"),
+    ("Generator", "", "vocab=target_vocabulary", "output: log-probabilities, measured"),
+    ("EncoderLayer", "", "mask: True may be attended; shaped (B, Q, K)"),
+    ("TransformerEncoderBlock", "", "sequence first", "shaped (B, K)", "norm_placement: pre"),
+    ("DecoderLayer", "", "source_mask=src_mask", "memory=enc_output"),
+]
+"""Sound classes of other components, the component where the name does not say it."""
+
+MASKS = [
+    ("make_pad_mask", "padding_mask", "True or 1 may be attended (as a probing call shows)"),
+    ("padding_mask", "", "True or 1 blocks (by its documentation)"),
+    ("subsequent_mask", "", "True or 1 may be attended"),
+    ("generate_square_subsequent_mask", "", "minus infinity is added"),
+    ("make_trg_mask", "", "tokens=trg, pad=pad"),
+]
+"""Functions that make masks, all sound."""
+
+BROKEN = [
+    ("attention_without_scale", "attention.formula"),
+    ("attention_inverting_one_head", "attention.masked-keys-ignored"),
+    ("attention_ignoring_the_mask", "attention.masked-keys-ignored"),
+    ("attention_over_queries", "attention.formula"),
+    ("attention_telling_other_weights", "attention.weights-used"),
+    ("attention_masking_after", "attention.rows-sum-to-one"),
+    ("attention_hiding_what_is_kept", "attention.masked-keys-ignored"),
+    ("MultiHeadAttentionMerged", "multi_head_attention.query-order"),
+    ("MultiHeadAttentionUnscaled", "multi_head_attention.formula"),
+    ("MultiHeadAttentionDeaf", "multi_head_attention.masked-keys-ignored"),
+    ("MHAInverted", "multi_head_attention.masked-keys-ignored"),
+    ("MultiHeadAttentionAcross", "multi_head_attention.formula"),
+    ("CausalSelfAttention", "multi_head_attention.formula"),
+    ("SelfAttentionMaskingQueries", "multi_head_attention.masked-keys-ignored"),
+    ("FeedForward", "feed_forward.formula"),
+    ("Embeddings", "embedding.scale"),
+    ("EncoderLayer", "encoder.layer-formula"),
+    ("DecoderLayer", "decoder.layer-formula"),
+]
+"""Code with a mistake, and a clause that must tell it."""
+
+
+@pytest.mark.parametrize(("target", "said"), [(one, rest) for one, *rest in SOUND])
+def test_sound_code_is_understood_and_conforms(target: str, said: list[str]) -> None:
+    report = attentest.check(str(WILD / target))
+    read = "\n".join(report.understood)
+    for sentence in said:
+        assert sentence in read, read
+    assert report.conforms, str(report)
+    assert sum(verdict.status != "absent" for verdict in report) >= 10, str(report)
+
+
+@pytest.mark.parametrize(("name", "component", "said"), [(a, b, rest) for a, b, *rest in PARTS])
+def test_classes_of_other_components_conform(name: str, component: str, said: list[str]) -> None:
+    report = attentest.check(str(WILD / f"parts.py:{name}"), component)
+    read = "\n".join(report.understood)
+    for sentence in said:
+        assert sentence in read, read
+    assert report.conforms, str(report)
+    assert sum(verdict.status != "absent" for verdict in report) >= 9, str(report)
+
+
+@pytest.mark.parametrize("name", ["Encoder", "Decoder"])
+def test_stacks_conform(name: str) -> None:
+    report = attentest.check(str(WILD / f"stacks.py:{name}"))
+    assert report.conforms, str(report)
+    assert sum(verdict.status != "absent" for verdict in report) == len(list(report)), str(report)
+
+
+def test_a_whole_model_gets_numbers() -> None:
+    method = "model.encode-decode-is-forward"
+    slugs = ["model.formula", "model.parameter-count", method]
+    report = attentest.check(str(WILD / "stacks.py:Transformer"), clauses=slugs)
+    assert [one.status for one in report if one.clause != method] == ["pass", "pass"]
+    assert "only its call was read" in report[method].message
+
+
+@pytest.mark.parametrize(("name", "component", "said"), MASKS)
+def test_functions_that_make_masks_conform(name: str, component: str, said: str) -> None:
+    report = attentest.check(str(WILD / f"masks.py:{name}"), component)
+    assert said in "\n".join(report.understood), report.understood
+    assert report.conforms, str(report)
+
+
+@pytest.mark.parametrize(("name", "clause"), BROKEN)
+def test_a_mistake_is_not_taken_for_a_convention(name: str, clause: str) -> None:
+    backend = attentest.adapted(str(WILD / f"broken.py:{name}"), clauses()[clause].component)
+    verdict = judge(Bench(backend, shrink=False, diagnose=False), clause)
+    assert verdict.status in ("violation", "error"), verdict
+
+
+@pytest.mark.parametrize(
+    ("argument", "words", "meaning"),
+    [
+        ("mask", "mask: 0 for padding, 1 for real tokens", "keep"),
+        ("mask", "mask: True for non-padding tokens", "keep"),
+        ("mask", "A boolean mask where True means the position is not masked.", "keep"),
+        ("mask", "mask (Tensor): True = masked out", "blocks"),
+        ("mask", "The mask is true where a key must not be attended to.", "blocks"),
+        ("mask", "mask: zeros are kept, all else is hidden", "blocks"),
+        ("mask", "mask: added to the scores", "additive"),
+        ("src_key_padding_mask", "", "blocks"),
+        ("attention_mask", "", "keep"),
+        ("invalid_mask", "", "blocks"),
+        ("valid", "", "keep"),
+        ("attn_mask", "Attend with a mask.", ""),
+        ("mask", "Return 1 value. The padding is ignored.", ""),
+    ],
+)
+def test_words_say_what_a_mask_means(argument: str, words: str, meaning: str) -> None:
+    meanings, _ = meanings_by_words(argument, words)
+    assert next(iter(meanings), "") == meaning
+
+
+def refused(target: str | object, **settled: object) -> str:
+    with pytest.raises(Unclear) as failure:
+        attentest.adapted(target, **settled)  # type: ignore[arg-type]
+    text = str(failure.value)
+    assert "\n" not in text
+    assert len(text) < 1000  # what a worker passes on
+    return text
+
+
+def mix(a, b, c):
+    return a + b + c
+
+
+class Unknown(torch.nn.Module):
+    def __init__(self, d_model, flavour):
+        super().__init__()
+
+    def forward(self, x):
+        return x
+
+
+def test_a_name_that_says_nothing_asks_for_the_component() -> None:
+    assert "Say so with --as COMPONENT" in refused(mix)
+    assert "--as layer_norm" in refused(type("BertLayerNorm", (torch.nn.Module,), {}))
+
+
+def test_arguments_that_say_nothing_are_asked_for() -> None:
+    told = refused(mix, component="attention")
+    assert "--argument query=NAME --argument key=NAME --argument value=NAME" in told
+    assert "of_function(lambda query, key, value, mask: mix(..)" in told
+    roles = {"query": "a", "key": "b", "value": "c"}
+    backend = attentest.adapted(mix, "attention", arguments=roles)
+    assert "query=a, key=b, value=c" in "\n".join(backend.understood)  # type: ignore[attr-defined]
+    assert "no argument 'd'" in refused(mix, component="attention", arguments={"query": "d"})
+    assert "no argument 'd'" in refused(mix, component="attention", given={"d": 1})
+
+
+def test_a_constructor_that_needs_more_is_asked_for() -> None:
+    told = refused(Unknown, component="layer_norm")
+    assert "Add --give flavour=VALUE" in told
+    assert attentest.adapted(Unknown, "layer_norm", given={"flavour": 3})
+
+
+def test_code_that_no_layout_fits_says_what_every_call_raised() -> None:
+    def attention(q, k, v):
+        raise RuntimeError("out of luck")
+
+    told = refused(attention)
+    assert "could not be called as attention" in told
+    assert "out of luck" in told
+
+
+def test_a_file_or_an_object_that_is_not_there_is_told() -> None:
+    with pytest.raises(LoadFailure, match="did you mean attend"):
+        attentest.adapted(str(WILD / "attention.py:atend"))
+    with pytest.raises(LoadFailure, match=r"there is no file .*nowhere\.py"):
+        attentest.adapted("nowhere.py:attention")
+    assert "Say which of them" in refused(str(WILD / "attention.py"))
+
+
+def test_a_word_that_is_none_is_refused() -> None:
+    with pytest.raises(UnknownName, match="blocks"):
+        attentest.adapted(mix, "attention", mask="block")
+    with pytest.raises(UnknownName, match="attention"):
+        attentest.adapted(mix, "atention")
+    with pytest.raises(UnknownName, match="norm_placement"):
+        attentest.adapted(mix, "attention", choices={"norm_placemen": "pre"})
+    with pytest.raises(ValueError, match="post, pre"):
+        attentest.adapted(mix, "attention", choices={"norm_placement": "before"})
+
+
+def test_what_the_user_says_wins() -> None:
+    target = str(WILD / "attention.py:attention")
+    report = attentest.check(target, mask="blocks", clauses=["attention.formula"])
+    assert "mask: True blocks" in "\n".join(report.understood)
+    assert "as you say; a probing call does not show it" in "\n".join(report.understood)
+    assert report["attention.formula"].status == "violation"
+    part = str(WILD / "parts.py:SublayerConnection")
+    report = attentest.check(part, choices={"norm_placement": "post"})
+    assert "norm_placement: post, as you say" in report.understood
+    assert not report.conforms
+
+
+def test_a_convention_that_no_call_accepts_is_still_judged_by() -> None:
+    def attention(q, k, v, mask=None):
+        if mask is not None:
+            raise RuntimeError("no masks today")
+        return (q @ k.mT * q.shape[-1] ** -0.5).softmax(-1) @ v
+
+    for meaning in ("keep", "blocks", "additive"):
+        slugs = ["attention.one-key"]
+        report = attentest.check(attention, mask=meaning, clauses=slugs)
+        assert "does not show it" in "\n".join(report.understood)
+        assert report[slugs[0]].status == "error"
+
+
+def test_live_objects_are_judged() -> None:
+    from attention import ScaledDotProductAttention, attention
+    from multi_head_attention import CausalSelfAttention, MultiHeadedAttention
+
+    slugs = ["attention.formula", "multi_head_attention.formula"]
+    for thing in (attention, ScaledDotProductAttention, ScaledDotProductAttention(0.1)):
+        assert attentest.check(thing, clauses=slugs[:1])["attention.formula"].status == "pass"
+    for thing in (MultiHeadedAttention, MultiHeadedAttention(2, 8)):
+        report = attentest.check(thing, clauses=slugs[1:])
+        assert report["multi_head_attention.formula"].status == "pass", str(report)
+    assert "an instance stands for its class" in str(report)
+    state = torch.get_rng_state()
+    attentest.adapted(CausalSelfAttention)
+    assert torch.equal(state, torch.get_rng_state())
+
+
+def test_an_instance_that_its_class_does_not_build_again_is_refused() -> None:
+    from multi_head_attention import MHA
+
+    assert "bias" in refused(MHA(8, 2, bias=False))
+
+
+def test_the_witness_builds_what_was_judged() -> None:
+    target = str(WILD / "broken.py:attention_without_scale")
+    report = attentest.check(target, "attention", clauses=["attention.formula"])
+    witness = report["attention.formula"].witness
+    assert witness is not None
+    exec(witness.code, {})

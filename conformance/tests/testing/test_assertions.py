@@ -1,0 +1,279 @@
+"""The comparing helpers: a wrong value just beyond the bound is refused, one just within is not."""
+
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+from oracle_backend import OracleBackend
+
+from attentest.harness.errors import Violation
+from attentest.harness.subject import Subject
+from attentest.harness.tolerances import as_floats, distance, largest, rounding
+from attentest.testing.assertions import equal, finite, holds, near, same_shape
+from attentest_spec.precision import epsilon
+
+EPS = 2.0**-52
+NAN, INF = np.nan, np.inf
+EMPTY = np.zeros((2, 0))
+
+
+@pytest.fixture
+def subject() -> Subject:
+    return Subject(OracleBackend())
+
+
+def array(*values: float) -> np.ndarray:
+    return np.array(values)
+
+
+# Shapes, truth, finiteness
+
+
+@pytest.mark.parametrize("values", [[1, 2], np.array([1, 2]), np.ones(2, ml_dtypes.bfloat16)])
+def test_floats_are_of_64_bits(values: Any) -> None:
+    assert as_floats(values).dtype == np.float64
+    assert as_floats(values)[0] == 1.0
+
+
+def test_a_shape_is_held_to_the_letter() -> None:
+    same_shape(np.ones((2, 3)), (2, 3))
+    same_shape(EMPTY, (2, 0))
+    for shape in [(3, 2), (2, 3, 1), (6,), (2, 1), ()]:
+        with pytest.raises(Violation):
+            same_shape(np.ones((2, 3)), shape)
+    with pytest.raises(Violation, match=r"^The mask has the shape \(2, 3\), not \(3, 2\)\.$"):
+        same_shape(np.ones((2, 3)), (3, 2), what="mask")
+    with pytest.raises(Violation, match=r"^The output has"):
+        same_shape(np.ones((2, 3)), ())
+
+
+@pytest.mark.parametrize("truth", [True, np.bool_(True)])
+def test_what_is_true_holds(truth: Any) -> None:
+    holds(truth, "nothing to tell")
+
+
+@pytest.mark.parametrize("truth", [False, np.bool_(False)])
+def test_what_is_false_is_told_with_its_arrays(truth: Any) -> None:
+    with pytest.raises(Violation, match=r"^found$") as told:
+        holds(truth, "found", actual=1, expected=2)
+    assert (told.value.actual, told.value.expected) == (1, 2)
+    with pytest.raises(Violation) as told:
+        holds(truth, "found")
+    assert (told.value.actual, told.value.expected) == (None, None)
+
+
+@pytest.mark.parametrize("values", [EMPTY, array(0.0, -1e308), np.ones(2, ml_dtypes.bfloat16)])
+def test_numbers_are_finite(values: np.ndarray) -> None:
+    finite(values)
+
+
+@pytest.mark.parametrize("bad", [NAN, INF, -INF])
+def test_one_number_that_is_not_finite_is_enough(bad: float) -> None:
+    values = array(1.0, bad, 3.0)
+    with pytest.raises(Violation, match=r"^The output has 1 of 3 numbers that are not") as told:
+        finite(values)
+    assert told.value.actual is values
+    with pytest.raises(Violation, match=r"^The gradient has 2 of 2 "):
+        finite(array(bad, NAN), what="gradient")
+
+
+# Exact equality
+
+
+@pytest.mark.parametrize(
+    ("actual", "expected"),
+    [
+        (array(1.0, -2.5), array(1.0, -2.5)),
+        (array(NAN, INF), array(NAN, INF)),
+        (array(0.0), array(-0.0)),
+        (EMPTY, EMPTY),
+        (np.float32([0.5]), array(0.5)),
+        (np.array([True, False]), array(1.0, 0.0)),
+    ],
+)
+def test_equal_numbers_are_equal(actual: np.ndarray, expected: np.ndarray) -> None:
+    equal(actual, expected)
+
+
+@pytest.mark.parametrize(
+    ("actual", "expected"),
+    [
+        (array(1.0), array(1.0 + EPS)),
+        (array(0.0), array(5e-324)),
+        (array(NAN), array(1.0)),
+        (array(1.0), array(NAN)),
+        (array(INF), array(-INF)),
+        (array(1.0), np.ones((1, 1))),
+        (np.zeros((0, 2)), EMPTY),
+        (np.float32([0.1]), array(0.1)),
+    ],
+)
+def test_the_last_bit_counts(actual: np.ndarray, expected: np.ndarray) -> None:
+    with pytest.raises(Violation):
+        equal(actual, expected)
+
+
+def test_an_inequality_names_the_worst_place_and_keeps_the_arrays() -> None:
+    actual, expected = np.array([[1.0, 2.0], [3.0, 9.0]]), np.array([[1.0, 2.5], [3.0, 4.0]])
+    text = r"^The weights differs by 5 at \(1, 1\): found 9, expected 4"
+    with pytest.raises(Violation, match=text) as told:
+        equal(actual, expected, what="weights")
+    assert told.value.actual is actual
+    assert told.value.expected is expected
+    with pytest.raises(Violation, match=r"^The output differs"):
+        equal(actual, expected)
+    with pytest.raises(Violation, match=r"^The weights has the shape"):
+        equal(actual, expected[0], what="weights")
+
+
+@pytest.mark.parametrize(
+    ("actual", "expected", "told"),
+    [
+        (array(7.0, NAN, 1.0), array(2.0, 1.0, 1.0), r"inf at \(1,\): found nan, expected 1"),
+        (array(7.0, 0.0), array(2.0, NAN), r"inf at \(1,\): found 0, expected nan"),
+        (array(NAN, 3.0), array(NAN, 2.0), r"1 at \(1,\): found 3, expected 2"),
+        (array(INF, 3.0), array(INF, 2.0), r"1 at \(1,\): found 3, expected 2"),
+        (array(INF, 3.0), array(1.0, 2.0), r"inf at \(0,\): found inf, expected 1"),
+    ],
+)
+def test_what_is_no_number_is_worst_unless_both_are_alike(
+    actual: np.ndarray, expected: np.ndarray, told: str
+) -> None:
+    with pytest.raises(Violation, match=rf"differs by {told}"):
+        equal(actual, expected)
+
+
+# Distances and bounds
+
+
+@pytest.mark.parametrize(
+    ("actual", "expected", "apart"),
+    [
+        (array(1.0, 5.0), array(2.0, 2.0), 3.0),
+        (array(2.0, 2.0), array(1.0, 5.0), 3.0),
+        (EMPTY, EMPTY, 0.0),
+        (array(INF, NAN, 1.0), array(INF, NAN, 1.5), 0.5),
+        (array(NAN, 1.0), array(1.0, 1.0), INF),
+        (array(1.0, 1.0), array(NAN, 1.0), INF),
+        (array(INF), array(-INF), INF),
+        (array(INF), array(1.0), INF),
+        (np.array([True]), np.array([False]), 1.0),
+    ],
+)
+def test_distance(actual: np.ndarray, expected: np.ndarray, apart: float) -> None:
+    assert distance(actual, expected) == apart
+
+
+@pytest.mark.parametrize(
+    ("values", "size"),
+    [
+        (array(1.0, -3.0), 3.0),
+        (array(NAN, INF, -INF, 0.25), 0.25),
+        (array(NAN, INF), 0.0),
+        (EMPTY, 0.0),
+    ],
+)
+def test_largest(values: np.ndarray, size: float) -> None:
+    assert largest(values) == size
+
+
+@pytest.mark.parametrize("precision", ["float64", "float32", "bfloat16", "float16"])
+def test_roundings_add_up_as_their_root(precision: str) -> None:
+    assert rounding(precision, 1) == 4 * epsilon(precision)
+    assert rounding(precision, 9) == 12 * epsilon(precision)
+
+
+# Equality up to rounding: the bound is 4 eps times the root of the terms times the size
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+@pytest.mark.parametrize(("terms", "steps"), [(1, 4), (4, 8)])
+def test_near_bound_is_sharp(subject: Subject, sign: int, terms: int, steps: int) -> None:
+    one = array(1.0, -1.0)
+    near(subject, one + sign * steps * EPS, one, terms=terms)
+    assert subject.budget == 1.0
+    with pytest.raises(Violation):
+        near(subject, one + sign * (steps + 1) * EPS, one, terms=terms)
+
+
+def test_near_takes_one_term_and_the_size_of_what_is_expected(subject: Subject) -> None:
+    near(subject, array(1.0 + 8 * EPS, 2.0), array(1.0, 2.0))
+    with pytest.raises(Violation):
+        near(subject, array(1.0 + 9 * EPS, 2.0), array(1.0, 2.0))
+    near(subject, array(1.0 + 12 * EPS), array(1.0), size=3.0)
+    with pytest.raises(Violation):
+        near(subject, array(1.0 + 13 * EPS), array(1.0), size=3.0)
+    for size in (0.0, NAN):
+        with pytest.raises(Violation):
+            near(subject, array(9.0, 1e-15), array(9.0, 0.0), size=size)
+
+
+def test_near_follows_the_precision_asked_for_or_the_subject() -> None:
+    one, off = array(1.0), array(1.0 + 4 * 2.0**-23)
+    near(Subject(OracleBackend(), precision="float32"), off, one)
+    near(Subject(OracleBackend()), off, one, precision="float32")
+    for subject, asked in (("float64", ""), ("float32", "float64")):
+        with pytest.raises(Violation):
+            near(Subject(OracleBackend(), precision=subject), off, one, precision=asked)
+
+
+def test_near_without_size_demands_the_very_numbers(subject: Subject) -> None:
+    near(subject, np.zeros(2), np.zeros(2))
+    near(subject, EMPTY, EMPTY)
+    near(subject, array(INF, 1.0), array(INF, 1.0))
+    assert subject.budget == 0.0 or subject.budget is None
+    with pytest.raises(Violation, match=r"; the bound is 0\.$"):
+        near(subject, array(0.0, 5e-324), np.zeros(2))
+
+
+@pytest.mark.parametrize("expected", [NAN, 1.0])
+def test_near_refuses_nan_even_where_nan_is_expected(subject: Subject, expected: float) -> None:
+    actual = array(NAN, 1.0)
+    with pytest.raises(Violation, match=r"^The row holds NaN\.$") as told:
+        near(subject, actual, array(expected, 1.0), what="row")
+    assert told.value.actual is actual
+    assert told.value.expected[1] == 1.0
+
+
+@pytest.mark.parametrize(("actual", "expected"), [(INF, 1.0), (1.0, INF), (INF, -INF), (1.0, NAN)])
+def test_near_refuses_infinity_for_a_number(
+    subject: Subject, actual: float, expected: float
+) -> None:
+    with pytest.raises(Violation):
+        near(subject, array(actual, 1.0), array(expected, 1.0))
+
+
+def test_near_judges_the_named_rows_alone(subject: Subject) -> None:
+    actual, expected = np.array([[1.0, 2.0], [NAN, 4.0]]), np.array([[1.0, 2.0], [7.0, 4.0]])
+    near(subject, actual, expected, rows=np.array([True, False]))
+    with pytest.raises(Violation):
+        near(subject, actual, expected, rows=np.array([True, True]))
+    with pytest.raises(Violation):
+        near(subject, actual, expected)
+    with pytest.raises(Violation, match="shape"):
+        near(subject, actual[:1], expected, rows=np.array([True, False]))
+
+
+def test_a_violation_tells_the_place_the_numbers_and_the_bound(subject: Subject) -> None:
+    actual, expected = np.array([[1.0, 2.0]]), np.array([[1.0, 1.0]])
+    text = r"^The sum differs by 1 at \(0, 1\): found 2, expected 1; the bound is 8\.9e-16\.$"
+    with pytest.raises(Violation, match=text) as told:
+        near(subject, actual, expected, what="sum")
+    assert (told.value.actual == actual).all()
+    assert (told.value.expected == expected).all()
+    with pytest.raises(Violation, match=r"^The output differs"):
+        near(subject, actual, expected)
+    with pytest.raises(Violation, match=r"^The sum has the shape"):
+        near(subject, actual, expected[0], what="sum")
+    with pytest.raises(Violation, match=r"^The output holds NaN"):
+        near(subject, actual * NAN, expected)
+
+
+def test_the_used_share_of_the_bound_is_told(subject: Subject) -> None:
+    near(subject, array(1.0 + 2 * EPS), array(1.0))
+    assert subject.budget == 0.5
+    near(subject, array(1.0 + EPS), array(1.0))
+    assert subject.budget == 0.5
+    near(subject, array(1.0 + 3 * EPS), array(1.0))
+    assert subject.budget == 0.75

@@ -1,0 +1,74 @@
+"""What a terminal shows of a comparison: nothing is broken in two, whatever its width."""
+
+import io
+import re
+
+import pytest
+from compared import ONE_LAYER, Believed, plain
+from rich.console import Console
+
+from attentest.studies.comparison.compare import side_by_side
+from attentest.studies.comparison.words import in_short
+from attentest.views.comparison import show
+
+OPTIONS = [
+    {},
+    {"positional_encoding": "doubled-exponent", "output": "log-probabilities"},
+    {"norm_epsilon_place": "added-to-deviation"},
+    {"embedding_scale": "none"},
+    {"activation": "gelu", "tying": "target-and-output"},
+    {"final_norm": "present"},
+]
+MANY = side_by_side(
+    {f"backend_{n}": Believed(plain(**options)) for n, options in enumerate(OPTIONS)}, ONE_LAYER
+)
+
+
+def shown(found, columns: int) -> list[str]:
+    console = Console(file=io.StringIO(), width=columns)
+    show(console, found)
+    return console.file.getvalue().splitlines()
+
+
+@pytest.mark.parametrize("columns", [60, 80, 100, 160, 250])
+def test_every_line_fits_and_no_option_is_broken(columns):
+    lines = shown(MANY, columns)
+    assert max(map(len, lines)) <= columns
+    until = next(n for n, line in enumerate(lines) if line.startswith("* the backends"))
+    words = set(re.split(r"[-,\s]+", "\n".join(lines[:until])))
+    for whole in ("probabilities", "interleaved", "unspecified", "deviation", "backend_5"):
+        assert whole in words
+
+
+@pytest.mark.parametrize("columns", [60, 80, 250])
+def test_every_backend_and_every_pair_is_shown(columns):
+    text = " ".join(" ".join(shown(MANY, columns)).split())
+    for one in MANY.explanations:
+        begun = f"{one.other} against {one.first}: "
+        assert text.count(begun) == 1
+    for step in ("source_embedding", "result"):
+        assert step in text
+
+
+def test_where_there_is_room_a_backend_is_a_column():
+    heading = shown(MANY, 250)[0].split()
+    assert heading == ["choice", "paper", *MANY.backends]
+
+
+def test_a_pair_in_short_tells_its_choices():
+    one = next(e for e in MANY.explanations if (e.first, e.other) == ("backend_0", "backend_4"))
+    assert "activation relu -> gelu" in in_short(one)
+    assert f"from {one.parting.step} on" in in_short(one)
+
+
+def test_one_that_is_not_explained_is_not_short_of_its_step():
+    from attentest.faults import fault_of, planted
+
+    wrong = planted(fault_of("feed_forward.no-activation"), "plain")
+    found = side_by_side(
+        {"a": Believed(plain()), "b": Believed(plain()), "wrong": Believed(wrong)}, ONE_LAYER
+    )
+    text = " ".join(" ".join(shown(found, 80)).split())
+    assert text.count("NOT EXPLAINED") == 2
+    assert "wrong is not what the oracle does under the same choices" in text
+    assert "encoder.layers.0.feed_forward" in text
