@@ -76,10 +76,15 @@ def outcomes(folder: Path, package: str) -> dict[str, str]:
     found = {}
     for line in filter(None, map(str.strip, told.splitlines())):
         name, _, status = line.rpartition(": ")
-        where = name.removeprefix(f"{package}.").partition("__mutmut_")[0].replace(".x_", ".")
         shown = name if status in KILLED else change(asked(folder, "show", name))
-        found[f"{where.replace('.xǁ', '.').replace('ǁ', '.')}: {shown}"] = status
+        found[f"{place(name.removeprefix(f'{package}.'))}: {shown}"] = status
     return found
+
+
+def place(name: str) -> str:
+    """Return where the tool's mutant `name` is: "package/module.function", or "..Class.method"."""
+    module, _, function = re.split(r"\.x(_|ǁ)", name.partition("__mutmut_")[0], maxsplit=1)
+    return f"{module.replace('.', '/')}.{function.replace('ǁ', '.')}"
 
 
 def asked(folder: Path, *command: str) -> str:

@@ -1,15 +1,19 @@
 """Scaled dot-product attention, from the formulas (section 3.2.1)."""
 
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
-from attentest_spec.setting import Array, Floats, Setting
+from attentest_spec.setting import Array, Floats, Mask, Setting
 
 
 def attention(
-    given: Setting, query: Floats, key: Floats, value: Floats, mask: Array | None = None
-) -> tuple[Floats, Floats]:
+    given: Setting,
+    query: Annotated[Floats, "B H Q E"],
+    key: Annotated[Floats, "B H K E"],
+    value: Annotated[Floats, "B H K G"],
+    mask: Annotated[Mask, "#B #H #Q #K"] | None = None,
+) -> tuple[Annotated[Floats, "B H Q G"], Annotated[Floats, "B H Q K"]]:
     """Compute softmax(Q K^T / sqrt(d_k)) V.
 
     Query (B, H, Q, E), key (B, H, K, E), value (B, H, K, G), mask broadcastable to (B, H, Q, K),
@@ -22,16 +26,26 @@ def attention(
     return output, weights
 
 
-def scores(query: Floats, key: Floats) -> Floats:
-    """Return how well each query (.., Q, E) fits each key (.., K, E), divided by sqrt(E)."""
+def scores(
+    query: Annotated[Floats, "*rows Q E"], key: Annotated[Floats, "*rows K E"]
+) -> Annotated[Floats, "*rows Q K"]:
+    """Return the product of each query with each key, divided by sqrt(E).
+
+    Query (.., Q, E) and key (.., K, E) give (.., Q, K).
+    """
     products: Floats = query @ key.swapaxes(-1, -2)
     scaled: Floats = products / np.sqrt(query.shape[-1])
     return scaled
 
 
-def masked_softmax(given: Setting, raw: Floats, mask: Array | None) -> Floats:
-    """Return the weights over keys for raw scores (B, H, Q, K), as the choices say.
+def masked_softmax(
+    given: Setting,
+    raw: Annotated[Floats, "B H Q K"],
+    mask: Annotated[Mask, "#B #H #Q #K"] | None,
+) -> Annotated[Floats, "B H Q K"]:
+    """Return the weights over keys for raw scores, under the choices.
 
+    Scores (B, H, Q, K) and a mask broadcastable to (B, H, Q, K) give weights (B, H, Q, K).
     Choices: `mask_fill` (minus infinity, or a finite score), `fully_masked_row` and
     `softmax_arithmetic`.
     """
@@ -53,8 +67,11 @@ def _weights(given: Setting, raw: Floats) -> Floats:
     return softmax(rounded).astype(np.float64)
 
 
-def softmax(raw: Floats) -> Floats:
-    """Return exp(x) / sum(exp(x)) over the last axis; the maximum is taken out first."""
+def softmax(raw: Annotated[Array, "*rows K"]) -> Annotated[Array, "*rows K"]:
+    """Return exp(x) / sum(exp(x)) over the last axis; the maximum is subtracted first.
+
+    Scores (.., K) give weights (.., K) in the same precision.
+    """
     peak = raw.max(axis=-1, keepdims=True)
     powers = np.exp(raw - np.where(np.isfinite(peak), peak, 0.0))
     total = powers.sum(axis=-1, keepdims=True)

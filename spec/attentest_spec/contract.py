@@ -105,10 +105,10 @@ class Part(Protocol):
         """Compute the component, or one of its named methods (`encode`, `decode` of a model)."""
 
     def load(self, parameters: Mapping[str, Array]) -> None:
-        """Set the parameters, given under canonical names; refuse missing and extra ones."""
+        """Set the parameters, by canonical names and in canonical shapes; refuse any others."""
 
     def export(self) -> dict[str, Array]:
-        """Return the parameters under canonical names, as copies."""
+        """Return copies of the parameters, by canonical names and in canonical shapes."""
 
     def vjp(self, inputs: tuple[Input, ...], cotangent: Array) -> Gradient:
         """Pull `cotangent` (shaped as the output) back to the inputs and the parameters."""
@@ -129,7 +129,10 @@ class Part(Protocol):
         """Return this part moved to another precision or device (capability `move`)."""
 
     def placed(self, inputs: tuple[Input, ...], device: str) -> str:
-        """Return where the output lies when the inputs lie on `device` (capability `move`)."""
+        """Return the device of the output for inputs on `device` (capability `move`).
+
+        The inputs have the shapes of a call.
+        """
 
     def inventory(self) -> Mapping[str, Mapping[str, Any]]:
         """Describe what it holds (capability `inventory`).
@@ -157,7 +160,7 @@ class Stateful(Protocol):
     """
 
     def state(self) -> dict[str, Array]:
-        """Return copies of everything it saves; names of what is tied lead to the same array."""
+        """Return copies of all that it saves, in its own shapes; tied names share one array."""
 
     def restore(self, state: Mapping[str, Array]) -> None:
         """Set everything it saves; ValueError for missing and extra names and other shapes."""
@@ -173,7 +176,7 @@ class Traceable(Protocol):
     def steps(self, inputs: tuple[Input, ...]) -> list[Step]:
         """Call it, and return what the parts inside did, in the order in which they finished.
 
-        Parts that the framework cannot see at work are left out.
+        The inputs have the shapes of a call. Parts that the framework cannot observe are left out.
         """
 
 
@@ -187,7 +190,8 @@ class Counted(Protocol):
     def flops(self, inputs: tuple[Input, ...], cotangent: Array | None = None) -> int:
         """Count those of the matrix products of one call, a multiplication with an addition as two.
 
-        With a `cotangent` those of pulling it back are counted as well, as :meth:`Part.vjp` does.
+        The inputs have the shapes of a call. With a `cotangent`, shaped as the output, those of
+        pulling it back are counted as well, as :meth:`Part.vjp` does.
         """
 
 

@@ -1,22 +1,23 @@
 """The decoder layer and the decoder, from sections 3.1 and 3.2.3."""
 
 from functools import partial
+from typing import Annotated
 
 from attentest_spec.encoder import self_attention, stack
 from attentest_spec.feed_forward import feed_forward
 from attentest_spec.multi_head_attention import multi_head_attention
 from attentest_spec.residual import wrap
-from attentest_spec.setting import Array, Floats, Setting, reported
+from attentest_spec.setting import Floats, Mask, Setting, reported
 
 
 @reported
 def decoder_layer(
     given: Setting,
-    x: Floats,
-    memory: Floats,
-    source_mask: Array | None = None,
-    target_mask: Array | None = None,
-) -> Floats:
+    x: Annotated[Floats, "B T D"],
+    memory: Annotated[Floats, "B S D"],
+    source_mask: Annotated[Mask, "#B #H #T #S"] | None = None,
+    target_mask: Annotated[Mask, "#B #H #T #T"] | None = None,
+) -> Annotated[Floats, "B T D"]:
     """Apply self-attention, attention to the memory, then the feed-forward network.
 
     x (B, T, D), memory (B, S, D), source_mask broadcastable to (B, H, T, S), target_mask to
@@ -34,15 +35,15 @@ def decoder_layer(
 @reported
 def decoder(
     given: Setting,
-    x: Floats,
-    memory: Floats,
-    source_mask: Array | None = None,
-    target_mask: Array | None = None,
-) -> Floats:
+    x: Annotated[Floats, "B T D"],
+    memory: Annotated[Floats, "B S D"],
+    source_mask: Annotated[Mask, "#B #H #T #S"] | None = None,
+    target_mask: Annotated[Mask, "#B #H #T #T"] | None = None,
+) -> Annotated[Floats, "B T D"]:
     """Apply N decoder layers in turn, all to one memory, and the final norm where there is one.
 
-    x (B, T, D) embedded, memory and masks as for :func:`decoder_layer`; returns (B, T, D).
-    Source: section 3.1, "Decoder".
+    x (B, T, D) embedded, memory (B, S, D), source_mask broadcastable to (B, H, T, S), target_mask
+    to (B, H, T, T); returns (B, T, D). Source: section 3.1, "Decoder".
     """
     return stack(
         given,
@@ -51,6 +52,14 @@ def decoder(
     )
 
 
-def cross_attention(given: Setting, x: Floats, memory: Floats, mask: Array | None = None) -> Floats:
-    """Return multi-head attention of queries from x (B, T, D) to keys and values from memory."""
+def cross_attention(
+    given: Setting,
+    x: Annotated[Floats, "B T D"],
+    memory: Annotated[Floats, "B S D"],
+    mask: Annotated[Mask, "#B #H #T #S"] | None = None,
+) -> Annotated[Floats, "B T D"]:
+    """Return multi-head attention of queries from x to keys and values from the memory.
+
+    x (B, T, D), memory (B, S, D) and a mask broadcastable to (B, H, T, S) give (B, T, D).
+    """
     return multi_head_attention(given.under("cross_attention"), x, memory, memory, mask)

@@ -1,6 +1,7 @@
 """The position-wise feed-forward network, from the formulas (section 3.3)."""
 
 import math
+from typing import Annotated
 
 import numpy as np
 
@@ -11,7 +12,7 @@ _erfc = np.vectorize(math.erfc, otypes=[np.float64])
 
 
 @reported
-def feed_forward(given: Setting, x: Floats) -> Floats:
+def feed_forward(given: Setting, x: Annotated[Floats, "*rows D"]) -> Annotated[Floats, "*rows D"]:
     """Compute act(x W1 + b1) W2 + b2, where act is the choice `activation`.
 
     x (.., D) gives (.., D); the layer between, `inner`, is F wide. Without b1 and b2 where the
@@ -20,8 +21,11 @@ def feed_forward(given: Setting, x: Floats) -> Floats:
     return linear(given, "outer", activate(given.choices.activation, linear(given, "inner", x)))
 
 
-def activate(name: str, x: Floats) -> Floats:
-    """Apply the activation `name` (an option of the choice) to every number of x."""
+def activate(name: str, x: Annotated[Floats, "*rows F"]) -> Annotated[Floats, "*rows F"]:
+    """Apply the activation `name` (an option of the choice) to every number of x.
+
+    x (.., F) gives (.., F).
+    """
     return {"relu": _relu, "gelu": _gelu, "silu": _silu}[name](x)
 
 

@@ -1,5 +1,7 @@
 """The generator: from the decoder's state to the next token, from section 3.4."""
 
+from typing import Annotated
+
 import numpy as np
 
 from attentest_spec.attention import softmax
@@ -8,25 +10,31 @@ from attentest_spec.setting import Floats, Setting, reported
 
 
 @reported
-def generator(given: Setting, x: Floats) -> Floats:
+def generator(given: Setting, x: Annotated[Floats, "*rows D"]) -> Annotated[Floats, "*rows V"]:
     """Map x to the vocabulary, and normalise as the choice `output` says.
 
-    x (B, T, D) gives (B, T, V). Choices: `logit_scale`, `generator_bias`, `output`. Source:
+    x (.., D) gives (.., V). Choices: `logit_scale`, `generator_bias`, `output`. Source:
     section 3.4.
     """
     scaled = x / np.sqrt(x.shape[-1]) if given.choices.logit_scale == "inverse-sqrt-d" else x
     return normalised(given.choices.output, linear(given, "", scaled))
 
 
-def normalised(output: str, logits: Floats) -> Floats:
-    """Return logits (.., V) as `output` (an option of the choice) says, over the last axis."""
+def normalised(output: str, logits: Annotated[Floats, "*rows V"]) -> Annotated[Floats, "*rows V"]:
+    """Return the logits under `output` (an option of the choice), over the last axis.
+
+    Logits (.., V) give (.., V).
+    """
     if output == "logits":
         return logits
     return softmax(logits) if output == "probabilities" else log_softmax(logits)
 
 
-def log_softmax(logits: Floats) -> Floats:
-    """Return log(softmax(x)) over the last axis, without a logarithm of what rounded to zero."""
+def log_softmax(logits: Annotated[Floats, "*rows V"]) -> Annotated[Floats, "*rows V"]:
+    """Return log(softmax(x)) over the last axis, without a logarithm of what rounded to zero.
+
+    Logits (.., V) give (.., V).
+    """
     shifted = logits - logits.max(axis=-1, keepdims=True)
     result: Floats = shifted - np.log(np.exp(shifted).sum(axis=-1, keepdims=True))
     return result

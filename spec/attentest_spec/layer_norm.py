@@ -1,17 +1,20 @@
 """Layer normalisation (section 3.1 names it; formula: Ba et al. 2016, arXiv 1607.06450)."""
 
+from typing import Annotated
+
 import numpy as np
 
 from attentest_spec.setting import Floats, Setting, reported
 
 
 @reported
-def layer_norm(given: Setting, x: Floats) -> Floats:
-    """Normalise every row of x (.., D), then multiply by `gain` and add `bias` where there is one.
+def layer_norm(given: Setting, x: Annotated[Floats, "*rows D"]) -> Annotated[Floats, "*rows D"]:
+    """Normalise every row of x, then multiply by `gain` and add `bias` where there is one.
 
-    Choices: `norm_epsilon_place`, `norm_variance`, `norm_epsilon`, `norm_bias`. With an epsilon of
-    0 a constant row has no value and gives NaN. Raises ValueError for the unbiased variance of a
-    row of width 1. Source: Ba et al. 2016, section 3, equations 3 and 4.
+    x (.., D) gives (.., D). Choices: `norm_epsilon_place`, `norm_variance`, `norm_epsilon`,
+    `norm_bias`. With an epsilon of 0 a constant row has no value and gives NaN. Raises ValueError
+    for the unbiased variance of a row of width 1. Source: Ba et al. 2016, section 3, equations 3
+    and 4.
     """
     deviations = _centred(x)
     with np.errstate(invalid="ignore"):  # 0 / 0, the constant row without epsilon

@@ -1,13 +1,17 @@
 """The linear map that several components are made of."""
 
+from typing import Annotated
+
 from attentest_spec.setting import Floats, Setting
 
 
-def linear(given: Setting, name: str, x: Floats) -> Floats:
-    """Return x W^T + b for the weight (out, in) and the bias (out,) under `name`.
+def linear(
+    given: Setting, name: str, x: Annotated[Floats, "*rows inputs"]
+) -> Annotated[Floats, "*rows outputs"]:
+    """Return x W^T + b for the weight (outputs, inputs) and the bias (outputs,) under `name`.
 
-    x (.., in) gives (.., out). An empty `name` takes the component's own `weight` and `bias`; a
-    bias that is not there counts as zero.
+    x (.., inputs) gives (.., outputs). An empty `name` takes the component's own `weight` and
+    `bias`; a bias that is not there counts as zero.
     """
     own = given.under(name) if name else given
     product: Floats = x @ own["weight"].T

@@ -1,5 +1,7 @@
 """The whole model, from section 3.1 and figure 1; it makes its own masks."""
 
+from typing import Annotated
+
 from attentest_spec.decoder import decoder
 from attentest_spec.embedding import embedding
 from attentest_spec.encoder import encoder
@@ -7,10 +9,12 @@ from attentest_spec.generator import generator
 from attentest_spec.layer_norm import layer_norm
 from attentest_spec.masks import padding_mask, target_mask
 from attentest_spec.positional_encoding import positional_encoding
-from attentest_spec.setting import Array, Floats, Setting
+from attentest_spec.setting import Floats, Setting, Tokens
 
 
-def model(given: Setting, source: Array, target: Array) -> Floats:
+def model(
+    given: Setting, source: Annotated[Tokens, "B S"], target: Annotated[Tokens, "B T"]
+) -> Annotated[Floats, "B T V"]:
     """Return, for every step of the target, what the generator says of the token after it.
 
     Source tokens (B, S) and target tokens (B, T) give (B, T, V), in evaluation mode. Raises
@@ -19,13 +23,18 @@ def model(given: Setting, source: Array, target: Array) -> Floats:
     return decode(given, target, encode(given, source), source)
 
 
-def encode(given: Setting, source: Array) -> Floats:
-    """Return the memory (B, S, D) of source tokens (B, S), pads hidden from attention."""
+def encode(given: Setting, source: Annotated[Tokens, "B S"]) -> Annotated[Floats, "B S D"]:
+    """Return the memory (B, S, D) of source tokens (B, S), padding hidden from attention."""
     keep = padding_mask(given, source, given.sizes.source_pad)
     return encoder(given.under("encoder"), embed(given, "source", source), keep)
 
 
-def decode(given: Setting, target: Array, memory: Floats, source: Array) -> Floats:
+def decode(
+    given: Setting,
+    target: Annotated[Tokens, "B T"],
+    memory: Annotated[Floats, "B S D"],
+    source: Annotated[Tokens, "B S"],
+) -> Annotated[Floats, "B T V"]:
     """Return the generator's output (B, T, V) for target tokens (B, T) and a memory (B, S, D).
 
     `source` (B, S) are the tokens the memory was made of: they say which of its rows are pads.
@@ -40,10 +49,12 @@ def decode(given: Setting, target: Array, memory: Floats, source: Array) -> Floa
     return generator(given.under("generator"), state)
 
 
-def embed(given: Setting, side: str, tokens: Array) -> Floats:
-    """Return tokens (B, L) of one `side`, "source" or "target", embedded and with positions.
+def embed(
+    given: Setting, side: str, tokens: Annotated[Tokens, "B L"]
+) -> Annotated[Floats, "B L D"]:
+    """Return the tokens of one `side`, "source" or "target", embedded and with positions.
 
-    Where the choice `embedding_norm` says so, the sum is normalised.
+    Tokens (B, L) give (B, L, D). Where the choice `embedding_norm` says so, the sum is normalised.
     """
     looked_up = embedding(given.under(f"{side}_embedding"), tokens)
     summed = positional_encoding(given.under(f"{side}_positions"), looked_up)

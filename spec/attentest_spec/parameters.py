@@ -72,7 +72,10 @@ def draw(
     scale: float = 1.0,
     decimals: int = 3,
 ) -> dict[str, Floats]:
-    """Draw random parameters for `component`, tied ones equal; see :func:`draw_one`."""
+    """Draw random parameters for `component` in their canonical shapes, tied ones equal.
+
+    See :func:`draw_one` for the numbers, and :func:`shapes` for the shapes.
+    """
     twins = tied(component, sizes, choices)
     drawn: dict[str, Floats] = {}
     for name, shape in shapes(component, sizes, choices).items():
@@ -91,7 +94,7 @@ def draw_one(
     scale: float = 1.0,
     decimals: int = 3,
 ) -> Floats:
-    """Draw the parameter `name`, gains and biases random too.
+    """Draw the parameter `name` of the given `shape`, gains and biases random too.
 
     Weights have a standard deviation of `scale` / sqrt(inputs), gains lie around 1 on both sides
     of it, biases around 0. All are rounded to `decimals`, so that a printed witness is exact.

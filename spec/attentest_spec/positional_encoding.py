@@ -1,5 +1,7 @@
 """The positional encoding, from the formulas (section 3.5)."""
 
+from typing import Annotated
+
 import numpy as np
 
 from attentest_spec.parameters import first_position, learned_positions
@@ -7,16 +9,19 @@ from attentest_spec.setting import Array, Floats, Setting, reported
 
 
 @reported
-def positional_encoding(given: Setting, x: Floats) -> Floats:
-    """Add to x (B, S, D) the row of each position, the same for every sample.
+def positional_encoding(
+    given: Setting, x: Annotated[Floats, "B L D"]
+) -> Annotated[Floats, "B L D"]:
+    """Add to x the row of each position, the same for every sample.
 
-    Raises IndexError where a learned table has fewer than S rows. Source: section 3.5.
+    x (B, L, D) gives (B, L, D). Raises IndexError where a learned table has fewer than L
+    rows. Source: section 3.5.
     """
     length, width = x.shape[-2:]
     return x + table(given, length, width)
 
 
-def table(given: Setting, length: int, d_model: int) -> Floats:
+def table(given: Setting, length: int, d_model: int) -> Annotated[Floats, "{length} {d_model}"]:
     """Return the rows (length, d_model) that the choices add to the first positions.
 
     Choices: `positional_encoding`, `position_offset`, `position_arithmetic`. Raises IndexError

@@ -11,8 +11,14 @@ import numpy.typing as npt
 from attentest_spec.choices import PAPER, Choices
 from attentest_spec.sizes import Sizes
 
+# The shape of an array is written into a signature as Annotated[Floats, "B H Q E"], in the notation
+# of jaxtyping: *rows is any number of dimensions, and #K is K or 1. The names are those of the
+# whole project: B batch, S source, T target, L either of them, H heads, D model width, E head
+# width, F inner width, V vocabulary, Q queries, K keys, G value width. Only tests check them.
 Array = npt.NDArray[Any]
 Floats = npt.NDArray[np.float64]
+Mask = npt.NDArray[np.bool_]
+Tokens = npt.NDArray[np.int64]
 P = ParamSpec("P")
 T = TypeVar("T")
 
@@ -36,11 +42,11 @@ class Setting:
     observe: Observe | None = field(default=None, compare=False, repr=False)
 
     def __getitem__(self, name: str) -> Floats:
-        """Return the parameter `name`."""
+        """Return the parameter `name`, in its canonical shape."""
         return self.parameters[name]
 
     def get(self, name: str) -> Floats | None:
-        """Return the parameter `name`, or None where there is none (a bias left out)."""
+        """Return the parameter `name` in its canonical shape; None for a bias left out."""
         return self.parameters.get(name)
 
     def under(self, prefix: str) -> "Setting":

@@ -21,7 +21,7 @@ from attentest_spec.stdio import Program
 
 TESTS = Path(__file__).parent
 JAVASCRIPT = TESTS.parents[1] / "docs" / "examples" / "javascript"
-PROGRAM = TESTS.parents[1] / "spec" / "tests" / "stdio_program.py"
+PROGRAM = TESTS.parents[1] / "spec" / "tests" / "test_stdio" / "stdio_program.py"
 MISBEHAVING = f"stdio:{sys.executable} -S -E {PROGRAM}"
 
 node = pytest.mark.skipif(not shutil.which("node"), reason="Node.js is not installed")

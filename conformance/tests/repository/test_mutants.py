@@ -58,6 +58,21 @@ def test_a_diff_is_told_as_one_line(script: ModuleType) -> None:
     assert script.change(diff) == "return f( 1) -> return 2"
 
 
+@pytest.mark.parametrize(
+    ("name", "place"),
+    [
+        ("masks.x_padding_mask__mutmut_3", "masks.padding_mask"),
+        ("linear.x__private__mutmut_1", "linear._private"),
+        ("mapping.xǁPlaceǁ_slice__mutmut_12", "mapping.Place._slice"),
+        ("choices.values.xǁChoicesǁof__mutmut_1", "choices/values.Choices.of"),
+    ],
+)
+def test_place_names_module_and_function_of_a_mutant(
+    script: ModuleType, name: str, place: str
+) -> None:
+    assert script.place(name) == place
+
+
 def test_a_survivor_has_to_be_listed_and_the_list_may_not_go_stale(script: ModuleType) -> None:
     found = {"a.f: 1 -> 2": "survived", "a.g: x": "killed", "b.f: 3 -> 4": "no tests"}
     assert not list(script.complaints(found, ["a.f: 1 -> 2", "b.f: 3 -> 4"]))

@@ -12,14 +12,15 @@ from folders import REPOSITORY
 from jsonschema import Draft202012Validator
 
 from attentest.targets import resolve
-from attentest_spec import Sizes, stdio_pipe, stdio_talk
+from attentest_spec import Sizes
 from attentest_spec.registry import LoadFailure
-from attentest_spec.stdio import Program
-from attentest_spec.stdio_pipe import Pipe
-from attentest_spec.stdio_tensors import TYPES, decoded
+from attentest_spec.stdio import Program, conversation, pipe
+from attentest_spec.stdio.pipe import Pipe
+from attentest_spec.stdio.tensors import TYPES, decoded
 
 DOCS = REPOSITORY / "docs" / "examples"
-COMMAND = [sys.executable, "-S", "-E", str(REPOSITORY / "spec" / "tests" / "stdio_program.py")]
+PROGRAM = REPOSITORY / "spec" / "tests" / "test_stdio" / "stdio_program.py"
+COMMAND = [sys.executable, "-S", "-E", str(PROGRAM)]
 
 
 @pytest.fixture
@@ -38,7 +39,7 @@ def messages(monkeypatch: pytest.MonkeyPatch) -> list[tuple[bytes, bytes]]:
 
 
 def schema() -> dict[str, Any]:
-    text = files("attentest_spec").joinpath("stdio.schema.json").read_text(encoding="utf-8")
+    text = files("attentest_spec.stdio").joinpath("schema.json").read_text(encoding="utf-8")
     told: dict[str, Any] = json.loads(text)
     return told
 
@@ -73,7 +74,7 @@ def test_every_message_is_of_the_schema(messages) -> None:
         name = "error" if "error" in answer else f"answer-{request['do']}"
         validator(name).validate(answer)
         seen.add(request["do"])
-    validator("request").validate(json.loads(stdio_pipe.FAREWELL))
+    validator("request").validate(json.loads(pipe.FAREWELL))
     assert seen | {"stop"} == set(schema()["$defs"]["request"]["properties"]["do"]["enum"])
 
 
@@ -81,8 +82,8 @@ def test_the_schema_and_the_code_know_the_same_words() -> None:
     told = schema()["$defs"]
     assert told["tensor"]["properties"]["dtype"]["enum"] == list(TYPES)
     kinds = told["error"]["properties"]["error"]["properties"]["kind"]["enum"]
-    assert kinds == list(stdio_talk.ERRORS)
-    assert told["answer-start"]["properties"]["protocol"]["const"] == stdio_talk.PROTOCOL
+    assert kinds == list(conversation.ERRORS)
+    assert told["answer-start"]["properties"]["protocol"]["const"] == conversation.PROTOCOL
 
 
 # Targets

@@ -7,7 +7,7 @@ from typing import Any
 
 from attentest.targets import resolve
 from attentest_spec import Sizes, Unsupported
-from attentest_spec.stdio_tensors import decoded, encoded
+from attentest_spec.stdio.tensors import decoded, encoded
 
 KINDS = {
     ValueError: "value",

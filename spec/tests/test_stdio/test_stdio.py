@@ -11,12 +11,11 @@ import numpy as np
 import psutil
 import pytest
 
-from attentest_spec import Backend, Part, Sizes, Unsupported, stdio_pipe
-from attentest_spec.stdio import Program, ProgramFailure
-from attentest_spec.stdio_pipe import Pipe
-from attentest_spec.stdio_tensors import TYPES, Malformed, decoded, encoded
+from attentest_spec import Backend, Part, Sizes, Unsupported
+from attentest_spec.stdio import Program, ProgramFailure, pipe
+from attentest_spec.stdio.pipe import Pipe
+from attentest_spec.stdio.tensors import TYPES, Malformed, decoded, encoded
 
-DOCS = Path(__file__).resolve().parents[2] / "docs" / "examples"
 PROGRAM = Path(__file__).with_name("stdio_program.py")
 COMMAND = [sys.executable, "-S", "-E", str(PROGRAM)]
 
@@ -279,7 +278,7 @@ def test_a_program_that_is_silent_three_times_is_asked_no_more() -> None:
 
 
 def test_an_endless_line_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stdio_pipe, "LONGEST", 2**20)
+    monkeypatch.setattr(pipe, "LONGEST", 2**20)
     with part("floods") as built, pytest.raises(ProgramFailure, match="more than 1 MiB"):
         built(np.zeros(1))
 
@@ -290,7 +289,7 @@ def test_what_is_written_to_standard_error_is_taken_off_its_hands() -> None:
 
 
 def test_a_program_that_does_not_stop_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stdio_pipe, "PATIENCE", 0.1)
+    monkeypatch.setattr(pipe, "PATIENCE", 0.1)
     with program("deaf_at_stop"):
         pass
 

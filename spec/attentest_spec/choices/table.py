@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from attentest_spec.choice import Choice, Option
+from attentest_spec.choices.choice import Choice, Option
 
 
 def _choice(name: str, question: str, *options: tuple[str, str], **rest: Any) -> Choice:

@@ -1,15 +1,10 @@
-"""The design choices on which honest implementations differ, and the paper's own.
-
-A choice is one entry in `choice_table.py` and one field of :class:`Choices`; a new option is one
-entry there and one line in an oracle. The first option is the one that is judged by when nothing
-is declared. Where the paper is silent, every listed option conforms and is reported.
-"""
+"""One value for every design choice, and the values of the paper."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
 
-from attentest_spec.choice import Choice, Option, Value
-from attentest_spec.choice_table import ENTRIES
+from attentest_spec.choices.choice import Choice, Value
+from attentest_spec.choices.table import ENTRIES
 from attentest_spec.names import require
 
 CHOICES: Mapping[str, Choice] = {choice.name: choice for choice in ENTRIES}
@@ -83,5 +78,3 @@ class Choices:
 
 
 PAPER = Choices()
-
-__all__ = ["CHOICES", "PAPER", "Choice", "Choices", "Option", "Value"]

@@ -1,13 +1,4 @@
-"""Backends in any language: a program that is asked by lines of JSON on its standard input.
-
-One object a line goes each way, and every request has one answer; the messages are described by
-`stdio.schema.json` in this package. An entry point of three lines announces such a program::
-
-    from attentest_spec.stdio import Program
-
-    def backend() -> Program:
-        return Program(["node", "program.mjs"])
-"""
+"""The backend and the parts of a program that is asked by lines of JSON."""
 
 import weakref
 from collections.abc import Collection, Mapping, Sequence
@@ -20,9 +11,9 @@ from attentest_spec.contract import Gradient, Input, Limits, Output, Unsupported
 from attentest_spec.names import require
 from attentest_spec.setting import Array
 from attentest_spec.sizes import Sizes
-from attentest_spec.stdio_pipe import ProgramFailure
-from attentest_spec.stdio_talk import Conversation
-from attentest_spec.stdio_tensors import decoded, encoded, encoded_input
+from attentest_spec.stdio.conversation import Conversation
+from attentest_spec.stdio.pipe import ProgramFailure
+from attentest_spec.stdio.tensors import decoded, encoded, encoded_input
 
 CAPABILITIES = ("gradient", "mode")
 """The capabilities of the contract that a program can offer."""
@@ -196,6 +187,3 @@ def _limits(told: Mapping[str, Any]) -> Limits:
         elif value is not None or usual is not None:
             plain[name] = _as(int if usual is None else type(usual), value)
     return Limits(**plain)
-
-
-__all__ = ["CAPABILITIES", "Program", "ProgramFailure", "ProgramPart"]

@@ -8,7 +8,7 @@ from jax_backend import BACKEND, SIZES, drawn, loaded
 
 from attentest_spec.contract import Unsupported
 from attentest_spec.jax import JaxBackend, Recipe
-from attentest_spec.jax_computing import quick
+from attentest_spec.jax.computing import quick
 from attentest_spec.names import UnknownName
 from attentest_spec.sizes import Sizes
 
@@ -112,7 +112,7 @@ def test_options_of_the_compiler_that_are_not_known_are_left_out(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(
-        "attentest_spec.jax_computing._QUICK",
+        "attentest_spec.jax.computing._QUICK",
         {"xla_backend_optimization_level": 0, "xla_no_such_option": True},
     )
     assert quick.__wrapped__() == {"xla_backend_optimization_level": 0}

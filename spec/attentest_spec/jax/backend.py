@@ -18,8 +18,8 @@ import numpy as np
 
 from attentest_spec.choices import Choices
 from attentest_spec.contract import CAPABILITIES, Gradient, Input, Output, Unsupported
-from attentest_spec.jax_computing import Key, compiled, fresh_key, initialised, settings
-from attentest_spec.jax_values import (
+from attentest_spec.jax.computing import Key, compiled, fresh_key, initialised, settings
+from attentest_spec.jax.values import (
     held,
     is_float,
     joined,
@@ -275,6 +275,3 @@ class JaxPart:
         """Return JAX's settings, and what building and calling changed of them so far."""
         told = {name: str(value) for name, value in settings().items()}
         return {**told, "changed": tuple(sorted(self._changed))}
-
-
-__all__ = ["JaxBackend", "JaxPart", "Key", "Recipe"]

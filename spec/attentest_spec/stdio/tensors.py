@@ -31,7 +31,7 @@ class Malformed(ValueError):
 
 
 def encoded(array: Array) -> dict[str, Any]:
-    """Return `array` as plain values; TypeError for a type that does not cross."""
+    """Return `array`, of any shape, as plain values; TypeError for a type that cannot cross."""
     names = [name for name, kind in TYPES.items() if kind == array.dtype]
     if not names:
         raise TypeError(
@@ -42,23 +42,26 @@ def encoded(array: Array) -> dict[str, Any]:
 
 
 def encoded_input(value: Input) -> Any:
-    """Return an input of the contract as plain values: a tensor, a whole number or None."""
+    """Return an input of the contract as plain values: an array of any shape, int or None."""
     return encoded(value) if isinstance(value, np.ndarray) else value
 
 
-def decoded(told: Any) -> Array:
-    """Return the array that `told` stands for, in memory of its own; raise Malformed for none."""
-    if not isinstance(told, dict) or not {"dtype", "shape", "data"} <= told.keys():
-        raise Malformed(f"a tensor has dtype, shape and data, and {_short(told)} has not")
-    kind, shape = TYPES.get(str(told["dtype"])), told["shape"]
+def decoded(value: Any) -> Array:
+    """Return the array, of any shape, that `value` encodes, in memory of its own.
+
+    Raises Malformed where it is no tensor.
+    """
+    if not isinstance(value, dict) or not {"dtype", "shape", "data"} <= value.keys():
+        raise Malformed(f"a tensor has dtype, shape and data, and {_short(value)} has not")
+    kind, shape = TYPES.get(str(value["dtype"])), value["shape"]
     if kind is None:
-        raise Malformed(f"the dtype {_short(told['dtype'])} is none of {', '.join(TYPES)}")
+        raise Malformed(f"the dtype {_short(value['dtype'])} is none of {', '.join(TYPES)}")
     if not isinstance(shape, list) or not all(type(one) is int and one >= 0 for one in shape):
         raise Malformed(f"the shape {_short(shape)} is no list of whole numbers")
-    data = _bytes(told["data"])
+    data = _bytes(value["data"])
     if len(data) != prod(shape) * kind.itemsize:
         raise Malformed(
-            f"{prod(shape)} numbers of {told['dtype']} in the shape {tuple(shape)} take "
+            f"{prod(shape)} numbers of {value['dtype']} in the shape {tuple(shape)} take "
             f"{prod(shape) * kind.itemsize} bytes, and data holds {len(data)}"
         )
     if kind == np.bool_ and set(data) - {0, 1}:

@@ -30,11 +30,11 @@ from attentest_spec.parameters import shapes
 from attentest_spec.recipes import RecipeBackend
 from attentest_spec.setting import Array
 from attentest_spec.sizes import Sizes
-from attentest_spec.torch_flops import counting
-from attentest_spec.torch_inventory import facts, modules, tensors
-from attentest_spec.torch_settings import settings, watched
-from attentest_spec.torch_steps import homes, observed
-from attentest_spec.torch_values import DTYPES, outward, to_array, to_tensor, torch_dtype
+from attentest_spec.torch.flops import counting
+from attentest_spec.torch.inventory import facts, modules, tensors
+from attentest_spec.torch.settings import settings, watched
+from attentest_spec.torch.steps import homes, observed
+from attentest_spec.torch.values import outward, to_array, to_tensor, torch_dtype
 
 
 def _direct(built: Any, *inputs: Any) -> Any:
@@ -335,9 +335,6 @@ def _owned(own: Mapping[str, Tensor], name: str, place: Place) -> Mapping[str, T
             f"it has: {', '.join(sorted(own)) or 'none'}."
         )
     return own
-
-
-__all__ = ["DTYPES", "Recipe", "TorchBackend", "TorchPart", "to_array", "to_tensor"]
 
 
 def of_function(function: Callable[..., Any], component: str) -> TorchBackend:

@@ -21,7 +21,7 @@ DTYPES: Mapping[str, torch.dtype] = {
 
 
 def to_tensor(array: Array) -> Tensor:
-    """Return `array` as a tensor of the same precision that keeps its strides.
+    """Return `array` as a tensor of the same shape, precision and strides.
 
     Memory is shared, except where torch takes none: read-only arrays and negative strides.
     """
@@ -33,7 +33,7 @@ def to_tensor(array: Array) -> Tensor:
 
 
 def to_array(tensor: Tensor) -> Array:
-    """Return `tensor` as an array of the same precision."""
+    """Return `tensor` as an array of the same shape and precision."""
     plain = tensor.detach().cpu()
     if plain.dtype == torch.bfloat16:
         return plain.contiguous().view(torch.int16).numpy().view(ml_dtypes.bfloat16)

@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import Any, TypeVar
 
 from attentest_spec.contract import Unsupported
-from attentest_spec.stdio_pipe import Pipe, ProgramFailure, Silence
+from attentest_spec.stdio.pipe import Pipe, ProgramFailure, Silence
 
 PROTOCOL = 1
 """The version of the protocol; a program that speaks another one is refused."""

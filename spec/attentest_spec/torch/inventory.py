@@ -26,7 +26,10 @@ def modules(module: nn.Module) -> Iterator[tuple[str, nn.Module]]:
 
 
 def tensors(module: nn.Module) -> Iterator[tuple[str, Tensor]]:
-    """Find the tensors that `module` holds as plain attributes, where torch does not look."""
+    """Yield the tensors, of any shape, that `module` holds as plain attributes, with their names.
+
+    Torch does not look for them there.
+    """
     for key, value in _plain(module):
         yield from _held(key, value)
 

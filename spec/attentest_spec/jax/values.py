@@ -22,7 +22,10 @@ def is_float(value: Any) -> bool:
 
 
 def parted(inputs: tuple[Input, ...]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-    """Return the arrays of `inputs`, and the numbers, which a program is compiled for."""
+    """Return the arrays, of any shape, of `inputs`, and the numbers, as two tuples.
+
+    A program is compiled anew for each number.
+    """
     arrays = tuple(one if isinstance(one, np.ndarray) else None for one in inputs)
     return arrays, tuple(None if isinstance(one, np.ndarray) else one for one in inputs)
 
@@ -40,7 +43,10 @@ def outward(result: Any) -> Output:
 
 
 def held(own: Mapping[str, Array], name: str, place: Place) -> Mapping[str, Array]:
-    """Return `own` where it has what the map sends `name` to, and raise ValueError if not."""
+    """Return `own`, arrays of any shape, where it has the leaf that the map sends `name` to.
+
+    Raises ValueError where it has not.
+    """
     if not own.keys() & set(place.names(own)):
         raise ValueError(
             f"The parameter map sends {name} to {place.name}, which the tree does not have; "

@@ -1,0 +1,15 @@
+"""Backends in any language: programs that answer lines of JSON on their standard input.
+
+One object a line goes each way, and every request has one answer; the messages are described by
+`schema.json` in this package. An entry point of three lines announces such a program::
+
+    from attentest_spec.stdio import Program
+
+    def backend() -> Program:
+        return Program(["node", "program.mjs"])
+"""
+
+from attentest_spec.stdio.pipe import ProgramFailure
+from attentest_spec.stdio.program import CAPABILITIES, Program, ProgramPart
+
+__all__ = ["CAPABILITIES", "Program", "ProgramFailure", "ProgramPart"]

@@ -1,0 +1,6 @@
+"""Torch modules and functions as backends of the contract."""
+
+from attentest_spec.torch.backend import Recipe, TorchBackend, TorchPart, of_function
+from attentest_spec.torch.values import DTYPES, to_array, to_tensor
+
+__all__ = ["DTYPES", "Recipe", "TorchBackend", "TorchPart", "of_function", "to_array", "to_tensor"]
