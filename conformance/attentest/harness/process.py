@@ -19,14 +19,11 @@ from typing import Any
 
 import psutil
 
-from attentest.harness.child import Job
+from attentest.harness.child import POLL, Job, Stopped
 from attentest.results.text import line
 
 LOAD_LIMIT = 120.0
 """Seconds a backend may take to be imported, or a diagnosis."""
-
-POLL = 0.2
-"""Seconds between two looks at a worker that says nothing."""
 
 LAST_WORDS = 2.0
 """Seconds to wait for the end of what a dead worker printed; a child may hold its pipe open."""
@@ -35,10 +32,6 @@ GIB = 2**30
 
 _LONGEST = 2**24
 _TAIL = 2000
-
-
-class Stopped(Exception):
-    """The run is given up: the worker is ended and its backend judged no further."""
 
 
 class Worker:

@@ -8,10 +8,11 @@ these the remaining clauses get the same verdict untried.
 import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
 from typing import Any
 
+from attentest.harness.child import POLL
 from attentest.harness.process import LOAD_LIMIT, Worker
 from attentest.results.plan import Plan
 from attentest.results.run import Judged
@@ -49,11 +50,22 @@ def run(
     with ThreadPoolExecutor(max_workers=workers or os.cpu_count() or 1) as pool:
         try:
             futures = [pool.submit(judge, target) for target in targets]
-            return [future.result() for future in futures]
+            return _results(futures)
         except BaseException:
             stop.set()
             pool.shutdown(wait=False, cancel_futures=True)
             raise
+
+
+def _results(futures: Sequence["Future[Judged]"]) -> list[Judged]:
+    """Return the results; the first error of any is raised at once."""
+    waiting = set(futures)
+    while waiting:
+        # Not without end: that wait does not see Ctrl-C where another thread received the signal.
+        done, waiting = wait(waiting, timeout=POLL, return_when=FIRST_EXCEPTION)
+        for one in done:
+            one.result()
+    return [future.result() for future in futures]
 
 
 @dataclass

@@ -8,11 +8,13 @@ import io
 import json
 import subprocess
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import psutil
 import pytest
+from arrival import arrivals, hurried
 from folders import SUPPORT
 from hostile_cases import (
     ANSWERS,
@@ -38,6 +40,7 @@ from attentest.views import matrix
 
 HOSTILE = SUPPORT / "hostile"
 SOUND_ONE = HOSTILE / "sound.py"
+HOUR = 3600.0
 
 pytestmark = pytest.mark.xdist_group("hostile")  # the runs behind the fixtures are shared
 
@@ -46,15 +49,24 @@ def judged(
     names: Iterable[str | Path],
     slugs: Sequence[str],
     *,
-    limit: float = 60.0,
+    limit: float = HOUR,
     memory: float = 4.0,
+    workers: int = 2,
 ) -> dict[str, Judged]:
     """Judge the hostile backends `names`, or paths to them, beside the sound one."""
     plan = Plan(tuple(slugs), effort=0.3, shrink=False, diagnose=False, limit=limit, memory=memory)
     named = [HOSTILE / f"{one}.py" if isinstance(one, str) else one for one in names]
     paths = list(dict.fromkeys([*named, SOUND_ONE]))
-    results = run([str(path) for path in paths], plan, workers=2)
+    results = run([str(path) for path in paths], plan, workers=workers)
     return {path.stem: result for path, result in zip(paths, results, strict=True)}
+
+
+@contextmanager
+def beyond_its_limit() -> Iterator[None]:
+    """Let an hour go by for each backend that has come to where it hangs."""
+    with arrivals() as place, hurried(place, HOUR), pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HOSTILE_PORT", str(place.port))
+        yield
 
 
 def told(result: Judged) -> list[tuple[str, str, str]]:
@@ -86,9 +98,9 @@ def unloaded(no_python: Path) -> dict[str, Judged]:
     hanging = "hangs_at_import"
     others = [name for name in UNLOADED if name not in (hanging, "no_python")]
     found = judged([*others, no_python], ATTENTION)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(process, "LOAD_LIMIT", 4.0)
-        return judged([hanging], []) | found
+    with beyond_its_limit(), pytest.MonkeyPatch.context() as patch:
+        patch.setattr(process, "LOAD_LIMIT", HOUR)
+        return judged([hanging], [], workers=1) | found
 
 
 @pytest.mark.parametrize("name", UNLOADED)
@@ -188,7 +200,9 @@ def test_the_matrix_of_hostile_backends_is_text(answers):
 
 @pytest.fixture(scope="module")
 def slow() -> dict[str, Judged]:
-    return judged([*HANGING, *MEASURED], ["attention.one-key", "feed_forward.shapes"], limit=2.0)
+    with beyond_its_limit():
+        slugs = ["attention.one-key", "feed_forward.shapes"]
+        return judged([*HANGING, *MEASURED], slugs, workers=1)
 
 
 @pytest.mark.parametrize("name", HANGING)

@@ -4,13 +4,11 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from pathlib import Path
 
 import psutil
 import pytest
+from arrival import GUARD, arrivals, interruptible
 from folders import SUPPORT
 
 from attentest.harness.child import Job
@@ -114,42 +112,21 @@ def test_an_error_of_the_listener_ends_the_run_and_its_workers():
     assert set(psutil.Process().children()) <= before
 
 
-@contextmanager
-def under_way(stream: Path) -> Iterator[tuple[subprocess.Popen[bytes], list[psutil.Process]]]:
-    """Start a run of a sound backend and one that hangs; yield it once the sound one is judged."""
-    words = ["run", str(HOSTILE / "sound.py"), str(HOSTILE / "hangs_in_call.py")]
-    more = ["--workers", "2", "--clause", "attention.one-key", "--json", str(stream)]
-    command = subprocess.Popen(
-        [sys.executable, "-m", "attentest", *words, *more],
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
-    workers: list[psutil.Process] = []
-    try:
-        end = time.monotonic() + 60
-        while not (workers and stream.exists() and stream.read_text().count('"case"') == 1):
-            assert time.monotonic() < end
-            assert command.poll() is None
-            time.sleep(0.1)
-            workers = psutil.Process(command.pid).children(recursive=True)
-        yield command, workers
-    finally:
-        command.kill()
-        command.wait()
-        for worker in workers:
-            with suppress(psutil.NoSuchProcess):
-                worker.kill()
-
-
 @pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGKILL], ids=["interrupted", "killed"])
-def test_no_worker_outlives_its_run(tmp_path, sent):
+def test_an_ended_run_leaves_the_verdicts_that_it_had(tmp_path, monkeypatch, sent):
     stream = tmp_path / "stream.jsonl"
-    with under_way(stream) as (command, workers):
+    words = ["run", str(HOSTILE / "sound.py"), str(HOSTILE / "hangs_in_call.py")]
+    more = ["--workers", "1", "--clause", "attention.one-key", "--json", str(stream)]
+    with arrivals() as place, interruptible():
+        monkeypatch.setenv("HOSTILE_PORT", str(place.port))
+        command = subprocess.Popen(
+            [sys.executable, "-m", "attentest", *words, *more, "--timeout", "86400"],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        place.wait()  # by now the first backend is judged
         os.kill(command.pid, sent)
-        assert command.wait(timeout=20) != 0
-        _, alive = psutil.wait_procs(workers, timeout=10)
-    assert workers
-    assert not alive
+        assert command.wait(GUARD) != 0
     written = stream.read_text(encoding="utf-8")
     assert written.endswith("\n")
     assert '"status": "pass"' in written

@@ -3,6 +3,7 @@
 import json
 import sys
 from pathlib import Path
+from threading import Event
 
 import click
 from rich.console import Console
@@ -69,10 +70,12 @@ def compare_command(
 
 
 def _compared(targets: tuple[str, ...], example: Example, limit: float) -> Comparison:
+    stop = Event()
     participants = {
-        label: Apart(target, limit) for label, target in zip(called(targets), targets, strict=True)
+        label: Apart(target, limit, stop)
+        for label, target in zip(called(targets), targets, strict=True)
     }
     try:
-        return side_by_side(participants, example, WORKERS)
+        return side_by_side(participants, example, WORKERS, stop)
     except BadExample as wrong:
         raise Usage(str(wrong)) from wrong

@@ -5,6 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import cache
 from itertools import combinations
+from threading import Event
 from typing import TypeVar
 
 from attentest.analysis.identify.finding import same
@@ -58,14 +59,20 @@ def unlike(labels: list[str]) -> list[str]:
 
 
 def side_by_side(
-    participants: Mapping[str, Participant], example: Example, workers: int = 1
+    participants: Mapping[str, Participant],
+    example: Example,
+    workers: int = 1,
+    stop: Event | None = None,
 ) -> Comparison:
     """Compare `participants`, by what they are called, with each other.
 
-    Those that fail are left out and told. `workers` of them are asked at a time.
+    Those that fail are left out and told. `workers` of them are asked at a time; `stop` is set
+    when something interrupts them.
     """
+    stop = stop or Event()
     failures: list[Failure] = []
-    accounts = _tried({name: one.account for name, one in participants.items()}, failures, workers)
+    described = {name: one.account for name, one in participants.items()}
+    accounts = _tried(described, failures, workers, stop)
     components = common(accounts) if len(accounts) > 1 else ()
     fitted = example.fitted({name: one.limits for name, one in accounts.items()})
     done = _tried(
@@ -77,6 +84,7 @@ def side_by_side(
         },
         failures,
         workers,
+        stop,
     )
     return _told(accounts, done, components, fitted, failures)
 
@@ -147,17 +155,25 @@ def _told(
 
 
 def _tried(
-    actions: Mapping[str, Callable[[], T]], failures: list[Failure], workers: int
+    actions: Mapping[str, Callable[[], T]], failures: list[Failure], workers: int, stop: Event
 ) -> dict[str, T]:
-    """Return what came of the `actions`; what failed goes to `failures`."""
+    """Return what came of the `actions`; what failed goes to `failures`.
+
+    Whatever interrupts them sets `stop`.
+    """
     found = {}
     with ThreadPoolExecutor(workers) as pool:
         asked = {
             name: pool.submit(one).result if workers > 1 else one for name, one in actions.items()
         }
-        for name, result in asked.items():
-            try:
-                found[name] = result()
-            except (LoadFailure, UnknownName, Refused) as failure:
-                failures.append(Failure(name, str(failure), isinstance(failure, Refused)))
+        try:
+            for name, result in asked.items():
+                try:
+                    found[name] = result()
+                except (LoadFailure, UnknownName, Refused) as failure:
+                    failures.append(Failure(name, str(failure), isinstance(failure, Refused)))
+        except BaseException:  # Ctrl-C waits for none of them
+            stop.set()
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
     return found

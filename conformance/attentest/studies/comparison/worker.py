@@ -1,7 +1,8 @@
 """A backend that is compared in processes of its own."""
 
+import threading
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from attentest.harness.child import Interrupted, Job, answer, asked
@@ -18,10 +19,14 @@ from attentest_spec.registry import LoadFailure
 
 @dataclass(frozen=True)
 class Apart:
-    """The backend of a target; each question has a process, and `limit` seconds."""
+    """The backend of a target; each question has a process, and `limit` seconds.
+
+    Once `stop` is set, whoever waits for an answer is given Stopped.
+    """
 
     target: str
     limit: float
+    stop: threading.Event = field(default_factory=threading.Event)
 
     def account(self) -> Account:
         """See :class:`~attentest.studies.comparison.participant.Participant`."""
@@ -41,9 +46,8 @@ class Apart:
 
     def _asked(self, job: Job) -> Any:
         try:
-            found = asked(
-                "attentest.studies.comparison.worker", {**job, "target": self.target}, self.limit
-            )
+            job = {**job, "target": self.target}
+            found = asked("attentest.studies.comparison.worker", job, self.limit, self.stop)
         except Interrupted as how:
             raise Refused(str(how)) from None
         if "unloaded" in found:

@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 from costs import QUICK, clockwork
 
+from attentest.harness.child import Stopped
 from attentest.harness.description import Facts
 from attentest.harness.errors import Refused
-from attentest.harness.process import Stopped
 from attentest.specimens import Plain, specimen_backend
 from attentest.studies.cost import BOTH, FORWARD, BadPlan, Plan, measure
 from attentest.studies.cost.apart import Apart

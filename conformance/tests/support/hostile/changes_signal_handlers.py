@@ -3,8 +3,12 @@ import signal
 import sound
 
 
+def ignore(*_):
+    pass
+
+
 def changes(*inputs):
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGINT, ignore)
     return sound.answer(*inputs)
 
 

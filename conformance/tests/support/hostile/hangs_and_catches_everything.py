@@ -6,6 +6,7 @@ import sound
 
 def hangs(*_):
     signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+    sound.announce()
     while True:
         try:
             time.sleep(1000)

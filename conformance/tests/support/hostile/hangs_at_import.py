@@ -1,3 +1,6 @@
 import time
 
+import sound
+
+sound.announce()
 time.sleep(1000)

@@ -2,4 +2,10 @@ import time
 
 import sound
 
-backend = sound.Backend(lambda *_: time.sleep(1000))
+
+def hangs(*_):
+    sound.announce()
+    time.sleep(1000)
+
+
+backend = sound.Backend(hangs)

@@ -5,6 +5,7 @@ import sound
 
 class Part(sound.Part):
     def train(self):
+        sound.announce()
         time.sleep(1000)
 
 

@@ -1,5 +1,7 @@
 """Sound attention and feed-forward of NumPy alone: what the hostile backends spoil."""
 
+import os
+import socket
 from collections.abc import Callable
 from typing import Any, ClassVar
 
@@ -10,6 +12,12 @@ from attentest_spec.attention import attention
 from attentest_spec.choices import PAPER
 from attentest_spec.oracles import ORACLES
 from attentest_spec.parameters import draw
+
+
+def announce() -> None:
+    """Say to the test that waits for it that this process is where it misbehaves."""
+    if port := os.environ.get("HOSTILE_PORT"):
+        socket.create_connection(("127.0.0.1", int(port))).close()
 
 
 def answer(query: Any, key: Any, value: Any, mask: Any) -> tuple[Any, Any]:
