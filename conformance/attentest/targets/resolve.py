@@ -6,7 +6,6 @@ An object that is no backend is read and put behind the contract where that is a
 """
 
 import importlib
-import importlib.util
 import shlex
 import sys
 from collections.abc import Mapping
@@ -16,6 +15,7 @@ from types import ModuleType
 from typing import Any
 
 from attentest.results.text import summary
+from attentest.targets import file_modules
 from attentest_spec import Backend, UnknownName, registry
 from attentest_spec.registry import LoadFailure, as_backend
 
@@ -124,13 +124,12 @@ def _object(target: str, module: ModuleType, name: str) -> object:
 
 def _module(target: str, place: str) -> ModuleType:
     try:
-        return _from_file(Path(place)) if place.endswith(".py") else _named(place)
+        return file_modules.load(Path(place)) if place.endswith(".py") else _named(place)
     except BaseException as failure:  # an import can raise anything, SystemExit included
         if isinstance(failure, KeyboardInterrupt):
             raise
-        raise LoadFailure(
-            f"The target {target} could not be loaded: {summary(failure)}."
-        ) from failure
+        why = file_modules.public_names(summary(failure))
+        raise LoadFailure(f"The target {target} could not be loaded: {why}.") from failure
 
 
 def _named(place: str) -> ModuleType:
@@ -138,17 +137,3 @@ def _named(place: str) -> ModuleType:
     if "" not in sys.path and str(Path.cwd()) not in sys.path:
         sys.path.append(str(Path.cwd()))
     return importlib.import_module(place)
-
-
-def _from_file(path: Path) -> ModuleType:
-    """Import the file at `path`, its neighbours within reach."""
-    if not path.is_file():
-        raise FileNotFoundError(f"there is no file {path}")
-    found = importlib.util.spec_from_file_location(path.stem, path)
-    if found is None or found.loader is None:
-        raise ImportError(f"{path} is no Python file")
-    module = importlib.util.module_from_spec(found)
-    sys.path.insert(0, str(path.resolve().parent))
-    sys.modules[path.stem] = module
-    found.loader.exec_module(module)
-    return module
