@@ -44,7 +44,7 @@ def load(path: Path) -> ModuleType:
         raise FileNotFoundError(f"there is no file {path}")
     root, name = importable(path)
     importlib.invalidate_caches()
-    if _is_installed(root):
+    if is_installed(root):
         return importlib.import_module(name)
     known = [one for one in _folders.values() if one.path == root]
     folder = known[-1] if known and not known[-1].changed else _Folder(root, len(known))
@@ -69,7 +69,13 @@ def public_names(text: str) -> str:
     return text
 
 
-def _is_installed(folder: Path) -> bool:
+def is_private(name: str) -> bool:
+    """Say whether `name` is that of a module in a namespace of this file."""
+    return name.partition(".")[0] in _folders
+
+
+def is_installed(folder: Path) -> bool:
+    """Say whether `folder` holds the standard library or what is installed."""
     places = [sysconfig.get_path(one) for one in ("stdlib", "platstdlib", "purelib", "platlib")]
     return folder in {Path(one).resolve() for one in [*places, site.getusersitepackages()]}
 

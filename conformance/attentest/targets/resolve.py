@@ -16,6 +16,7 @@ from typing import Any
 
 from attentest.results.text import summary
 from attentest.targets import file_modules
+from attentest.targets.origin import Origin, origin
 from attentest_spec import Backend, UnknownName, registry
 from attentest_spec.registry import LoadFailure, as_backend
 
@@ -74,7 +75,7 @@ def _read(target: str, module: ModuleType, name: str, reading: Mapping[str, Any]
         return found  # nothing has to be read, and torch need not be there
     from attentest.targets.adapt.adaptation import adapt
 
-    return adapt(found, Reading(**reading), name)
+    return adapt(found, Reading(**reading), name, module)
 
 
 def is_name(target: str) -> bool:
@@ -82,21 +83,27 @@ def is_name(target: str) -> bool:
     return ":" not in target and not target.endswith(".py")
 
 
-def loader(target: str, reading: Mapping[str, Any] | None = None) -> str:
-    """Return Python code that loads the backend of `target` without judging it."""
+def loader(target: str) -> str:
+    """Return Python code that loads the backend of `target`, and calls it `backend`."""
     if is_name(target):
-        return f"registry.load({target!r})"
+        return f"from attentest_spec import registry\n\nbackend = registry.load({target!r})"
     if target.startswith(PROGRAM):
-        program = "__import__('attentest_spec.stdio', fromlist=['Program']).Program"
-        return f"{program}({shlex.split(target.removeprefix(PROGRAM))!r})"
-    if reading is not None:
-        settled = "".join(f", {name}={value!r}" for name, value in reading.items())
-        return f"__import__('attentest').adapted({target!r}{settled})"
+        words = shlex.split(target.removeprefix(PROGRAM))
+        return f"from attentest_spec.stdio import Program\n\nbackend = Program({words!r})"
     place, name = _place_and_name(target)
-    name = name or DEFAULT_OBJECT
-    if place.endswith(".py"):
-        return f"__import__('runpy').run_path({place!r})[{name!r}]"
-    return f"__import__('importlib').import_module({place!r}).{name}"
+    return _imported(origin(None, _module(target, place), name or DEFAULT_OBJECT))
+
+
+def loader_of(backend: Backend) -> str:
+    """Return Python code that names the live object `backend`, as far as that can be written."""
+    if backend.name in registry.names() and registry.load(backend.name) == backend:
+        return loader(backend.name)
+    return _imported(origin(backend))
+
+
+def _imported(found: Origin) -> str:
+    own = [] if found.expression == "backend" else ["", f"backend = {found.expression}"]
+    return "\n".join([*found.imports, *own])
 
 
 def _place_and_name(target: str) -> tuple[str, str]:
