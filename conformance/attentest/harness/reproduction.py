@@ -1,95 +1,253 @@
-"""What was done to a backend in one example, in words and as code that does it again."""
+"""The record of an example: what was done to a backend, in words and as code that repeats it."""
 
-from collections.abc import Mapping
-from dataclasses import asdict
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass, replace
+from types import NoneType
 from typing import Any
 
 import numpy as np
 
 from attentest.harness.errors import Violation
 from attentest.results.verdict import Witness
-from attentest_spec import Sizes
+from attentest_spec import Part, Sizes, registry
 from attentest_spec.contract import Input
 from attentest_spec.setting import Array
 
-_FEW = 3000
-"""Numbers that a reproduction may hold before it stops being pasteable."""
+LONGEST = 120_000
+"""Characters that a reproduction may have before it stops being pasteable."""
+
+
+@dataclass(frozen=True)
+class Built:
+    """A part was built; `part` is None where that raised."""
+
+    number: int
+    component: str
+    sizes: Sizes
+    precision: str
+    device: str
+    part: Part | None = None
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """Canonical parameters were loaded into a part."""
+
+    number: int
+    parameters: Mapping[str, Array]
+
+
+@dataclass(frozen=True)
+class Called:
+    """A part, or a method of it, was called with inputs of its precision."""
+
+    number: int
+    inputs: tuple[Input, ...]
+    method: str = ""
+
+
+@dataclass(frozen=True)
+class Pulled:
+    """A cotangent was pulled back through a part."""
+
+    number: int
+    inputs: tuple[Input, ...]
+    cotangent: Array
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A part was asked for a capability: the call `name(*given, **named)`, "" for anything else.
+
+    `made` is the number of the part that it gave, None where it gave none.
+    """
+
+    number: int
+    doing: str
+    name: str = ""
+    given: tuple[Any, ...] = ()
+    named: Mapping[str, Any] | None = None
+    made: int | None = None
+
+
+Action = Built | Loaded | Called | Pulled | Asked
+Script = Callable[[Sequence[Action]], str]
+"""Writes code that repeats actions; a backend may bring one of its own, as its `script`."""
 
 
 class Record:
-    """The steps of the current example."""
+    """The actions of the current example."""
 
-    def __init__(self, backend: str) -> None:
+    def __init__(self, backend: str, script: Script | None = None) -> None:
+        """Record what is done to the backend called `backend`, which `script` writes as code."""
         self.backend = backend
-        self.loader = f"registry.load({backend!r})"
-        self._words: list[str] = []
-        self._code: list[str] = []
+        self.loader = ""
+        self._script = script
+        self._actions: list[Action] = []
 
     def clear(self) -> None:
         """Start over with a new example."""
-        self._words.clear()
-        self._code.clear()
+        self._actions.clear()
 
-    def built(self, component: str, sizes: Sizes, precision: str) -> None:
-        """Record that a part was built."""
-        defaults = asdict(Sizes())
-        told = {name: value for name, value in asdict(sizes).items() if value != defaults[name]}
-        shown = ", ".join(f"{name}={value!r}" for name, value in told.items())
-        asked = "" if precision == "float64" else f", precision={precision!r}"
-        self._words.append(f"build {component} with {shown or 'default sizes'} in {precision}")
-        self._code.append(f"part = backend.build({component!r}, Sizes({shown}){asked})")
+    def add(self, action: Action) -> None:
+        """Record what is about to be done."""
+        self._actions.append(action)
 
-    def loaded(self, parameters: Mapping[str, Array]) -> None:
-        """Record that parameters were loaded."""
-        if parameters:
-            self._words.append(f"load {len(parameters)} parameters")
-            rows = (f"    {name!r}: {literal(values)}," for name, values in parameters.items())
-            self._code.append("part.load({\n" + "\n".join(rows) + "\n})")
+    def done(self, part: Part) -> None:
+        """Record that the last action gave `part`."""
+        last = self._actions[-1]
+        assert isinstance(last, Built)
+        self._actions[-1] = replace(last, part=part)
 
-    def called(self, inputs: tuple[Input, ...], method: str) -> None:
-        """Record a call."""
-        self._words.append(f"call it{' (' + method + ')' if method else ''} with {shapes(inputs)}")
-        asked = f"\n    method={method!r}," if method else ""
-        self._code.append(f"print(part(\n{_rows(inputs)}{asked}\n))")
-
-    def pulled(self, inputs: tuple[Input, ...], cotangent: Array) -> None:
-        """Record a call for gradients."""
-        self._words.append(f"pull a gradient back to {shapes(inputs)}")
-        self._code.append(f"print(part.vjp((\n{_rows(inputs)}\n),\n    {literal(cotangent)}\n))")
-
-    def did(self, doing: str) -> None:
-        """Record a step that has no code of its own."""
-        self._words.append(doing)
-        self._code.append(f"# then: {doing}")
+    def note(self, doing: str) -> None:
+        """Record what is no action on a part."""
+        self.add(Asked(0, doing))
 
     def witness(self, violation: Violation | None = None) -> Witness:
         """Return what was recorded, with the arrays of `violation`."""
-        head = ["import numpy as np", "from attentest_spec import Sizes, registry", ""]
-        code = "\n".join([*head, f"backend = {self.loader}", *self._code])
         return Witness(
-            steps=tuple(self._words),
-            code=code if len(code) < 40 * _FEW else "# too large to paste; see the steps",
+            steps=tuple(_words(one) for one in self._actions if _words(one)),
+            code=self._code(),
             actual=_shown(violation.actual if violation else None),
             expected=_shown(violation.expected if violation else None),
         )
+
+    def _code(self) -> str:
+        try:
+            if self._script is not None:
+                code = self._script(self._actions)
+            else:
+                code = contract_script(self.loader or _by_name(self.backend), self._actions)
+        except Exception as failure:  # values that a user gave are written by their own code
+            return f"# could not be written as code ({type(failure).__name__}); see the steps"
+        return code if len(code) < LONGEST else "# too large to paste; see the steps"
+
+
+def asked(number: int, doing: str, action: Callable[[Any], Any], made: int | None = None) -> Asked:
+    """Return the capability that `action` asks a part for, by asking a part that only listens."""
+    listener = _Listener()
+    with suppress(Exception):  # an action that does more than ask cannot be written as one call
+        if action(listener) is listener.answer and len(listener.calls) == 1:
+            name, given, named = listener.calls[0]
+            if all(isinstance(one, _PLAIN) for one in (*given, *named.values())):
+                return Asked(number, doing, name, given, named, made)
+    return Asked(number, doing, made=made)
+
+
+_PLAIN = (str, int, float, NoneType)
+
+
+class _Listener:
+    """Stands for a part and notes the calls of its methods."""
+
+    def __init__(self) -> None:
+        self.calls: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = []
+        self.answer = object()
+
+    def __getattr__(self, name: str) -> Callable[..., object]:
+        def call(*given: Any, **named: Any) -> object:
+            self.calls.append((name, given, named))
+            return self.answer
+
+        return call
+
+
+def contract_script(loader: str, actions: Sequence[Action]) -> str:
+    """Return code that repeats `actions` through the contract; `loader` defines `backend`."""
+    body = "\n".join(code for one in actions for code in _code_of(one))
+    imports = ["import numpy as np"]
+    if "bfloat16" in body:
+        imports.append("import ml_dtypes  # brings NumPy the name bfloat16")
+    imports.append("from attentest_spec import Sizes")
+    return "\n".join([*imports, *loader.splitlines(), "", body])
+
+
+def _by_name(backend: str) -> str:
+    if backend in registry.names():
+        return f"from attentest_spec import registry\n\nbackend = registry.load({backend!r})"
+    return f"\n# backend: the object called {backend!r} that was given to be judged"
+
+
+def variable(number: int, name: str = "part") -> str:
+    """Return the name of the variable that holds the part `number`."""
+    return f"{name}_{number + 1}" if number else name
+
+
+def arguments(given: Sequence[Any], named: Mapping[str, Any] | None) -> str:
+    """Return the arguments of a call as code."""
+    return ", ".join([*map(repr, given), *(f"{k}={v!r}" for k, v in (named or {}).items())])
+
+
+def _code_of(action: Action) -> list[str]:
+    """Return the lines that repeat `action` through the contract."""
+    part = variable(action.number)
+    match action:
+        case Built(_, component, sizes, precision, device):
+            asked_for = "" if precision == "float64" else f", precision={precision!r}"
+            asked_for += "" if device == "cpu" else f", device={device!r}"
+            return [f"{part} = backend.build({component!r}, Sizes({_sizes(sizes)}){asked_for})"]
+        case Loaded(_, parameters) if parameters:
+            rows = (f"    {name!r}: {literal(values)}," for name, values in parameters.items())
+            return [f"{part}.load({{", *rows, "})"]
+        case Called(_, inputs, method):
+            last = [f"    method={method!r},"] if method else []
+            return [f"print({part}(", *_rows(inputs), *last, "))"]
+        case Pulled(_, inputs, cotangent):
+            return [f"print({part}.vjp((", *_rows(inputs), f"),\n    {literal(cotangent)}", "))"]
+        case Asked(name=""):
+            return [f"# then: {action.doing}"]
+        case Asked(_, _, name, given, named, made):
+            call = f"{part}.{name}({arguments(given, named)})"
+            if name in ("train", "eval"):
+                return [call]
+            return [f"print({call})" if made is None else f"{variable(made)} = {call}"]
+    return []
+
+
+def _words(action: Action) -> str:
+    match action:
+        case Built(_, component, sizes, precision):
+            return f"build {component} with {_sizes(sizes) or 'default sizes'} in {precision}"
+        case Loaded(_, parameters):
+            return f"load {len(parameters)} parameters" if parameters else ""
+        case Called(_, inputs, method):
+            return f"call it{' (' + method + ')' if method else ''} with {shapes(inputs)}"
+        case Pulled(_, inputs):
+            return f"pull a gradient back to {shapes(inputs)}"
+        case Asked(_, doing):
+            return doing
+
+
+def _sizes(sizes: Sizes) -> str:
+    """Return the sizes that are no defaults, as arguments."""
+    defaults = asdict(Sizes())
+    changed = {name: value for name, value in asdict(sizes).items() if value != defaults[name]}
+    return arguments((), changed)
 
 
 def literal(value: Input) -> str:
     """Return Python code for `value`."""
     if not isinstance(value, np.ndarray):
         return repr(value)
-    if value.dtype == bool or np.issubdtype(value.dtype, np.integer):
-        return (
-            f"np.array({value.tolist()})" if value.size else f"np.zeros({value.shape}, dtype=int)"
-        )
-    numbers = value.astype(np.float64).tolist()
-    text = f"np.array({numbers})".replace("nan", "np.nan").replace("inf", "np.inf")
-    return text if value.dtype == np.float64 else f"{text}.astype({str(value.dtype)!r})"
+    if not value.size:
+        return f"np.zeros({value.shape}, dtype={str(value.dtype)!r})"
+    text = f"np.array({numbers(value, 'np')})"
+    plain = (np.dtype(bool), np.dtype(np.int64), np.dtype(np.float64))
+    return text if value.dtype in plain else f"{text}.astype({str(value.dtype)!r})"
 
 
-def _rows(inputs: tuple[Input, ...]) -> str:
+def numbers(values: Array, library: str) -> str:
+    """Return the numbers of `values` as nested lists, infinities and NaN as `library` has them."""
+    if values.dtype.kind in "biu":
+        return str(values.tolist())
+    text = str(values.astype(np.float64).tolist())
+    return text.replace("nan", f"{library}.nan").replace("inf", f"{library}.inf")
+
+
+def _rows(inputs: tuple[Input, ...]) -> list[str]:
     """Return one line of code for each input."""
-    return "\n".join(f"    {literal(value)}," for value in inputs)
+    return [f"    {literal(value)}," for value in inputs]
 
 
 def shapes(inputs: tuple[Input, ...]) -> str:

@@ -78,7 +78,7 @@ def check(
         precision=precision,
         device=device,
         seed=seed,
-        loader=_loader(target, backend, settled),
+        loader=_loader(target, backend),
     )
     own = list(backend.components) if hasattr(backend, "understood") else []
     wanted = [component] if component else own
@@ -142,13 +142,8 @@ def _backend(target: Backend | Callable[..., Any] | str, settled: Mapping[str, A
     return adapt(target, Reading(**settled))
 
 
-def _loader(
-    target: Backend | Callable[..., Any] | str, backend: Backend, settled: Mapping[str, Any]
-) -> str:
-    """Return code that makes the backend again, as far as a live object can be written down."""
-    if isinstance(target, str):
-        return resolve.loader(target, settled)
-    if target is backend:
+def _loader(target: Backend | Callable[..., Any] | str, backend: Backend) -> str:
+    """Return code that loads the backend again; what is inferred brings code of its own."""
+    if hasattr(backend, "script"):
         return ""
-    words = "".join(f", {name}={value!r}" for name, value in settled.items())
-    return f"__import__('attentest').adapted({getattr(target, '__name__', 'YOURS')}{words})"
+    return resolve.loader(target) if isinstance(target, str) else resolve.loader_of(backend)

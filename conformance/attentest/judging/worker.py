@@ -48,7 +48,7 @@ def work(job: dict[str, Any], channel: TextIO) -> None:
         effort=plan.effort,
         shrink=plan.shrink,
         diagnose=plan.diagnose,
-        loader=resolve.loader(target, plan.reading),
+        loader=resolve.loader(target),
     )
     for slug in plan.clauses:
         tell(channel, type="start", clause=slug)

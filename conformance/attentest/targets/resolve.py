@@ -6,7 +6,6 @@ An object that is no backend is read and put behind the contract where that is a
 """
 
 import importlib
-import importlib.util
 import shlex
 import sys
 from collections.abc import Mapping
@@ -16,6 +15,8 @@ from types import ModuleType
 from typing import Any
 
 from attentest.results.text import summary
+from attentest.targets import file_modules
+from attentest.targets.origin import Origin, origin
 from attentest_spec import Backend, UnknownName, registry
 from attentest_spec.registry import LoadFailure, as_backend
 
@@ -74,7 +75,7 @@ def _read(target: str, module: ModuleType, name: str, reading: Mapping[str, Any]
         return found  # nothing has to be read, and torch need not be there
     from attentest.targets.adapt.adaptation import adapt
 
-    return adapt(found, Reading(**reading), name)
+    return adapt(found, Reading(**reading), name, module)
 
 
 def is_name(target: str) -> bool:
@@ -82,21 +83,27 @@ def is_name(target: str) -> bool:
     return ":" not in target and not target.endswith(".py")
 
 
-def loader(target: str, reading: Mapping[str, Any] | None = None) -> str:
-    """Return Python code that loads the backend of `target` without judging it."""
+def loader(target: str) -> str:
+    """Return Python code that loads the backend of `target`, and calls it `backend`."""
     if is_name(target):
-        return f"registry.load({target!r})"
+        return f"from attentest_spec import registry\n\nbackend = registry.load({target!r})"
     if target.startswith(PROGRAM):
-        program = "__import__('attentest_spec.stdio', fromlist=['Program']).Program"
-        return f"{program}({shlex.split(target.removeprefix(PROGRAM))!r})"
-    if reading is not None:
-        settled = "".join(f", {name}={value!r}" for name, value in reading.items())
-        return f"__import__('attentest').adapted({target!r}{settled})"
+        words = shlex.split(target.removeprefix(PROGRAM))
+        return f"from attentest_spec.stdio import Program\n\nbackend = Program({words!r})"
     place, name = _place_and_name(target)
-    name = name or DEFAULT_OBJECT
-    if place.endswith(".py"):
-        return f"__import__('runpy').run_path({place!r})[{name!r}]"
-    return f"__import__('importlib').import_module({place!r}).{name}"
+    return _imported(origin(None, _module(target, place), name or DEFAULT_OBJECT))
+
+
+def loader_of(backend: Backend) -> str:
+    """Return Python code that names the live object `backend`, as far as that can be written."""
+    if backend.name in registry.names() and registry.load(backend.name) == backend:
+        return loader(backend.name)
+    return _imported(origin(backend))
+
+
+def _imported(found: Origin) -> str:
+    own = [] if found.expression == "backend" else ["", f"backend = {found.expression}"]
+    return "\n".join([*found.imports, *own])
 
 
 def _place_and_name(target: str) -> tuple[str, str]:
@@ -124,13 +131,12 @@ def _object(target: str, module: ModuleType, name: str) -> object:
 
 def _module(target: str, place: str) -> ModuleType:
     try:
-        return _from_file(Path(place)) if place.endswith(".py") else _named(place)
+        return file_modules.load(Path(place)) if place.endswith(".py") else _named(place)
     except BaseException as failure:  # an import can raise anything, SystemExit included
         if isinstance(failure, KeyboardInterrupt):
             raise
-        raise LoadFailure(
-            f"The target {target} could not be loaded: {summary(failure)}."
-        ) from failure
+        why = file_modules.public_names(summary(failure))
+        raise LoadFailure(f"The target {target} could not be loaded: {why}.") from failure
 
 
 def _named(place: str) -> ModuleType:
@@ -138,17 +144,3 @@ def _named(place: str) -> ModuleType:
     if "" not in sys.path and str(Path.cwd()) not in sys.path:
         sys.path.append(str(Path.cwd()))
     return importlib.import_module(place)
-
-
-def _from_file(path: Path) -> ModuleType:
-    """Import the file at `path`, its neighbours within reach."""
-    if not path.is_file():
-        raise FileNotFoundError(f"there is no file {path}")
-    found = importlib.util.spec_from_file_location(path.stem, path)
-    if found is None or found.loader is None:
-        raise ImportError(f"{path} is no Python file")
-    module = importlib.util.module_from_spec(found)
-    sys.path.insert(0, str(path.resolve().parent))
-    sys.modules[path.stem] = module
-    found.loader.exec_module(module)
-    return module

@@ -35,7 +35,7 @@ def test_no_history(subject: Subject, draw: Draw) -> None:
 @check("model.sliced-tokens", examples=2)
 def test_sliced_tokens(subject: Subject, draw: Draw) -> None:
     case = drawn(subject, draw, batch=draw.choose((2, 3)))
-    subject.record.did("from here on the tokens are slices of longer arrays")
+    subject.record.note("from here on the tokens are slices of longer arrays")
     wide = [np.pad(tokens, ((0, 0), (0, 1)), constant_values=1) for tokens in case.inputs]
     sliced = answer(case.probe, wide[0][:, :-1], wide[1][:, :-1])
     alike(case, sliced, case.output(), rows=case.real, what="output for slices of longer arrays")

@@ -1,13 +1,15 @@
 """From a function or a class to a backend: everything that is inferred is said."""
 
 import inspect
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import ModuleType
 from typing import Any
 
 import torch
 
 from attentest.analysis.identify import identify
+from attentest.harness.reproduction import Action
 from attentest.targets.adapt import arguments, makers, masks, probing
 from attentest.targets.adapt.adapter import Adapter
 from attentest.targets.adapt.code import Code, code_of
@@ -16,6 +18,7 @@ from attentest.targets.adapt.limits import built, limits_of, said_of
 from attentest.targets.adapt.parameters import find_table
 from attentest.targets.adapt.probing import Probe
 from attentest.targets.adapt.reading import Reading, Unclear
+from attentest.targets.adapt.script import Script
 from attentest_spec import CHOICES, COMPONENTS, Backend, Table, Unsupported
 from attentest_spec.choices import Value
 from attentest_spec.torch import Recipe, TorchBackend
@@ -28,21 +31,31 @@ _SEQUENCES = ("multi_head_attention", "encoder_layer", "encoder")
 class Adapted(TorchBackend):
     """A backend made of code that was not written for the contract.
 
-    `understood` are the sentences that say how the code was read.
+    `understood` are the sentences that say how the `code` was read.
     """
 
     understood: tuple[str, ...] = ()
+    code: Code
+
+    def script(self, actions: Sequence[Action]) -> str:
+        """Return code that repeats `actions` on the user's own code, with nothing between."""
+        return Script(self.code, self.recipes[self.code.component].call).text(actions)
 
 
-def adapt(thing: Any, reading: Reading | None = None, name: str = "") -> Backend:
+def adapt(
+    thing: Any, reading: Reading | None = None, name: str = "", home: ModuleType | None = None
+) -> Backend:
     """Return `thing`, a function, class or instance, as a backend; a backend stays what it is.
 
+    `home` is the module in which it is called `name`, None for a live object.
     Raises Unclear, with what to add, where the code does not say how it is built or called.
     """
     if isinstance(thing, Backend) and not inspect.isclass(thing):
         return thing
     asked = reading or Reading()
     code = code_of(thing, asked, name)
+    if code.thing is thing:  # an instance may stand for its class, which is found by itself
+        code = replace(code, home=home)
     _all_used(code, asked)
     read = _making if code.component in makers.COMPONENTS else _adapted
     with probing.undisturbed():
@@ -59,6 +72,7 @@ def _making(code: Code, reading: Reading) -> Adapted:
         name=code.name,
         title=f"{code.name}, read as {code.component}",
         recipes={code.component: Recipe(code.build, maker)},
+        code=code,
         understood=(f"{code.name} is judged as {code.component}", *code.said, carried.words, *said),
     )
 
@@ -72,6 +86,7 @@ def _adapted(code: Code, reading: Reading) -> Adapted:
         recipes={code.component: Recipe(code.build, adapter, _methods(code), table)},
         choices={**choices, **reading.choices},
         limits=limits_of(code, probe, adapter, table),
+        code=code,
         understood=(f"{code.name} is judged as {code.component}", *code.said, *said, *found),
     )
     declared = {**_measured(backend), **backend.choices}

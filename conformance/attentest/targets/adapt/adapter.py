@@ -36,7 +36,7 @@ class Adapter:
         """Return the output, or output and weights, of `built` for the contract's `inputs`."""
         given = dict(zip(COMPONENTS[self.component].inputs, inputs, strict=True))
         results = [self.returns.picked(result) for result in self.results(built, given)]
-        like = _first(given)
+        like = first_tensor(given)
         output = self._left([output for output, _ in results], like)
         if self.component != "attention":
             return output
@@ -55,19 +55,19 @@ class Adapter:
         values = self._values(given)
         number = max((len(parts) for parts in values.values()), default=1)
         return [
-            self._called(built, {own: parts[i % len(parts)] for own, parts in values.items()})
+            self.called(built, {own: parts[i % len(parts)] for own, parts in values.items()})
             for i in range(number)
         ]
 
     def _values(self, given: Mapping[str, Any]) -> dict[str, Sequence[Any]]:
         """Return for every argument what each call gets."""
         values: dict[str, Sequence[Any]] = {}
-        like = _first(given)
+        like = first_tensor(given)
         for role, own in self.arguments.roles.items():
             if role not in MASKS:
                 values[own] = self._entered(role, given[role], like)
         for role in [role for role in COMPONENTS[self.component].inputs if role in MASKS]:
-            values |= self._masks(role, given, like)
+            values |= self.masks(role, given, like)
         for own in self.arguments.derived:
             values[own] = [given["key"].shape[-1]]
         return values
@@ -77,7 +77,7 @@ class Adapter:
             return [lambda x: x @ value]
         return self.layout.enter(value) if isinstance(value, Tensor) else [value]
 
-    def _masks(self, role: str, given: Mapping[str, Any], like: Tensor) -> dict[str, Sequence[Any]]:
+    def masks(self, role: str, given: Mapping[str, Any], like: Tensor) -> dict[str, Sequence[Any]]:
         """Return the arguments that carry the mask `role`, {} where it is left out."""
         keep = given[role]
         if self.causal:
@@ -97,7 +97,7 @@ class Adapter:
             raise Unsupported("it takes no mask")
         return {own: self.styles[role].write(keep, like, self.layout)}
 
-    def _called(self, built: Any, values: Mapping[str, Any]) -> Any:
+    def called(self, built: Any, values: Mapping[str, Any]) -> Any:
         """Call with every argument by its name, those that have none by their place."""
         rest = {**self.arguments.fixed, **values}
         placed = [
@@ -118,7 +118,7 @@ class Adapter:
         return {roles[role] for role in MASKS if role in roles} | {self.arguments.padding}
 
 
-def _first(given: Mapping[str, Any]) -> Tensor:
+def first_tensor(given: Mapping[str, Any]) -> Tensor:
     """Return the first tensor, an empty one where there is none: a mask is made of a number."""
     return next((one for one in given.values() if isinstance(one, Tensor)), torch.empty(0))
 

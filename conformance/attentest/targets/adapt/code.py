@@ -4,6 +4,7 @@ import copy
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from types import ModuleType
 from typing import Any
 
 from torch import nn
@@ -12,6 +13,7 @@ from attentest.targets.adapt.components import component_named, component_sugges
 from attentest.targets.adapt.construction import Construction, construction
 from attentest.targets.adapt.probing import SIZES, undisturbed
 from attentest.targets.adapt.reading import Reading, Unclear
+from attentest.targets.origin import Origin, origin
 from attentest_spec import COMPONENTS, Sizes
 
 
@@ -19,17 +21,25 @@ from attentest_spec import COMPONENTS, Sizes
 class Code:
     """One piece of code: what it is called and taken for, how it is built, what it says.
 
-    `signature` is that of the call, `words` its documentation, `construction` is None for what is
-    not built at sizes, `said` are sentences for the user.
+    `thing` is the class, function or instance itself, `signature` that of the call, `words` its
+    documentation, `construction` is None for what is not built at sizes, `said` are sentences for
+    the user. `home` is the module that holds it as `name`, None for a live object.
     """
 
     name: str
     component: str
+    thing: Any
     build: Callable[[Sizes], Any]
     signature: inspect.Signature
     words: str = ""
     construction: Construction | None = None
     said: tuple[str, ...] = field(default=())
+    home: ModuleType | None = None
+
+    @property
+    def origin(self) -> Origin:
+        """How a reproduction names it."""
+        return origin(self.thing, self.home, self.name)
 
     @property
     def is_module(self) -> bool:
@@ -53,6 +63,7 @@ def code_of(thing: Any, reading: Reading, name: str = "") -> Code:
     return Code(
         own,
         component,
+        thing,
         lambda sizes: _Called(thing),
         _signature(thing, own),
         inspect.getdoc(thing) or "",
@@ -67,6 +78,7 @@ def _of_class(thing: type, reading: Reading, name: str) -> Code:
     return Code(
         name,
         component,
+        thing,
         built,
         _without_self(_signature(call, name)),
         "\n".join(filter(None, (_own_doc(thing), inspect.getdoc(call)))),
@@ -99,6 +111,7 @@ def _of_instance(thing: nn.Module, reading: Reading, name: str) -> Code:
     return Code(
         name or own.__name__,
         component,
+        thing,
         lambda sizes: copy.deepcopy(thing).eval(),
         _signature(thing.forward, own.__name__),
         "\n".join(filter(None, (_own_doc(own), inspect.getdoc(thing.forward)))),

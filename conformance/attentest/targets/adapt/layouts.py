@@ -48,6 +48,26 @@ class Layout:
         whole = parts[0] if self.fold == "heads" else torch.stack(list(parts))
         return whole.view(*like.shape[:2], *whole.shape[1:]) if like.ndim == 4 else whole
 
+    def code_entering(self, x: str, ndim: int) -> str:
+        """Return an expression for what call `i` gets of the contract's `x`; see :meth:`enter`."""
+        heads = ".flatten(0, 1)" if ndim > 3 or self.fold == "heads" else ""
+        split = {"heads": heads, "alone": f"{heads}[i]"}.get(self.fold, "")
+        return f"{x}{split}{self._code_of_swap()}"
+
+    def code_leaving(self, outputs: str, like: Tensor, *, swapped: bool = True) -> str:
+        """Return an expression for the contract's tensor; see :meth:`leave` and :meth:`join`.
+
+        `outputs` stands for what the one call gave, or for the list of what each call gave.
+        """
+        turn = self._code_of_swap() if swapped else ""
+        if self.fold == "alone":
+            outputs = f"torch.stack({outputs})"
+        whole = self.fold != "whole" and like.ndim == 4
+        return f"{outputs}{turn}" + f".unflatten(0, {tuple(like.shape[:2])})" * whole
+
+    def _code_of_swap(self) -> str:
+        return "" if self.swap is None else f".transpose{self.swap}"
+
 
 FOUR = (
     Layout("(B, H, L, E)"),

@@ -28,6 +28,9 @@ _READ: Mapping[str, Callable[[Tensor], Tensor]] = {
     "blocks": lambda made: made.logical_not(),
     "additive": lambda made: made == 0,
 }
+CODE = {"keep": "{} != 0", "blocks": "{} == 0", "additive": "{} == 0"}
+"""What gives the contract's mask from one of each meaning, as an expression."""
+
 _WORDS = {
     "keep": "True or 1 may be attended",
     "blocks": "True or 1 blocks",

@@ -22,15 +22,26 @@ Key = int | str
 
 @dataclass(frozen=True)
 class Returns:
-    """Where the output and the weights stand in a result; None for a part that is the whole."""
+    """Where the output and the weights stand in a result; None for a part that is the whole.
+
+    `attributes` says that names are those of attributes, and not keys of a mapping.
+    """
 
     output: Key | None = None
     weights: Key | None = None
+    attributes: bool = False
 
     def picked(self, result: Any) -> tuple[Any, Any]:
         """Return the output and the weights (None where there are none)."""
         output = result if self.output is None else _part(result, self.output)
         return output, None if self.weights is None else _part(result, self.weights)
+
+    def code(self, result: str, key: Key | None) -> str:
+        """Return an expression for the part `key` of what the expression `result` stands for."""
+        if key is None:
+            return result
+        named = self.attributes and isinstance(key, str)
+        return f"{result}.{key}" if named else f"{result}[{key!r}]"
 
     @property
     def words(self) -> str:
@@ -53,7 +64,7 @@ def returns(result: Any, output: tuple[int, ...], weights: tuple[int, ...]) -> R
     if found is None:
         return None
     rest = {key: part for key, part in parts.items() if key != found}
-    return Returns(found, _named(rest, _WEIGHTS, weights))
+    return Returns(found, _named(rest, _WEIGHTS, weights), not isinstance(result, Mapping))
 
 
 def _named(parts: Mapping[Key, Tensor], names: str, shape: tuple[int, ...]) -> Key | None:

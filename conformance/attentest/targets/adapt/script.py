@@ -1,0 +1,261 @@
+"""Code that repeats what was done to code behind an inferred adapter, with nothing in between.
+
+It builds, loads and calls the user's class or function under its own names. Masks are written as
+the code received them; tensors are the contract's, and change their layout in the call.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from attentest.harness.reproduction import (
+    Action,
+    Asked,
+    Built,
+    Called,
+    Loaded,
+    Pulled,
+    variable,
+)
+from attentest.targets.adapt.adapter import Adapter, first_tensor
+from attentest.targets.adapt.arguments import MASKS
+from attentest.targets.adapt.code import Code
+from attentest.targets.adapt.makers import CODE, Maker
+from attentest.targets.adapt.probing import undisturbed
+from attentest.targets.adapt.writing import Expression, Writer, tensor
+from attentest_spec import COMPONENTS
+from attentest_spec.contract import Input
+from attentest_spec.setting import Array
+from attentest_spec.torch import DTYPES, to_array, to_tensor
+
+
+@dataclass
+class Script:
+    """One reproduction in the making; `parts` holds how each part was built."""
+
+    code: Code
+    call: Any
+    writer: Writer = field(default_factory=Writer)
+    parts: dict[int, Built] = field(default_factory=dict)
+
+    @property
+    def adapter(self) -> Adapter:
+        """How the code is called."""
+        return self.call.adapter if isinstance(self.call, Maker) else self.call
+
+    def text(self, actions: Sequence[Action]) -> str:
+        """Return the code that repeats `actions`."""
+        own = self.code.origin
+        self.writer.need(*own.imports)
+        loaded = {one.number for one in actions if isinstance(one, Loaded)}
+        body = [line for one in actions for line in self._lines(one, loaded)]
+        plain = sorted(one for one in self.writer.imports if one.startswith("import "))
+        rest = [one for one in self.writer.imports if not one.startswith("import ")]
+        return "\n".join([*plain, "", *rest, "", "torch.set_printoptions(precision=8)", *body])
+
+    def _lines(self, action: Action, loaded: set[int]) -> Iterator[str]:
+        name = self._name(action.number)
+        match action:
+            case Built():
+                self.parts[action.number] = action
+                yield from self._built(name, action)
+                if action.number not in loaded:
+                    yield from self._state(name, action, {})
+            case Loaded(number, parameters) if parameters:
+                yield from self._state(name, self.parts[number], parameters)
+            case Called(number, inputs):
+                yield from self._called(name, self.parts[number], inputs)
+            case Pulled(number, inputs, cotangent):
+                yield from self._pulled(name, self.parts[number], inputs, cotangent)
+            case Asked():
+                yield from self._asked(name, action)
+
+    def _name(self, number: int) -> str:
+        built = self.code.construction is not None or isinstance(self.code.thing, nn.Module)
+        return variable(number, "module") if built else self.code.origin.expression
+
+    def _built(self, name: str, built: Built) -> Iterator[str]:
+        """Yield the line that makes the module; a function is there already."""
+        own = self.code.origin.expression
+        ready = f".to({DTYPES[built.precision]}).eval()"
+        if built.device != "cpu":
+            ready = f".to({built.device!r}, {DTYPES[built.precision]}).eval()"
+        if self.code.construction is not None:
+            made = self.writer.construction(own, self.code.construction, built.sizes)
+            is_module = isinstance(self.code.thing, type) and issubclass(self.code.thing, nn.Module)
+            yield f"{name} = {made}{ready if is_module else ''}"
+        elif isinstance(self.code.thing, nn.Module):
+            self.writer.need("import copy")
+            yield f"{name} = copy.deepcopy({own}){ready}"
+
+    def _state(self, name: str, built: Built, parameters: Mapping[str, Array]) -> Iterator[str]:
+        """Yield the lines that load what a module holds after `parameters` were loaded."""
+        state = _held(built.part, parameters)
+        fresh = self._fresh(built)
+        rows = [
+            f"    {own!r}: {tensor(to_tensor(values), device=built.device)},"
+            for own, values in state.items()
+            if own not in fresh or not np.array_equal(values, fresh[own])
+        ]
+        if rows:
+            yield from (f"{name}.load_state_dict({{", *rows, "}, strict=False)")
+
+    def _fresh(self, built: Built) -> Mapping[str, Array]:
+        """Return what a module holds when it is built anew, {} where that cannot be said."""
+        with suppress(Exception), undisturbed():  # code that a user wrote may raise anything
+            state = self.code.build(built.sizes).to(DTYPES[built.precision]).state_dict()
+            return {own: to_array(values) for own, values in state.items()}
+        return {}
+
+    def _called(self, name: str, built: Built, inputs: tuple[Input, ...]) -> Iterator[str]:
+        lines, output = self._computed(name, built, inputs)
+        *before, last = lines
+        yield from (*before, "with torch.no_grad():", f"    {last}")
+        if isinstance(self.call, Maker):
+            yield f"print({CODE[self.call.meaning].format('result')})"
+            return
+        yield f"print({output})"
+        weights = self._weights(_given(self.adapter, inputs))
+        if weights:
+            yield f"print({weights})"
+
+    def _computed(
+        self, name: str, built: Built, inputs: tuple[Input, ...], *, grad: bool = False
+    ) -> tuple[list[str], str]:
+        """Return the lines that compute a result, and the expression of the contract's output."""
+        given = _given(self.adapter, inputs)
+        lines, values, count = self._values(given, built.device, grad=grad)
+        call = str(
+            self.adapter.called(lambda *one, **two: self.writer.call(name, one, two), values)
+        )
+        many = self.adapter.layout.fold == "alone"
+        lines.append(f"result = [{call} for i in range({count})]" if many else f"result = {call}")
+        output = self._part(self.adapter.returns.output)
+        return lines, self.adapter.layout.code_leaving(output, first_tensor(given))
+
+    def _part(self, key: Any) -> str:
+        """Return the expression for a part of `result`, or of each of many."""
+        if self.adapter.layout.fold != "alone" or key is None:
+            return self.adapter.returns.code("result", key)
+        return f"[{self.adapter.returns.code('one', key)} for one in result]"
+
+    def _weights(self, given: Mapping[str, Any]) -> str:
+        key = self.adapter.returns.weights
+        if self.adapter.component != "attention" or key is None:
+            return ""
+        like = first_tensor(given)
+        return self.adapter.layout.code_leaving(self._part(key), like, swapped=False)
+
+    def _values(
+        self, given: Mapping[str, Any], device: str, *, grad: bool
+    ) -> tuple[list[str], dict[str, Any], int]:
+        """Return the lines that define what is given, the arguments, and the number of calls."""
+        lines: list[str] = []
+        values: dict[str, Any] = {}
+        like = first_tensor(given)
+        roles = self.adapter.arguments.roles
+        for role, own in roles.items():
+            if role not in MASKS:
+                values[own] = self._value(own, given[role], role, device, lines, grad=grad)
+        for role in (one for one in COMPONENTS[self.adapter.component].inputs if one in MASKS):
+            for own, parts in self.adapter.masks(role, given, like).items():
+                style = self.adapter.styles["padding" if own not in roles.values() else role]
+                name = self._variable(own)
+                many = len(parts) > 1
+                written = tensor(torch.stack(list(parts)) if many else parts[0], device=device)
+                lines.append(f"{name} = {written}  # {style.words}")
+                values[own] = Expression(f"{name}[i]" if many else name)
+        for own in self.adapter.arguments.derived:
+            values[own] = given["key"].shape[-1]
+        return lines, values, len(self.adapter.layout.enter(like))
+
+    def _value(
+        self, own: str, value: Any, role: str, device: str, lines: list[str], *, grad: bool
+    ) -> Any:
+        """Return what the argument `own` gets, after adding the line that defines it."""
+        if not isinstance(value, Tensor):
+            return value
+        written = tensor(value, grad=grad and value.is_floating_point(), device=device)
+        if role == "sublayer":
+            lines.append(f"weight = {written}")
+            return Expression("lambda x: x @ weight")
+        name = self._variable(own)
+        lines.append(f"{name} = {written}")
+        return Expression(self.adapter.layout.code_entering(name, value.ndim))
+
+    def _variable(self, own: str) -> str:
+        """Return the name of the variable for the argument `own`."""
+        taken = {self.code.origin.expression, "torch", "copy", "result", "module", "weight", "i"}
+        return f"{own}_" if own in taken else own
+
+    def _pulled(
+        self, name: str, built: Built, inputs: tuple[Input, ...], cotangent: Array
+    ) -> Iterator[str]:
+        lines, output = self._computed(name, built, inputs, grad=True)
+        yield from lines
+        own = [line.partition(" = ")[0] for line in lines if line.endswith("requires_grad=True)")]
+        wanted = ", ".join(f"{one!r}: {one}" for one in own)
+        module = built.part is not None and "state" in getattr(built.part, "capabilities", ())
+        parameters = f", **dict({name}.named_parameters())" * module
+        yield f"output = {output}"
+        yield f"cotangent = {tensor(to_tensor(cotangent), device=built.device)}.to(output.dtype)"
+        yield f"wanted = {{{wanted}{parameters}}}"
+        yield "found = torch.autograd.grad("
+        yield "    output, list(wanted.values()), cotangent, allow_unused=True"
+        yield ") if output.requires_grad else [None] * len(wanted)"
+        yield "for name, gradient in zip(wanted, found):"
+        yield "    print(name, gradient)"
+
+    def _asked(self, name: str, action: Asked) -> Iterator[str]:
+        """Yield the torch code for a capability of the contract, a comment where there is none."""
+        made = "" if action.made is None else f"{self._name(action.made)} = "
+        if action.made is not None:
+            self.parts[action.made] = self.parts[action.number]
+        match action.name, action.given:
+            case ("train" | "eval") as mode, _:
+                yield f"{name}.{mode}()"
+            case "copied", ("pickle",):
+                self.writer.need("import pickle")
+                yield f"{made}pickle.loads(pickle.dumps({name}))"
+            case "reloaded", _ if action.made is not None:
+                yield from self._built(self._name(action.made), self.parts[action.number])
+                yield f"{self._name(action.made)}.load_state_dict({name}.state_dict())"
+            case (("copied" | "moved"), _):
+                self.writer.need("import copy")
+                yield f"{made}copy.deepcopy({name}){_move(action.named or {})}"
+            case (("export" | "state"), _):
+                yield f"print({name}.state_dict())"
+            case "inventory", _:
+                shapes = f"tuple(own.shape) for one, own in {name}.state_dict().items()"
+                yield f"print({{one: {shapes}}})"
+            case _:
+                yield f"# then: {action.doing}"
+
+
+def _given(adapter: Adapter, inputs: tuple[Input, ...]) -> Mapping[str, Any]:
+    """Return the contract's `inputs` by name, arrays as tensors."""
+    values = (to_tensor(one) if isinstance(one, np.ndarray) else one for one in inputs)
+    return dict(zip(COMPONENTS[adapter.component].inputs, values, strict=True))
+
+
+def _held(part: Any, parameters: Mapping[str, Array]) -> Mapping[str, Array]:
+    """Return the state of `part` after `parameters` were loaded; {} for what has none."""
+    if part is None or "state" not in part.capabilities:
+        return {}
+    if not parameters:
+        return dict(part.state())
+    other = part.copied("deepcopy")
+    other.load(parameters)
+    return dict(other.state())
+
+
+def _move(named: Mapping[str, Any]) -> str:
+    """Return the call that moves a module to the device or the precision in `named`."""
+    device = [repr(named["device"])] * bool(named.get("device"))
+    precision = [str(DTYPES[named["precision"]])] * bool(named.get("precision"))
+    return f".to({', '.join(device + precision)})" if device or precision else ""

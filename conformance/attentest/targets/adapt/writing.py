@@ -1,0 +1,98 @@
+"""Values as Python code: what a reproduction hands to code that a user wrote."""
+
+import dataclasses
+import enum
+import inspect
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from attentest.harness.reproduction import numbers
+from attentest.targets.adapt.construction import Construction
+from attentest.targets.origin import origin
+from attentest_spec import Sizes
+from attentest_spec.torch import to_array
+
+
+@dataclass(frozen=True)
+class Expression:
+    """Code that stands for its value."""
+
+    text: str
+
+
+class Writer:
+    """Writes values as expressions, and collects the imports that these need."""
+
+    def __init__(self) -> None:
+        self.imports: list[str] = ["import torch"]
+
+    def need(self, *lines: str) -> None:
+        """Add the lines that are not there yet."""
+        self.imports += [one for one in lines if one and one not in self.imports]
+
+    def value(self, value: Any) -> str:
+        """Return an expression for `value`."""
+        match value:
+            case Expression(text):
+                return text
+            case Tensor():
+                return tensor(value)
+            case float() if value != value or value in (np.inf, -np.inf):
+                return f"float({str(value)!r})"
+            case enum.Enum():
+                return f"{self.named(type(value))}.{value.name}"
+            case None | bool() | int() | float() | str() | bytes() | torch.dtype() | torch.device():
+                return repr(value)
+            case Mapping():
+                rows = (f"{self.value(one)}: {self.value(held)}" for one, held in value.items())
+                return f"{{{', '.join(rows)}}}"
+            case list():
+                return f"[{self._listed(value)}]"
+            case tuple() if type(value) is tuple:
+                return f"({self._listed(value)}{',' * (len(value) == 1)})"
+        if dataclasses.is_dataclass(value) and not inspect.isclass(value):
+            held = {one.name: getattr(value, one.name) for one in dataclasses.fields(value)}
+            return self.call(self.named(type(value)), (), held)
+        return self.named(value)
+
+    def named(self, thing: Any) -> str:
+        """Return the name of what is imported, or is the user's own."""
+        found = origin(thing)
+        self.need(*found.imports)
+        return found.expression
+
+    def call(self, function: str, given: Sequence[Any], named: Mapping[str, Any]) -> str:
+        """Return a call of `function`."""
+        placed = [self.value(one) for one in given]
+        rest = [f"{name}={self.value(one)}" for name, one in named.items()]
+        return f"{function}({', '.join([*placed, *rest])})"
+
+    def construction(self, function: str, how: Construction, sizes: Sizes) -> str:
+        """Return the call of the constructor `function` as `how` makes it at `sizes`."""
+        named = {
+            own: Expression(self.construction(self.named(one.value.make), one.value, sizes))
+            if isinstance(one.value, Construction)
+            else one.value(sizes)
+            for own, one in how.fillings.items()
+        }
+        return self.call(function, (), named)
+
+    def _listed(self, values: Sequence[Any]) -> str:
+        return ", ".join(self.value(one) for one in values)
+
+
+def tensor(value: Tensor, *, grad: bool = False, device: str = "cpu") -> str:
+    """Return an expression for a tensor of the same numbers, dtype and shape on `device`."""
+    plain = value.numel() > 0 and value.dtype in (torch.bool, torch.int64)
+    settings = [f"dtype={value.dtype}"] * (not plain)
+    settings += ["requires_grad=True"] * grad
+    settings += [f"device={device!r}"] * (device != "cpu")
+    asked = "".join(f", {one}" for one in settings)
+    if not value.numel():
+        return f"torch.zeros({tuple(value.shape)}{asked})"
+    return f"torch.tensor({numbers(to_array(value), 'torch')}{asked})"

@@ -1,0 +1,215 @@
+"""Modules made from users' files, in a namespace for each folder that nobody else sees.
+
+A file is imported as `_target_HASH.NAME`, where HASH stands for the folder, or for the one that
+holds its outermost package (the folders upwards that have an `__init__.py`). Its code imports by
+ordinary statements, and `import NAME` in it means, in this order, also when it is run later:
+
+1. the file or package NAME of that folder, unless it is the importing file itself;
+2. what everybody else gets: the standard library and what is installed;
+3. a folder NAME without `__init__.py`, or a file in the importing file's own package.
+
+Modules of two folders never mix, and no name outside the namespace changes: `sys.path` stays as it
+is, and `sys.modules` gains the private names alone. Classes can be copied, pickled within this
+process, and read by `inspect` and `typing`. A file that is loaded again is the same module for as
+long as no file that was imported from its folder has changed; then all of them are imported anew.
+`importlib.import_module` in such code follows the same order. What a library imports by name for
+it, such as the classes in a pickle, is looked up as for everybody. Files of the standard library
+and of installed packages are imported under the names that they have.
+"""
+
+import builtins
+import hashlib
+import importlib
+import importlib.util
+import site
+import sys
+import sysconfig
+from collections.abc import Mapping, Sequence
+from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+_PREFIX = "_target_"
+_folders: dict[str, "_Folder"] = {}
+"""The folders that files were imported from, by the name of their namespace."""
+
+
+def load(path: Path) -> ModuleType:
+    """Return the module of the file at `path`, imported unless it is there and unchanged.
+
+    Raises FileNotFoundError where there is none, and whatever the file raises.
+    """
+    if not path.is_file():
+        raise FileNotFoundError(f"there is no file {path}")
+    root, name = importable(path)
+    importlib.invalidate_caches()
+    if is_installed(root):
+        return importlib.import_module(name)
+    known = [one for one in _folders.values() if one.path == root]
+    folder = known[-1] if known and not known[-1].changed else _Folder(root, len(known))
+    return folder.load(path.resolve(), name)
+
+
+def importable(path: Path) -> tuple[Path, str]:
+    """Return the folder from which the file at `path` can be imported, and the name for that."""
+    place = path.resolve()
+    names = [] if place.stem == "__init__" else [place.stem.replace(".", "_")]
+    folder = place.parent
+    while (folder / "__init__.py").is_file() and folder.name.isidentifier():
+        names.insert(0, folder.name)
+        folder = folder.parent
+    return folder, ".".join(names)
+
+
+def public_names(text: str) -> str:
+    """Return `text` with the names of modules as their authors know them."""
+    for name in _folders:
+        text = text.replace(f"{name}.", "")
+    return text
+
+
+def is_private(name: str) -> bool:
+    """Say whether `name` is that of a module in a namespace of this file."""
+    return name.partition(".")[0] in _folders
+
+
+def is_installed(folder: Path) -> bool:
+    """Say whether `folder` holds the standard library or what is installed."""
+    places = [sysconfig.get_path(one) for one in ("stdlib", "platstdlib", "purelib", "platlib")]
+    return folder in {Path(one).resolve() for one in [*places, site.getusersitepackages()]}
+
+
+class _Folder:
+    """One folder, and the namespace in which its modules live."""
+
+    def __init__(self, path: Path, earlier: int) -> None:
+        """Make a namespace for `path`; `earlier` ones hold its files as they were before."""
+        self.path = path
+        digest = hashlib.sha256(str(path).encode()).hexdigest()[:12]
+        self.name = f"{_PREFIX}{digest}" + (f"_{earlier}" if earlier else "")
+        self.stamps: dict[Path, tuple[int, int]] = {}
+        self.files: dict[str, Path] = {}
+        self._importlib = _Importlib(self)
+        _folders[self.name] = self
+
+    @property
+    def changed(self) -> bool:
+        """Whether a file that was imported from here is another one by now, or is gone."""
+        return any(_stamp(path) != stamp for path, stamp in self.stamps.items())
+
+    def load(self, path: Path, name: str) -> ModuleType:
+        """Return the module of the file at `path`, which is called `name` in this folder."""
+        self.files[f"{self.name}.{name}"] = path
+        if _Finder not in sys.meta_path:  # before those that know nothing of namespaces
+            sys.meta_path.insert(0, _Finder)
+        return importlib.import_module(f"{self.name}.{name}")
+
+    def home(self, top: str, asking: Mapping[str, Any]) -> str:
+        """Return the package in which the module `asking` finds `top`, "" for that of everybody.
+
+        `asking` are the global names of the module.
+        """
+        private = f"{self.name}.{top}"
+        package = asking.get("__package__") or self.name
+        if asking.get("__name__") == private != package:
+            return ""
+        found = importlib.util.find_spec(private)
+        if found is not None and found.has_location:
+            return "" if _is_shared(top, found) else self.name
+        if top in sys.modules or importlib.util.find_spec(top) is not None:
+            return ""
+        homes = (self.name, package)
+        return next((one for one in homes if importlib.util.find_spec(f"{one}.{top}")), "")
+
+    def import_(
+        self,
+        name: str,
+        globals: Mapping[str, Any] | None = None,
+        locals: Mapping[str, Any] | None = None,
+        fromlist: Sequence[str] | None = (),
+        level: int = 0,
+    ) -> Any:
+        """Import as `builtins.__import__` does, with the modules of this folder first."""
+        top, _, _ = name.partition(".")
+        home = "" if level else self.home(top, globals or {})
+        own = f"{home}.{name}" if home else name
+        found = builtins.__import__(own, globals, locals, fromlist or (), level)
+        if found is importlib:
+            return self._importlib
+        return sys.modules[f"{home}.{top}"] if home and not fromlist else found
+
+
+class _Importlib(ModuleType):
+    """The module `importlib` as code of one folder sees it."""
+
+    def __init__(self, folder: _Folder) -> None:
+        super().__init__("importlib", importlib.__doc__)
+        self.__spec__ = importlib.__spec__
+        self._folder = folder
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(importlib, name)
+
+    def import_module(self, name: str, package: str | None = None) -> ModuleType:
+        """Import `name`, with the modules of the folder first."""
+        home = "" if name.startswith(".") else self._folder.home(name.partition(".")[0], {})
+        return importlib.import_module(f"{home}.{name}" if home else name, package)
+
+
+class _Finder:
+    """Finds the namespaces and their modules."""
+
+    @staticmethod
+    def find_spec(
+        name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """Return how the module `name` is loaded, None for one of no namespace."""
+        folder = _folders.get(name.partition(".")[0])
+        if folder is None:
+            return None
+        if name == folder.name:
+            root = ModuleSpec(name, None, is_package=True)
+            root.submodule_search_locations = [str(folder.path)]
+            return root
+        if file := folder.files.get(name):
+            loader = _Loader(folder, name, file)
+            return importlib.util.spec_from_file_location(name, file, loader=loader)
+        found = PathFinder.find_spec(name, path)
+        if found is not None and isinstance(found.loader, SourceFileLoader):
+            found.loader = _Loader(folder, name, Path(found.loader.path))
+        return found
+
+
+class _Loader(SourceFileLoader):
+    """Runs a file of one folder with that folder's imports; no compiled copy is left in it."""
+
+    def __init__(self, folder: _Folder, name: str, path: Path) -> None:
+        super().__init__(name, str(path))
+        self._folder = folder
+
+    def get_code(self, fullname: str) -> Any:
+        """Return the code of the file as it is now."""
+        return self.source_to_code(self.get_data(self.path), self.path)
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Run the file."""
+        self._folder.stamps[Path(self.path)] = _stamp(Path(self.path))
+        own = {**vars(builtins), "__import__": self._folder.import_}
+        vars(module)["__builtins__"] = own
+        super().exec_module(module)
+
+
+def _stamp(path: Path) -> tuple[int, int]:
+    """Return what tells a file from an earlier one in its place."""
+    try:
+        found = path.stat()
+    except OSError:
+        return 0, 0
+    return found.st_mtime_ns, found.st_size
+
+
+def _is_shared(top: str, found: ModuleSpec) -> bool:
+    """Say whether everybody has the file that was `found` already, as the module `top`."""
+    spec = getattr(sys.modules.get(top), "__spec__", None)
+    return found.name not in sys.modules and spec is not None and spec.origin == found.origin

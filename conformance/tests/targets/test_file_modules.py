@@ -1,0 +1,260 @@
+"""Files as targets: each folder has modules of its own, and nobody else sees them."""
+
+import copy
+import dataclasses
+import importlib
+import inspect
+import pickle
+import random
+import subprocess
+import sys
+import textwrap
+import typing
+from pathlib import Path
+
+import pytest
+
+import attentest
+from attentest.studies.comparison import compare
+from attentest.targets import file_modules, resolve
+from attentest_spec.registry import LoadFailure
+
+FUNCTION = """
+from dataclasses import dataclass
+from model import scale
+
+def attention(query, key, value, mask=None):
+    scores = query @ key.transpose(-1, -2) * scale(query.shape[-1])
+    if mask is not None:
+        scores = scores.masked_fill(~mask, float("-inf"))
+    weights = scores.softmax(-1)
+    return weights @ value, weights
+"""
+BACKEND = f"{FUNCTION}\nfrom attentest_spec.torch import of_function\n" + (
+    'backend = of_function(attention, "attention")\n'
+)
+
+
+def written(folder: Path, **files: str) -> Path:
+    """Write `files` into `folder`, `__` in a name for a slash."""
+    for name, text in files.items():
+        path = folder / f"{name.replace('__', '/').replace('/init', '/__init__')}.py"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(textwrap.dedent(text), encoding="utf-8")
+    return folder
+
+
+def module(path: Path) -> typing.Any:
+    """Return the module that the file `path` is loaded as."""
+    return file_modules.load(path)
+
+
+@pytest.fixture
+def pair(tmp_path: Path) -> tuple[Path, Path]:
+    """Return two files of one name with neighbours of one name; the second one is wrong."""
+    right = written(tmp_path / "a", backend=BACKEND, model="def scale(d): return d**-0.5")
+    wrong = written(tmp_path / "b", backend=BACKEND, model="def scale(d): return 1.0")
+    return right / "backend.py", wrong / "backend.py"
+
+
+def test_two_targets_in_one_process_each_get_their_own_neighbour(pair: tuple[Path, Path]) -> None:
+    reports = [attentest.check(str(one), clauses=["attention.formula"]) for one in pair]
+    assert [one.conforms for one in reports] == [True, False]
+    reports = [attentest.check(f"{one}:attention", clauses=["attention.formula"]) for one in pair]
+    assert [one.conforms for one in reports] == [True, False]
+
+
+def test_compare_in_one_process_sees_the_difference(pair: tuple[Path, Path]) -> None:
+    right, wrong = map(str, pair)
+    assert "attention: result" in (told := str(compare(right, wrong))), told
+
+
+def test_pytest_judges_two_files_of_one_name(pair: tuple[Path, Path], tmp_path: Path) -> None:
+    lines = "\n    ".join(map(str, pair))
+    settings = f"[pytest]\nattentest_components = attention\nattentest_backend =\n    {lines}\n"
+    (tmp_path / "pytest.ini").write_text(settings, encoding="utf-8")
+    told = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-k", "attention.formula"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert "1 failed, 1 passed" in told.stdout, told.stdout
+
+
+def test_lazy_imports_find_the_own_neighbour(tmp_path: Path) -> None:
+    text = """
+        def late(): import model; return model.NAME
+        def named(): return __import__("model").NAME
+        def dynamic():
+            import importlib
+            return importlib.import_module("model").NAME
+        def deep():
+            from importlib import import_module
+            return import_module("layers.inner").NAME
+        def alias():
+            import layers.inner as inner
+            return inner.NAME
+        def plain():
+            import layers.inner
+            return layers.inner.NAME
+    """
+    found = []
+    for name in ("a", "b"):
+        folder = written(
+            tmp_path / name,
+            backend=text,
+            model=f"NAME = {name!r}",
+            layers__init="",
+            layers__inner=f"from model import NAME\nassert NAME == {name!r}",
+        )
+        found.append(module(folder / "backend.py"))
+    for number, name in enumerate("ab"):
+        one = found[number]
+        calls = (one.late, one.named, one.dynamic, one.deep, one.alias, one.plain)
+        assert [call() for call in calls] == [name] * 6
+    assert "model" not in sys.modules
+    assert "layers" not in sys.modules
+
+
+def test_a_missing_neighbour_is_not_taken_from_another_target(tmp_path: Path) -> None:
+    a = written(tmp_path / "a", backend="import model_of_a\nbackend = 1", model_of_a="")
+    b = written(tmp_path / "b", backend="import model_of_a\nbackend = 1")
+    module(a / "backend.py")
+    with pytest.raises(LoadFailure, match="No module named 'model_of_a'"):
+        resolve.load(str(b / "backend.py"))
+
+
+def test_a_missing_part_of_a_neighbour_is_reported_by_its_own_name(tmp_path: Path) -> None:
+    written(tmp_path, backend="import layers.lost", layers__init="")
+    with pytest.raises(LoadFailure, match=r"No module named 'layers\.lost'"):
+        resolve.load(str(tmp_path / "backend.py"))
+
+
+@pytest.mark.parametrize("name", ["random", "json", "types", "torch", "numpy", "attentest"])
+def test_a_file_named_as_an_installed_module_replaces_nothing(tmp_path: Path, name: str) -> None:
+    before = sys.modules.get(name)
+    written(tmp_path, **{name: f"import {name}\nREAL = {name}.__file__\nbackend = 1"})
+    found = module(tmp_path / f"{name}.py")
+    assert str(tmp_path) not in found.REAL
+    assert sys.modules[name] is (before or sys.modules[name])
+    assert str(tmp_path) not in str(sys.modules[name].__file__)
+
+
+def test_a_neighbour_named_as_a_standard_module_is_seen_by_its_folder_alone(tmp_path: Path) -> None:
+    written(
+        tmp_path,
+        backend="import random\nimport model\nNAMES = random.NAME, model.random.NAME",
+        model="import random",
+        random="NAME = 'mine'",
+        colorsys="NAME = 'mine'",
+    )
+    path = list(sys.path)
+    assert module(tmp_path / "backend.py").NAMES == ("mine", "mine")
+    assert sys.modules["random"] is random
+    assert sys.path == path
+    assert not hasattr(importlib.reload(importlib.import_module("colorsys")), "NAME")
+
+
+def test_a_folder_without_init_does_not_hide_an_installed_package(tmp_path: Path) -> None:
+    written(tmp_path, backend="import packaging, data.one\nFILE = packaging.__file__")
+    written(tmp_path, packaging__notes="", data__one="")
+    assert str(tmp_path) not in module(tmp_path / "backend.py").FILE
+
+
+@pytest.mark.parametrize("own", [".layers", "package.layers"])
+def test_packages_of_one_name_are_imported_as_packages(tmp_path: Path, own: str) -> None:
+    for name in ("a", "b"):
+        folder = written(
+            tmp_path / name,
+            package__init="from .layers import NAME as FIRST",
+            package__model=f"from {own} import NAME\nfrom package import FIRST",
+            package__layers=f"NAME = {name!r}",
+        )
+        found = module(folder / "package" / "model.py")
+        assert {found.NAME, found.FIRST} == {name}
+    assert "package" not in sys.modules
+
+
+def test_a_script_in_a_package_finds_the_files_beside_it(tmp_path: Path) -> None:
+    text = "from layers import NAME"
+    written(tmp_path, package__init=text, package__model=text, package__layers="NAME = 'beside'")
+    for name in ("model", "__init__"):
+        assert module(tmp_path / "package" / f"{name}.py").NAME == "beside"
+
+
+def test_a_file_in_a_package_imports_standard_modules_as_packages_do(tmp_path: Path) -> None:
+    written(tmp_path, package__init="", package__model="import random", package__random="")
+    assert module(tmp_path / "package" / "model.py").random is random
+
+
+CLASSES = """
+    from __future__ import annotations
+    import dataclasses, typing
+    from torch import nn
+    from sizes import Sizes
+
+    @dataclasses.dataclass(frozen=True)
+    class Config:
+        sizes: Sizes
+        names: typing.ClassVar[list[str]] = []
+        width: int = 4
+
+    class Net(nn.Module):
+        def __init__(self, config: Config):
+            super().__init__()
+            self.config = config
+            self.linear = nn.Linear(config.width, config.width)
+"""
+SIZES = "class Sizes:\n    def __eq__(self, other): return type(self) is type(other)\n"
+
+
+def test_classes_of_a_file_can_be_copied_pickled_and_read(tmp_path: Path) -> None:
+    found = module(written(tmp_path, net=CLASSES, sizes=SIZES) / "net.py")
+    config = found.Config(found.Sizes())
+    net = found.Net(config)
+    for other in (copy.deepcopy(net), pickle.loads(pickle.dumps(net))):
+        assert type(other) is found.Net
+        assert other.config == config
+    assert typing.get_type_hints(found.Config)["sizes"] is found.Sizes
+    assert [one.name for one in dataclasses.fields(config)] == ["sizes", "width"]
+    assert inspect.getsource(found.Net).startswith("class Net")
+    assert dataclasses.replace(config, width=5).width == 5
+
+
+def test_the_same_file_is_the_same_module_until_one_of_its_files_changes(tmp_path: Path) -> None:
+    written(tmp_path, backend="from model import X", model="X = 1")
+    path = tmp_path / "backend.py"
+    first = module(path)
+    assert module(path) is first
+    assert module(tmp_path / "." / "backend.py") is first
+    assert not (tmp_path / "__pycache__").exists()
+    written(tmp_path, model="X = 22")
+    second = module(path)
+    assert (first.X, second.X) == (1, 22)
+    assert module(path) is second
+
+
+def test_a_file_that_failed_is_tried_again(tmp_path: Path) -> None:
+    path = written(tmp_path, backend="raise SystemExit('no')") / "backend.py"
+    for _ in range(2):
+        with pytest.raises(LoadFailure, match="no"):
+            resolve.load(str(path))
+
+
+@pytest.mark.parametrize("name", ["my-model", "model.v2", "class"])
+def test_a_file_may_have_a_name_that_is_no_identifier(tmp_path: Path, name: str) -> None:
+    (tmp_path / f"{name}.py").write_text("from model import X\n", encoding="utf-8")
+    written(tmp_path, model="X = 1")
+    assert module(tmp_path / f"{name}.py").X == 1
+
+
+def test_two_files_of_one_folder_share_their_neighbour(tmp_path: Path) -> None:
+    written(tmp_path, one="import model", two="import model", model="")
+    assert module(tmp_path / "one.py").model is module(tmp_path / "two.py").model
+
+
+def test_a_file_that_is_installed_is_imported_as_everybody_does() -> None:
+    assert module(Path(typing.cast(str, dataclasses.__file__))) is dataclasses
