@@ -9,7 +9,8 @@ from functools import cache
 from importlib import import_module
 from pkgutil import walk_packages
 
-from attentest.faults.fault import Fault, fault, infected, planted, registered
+from attentest.faults.fault import Fault, fault, registered
+from attentest.faults.inject import infected, planted
 from attentest_spec.components import CHAPTERS
 from attentest_spec.names import require
 

@@ -155,7 +155,8 @@ class Fused(Seams):
         product = torch.einsum("bld,id->bli", x, module.packed_weight.chunk(3)[number])
         if module.packed_bias is None:
             return product
-        return product + module.packed_bias.chunk(3)[number]  # type: ignore[no-any-return]
+        bias: Tensor = module.packed_bias.chunk(3)[number]
+        return product + bias
 
     def split_heads(self, x: Tensor) -> Tensor:
         """Return (B, L, H * E) as (B, H, L, E)."""

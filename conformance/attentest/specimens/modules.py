@@ -1,8 +1,9 @@
 """The container of the specimens: it holds parts and leaves what to do with them to a seam."""
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from torch import nn
+from torch import Tensor, nn
 
 if TYPE_CHECKING:
     from attentest.specimens.seams.base import Base
@@ -29,6 +30,10 @@ class Node(nn.Module):
         return getattr(self.how, self.step)(self, *inputs)
 
     if TYPE_CHECKING:
+        encoder: "Node"
+        decoder: "Node"
+        generator: "Node"
+        __call__: Callable[..., Tensor]
 
         def __getattr__(self, name: str) -> Any:
             """Return a part or a parameter; which ones there are differs between specimens."""

@@ -72,7 +72,7 @@ class AddedNorm(nn.Module):
 
     def forward(self, x: Tensor, sublayer: Tensor) -> Tensor:
         """Return (.., D)."""
-        return self.norm(torch.add(torch.matmul(x, sublayer), x))  # type: ignore[no-any-return]
+        return self.norm.forward(torch.add(torch.matmul(x, sublayer), x))
 
 
 class NormedBranch(nn.Module):

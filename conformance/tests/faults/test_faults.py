@@ -1,22 +1,28 @@
 """The suite against its own faults: each is caught, where it is and nowhere else."""
 
+import ast
+import re
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 from test_specimens import SIZES, inputs_of
 
+import attentest.faults
 from attentest.faults import Fault, fault, fault_of, faults, planted
 from attentest.judging.bench import Bench
 from attentest.judging.judge import judge
-from attentest.specimens import SPECIMENS, Seams, specimen_backend
+from attentest.specimens import SPECIMENS, Seams, seam_names, specimen_backend
 from attentest_spec import COMPONENTS, Choices, UnknownName
 from attentest_spec.clauses import clauses
 from attentest_spec.parameters import draw
 
 torch.set_num_threads(1)
 
+CATALOGUE = Path(attentest.faults.__file__).parent
+DEFINITIONS = (ast.FunctionDef, ast.ClassDef)
 PLANTED = [
     pytest.param(one, specimen, id=f"{specimen}-{one.slug}")
     for one in faults().values()
@@ -125,17 +131,50 @@ def test_an_unknown_fault_is_answered_with_the_nearest():
         fault_of("attention.scale-mising")
 
 
-def test_a_fault_overrides_a_seam_that_exists():
-    def scal(self: Seams, width, heads):
-        return 1.0
+def one_half(self: Seams, width, heads):
+    """The scale is one half. Scores do not depend on the width."""
+    return 0.5
 
+
+def test_fault_overrides_a_hook_that_exists():
     with pytest.raises(UnknownName, match="scale"):
-        fault("x.y", clause="attention.formula", wrong="w.", effect="e.")(scal)
+        fault("x.y", "formula", seam="scal")(one_half)
 
 
-def test_two_faults_of_one_name_are_refused():
-    def scale(self: Seams, width, heads):
-        return 1.0
-
+def test_second_fault_of_one_name_is_refused():
     with pytest.raises(ValueError, match="two faults"):
-        fault("attention.scale-missing", clause="attention.formula", wrong="w.", effect="e.")(scale)
+        fault("attention.scale-missing", "formula", seam="scale")(one_half)
+
+
+@pytest.mark.parametrize("text", [None, "", "The scale is one half.", "The scale is one half. And"])
+def test_fault_without_a_description_is_refused(text):
+    def undescribed(self: Seams, width, heads):
+        return 0.5
+
+    undescribed.__doc__ = text
+    with pytest.raises(ValueError, match=r"undescribed.*docstring"):
+        fault("x.y", "formula", seam="scale")(undescribed)
+
+
+def test_fault_takes_its_words_from_the_docstring():
+    scale = fault_of("attention.scale-missing")
+    assert (scale.clause, scale.seam) == ("attention.formula", "scale")
+    paragraphs = scale.override.__doc__.split("\n\n")
+    assert [" ".join(one.split()) for one in paragraphs] == [scale.wrong, scale.effect]
+
+
+@pytest.mark.parametrize("path", sorted(CATALOGUE.rglob("*.py")), ids=lambda path: path.name)
+def test_catalogue_disables_no_checker(path):
+    text = path.read_text()
+    assert not re.search(
+        r"#\s*(ruff|mypy|type):\s*(noqa|disable|ignore-errors)", text
+    )
+    assert not re.search(r"#\s*noqa|#\s*type:\s*ignore(?!\[)", text)
+    names = [one.name for one in ast.parse(text).body if isinstance(one, DEFINITIONS)]
+    assert len(names) == len(set(names))
+
+
+def test_catalogue_functions_are_named_after_their_fault():
+    for slug, one in faults().items():
+        assert one.override.__name__ == slug.partition(".")[2].replace("-", "_")
+        assert one.seam in seam_names()

@@ -16,6 +16,7 @@ def wrapped(self: Seams, module: Node, name: str, x: Tensor, mask: Mask) -> Tens
 
 
 def sublayer(self: Seams, module: Node, name: str, mask: Mask) -> Function:
+    """Return the sublayer `name` as a function of its input."""
     if name == "feed_forward":
         return lambda x: self.feed(module, x)
     return lambda x: self.self_attend(module, x, mask)

@@ -1,8 +1,5 @@
 """Faults in gain and bias."""
 
-# ruff: noqa: F811
-# mypy: disable-error-code="no-redef"
-
 import torch
 from torch import Tensor, nn
 
@@ -11,36 +8,22 @@ from attentest.faults.layer_norm.shared import gain_and_bias
 from attentest.specimens import Node, Seams
 
 
-@fault(
-    "layer_norm.bias-before-gain",
-    clause="layer_norm.gain-and-bias",
-    wrong="The bias is added before the gain multiplies.",
-    effect="Invisible while the gain is 1 or the bias 0.",
-)
-def affine(self: Seams, module: Node, normalised: Tensor) -> Tensor:
+@fault("layer_norm.bias-before-gain", "gain-and-bias", seam="affine")
+def bias_before_gain(self: Seams, module: Node, normalised: Tensor) -> Tensor:
+    """The bias is added before the gain multiplies. Invisible while the gain is 1 or the bias 0."""
     gain, bias = gain_and_bias(module)
     return gain.to(normalised) * (normalised + bias.to(normalised))
 
 
-@fault(
-    "layer_norm.gain-dropped",
-    clause="layer_norm.gain-and-bias",
-    origin="B069",
-    wrong="The gain is not applied.",
-    effect="Invisible at birth; a column can never be turned down.",
-)
-def affine(self: Seams, module: Node, normalised: Tensor) -> Tensor:
+@fault("layer_norm.gain-dropped", "gain-and-bias", seam="affine", origin="B069")
+def gain_dropped(self: Seams, module: Node, normalised: Tensor) -> Tensor:
+    """The gain is not applied. Invisible at birth; a column can never be turned down."""
     return normalised + gain_and_bias(module)[1].to(normalised)
 
 
-@fault(
-    "layer_norm.bias-dropped",
-    clause="layer_norm.gain-and-bias",
-    origin="B069",
-    wrong="The bias is not applied.",
-    effect="Invisible at birth; rows stay centred on zero.",
-)
-def affine(self: Seams, module: Node, normalised: Tensor) -> Tensor:
+@fault("layer_norm.bias-dropped", "gain-and-bias", seam="affine", origin="B069")
+def bias_dropped(self: Seams, module: Node, normalised: Tensor) -> Tensor:
+    """The bias is not applied. Invisible at birth; rows stay centred on zero."""
     return normalised * gain_and_bias(module)[0].to(normalised)
 
 
@@ -51,63 +34,52 @@ def _with_bias(self: Seams) -> Node:
     return built
 
 
-@fault(
-    "layer_norm.bias-undeclared",
-    clause="layer_norm.norm-bias",
-    wrong="The norm has a bias, random at birth, where none is declared.",
-    effect="A checkpoint without one leaves it as it is.",
-    choices={"norm_bias": "none"},
-)
-def make_norm(self: Seams) -> Node:
+@fault("layer_norm.bias-undeclared", "norm-bias", seam="make_norm", choices={"norm_bias": "none"})
+def bias_undeclared(self: Seams) -> Node:
+    """The norm has a bias, random at birth, where none is declared.
+
+    A checkpoint without one leaves it as it is.
+    """
     return _with_bias(self)
 
 
-@fault(
-    "layer_norm.gain-and-bias-swapped",
-    clause="layer_norm.gain-and-bias",
-    wrong="The two parameters have changed places.",
-    effect="Every output of a loaded checkpoint is wrong.",
-)
-def affine(self: Seams, module: Node, normalised: Tensor) -> Tensor:
+@fault("layer_norm.gain-and-bias-swapped", "gain-and-bias", seam="affine")
+def gain_and_bias_swapped(self: Seams, module: Node, normalised: Tensor) -> Tensor:
+    """The two parameters have changed places. Every output of a loaded checkpoint is wrong."""
     gain, bias = gain_and_bias(module)
     return bias.to(normalised) * normalised + gain.to(normalised)
 
 
-@fault(
-    "layer_norm.gain-along-positions",
-    clause="layer_norm.gain-and-bias",
-    wrong="Where there are as many positions as columns, the gain is laid along the positions.",
-    effect="Other lengths are right; at this one every position has a gain of its own.",
-)
-def affine(self: Seams, module: Node, normalised: Tensor) -> Tensor:
+@fault("layer_norm.gain-along-positions", "gain-and-bias", seam="affine")
+def gain_along_positions(self: Seams, module: Node, normalised: Tensor) -> Tensor:
+    """Where there are as many positions as columns, the gain is laid along the positions.
+
+    Other lengths are right; at this one every position has a gain of its own.
+    """
     gain, bias = (one.to(normalised) for one in gain_and_bias(module))
     if normalised.dim() > 1 and normalised.shape[-2] == normalised.shape[-1]:
         return gain[:, None] * normalised + bias
     return gain * normalised + bias
 
 
-@fault(
-    "layer_norm.random-gain",
-    clause="layer_norm.birth",
-    wrong="A loop that initialises every parameter has also drawn the gain.",
-    effect="Columns start at random sizes and signs.",
-    kind="state",
-)
-def make_norm(self: Seams) -> Node:
+@fault("layer_norm.random-gain", "birth", seam="make_norm", kind="state")
+def random_gain(self: Seams) -> Node:
+    """A loop that initialises every parameter has also drawn the gain.
+
+    Columns start at random sizes and signs.
+    """
     built = self.sound.make_norm()
     nn.init.normal_(gain_and_bias(built)[0])
     built.how = self
     return built
 
 
-@fault(
-    "layer_norm.zero-gain",
-    clause="layer_norm.birth",
-    wrong="The gain is born as zero.",
-    effect="Every row starts as zeros, and nothing before it gets a gradient.",
-    kind="state",
-)
-def make_norm(self: Seams) -> Node:
+@fault("layer_norm.zero-gain", "birth", seam="make_norm", kind="state")
+def zero_gain(self: Seams) -> Node:
+    """The gain is born as zero.
+
+    Every row starts as zeros, and nothing before it gets a gradient.
+    """
     built = self.sound.make_norm()
     nn.init.zeros_(gain_and_bias(built)[0])
     built.how = self
@@ -122,13 +94,16 @@ def names(module: Node) -> tuple[str, str]:
 
 @fault(
     "layer_norm.parameters-plain",
-    clause="layer_norm.parameters-trained",
+    "parameters-trained",
+    seam="make_norm",
     origin="B067",
-    wrong="The bias is held as a plain array, not as a parameter.",
-    effect="It is never trained, not saved and not moved.",
     kind="state",
 )
-def make_norm(self: Seams) -> Node:
+def parameters_plain(self: Seams) -> Node:
+    """The bias is held as a plain array, not as a parameter.
+
+    It is never trained, not saved and not moved.
+    """
     built = self.sound.make_norm()
     _, name = names(built)
     plain = getattr(built, name).detach()
@@ -138,28 +113,18 @@ def make_norm(self: Seams) -> Node:
     return built
 
 
-@fault(
-    "layer_norm.gain-frozen",
-    clause="layer_norm.parameters-trained",
-    wrong="The gain is a parameter that asks for no gradient.",
-    effect="It stays as it was born.",
-    kind="state",
-)
-def make_norm(self: Seams) -> Node:
+@fault("layer_norm.gain-frozen", "parameters-trained", seam="make_norm", kind="state")
+def gain_frozen(self: Seams) -> Node:
+    """The gain is a parameter that asks for no gradient. It stays as it was born."""
     built = self.sound.make_norm()
     gain_and_bias(built)[0].requires_grad_(False)
     built.how = self
     return built
 
 
-@fault(
-    "layer_norm.epsilon-trained",
-    clause="layer_norm.parameters-trained",
-    wrong="Epsilon is a parameter too.",
-    effect="The optimiser moves it, below zero if it likes.",
-    kind="state",
-)
-def make_norm(self: Seams) -> Node:
+@fault("layer_norm.epsilon-trained", "parameters-trained", seam="make_norm", kind="state")
+def epsilon_trained(self: Seams) -> Node:
+    """Epsilon is a parameter too. The optimiser moves it, below zero if it likes."""
     built = self.sound.make_norm()
     built.register_parameter("guard", nn.Parameter(torch.tensor(self.epsilon())))
     built.how = self

@@ -34,8 +34,10 @@ class Unregistered(nn.Module):
 
 
 def halved(gradient: Tensor) -> Tensor:
+    """Return half of a gradient."""
     return gradient / 2
 
 
 def matrix_of(part: Node) -> nn.Parameter:
+    """Return the vocabulary matrix of an embedding or a generator."""
     return next(one for one in part.parameters() if one.dim() > 1)

@@ -3,7 +3,7 @@
 from abc import abstractmethod
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from attentest.specimens.modules import Node
 from attentest.specimens.seams.base import Base
@@ -132,6 +132,6 @@ class PositionSeams(Base):
     def arrange(self, sines: Tensor, cosines: Tensor, d_model: int) -> Tensor:
         """Put sines and cosines (S, pairs) into the columns (S, D), in turn or in halves."""
 
-    def drop_embedded(self, module: nn.Module, x: Tensor) -> Tensor:
+    def drop_embedded(self, module: Node, x: Tensor) -> Tensor:
         """Apply dropout to the sum of embedding and position."""
         return self.dropout(module, x)

@@ -86,7 +86,7 @@ class ModelSeams(MaskSeams, EmbeddingSeams, PositionSeams, StackSeams, Generator
     def encode(self, module: Node, source: Tensor) -> Tensor:
         """Return the memory (B, S, D) of source tokens (B, S)."""
         embedded = self.embed(module, "source", source)
-        return module.encoder(embedded, self.source_mask_of(source))  # type: ignore[no-any-return]
+        return module.encoder(embedded, self.source_mask_of(source))
 
     def decode(self, module: Node, target: Tensor, memory: Tensor, source: Tensor) -> Tensor:
         """Return the generator's output (B, T, V) for target tokens and a memory."""
@@ -96,7 +96,7 @@ class ModelSeams(MaskSeams, EmbeddingSeams, PositionSeams, StackSeams, Generator
             self.memory_mask_of(source, target),
             self.target_mask_of(target),
         )
-        return module.generator(state)  # type: ignore[no-any-return]
+        return module.generator(state)
 
     def embed(self, module: Node, side: str, tokens: Tensor) -> Tensor:
         """Return tokens of one `side`, "source" or "target", embedded and with positions."""

@@ -4,7 +4,7 @@ from abc import abstractmethod
 from collections.abc import Callable
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from attentest.specimens.modules import Node
 from attentest.specimens.seams.base import Base
@@ -88,7 +88,7 @@ class FeedForwardSeams(Base):
     def activation(self, x: Tensor) -> Tensor:
         """Apply the chosen activation."""
 
-    def drop_inner(self, module: nn.Module, x: Tensor) -> Tensor:
+    def drop_inner(self, module: Node, x: Tensor) -> Tensor:
         """Apply dropout between activation and second map."""
         return self.dropout(module, x)
 
@@ -104,16 +104,16 @@ class ResidualSeams(NormSeams):
         """Build a residual connection with its norm."""
         return Node(self, "residual", norm=self.make_norm())
 
-    def residual(self, module: nn.Module, norm: nn.Module, x: Tensor, function: Function) -> Tensor:
+    def residual(self, module: Node, norm: Node, x: Tensor, function: Function) -> Tensor:
         """Wrap `function`; `module` gives the mode of its dropout."""
         branch = self.drop_branch(module, function(self.norm_before(norm, x)))
         return self.norm_after(norm, self.add_branch(x, branch))
 
-    def norm_before(self, norm: nn.Module, x: Tensor) -> Tensor:
+    def norm_before(self, norm: Node, x: Tensor) -> Tensor:
         """Return what the sublayer is given: the norm of x under pre-norm."""
         return norm(x) if self.choices.norm_placement == "pre" else x
 
-    def drop_branch(self, module: nn.Module, branch: Tensor) -> Tensor:
+    def drop_branch(self, module: Node, branch: Tensor) -> Tensor:
         """Apply dropout to the sublayer's output, before the sum."""
         return self.dropout(module, branch)
 
@@ -121,6 +121,6 @@ class ResidualSeams(NormSeams):
         """Return the sum of what went around the sublayer and what went through it."""
         return x + branch
 
-    def norm_after(self, norm: nn.Module, x: Tensor) -> Tensor:
+    def norm_after(self, norm: Node, x: Tensor) -> Tensor:
         """Return what leaves the connection: the norm of the sum under post-norm."""
         return norm(x) if self.choices.norm_placement == "post" else x
