@@ -166,9 +166,7 @@ def test_fault_takes_its_words_from_the_docstring():
 @pytest.mark.parametrize("path", sorted(CATALOGUE.rglob("*.py")), ids=lambda path: path.name)
 def test_catalogue_disables_no_checker(path):
     text = path.read_text()
-    assert not re.search(
-        r"#\s*(ruff|mypy|type):\s*(noqa|disable|ignore-errors)", text
-    )
+    assert not re.search(r"#\s*(ruff|mypy|type):\s*(noqa|disable|ignore-errors)", text)
     assert not re.search(r"#\s*noqa|#\s*type:\s*ignore(?!\[)", text)
     names = [one.name for one in ast.parse(text).body if isinstance(one, DEFINITIONS)]
     assert len(names) == len(set(names))
