@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from functools import wraps
 from typing import Any, Literal
 
-from attentest.specimens import SPECIMENS, Seams, seam_names
-from attentest.specimens.seams import Base
+from attentest.faults.reference_models import REFERENCE_MODELS, Hooks, hook_names
+from attentest.faults.reference_models.hooks import Base
 from attentest_spec.choices import Value
 from attentest_spec.clauses import clauses
 from attentest_spec.components import inside
@@ -24,11 +24,12 @@ _FAULTS: dict[str, "Fault"] = {}
 class Fault:
     """One catalogued mistake: one override of one hook.
 
-    `clause` is the one that must catch it, `wrong` says in one line what is wrong, `effect` what
+    `clause` is the one that must detect it, `wrong` says in one line what is wrong, `effect` what
     a user sees, `origin` where it was met ("B023" of the list of known bugs, "A" to "D" for a
-    published system, "own"). `specimens` are those it can be planted in, `choices` what must be
-    declared for it to exist or to show. `kind` says where it shows; "loud" means it raises.
-    `components` are the innermost ones that it changes: the clause's unless said otherwise.
+    published system, "own"). `seam` is the hook that `override` takes the place of. `models` are
+    the reference models that it can be injected into, `choices` what must be declared for it to
+    exist or to show. `kind` says where it shows; "loud" means it raises. `components` are the
+    innermost ones that it changes: by default that of the clause.
     """
 
     slug: str
@@ -38,7 +39,7 @@ class Fault:
     origin: str
     seam: str
     override: Override = field(repr=False)
-    specimens: tuple[str, ...] = tuple(SPECIMENS)
+    models: tuple[str, ...] = tuple(REFERENCE_MODELS)
     choices: Mapping[str, Value] = field(default_factory=dict)
     kind: Kind = "value"
     components: tuple[str, ...] = ()
@@ -50,7 +51,7 @@ class Fault:
 
     @property
     def component(self) -> str:
-        """The component that it is planted in."""
+        """The component that it is injected into."""
         return self.changes[0]
 
     @property
@@ -70,14 +71,14 @@ def fault(
     *,
     seam: str,
     origin: str = "own",
-    specimens: tuple[str, ...] = tuple(SPECIMENS),
+    models: tuple[str, ...] = tuple(REFERENCE_MODELS),
     choices: Mapping[str, Value] | None = None,
     kind: Kind = "value",
     components: tuple[str, ...] = (),
 ) -> Callable[[Override], Override]:
     """Register the decorated function as the fault `slug`: its override of the hook `seam`.
 
-    The function is a method of the specimen; `self.sound` is the specimen without the fault. The
+    The function is a method of the specimen; `self.correct` is the specimen without the fault. The
     first sentence of its docstring says what is wrong, the rest what a user sees. `clause` is
     written without its chapter, which is the slug's. Raises ValueError for a second fault of one
     name and for a docstring that lacks a sentence, UnknownName for a hook that does not exist.
@@ -93,9 +94,9 @@ def fault(
             wrong=wrong,
             effect=effect,
             origin=origin,
-            seam=require("hook", seam, seam_names()),
+            seam=require("hook", seam, hook_names()),
             override=override,
-            specimens=specimens,
+            models=models,
             choices=dict(choices or {}),
             kind=kind,
             components=components,
@@ -117,10 +118,10 @@ def stack_fault(
 ) -> Callable[[Override], Override]:
     """Register the decorated function as the fault `name` of the encoder and of the decoder.
 
-    `seam` has "{side}" where a hook has the name of the stack; a hook without it is called by
-    both stacks, and stays sound in the other one. The function is given the specimen, the sound
-    hook, and then what the hook is given. `in_layer` says that it changes the layer, where the
-    clause is one of the stack.
+    `seam` has "{side}" for the name of the stack; a hook without it is called by both stacks, and
+    stays correct in the other one. The function is given the model, the correct hook, and then
+    what the hook is given. `in_layer` says that it changes the layer, where the clause is one of
+    the stack.
     """
 
     def register(override: Override) -> Override:
@@ -140,16 +141,16 @@ def stack_fault(
 
 
 def _on_one_side(override: Override, seam: str, side: str) -> Override:
-    """Return `override` of the hook of one side, given the sound hook as its first input."""
+    """Return `override` of the hook of one side, given the correct hook as its first input."""
     hook = seam.format(side=side)
     common = hook == seam
 
     @wraps(override)
-    def on_one_side(self: Seams, *inputs: Any) -> Any:
-        sound = getattr(self.sound, hook)
+    def on_one_side(self: Hooks, *inputs: Any) -> Any:
+        correct = getattr(self.correct, hook)
         if common and inputs[0].step != f"{side}_layer":
-            return sound(*inputs)
-        return override(self, sound, *inputs)
+            return correct(*inputs)
+        return override(self, correct, *inputs)
 
     return on_one_side
 

@@ -1,10 +1,10 @@
-"""Faults of the chapter `generator`: each function overrides the seam that it is named after."""
+"""Faults of the chapter `generator`."""
 
 import torch
 from torch import Tensor, nn
 
 from attentest.faults.fault import fault
-from attentest.specimens import Node, Seams
+from attentest.faults.reference_models import Hooks, Node
 
 LOGARITHMS = {"output": "log-probabilities"}
 LOGITS = {"output": "logits"}
@@ -12,9 +12,9 @@ SCALED = {"logit_scale": "inverse-sqrt-d"}
 
 
 @fault("generator.bias-dropped", "formula", seam="generator_logits")
-def bias_dropped(self: Seams, module: Node, x: Tensor) -> Tensor:
+def bias_dropped(self: Hooks, module: Node, x: Tensor) -> Tensor:
     """The bias is not added. Frequent tokens have no head start."""
-    return self.sound.generator_logits(module, x) - self.sound.generator_logits(module, x * 0)
+    return self.correct.generator_logits(module, x) - self.correct.generator_logits(module, x * 0)
 
 
 @fault(
@@ -23,13 +23,13 @@ def bias_dropped(self: Seams, module: Node, x: Tensor) -> Tensor:
     seam="make_generator",
     choices={"generator_bias": "none"},
 )
-def bias_undeclared(self: Seams) -> Node:
+def bias_undeclared(self: Hooks) -> Node:
     """The linear map has a bias, random at birth, where none is declared.
 
     A checkpoint without one leaves it as it is, and some tokens are said unasked.
     """
     present = self.choices.but(generator_bias="present")
-    built = type(self.sound)(self.sizes, present).make_generator()
+    built = type(self.correct)(self.sizes, present).make_generator()
     for values in built.parameters():
         if values.dim() == 1:
             nn.init.normal_(values)
@@ -37,12 +37,12 @@ def bias_undeclared(self: Seams) -> Node:
 
 
 @fault("generator.temperature", "formula", seam="generator_logits")
-def temperature(self: Seams, module: Node, x: Tensor) -> Tensor:
+def temperature(self: Hooks, module: Node, x: Tensor) -> Tensor:
     """Logits are divided by the root of the model width.
 
     The best token stays the best, and every probability is wrong.
     """
-    return self.sound.generator_logits(module, x) * float(x.shape[-1] ** -0.5)
+    return self.correct.generator_logits(module, x) * float(x.shape[-1] ** -0.5)
 
 
 @fault(
@@ -52,7 +52,7 @@ def temperature(self: Seams, module: Node, x: Tensor) -> Tensor:
     origin="B091",
     choices=LOGITS,
 )
-def probabilities_for_logits(self: Seams, logits: Tensor) -> Tensor:
+def probabilities_for_logits(self: Hooks, logits: Tensor) -> Tensor:
     """Probabilities are returned where logits are declared.
 
     A loss with a softmax of its own cannot come near zero; the best token stays the best.
@@ -61,13 +61,13 @@ def probabilities_for_logits(self: Seams, logits: Tensor) -> Tensor:
 
 
 @fault("generator.softmax-missing", "output", seam="generator_output")
-def softmax_missing(self: Seams, logits: Tensor) -> Tensor:
+def softmax_missing(self: Hooks, logits: Tensor) -> Tensor:
     """Logits are returned where probabilities are declared. Nothing sums to one."""
     return logits
 
 
 @fault("generator.softmax-over-steps", "normalised", seam="generator_output")
-def softmax_over_steps(self: Seams, logits: Tensor) -> Tensor:
+def softmax_over_steps(self: Hooks, logits: Tensor) -> Tensor:
     """The softmax runs over the steps, not over the vocabulary.
 
     Steps compete with each other and tokens do not.
@@ -76,48 +76,48 @@ def softmax_over_steps(self: Seams, logits: Tensor) -> Tensor:
 
 
 @fault("generator.sigmoid", "normalised", seam="generator_output")
-def sigmoid(self: Seams, logits: Tensor) -> Tensor:
+def sigmoid(self: Hooks, logits: Tensor) -> Tensor:
     """Every token has a sigmoid of its own. Each lies between 0 and 1; they do not sum to one."""
     return torch.sigmoid(logits)
 
 
 @fault("generator.last-step-alone", "shapes", seam="generator")
-def last_step_alone(self: Seams, module: Node, x: Tensor) -> Tensor:
+def last_step_alone(self: Hooks, module: Node, x: Tensor) -> Tensor:
     """Only the last step is returned. Right for generation, useless for training."""
-    return self.sound.generator(module, x)[:, -1]
+    return self.correct.generator(module, x)[:, -1]
 
 
 @fault("generator.one-token-short", "shapes", seam="generator_logits")
-def one_token_short(self: Seams, module: Node, x: Tensor) -> Tensor:
+def one_token_short(self: Hooks, module: Node, x: Tensor) -> Tensor:
     """The output is as wide as the vocabulary less one. The last token can never be said."""
-    return self.sound.generator_logits(module, x)[..., :-1]
+    return self.correct.generator_logits(module, x)[..., :-1]
 
 
 @fault("generator.always-float32", "shapes", seam="generator")
-def always_float32(self: Seams, module: Node, x: Tensor) -> Tensor:
+def always_float32(self: Hooks, module: Node, x: Tensor) -> Tensor:
     """The output is float32, whatever came in. float64 loses half of its digits."""
-    return self.sound.generator(module, x).float()
+    return self.correct.generator(module, x).float()
 
 
 @fault("generator.centred-over-steps", "position-wise", seam="generator_logits")
-def centred_over_steps(self: Seams, module: Node, x: Tensor) -> Tensor:
+def centred_over_steps(self: Hooks, module: Node, x: Tensor) -> Tensor:
     """Logits are centred over the steps. The future is shown to the past."""
-    logits = self.sound.generator_logits(module, x)
+    logits = self.correct.generator_logits(module, x)
     return logits - logits.mean(dim=-2, keepdim=True)
 
 
 @fault("generator.scaled-by-batch", "position-wise", seam="generator_logits")
-def scaled_by_batch(self: Seams, module: Node, x: Tensor) -> Tensor:
+def scaled_by_batch(self: Hooks, module: Node, x: Tensor) -> Tensor:
     """Logits are divided by the largest of the batch.
 
     A sentence depends on the ones it was batched with.
     """
-    logits = self.sound.generator_logits(module, x)
+    logits = self.correct.generator_logits(module, x)
     return logits / logits.abs().amax()
 
 
 @fault("generator.overflow", "stable-for-large-logits", seam="generator_output")
-def overflow(self: Seams, logits: Tensor) -> Tensor:
+def overflow(self: Hooks, logits: Tensor) -> Tensor:
     """Exponentials are taken without the largest logit taken out.
 
     Infinity over infinity from a logit of 710 on.
@@ -132,7 +132,7 @@ def overflow(self: Seams, logits: Tensor) -> Tensor:
     seam="generator_output",
     choices=LOGARITHMS,
 )
-def logarithm_of_softmax(self: Seams, logits: Tensor) -> Tensor:
+def logarithm_of_softmax(self: Hooks, logits: Tensor) -> Tensor:
     """The logarithm is taken of probabilities that have rounded to zero.
 
     Unlikely tokens have a loss of infinity.
@@ -147,7 +147,7 @@ def logarithm_of_softmax(self: Seams, logits: Tensor) -> Tensor:
     choices=LOGARITHMS,
     kind="gradient",
 )
-def normaliser_detached(self: Seams, logits: Tensor) -> Tensor:
+def normaliser_detached(self: Hooks, logits: Tensor) -> Tensor:
     """The sum of the softmax is detached from the graph.
 
     Values are right; tokens are pulled up and none is pushed down.
@@ -156,34 +156,34 @@ def normaliser_detached(self: Seams, logits: Tensor) -> Tensor:
 
 
 @fault("generator.state-detached", "gradient", seam="generator_logits", kind="gradient")
-def state_detached(self: Seams, module: Node, x: Tensor) -> Tensor:
+def state_detached(self: Hooks, module: Node, x: Tensor) -> Tensor:
     """The decoder's state is detached from the graph. Nothing before the generator is trained."""
-    return self.sound.generator_logits(module, x.detach())
+    return self.correct.generator_logits(module, x.detach())
 
 
 @fault("generator.bias-detached", "gradient", seam="generator_logits", kind="gradient")
-def bias_detached(self: Seams, module: Node, x: Tensor) -> Tensor:
+def bias_detached(self: Hooks, module: Node, x: Tensor) -> Tensor:
     """The bias is detached from the graph. It stays as it was born."""
-    bias = self.sound.generator_logits(module, x * 0)
-    return self.sound.generator_logits(module, x) - bias + bias.detach()
+    bias = self.correct.generator_logits(module, x * 0)
+    return self.correct.generator_logits(module, x) - bias + bias.detach()
 
 
 @fault("generator.float32-in-bfloat16", "float32", seam="generator_logits")
-def float32_in_bfloat16(self: Seams, module: Node, x: Tensor) -> Tensor:
+def float32_in_bfloat16(self: Hooks, module: Node, x: Tensor) -> Tensor:
     """The logits of a float32 call are rounded to bfloat16. Five digits are lost, silently."""
-    logits = self.sound.generator_logits(module, x)
+    logits = self.correct.generator_logits(module, x)
     return logits.bfloat16().to(x.dtype) if x.dtype == torch.float32 else logits
 
 
 @fault("generator.float32-softmax-in-half", "float32", seam="generator_output")
-def float32_softmax_in_half(self: Seams, logits: Tensor) -> Tensor:
+def float32_softmax_in_half(self: Hooks, logits: Tensor) -> Tensor:
     """The softmax of a float32 call is returned through float16. Unlikely tokens round to zero."""
-    sound = self.sound.generator_output(logits)
-    return sound.half().to(logits.dtype) if logits.dtype == torch.float32 else sound
+    correct = self.correct.generator_output(logits)
+    return correct.half().to(logits.dtype) if logits.dtype == torch.float32 else correct
 
 
 @fault("generator.logit-scale-missing", "logit-scale", seam="scale_state", choices=SCALED)
-def logit_scale_missing(self: Seams, x: Tensor) -> Tensor:
+def logit_scale_missing(self: Hooks, x: Tensor) -> Tensor:
     """The decoder's output goes into the linear map unscaled where a factor is declared.
 
     A model with tied matrices is far too sure of itself.
@@ -192,7 +192,7 @@ def logit_scale_missing(self: Seams, x: Tensor) -> Tensor:
 
 
 @fault("generator.logit-scale-undeclared", "logit-scale", seam="scale_state")
-def logit_scale_undeclared(self: Seams, x: Tensor) -> Tensor:
+def logit_scale_undeclared(self: Hooks, x: Tensor) -> Tensor:
     """The decoder's output is divided by the root of the model width.
 
     The best token stays the best, and every probability is wrong.
@@ -201,7 +201,7 @@ def logit_scale_undeclared(self: Seams, x: Tensor) -> Tensor:
 
 
 @fault("generator.logit-scale-without-root", "logit-scale", seam="scale_state", choices=SCALED)
-def logit_scale_without_root(self: Seams, x: Tensor) -> Tensor:
+def logit_scale_without_root(self: Hooks, x: Tensor) -> Tensor:
     """The decoder's output is divided by the model width, not by its root.
 
     All tokens are about as likely.
@@ -210,7 +210,7 @@ def logit_scale_without_root(self: Seams, x: Tensor) -> Tensor:
 
 
 @fault("generator.bias-scaled", "logit-scale", seam="generator", choices=SCALED)
-def bias_scaled(self: Seams, module: Node, x: Tensor) -> Tensor:
+def bias_scaled(self: Hooks, module: Node, x: Tensor) -> Tensor:
     """The factor is applied to the logits, bias included. Frequent tokens lose their head start."""
-    logits = self.sound.generator_logits(module, x)
-    return self.sound.generator_output(logits / x.shape[-1] ** 0.5)
+    logits = self.correct.generator_logits(module, x)
+    return self.correct.generator_output(logits / x.shape[-1] ** 0.5)

@@ -1,4 +1,4 @@
-"""Faults of the chapter `residual`: each function overrides the seam that it is named after."""
+"""Faults of the chapter `residual`."""
 
 from collections.abc import Callable
 
@@ -6,14 +6,14 @@ import torch
 from torch import Tensor
 
 from attentest.faults.fault import fault
-from attentest.specimens import Node, Seams
+from attentest.faults.reference_models import Hooks, Node
 
 Function = Callable[[Tensor], Tensor]
 PRE = {"norm_placement": "pre"}
 
 
 @fault("residual.pre-for-post", "formula", seam="residual", origin="B070")
-def pre_for_post(self: Seams, module: Node, norm: Node, x: Tensor, f: Function) -> Tensor:
+def pre_for_post(self: Hooks, module: Node, norm: Node, x: Tensor, f: Function) -> Tensor:
     """The norm comes before the sublayer; after the sum was declared.
 
     It trains, and numbers differ from the paper and from its checkpoints.
@@ -22,7 +22,7 @@ def pre_for_post(self: Seams, module: Node, norm: Node, x: Tensor, f: Function) 
 
 
 @fault("residual.post-for-pre", "formula", seam="residual", origin="B070", choices=PRE)
-def post_for_pre(self: Seams, module: Node, norm: Node, x: Tensor, f: Function) -> Tensor:
+def post_for_pre(self: Hooks, module: Node, norm: Node, x: Tensor, f: Function) -> Tensor:
     """The norm comes after the sum; before the sublayer was declared.
 
     There is no straight path through a deep stack.
@@ -32,7 +32,7 @@ def post_for_pre(self: Seams, module: Node, norm: Node, x: Tensor, f: Function) 
 
 
 @fault("residual.mean-for-sum", "formula", seam="add_branch", choices=PRE)
-def mean_for_sum(self: Seams, x: Tensor, branch: Tensor) -> Tensor:
+def mean_for_sum(self: Hooks, x: Tensor, branch: Tensor) -> Tensor:
     """The two paths are averaged, not added.
 
     A norm after it hides it; without one, every layer halves its input.
@@ -41,7 +41,7 @@ def mean_for_sum(self: Seams, x: Tensor, branch: Tensor) -> Tensor:
 
 
 @fault("residual.branch-normed-alone", "formula", seam="residual")
-def branch_normed_alone(self: Seams, module: Node, norm: Node, x: Tensor, f: Function) -> Tensor:
+def branch_normed_alone(self: Hooks, module: Node, norm: Node, x: Tensor, f: Function) -> Tensor:
     """The norm is taken of the branch, and x is added to it.
 
     The residual stream is never normalised.
@@ -50,26 +50,26 @@ def branch_normed_alone(self: Seams, module: Node, norm: Node, x: Tensor, f: Fun
 
 
 @fault("residual.skip-from-normed", "identity-path", seam="residual", origin="B073", choices=PRE)
-def skip_from_normed(self: Seams, module: Node, norm: Node, x: Tensor, f: Function) -> Tensor:
+def skip_from_normed(self: Hooks, module: Node, norm: Node, x: Tensor, f: Function) -> Tensor:
     """The skip is taken from the normalised input. The straight path is broken at every layer."""
     inner: Tensor = norm(x)
     return inner + self.drop_branch(module, f(inner))
 
 
 @fault("residual.skip-left-out", "identity-path", seam="add_branch", origin="B075")
-def skip_left_out(self: Seams, x: Tensor, branch: Tensor) -> Tensor:
+def skip_left_out(self: Hooks, x: Tensor, branch: Tensor) -> Tensor:
     """The sum is the branch alone. Deep stacks stop learning."""
     return branch
 
 
 @fault("residual.skip-doubled", "identity-path", seam="add_branch")
-def skip_doubled(self: Seams, x: Tensor, branch: Tensor) -> Tensor:
+def skip_doubled(self: Hooks, x: Tensor, branch: Tensor) -> Tensor:
     """The input is added twice. The branch counts half."""
     return x + x + branch
 
 
 @fault("residual.skip-averaged-over-sentence", "per-position", seam="add_branch")
-def skip_averaged_over_sentence(self: Seams, x: Tensor, branch: Tensor) -> Tensor:
+def skip_averaged_over_sentence(self: Hooks, x: Tensor, branch: Tensor) -> Tensor:
     """The skip carries the mean of the sentence beside the word.
 
     Words depend on the length of their sentence, and on the future.
@@ -78,7 +78,7 @@ def skip_averaged_over_sentence(self: Seams, x: Tensor, branch: Tensor) -> Tenso
 
 
 @fault("residual.branch-of-neighbouring-sample", "per-position", seam="add_branch")
-def branch_of_neighbouring_sample(self: Seams, x: Tensor, branch: Tensor) -> Tensor:
+def branch_of_neighbouring_sample(self: Hooks, x: Tensor, branch: Tensor) -> Tensor:
     """The branch is centred over the samples of the batch.
 
     A sentence depends on the ones it was batched with.
@@ -87,7 +87,7 @@ def branch_of_neighbouring_sample(self: Seams, x: Tensor, branch: Tensor) -> Ten
 
 
 @fault("residual.added-in-place", "input-untouched", seam="add_branch", origin="B077")
-def added_in_place(self: Seams, x: Tensor, branch: Tensor) -> Tensor:
+def added_in_place(self: Hooks, x: Tensor, branch: Tensor) -> Tensor:
     """The branch is added into the caller's own array. Whoever held x holds the sum."""
     total = x + branch
     x.data.copy_(total)
@@ -95,15 +95,15 @@ def added_in_place(self: Seams, x: Tensor, branch: Tensor) -> Tensor:
 
 
 @fault("residual.output-written-back", "input-untouched", seam="residual", origin="B077")
-def output_written_back(self: Seams, module: Node, norm: Node, x: Tensor, f: Function) -> Tensor:
+def output_written_back(self: Hooks, module: Node, norm: Node, x: Tensor, f: Function) -> Tensor:
     """The norm is written back into x. Whoever held x holds the output."""
-    result = self.sound.residual(module, norm, x, f)
+    result = self.correct.residual(module, norm, x, f)
     x.data.copy_(result)
     return result
 
 
 @fault("residual.skip-detached", "gradient-through-identity", seam="add_branch", kind="gradient")
-def skip_detached(self: Seams, x: Tensor, branch: Tensor) -> Tensor:
+def skip_detached(self: Hooks, x: Tensor, branch: Tensor) -> Tensor:
     """The skip is detached from the graph.
 
     Values are right; the straight path carries no gradient.
@@ -112,22 +112,22 @@ def skip_detached(self: Seams, x: Tensor, branch: Tensor) -> Tensor:
 
 
 @fault("residual.branch-detached", "gradient-through-identity", seam="add_branch", kind="gradient")
-def branch_detached(self: Seams, x: Tensor, branch: Tensor) -> Tensor:
+def branch_detached(self: Hooks, x: Tensor, branch: Tensor) -> Tensor:
     """The branch is detached from the graph. Values are right; no sublayer is trained."""
     return x + branch.detach()
 
 
 @fault("residual.norm-detached", "every-parameter-reached", seam="norm_after", kind="gradient")
-def norm_detached(self: Seams, norm: Node, x: Tensor) -> Tensor:
+def norm_detached(self: Hooks, norm: Node, x: Tensor) -> Tensor:
     """The norm's output is replaced by one that no gradient reaches the parameters from.
 
     Gain and bias stay as they were born.
     """
-    return self.sound.norm_after(norm, x).detach() + (x - x.detach())
+    return self.correct.norm_after(norm, x).detach() + (x - x.detach())
 
 
 @fault("residual.norm-never-called", "every-parameter-reached", seam="norm_after", origin="B069")
-def norm_never_called(self: Seams, norm: Node, x: Tensor) -> Tensor:
+def norm_never_called(self: Hooks, norm: Node, x: Tensor) -> Tensor:
     """The norm is declared and never called.
 
     The residual stream grows with every layer, and the norm has no gradient.
@@ -136,7 +136,7 @@ def norm_never_called(self: Seams, norm: Node, x: Tensor) -> Tensor:
 
 
 @fault("residual.dropout-on-sum", "dropout-on-branch-alone", seam="residual", kind="mode")
-def dropout_on_sum(self: Seams, module: Node, norm: Node, x: Tensor, f: Function) -> Tensor:
+def dropout_on_sum(self: Hooks, module: Node, norm: Node, x: Tensor, f: Function) -> Tensor:
     """Dropout acts on the sum. What the residual connection is there to keep is thrown away."""
     total = self.dropout(module, x + f(self.norm_before(norm, x)))
     return self.norm_after(norm, total)
@@ -149,7 +149,7 @@ def dropout_on_sum(self: Seams, module: Node, norm: Node, x: Tensor, f: Function
     origin="systems.md A (004)",
     kind="mode",
 )
-def dropout_on_input(self: Seams, module: Node, norm: Node, x: Tensor, f: Function) -> Tensor:
+def dropout_on_input(self: Hooks, module: Node, norm: Node, x: Tensor, f: Function) -> Tensor:
     """Dropout acts on x, not on what the sublayer returns.
 
     Inputs vanish from the skip and nothing of the branch is regularised.
@@ -159,13 +159,13 @@ def dropout_on_input(self: Seams, module: Node, norm: Node, x: Tensor, f: Functi
 
 
 @fault("residual.no-dropout", "branch-is-dropped", seam="drop_branch", kind="mode")
-def no_dropout(self: Seams, module: Node, branch: Tensor) -> Tensor:
+def no_dropout(self: Hooks, module: Node, branch: Tensor) -> Tensor:
     """The branch is added without dropout. Nothing shows, but for results weeks later."""
     return branch
 
 
 @fault("residual.dropout-keeps-the-rate", "branch-is-dropped", seam="drop_branch", kind="mode")
-def dropout_keeps_the_rate(self: Seams, module: Node, branch: Tensor) -> Tensor:
+def dropout_keeps_the_rate(self: Hooks, module: Node, branch: Tensor) -> Tensor:
     """The rate is taken for the probability of being kept.
 
     At 0.1 nine tenths are dropped; at 0.9 hardly any.
@@ -177,7 +177,7 @@ def dropout_keeps_the_rate(self: Seams, module: Node, branch: Tensor) -> Tensor:
 @fault(
     "residual.dropout-in-evaluation", "dropout-only-in-training", seam="drop_branch", kind="mode"
 )
-def dropout_in_evaluation(self: Seams, module: Node, branch: Tensor) -> Tensor:
+def dropout_in_evaluation(self: Hooks, module: Node, branch: Tensor) -> Tensor:
     """Dropout does not ask for the mode. Evaluation is random."""
     return self.drop(branch, self.dropout_rate()) if self.dropout_rate() > 0 else branch
 
@@ -185,17 +185,17 @@ def dropout_in_evaluation(self: Seams, module: Node, branch: Tensor) -> Tensor:
 @fault(
     "residual.rescaled-in-evaluation", "dropout-only-in-training", seam="drop_branch", kind="mode"
 )
-def rescaled_in_evaluation(self: Seams, module: Node, branch: Tensor) -> Tensor:
+def rescaled_in_evaluation(self: Hooks, module: Node, branch: Tensor) -> Tensor:
     """Evaluation multiplies the branch by what dropout keeps.
 
     Every number is shifted once there is a dropout rate.
     """
-    trained = self.sound.drop_branch(module, branch)
+    trained = self.correct.drop_branch(module, branch)
     return trained if module.training else branch * (1.0 - self.dropout_rate())
 
 
 @fault("residual.dropout-not-scaled", "dropout-on-branch-alone", seam="drop_branch", kind="mode")
-def dropout_not_scaled(self: Seams, module: Node, branch: Tensor) -> Tensor:
+def dropout_not_scaled(self: Hooks, module: Node, branch: Tensor) -> Tensor:
     """The branch is dropped in training, and what stays is not scaled up.
 
     Every branch weighs less in training than ever after.
@@ -205,7 +205,7 @@ def dropout_not_scaled(self: Seams, module: Node, branch: Tensor) -> Tensor:
 
 
 @fault("residual.dropout-twice", "dropout-on-branch-alone", seam="drop_branch", kind="mode")
-def dropout_twice(self: Seams, module: Node, branch: Tensor) -> Tensor:
+def dropout_twice(self: Hooks, module: Node, branch: Tensor) -> Tensor:
     """The branch is dropped twice, by the sublayer's caller and by the connection.
 
     The rate is higher than asked for.
@@ -214,7 +214,7 @@ def dropout_twice(self: Seams, module: Node, branch: Tensor) -> Tensor:
 
 
 @fault("residual.one-draw-for-all", "branch-is-dropped", seam="drop_branch", kind="mode")
-def one_draw_for_all(self: Seams, module: Node, branch: Tensor) -> Tensor:
+def one_draw_for_all(self: Hooks, module: Node, branch: Tensor) -> Tensor:
     """One draw drops or keeps the branch of the whole batch.
 
     Layers are skipped at random instead of numbers.

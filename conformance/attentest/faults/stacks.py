@@ -1,4 +1,4 @@
-"""Faults that encoder and decoder share; each overrides the seam it is named after in either."""
+"""Faults that encoder and decoder share: each is written once, for both."""
 
 from collections.abc import Callable
 
@@ -7,17 +7,17 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from attentest.faults.fault import stack_fault
-from attentest.specimens import Mask, Node, Seams
+from attentest.faults.reference_models import Hooks, Mask, Node
 
 Function = Callable[[Tensor], Tensor]
-Sound = Callable[..., Tensor]
+Call = Callable[..., Tensor]
 Build = Callable[..., Node]
 
 # `others` is what a layer is given besides its input: the memory and the masks.
 
 
 @stack_fault("one-layer-short", "formula", seam="{side}")
-def one_layer_short(self: Seams, sound: Sound, module: Node, x: Tensor, *others: Mask) -> Tensor:
+def one_layer_short(self: Hooks, correct: Call, module: Node, x: Tensor, *others: Mask) -> Tensor:
     """The last layer is never applied. The model is one layer shallower than its parameters."""
     for layer in list(module.layers)[:-1]:
         x = layer(x, *others)
@@ -26,7 +26,7 @@ def one_layer_short(self: Seams, sound: Sound, module: Node, x: Tensor, *others:
 
 @stack_fault("every-layer-reads-the-input", "layers-in-sequence", seam="{side}", origin="B081")
 def every_layer_reads_the_input(
-    self: Seams, sound: Sound, module: Node, x: Tensor, *others: Mask
+    self: Hooks, correct: Call, module: Node, x: Tensor, *others: Mask
 ) -> Tensor:
     """Every layer is fed the input of the stack. Only the last layer counts."""
     for layer in module.layers:
@@ -35,7 +35,7 @@ def every_layer_reads_the_input(
 
 
 @stack_fault("layers-reversed", "layers-in-sequence", seam="{side}")
-def layers_reversed(self: Seams, sound: Sound, module: Node, x: Tensor, *others: Mask) -> Tensor:
+def layers_reversed(self: Hooks, correct: Call, module: Node, x: Tensor, *others: Mask) -> Tensor:
     """The layers are applied from the last to the first.
 
     A checkpoint loads without complaint and gives nonsense.
@@ -48,12 +48,12 @@ def layers_reversed(self: Seams, sound: Sound, module: Node, x: Tensor, *others:
 @stack_fault(
     "one-layer-many-times", "layers-own-parameters", seam="make_{side}", origin="B087", kind="state"
 )
-def one_layer_many_times(self: Seams, sound: Build) -> Node:
+def one_layer_many_times(self: Hooks, correct: Build) -> Node:
     """The stack is a list with one layer N times.
 
     All layers share their weights; depth adds no parameters.
     """
-    built = sound()
+    built = correct()
     built.layers = nn.ModuleList([built.layers[0]] * self.sizes.layers)
     return built
 
@@ -61,12 +61,12 @@ def one_layer_many_times(self: Seams, sound: Build) -> Node:
 @stack_fault(
     "layers-in-a-plain-list", "depth-counts", seam="make_{side}", origin="B088", kind="state"
 )
-def layers_in_a_plain_list(self: Seams, sound: Build) -> Node:
+def layers_in_a_plain_list(self: Hooks, correct: Build) -> Node:
     """The layers stand in a Python list, where the framework does not look.
 
     They are not trained, moved, saved or switched to evaluation.
     """
-    built = sound()
+    built = correct()
     layers = list(built.layers)
     del built.layers
     vars(built)["layers"] = layers
@@ -76,12 +76,12 @@ def layers_in_a_plain_list(self: Seams, sound: Build) -> Node:
 @stack_fault(
     "leftover-parameters", "depth-counts", seam="make_{side}_layer", kind="state", in_layer=True
 )
-def leftover_parameters(self: Seams, sound: Build, shared: Node | None = None) -> Node:
+def leftover_parameters(self: Hooks, correct: Build, shared: Node | None = None) -> Node:
     """Every layer holds a norm that nothing calls, left over from an experiment.
 
     It is counted, decayed and saved, and never used.
     """
-    layer = sound(shared)
+    layer = correct(shared)
     layer.leftover = self.make_norm()
     return layer
 
@@ -93,7 +93,9 @@ def leftover_parameters(self: Seams, sound: Build, shared: Node | None = None) -
     origin="B072",
     choices={"norm_placement": "pre", "final_norm": "present"},
 )
-def final_norm_missing(self: Seams, sound: Sound, module: Node, x: Tensor, *others: Mask) -> Tensor:
+def final_norm_missing(
+    self: Hooks, correct: Call, module: Node, x: Tensor, *others: Mask
+) -> Tensor:
     """The norm that ends the stack is built and never called.
 
     A pre-norm stack's output grows with its depth.
@@ -105,39 +107,39 @@ def final_norm_missing(self: Seams, sound: Sound, module: Node, x: Tensor, *othe
 
 @stack_fault("final-norm-too-many", "final-norm", seam="{side}", origin="B072")
 def final_norm_too_many(
-    self: Seams, sound: Sound, module: Node, x: Tensor, *others: Mask
+    self: Hooks, correct: Call, module: Node, x: Tensor, *others: Mask
 ) -> Tensor:
     """One more norm without parameters ends a stack that is declared to have none.
 
     The gain and the bias of the last layer's norm lose their meaning.
     """
-    return functional.layer_norm(sound(module, x, *others), x.shape[-1:])
+    return functional.layer_norm(correct(module, x, *others), x.shape[-1:])
 
 
 @stack_fault("norms-frozen", "separate-norms", seam="norm_of", kind="gradient")
-def norms_frozen(self: Seams, sound: Build, module: Node, name: str) -> Node:
+def norms_frozen(self: Hooks, correct: Build, module: Node, name: str) -> Node:
     """The gains and biases of the norms are detached before they are used.
 
     The output is right; the norms stay as they were born.
     """
     fixed = Node(self, "layer_norm")
-    for key, value in sound(module, name).named_parameters():
+    for key, value in correct(module, name).named_parameters():
         fixed.register_buffer(key, value.detach())
     return fixed
 
 
 @stack_fault("batch-statistics", "batch-independence", seam="{side}")
-def batch_statistics(self: Seams, sound: Sound, module: Node, x: Tensor, *others: Mask) -> Tensor:
+def batch_statistics(self: Hooks, correct: Call, module: Node, x: Tensor, *others: Mask) -> Tensor:
     """The output is centred over the batch, as a batch norm does.
 
     What a sentence gives depends on its company.
     """
-    states = sound(module, x, *others)
+    states = correct(module, x, *others)
     return states - 0.5 * states.mean(dim=0, keepdim=True)
 
 
 @stack_fault("layers-detached", "every-parameter-reached", seam="{side}", kind="gradient")
-def layers_detached(self: Seams, sound: Sound, module: Node, x: Tensor, *others: Mask) -> Tensor:
+def layers_detached(self: Hooks, correct: Call, module: Node, x: Tensor, *others: Mask) -> Tensor:
     """The states are detached between layers.
 
     The output is right; the last layer alone is trained.
@@ -147,7 +149,7 @@ def layers_detached(self: Seams, sound: Sound, module: Node, x: Tensor, *others:
 
 @stack_fault("skip-detached", "gradient", seam="residual", kind="gradient", in_layer=True)
 def skip_detached(
-    self: Seams, sound: Sound, module: Node, norm: Node, x: Tensor, function: Function
+    self: Hooks, correct: Call, module: Node, norm: Node, x: Tensor, function: Function
 ) -> Tensor:
     """The path around each sublayer is detached.
 
@@ -165,7 +167,7 @@ def skip_detached(
     kind="mode",
 )
 def upper_layers_always_train(
-    self: Seams, sound: Sound, module: Node, x: Tensor, *others: Mask
+    self: Hooks, correct: Call, module: Node, x: Tensor, *others: Mask
 ) -> Tensor:
     """The switch to evaluation reaches the first layer alone.
 
@@ -173,7 +175,7 @@ def upper_layers_always_train(
     """
     for layer in list(module.layers)[1:]:
         layer.train()
-    return sound(module, x, *others)
+    return correct(module, x, *others)
 
 
 @stack_fault(
@@ -184,18 +186,18 @@ def upper_layers_always_train(
     kind="mode",
     in_layer=True,
 )
-def dropout_without_mode(self: Seams, sound: Sound, module: Node, branch: Tensor) -> Tensor:
+def dropout_without_mode(self: Hooks, correct: Call, module: Node, branch: Tensor) -> Tensor:
     """Dropout after the sublayers is a function call without the training flag.
 
     Evaluation is random.
     """
     rate = self.dropout_rate()
-    return self.drop(branch, rate) if rate > 0 else sound(module, branch)
+    return self.drop(branch, rate) if rate > 0 else correct(module, branch)
 
 
 @stack_fault("half-between-layers", "float32", seam="{side}")
 def half_between_layers(
-    self: Seams, sound: Sound, module: Node, x: Tensor, *others: Mask
+    self: Hooks, correct: Call, module: Node, x: Tensor, *others: Mask
 ) -> Tensor:
     """States pass from layer to layer in float16.
 
@@ -206,11 +208,11 @@ def half_between_layers(
 
 @stack_fault("half-becomes-single", "half-precision", seam="{side}_layer")
 def half_becomes_single(
-    self: Seams, sound: Sound, module: Node, x: Tensor, *others: Mask
+    self: Hooks, correct: Call, module: Node, x: Tensor, *others: Mask
 ) -> Tensor:
     """Half precision goes in and float32 comes out.
 
     The next layer fails, or takes twice the memory.
     """
-    states = sound(module, x, *others)
+    states = correct(module, x, *others)
     return states.float() if x.dtype in (torch.float16, torch.bfloat16) else states

@@ -1,20 +1,22 @@
-"""The suite against its own faults: each is caught, where it is and nowhere else."""
+"""The suite against its own faults: each is detected where it is, and nowhere else."""
 
 import ast
 import re
+import subprocess
+import sys
 from functools import cache
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
-from test_specimens import SIZES, inputs_of
+from test_reference_models import SIZES, inputs_of
 
 import attentest.faults
-from attentest.faults import Fault, fault, fault_of, faults, planted
+from attentest.faults import Fault, fault, fault_of, faults, inject
+from attentest.faults.reference_models import REFERENCE_MODELS, Hooks, hook_names, reference_backend
 from attentest.judging.bench import Bench
 from attentest.judging.judge import judge
-from attentest.specimens import SPECIMENS, Seams, seam_names, specimen_backend
 from attentest_spec import COMPONENTS, Choices, UnknownName
 from attentest_spec.clauses import clauses
 from attentest_spec.parameters import draw
@@ -23,10 +25,10 @@ torch.set_num_threads(1)
 
 CATALOGUE = Path(attentest.faults.__file__).parent
 DEFINITIONS = (ast.FunctionDef, ast.ClassDef)
-PLANTED = [
-    pytest.param(one, specimen, id=f"{specimen}-{one.slug}")
+INJECTED = [
+    pytest.param(one, model, id=f"{model}-{one.slug}")
     for one in faults().values()
-    for specimen in one.specimens
+    for model in one.models
 ]
 
 
@@ -34,16 +36,16 @@ def _judged(backend, clause):
     return judge(Bench(backend, shrink=False, diagnose=False), clause)
 
 
-@pytest.mark.parametrize("specimen", SPECIMENS)
+@pytest.mark.parametrize("model", REFERENCE_MODELS)
 @pytest.mark.parametrize("clause", clauses())
-def test_a_sound_specimen_passes(specimen, clause):
-    verdict = _judged(specimen_backend(SPECIMENS[specimen]), clause)
+def test_reference_model_conforms(model, clause):
+    verdict = _judged(reference_backend(REFERENCE_MODELS[model]), clause)
     assert verdict.status in ("pass", "deviation"), verdict.message
 
 
-@pytest.mark.parametrize(("one", "specimen"), PLANTED)
-def test_a_fault_is_caught_by_its_clause(one: Fault, specimen):
-    verdict = _judged(planted(one, specimen), one.clause)
+@pytest.mark.parametrize(("one", "model"), INJECTED)
+def test_fault_is_detected_by_its_clause(one: Fault, model):
+    verdict = _judged(inject(one, model), one.clause)
     loud = one.kind == "loud"
     warned = clauses()[one.clause].level == "SHOULD"
     assert verdict.status == ("error" if loud else "warning" if warned else "violation"), (
@@ -52,35 +54,35 @@ def test_a_fault_is_caught_by_its_clause(one: Fault, specimen):
 
 
 @pytest.mark.parametrize("clause", clauses())
-def test_two_faults_break_a_clause(clause):
+def test_clause_detects_two_faults(clause):
     chapter = clause.split(".")[0]
     known = [one for one in faults().values() if one.reaches(clauses()[clause].component)]
     known.sort(key=lambda one: (one.clause != clause, one.chapter != chapter))
     assert known
     assert known[0].clause == clause, f"No fault is the clause's own: {clause}"
-    found = []
+    detected = []
     for one in known:
-        status = _judged(planted(one, one.specimens[0]), clause).status
+        status = _judged(inject(one, one.models[0]), clause).status
         if status in ("violation", "warning", "error"):
-            found.append(one.slug)
-        if len(found) == 2:
+            detected.append(one.slug)
+        if len(detected) == 2:
             return
-    pytest.fail(f"{clause} is broken by {found or 'no fault'} alone")
+    pytest.fail(f"{clause} detects {detected or 'no fault'} alone")
 
 
-@pytest.mark.parametrize(("one", "specimen"), PLANTED)
-def test_a_fault_stays_in_its_component(one: Fault, specimen):
-    backend = planted(one, specimen)
+@pytest.mark.parametrize(("one", "model"), INJECTED)
+def test_fault_stays_in_its_component(one: Fault, model):
+    backend = inject(one, model)
     for component in COMPONENTS:
         if not one.reaches(component):
-            sound = _sound_answers(specimen, tuple(one.choices.items()), component)
-            for before, after in zip(sound, _answers(backend, component), strict=True):
+            correct = _correct_answers(model, tuple(one.choices.items()), component)
+            for before, after in zip(correct, _answers(backend, component), strict=True):
                 np.testing.assert_array_equal(before, after, err_msg=component)
 
 
 @cache
-def _sound_answers(specimen, choices, component):
-    return _answers(specimen_backend(SPECIMENS[specimen], dict(choices)), component)
+def _correct_answers(model, choices, component):
+    return _answers(reference_backend(REFERENCE_MODELS[model], dict(choices)), component)
 
 
 def _answers(backend, component):
@@ -102,16 +104,16 @@ def _first(result):
 
 
 @pytest.mark.parametrize("how", ["deepcopy", "pickle"])
-@pytest.mark.parametrize("specimen", SPECIMENS)
-def test_copies_keep_their_fault(specimen, how):
-    part = planted(fault_of("attention.scale-missing"), specimen).build("model", SIZES)
+@pytest.mark.parametrize("model", REFERENCE_MODELS)
+def test_copies_keep_their_fault(model, how):
+    part = inject(fault_of("attention.scale-missing"), model).build("model", SIZES)
     inputs = inputs_of("model", SIZES, np.random.default_rng(2))
     np.testing.assert_array_equal(part.copied(how)(*inputs), part(*inputs))
-    assert type(part.copied(how)._built.how).scale is not SPECIMENS[specimen].scale
+    assert type(part.copied(how)._built.how).scale is not REFERENCE_MODELS[model].scale
 
 
 @pytest.mark.parametrize("one", faults().values(), ids=lambda one: one.slug)
-def test_a_fault_is_well_formed(one: Fault):
+def test_fault_is_well_formed(one: Fault):
     assert clauses()[one.clause]
     assert one.chapter == one.clause.split(".")[0]
     assert set(one.changes) <= set(COMPONENTS)
@@ -121,17 +123,17 @@ def test_a_fault_is_well_formed(one: Fault):
     Choices.of(one.choices)
 
 
-def test_a_planted_backend_says_what_it_is():
-    backend = planted(fault_of("attention.scale-missing"), "fused")
+def test_backend_is_named_after_model_and_fault():
+    backend = inject(fault_of("attention.scale-missing"), "fused")
     assert backend.name == "fused+attention.scale-missing"
 
 
-def test_an_unknown_fault_is_answered_with_the_nearest():
+def test_unknown_fault_names_the_nearest():
     with pytest.raises(UnknownName, match=r"attention\.scale-missing"):
         fault_of("attention.scale-mising")
 
 
-def one_half(self: Seams, width, heads):
+def one_half(self: Hooks, width, heads):
     """The scale is one half. Scores do not depend on the width."""
     return 0.5
 
@@ -148,7 +150,7 @@ def test_second_fault_of_one_name_is_refused():
 
 @pytest.mark.parametrize("text", [None, "", "The scale is one half.", "The scale is one half. And"])
 def test_fault_without_a_description_is_refused(text):
-    def undescribed(self: Seams, width, heads):
+    def undescribed(self: Hooks, width, heads):
         return 0.5
 
     undescribed.__doc__ = text
@@ -175,4 +177,22 @@ def test_catalogue_disables_no_checker(path):
 def test_catalogue_functions_are_named_after_their_fault():
     for slug, one in faults().items():
         assert one.override.__name__ == slug.partition(".")[2].replace("-", "_")
-        assert one.seam in seam_names()
+        assert one.seam in hook_names()
+
+
+def test_catalogue_loads_every_module_of_its_chapters():
+    faults()
+    apart = {"reference_models", "unusual"}
+    for path in CATALOGUE.rglob("*.py"):
+        parts = path.relative_to(CATALOGUE).with_suffix("").parts
+        if parts[0] not in apart and parts[-1] != "__init__":
+            assert ".".join(("attentest.faults", *parts)) in sys.modules
+
+
+def test_catalogue_is_loaded_on_demand():
+    code = (
+        "import sys, attentest.faults as f; assert 'attentest.faults.attention' not in sys.modules;"
+        "f.faults(); assert 'attentest.faults.attention.scores' in sys.modules;"
+        "assert 'attentest.faults.unusual' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -4,11 +4,11 @@ import torch
 from torch import Tensor
 
 from attentest.faults.fault import fault
-from attentest.specimens import Mask, Node, Seams
+from attentest.faults.reference_models import Hooks, Mask, Node
 
 
 @fault("attention.dropout-scale-kept", "convex-hull", seam="drop_weights")
-def dropout_scale_kept(self: Seams, module: Node, weights: Tensor) -> Tensor:
+def dropout_scale_kept(self: Hooks, module: Node, weights: Tensor) -> Tensor:
     """The factor 1 / (1 - p) of dropout is applied in evaluation mode as well.
 
     Outputs are a tenth too large.
@@ -17,23 +17,23 @@ def dropout_scale_kept(self: Seams, module: Node, weights: Tensor) -> Tensor:
 
 
 @fault("attention.layout-assumed", "strided-inputs", seam="scores")
-def layout_assumed(self: Seams, query: Tensor, key: Tensor, factor: float) -> Tensor:
+def layout_assumed(self: Hooks, query: Tensor, key: Tensor, factor: float) -> Tensor:
     """The memory of the keys is read as if it were contiguous.
 
     Transposed views give other keys, without an error.
     """
     strides = torch.empty(key.shape, device="meta").stride()
-    return self.sound.scores(query, key.as_strided(key.shape, strides), factor)
+    return self.correct.scores(query, key.as_strided(key.shape, strides), factor)
 
 
 @fault("attention.view-of-strided", "strided-inputs", seam="mix", kind="loud")
-def view_of_strided(self: Seams, weights: Tensor, value: Tensor) -> Tensor:
+def view_of_strided(self: Hooks, weights: Tensor, value: Tensor) -> Tensor:
     """Samples and heads are merged by a view, which transposed inputs do not allow.
 
     It raises for some inputs and not for others of the same shape.
     """
     batch, heads, keys, width = value.shape
-    return self.sound.mix(weights, value.view(batch * heads * keys * width).view(value.shape))
+    return self.correct.mix(weights, value.view(batch * heads * keys * width).view(value.shape))
 
 
 @fault(
@@ -43,28 +43,28 @@ def view_of_strided(self: Seams, weights: Tensor, value: Tensor) -> Tensor:
     origin="B100",
     kind="mode",
 )
-def dropout_in_evaluation(self: Seams, module: Node, weights: Tensor) -> Tensor:
+def dropout_in_evaluation(self: Hooks, module: Node, weights: Tensor) -> Tensor:
     """Dropout on the weights does not know the mode.
 
     Evaluation is random, and a little worse than it could be.
     """
     rate = self.dropout_rate()
-    return self.sound.drop(weights, rate) if rate > 0 else weights
+    return self.correct.drop(weights, rate) if rate > 0 else weights
 
 
 @fault("attention.query-scaled-in-place", "deterministic", seam="scores", kind="state")
-def query_scaled_in_place(self: Seams, query: Tensor, key: Tensor, factor: float) -> Tensor:
+def query_scaled_in_place(self: Hooks, query: Tensor, key: Tensor, factor: float) -> Tensor:
     """The query is scaled in place, in the caller's own tensor.
 
     A second call with the same query scales it again.
     """
     with torch.no_grad():
         query.mul_(factor)
-    return self.sound.scores(query, key, 1.0)
+    return self.correct.scores(query, key, 1.0)
 
 
 @fault("attention.mask-remembered", "deterministic", seam="mask_scores", kind="state")
-def mask_remembered(self: Seams, raw: Tensor, mask: Mask) -> Tensor:
+def mask_remembered(self: Hooks, raw: Tensor, mask: Mask) -> Tensor:
     """A call without a mask uses the mask of the call before, where it fits.
 
     What a sentence gives depends on the one before it.
@@ -73,11 +73,11 @@ def mask_remembered(self: Seams, raw: Tensor, mask: Mask) -> Tensor:
         self.memory["mask"] = mask
     last: Mask = self.memory.get("mask")
     fits = last is not None and last.shape[-1] == raw.shape[-1] and last.shape[-2] == 1
-    return self.sound.mask_scores(raw, last if mask is None and fits else mask)
+    return self.correct.mask_scores(raw, last if mask is None and fits else mask)
 
 
 @fault("attention.weights-in-one-buffer", "deterministic", seam="returned_weights", kind="state")
-def weights_in_one_buffer(self: Seams, raw: Tensor, weights: Tensor, used: Tensor) -> Tensor:
+def weights_in_one_buffer(self: Hooks, raw: Tensor, weights: Tensor, used: Tensor) -> Tensor:
     """The returned weights lie in a buffer that the next call of the same shape overwrites.
 
     Weights kept for a plot turn into those of the last sentence.

@@ -3,13 +3,13 @@
 from torch import Tensor
 
 from attentest.faults.fault import fault
-from attentest.specimens import Mask, Node, Seams
+from attentest.faults.reference_models import Hooks, Mask, Node
 
 Answer = tuple[Tensor, Tensor]
 
 
 @fault("attention.scores-returned", "weights-formula", seam="returned_weights")
-def scores_returned(self: Seams, raw: Tensor, weights: Tensor, used: Tensor) -> Tensor:
+def scores_returned(self: Hooks, raw: Tensor, weights: Tensor, used: Tensor) -> Tensor:
     """The masked scores are returned in the place of the weights.
 
     The output is right; plots of attention show numbers of any size.
@@ -18,25 +18,25 @@ def scores_returned(self: Seams, raw: Tensor, weights: Tensor, used: Tensor) -> 
 
 
 @fault("attention.output-squeezed", "shapes", seam="mix", origin="B036")
-def output_squeezed(self: Seams, weights: Tensor, value: Tensor) -> Tensor:
+def output_squeezed(self: Hooks, weights: Tensor, value: Tensor) -> Tensor:
     """The output is squeezed without naming an axis.
 
     One sample, one head or one query drops an axis, at inference alone.
     """
-    return self.sound.mix(weights, value).squeeze()
+    return self.correct.mix(weights, value).squeeze()
 
 
 @fault("attention.output-single-precision", "shapes", seam="mix")
-def output_single_precision(self: Seams, weights: Tensor, value: Tensor) -> Tensor:
+def output_single_precision(self: Hooks, weights: Tensor, value: Tensor) -> Tensor:
     """The output is returned in float32 whatever came in.
 
     What follows computes in another precision, or raises for mixed ones.
     """
-    return self.sound.mix(weights, value).float()
+    return self.correct.mix(weights, value).float()
 
 
 @fault("attention.weights-without-head-axis", "shapes", seam="returned_weights", origin="D")
-def weights_without_head_axis(self: Seams, raw: Tensor, weights: Tensor, used: Tensor) -> Tensor:
+def weights_without_head_axis(self: Hooks, raw: Tensor, weights: Tensor, used: Tensor) -> Tensor:
     """The weights are averaged over the heads before they are returned.
 
     A caller that reads weights by head reads another axis.
@@ -45,7 +45,7 @@ def weights_without_head_axis(self: Seams, raw: Tensor, weights: Tensor, used: T
 
 
 @fault("attention.weights-logarithms", "weights-nonnegative", seam="returned_weights")
-def weights_logarithms(self: Seams, raw: Tensor, weights: Tensor, used: Tensor) -> Tensor:
+def weights_logarithms(self: Hooks, raw: Tensor, weights: Tensor, used: Tensor) -> Tensor:
     """The logarithms of the weights are returned.
 
     The output is right; every weight that is read is negative.
@@ -55,18 +55,18 @@ def weights_logarithms(self: Seams, raw: Tensor, weights: Tensor, used: Tensor) 
 
 @fault("attention.unmasked-weights-returned", "weights-used", seam="attention")
 def unmasked_weights_returned(
-    self: Seams, module: Node, query: Tensor, key: Tensor, value: Tensor, mask: Mask = None
+    self: Hooks, module: Node, query: Tensor, key: Tensor, value: Tensor, mask: Mask = None
 ) -> Answer:
     """The weights that are returned are those before the mask.
 
     The output is right; a plot shows attention to pads and to the future.
     """
-    output, _ = self.sound.attention(module, query, key, value, mask)
-    return output, self.sound.attention(module, query, key, value, None)[1]
+    output, _ = self.correct.attention(module, query, key, value, mask)
+    return output, self.correct.attention(module, query, key, value, None)[1]
 
 
 @fault("attention.mean-weights-returned", "weights-used", seam="returned_weights")
-def mean_weights_returned(self: Seams, raw: Tensor, weights: Tensor, used: Tensor) -> Tensor:
+def mean_weights_returned(self: Hooks, raw: Tensor, weights: Tensor, used: Tensor) -> Tensor:
     """Every head returns the mean weights of all heads.
 
     The output is right; all heads look alike in a plot.

@@ -6,44 +6,44 @@ import torch
 from torch import Tensor
 
 from attentest.faults.fault import fault
-from attentest.specimens import Mask, Node, Seams
+from attentest.faults.reference_models import Hooks, Mask, Node
 
 Answer = tuple[Tensor, Tensor]
 
 
 @fault("attention.softmax-base-two", "weights-formula", seam="softmax")
-def softmax_base_two(self: Seams, scores: Tensor) -> Tensor:
+def softmax_base_two(self: Hooks, scores: Tensor) -> Tensor:
     """The softmax takes powers of 2, not of e.
 
     Attention is flatter by a factor of 0.69 in the scores.
     """
-    return self.sound.softmax(scores * math.log(2.0))
+    return self.correct.softmax(scores * math.log(2.0))
 
 
 @fault("attention.softmax-temperature", "weights-formula", seam="softmax")
-def softmax_temperature(self: Seams, scores: Tensor) -> Tensor:
+def softmax_temperature(self: Hooks, scores: Tensor) -> Tensor:
     """A temperature of 1.01 is left in the softmax.
 
     Weights are one percent too flat in the scores: no loss curve shows it.
     """
-    return self.sound.softmax(scores / 1.01)
+    return self.correct.softmax(scores / 1.01)
 
 
 @fault("attention.masked-after-softmax", "rows-sum-to-one", seam="attention", origin="B006")
 def masked_after_softmax(
-    self: Seams, module: Node, query: Tensor, key: Tensor, value: Tensor, mask: Mask = None
+    self: Hooks, module: Node, query: Tensor, key: Tensor, value: Tensor, mask: Mask = None
 ) -> Answer:
     """Masked weights are set to zero after the softmax, and the rest not divided again.
 
     Rows sum to less than 1; the more padding, the smaller the output.
     """
-    _, weights = self.sound.attention(module, query, key, value, None)
+    _, weights = self.correct.attention(module, query, key, value, None)
     kept = weights if mask is None else weights * mask
-    return self.sound.mix(kept, value), kept
+    return self.correct.mix(kept, value), kept
 
 
 @fault("attention.softmax-over-queries", "rows-sum-to-one", seam="softmax", origin="B026")
-def softmax_over_queries(self: Seams, scores: Tensor) -> Tensor:
+def softmax_over_queries(self: Hooks, scores: Tensor) -> Tensor:
     """The softmax runs over the queries, not over the keys.
 
     Columns sum to 1, and under a causal mask the future leaks into the past.
@@ -52,7 +52,7 @@ def softmax_over_queries(self: Seams, scores: Tensor) -> Tensor:
 
 
 @fault("attention.softmax-over-heads", "rows-sum-to-one", seam="softmax", origin="B026")
-def softmax_over_heads(self: Seams, scores: Tensor) -> Tensor:
+def softmax_over_heads(self: Hooks, scores: Tensor) -> Tensor:
     """The softmax runs over axis 1, written for three axes and kept for four: the heads.
 
     Heads compete for a key, and no row sums to 1.
@@ -61,7 +61,7 @@ def softmax_over_heads(self: Seams, scores: Tensor) -> Tensor:
 
 
 @fault("attention.softmax-without-exponential", "weights-nonnegative", seam="softmax")
-def softmax_without_exponential(self: Seams, scores: Tensor) -> Tensor:
+def softmax_without_exponential(self: Hooks, scores: Tensor) -> Tensor:
     """Scores are divided by their sum; the exponential is left out.
 
     Rows sum to 1 with negative weights among them, and explode where the sum is near 0.
@@ -71,7 +71,7 @@ def softmax_without_exponential(self: Seams, scores: Tensor) -> Tensor:
 
 
 @fault("attention.weights-not-divided", "convex-hull", seam="softmax")
-def weights_not_divided(self: Seams, scores: Tensor) -> Tensor:
+def weights_not_divided(self: Hooks, scores: Tensor) -> Tensor:
     """Exponentials are not divided by their sum.
 
     Outputs are sums of values, up to as many times too large as there are keys.
@@ -80,7 +80,7 @@ def weights_not_divided(self: Seams, scores: Tensor) -> Tensor:
 
 
 @fault("attention.softmax-overflows", "stable-for-large-scores", seam="softmax")
-def softmax_overflows(self: Seams, scores: Tensor) -> Tensor:
+def softmax_overflows(self: Hooks, scores: Tensor) -> Tensor:
     """The softmax does not take out the largest score.
 
     Infinity over infinity as soon as a score passes 709 (88 in float32).
@@ -90,7 +90,7 @@ def softmax_overflows(self: Seams, scores: Tensor) -> Tensor:
 
 
 @fault("attention.softmax-maximum-of-batch", "stable-for-large-scores", seam="softmax")
-def softmax_maximum_of_batch(self: Seams, scores: Tensor) -> Tensor:
+def softmax_maximum_of_batch(self: Hooks, scores: Tensor) -> Tensor:
     """The largest score of the whole batch is taken out, not that of each row.
 
     Rows of small scores underflow and become zero over zero.
@@ -100,26 +100,26 @@ def softmax_maximum_of_batch(self: Seams, scores: Tensor) -> Tensor:
 
 
 @fault("attention.scores-clamped", "stable-for-large-scores", seam="scores")
-def scores_clamped(self: Seams, query: Tensor, key: Tensor, factor: float) -> Tensor:
+def scores_clamped(self: Hooks, query: Tensor, key: Tensor, factor: float) -> Tensor:
     """Scores are clamped to 50 so that their exponentials do not overflow.
 
     Finite everywhere, and all large scores weigh the same.
     """
-    return self.sound.scores(query, key, factor).clamp(-50.0, 50.0)
+    return self.correct.scores(query, key, factor).clamp(-50.0, 50.0)
 
 
 @fault("attention.zero-key-added", "one-key", seam="softmax", origin="D: add_zero_attn")
-def zero_key_added(self: Seams, scores: Tensor) -> Tensor:
+def zero_key_added(self: Hooks, scores: Tensor) -> Tensor:
     """A key of zeros with a value of zeros is added to every sentence.
 
     Part of every weight goes to a key that nobody passed.
     """
     with_zero = torch.cat([scores, torch.zeros_like(scores[..., :1])], dim=-1)
-    return self.sound.softmax(with_zero)[..., :-1]
+    return self.correct.softmax(with_zero)[..., :-1]
 
 
 @fault("attention.epsilon-in-softmax", "one-key", seam="softmax")
-def epsilon_in_softmax(self: Seams, scores: Tensor) -> Tensor:
+def epsilon_in_softmax(self: Hooks, scores: Tensor) -> Tensor:
     """1e-6 is added to the sum that the exponentials are divided by.
 
     Weights are a millionth too small; a single key does not give its value.

@@ -4,32 +4,32 @@ import torch
 from torch import Tensor
 
 from attentest.faults.fault import fault
-from attentest.specimens import Mask, Node, Seams
+from attentest.faults.reference_models import Hooks, Mask, Node
 
 
 @fault("decoder.single-step-squeezed", "shapes", seam="decoder_layer", origin="B036")
 def single_step_squeezed(
-    self: Seams, module: Node, x: Tensor, memory: Tensor, *masks: Mask
+    self: Hooks, module: Node, x: Tensor, memory: Tensor, *masks: Mask
 ) -> Tensor:
     """An axis of one step is squeezed out of the output.
 
     The first step of decoding breaks, or broadcasts.
     """
-    return self.sound.decoder_layer(module, x, memory, *masks).squeeze(1)
+    return self.correct.decoder_layer(module, x, memory, *masks).squeeze(1)
 
 
 @fault("decoder.always-float32", "shapes", seam="decoder_layer")
-def always_float32(self: Seams, module: Node, x: Tensor, memory: Tensor, *masks: Mask) -> Tensor:
+def always_float32(self: Hooks, module: Node, x: Tensor, memory: Tensor, *masks: Mask) -> Tensor:
     """The output is float32, whatever the input is.
 
     A model in float64 or bfloat16 fails behind the decoder.
     """
-    return self.sound.decoder_layer(module, x, memory, *masks).float()
+    return self.correct.decoder_layer(module, x, memory, *masks).float()
 
 
 @fault("decoder.memory-in-bfloat16", "float32", seam="decoder")
 def memory_in_bfloat16(
-    self: Seams, module: Node, x: Tensor, memory: Tensor, *masks: Mask
+    self: Hooks, module: Node, x: Tensor, memory: Tensor, *masks: Mask
 ) -> Tensor:
     """A memory in float32 is kept in bfloat16, to save room.
 
@@ -37,27 +37,27 @@ def memory_in_bfloat16(
     """
     if memory.dtype == torch.float32:
         memory = memory.bfloat16().float()
-    return self.sound.decoder(module, x, memory, *masks)
+    return self.correct.decoder(module, x, memory, *masks)
 
 
 @fault("decoder.scale-beyond-half", "half-precision", seam="cross_attend", origin="B126")
-def scale_beyond_half(self: Seams, module: Node, x: Tensor, memory: Tensor, mask: Mask) -> Tensor:
+def scale_beyond_half(self: Hooks, module: Node, x: Tensor, memory: Tensor, mask: Mask) -> Tensor:
     """What is read from the memory is scaled up by 2 to the 16 and down again.
 
     Exact in wide formats; infinite in float16.
     """
-    return self.sound.cross_attend(module, x, memory, mask) * 2.0**16 / 2.0**16
+    return self.correct.cross_attend(module, x, memory, mask) * 2.0**16 / 2.0**16
 
 
 @fault("decoder.memory-normed-in-place", "input-untouched", seam="decoder", kind="state")
 def memory_normed_in_place(
-    self: Seams, module: Node, x: Tensor, memory: Tensor, *masks: Mask
+    self: Hooks, module: Node, x: Tensor, memory: Tensor, *masks: Mask
 ) -> Tensor:
     """The memory is centred in place.
 
     It is another sentence at the next layer, and at the next step of decoding.
     """
-    states = self.sound.decoder(module, x, memory, *masks)
+    states = self.correct.decoder(module, x, memory, *masks)
     with torch.no_grad():
         memory.sub_(memory.mean(dim=-1, keepdim=True))
     return states
@@ -65,7 +65,7 @@ def memory_normed_in_place(
 
 @fault("decoder.mask-in-place", "input-untouched", seam="decoder", kind="state")
 def mask_in_place(
-    self: Seams,
+    self: Hooks,
     module: Node,
     x: Tensor,
     memory: Tensor,
@@ -76,7 +76,7 @@ def mask_in_place(
 
     The next layer, and the next batch, are given the inverted mask.
     """
-    states = self.sound.decoder(module, x, memory, source_mask, target_mask)
+    states = self.correct.decoder(module, x, memory, source_mask, target_mask)
     if target_mask is not None:
         target_mask.logical_not_()
     return states

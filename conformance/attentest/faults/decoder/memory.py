@@ -5,14 +5,14 @@ from torch import Tensor
 from torch.nn import functional
 
 from attentest.faults.fault import fault
-from attentest.specimens import Mask, Node, Seams
+from attentest.faults.reference_models import Hooks, Mask, Node
 
 Inputs = tuple[Tensor, Tensor, Tensor]
 
 
 @fault("decoder.output-projection-of-the-other", "layer-formula", seam="cross_attend", origin="C")
 def output_projection_of_the_other(
-    self: Seams, module: Node, x: Tensor, memory: Tensor, mask: Mask
+    self: Hooks, module: Node, x: Tensor, memory: Tensor, mask: Mask
 ) -> Tensor:
     """Attention to the memory ends in the output projection of self-attention.
 
@@ -31,19 +31,19 @@ def output_projection_of_the_other(
     choices={"norm_placement": "pre"},
 )
 def memory_normed_in_the_layer(
-    self: Seams, module: Node, x: Tensor, memory: Tensor, mask: Mask
+    self: Hooks, module: Node, x: Tensor, memory: Tensor, mask: Mask
 ) -> Tensor:
     """Under pre-norm, the norm of the attention to the memory is applied to the memory too.
 
     The memory is read at another scale than the encoder gave it.
     """
     norm = self.norm_of(module, "cross_attention")
-    return self.sound.cross_attend(module, x, norm(memory), mask)
+    return self.correct.cross_attend(module, x, norm(memory), mask)
 
 
 @fault("decoder.source-mask-for-the-first-layer", "formula", seam="decoder")
 def source_mask_for_the_first_layer(
-    self: Seams,
+    self: Hooks,
     module: Node,
     x: Tensor,
     memory: Tensor,
@@ -61,20 +61,20 @@ def source_mask_for_the_first_layer(
 
 @fault("decoder.memory-normed-on-the-way", "formula", seam="decoder")
 def memory_normed_on_the_way(
-    self: Seams, module: Node, x: Tensor, memory: Tensor, *masks: Mask
+    self: Hooks, module: Node, x: Tensor, memory: Tensor, *masks: Mask
 ) -> Tensor:
     """The memory is normalised once more before the layers read it.
 
     Wrong for a decoder under an encoder without a final norm, or with gains in it.
     """
     normed = functional.layer_norm(memory, memory.shape[-1:])
-    return self.sound.decoder(module, x, normed, *masks)
+    return self.correct.decoder(module, x, normed, *masks)
 
 
 @fault(
     "decoder.keys-from-itself", "memory-is-read", seam="cross_inputs", origin="B083", kind="loud"
 )
-def keys_from_itself(self: Seams, x: Tensor, memory: Tensor) -> Inputs:
+def keys_from_itself(self: Hooks, x: Tensor, memory: Tensor) -> Inputs:
     """Keys and values of the second attention come from the decoder's own state.
 
     A language model that ignores its source.
@@ -83,25 +83,25 @@ def keys_from_itself(self: Seams, x: Tensor, memory: Tensor) -> Inputs:
 
 
 @fault("decoder.no-attention-to-the-memory", "memory-is-read", seam="decoder_order")
-def no_attention_to_the_memory(self: Seams) -> tuple[str, ...]:
+def no_attention_to_the_memory(self: Hooks) -> tuple[str, ...]:
     """The second sublayer is never called. A language model that ignores its source."""
     return "self_attention", "feed_forward"
 
 
 @fault("decoder.memory-read-by-the-first-step", "memory-is-read", seam="cross_attend")
 def memory_read_by_the_first_step(
-    self: Seams, module: Node, x: Tensor, memory: Tensor, mask: Mask
+    self: Hooks, module: Node, x: Tensor, memory: Tensor, mask: Mask
 ) -> Tensor:
     """The first step alone reads the memory, as in a recurrent decoder.
 
     Later steps know of the source what the first one passed on.
     """
-    read = self.sound.cross_attend(module, x, memory, mask)
+    read = self.correct.cross_attend(module, x, memory, mask)
     return torch.cat((read[:, :1], torch.zeros_like(read[:, 1:])), dim=1)
 
 
 @fault("decoder.keys-and-values-apart", "memory-order", seam="cross_inputs")
-def keys_and_values_apart(self: Seams, x: Tensor, memory: Tensor) -> Inputs:
+def keys_and_values_apart(self: Hooks, x: Tensor, memory: Tensor) -> Inputs:
     """Keys come from the memory, values from its neighbours.
 
     A step finds one word of the source and reads another.
@@ -110,7 +110,7 @@ def keys_and_values_apart(self: Seams, x: Tensor, memory: Tensor) -> Inputs:
 
 
 @fault("decoder.positions-on-the-memory", "memory-order", seam="cross_inputs")
-def positions_on_the_memory(self: Seams, x: Tensor, memory: Tensor) -> Inputs:
+def positions_on_the_memory(self: Hooks, x: Tensor, memory: Tensor) -> Inputs:
     """Positions are added to the memory once more.
 
     The decoder attends by place, which the encoder has already said.
@@ -120,7 +120,7 @@ def positions_on_the_memory(self: Seams, x: Tensor, memory: Tensor) -> Inputs:
 
 
 @fault("decoder.source-mask-forgotten", "source-mask-on-memory", seam="cross_mask", origin="B086")
-def source_mask_forgotten(self: Seams, source_mask: Mask, target_mask: Mask) -> Mask:
+def source_mask_forgotten(self: Hooks, source_mask: Mask, target_mask: Mask) -> Mask:
     """The source mask is given to the encoder and not to the decoder.
 
     Every step attends to padding.
@@ -129,13 +129,13 @@ def source_mask_forgotten(self: Seams, source_mask: Mask, target_mask: Mask) -> 
 
 
 @fault("decoder.source-mask-inverted", "source-mask-on-memory", seam="cross_mask", origin="B001")
-def source_mask_inverted(self: Seams, source_mask: Mask, target_mask: Mask) -> Mask:
+def source_mask_inverted(self: Hooks, source_mask: Mask, target_mask: Mask) -> Mask:
     """The source mask is inverted. Every step sees nothing but padding."""
     return None if source_mask is None else ~source_mask
 
 
 @fault("decoder.target-mask-on-memory", "source-mask-on-memory", seam="cross_mask", origin="B085")
-def target_mask_on_memory(self: Seams, source_mask: Mask, target_mask: Mask) -> Mask:
+def target_mask_on_memory(self: Hooks, source_mask: Mask, target_mask: Mask) -> Mask:
     """Attention to the memory is given the target mask, where its shape fits.
 
     Padding of the source is read, and step t waits for source token t.
@@ -152,7 +152,7 @@ def target_mask_on_memory(self: Seams, source_mask: Mask, target_mask: Mask) -> 
     seam="cross_attend",
     origin="B085",
 )
-def causal_on_memory(self: Seams, module: Node, x: Tensor, memory: Tensor, mask: Mask) -> Tensor:
+def causal_on_memory(self: Hooks, module: Node, x: Tensor, memory: Tensor, mask: Mask) -> Tensor:
     """The causal triangle is put on the memory beside the source mask.
 
     Step t sees the source up to token t.
@@ -162,7 +162,7 @@ def causal_on_memory(self: Seams, module: Node, x: Tensor, memory: Tensor, mask:
     first = seen if mask is None else mask & seen
     # A step that is left without a key falls back on what it was given.
     kept = first | ~first.any(dim=-1, keepdim=True)
-    return self.sound.cross_attend(module, x, memory, kept if mask is None else kept & mask)
+    return self.correct.cross_attend(module, x, memory, kept if mask is None else kept & mask)
 
 
 @fault(
@@ -171,7 +171,7 @@ def causal_on_memory(self: Seams, module: Node, x: Tensor, memory: Tensor, mask:
     seam="cross_attend",
 )
 def memory_without_its_last_row(
-    self: Seams, module: Node, x: Tensor, memory: Tensor, mask: Mask
+    self: Hooks, module: Node, x: Tensor, memory: Tensor, mask: Mask
 ) -> Tensor:
     """The last row of the memory is cut off, as the end of a sentence.
 
@@ -181,11 +181,11 @@ def memory_without_its_last_row(
     last = torch.arange(length, device=x.device) == length - 1
     kept = ~last[None, None, None] if mask is None else mask & ~last
     kept = kept | ~kept.any(dim=-1, keepdim=True)
-    return self.sound.cross_attend(module, x, memory, kept if mask is None else kept & mask)
+    return self.correct.cross_attend(module, x, memory, kept if mask is None else kept & mask)
 
 
 @fault("decoder.memory-asks", "shapes", seam="cross_inputs", origin="B083", kind="loud")
-def memory_asks(self: Seams, x: Tensor, memory: Tensor) -> Inputs:
+def memory_asks(self: Hooks, x: Tensor, memory: Tensor) -> Inputs:
     """The memory is used as the query, and keys and values are the decoder's own.
 
     An error, or output as long as the source.
@@ -195,29 +195,29 @@ def memory_asks(self: Seams, x: Tensor, memory: Tensor) -> Inputs:
 
 @fault("decoder.first-row-without-mask", "no-masks", seam="cross_attend")
 def first_row_without_mask(
-    self: Seams, module: Node, x: Tensor, memory: Tensor, mask: Mask
+    self: Hooks, module: Node, x: Tensor, memory: Tensor, mask: Mask
 ) -> Tensor:
     """Without a source mask the first row of the memory alone is read.
 
     A short cut for classifiers, in a decoder that reads sentences.
     """
-    return self.sound.cross_attend(module, x, memory[:, :1] if mask is None else memory, mask)
+    return self.correct.cross_attend(module, x, memory[:, :1] if mask is None else memory, mask)
 
 
 @fault("decoder.memory-of-the-neighbour", "batch-independence", seam="decoder")
 def memory_of_the_neighbour(
-    self: Seams, module: Node, x: Tensor, memory: Tensor, *masks: Mask
+    self: Hooks, module: Node, x: Tensor, memory: Tensor, *masks: Mask
 ) -> Tensor:
     """The memory is repeated for beams in the wrong order: a sample reads its neighbour's.
 
     The right answer to another sentence.
     """
-    return self.sound.decoder(module, x, memory.roll(1, dims=0), *masks)
+    return self.correct.decoder(module, x, memory.roll(1, dims=0), *masks)
 
 
 @fault("decoder.first-source-mask-of-the-batch", "batch-independence", seam="decoder")
 def first_source_mask_of_the_batch(
-    self: Seams,
+    self: Hooks,
     module: Node,
     x: Tensor,
     memory: Tensor,
@@ -229,7 +229,7 @@ def first_source_mask_of_the_batch(
     Longer sources are cut, shorter ones are read with their padding.
     """
     first = None if source_mask is None else source_mask[:1]
-    return self.sound.decoder(module, x, memory, first, target_mask)
+    return self.correct.decoder(module, x, memory, first, target_mask)
 
 
 @fault(
@@ -239,12 +239,12 @@ def first_source_mask_of_the_batch(
     origin="A",
     kind="state",
 )
-def one_cross_attention(self: Seams) -> Node:
+def one_cross_attention(self: Hooks) -> Node:
     """One attention to the memory is handed to the builder and not copied for every layer.
 
     All layers ask the memory the same.
     """
-    stack = self.sound.make_decoder()
+    stack = self.correct.make_decoder()
     for layer in stack.layers:
         layer.cross_attention = stack.layers[0].cross_attention
     return stack

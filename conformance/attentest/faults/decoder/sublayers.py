@@ -6,14 +6,14 @@ from torch import Tensor
 
 from attentest.faults.decoder.shared import SUBLAYERS, all_but, steps_of, wrapped
 from attentest.faults.fault import fault
-from attentest.specimens import Mask, Node, Seams
+from attentest.faults.reference_models import Hooks, Mask, Node
 
 Function = Callable[[Tensor], Tensor]
 
 
 @fault("decoder.masks-exchanged", "layer-formula", seam="decoder_layer", kind="loud")
 def masks_exchanged(
-    self: Seams,
+    self: Hooks,
     module: Node,
     x: Tensor,
     memory: Tensor,
@@ -24,22 +24,22 @@ def masks_exchanged(
 
     An error where the lengths differ; where they agree, it sees ahead and trains.
     """
-    return self.sound.decoder_layer(module, x, memory, target_mask, source_mask)
+    return self.correct.decoder_layer(module, x, memory, target_mask, source_mask)
 
 
 @fault("decoder.attentions-exchanged", "layer-formula", seam="sublayer_of")
-def attentions_exchanged(self: Seams, module: Node, name: str) -> Node:
+def attentions_exchanged(self: Hooks, module: Node, name: str) -> Node:
     """The projections of the two attentions are exchanged.
 
     A checkpoint of another library loads without complaint and gives nonsense.
     """
     exchanged = {"self_attention": "cross_attention", "cross_attention": "self_attention"}
     other = exchanged.get(name, name) if module.step == "decoder_layer" else name
-    return self.sound.sublayer_of(module, other)
+    return self.correct.sublayer_of(module, other)
 
 
 @fault("decoder.memory-first", "order-of-sublayers", seam="decoder_order")
-def memory_first(self: Seams) -> tuple[str, ...]:
+def memory_first(self: Hooks) -> tuple[str, ...]:
     """Attention to the memory comes before self-attention.
 
     Another model with the same parameters and shapes.
@@ -48,7 +48,7 @@ def memory_first(self: Seams) -> tuple[str, ...]:
 
 
 @fault("decoder.feed-forward-in-the-middle", "order-of-sublayers", seam="decoder_order")
-def feed_forward_in_the_middle(self: Seams) -> tuple[str, ...]:
+def feed_forward_in_the_middle(self: Hooks) -> tuple[str, ...]:
     """The feed-forward network comes before the attention to the memory.
 
     Another model with the same parameters and shapes.
@@ -58,7 +58,7 @@ def feed_forward_in_the_middle(self: Seams) -> tuple[str, ...]:
 
 @fault("decoder.attentions-side-by-side", "order-of-sublayers", seam="decoder_layer")
 def attentions_side_by_side(
-    self: Seams, module: Node, x: Tensor, memory: Tensor, *masks: Mask
+    self: Hooks, module: Node, x: Tensor, memory: Tensor, *masks: Mask
 ) -> Tensor:
     """Both attentions read the input of the layer, and their results are added.
 
@@ -70,7 +70,7 @@ def attentions_side_by_side(
 
 
 def _without_skip(
-    self: Seams, module: Node, x: Tensor, steps: dict[str, Function], name: str
+    self: Hooks, module: Node, x: Tensor, steps: dict[str, Function], name: str
 ) -> Tensor:
     """Apply the sublayers in turn, without the path around `name`."""
     norm = self.norm_of(module, name)
@@ -86,7 +86,7 @@ def _without_skip(
     "decoder.no-skip-around-self-attention", "skip-connections", seam="decoder_layer", origin="B075"
 )
 def no_skip_around_self_attention(
-    self: Seams, module: Node, x: Tensor, memory: Tensor, *masks: Mask
+    self: Hooks, module: Node, x: Tensor, memory: Tensor, *masks: Mask
 ) -> Tensor:
     """There is no path around self-attention. Every step is replaced by what it gathered."""
     steps = steps_of(self, module, memory, *masks)
@@ -95,7 +95,7 @@ def no_skip_around_self_attention(
 
 @fault("decoder.no-skip-around-the-memory", "skip-connections", seam="decoder_layer", origin="B075")
 def no_skip_around_the_memory(
-    self: Seams, module: Node, x: Tensor, memory: Tensor, *masks: Mask
+    self: Hooks, module: Node, x: Tensor, memory: Tensor, *masks: Mask
 ) -> Tensor:
     """There is no path around the attention to the memory.
 
@@ -109,7 +109,7 @@ def no_skip_around_the_memory(
     "decoder.no-skip-around-feed-forward", "skip-connections", seam="decoder_layer", origin="B075"
 )
 def no_skip_around_feed_forward(
-    self: Seams, module: Node, x: Tensor, memory: Tensor, *masks: Mask
+    self: Hooks, module: Node, x: Tensor, memory: Tensor, *masks: Mask
 ) -> Tensor:
     """There is no path around the feed-forward network. Deep stacks stop learning."""
     steps = steps_of(self, module, memory, *masks)
@@ -117,20 +117,20 @@ def no_skip_around_feed_forward(
 
 
 @fault("decoder.first-norm-three-times", "separate-norms", seam="norm_of", origin="B")
-def first_norm_three_times(self: Seams, module: Node, name: str) -> Node:
+def first_norm_three_times(self: Hooks, module: Node, name: str) -> Node:
     """The first norm is called after all three sublayers.
 
     Equal at birth; two norms are saved, counted and never trained.
     """
     first = module.step == "decoder_layer"
-    return self.sound.norm_of(module, "self_attention" if first else name)
+    return self.correct.norm_of(module, "self_attention" if first else name)
 
 
 @fault("decoder.second-norm-twice", "separate-norms", seam="norm_of", origin="B069")
-def second_norm_twice(self: Seams, module: Node, name: str) -> Node:
+def second_norm_twice(self: Hooks, module: Node, name: str) -> Node:
     """The second norm is called in place of the third.
 
     Equal at birth; the third norm is never trained.
     """
     third = module.step == "decoder_layer" and name == "feed_forward"
-    return self.sound.norm_of(module, "cross_attention" if third else name)
+    return self.correct.norm_of(module, "cross_attention" if third else name)

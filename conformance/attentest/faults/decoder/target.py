@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 
 from attentest.faults.fault import fault
-from attentest.specimens import Mask, Node, Seams
+from attentest.faults.reference_models import Hooks, Mask, Node
 
 
 @fault(
@@ -14,7 +14,7 @@ from attentest.specimens import Mask, Node, Seams
     origin="C",
     components=("decoder_layer",),
 )
-def target_mask_ignored(self: Seams, source_mask: Mask, target_mask: Mask) -> Mask:
+def target_mask_ignored(self: Hooks, source_mask: Mask, target_mask: Mask) -> Mask:
     """Self-attention is never given its mask.
 
     Every step reads its own answer; the loss falls to nothing.
@@ -29,7 +29,7 @@ def target_mask_ignored(self: Seams, source_mask: Mask, target_mask: Mask) -> Ma
     origin="B016",
     components=("decoder_layer",),
 )
-def one_step_ahead(self: Seams, source_mask: Mask, target_mask: Mask) -> Mask:
+def one_step_ahead(self: Hooks, source_mask: Mask, target_mask: Mask) -> Mask:
     """The causal triangle has one diagonal too many.
 
     Every step reads its own answer, and nothing beyond it.
@@ -47,7 +47,7 @@ def one_step_ahead(self: Seams, source_mask: Mask, target_mask: Mask) -> Mask:
     origin="B014",
     components=("decoder_layer",),
 )
-def triangle_transposed(self: Seams, source_mask: Mask, target_mask: Mask) -> Mask:
+def triangle_transposed(self: Hooks, source_mask: Mask, target_mask: Mask) -> Mask:
     """The mask of the target is transposed: the steps to come are seen, not those before.
 
     A very low loss in training, and nonsense afterwards.
@@ -57,7 +57,7 @@ def triangle_transposed(self: Seams, source_mask: Mask, target_mask: Mask) -> Ma
 
 @fault("decoder.mask-not-for-later-layers", "causality", seam="decoder")
 def mask_not_for_later_layers(
-    self: Seams,
+    self: Hooks,
     module: Node,
     x: Tensor,
     memory: Tensor,
@@ -75,14 +75,14 @@ def mask_not_for_later_layers(
 
 @fault("decoder.gradient-from-the-future", "causality-by-gradient", seam="decoder", kind="gradient")
 def gradient_from_the_future(
-    self: Seams, module: Node, x: Tensor, memory: Tensor, *masks: Mask
+    self: Hooks, module: Node, x: Tensor, memory: Tensor, *masks: Mask
 ) -> Tensor:
     """The mean of all steps is added and its detached copy taken away.
 
     The output is right; each step is trained through the steps that it must not see.
     """
     mean = x.mean(dim=1, keepdim=True)
-    states = self.sound.decoder(module, x, memory, *masks)
+    states = self.correct.decoder(module, x, memory, *masks)
     return states + (mean - mean.detach())
 
 
@@ -93,15 +93,15 @@ def gradient_from_the_future(
     kind="gradient",
     components=("decoder_layer",),
 )
-def masked_late(self: Seams, module: Node, x: Tensor, mask: Mask) -> Tensor:
+def masked_late(self: Hooks, module: Node, x: Tensor, mask: Mask) -> Tensor:
     """The masked states are put in place of unmasked ones by their values alone.
 
     The output is right; the gradient is that of a decoder without a mask.
     """
-    masked = self.sound.self_attend(module, x, mask)
+    masked = self.correct.self_attend(module, x, mask)
     if module.step != "decoder_layer":
         return masked
-    free = self.sound.self_attend(module, x, None)
+    free = self.correct.self_attend(module, x, None)
     return free - free.detach() + masked.detach()
 
 
@@ -112,7 +112,7 @@ def masked_late(self: Seams, module: Node, x: Tensor, mask: Mask) -> Tensor:
     origin="B",
     components=("decoder_layer",),
 )
-def padding_rows_not_columns(self: Seams, source_mask: Mask, target_mask: Mask) -> Mask:
+def padding_rows_not_columns(self: Hooks, source_mask: Mask, target_mask: Mask) -> Mask:
     """The padding in the target mask is put on the rows of pads and not on their columns.
 
     Pads of the target are attended to.
@@ -126,7 +126,7 @@ def padding_rows_not_columns(self: Seams, source_mask: Mask, target_mask: Mask) 
 
 
 @fault("decoder.causal-alone", "target-padding", seam="self_mask", components=("decoder_layer",))
-def causal_alone(self: Seams, source_mask: Mask, target_mask: Mask) -> Mask:
+def causal_alone(self: Hooks, source_mask: Mask, target_mask: Mask) -> Mask:
     """Of the target mask only its shape is used: the decoder makes its own triangle.
 
     Pads of the target are attended to.
@@ -135,12 +135,12 @@ def causal_alone(self: Seams, source_mask: Mask, target_mask: Mask) -> Mask:
 
 
 @fault("decoder.causal-by-default", "no-masks", seam="self_attend")
-def causal_by_default(self: Seams, module: Node, x: Tensor, mask: Mask) -> Tensor:
+def causal_by_default(self: Hooks, module: Node, x: Tensor, mask: Mask) -> Tensor:
     """Without a target mask the layer makes a causal one.
 
     Steps that the caller wanted seen are hidden.
     """
     if module.step != "decoder_layer":
-        return self.sound.self_attend(module, x, mask)
+        return self.correct.self_attend(module, x, mask)
     default = x.new_ones(x.shape[1], x.shape[1], dtype=torch.bool).tril()[None, None]
-    return self.sound.self_attend(module, x, default if mask is None else mask)
+    return self.correct.self_attend(module, x, default if mask is None else mask)

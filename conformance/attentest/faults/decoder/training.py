@@ -6,7 +6,7 @@ from torch import Tensor
 
 from attentest.faults.decoder.shared import all_but, steps_of
 from attentest.faults.fault import fault
-from attentest.specimens import Mask, Node, Seams
+from attentest.faults.reference_models import Hooks, Mask, Node
 
 Function = Callable[[Tensor], Tensor]
 Inputs = tuple[Tensor, Tensor, Tensor]
@@ -19,16 +19,16 @@ Inputs = tuple[Tensor, Tensor, Tensor]
     kind="gradient",
     components=("decoder_layer",),
 )
-def queries_detached(self: Seams, module: Node, x: Tensor, memory: Tensor, mask: Mask) -> Tensor:
+def queries_detached(self: Hooks, module: Node, x: Tensor, memory: Tensor, mask: Mask) -> Tensor:
     """Attention to the memory runs without gradients, its output detached.
 
     The output is right; how the source is read stays as it was born.
     """
-    return self.sound.cross_attend(module, x, memory, mask).detach()
+    return self.correct.cross_attend(module, x, memory, mask).detach()
 
 
 @fault("decoder.memory-detached", "gradient", seam="cross_inputs", kind="gradient")
-def memory_detached(self: Seams, x: Tensor, memory: Tensor) -> Inputs:
+def memory_detached(self: Hooks, x: Tensor, memory: Tensor) -> Inputs:
     """The memory is detached. The output is right; the encoder is never trained."""
     return x, memory.detach(), memory.detach()
 
@@ -36,30 +36,30 @@ def memory_detached(self: Seams, x: Tensor, memory: Tensor) -> Inputs:
 @fault(
     "decoder.gradient-to-padding", "gradient-to-masked-memory", seam="cross_attend", kind="gradient"
 )
-def gradient_to_padding(self: Seams, module: Node, x: Tensor, memory: Tensor, mask: Mask) -> Tensor:
+def gradient_to_padding(self: Hooks, module: Node, x: Tensor, memory: Tensor, mask: Mask) -> Tensor:
     """The mean of all rows of the memory is added and its detached copy taken away.
 
     The output is right; the encoder learns from what stands at its padding.
     """
     mean = memory.mean(dim=1, keepdim=True)
-    return self.sound.cross_attend(module, x, memory, mask) + (mean - mean.detach())
+    return self.correct.cross_attend(module, x, memory, mask) + (mean - mean.detach())
 
 
 @fault(
     "decoder.memory-masked-late", "gradient-to-masked-memory", seam="cross_attend", kind="gradient"
 )
-def memory_masked_late(self: Seams, module: Node, x: Tensor, memory: Tensor, mask: Mask) -> Tensor:
+def memory_masked_late(self: Hooks, module: Node, x: Tensor, memory: Tensor, mask: Mask) -> Tensor:
     """What was read under the mask is put in place of what was read without, by its values.
 
     The output is right; the gradient is that of a decoder without a source mask.
     """
-    masked = self.sound.cross_attend(module, x, memory, mask)
-    free = self.sound.cross_attend(module, x, memory, None)
+    masked = self.correct.cross_attend(module, x, memory, mask)
+    free = self.correct.cross_attend(module, x, memory, None)
     return free - free.detach() + masked.detach()
 
 
 def _undropped(
-    self: Seams, module: Node, x: Tensor, steps: dict[str, Function], name: str
+    self: Hooks, module: Node, x: Tensor, steps: dict[str, Function], name: str
 ) -> Tensor:
     """Apply the sublayers in turn, without dropout on what `name` adds."""
     norm = self.norm_of(module, name)
@@ -78,7 +78,7 @@ def _undropped(
     kind="mode",
 )
 def no_dropout_after_the_memory(
-    self: Seams, module: Node, x: Tensor, memory: Tensor, *masks: Mask
+    self: Hooks, module: Node, x: Tensor, memory: Tensor, *masks: Mask
 ) -> Tensor:
     """Nothing is dropped of the output of the attention to the memory.
 
@@ -96,7 +96,7 @@ def no_dropout_after_the_memory(
     kind="mode",
 )
 def no_dropout_after_self_attention(
-    self: Seams, module: Node, x: Tensor, memory: Tensor, *masks: Mask
+    self: Hooks, module: Node, x: Tensor, memory: Tensor, *masks: Mask
 ) -> Tensor:
     """Nothing is dropped of the output of self-attention.
 
@@ -114,7 +114,7 @@ def no_dropout_after_self_attention(
     components=("decoder",),
 )
 def memory_trained_by_first_layer_alone(
-    self: Seams, module: Node, x: Tensor, memory: Tensor, *masks: Mask
+    self: Hooks, module: Node, x: Tensor, memory: Tensor, *masks: Mask
 ) -> Tensor:
     """Only the first layer's attention sends a gradient to the memory.
 

@@ -5,39 +5,39 @@ from torch import Tensor, nn
 
 from attentest.faults.embedding.shared import table_of
 from attentest.faults.fault import fault
-from attentest.specimens import Node, Seams
+from attentest.faults.reference_models import Hooks, Node
 
 
 @fault("embedding.table-detached", "gradient-only-to-used-rows", seam="lookup", kind="gradient")
-def table_detached(self: Seams, module: Node, tokens: Tensor) -> Tensor:
+def table_detached(self: Hooks, module: Node, tokens: Tensor) -> Tensor:
     """The rows are looked up outside of the graph. The table stays as it was born."""
-    return self.sound.lookup(module, tokens).detach()
+    return self.correct.lookup(module, tokens).detach()
 
 
 @fault(
     "embedding.gradient-to-neighbour", "gradient-only-to-used-rows", seam="lookup", kind="gradient"
 )
-def gradient_to_neighbour(self: Seams, module: Node, tokens: Tensor) -> Tensor:
+def gradient_to_neighbour(self: Hooks, module: Node, tokens: Tensor) -> Tensor:
     """The hand-written backward pass adds the gradient to the row below.
 
     Values are right, and every word trains its neighbour.
     """
-    beside = self.sound.lookup(module, (tokens + 1) % self.vocabulary_of(module))
-    return self.sound.lookup(module, tokens).detach() + beside - beside.detach()
+    beside = self.correct.lookup(module, (tokens + 1) % self.vocabulary_of(module))
+    return self.correct.lookup(module, tokens).detach() + beside - beside.detach()
 
 
 @fault("embedding.decay-in-gradient", "gradient-only-to-used-rows", seam="lookup", kind="gradient")
-def decay_in_gradient(self: Seams, module: Node, tokens: Tensor) -> Tensor:
+def decay_in_gradient(self: Hooks, module: Node, tokens: Tensor) -> Tensor:
     """Every row gets a share of the gradient: a mean of the table is subtracted and added.
 
     Values are right, and words that do not occur drift.
     """
     mean = table_of(module).mean(dim=0)
-    return self.sound.lookup(module, tokens) + 0.1 * (mean - mean.detach())
+    return self.correct.lookup(module, tokens) + 0.1 * (mean - mean.detach())
 
 
 @fault("embedding.gradient-by-frequency", "repeated-tokens", seam="lookup", kind="gradient")
-def gradient_by_frequency(self: Seams, module: Node, tokens: Tensor) -> Tensor:
+def gradient_by_frequency(self: Hooks, module: Node, tokens: Tensor) -> Tensor:
     """The gradient of a row is divided by how often its word occurs, an option left on.
 
     Frequent words train too slowly.
@@ -47,7 +47,7 @@ def gradient_by_frequency(self: Seams, module: Node, tokens: Tensor) -> Tensor:
 
 
 @fault("embedding.gradient-of-last-occurrence", "repeated-tokens", seam="lookup", kind="gradient")
-def gradient_of_last_occurrence(self: Seams, module: Node, tokens: Tensor) -> Tensor:
+def gradient_of_last_occurrence(self: Hooks, module: Node, tokens: Tensor) -> Tensor:
     """The hand-written backward pass assigns gradients to rows where it should add them.
 
     Of a word that occurs twice, one occurrence counts.
@@ -55,7 +55,7 @@ def gradient_of_last_occurrence(self: Seams, module: Node, tokens: Tensor) -> Te
     flat = tokens.flatten()
     place = torch.arange(flat.numel(), device=flat.device)
     later = (flat[None, :] == flat[:, None]) & (place[None, :] > place[:, None])
-    rows = self.sound.lookup(module, tokens)
+    rows = self.correct.lookup(module, tokens)
     last = ~later.any(dim=1).reshape(tokens.shape)[..., None]
     return torch.where(last, rows, rows.detach())
 
@@ -63,12 +63,12 @@ def gradient_of_last_occurrence(self: Seams, module: Node, tokens: Tensor) -> Te
 @fault(
     "embedding.factor-outside-of-graph", "repeated-tokens", seam="scale_embedding", kind="gradient"
 )
-def factor_outside_of_graph(self: Seams, x: Tensor, d_model: int) -> Tensor:
+def factor_outside_of_graph(self: Hooks, x: Tensor, d_model: int) -> Tensor:
     """The factor is applied to the numbers and not to their gradient.
 
     Values are right, and the table trains too slowly by the root of the width.
     """
-    return x + (self.sound.scale_embedding(x, d_model) - x).detach()
+    return x + (self.correct.scale_embedding(x, d_model) - x).detach()
 
 
 @fault(
@@ -78,7 +78,7 @@ def factor_outside_of_graph(self: Seams, x: Tensor, d_model: int) -> Tensor:
     origin="B054",
     kind="gradient",
 )
-def frozen_row_initialised_over(self: Seams, module: Node, tokens: Tensor) -> Tensor:
+def frozen_row_initialised_over(self: Hooks, module: Node, tokens: Tensor) -> Tensor:
     """The pad's row gets no gradient, and a loop over all weights has filled it.
 
     A random vector stands at every pad for ever.
@@ -89,12 +89,12 @@ def frozen_row_initialised_over(self: Seams, module: Node, tokens: Tensor) -> Te
 
 
 @fault("embedding.frozen-row-of-ones", "frozen-row-is-zero", seam="make_embedding", kind="gradient")
-def frozen_row_of_ones(self: Seams, vocabulary: int) -> Node:
+def frozen_row_of_ones(self: Hooks, vocabulary: int) -> Node:
     """The pad's row is filled with ones and kept from training.
 
     Every pad says the same loud thing for ever.
     """
-    built = self.sound.make_embedding(vocabulary)
+    built = self.correct.make_embedding(vocabulary)
     built.how = self
     pad = self.sizes.source_pad
     with torch.no_grad():

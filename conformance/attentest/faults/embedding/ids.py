@@ -4,21 +4,21 @@ import torch
 from torch import Tensor
 
 from attentest.faults.fault import fault
-from attentest.specimens import Node, Seams
+from attentest.faults.reference_models import Hooks, Node
 
 
 @fault("embedding.last-row-missing", "every-id-served", seam="make_embedding", kind="loud")
-def last_row_missing(self: Seams, vocabulary: int) -> Node:
+def last_row_missing(self: Hooks, vocabulary: int) -> Node:
     """The table is one row short: pads were not counted. The rarest word raises, and no other."""
-    built = self.sound.make_embedding(vocabulary - 1)
+    built = self.correct.make_embedding(vocabulary - 1)
     built.how = self
     return built
 
 
 @fault("embedding.last-id-clipped", "every-id-served", seam="lookup")
-def last_id_clipped(self: Seams, module: Node, tokens: Tensor) -> Tensor:
+def last_id_clipped(self: Hooks, module: Node, tokens: Tensor) -> Tensor:
     """Ids are clipped to one below the last. The rarest word becomes the one before it."""
-    return self.sound.lookup(module, tokens.clamp(max=self.vocabulary_of(module) - 2))
+    return self.correct.lookup(module, tokens.clamp(max=self.vocabulary_of(module) - 2))
 
 
 @fault(
@@ -28,62 +28,62 @@ def last_id_clipped(self: Seams, module: Node, tokens: Tensor) -> Tensor:
     choices={"tying": "none"},
     kind="loud",
 )
-def vocabulary_of_target(self: Seams, vocabulary: int) -> Node:
+def vocabulary_of_target(self: Hooks, vocabulary: int) -> Node:
     """The source table has as many rows as the target vocabulary has words.
 
     Vocabularies of one size hide it; else the rarest words raise or rows are never used.
     """
-    built = self.sound.make_embedding(self.sizes.target_vocabulary)
+    built = self.correct.make_embedding(self.sizes.target_vocabulary)
     built.how = self
     return built
 
 
 @fault("embedding.ids-clipped", "out-of-range-refused", seam="embedding")
-def ids_clipped(self: Seams, module: Node, tokens: Tensor) -> Tensor:
+def ids_clipped(self: Hooks, module: Node, tokens: Tensor) -> Tensor:
     """Ids beyond the vocabulary are clipped to its last.
 
     A tokenizer of another vocabulary goes unnoticed.
     """
-    return self.sound.embedding(module, tokens.clamp(max=self.vocabulary_of(module) - 1))
+    return self.correct.embedding(module, tokens.clamp(max=self.vocabulary_of(module) - 1))
 
 
 @fault("embedding.ids-wrapped", "out-of-range-refused", seam="embedding")
-def ids_wrapped(self: Seams, module: Node, tokens: Tensor) -> Tensor:
+def ids_wrapped(self: Hooks, module: Node, tokens: Tensor) -> Tensor:
     """Ids beyond the vocabulary start again from its first.
 
     A tokenizer of another vocabulary goes unnoticed.
     """
     vocabulary = self.vocabulary_of(module)
-    return self.sound.embedding(
+    return self.correct.embedding(
         module, torch.where(tokens >= vocabulary, tokens % vocabulary, tokens)
     )
 
 
 @fault("embedding.foreign-ids-zero", "out-of-range-refused", seam="embedding")
-def foreign_ids_zero(self: Seams, module: Node, tokens: Tensor) -> Tensor:
+def foreign_ids_zero(self: Hooks, module: Node, tokens: Tensor) -> Tensor:
     """Ids beyond the vocabulary give zeros, as a product with one-hot rows would.
 
     A word that is not in the vocabulary says nothing, and nobody is told.
     """
     foreign = tokens >= self.vocabulary_of(module)
-    rows = self.sound.embedding(module, tokens.masked_fill(foreign, 0))
+    rows = self.correct.embedding(module, tokens.masked_fill(foreign, 0))
     return rows.masked_fill(foreign[..., None], 0.0)
 
 
 @fault("embedding.negative-ids-from-the-end", "negative-id-refused", seam="embedding")
-def negative_ids_from_the_end(self: Seams, module: Node, tokens: Tensor) -> Tensor:
+def negative_ids_from_the_end(self: Hooks, module: Node, tokens: Tensor) -> Tensor:
     """Negative ids count from the end of the table, as indexing does.
 
     A marker such as -1 becomes the rarest word.
     """
     vocabulary = self.vocabulary_of(module)
-    return self.sound.embedding(module, torch.where(tokens < 0, tokens % vocabulary, tokens))
+    return self.correct.embedding(module, torch.where(tokens < 0, tokens % vocabulary, tokens))
 
 
 @fault("embedding.negative-ids-clipped", "negative-id-refused", seam="embedding")
-def negative_ids_clipped(self: Seams, module: Node, tokens: Tensor) -> Tensor:
+def negative_ids_clipped(self: Hooks, module: Node, tokens: Tensor) -> Tensor:
     """Negative ids are clipped to 0.
 
     A marker such as -100 becomes the first word, often the pad.
     """
-    return self.sound.embedding(module, tokens.clamp(min=0))
+    return self.correct.embedding(module, tokens.clamp(min=0))

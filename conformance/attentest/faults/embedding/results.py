@@ -4,20 +4,20 @@ import torch
 from torch import Tensor
 
 from attentest.faults.fault import fault
-from attentest.specimens import Node, Seams
+from attentest.faults.reference_models import Hooks, Node
 
 
 @fault("embedding.output-squeezed", "shapes", seam="lookup", origin="B036")
-def output_squeezed(self: Seams, module: Node, tokens: Tensor) -> Tensor:
+def output_squeezed(self: Hooks, module: Node, tokens: Tensor) -> Tensor:
     """The output is squeezed without naming an axis.
 
     One sample or one token drops an axis, often at inference alone.
     """
-    return self.sound.lookup(module, tokens).squeeze()
+    return self.correct.lookup(module, tokens).squeeze()
 
 
 @fault("embedding.factor-double-precision", "shapes", seam="scale_embedding")
-def factor_double_precision(self: Seams, x: Tensor, d_model: int) -> Tensor:
+def factor_double_precision(self: Hooks, x: Tensor, d_model: int) -> Tensor:
     """The factor is a float64 array and widens all that it is multiplied with.
 
     A float32 model computes in float64 from its first step, or raises in its second.
@@ -26,9 +26,9 @@ def factor_double_precision(self: Seams, x: Tensor, d_model: int) -> Tensor:
 
 
 @fault("embedding.output-single-precision", "shapes", seam="scale_embedding")
-def output_single_precision(self: Seams, x: Tensor, d_model: int) -> Tensor:
+def output_single_precision(self: Hooks, x: Tensor, d_model: int) -> Tensor:
     """The output is returned in float32 whatever the table is.
 
     What follows computes in another precision, or raises for mixed ones.
     """
-    return self.sound.scale_embedding(x, d_model).float()
+    return self.correct.scale_embedding(x, d_model).float()

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 import torch
 
 from attentest.faults.fault import fault
-from attentest.specimens import Mask, Node, Seams
+from attentest.faults.reference_models import Hooks, Mask, Node
 
 
 @fault(
@@ -14,7 +14,7 @@ from attentest.specimens import Mask, Node, Seams
     seam="layers_of",
     components=("encoder", "decoder"),
 )
-def three_layers_at_most(self: Seams, module: Node) -> Iterable[Node]:
+def three_layers_at_most(self: Hooks, module: Node) -> Iterable[Node]:
     """Layers from the fourth on are skipped.
 
     Shallow tests pass, and a deep model is a shallow one.
@@ -28,7 +28,7 @@ def three_layers_at_most(self: Seams, module: Node) -> Iterable[Node]:
     seam="encoder_mask",
     components=("encoder_layer",),
 )
-def long_sentences_lose_their_start(self: Seams, mask: Mask) -> Mask:
+def long_sentences_lose_their_start(self: Hooks, mask: Mask) -> Mask:
     """Beyond 16 positions the first eight are hidden.
 
     Short tests pass; in long sentences nobody reads the start.

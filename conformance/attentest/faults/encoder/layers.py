@@ -3,7 +3,7 @@
 from torch import Tensor
 
 from attentest.faults.fault import fault
-from attentest.specimens import Mask, Node, Seams
+from attentest.faults.reference_models import Hooks, Mask, Node
 
 
 @fault(
@@ -13,19 +13,19 @@ from attentest.specimens import Mask, Node, Seams
     origin="A",
     kind="state",
 )
-def attention_for_all_layers(self: Seams) -> Node:
+def attention_for_all_layers(self: Hooks) -> Node:
     """One attention is handed to the builder and not copied for every layer.
 
     Attention is the same in all layers.
     """
-    stack = self.sound.make_encoder()
+    stack = self.correct.make_encoder()
     for layer in stack.layers:
         layer.self_attention = stack.layers[0].self_attention
     return stack
 
 
 @fault("encoder.last-layer-twice", "stack-of-one-is-a-layer", seam="encoder")
-def last_layer_twice(self: Seams, module: Node, x: Tensor, mask: Mask = None) -> Tensor:
+def last_layer_twice(self: Hooks, module: Node, x: Tensor, mask: Mask = None) -> Tensor:
     """The loop runs once more, with the last layer again.
 
     The model is one layer deeper than its parameters.

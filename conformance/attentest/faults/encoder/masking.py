@@ -4,11 +4,11 @@ import torch
 from torch import Tensor
 
 from attentest.faults.fault import fault
-from attentest.specimens import Mask, Node, Seams
+from attentest.faults.reference_models import Hooks, Mask, Node
 
 
 @fault("encoder.mask-for-the-first-layer", "formula", seam="encoder")
-def mask_for_the_first_layer(self: Seams, module: Node, x: Tensor, mask: Mask = None) -> Tensor:
+def mask_for_the_first_layer(self: Hooks, module: Node, x: Tensor, mask: Mask = None) -> Tensor:
     """The mask is given to the first layer alone.
 
     From the second layer on, padding is attended to.
@@ -19,31 +19,31 @@ def mask_for_the_first_layer(self: Seams, module: Node, x: Tensor, mask: Mask = 
 
 
 @fault("encoder.mask-not-passed-on", "padding-invariance", seam="encoder")
-def mask_not_passed_on(self: Seams, module: Node, x: Tensor, mask: Mask = None) -> Tensor:
+def mask_not_passed_on(self: Hooks, module: Node, x: Tensor, mask: Mask = None) -> Tensor:
     """The stack takes a mask and does not pass it to its layers.
 
     What a sentence means depends on the longest one in its batch.
     """
-    return self.sound.encoder(module, x)
+    return self.correct.encoder(module, x)
 
 
 @fault("encoder.mask-inverted", "padding-content", seam="encoder_mask", origin="B001")
-def mask_inverted(self: Seams, mask: Mask) -> Mask:
+def mask_inverted(self: Hooks, mask: Mask) -> Mask:
     """The mask is inverted: only padding is attended to. Every word sees nothing but padding."""
     return None if mask is None else ~mask
 
 
 @fault("encoder.padding-guessed", "padding-content", seam="encoder_layer", origin="B020")
-def padding_guessed(self: Seams, module: Node, x: Tensor, mask: Mask = None) -> Tensor:
+def padding_guessed(self: Hooks, module: Node, x: Tensor, mask: Mask = None) -> Tensor:
     """Padding is guessed from rows of zeros, and the mask is ignored.
 
     Positions were added before, so no row is zero and nothing is hidden.
     """
-    return self.sound.encoder_layer(module, x, (x.abs().sum(-1) != 0)[:, None, None, :])
+    return self.correct.encoder_layer(module, x, (x.abs().sum(-1) != 0)[:, None, None, :])
 
 
 @fault("encoder.padding-mask-on-queries", "padding-content", seam="encoder_mask", origin="B011")
-def padding_mask_on_queries(self: Seams, mask: Mask) -> Mask:
+def padding_mask_on_queries(self: Hooks, mask: Mask) -> Mask:
     """A padding mask is put on the queries instead of the keys.
 
     Words attend to padding, and padding attends to nothing.
@@ -52,7 +52,7 @@ def padding_mask_on_queries(self: Seams, mask: Mask) -> Mask:
 
 
 @fault("encoder.mask-tiled-by-heads", "mask-shapes", seam="encoder_mask", origin="B013")
-def mask_tiled_by_heads(self: Seams, mask: Mask) -> Mask:
+def mask_tiled_by_heads(self: Hooks, mask: Mask) -> Mask:
     """The mask is repeated for the heads in the order of heads, and read in that of samples.
 
     The heads of a sentence use the padding of another.
@@ -64,7 +64,7 @@ def mask_tiled_by_heads(self: Seams, mask: Mask) -> Mask:
 
 
 @fault("encoder.first-row-of-the-mask", "mask-shapes", seam="encoder_mask")
-def first_row_of_the_mask(self: Seams, mask: Mask) -> Mask:
+def first_row_of_the_mask(self: Hooks, mask: Mask) -> Mask:
     """Of a mask over queries and keys, the first row is used for every query.
 
     A mask of any other kind than padding is not what was asked for.
@@ -73,7 +73,7 @@ def first_row_of_the_mask(self: Seams, mask: Mask) -> Mask:
 
 
 @fault("encoder.first-head-of-the-mask", "mask-shapes", seam="encoder_mask")
-def first_head_of_the_mask(self: Seams, mask: Mask) -> Mask:
+def first_head_of_the_mask(self: Hooks, mask: Mask) -> Mask:
     """Of a mask with an axis of heads, that of the first head is used for all.
 
     Heads that were given windows of their own share one.
@@ -82,7 +82,7 @@ def first_head_of_the_mask(self: Seams, mask: Mask) -> Mask:
 
 
 @fault("encoder.sees-itself-always", "mask-shapes", seam="encoder_mask")
-def sees_itself_always(self: Seams, mask: Mask) -> Mask:
+def sees_itself_always(self: Hooks, mask: Mask) -> Mask:
     """Every position may attend to itself, whatever the mask says.
 
     A trick against rows without a key lets hidden words through.
@@ -94,29 +94,29 @@ def sees_itself_always(self: Seams, mask: Mask) -> Mask:
 
 
 @fault("encoder.causal-by-default", "no-mask", seam="encoder_layer")
-def causal_by_default(self: Seams, module: Node, x: Tensor, mask: Mask = None) -> Tensor:
+def causal_by_default(self: Hooks, module: Node, x: Tensor, mask: Mask = None) -> Tensor:
     """Without a mask the layer makes a causal one.
 
     A word does not see the words after it, which the encoder is for.
     """
     default = x.new_ones(x.shape[1], x.shape[1], dtype=torch.bool).tril()[None, None]
-    return self.sound.encoder_layer(module, x, default if mask is None else mask)
+    return self.correct.encoder_layer(module, x, default if mask is None else mask)
 
 
 @fault("encoder.no-mask-no-scale", "no-mask", seam="self_attend")
-def no_mask_no_scale(self: Seams, module: Node, x: Tensor, mask: Mask) -> Tensor:
+def no_mask_no_scale(self: Hooks, module: Node, x: Tensor, mask: Mask) -> Tensor:
     """The short cut for calls without a mask scales the queries a second time.
 
     Batches with and without padding go through two models.
     """
     if module.step != "encoder_layer" or mask is not None:
-        return self.sound.self_attend(module, x, mask)
+        return self.correct.self_attend(module, x, mask)
     attend = self.sublayer_of(module, "self_attention")
     return attend(x * self.scale(self.head_width(), self.sizes.heads), x, x, mask)
 
 
 @fault("encoder.mask-shifted", "reach-is-the-mask", seam="encoder_mask")
-def mask_shifted(self: Seams, mask: Mask) -> Mask:
+def mask_shifted(self: Hooks, mask: Mask) -> Mask:
     """The mask is shifted by one key.
 
     It was made for a sentence with one more token at its start.
@@ -125,7 +125,7 @@ def mask_shifted(self: Seams, mask: Mask) -> Mask:
 
 
 @fault("encoder.keys-before-alone", "reach-is-the-mask", seam="encoder_mask")
-def keys_before_alone(self: Seams, mask: Mask) -> Mask:
+def keys_before_alone(self: Hooks, mask: Mask) -> Mask:
     """Of what the mask keeps, a position sees itself and what stands before it.
 
     The causal layer of a decoder is used as an encoder; half of the sentence is not read.
@@ -138,9 +138,9 @@ def keys_before_alone(self: Seams, mask: Mask) -> Mask:
 
 
 @fault("encoder.first-mask-of-the-batch", "batch-independence", seam="encoder")
-def first_mask_of_the_batch(self: Seams, module: Node, x: Tensor, mask: Mask = None) -> Tensor:
+def first_mask_of_the_batch(self: Hooks, module: Node, x: Tensor, mask: Mask = None) -> Tensor:
     """The mask of the first sentence serves the whole batch.
 
     Longer sentences are cut, shorter ones attend to padding.
     """
-    return self.sound.encoder(module, x, None if mask is None else mask[:1])
+    return self.correct.encoder(module, x, None if mask is None else mask[:1])

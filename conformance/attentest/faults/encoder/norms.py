@@ -6,7 +6,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from attentest.faults.fault import fault
-from attentest.specimens import Mask, Node, Seams
+from attentest.faults.reference_models import Hooks, Mask, Node
 
 Function = Callable[[Tensor], Tensor]
 
@@ -18,13 +18,13 @@ Function = Callable[[Tensor], Tensor]
     origin="B070",
     components=("encoder_layer",),
 )
-def pre_for_post(self: Seams, module: Node, norm: Node, x: Tensor, function: Function) -> Tensor:
+def pre_for_post(self: Hooks, module: Node, norm: Node, x: Tensor, function: Function) -> Tensor:
     """The norm comes before the sublayer where it is declared to come after the sum.
 
     It trains; no weights carry over from or to what it says it is.
     """
     if module.step != "encoder_layer":
-        return self.sound.residual(module, norm, x, function)
+        return self.correct.residual(module, norm, x, function)
     return x + self.drop_branch(module, function(norm(x)))
 
 
@@ -36,13 +36,13 @@ def pre_for_post(self: Seams, module: Node, norm: Node, x: Tensor, function: Fun
     choices={"norm_placement": "pre"},
     components=("encoder_layer",),
 )
-def post_for_pre(self: Seams, module: Node, norm: Node, x: Tensor, function: Function) -> Tensor:
+def post_for_pre(self: Hooks, module: Node, norm: Node, x: Tensor, function: Function) -> Tensor:
     """The norm comes after the sum where it is declared to come before the sublayer.
 
     The path around the sublayers is no identity; deep stacks need a warm-up.
     """
     if module.step != "encoder_layer":
-        return self.sound.residual(module, norm, x, function)
+        return self.correct.residual(module, norm, x, function)
     return norm(x + self.drop_branch(module, function(x)))
 
 
@@ -55,25 +55,25 @@ def post_for_pre(self: Seams, module: Node, norm: Node, x: Tensor, function: Fun
     components=("encoder_layer",),
 )
 def skip_from_the_norm(
-    self: Seams, module: Node, norm: Node, x: Tensor, function: Function
+    self: Hooks, module: Node, norm: Node, x: Tensor, function: Function
 ) -> Tensor:
     """The path around a sublayer starts behind the norm: h = norm(x), then h + f(h).
 
     Nothing of the input passes a layer as it is.
     """
     if module.step != "encoder_layer":
-        return self.sound.residual(module, norm, x, function)
+        return self.correct.residual(module, norm, x, function)
     inner: Tensor = norm(x)
     return inner + self.drop_branch(module, function(inner))
 
 
 @fault("encoder.one-norm-for-both", "norm-sharing", seam="make_encoder_layer", origin="B068")
-def one_norm_for_both(self: Seams, shared: Node | None = None) -> Node:
+def one_norm_for_both(self: Hooks, shared: Node | None = None) -> Node:
     """One norm is built and given to both sublayers.
 
     Equal at birth, too few parameters, and no room for two scales later.
     """
-    return self.sound.make_encoder_layer(shared or self.make_norm())
+    return self.correct.make_encoder_layer(shared or self.make_norm())
 
 
 @fault(
@@ -82,12 +82,12 @@ def one_norm_for_both(self: Seams, shared: Node | None = None) -> Node:
     seam="make_encoder_layer",
     choices={"norm_sharing": "shared"},
 )
-def norms_not_shared(self: Seams, shared: Node | None = None) -> Node:
+def norms_not_shared(self: Hooks, shared: Node | None = None) -> Node:
     """Each sublayer has a norm of its own where one is declared for all.
 
     Equal until the first step of training, then it is another model.
     """
-    layer = self.sound.make_encoder_layer(shared)
+    layer = self.correct.make_encoder_layer(shared)
     layer.feed_forward_norm = self.make_norm()
     return layer
 
@@ -99,25 +99,25 @@ def norms_not_shared(self: Seams, shared: Node | None = None) -> Node:
     origin="B069",
     components=("encoder_layer",),
 )
-def first_norm_twice(self: Seams, module: Node, name: str) -> Node:
+def first_norm_twice(self: Hooks, module: Node, name: str) -> Node:
     """The first norm is called after both sublayers, the second never.
 
     Equal at birth; the second norm is saved, counted and never trained.
     """
     first = module.step == "encoder_layer"
-    return self.sound.norm_of(module, "self_attention" if first else name)
+    return self.correct.norm_of(module, "self_attention" if first else name)
 
 
 @fault("encoder.norms-exchanged", "separate-norms", seam="norm_of", components=("encoder_layer",))
-def norms_exchanged(self: Seams, module: Node, name: str) -> Node:
+def norms_exchanged(self: Hooks, module: Node, name: str) -> Node:
     """Each of the two norms stands at the other's place.
 
     Invisible until a checkpoint of another library is loaded.
     """
     if module.step != "encoder_layer":
-        return self.sound.norm_of(module, name)
+        return self.correct.norm_of(module, name)
     other = "feed_forward" if name == "self_attention" else "self_attention"
-    return self.sound.norm_of(module, other)
+    return self.correct.norm_of(module, other)
 
 
 @fault(
@@ -126,7 +126,7 @@ def norms_exchanged(self: Seams, module: Node, name: str) -> Node:
     seam="encoder",
     choices={"norm_placement": "pre", "final_norm": "present"},
 )
-def final_norm_after_every_layer(self: Seams, module: Node, x: Tensor, mask: Mask = None) -> Tensor:
+def final_norm_after_every_layer(self: Hooks, module: Node, x: Tensor, mask: Mask = None) -> Tensor:
     """The final norm is applied after every layer.
 
     Pre-norm layers no longer stand on a path that nothing touches.
@@ -137,6 +137,6 @@ def final_norm_after_every_layer(self: Seams, module: Node, x: Tensor, mask: Mas
 
 
 @fault("encoder.norm-on-the-way-in", "stack-of-one-is-a-layer", seam="encoder")
-def norm_on_the_way_in(self: Seams, module: Node, x: Tensor, mask: Mask = None) -> Tensor:
+def norm_on_the_way_in(self: Hooks, module: Node, x: Tensor, mask: Mask = None) -> Tensor:
     """The input is normalised before the first layer. The scale of the embeddings is lost."""
-    return self.sound.encoder(module, functional.layer_norm(x, x.shape[-1:]), mask)
+    return self.correct.encoder(module, functional.layer_norm(x, x.shape[-1:]), mask)

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from attentest.faults.encoder.shared import sublayer, wrapped
 from attentest.faults.fault import fault
-from attentest.specimens import Mask, Node, Seams
+from attentest.faults.reference_models import Hooks, Mask, Node
 
 Function = Callable[[Tensor], Tensor]
 
@@ -18,7 +18,7 @@ Function = Callable[[Tensor], Tensor]
     seam="encoder_layer",
     choices={"norm_placement": "pre"},
 )
-def keys_skip_the_norm(self: Seams, module: Node, x: Tensor, mask: Mask = None) -> Tensor:
+def keys_skip_the_norm(self: Hooks, module: Node, x: Tensor, mask: Mask = None) -> Tensor:
     """Pre-norm is applied to the queries of self-attention alone, not to keys and values.
 
     Keys and values grow with depth.
@@ -32,17 +32,17 @@ def keys_skip_the_norm(self: Seams, module: Node, x: Tensor, mask: Mask = None) 
 @fault(
     "encoder.branch-scaled-down", "layer-formula", seam="drop_branch", components=("encoder_layer",)
 )
-def branch_scaled_down(self: Seams, module: Node, branch: Tensor) -> Tensor:
+def branch_scaled_down(self: Hooks, module: Node, branch: Tensor) -> Tensor:
     """The output of each sublayer is divided by the root of 2 before it is added.
 
     A trick for stable sums that nobody declared: weights do not carry over.
     """
-    kept = self.sound.drop_branch(module, branch)
+    kept = self.correct.drop_branch(module, branch)
     return kept / math.sqrt(2.0) if module.step == "encoder_layer" else kept
 
 
 @fault("encoder.feed-forward-first", "order-of-sublayers", seam="encoder_order")
-def feed_forward_first(self: Seams) -> tuple[str, ...]:
+def feed_forward_first(self: Hooks) -> tuple[str, ...]:
     """The feed-forward network comes before self-attention.
 
     Another model with the same parameters and shapes.
@@ -51,7 +51,7 @@ def feed_forward_first(self: Seams) -> tuple[str, ...]:
 
 
 @fault("encoder.sublayers-side-by-side", "order-of-sublayers", seam="encoder_layer")
-def sublayers_side_by_side(self: Seams, module: Node, x: Tensor, mask: Mask = None) -> Tensor:
+def sublayers_side_by_side(self: Hooks, module: Node, x: Tensor, mask: Mask = None) -> Tensor:
     """Both sublayers read the input of the layer, and their results are added.
 
     Another model with the same parameters and shapes.
@@ -60,7 +60,7 @@ def sublayers_side_by_side(self: Seams, module: Node, x: Tensor, mask: Mask = No
     return attended + wrapped(self, module, "feed_forward", x, mask) - x
 
 
-def _without_skip(self: Seams, module: Node, name: str, x: Tensor, mask: Mask) -> Tensor:
+def _without_skip(self: Hooks, module: Node, name: str, x: Tensor, mask: Mask) -> Tensor:
     """Apply one sublayer with its norm and without the path around it."""
     function = sublayer(self, module, name, mask)
     norm = self.norm_of(module, name)
@@ -69,7 +69,7 @@ def _without_skip(self: Seams, module: Node, name: str, x: Tensor, mask: Mask) -
 
 
 @fault("encoder.no-skip-around-attention", "skip-connections", seam="encoder_layer", origin="B075")
-def no_skip_around_attention(self: Seams, module: Node, x: Tensor, mask: Mask = None) -> Tensor:
+def no_skip_around_attention(self: Hooks, module: Node, x: Tensor, mask: Mask = None) -> Tensor:
     """There is no path around self-attention.
 
     Every position is replaced by what it gathered; deep stacks stop learning.
@@ -81,14 +81,14 @@ def no_skip_around_attention(self: Seams, module: Node, x: Tensor, mask: Mask = 
 @fault(
     "encoder.no-skip-around-feed-forward", "skip-connections", seam="encoder_layer", origin="B075"
 )
-def no_skip_around_feed_forward(self: Seams, module: Node, x: Tensor, mask: Mask = None) -> Tensor:
+def no_skip_around_feed_forward(self: Hooks, module: Node, x: Tensor, mask: Mask = None) -> Tensor:
     """There is no path around the feed-forward network. Deep stacks stop learning."""
     x = wrapped(self, module, "self_attention", x, mask)
     return _without_skip(self, module, "feed_forward", x, mask)
 
 
 @fault("encoder.second-skip-from-the-input", "skip-connections", seam="encoder_layer")
-def second_skip_from_the_input(self: Seams, module: Node, x: Tensor, mask: Mask = None) -> Tensor:
+def second_skip_from_the_input(self: Hooks, module: Node, x: Tensor, mask: Mask = None) -> Tensor:
     """The path around the feed-forward network starts at the layer's input.
 
     What attention found passes on through the feed-forward network alone.

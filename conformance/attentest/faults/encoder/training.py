@@ -7,7 +7,7 @@ from torch import Tensor
 
 from attentest.faults.encoder.shared import wrapped
 from attentest.faults.fault import fault
-from attentest.specimens import Mask, Node, Seams
+from attentest.faults.reference_models import Hooks, Mask, Node
 
 Function = Callable[[Tensor], Tensor]
 
@@ -18,7 +18,7 @@ Function = Callable[[Tensor], Tensor]
     seam="encoder",
     kind="gradient",
 )
-def only_the_last_layer_trained(self: Seams, module: Node, x: Tensor, mask: Mask = None) -> Tensor:
+def only_the_last_layer_trained(self: Hooks, module: Node, x: Tensor, mask: Mask = None) -> Tensor:
     """All layers but the last run without recording gradients.
 
     The output is right; the lower layers stay as they were born.
@@ -32,9 +32,9 @@ def only_the_last_layer_trained(self: Seams, module: Node, x: Tensor, mask: Mask
 
 
 @fault("encoder.attention-detached", "gradient", seam="self_attend", kind="gradient")
-def attention_detached(self: Seams, module: Node, x: Tensor, mask: Mask) -> Tensor:
+def attention_detached(self: Hooks, module: Node, x: Tensor, mask: Mask) -> Tensor:
     """The output of self-attention is detached. The output is right; attention is never trained."""
-    attended = self.sound.self_attend(module, x, mask)
+    attended = self.correct.self_attend(module, x, mask)
     return attended.detach() if module.step == "encoder_layer" else attended
 
 
@@ -45,7 +45,7 @@ def attention_detached(self: Seams, module: Node, x: Tensor, mask: Mask) -> Tens
     origin="B103",
     kind="mode",
 )
-def no_dropout_after_attention(self: Seams, module: Node, x: Tensor, mask: Mask = None) -> Tensor:
+def no_dropout_after_attention(self: Hooks, module: Node, x: Tensor, mask: Mask = None) -> Tensor:
     """Nothing is dropped of the output of self-attention. Half of the model is not regularised."""
     norm = self.norm_of(module, "self_attention")
     attended = self.self_attend(module, self.norm_before(norm, x), mask)
@@ -61,7 +61,7 @@ def no_dropout_after_attention(self: Seams, module: Node, x: Tensor, mask: Mask 
     kind="mode",
 )
 def no_dropout_after_feed_forward(
-    self: Seams, module: Node, x: Tensor, mask: Mask = None
+    self: Hooks, module: Node, x: Tensor, mask: Mask = None
 ) -> Tensor:
     """Nothing is dropped of the output of the feed-forward network.
 
@@ -82,13 +82,13 @@ def no_dropout_after_feed_forward(
     components=("encoder_layer",),
 )
 def dropout_on_the_wrong_tensor(
-    self: Seams, module: Node, norm: Node, x: Tensor, function: Function
+    self: Hooks, module: Node, norm: Node, x: Tensor, function: Function
 ) -> Tensor:
     """Dropout is applied to the input of the sum and not to what is added to it.
 
     The path that has to stay whole is cut.
     """
     if module.step != "encoder_layer":
-        return self.sound.residual(module, norm, x, function)
+        return self.correct.residual(module, norm, x, function)
     branch = function(self.norm_before(norm, x))
     return self.norm_after(norm, self.drop_branch(module, x) + branch)

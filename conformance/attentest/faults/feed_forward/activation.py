@@ -5,7 +5,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from attentest.faults.fault import fault
-from attentest.specimens import Node, Seams
+from attentest.faults.reference_models import Hooks, Node
 
 
 @fault(
@@ -15,7 +15,7 @@ from attentest.specimens import Node, Seams
     origin="B080",
     choices={"activation": "gelu"},
 )
-def argument_ignored(self: Seams, x: Tensor) -> Tensor:
+def argument_ignored(self: Hooks, x: Tensor) -> Tensor:
     """The activation is ReLU, whatever was asked for.
 
     Close to GELU far from zero, and other numbers around it.
@@ -24,7 +24,7 @@ def argument_ignored(self: Seams, x: Tensor) -> Tensor:
 
 
 @fault("feed_forward.gelu-by-tanh", "activation", seam="activation", choices={"activation": "gelu"})
-def gelu_by_tanh(self: Seams, x: Tensor) -> Tensor:
+def gelu_by_tanh(self: Hooks, x: Tensor) -> Tensor:
     """GELU is approximated by a hyperbolic tangent.
 
     Off by up to five ten-thousandths at every hidden unit.
@@ -33,13 +33,13 @@ def gelu_by_tanh(self: Seams, x: Tensor) -> Tensor:
 
 
 @fault("feed_forward.leaky", "activation", seam="activation")
-def leaky(self: Seams, x: Tensor) -> Tensor:
+def leaky(self: Hooks, x: Tensor) -> Tensor:
     """The ReLU leaks a hundredth of what is negative. Units are never quite off."""
     return functional.leaky_relu(x, 0.01)
 
 
 @fault("feed_forward.no-activation", "activation-between", seam="activation", origin="B078")
-def no_activation(self: Seams, x: Tensor) -> Tensor:
+def no_activation(self: Hooks, x: Tensor) -> Tensor:
     """The activation is made and never called.
 
     Two linear maps are one; it trains to less than it could.
@@ -48,7 +48,7 @@ def no_activation(self: Seams, x: Tensor) -> Tensor:
 
 
 @fault("feed_forward.mean-slope", "activation-between", seam="activation")
-def mean_slope(self: Seams, x: Tensor) -> Tensor:
+def mean_slope(self: Hooks, x: Tensor) -> Tensor:
     """Every unit is halved, which is the mean slope of a ReLU, wherever it lies.
 
     The hidden layer is linear for every input.
@@ -62,13 +62,13 @@ def mean_slope(self: Seams, x: Tensor) -> Tensor:
     seam="activation",
     choices={"activation": "silu"},
 )
-def sigmoid_overflows(self: Seams, x: Tensor) -> Tensor:
+def sigmoid_overflows(self: Hooks, x: Tensor) -> Tensor:
     """The sigmoid is written as exp(x) / (1 + exp(x)). Infinity over infinity far out."""
     return x * torch.exp(x) / (1.0 + torch.exp(x))
 
 
 @fault("feed_forward.relu-with-a-ceiling", "large-inputs", seam="activation")
-def relu_with_a_ceiling(self: Seams, x: Tensor) -> Tensor:
+def relu_with_a_ceiling(self: Hooks, x: Tensor) -> Tensor:
     """The ReLU is cut off at 100. Ordinary activations hide it."""
     return x.clamp(min=0, max=100)
 
@@ -80,12 +80,12 @@ def relu_with_a_ceiling(self: Seams, x: Tensor) -> Tensor:
     origin="B080",
     kind="state",
 )
-def activation_lost_in_copies(self: Seams, module: Node, x: Tensor) -> Tensor:
+def activation_lost_in_copies(self: Hooks, module: Node, x: Tensor) -> Tensor:
     """The activation is kept outside what a copy takes along, and falls back to GELU.
 
     Other numbers come out of the same weights after a deep copy or a pickle.
     """
     # A copy carries the identity of the original, which is not its own.
     if module.__dict__.setdefault("known_as", id(module)) == id(module):
-        return self.sound.feed_forward(module, x)
+        return self.correct.feed_forward(module, x)
     return self.contract(module, functional.gelu(self.expand(module, x)))

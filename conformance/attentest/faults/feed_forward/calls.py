@@ -4,13 +4,13 @@ import torch
 from torch import Tensor
 
 from attentest.faults.fault import fault
-from attentest.specimens import Node, Seams
+from attentest.faults.reference_models import Hooks, Node
 
 
 @fault(
     "feed_forward.dropout-in-evaluation", "dropout-only-in-training", seam="drop_inner", kind="mode"
 )
-def dropout_in_evaluation(self: Seams, module: Node, x: Tensor) -> Tensor:
+def dropout_in_evaluation(self: Hooks, module: Node, x: Tensor) -> Tensor:
     """A functional dropout does not ask for the mode. Evaluation is random."""
     return self.drop(x, self.dropout_rate()) if self.dropout_rate() > 0 else x
 
@@ -21,7 +21,7 @@ def dropout_in_evaluation(self: Seams, module: Node, x: Tensor) -> Tensor:
     seam="drop_inner",
     kind="mode",
 )
-def rescaled_in_evaluation(self: Seams, module: Node, x: Tensor) -> Tensor:
+def rescaled_in_evaluation(self: Hooks, module: Node, x: Tensor) -> Tensor:
     """Evaluation multiplies by what dropout keeps, though training has divided by it.
 
     Every number is shifted once there is a dropout rate.
@@ -30,20 +30,20 @@ def rescaled_in_evaluation(self: Seams, module: Node, x: Tensor) -> Tensor:
 
 
 @fault("feed_forward.rectified-in-place", "input-untouched", seam="feed_forward")
-def rectified_in_place(self: Seams, module: Node, x: Tensor) -> Tensor:
+def rectified_in_place(self: Hooks, module: Node, x: Tensor) -> Tensor:
     """An activation in place is applied to the caller's own array as well.
 
     The residual connection adds a rectified input.
     """
-    result = self.sound.feed_forward(module, x)
+    result = self.correct.feed_forward(module, x)
     x.data.clamp_(min=0)
     return result
 
 
 @fault("feed_forward.output-written-back", "input-untouched", seam="feed_forward")
-def output_written_back(self: Seams, module: Node, x: Tensor) -> Tensor:
+def output_written_back(self: Hooks, module: Node, x: Tensor) -> Tensor:
     """The output is also written into the input. The residual connection adds the output twice."""
-    result = self.sound.feed_forward(module, x)
+    result = self.correct.feed_forward(module, x)
     x.data.copy_(result)
     return result
 
@@ -51,7 +51,7 @@ def output_written_back(self: Seams, module: Node, x: Tensor) -> Tensor:
 @fault(
     "feed_forward.dropout-not-scaled", "dropout-only-in-training", seam="drop_inner", kind="mode"
 )
-def dropout_not_scaled(self: Seams, module: Node, x: Tensor) -> Tensor:
+def dropout_not_scaled(self: Hooks, module: Node, x: Tensor) -> Tensor:
     """Numbers are dropped in training, and those that stay are not scaled up.
 
     Activations are smaller in training than ever after.

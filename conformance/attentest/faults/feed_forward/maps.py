@@ -4,47 +4,47 @@ import torch
 from torch import Tensor, nn
 
 from attentest.faults.fault import fault
-from attentest.specimens import Node, Seams
+from attentest.faults.reference_models import Hooks, Node
 
 
 @fault("feed_forward.activation-after-second-map", "formula", seam="feed_forward")
-def activation_after_second_map(self: Seams, module: Node, x: Tensor) -> Tensor:
+def activation_after_second_map(self: Hooks, module: Node, x: Tensor) -> Tensor:
     """The activation stands after the second map, not between the two.
 
     No output is ever negative.
     """
-    return self.sound.activation(self.contract(module, self.expand(module, x)))
+    return self.correct.activation(self.contract(module, self.expand(module, x)))
 
 
 @fault("feed_forward.hidden-scaled", "formula", seam="contract")
-def hidden_scaled(self: Seams, module: Node, x: Tensor) -> Tensor:
+def hidden_scaled(self: Hooks, module: Node, x: Tensor) -> Tensor:
     """The hidden layer is divided by the root of its width.
 
     It trains, and weights from elsewhere give other numbers.
     """
-    return self.sound.contract(module, x * x.shape[-1] ** -0.5)
+    return self.correct.contract(module, x * x.shape[-1] ** -0.5)
 
 
 @fault("feed_forward.skip-inside", "formula", seam="feed_forward")
-def skip_inside(self: Seams, module: Node, x: Tensor) -> Tensor:
+def skip_inside(self: Hooks, module: Node, x: Tensor) -> Tensor:
     """The input is added inside, and once more by the residual connection.
 
     The skip counts twice.
     """
-    return self.sound.feed_forward(module, x) + x
+    return self.correct.feed_forward(module, x) + x
 
 
 @fault("feed_forward.inner-bias-dropped", "both-biases", seam="expand")
-def inner_bias_dropped(self: Seams, module: Node, x: Tensor) -> Tensor:
+def inner_bias_dropped(self: Hooks, module: Node, x: Tensor) -> Tensor:
     """The first bias is not added.
 
     Invisible on fresh weights; every hidden unit switches at zero.
     """
-    return self.sound.expand(module, x) - self.sound.expand(module, torch.zeros_like(x))
+    return self.correct.expand(module, x) - self.correct.expand(module, torch.zeros_like(x))
 
 
 @fault("feed_forward.biases-dropped", "feed-forward-bias", seam="feed_forward")
-def biases_dropped(self: Seams, module: Node, x: Tensor) -> Tensor:
+def biases_dropped(self: Hooks, module: Node, x: Tensor) -> Tensor:
     """Both biases are held, and neither is added.
 
     Invisible on fresh weights; half of what is trained changes nothing.
@@ -60,13 +60,13 @@ def biases_dropped(self: Seams, module: Node, x: Tensor) -> Tensor:
     seam="make_feed_forward",
     choices={"feed_forward_bias": "none"},
 )
-def biases_undeclared(self: Seams) -> Node:
+def biases_undeclared(self: Hooks) -> Node:
     """The two maps have biases, random at birth, where none are declared.
 
     A checkpoint without them leaves them as they are.
     """
     present = self.choices.but(feed_forward_bias="present")
-    built = type(self.sound)(self.sizes, present).make_feed_forward()
+    built = type(self.correct)(self.sizes, present).make_feed_forward()
     for values in built.parameters():
         if values.dim() == 1:
             nn.init.normal_(values)
@@ -74,6 +74,6 @@ def biases_undeclared(self: Seams) -> Node:
 
 
 @fault("feed_forward.outer-bias-dropped", "both-biases", seam="contract")
-def outer_bias_dropped(self: Seams, module: Node, x: Tensor) -> Tensor:
+def outer_bias_dropped(self: Hooks, module: Node, x: Tensor) -> Tensor:
     """The second bias is not added. Invisible on fresh weights."""
-    return self.sound.contract(module, x) - self.sound.contract(module, torch.zeros_like(x))
+    return self.correct.contract(module, x) - self.correct.contract(module, torch.zeros_like(x))

@@ -4,13 +4,13 @@ import torch
 from torch import Tensor
 
 from attentest.faults.fault import fault
-from attentest.specimens import Seams
+from attentest.faults.reference_models import Hooks
 
 OUTSIDE = {"norm_epsilon_place": "added-to-deviation"}
 
 
 @fault("layer_norm.epsilon-place-outside", "epsilon-place", seam="normalise", origin="B060")
-def epsilon_place_outside(self: Seams, centred: Tensor, variance: Tensor) -> Tensor:
+def epsilon_place_outside(self: Hooks, centred: Tensor, variance: Tensor) -> Tensor:
     """Epsilon is added to the deviation and was declared to stand inside the root.
 
     The same at unit scale; several times too large where activations are small.
@@ -25,7 +25,7 @@ def epsilon_place_outside(self: Seams, centred: Tensor, variance: Tensor) -> Ten
     origin="B060",
     choices=OUTSIDE,
 )
-def epsilon_place_inside(self: Seams, centred: Tensor, variance: Tensor) -> Tensor:
+def epsilon_place_inside(self: Hooks, centred: Tensor, variance: Tensor) -> Tensor:
     """Epsilon stands inside the root and was declared to be added to the deviation.
 
     The same at unit scale; far too small where activations are small.
@@ -34,7 +34,7 @@ def epsilon_place_inside(self: Seams, centred: Tensor, variance: Tensor) -> Tens
 
 
 @fault("layer_norm.epsilon-of-another-library", "epsilon", seam="epsilon")
-def epsilon_of_another_library(self: Seams) -> float:
+def epsilon_of_another_library(self: Hooks) -> float:
     """Epsilon is 1e-6 where 1e-5 is declared.
 
     Small activations of a converted model are shifted; unit scale hides it.
@@ -43,7 +43,7 @@ def epsilon_of_another_library(self: Seams) -> float:
 
 
 @fault("layer_norm.epsilon-squared", "epsilon", seam="epsilon")
-def epsilon_squared(self: Seams) -> float:
+def epsilon_squared(self: Hooks) -> float:
     """Epsilon is squared before it is added.
 
     The guard against small deviations is ten thousand times weaker than declared.
@@ -52,7 +52,7 @@ def epsilon_squared(self: Seams) -> float:
 
 
 @fault("layer_norm.epsilon-as-floor", "epsilon", seam="normalise")
-def epsilon_as_floor(self: Seams, centred: Tensor, variance: Tensor) -> Tensor:
+def epsilon_as_floor(self: Hooks, centred: Tensor, variance: Tensor) -> Tensor:
     """The variance is held above epsilon, and epsilon is not added to it.
 
     Constant rows are safe, ordinary ones slightly too large.
@@ -61,13 +61,13 @@ def epsilon_as_floor(self: Seams, centred: Tensor, variance: Tensor) -> Tensor:
 
 
 @fault("layer_norm.no-epsilon", "constant-row-finite", seam="epsilon")
-def no_epsilon(self: Seams) -> float:
+def no_epsilon(self: Hooks) -> float:
     """Epsilon is left out. Pads and fresh zeros become NaN."""
     return 0.0
 
 
 @fault("layer_norm.epsilon-relative", "constant-row-finite", seam="normalise")
-def epsilon_relative(self: Seams, centred: Tensor, variance: Tensor) -> Tensor:
+def epsilon_relative(self: Hooks, centred: Tensor, variance: Tensor) -> Tensor:
     """Epsilon multiplies the variance in place of being added to it.
 
     Ordinary rows hide it; a row without variance is 0 / 0.
@@ -83,7 +83,7 @@ def epsilon_relative(self: Seams, centred: Tensor, variance: Tensor) -> Tensor:
     choices=OUTSIDE,
     kind="gradient",
 )
-def bare_root(self: Seams, variance: Tensor) -> Tensor:
+def bare_root(self: Hooks, variance: Tensor) -> Tensor:
     """The root is differentiated at zero, with epsilon added outside it.
 
     Values are right; one constant row makes every gradient NaN.
@@ -98,7 +98,7 @@ def bare_root(self: Seams, variance: Tensor) -> Tensor:
     origin="B061",
     kind="gradient",
 )
-def hypotenuse(self: Seams, centred: Tensor, variance: Tensor) -> Tensor:
+def hypotenuse(self: Hooks, centred: Tensor, variance: Tensor) -> Tensor:
     """The divisor is the hypotenuse of a deviation and the root of epsilon.
 
     Values are right; the deviation's slope at zero is infinite, times zero.
@@ -114,7 +114,7 @@ def hypotenuse(self: Seams, centred: Tensor, variance: Tensor) -> Tensor:
     origin="B065",
     choices={"norm_epsilon": 1e-12},
 )
-def epsilon_lost_in_half(self: Seams, x: Tensor) -> Tensor:
+def epsilon_lost_in_half(self: Hooks, x: Tensor) -> Tensor:
     """Everything is computed in the half precision itself, where 1e-12 is zero.
 
     In float16 a row of zeros is 0 / 0.

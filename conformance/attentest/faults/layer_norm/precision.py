@@ -4,47 +4,47 @@ import torch
 from torch import Tensor
 
 from attentest.faults.fault import fault
-from attentest.specimens import Node, Seams
+from attentest.faults.reference_models import Hooks, Node
 
 
 @fault("layer_norm.always-float32", "shapes", seam="layer_norm")
-def always_float32(self: Seams, module: Node, x: Tensor) -> Tensor:
+def always_float32(self: Hooks, module: Node, x: Tensor) -> Tensor:
     """The output is float32, whatever came in.
 
     float64 loses half of its digits, halves are mixed with floats from here on.
     """
-    return self.sound.layer_norm(module, x).float()
+    return self.correct.layer_norm(module, x).float()
 
 
 @fault("layer_norm.mean-in-float32", "large-offset", seam="mean")
-def mean_in_float32(self: Seams, x: Tensor) -> Tensor:
+def mean_in_float32(self: Hooks, x: Tensor) -> Tensor:
     """The mean of a float64 row is taken in float32.
 
     What rounding left of it stays in the row; a row far from zero shows it.
     """
-    return self.sound.mean(x.float()).to(x.dtype)
+    return self.correct.mean(x.float()).to(x.dtype)
 
 
 @fault("layer_norm.float32-in-bfloat16", "float32", seam="widen")
-def float32_in_bfloat16(self: Seams, x: Tensor) -> Tensor:
+def float32_in_bfloat16(self: Hooks, x: Tensor) -> Tensor:
     """float32 is narrowed to bfloat16 on the way. Five digits are lost, silently."""
-    wide = self.sound.widen(x)
+    wide = self.correct.widen(x)
     return wide.bfloat16() if x.dtype == torch.float32 else wide
 
 
 @fault("layer_norm.float32-sum-in-float16", "float32", seam="mean")
-def float32_sum_in_float16(self: Seams, x: Tensor) -> Tensor:
+def float32_sum_in_float16(self: Hooks, x: Tensor) -> Tensor:
     """The mean of a float32 row is taken in float16.
 
     The centre is off by a thousandth of the values.
     """
     if x.dtype != torch.float32:
-        return self.sound.mean(x)
-    return self.sound.mean(x.half()).to(x.dtype)
+        return self.correct.mean(x)
+    return self.correct.mean(x.half()).to(x.dtype)
 
 
 @fault("layer_norm.squares-overflow", "half-precision", seam="widen")
-def squares_overflow(self: Seams, x: Tensor) -> Tensor:
+def squares_overflow(self: Hooks, x: Tensor) -> Tensor:
     """float16 is not widened before it is squared.
 
     Rows beyond 256 have an infinite variance and come out as the bias.
@@ -53,10 +53,10 @@ def squares_overflow(self: Seams, x: Tensor) -> Tensor:
 
 
 @fault("layer_norm.not-narrowed-back", "half-precision", seam="layer_norm")
-def not_narrowed_back(self: Seams, module: Node, x: Tensor) -> Tensor:
+def not_narrowed_back(self: Hooks, module: Node, x: Tensor) -> Tensor:
     """Half precision is widened to float32 and does not come back.
 
     What follows is asked to multiply unlike precisions.
     """
-    sound = self.sound.layer_norm(module, x)
-    return sound if x.dtype == torch.float64 else sound.float()
+    correct = self.correct.layer_norm(module, x)
+    return correct if x.dtype == torch.float64 else correct.float()

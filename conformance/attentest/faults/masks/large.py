@@ -4,13 +4,13 @@ import torch
 from torch import Tensor
 
 from attentest.faults.fault import fault
-from attentest.specimens import Seams
+from attentest.faults.reference_models import Hooks
 
 
 @fault("masks.causal-up-to-512", "causal-any-order", seam="causal_mask")
-def causal_up_to_512(self: Seams, length: int, device: torch.device | None = None) -> Tensor:
+def causal_up_to_512(self: Hooks, length: int, device: torch.device | None = None) -> Tensor:
     """Rows from the 512th on hide nothing. Long targets see their own future."""
-    mask = self.sound.causal_mask(length, device).clone()
+    mask = self.correct.causal_mask(length, device).clone()
     mask[..., 512:, :] = True
     return mask
 
@@ -20,10 +20,10 @@ def causal_up_to_512(self: Seams, length: int, device: torch.device | None = Non
     "padding-keeps-exactly-real-tokens",
     seam="padding_mask",
 )
-def padding_from_first_pad_in_large_batches(self: Seams, tokens: Tensor, pad: int) -> Tensor:
+def padding_from_first_pad_in_large_batches(self: Hooks, tokens: Tensor, pad: int) -> Tensor:
     """In batches of four and more everything after the first pad is hidden.
 
     Words after a pad vanish as soon as the batch grows.
     """
-    real = self.sound.padding_mask(tokens, pad)
+    real = self.correct.padding_mask(tokens, pad)
     return real.cumprod(-1).bool() if len(tokens) > 3 else real

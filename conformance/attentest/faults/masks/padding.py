@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 
 from attentest.faults.fault import fault
-from attentest.specimens import Seams
+from attentest.faults.reference_models import Hooks
 
 
 @fault(
@@ -13,12 +13,12 @@ from attentest.specimens import Seams
     seam="padding_mask",
     origin="B001",
 )
-def padding_inverted(self: Seams, tokens: Tensor, pad: int) -> Tensor:
+def padding_inverted(self: Hooks, tokens: Tensor, pad: int) -> Tensor:
     """True stands on the pads, as in a library that means blocked by it.
 
     The model attends to padding alone, and still trains.
     """
-    return ~self.sound.padding_mask(tokens, pad)
+    return ~self.correct.padding_mask(tokens, pad)
 
 
 @fault(
@@ -27,16 +27,16 @@ def padding_inverted(self: Seams, tokens: Tensor, pad: int) -> Tensor:
     seam="padding_mask",
     origin="B020",
 )
-def padding_never_found(self: Seams, tokens: Tensor, pad: int) -> Tensor:
+def padding_never_found(self: Hooks, tokens: Tensor, pad: int) -> Tensor:
     """Pads are looked for where they no longer show, and none is found.
 
     Every sentence reads the padding of the longest one beside it.
     """
-    return torch.ones_like(self.sound.padding_mask(tokens, pad))
+    return torch.ones_like(self.correct.padding_mask(tokens, pad))
 
 
 @fault("masks.first-pad-kept", "padding-keeps-exactly-real-tokens", seam="padding_mask")
-def first_pad_kept(self: Seams, tokens: Tensor, pad: int) -> Tensor:
+def first_pad_kept(self: Hooks, tokens: Tensor, pad: int) -> Tensor:
     """The first pad of a sentence is kept, as if it closed the sentence.
 
     One pad is read, so that a sentence depends on whether it was padded at all.
@@ -46,34 +46,34 @@ def first_pad_kept(self: Seams, tokens: Tensor, pad: int) -> Tensor:
 
 
 @fault("masks.pad-id-zero", "any-pad-id", seam="padding_mask", origin="B019")
-def pad_id_zero(self: Seams, tokens: Tensor, pad: int) -> Tensor:
+def pad_id_zero(self: Hooks, tokens: Tensor, pad: int) -> Tensor:
     """The pad id 0 is written into the code.
 
     Where the pad is another id, pads are read and a real word is hidden.
     """
-    return self.sound.padding_mask(tokens, 0)
+    return self.correct.padding_mask(tokens, 0)
 
 
 @fault("masks.pad-id-one", "any-pad-id", seam="padding_mask", origin="B019")
-def pad_id_one(self: Seams, tokens: Tensor, pad: int) -> Tensor:
+def pad_id_one(self: Hooks, tokens: Tensor, pad: int) -> Tensor:
     """The pad id 1 is written into the code.
 
     Where the pad is another id, pads are read and a real word is hidden.
     """
-    return self.sound.padding_mask(tokens, 1)
+    return self.correct.padding_mask(tokens, 1)
 
 
 @fault("masks.zero-hidden-too", "any-pad-id", seam="padding_mask")
-def zero_hidden_too(self: Seams, tokens: Tensor, pad: int) -> Tensor:
+def zero_hidden_too(self: Hooks, tokens: Tensor, pad: int) -> Tensor:
     """The id 0 is hidden beside the pad.
 
     The word with the id 0 is never read, where the pad is another one.
     """
-    return self.sound.padding_mask(tokens, pad) & self.sound.padding_mask(tokens, 0)
+    return self.correct.padding_mask(tokens, pad) & self.correct.padding_mask(tokens, 0)
 
 
 @fault("masks.smaller-ids-hidden", "any-pad-id", seam="padding_mask")
-def smaller_ids_hidden(self: Seams, tokens: Tensor, pad: int) -> Tensor:
+def smaller_ids_hidden(self: Hooks, tokens: Tensor, pad: int) -> Tensor:
     """Ids above the pad are kept, in the belief that the pad is the smallest.
 
     Every word with an id below the pad's is hidden.
@@ -82,7 +82,7 @@ def smaller_ids_hidden(self: Seams, tokens: Tensor, pad: int) -> Tensor:
 
 
 @fault("masks.padding-from-count", "pads-anywhere", seam="padding_mask")
-def padding_from_count(self: Seams, tokens: Tensor, pad: int) -> Tensor:
+def padding_from_count(self: Hooks, tokens: Tensor, pad: int) -> Tensor:
     """The mask keeps as many keys, from the first, as there are real tokens.
 
     Right for padding at the end alone: with padding on the left the words are cut off.
@@ -93,13 +93,13 @@ def padding_from_count(self: Seams, tokens: Tensor, pad: int) -> Tensor:
 
 
 @fault("masks.padding-from-first-pad", "pads-anywhere", seam="padding_mask")
-def padding_from_first_pad(self: Seams, tokens: Tensor, pad: int) -> Tensor:
+def padding_from_first_pad(self: Hooks, tokens: Tensor, pad: int) -> Tensor:
     """Everything from the first pad on is hidden. Real tokens behind a pad are lost."""
     return ((tokens == pad).cumsum(1) == 0)[:, None, None, :]
 
 
 @fault("masks.padding-from-last-token", "pads-anywhere", seam="padding_mask")
-def padding_from_last_token(self: Seams, tokens: Tensor, pad: int) -> Tensor:
+def padding_from_last_token(self: Hooks, tokens: Tensor, pad: int) -> Tensor:
     """Only the pads behind the last real token are hidden.
 
     Padding on the left, or between two sentences, is read.
@@ -108,34 +108,34 @@ def padding_from_last_token(self: Seams, tokens: Tensor, pad: int) -> Tensor:
 
 
 @fault("masks.ids-through-bytes", "large-ids", seam="padding_mask", origin="systems.md B")
-def ids_through_bytes(self: Seams, tokens: Tensor, pad: int) -> Tensor:
+def ids_through_bytes(self: Hooks, tokens: Tensor, pad: int) -> Tensor:
     """Token ids pass through a byte tensor before they are compared.
 
     Every 256th word of the vocabulary counts as padding.
     """
-    return self.sound.padding_mask(tokens % 256, pad % 256)
+    return self.correct.padding_mask(tokens % 256, pad % 256)
 
 
 @fault("masks.ids-through-int32", "large-ids", seam="padding_mask")
-def ids_through_int32(self: Seams, tokens: Tensor, pad: int) -> Tensor:
+def ids_through_int32(self: Hooks, tokens: Tensor, pad: int) -> Tensor:
     """Token ids are cut down to 32 bits before they are compared.
 
     Hashed ids that are a multiple of 2^32 away from the pad are hidden.
     """
-    return self.sound.padding_mask(tokens.int(), int(torch.tensor(pad).int()))
+    return self.correct.padding_mask(tokens.int(), int(torch.tensor(pad).int()))
 
 
 @fault("masks.ids-through-floats", "large-ids", seam="padding_mask")
-def ids_through_floats(self: Seams, tokens: Tensor, pad: int) -> Tensor:
+def ids_through_floats(self: Hooks, tokens: Tensor, pad: int) -> Tensor:
     """Token ids are turned into float32 before they are compared.
 
     Above 2^24 the neighbour of the pad is hidden with it.
     """
-    return self.sound.padding_mask(tokens.float(), pad)
+    return self.correct.padding_mask(tokens.float(), pad)
 
 
 @fault("masks.ids-through-half", "large-ids", seam="padding_mask")
-def ids_through_half(self: Seams, tokens: Tensor, pad: int) -> Tensor:
+def ids_through_half(self: Hooks, tokens: Tensor, pad: int) -> Tensor:
     """Token ids pass through a tensor of the model's half precision.
 
     Above 256 neighbouring ids become one, and the pad's neighbour is hidden with it.
@@ -144,54 +144,54 @@ def ids_through_half(self: Seams, tokens: Tensor, pad: int) -> Tensor:
 
 
 @fault("masks.padding-on-queries", "padding-shape", seam="padding_mask", origin="B011")
-def padding_on_queries(self: Seams, tokens: Tensor, pad: int) -> Tensor:
+def padding_on_queries(self: Hooks, tokens: Tensor, pad: int) -> Tensor:
     """The padding mask lies along the queries, (B, 1, S, 1).
 
     Real tokens attend to pads, and the pads' own rows are blocked.
     """
-    return self.sound.padding_mask(tokens, pad).transpose(-2, -1)
+    return self.correct.padding_mask(tokens, pad).transpose(-2, -1)
 
 
 @fault(
     "masks.padding-without-head-axis", "padding-shape", seam="padding_mask", origin="systems.md A"
 )
-def padding_without_head_axis(self: Seams, tokens: Tensor, pad: int) -> Tensor:
+def padding_without_head_axis(self: Hooks, tokens: Tensor, pad: int) -> Tensor:
     """The padding mask is (B, 1, S), and nothing adds the axis of the heads.
 
     The batch is broadcast over the heads, wherever the two numbers fit.
     """
-    return self.sound.padding_mask(tokens, pad).squeeze(1)
+    return self.correct.padding_mask(tokens, pad).squeeze(1)
 
 
 @fault("masks.padding-as-numbers", "padding-shape", seam="padding_mask", origin="B003")
-def padding_as_numbers(self: Seams, tokens: Tensor, pad: int) -> Tensor:
+def padding_as_numbers(self: Hooks, tokens: Tensor, pad: int) -> Tensor:
     """The padding mask holds ones and zeros. Handed on as numbers to add, it hides nothing."""
-    return self.sound.padding_mask(tokens, pad).float()
+    return self.correct.padding_mask(tokens, pad).float()
 
 
 @fault("masks.padding-of-first-sentence", "batch-independence", seam="padding_mask")
-def padding_of_first_sentence(self: Seams, tokens: Tensor, pad: int) -> Tensor:
+def padding_of_first_sentence(self: Hooks, tokens: Tensor, pad: int) -> Tensor:
     """The padding of the first sentence is used for all.
 
     Words of longer sentences are hidden, pads of shorter ones are read.
     """
-    return self.sound.padding_mask(tokens[:1].expand_as(tokens), pad)
+    return self.correct.padding_mask(tokens[:1].expand_as(tokens), pad)
 
 
 @fault("masks.padding-of-any-sentence", "batch-independence", seam="padding_mask")
-def padding_of_any_sentence(self: Seams, tokens: Tensor, pad: int) -> Tensor:
+def padding_of_any_sentence(self: Hooks, tokens: Tensor, pad: int) -> Tensor:
     """A key is hidden from the whole batch where any sentence has a pad.
 
     The longest sentence is cut to the length of the shortest.
     """
-    mask = self.sound.padding_mask(tokens, pad)
+    mask = self.correct.padding_mask(tokens, pad)
     return mask.all(0, keepdim=True).expand_as(mask)
 
 
 @fault("masks.padding-shuffled-in-batch", "batch-independence", seam="padding_mask", origin="B013")
-def padding_shuffled_in_batch(self: Seams, tokens: Tensor, pad: int) -> Tensor:
+def padding_shuffled_in_batch(self: Hooks, tokens: Tensor, pad: int) -> Tensor:
     """Masks are repeated in another order than the sentences.
 
     A sentence is read with the padding of its neighbour.
     """
-    return self.sound.padding_mask(tokens, pad).roll(1, dims=0)
+    return self.correct.padding_mask(tokens, pad).roll(1, dims=0)

@@ -4,33 +4,33 @@ import torch
 from torch import Tensor
 
 from attentest.faults.fault import fault
-from attentest.specimens import Node, Seams
+from attentest.faults.reference_models import Hooks, Node
 
 
 @fault("model.mask-of-the-first-call", "no-history", seam="target_mask_of", kind="state")
-def mask_of_the_first_call(self: Seams, target: Tensor) -> Tensor | None:
+def mask_of_the_first_call(self: Hooks, target: Tensor) -> Tensor | None:
     """The target mask is made once and kept.
 
     The padding of the first batch hides words of all that follow.
     """
     if "mask" not in self.memory:
-        self.memory["mask"] = self.sound.target_mask_of(target)
+        self.memory["mask"] = self.correct.target_mask_of(target)
     mask: Tensor = self.memory["mask"]
     return mask
 
 
 @fault("model.memory-of-the-first-call", "no-history", seam="encode", origin="B115", kind="state")
-def memory_of_the_first_call(self: Seams, module: Node, source: Tensor) -> Tensor:
+def memory_of_the_first_call(self: Hooks, module: Node, source: Tensor) -> Tensor:
     """The encoded source is kept for decoding, and never given up.
 
     Every sentence of the same length is translated as the first one.
     """
-    kept: Tensor = self.memory.setdefault(str(source.shape), self.sound.encode(module, source))
+    kept: Tensor = self.memory.setdefault(str(source.shape), self.correct.encode(module, source))
     return kept
 
 
 @fault("model.position-offset-not-reset", "no-history", seam="embed", origin="B119", kind="state")
-def position_offset_not_reset(self: Seams, module: Node, side: str, tokens: Tensor) -> Tensor:
+def position_offset_not_reset(self: Hooks, module: Node, side: str, tokens: Tensor) -> Tensor:
     """Positions go on counting where the last sentence ended.
 
     The same sentence gives another answer the second time.
@@ -43,44 +43,44 @@ def position_offset_not_reset(self: Seams, module: Node, side: str, tokens: Tens
 
 
 @fault("model.tokens-flattened-by-view", "sliced-tokens", seam="embed", kind="loud")
-def tokens_flattened_by_view(self: Seams, module: Node, side: str, tokens: Tensor) -> Tensor:
+def tokens_flattened_by_view(self: Hooks, module: Node, side: str, tokens: Tensor) -> Tensor:
     """Tokens are flattened by `view`, which wants contiguous memory.
 
     The first target without its last column stops the training.
     """
-    return self.sound.embed(module, side, tokens.view(-1).view(tokens.shape))
+    return self.correct.embed(module, side, tokens.view(-1).view(tokens.shape))
 
 
 @fault("model.tokens-read-past-their-strides", "sliced-tokens", seam="embed")
-def tokens_read_past_their_strides(self: Seams, module: Node, side: str, tokens: Tensor) -> Tensor:
+def tokens_read_past_their_strides(self: Hooks, module: Node, side: str, tokens: Tensor) -> Tensor:
     """Tokens are read from memory row after row, whatever the strides say.
 
     A sliced batch is shifted by one more token in every row.
     """
     raw = tokens.as_strided(tokens.shape, (tokens.shape[1], 1), tokens.storage_offset())
-    return self.sound.embed(module, side, raw)
+    return self.correct.embed(module, side, raw)
 
 
 @fault("model.pads-overwritten", "input-untouched", seam="decode", kind="state")
 def pads_overwritten(
-    self: Seams, module: Node, target: Tensor, memory: Tensor, source: Tensor
+    self: Hooks, module: Node, target: Tensor, memory: Tensor, source: Tensor
 ) -> Tensor:
     """Pads are set to 0 in place, so that they can be looked up.
 
     The caller's labels change under its hands.
     """
-    output = self.sound.decode(module, target, memory, source)
+    output = self.correct.decode(module, target, memory, source)
     target.masked_fill_(target == self.sizes.target_pad, 0)
     return output
 
 
 @fault("model.start-token-written-over", "input-untouched", seam="encode", kind="state")
-def start_token_written_over(self: Seams, module: Node, source: Tensor) -> Tensor:
+def start_token_written_over(self: Hooks, module: Node, source: Tensor) -> Tensor:
     """The first token of the source is replaced by a start token in place.
 
     The second epoch reads another sentence.
     """
-    memory = self.sound.encode(module, source)
+    memory = self.correct.encode(module, source)
     source[:, 0] = (source[:, 0] + 1) % self.sizes.source_vocabulary
     return memory
 
@@ -92,7 +92,7 @@ def start_token_written_over(self: Seams, module: Node, source: Tensor) -> Tenso
     origin="B077",
     kind="state",
 )
-def memory_centred_in_place(self: Seams, memory: Tensor) -> Tensor:
+def memory_centred_in_place(self: Hooks, memory: Tensor) -> Tensor:
     """The decoder writes into the memory that it is given.
 
     The second step of a search reads another memory than the first.
@@ -103,53 +103,53 @@ def memory_centred_in_place(self: Seams, memory: Tensor) -> Tensor:
 
 
 @fault("model.seed-set-at-birth", "global-state-untouched", seam="make_model", kind="state")
-def seed_set_at_birth(self: Seams) -> Node:
+def seed_set_at_birth(self: Hooks) -> Node:
     """Building the model sets the seed of the process.
 
     Everything that is drawn after it is drawn again and again.
     """
     torch.manual_seed(0)
-    return self.sound.make_model()
+    return self.correct.make_model()
 
 
 @fault("model.default-precision-set", "global-state-untouched", seam="make_model", kind="state")
-def default_precision_set(self: Seams) -> Node:
+def default_precision_set(self: Hooks) -> Node:
     """Building the model sets the default precision of the process.
 
     Other models of the process are born in float64.
     """
     torch.set_default_dtype(torch.float64)
-    return self.sound.make_model()
+    return self.correct.make_model()
 
 
 @fault("model.gradients-switched-off", "global-state-untouched", seam="make_model", kind="state")
-def gradients_switched_off(self: Seams) -> Node:
+def gradients_switched_off(self: Hooks) -> Node:
     """Building the model switches gradients off and not on again.
 
     Nothing in the process trains from there on.
     """
     torch.set_grad_enabled(False)
-    return self.sound.make_model()
+    return self.correct.make_model()
 
 
 @fault("model.random-state-moved", "global-state-untouched", seam="encode", kind="state")
-def random_state_moved(self: Seams, module: Node, source: Tensor) -> Tensor:
+def random_state_moved(self: Hooks, module: Node, source: Tensor) -> Tensor:
     """A dropout mask is drawn in evaluation too, and then not used.
 
     Evaluating now and then makes a seeded training another one.
     """
-    memory = self.sound.encode(module, source)
+    memory = self.correct.encode(module, source)
     torch.rand_like(memory)
     return memory
 
 
 @fault("model.memory-in-one-buffer", "encode-decode-is-forward", seam="encode", kind="state")
-def memory_in_one_buffer(self: Seams, module: Node, source: Tensor) -> Tensor:
+def memory_in_one_buffer(self: Hooks, module: Node, source: Tensor) -> Tensor:
     """The memory lies in a buffer that the next encoding of the same shape overwrites.
 
     Two translations at a time read one sentence.
     """
-    memory = self.sound.encode(module, source)
+    memory = self.correct.encode(module, source)
     if torch.is_grad_enabled():
         return memory
     kept: Tensor = self.memory.setdefault(str(memory.shape), torch.empty_like(memory))

@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 import torch
 
 from attentest.faults.fault import fault
-from attentest.specimens import Node, Seams
+from attentest.faults.reference_models import Hooks, Node
 from attentest_spec import Sizes
 
 Same = TypeVar("Same", bound=Node)
@@ -19,15 +19,15 @@ class _Shallow(Node):
         return copy.copy(self)
 
 
-def _as(self: Seams, kind: type[Node]) -> Node:
+def _as(self: Hooks, kind: type[Node]) -> Node:
     """Return a sound model of another class."""
-    model = self.sound.make_model()
+    model = self.correct.make_model()
     model.__class__ = kind
     return model
 
 
 @fault("model.shallow-copy", "deep-copy", seam="make_model", kind="state")
-def shallow_copy(self: Seams) -> Node:
+def shallow_copy(self: Hooks) -> Node:
     """A deep copy shares its parameters with the original. The averaged model is the model."""
     return _as(self, _Shallow)
 
@@ -47,7 +47,7 @@ def _deep(model: Same, memo: dict[int, Any]) -> Same:
 
 
 @fault("model.copy-keeps-the-decoder", "deep-copy", seam="make_model", kind="state")
-def copy_keeps_the_decoder(self: Seams) -> Node:
+def copy_keeps_the_decoder(self: Hooks) -> Node:
     """A deep copy holds the decoder of the original. Half of the teacher moves with the student."""
     return _as(self, _HalfDeep)
 
@@ -63,7 +63,7 @@ class _PartByPart(Node):
 
 
 @fault("model.copy-unties", "deep-copy", seam="make_model", kind="state")
-def copy_unties(self: Seams) -> Node:
+def copy_unties(self: Hooks) -> Node:
     """Parts are copied one by one, and matrices that were one are three afterwards.
 
     The copy drifts apart from what it was declared to be.
@@ -85,7 +85,7 @@ class _Forgetful(Node):
 @fault(
     "model.default-restored-from-pickle", "pickle", seam="make_model", origin="B080", kind="state"
 )
-def default_restored_from_pickle(self: Seams) -> Node:
+def default_restored_from_pickle(self: Hooks) -> Node:
     """The pad ids are not pickled, and come back as the default.
 
     Workers hide another word than the process that sent them the model.
@@ -100,13 +100,13 @@ class _Reborn(Node):
         return _reborn, (self.how,)
 
 
-def _reborn(how: Seams) -> Node:
+def _reborn(how: Hooks) -> Node:
     model = how.make_model()
     return model.eval().to(torch.float64)
 
 
 @fault("model.pickled-without-weights", "pickle", seam="make_model", kind="state")
-def pickled_without_weights(self: Seams) -> Node:
+def pickled_without_weights(self: Hooks) -> Node:
     """A pickle holds the sizes alone, and the model is built anew from them.
 
     Workers compute with random weights.
@@ -115,11 +115,11 @@ def pickled_without_weights(self: Seams) -> Node:
 
 
 @fault("model.lambda-inside", "pickle", seam="make_model", kind="loud")
-def lambda_inside(self: Seams) -> Node:
+def lambda_inside(self: Hooks) -> Node:
     """A function without a name is kept in the model.
 
     The model cannot be sent to a worker process.
     """
-    model = self.sound.make_model()
+    model = self.correct.make_model()
     vars(model)["finish"] = lambda x: x
     return model

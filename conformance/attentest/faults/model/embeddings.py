@@ -5,35 +5,35 @@ from torch import Tensor, nn
 
 from attentest.faults.fault import fault
 from attentest.faults.model.shared import UNTIED
-from attentest.specimens import Node, Seams
+from attentest.faults.reference_models import Hooks, Node
 
 
 @fault("model.positions-on-source-alone", "formula", seam="positions_of")
-def positions_on_source_alone(self: Seams, module: Node, side: str) -> nn.Module:
+def positions_on_source_alone(self: Hooks, module: Node, side: str) -> nn.Module:
     """The target is embedded without positions.
 
     The decoder tells its past tokens apart by their number alone.
     """
-    return nn.Identity() if side == "target" else self.sound.positions_of(module, side)
+    return nn.Identity() if side == "target" else self.correct.positions_of(module, side)
 
 
 @fault("model.one-embedding-for-both-sides", "formula", seam="embedding_of", choices=UNTIED)
-def one_embedding_for_both_sides(self: Seams, module: Node, side: str) -> Node:
+def one_embedding_for_both_sides(self: Hooks, module: Node, side: str) -> Node:
     """The target is looked up in the source's table, though there are two.
 
     Ids of one language read words of the other, and one table is never trained.
     """
-    return self.sound.embedding_of(module, "source")
+    return self.correct.embedding_of(module, "source")
 
 
 @fault("model.positions-twice", "formula", seam="embed")
-def positions_twice(self: Seams, module: Node, side: str, tokens: Tensor) -> Tensor:
+def positions_twice(self: Hooks, module: Node, side: str, tokens: Tensor) -> Tensor:
     """Positions are added by the embedding and by the stack. Order drowns the words."""
-    return self.positions_of(module, side)(self.sound.embed(module, side, tokens))
+    return self.positions_of(module, side)(self.correct.embed(module, side, tokens))
 
 
 @fault("model.positions-before-the-scale", "formula", seam="embed")
-def positions_before_the_scale(self: Seams, module: Node, side: str, tokens: Tensor) -> Tensor:
+def positions_before_the_scale(self: Hooks, module: Node, side: str, tokens: Tensor) -> Tensor:
     """The sum of embedding and position is scaled, not the embedding alone.
 
     Positions weigh as much as words by the root of the width.
@@ -44,7 +44,7 @@ def positions_before_the_scale(self: Seams, module: Node, side: str, tokens: Ten
 
 
 @fault("model.positions-by-sample", "padding-in-a-batch", seam="embed", origin="B041")
-def positions_by_sample(self: Seams, module: Node, side: str, tokens: Tensor) -> Tensor:
+def positions_by_sample(self: Hooks, module: Node, side: str, tokens: Tensor) -> Tensor:
     """The source's positions are counted along the batch.
 
     A sentence reads otherwise in another row, and its order is lost.
@@ -56,13 +56,13 @@ def positions_by_sample(self: Seams, module: Node, side: str, tokens: Tensor) ->
 
 
 @fault("model.positions-on-target-alone", "source-order-matters", seam="positions_of")
-def positions_on_target_alone(self: Seams, module: Node, side: str) -> nn.Module:
+def positions_on_target_alone(self: Hooks, module: Node, side: str) -> nn.Module:
     """The source is embedded without positions. The source is a bag of words."""
-    return nn.Identity() if side == "source" else self.sound.positions_of(module, side)
+    return nn.Identity() if side == "source" else self.correct.positions_of(module, side)
 
 
 @fault("model.position-zero-for-all", "source-order-matters", seam="embed", origin="B119")
-def position_zero_for_all(self: Seams, module: Node, side: str, tokens: Tensor) -> Tensor:
+def position_zero_for_all(self: Hooks, module: Node, side: str, tokens: Tensor) -> Tensor:
     """Tokens are embedded one by one, each of them at position 0.
 
     Positions are added, and tell nothing.
@@ -78,18 +78,18 @@ def position_zero_for_all(self: Seams, module: Node, side: str, tokens: Tensor) 
     seam="embed",
     choices={"positional_encoding": "none"},
 )
-def order_though_none_declared(self: Seams, module: Node, side: str, tokens: Tensor) -> Tensor:
+def order_though_none_declared(self: Hooks, module: Node, side: str, tokens: Tensor) -> Tensor:
     """A ramp over the sentence is added where no positions are declared.
 
     What is sold as a set model reads order.
     """
-    embedded = self.sound.embed(module, side, tokens)
+    embedded = self.correct.embed(module, side, tokens)
     ramp = torch.arange(tokens.shape[1], device=tokens.device).to(embedded.dtype)
     return embedded * (1.0 + 0.1 * ramp[:, None])
 
 
 @fault("model.target-positions-from-the-end", "prefix-consistency", seam="embed")
-def target_positions_from_the_end(self: Seams, module: Node, side: str, tokens: Tensor) -> Tensor:
+def target_positions_from_the_end(self: Hooks, module: Node, side: str, tokens: Tensor) -> Tensor:
     """Positions of the target are counted from its end.
 
     All positions move with every token that is generated.
@@ -102,17 +102,17 @@ def target_positions_from_the_end(self: Seams, module: Node, side: str, tokens: 
 
 
 @fault("model.target-scaled-by-its-length", "prefix-consistency", seam="embed")
-def target_scaled_by_its_length(self: Seams, module: Node, side: str, tokens: Tensor) -> Tensor:
+def target_scaled_by_its_length(self: Hooks, module: Node, side: str, tokens: Tensor) -> Tensor:
     """The embedded target is divided by the root of its length.
 
     What was said of the first words changes when more follow.
     """
-    embedded = self.sound.embed(module, side, tokens)
+    embedded = self.correct.embed(module, side, tokens)
     return embedded if side == "source" else embedded / tokens.shape[1] ** 0.5
 
 
 @fault("model.target-centred-over-time", "prefix-consistency", seam="embed")
-def target_centred_over_time(self: Seams, module: Node, side: str, tokens: Tensor) -> Tensor:
+def target_centred_over_time(self: Hooks, module: Node, side: str, tokens: Tensor) -> Tensor:
     """The mean over all steps is taken off the embedded target. The future leaks by its mean."""
-    embedded = self.sound.embed(module, side, tokens)
+    embedded = self.correct.embed(module, side, tokens)
     return embedded if side == "source" else embedded - embedded.mean(dim=1, keepdim=True)

@@ -4,22 +4,22 @@ import torch
 from torch import Tensor, nn
 
 from attentest.faults.fault import fault
-from attentest.specimens import Node, Seams
+from attentest.faults.reference_models import Hooks, Node
 
 
 @fault("model.generator-twice", "formula", seam="decode", origin="B091")
 def generator_twice(
-    self: Seams, module: Node, target: Tensor, memory: Tensor, source: Tensor
+    self: Hooks, module: Node, target: Tensor, memory: Tensor, source: Tensor
 ) -> Tensor:
     """What the generator returns is normalised once more.
 
     Probabilities are nearly equal, whatever the model has learned.
     """
-    return torch.softmax(self.sound.decode(module, target, memory, source), dim=-1)
+    return torch.softmax(self.correct.decode(module, target, memory, source), dim=-1)
 
 
 @fault("model.encoder-left-out", "formula", seam="encode", origin="B083")
-def encoder_left_out(self: Seams, module: Node, source: Tensor) -> Tensor:
+def encoder_left_out(self: Hooks, module: Node, source: Tensor) -> Tensor:
     """The decoder is given the embedded source, not the encoded one.
 
     The encoder is never used, and the loss still falls.
@@ -28,7 +28,7 @@ def encoder_left_out(self: Seams, module: Node, source: Tensor) -> Tensor:
 
 
 @fault("model.memory-normed-once-more", "formula", seam="pass_memory", origin="B072")
-def memory_normed_once_more(self: Seams, memory: Tensor) -> Tensor:
+def memory_normed_once_more(self: Hooks, memory: Tensor) -> Tensor:
     """The memory is normalised once more on its way to the decoder.
 
     The gain of the last norm is undone.
@@ -37,31 +37,31 @@ def memory_normed_once_more(self: Seams, memory: Tensor) -> Tensor:
 
 
 @fault("model.squeezed-output", "shapes", seam="model")
-def squeezed_output(self: Seams, module: Node, source: Tensor, target: Tensor) -> Tensor:
+def squeezed_output(self: Hooks, module: Node, source: Tensor, target: Tensor) -> Tensor:
     """The output is squeezed. One sample, or one step, loses its axis."""
-    return self.sound.model(module, source, target).squeeze()
+    return self.correct.model(module, source, target).squeeze()
 
 
 @fault("model.last-step-alone", "shapes", seam="model", origin="B112")
-def last_step_alone(self: Seams, module: Node, source: Tensor, target: Tensor) -> Tensor:
+def last_step_alone(self: Hooks, module: Node, source: Tensor, target: Tensor) -> Tensor:
     """Only the last step is returned, as decoding wants it.
 
     Training has one word per sentence to learn from.
     """
-    return self.sound.model(module, source, target)[:, -1:]
+    return self.correct.model(module, source, target)[:, -1:]
 
 
 @fault("model.vocabulary-before-steps", "shapes", seam="model")
-def vocabulary_before_steps(self: Seams, module: Node, source: Tensor, target: Tensor) -> Tensor:
+def vocabulary_before_steps(self: Hooks, module: Node, source: Tensor, target: Tensor) -> Tensor:
     """The output has its last two axes exchanged, as a loss may want them.
 
     Every reader of the output takes steps for words.
     """
-    return self.sound.model(module, source, target).transpose(1, 2)
+    return self.correct.model(module, source, target).transpose(1, 2)
 
 
 @fault("model.norm-in-forward-alone", "encode-decode-is-forward", seam="model")
-def norm_in_forward_alone(self: Seams, module: Node, source: Tensor, target: Tensor) -> Tensor:
+def norm_in_forward_alone(self: Hooks, module: Node, source: Tensor, target: Tensor) -> Tensor:
     """The memory is normalised between the stacks in the whole call alone.
 
     Decoding in two steps translates with another model than the one trained.
@@ -75,7 +75,7 @@ def norm_in_forward_alone(self: Seams, module: Node, source: Tensor, target: Ten
     "model.mask-missing-in-forward-alone", "encode-decode-is-forward", seam="model", origin="B086"
 )
 def mask_missing_in_forward_alone(
-    self: Seams, module: Node, source: Tensor, target: Tensor
+    self: Hooks, module: Node, source: Tensor, target: Tensor
 ) -> Tensor:
     """The whole call hides no pads of the memory; decoding in two steps does.
 
@@ -87,23 +87,23 @@ def mask_missing_in_forward_alone(
 
 @fault("model.target-shifted-to-its-answer", "causality", seam="decode", origin="B094")
 def target_shifted_to_its_answer(
-    self: Seams, module: Node, target: Tensor, memory: Tensor, source: Tensor
+    self: Hooks, module: Node, target: Tensor, memory: Tensor, source: Tensor
 ) -> Tensor:
     """The decoder's input is shifted once more, to the tokens it has to say.
 
     The model learns to copy.
     """
-    return self.sound.decode(module, target.roll(-1, dims=1), memory, source)
+    return self.correct.decode(module, target.roll(-1, dims=1), memory, source)
 
 
 @fault("model.sentences-first", "batch-independence", seam="encode", origin="B127")
-def sentences_first(self: Seams, module: Node, source: Tensor) -> Tensor:
+def sentences_first(self: Hooks, module: Node, source: Tensor) -> Tensor:
     """The encoder takes the first axis for the length. Words attend to those of other sentences."""
     embedded = self.embed(module, "source", source)
     return module.encoder(embedded.transpose(0, 1), None).transpose(0, 1)
 
 
 @fault("model.memory-centred-over-the-batch", "batch-independence", seam="pass_memory")
-def memory_centred_over_the_batch(self: Seams, memory: Tensor) -> Tensor:
+def memory_centred_over_the_batch(self: Hooks, memory: Tensor) -> Tensor:
     """The mean over the batch is taken off the memory. A translation depends on its neighbours."""
     return memory - memory.mean(dim=0, keepdim=True)

@@ -5,31 +5,31 @@ from torch import nn
 
 from attentest.faults.fault import fault
 from attentest.faults.model.shared import matrix_of
-from attentest.specimens import Node, Seams
+from attentest.faults.reference_models import Hooks, Node
 
 
 @fault(
     "model.encoder-layers-shared", "parameter-count", seam="make_model", origin="B087", kind="state"
 )
-def encoder_layers_shared(self: Seams) -> Node:
+def encoder_layers_shared(self: Hooks) -> Node:
     """The encoder is one layer, applied several times: `[layer] * n`.
 
     The number of parameters does not grow with the depth.
     """
-    model = self.sound.make_model()
+    model = self.correct.make_model()
     model.encoder.layers = nn.ModuleList([model.encoder.layers[0]] * self.sizes.layers)
     return model
 
 
 @fault("model.final-norm-unasked", "parameter-count", seam="make_model", origin="B072")
-def final_norm_unasked(self: Seams) -> Node:
+def final_norm_unasked(self: Hooks) -> Node:
     """The decoder ends in a norm that is not declared.
 
     One norm too many, with parameters of its own.
     """
-    model = self.sound.make_model()
+    model = self.correct.make_model()
     if model.decoder.norm is None:
-        model.decoder.norm = self.sound.make_norm()
+        model.decoder.norm = self.correct.make_norm()
     return model
 
 
@@ -40,9 +40,9 @@ def final_norm_unasked(self: Seams) -> Node:
     origin="B045",
     kind="state",
 )
-def position_table_trained(self: Seams) -> Node:
+def position_table_trained(self: Hooks) -> Node:
     """The fixed table of positions is a parameter. It counts as a weight, and drifts."""
-    model = self.sound.make_model()
+    model = self.correct.make_model()
     table = self.position_table(self.sizes.max_length, self.sizes.d_model)
     model.source_positions.trained = nn.Parameter(table)
     return model
@@ -55,12 +55,12 @@ def position_table_trained(self: Seams) -> Node:
     origin="B032",
     kind="state",
 )
-def one_attention_for_self_and_memory(self: Seams) -> Node:
+def one_attention_for_self_and_memory(self: Hooks) -> Node:
     """A decoder layer attends to itself and to the memory with the same weights.
 
     Two canonical names lead to one place, and what is loaded last wins.
     """
-    model = self.sound.make_model()
+    model = self.correct.make_model()
     for layer in model.decoder.layers:
         layer.cross_attention = layer.self_attention
     return model
@@ -69,12 +69,12 @@ def one_attention_for_self_and_memory(self: Seams) -> Node:
 @fault(
     "model.feed-forward-of-both-stacks", "parameter-map-complete", seam="make_model", kind="state"
 )
-def feed_forward_of_both_stacks(self: Seams) -> Node:
+def feed_forward_of_both_stacks(self: Hooks) -> Node:
     """Encoder and decoder are built around one feed-forward network.
 
     Loading the decoder changes the encoder.
     """
-    model = self.sound.make_model()
+    model = self.correct.make_model()
     model.decoder.layers[0].feed_forward = model.encoder.layers[0].feed_forward
     return model
 
@@ -86,9 +86,9 @@ def _filled(model: Node, value: float) -> Node:
 
 
 @fault("model.bias-never-filled", "finite-at-birth", seam="make_model", origin="B099", kind="state")
-def bias_never_filled(self: Seams) -> Node:
+def bias_never_filled(self: Hooks) -> Node:
     """The generator's bias is whatever lay in memory. NaN at birth, on some days."""
-    return _filled(self.sound.make_model(), float("nan"))
+    return _filled(self.correct.make_model(), float("nan"))
 
 
 @fault(
@@ -98,20 +98,20 @@ def bias_never_filled(self: Seams) -> Node:
     origin="B099",
     kind="state",
 )
-def bias_of_unfilled_memory(self: Seams) -> Node:
+def bias_of_unfilled_memory(self: Hooks) -> Node:
     """The generator's bias is whatever lay in memory. A number of 1e30 at birth, on some days."""
-    return _filled(self.sound.make_model(), 1e30)
+    return _filled(self.correct.make_model(), 1e30)
 
 
 @fault(
     "model.tables-born-too-large", "finite-at-birth", seam="make_model", origin="B058", kind="state"
 )
-def tables_born_too_large(self: Seams) -> Node:
+def tables_born_too_large(self: Hooks) -> Node:
     """Tables are drawn with the variance where the deviation belongs.
 
     The first loss is many times the logarithm of the vocabulary.
     """
-    model = self.sound.make_model()
+    model = self.correct.make_model()
     with torch.no_grad():
         for part in (model.source_embedding, model.target_embedding):
             matrix_of(part).normal_(std=float(self.sizes.d_model**2))
@@ -131,12 +131,12 @@ def _same_layers(stack: Node) -> None:
     origin="B090",
     kind="state",
 )
-def encoder_layers_born_alike(self: Seams) -> Node:
+def encoder_layers_born_alike(self: Hooks) -> Node:
     """The encoder's layers are copies of one that is initialised.
 
     They get like gradients, and depth is worth less.
     """
-    model = self.sound.make_model()
+    model = self.correct.make_model()
     _same_layers(model.encoder)
     return model
 
@@ -148,11 +148,11 @@ def encoder_layers_born_alike(self: Seams) -> Node:
     origin="B090",
     kind="state",
 )
-def decoder_layers_born_alike(self: Seams) -> Node:
+def decoder_layers_born_alike(self: Hooks) -> Node:
     """The decoder's layers are copies of one that is initialised.
 
     They get like gradients, and depth is worth less.
     """
-    model = self.sound.make_model()
+    model = self.correct.make_model()
     _same_layers(model.decoder)
     return model

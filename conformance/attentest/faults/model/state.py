@@ -7,7 +7,7 @@ from torch import Tensor
 
 from attentest.faults.fault import fault
 from attentest.faults.model.shared import Unregistered
-from attentest.specimens import Node, Seams
+from attentest.faults.reference_models import Hooks, Node
 
 
 def _through_half(module: Node, state: dict[str, Any], *rest: Any) -> None:
@@ -16,12 +16,12 @@ def _through_half(module: Node, state: dict[str, Any], *rest: Any) -> None:
 
 
 @fault("model.state-in-half-precision", "state-round-trip", seam="make_model", kind="state")
-def state_in_half_precision(self: Seams) -> Node:
+def state_in_half_precision(self: Hooks) -> Node:
     """The state is saved in a shorter format, to save space.
 
     The restarted model is not the one that was saved.
     """
-    model = self.sound.make_model()
+    model = self.correct.make_model()
     model._register_state_dict_hook(_through_half)  # type: ignore[no-untyped-call]
     return model
 
@@ -34,12 +34,12 @@ class _Turned(Node):
 
 
 @fault("model.random-signs-not-saved", "state-round-trip", seam="make_model", kind="state")
-def random_signs_not_saved(self: Seams) -> Node:
+def random_signs_not_saved(self: Hooks) -> Node:
     """Signs drawn at birth lie in a buffer that is left out of the state.
 
     After a restart the weights meet other signs.
     """
-    model = self.sound.make_model()
+    model = self.correct.make_model()
     model.generator.__class__ = _Turned
     signs = torch.where(torch.rand(self.sizes.d_model) < 0.5, -1.0, 1.0)
     model.generator.register_buffer("signs", signs, persistent=False)
@@ -47,12 +47,12 @@ def random_signs_not_saved(self: Seams) -> Node:
 
 
 @fault("model.running-mean-not-saved", "state-round-trip", seam="encode", kind="state")
-def running_mean_not_saved(self: Seams, module: Node, source: Tensor) -> Tensor:
+def running_mean_not_saved(self: Hooks, module: Node, source: Tensor) -> Tensor:
     """A running mean of the memory is kept as a plain attribute and used in evaluation.
 
     After a restart evaluation is worse until training has gone on for a while.
     """
-    memory = self.sound.encode(module, source)
+    memory = self.correct.encode(module, source)
     if self.is_training(module):
         self.memory["mean"] = memory.detach().mean(dim=(0, 1))
     mean: Tensor | float = self.memory.get("mean", 0.0)
@@ -66,12 +66,12 @@ def running_mean_not_saved(self: Seams, module: Node, source: Tensor) -> Tensor:
     origin="B047",
     kind="state",
 )
-def causal_mask_saved(self: Seams) -> Node:
+def causal_mask_saved(self: Hooks) -> Node:
     """A causal mask of the greatest length is part of the state.
 
     A checkpoint does not load into a model for longer sentences.
     """
-    model = self.sound.make_model()
+    model = self.correct.make_model()
     model.register_buffer("causal", self.causal_mask(self.sizes.max_length))
     return model
 
@@ -83,12 +83,12 @@ def causal_mask_saved(self: Seams) -> Node:
     origin="B047",
     kind="state",
 )
-def position_table_saved(self: Seams) -> Node:
+def position_table_saved(self: Hooks) -> Node:
     """A table of positions is part of the state.
 
     A checkpoint does not load into a model for longer sentences.
     """
-    model = self.sound.make_model()
+    model = self.correct.make_model()
     table = self.position_table(self.sizes.max_length, self.sizes.d_model)
     model.source_positions.register_buffer("saved", table)
     return model
@@ -108,12 +108,12 @@ class _Tempered(Node):
     origin="B046",
     kind="state",
 )
-def temperature_left_behind(self: Seams) -> Node:
+def temperature_left_behind(self: Hooks) -> Node:
     """A temperature is kept as a plain tensor: no move reaches it.
 
     A model moved to another precision or device computes with two of them.
     """
-    model = self.sound.make_model()
+    model = self.correct.make_model()
     model.generator.__class__ = _Tempered
     vars(model.generator)["temperature"] = [torch.ones(1, dtype=torch.float64)]
     return model
@@ -125,26 +125,26 @@ def temperature_left_behind(self: Seams) -> Node:
     seam="make_model",
     origin="B046",
     kind="state",
-    specimens=("plain",),
+    models=("plain",),
 )
-def table_not_a_buffer(self: Seams) -> Node:
+def table_not_a_buffer(self: Hooks) -> Node:
     """The table of positions is a plain attribute.
 
     It stays behind when the model moves, and the first call fails.
     """
-    model = self.sound.make_model()
+    model = self.correct.make_model()
     for part in (model.source_positions, model.target_positions):
         vars(part)["table"] = part._buffers.pop("table")
     return model
 
 
 @fault("model.layers-in-a-dict", "device-move", seam="make_model", origin="B088", kind="state")
-def layers_in_a_dict(self: Seams) -> Node:
+def layers_in_a_dict(self: Hooks) -> Node:
     """The decoder's layers are kept in a plain dictionary.
 
     They stay on the device they were made on.
     """
-    model = self.sound.make_model()
+    model = self.correct.make_model()
     layers = {f"layer {number}": layer for number, layer in enumerate(model.decoder.layers)}
     model.decoder.layers = Unregistered(layers)
     return model

@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 
 from attentest.faults.fault import fault
-from attentest.specimens import Mask, Node, Seams
+from attentest.faults.reference_models import Hooks, Mask, Node
 
 
 @fault(
@@ -15,24 +15,24 @@ from attentest.specimens import Mask, Node, Seams
     kind="mode",
 )
 def dropout_in_evaluation(
-    self: Seams, module: Node, query: Tensor, key: Tensor, value: Tensor, mask: Mask = None
+    self: Hooks, module: Node, query: Tensor, key: Tensor, value: Tensor, mask: Mask = None
 ) -> Tensor:
     """Dropout on the output does not know the mode.
 
     Evaluation is random, and a little worse than it could be.
     """
-    output = self.sound.multi_head_attention(module, query, key, value, mask)
+    output = self.correct.multi_head_attention(module, query, key, value, mask)
     rate = self.dropout_rate()
     return self.drop(output, rate) if rate > 0 else output
 
 
 @fault("multi_head_attention.keys-cached", "deterministic", seam="project", kind="state")
-def keys_cached(self: Seams, module: Node, name: str, x: Tensor) -> Tensor:
+def keys_cached(self: Hooks, module: Node, name: str, x: Tensor) -> Tensor:
     """The projected keys of a call are kept and attended by the next one that they fit.
 
     What a sentence gives depends on the one before it.
     """
-    projected = self.sound.project(module, name, x)
+    projected = self.correct.project(module, name, x)
     if name != "key":
         return projected
     last = self.memory.get("key", projected)
@@ -47,13 +47,13 @@ def keys_cached(self: Seams, module: Node, name: str, x: Tensor) -> Tensor:
     kind="state",
 )
 def query_scaled_in_place(
-    self: Seams, module: Node, query: Tensor, key: Tensor, value: Tensor, mask: Mask = None
+    self: Hooks, module: Node, query: Tensor, key: Tensor, value: Tensor, mask: Mask = None
 ) -> Tensor:
     """The query is scaled in place, in the caller's own tensor.
 
     A second call with the same query scales it again.
     """
-    output = self.sound.multi_head_attention(module, query, key, value, mask)
+    output = self.correct.multi_head_attention(module, query, key, value, mask)
     with torch.no_grad():
         query.mul_(self.head_width() ** -0.5)
     return output
@@ -61,7 +61,7 @@ def query_scaled_in_place(
 
 @fault("multi_head_attention.layout-assumed", "strided-inputs", seam="multi_head_attention")
 def layout_assumed(
-    self: Seams, module: Node, query: Tensor, key: Tensor, value: Tensor, mask: Mask = None
+    self: Hooks, module: Node, query: Tensor, key: Tensor, value: Tensor, mask: Mask = None
 ) -> Tensor:
     """The memory of the key is read as if it were contiguous.
 
@@ -69,18 +69,18 @@ def layout_assumed(
     """
     strides = torch.empty(key.shape, device="meta").stride()
     read = key.as_strided(key.shape, strides)
-    return self.sound.multi_head_attention(module, query, read, value, mask)
+    return self.correct.multi_head_attention(module, query, read, value, mask)
 
 
 @fault("multi_head_attention.view-of-strided", "strided-inputs", seam="project", kind="loud")
-def view_of_strided(self: Seams, module: Node, name: str, x: Tensor) -> Tensor:
+def view_of_strided(self: Hooks, module: Node, name: str, x: Tensor) -> Tensor:
     """Samples and positions are merged by a view, which transposed inputs do not allow.
 
     It raises for some inputs and not for others of the same shape.
     """
     if name == "output":
-        return self.sound.project(module, name, x)
-    return self.sound.project(module, name, x.view(-1, x.shape[-1]).view(x.shape))
+        return self.correct.project(module, name, x)
+    return self.correct.project(module, name, x.view(-1, x.shape[-1]).view(x.shape))
 
 
 @fault(
@@ -90,7 +90,7 @@ def view_of_strided(self: Seams, module: Node, name: str, x: Tensor) -> Tensor:
     kind="mode",
     components=("attention",),
 )
-def dropped_weights_not_scaled(self: Seams, module: Node, weights: Tensor) -> Tensor:
+def dropped_weights_not_scaled(self: Hooks, module: Node, weights: Tensor) -> Tensor:
     """Weights are dropped in training, and those that stay are not scaled up.
 
     Activations are smaller in training than ever after.

@@ -5,7 +5,7 @@ from torch import Tensor
 
 from attentest.faults.fault import fault
 from attentest.faults.multi_head_attention.shared import bias_of
-from attentest.specimens import Mask, Node, Seams
+from attentest.faults.reference_models import Hooks, Mask, Node
 
 
 @fault(
@@ -14,9 +14,9 @@ from attentest.specimens import Mask, Node, Seams
     seam="project",
     kind="gradient",
 )
-def value_detached(self: Seams, module: Node, name: str, x: Tensor) -> Tensor:
+def value_detached(self: Hooks, module: Node, name: str, x: Tensor) -> Tensor:
     """The projected value is detached from the graph. The value projection stays as it was born."""
-    projected = self.sound.project(module, name, x)
+    projected = self.correct.project(module, name, x)
     return projected.detach() if name == "value" else projected
 
 
@@ -26,9 +26,9 @@ def value_detached(self: Seams, module: Node, name: str, x: Tensor) -> Tensor:
     seam="project",
     kind="gradient",
 )
-def output_bias_detached(self: Seams, module: Node, name: str, x: Tensor) -> Tensor:
+def output_bias_detached(self: Hooks, module: Node, name: str, x: Tensor) -> Tensor:
     """The bias of the output projection is added outside of the graph. It stays as it was born."""
-    projected = self.sound.project(module, name, x)
+    projected = self.correct.project(module, name, x)
     if name != "output":
         return projected
     bias = bias_of(self, module, name, x)
@@ -41,46 +41,46 @@ def output_bias_detached(self: Seams, module: Node, name: str, x: Tensor) -> Ten
     seam="project",
     kind="gradient",
 )
-def query_and_key_detached(self: Seams, module: Node, name: str, x: Tensor) -> Tensor:
+def query_and_key_detached(self: Hooks, module: Node, name: str, x: Tensor) -> Tensor:
     """Where to look is computed without a graph.
 
     Values train; what attention attends to stays as it was born.
     """
-    projected = self.sound.project(module, name, x)
+    projected = self.correct.project(module, name, x)
     return projected.detach() if name in ("query", "key") else projected
 
 
 @fault("multi_head_attention.key-gradient-halved", "gradient", seam="project", kind="gradient")
-def key_gradient_halved(self: Seams, module: Node, name: str, x: Tensor) -> Tensor:
+def key_gradient_halved(self: Hooks, module: Node, name: str, x: Tensor) -> Tensor:
     """The gradient of the projected keys is halved by a hand-written backward pass.
 
     Values are right, and training is another.
     """
-    projected = self.sound.project(module, name, x)
+    projected = self.correct.project(module, name, x)
     return projected / 2 + projected.detach() / 2 if name == "key" else projected
 
 
 @fault("multi_head_attention.first-head-trained", "gradient", seam="merge_heads", kind="gradient")
-def first_head_trained(self: Seams, x: Tensor) -> Tensor:
+def first_head_trained(self: Hooks, x: Tensor) -> Tensor:
     """The gradient flows through the first head alone.
 
     Every parameter gets a gradient, and most of it is missing.
     """
     first = torch.arange(x.shape[1], device=x.device).view(1, -1, 1, 1) == 0
-    return self.sound.merge_heads(torch.where(first, x, x.detach()))
+    return self.correct.merge_heads(torch.where(first, x, x.detach()))
 
 
 @fault(
     "multi_head_attention.input-detached", "gradient", seam="multi_head_attention", kind="gradient"
 )
 def input_detached(
-    self: Seams, module: Node, query: Tensor, key: Tensor, value: Tensor, mask: Mask = None
+    self: Hooks, module: Node, query: Tensor, key: Tensor, value: Tensor, mask: Mask = None
 ) -> Tensor:
     """The key input is detached before it is projected.
 
     All parameters here train; what made the memory does not.
     """
-    return self.sound.multi_head_attention(module, query, key.detach(), value, mask)
+    return self.correct.multi_head_attention(module, query, key.detach(), value, mask)
 
 
 @fault(
@@ -90,14 +90,14 @@ def input_detached(
     kind="gradient",
 )
 def mask_straight_through(
-    self: Seams, module: Node, query: Tensor, key: Tensor, value: Tensor, mask: Mask = None
+    self: Hooks, module: Node, query: Tensor, key: Tensor, value: Tensor, mask: Mask = None
 ) -> Tensor:
     """The gradient is that of a call without the mask.
 
     Pads and the future are invisible and are trained through all the same.
     """
-    masked = self.sound.multi_head_attention(module, query, key, value, mask)
-    free = self.sound.multi_head_attention(module, query, key, value, None)
+    masked = self.correct.multi_head_attention(module, query, key, value, mask)
+    free = self.correct.multi_head_attention(module, query, key, value, None)
     return masked.detach() + free - free.detach()
 
 
@@ -108,7 +108,7 @@ def mask_straight_through(
     kind="gradient",
 )
 def norm_of_hidden_values(
-    self: Seams, module: Node, query: Tensor, key: Tensor, value: Tensor, mask: Mask = None
+    self: Hooks, module: Node, query: Tensor, key: Tensor, value: Tensor, mask: Mask = None
 ) -> Tensor:
     """Hidden values are zeroed, and the gradient of every value's length is taken along.
 
@@ -119,4 +119,4 @@ def norm_of_hidden_values(
         value = value * seen
         length = value.pow(2).sum(dim=-1, keepdim=True).sqrt()
         value = value + length - length.detach()
-    return self.sound.multi_head_attention(module, query, key, value, mask)
+    return self.correct.multi_head_attention(module, query, key, value, mask)

@@ -3,16 +3,16 @@
 from torch import Tensor
 
 from attentest.faults.fault import fault
-from attentest.specimens import Node, Seams
+from attentest.faults.reference_models import Hooks, Node
 
 
 @fault("multi_head_attention.heads-averaged", "formula", seam="merge_heads")
-def heads_averaged(self: Seams, x: Tensor) -> Tensor:
+def heads_averaged(self: Hooks, x: Tensor) -> Tensor:
     """All heads are given the mean of what they found before they are laid side by side.
 
     Several heads do the work of one.
     """
-    return self.sound.merge_heads(x.mean(dim=1, keepdim=True).expand_as(x).contiguous())
+    return self.correct.merge_heads(x.mean(dim=1, keepdim=True).expand_as(x).contiguous())
 
 
 @fault(
@@ -21,7 +21,7 @@ def heads_averaged(self: Seams, x: Tensor) -> Tensor:
     seam="head_width",
     origin="C: every head is as wide as the model",
 )
-def heads_as_wide_as_model(self: Seams) -> int:
+def heads_as_wide_as_model(self: Hooks) -> int:
     """Every head is as wide as the model where they should share it.
 
     As many times the parameters as there are heads; no checkpoint fits.
@@ -35,7 +35,7 @@ def heads_as_wide_as_model(self: Seams) -> int:
     seam="head_width",
     choices={"head_width": "d"},
 )
-def wide_heads_shared(self: Seams) -> int:
+def wide_heads_shared(self: Hooks) -> int:
     """The heads share the model width where each is declared to have all of it.
 
     Fewer parameters than declared; no checkpoint fits.
@@ -49,12 +49,12 @@ def wide_heads_shared(self: Seams) -> int:
     seam="project",
     choices={"head_width": "d"},
 )
-def wide_heads_scaled_as_shared(self: Seams, module: Node, name: str, x: Tensor) -> Tensor:
+def wide_heads_scaled_as_shared(self: Hooks, module: Node, name: str, x: Tensor) -> Tensor:
     """Heads as wide as the model are scaled as if they shared it.
 
     The shapes fit, and attention is too steep by the root of the number of heads.
     """
-    projected = self.sound.project(module, name, x)
+    projected = self.correct.project(module, name, x)
     return projected * self.sizes.heads**0.5 if name == "query" else projected
 
 
@@ -64,7 +64,7 @@ def wide_heads_scaled_as_shared(self: Seams, module: Node, name: str, x: Tensor)
     seam="split_heads",
     origin="B029; C: heads are made by a view, without a transpose",
 )
-def split_without_transpose(self: Seams, x: Tensor) -> Tensor:
+def split_without_transpose(self: Hooks, x: Tensor) -> Tensor:
     """Heads are made by one view (B, H, L, E), without a transpose.
 
     A head is a slice of the sentence, not of the features.
@@ -75,7 +75,7 @@ def split_without_transpose(self: Seams, x: Tensor) -> Tensor:
 
 
 @fault("multi_head_attention.heads-interleaved", "heads-are-slices", seam="split_heads")
-def heads_interleaved(self: Seams, x: Tensor) -> Tensor:
+def heads_interleaved(self: Hooks, x: Tensor) -> Tensor:
     """Columns are dealt out to the heads in turn, not in slices.
 
     It trains as well as ever; a checkpoint from elsewhere gives another model.
@@ -86,16 +86,16 @@ def heads_interleaved(self: Seams, x: Tensor) -> Tensor:
 
 
 @fault("multi_head_attention.heads-merged-backwards", "heads-are-slices", seam="merge_heads")
-def heads_merged_backwards(self: Seams, x: Tensor) -> Tensor:
+def heads_merged_backwards(self: Hooks, x: Tensor) -> Tensor:
     """The heads are laid side by side from the last to the first.
 
     It trains as well as ever; a checkpoint from elsewhere gives another model.
     """
-    return self.sound.merge_heads(x.flip(1))
+    return self.correct.merge_heads(x.flip(1))
 
 
 @fault("multi_head_attention.columns-merged-interleaved", "heads-are-slices", seam="merge_heads")
-def columns_merged_interleaved(self: Seams, x: Tensor) -> Tensor:
+def columns_merged_interleaved(self: Hooks, x: Tensor) -> Tensor:
     """Heads are split as slices and merged column by column.
 
     The output projection reads columns in another order than it was saved in.
@@ -109,7 +109,7 @@ def columns_merged_interleaved(self: Seams, x: Tensor) -> Tensor:
     seam="merge_heads",
     origin="B028",
 )
-def merged_without_transpose(self: Seams, x: Tensor) -> Tensor:
+def merged_without_transpose(self: Hooks, x: Tensor) -> Tensor:
     """Heads are merged by a reshape, without being transposed back.
 
     The vector of one position is made of pieces of others; copy tasks still train.
@@ -119,18 +119,18 @@ def merged_without_transpose(self: Seams, x: Tensor) -> Tensor:
 
 
 @fault("multi_head_attention.heads-merged-with-batch", "batch-independence", seam="merge_heads")
-def heads_merged_with_batch(self: Seams, x: Tensor) -> Tensor:
+def heads_merged_with_batch(self: Hooks, x: Tensor) -> Tensor:
     """Heads and samples, merged sample by sample, are taken apart head by head.
 
     Sentences get heads of each other; one sample or one head hides it.
     """
     batch, heads, length, width = x.shape
     apart = x.reshape(heads, batch, length, width).transpose(0, 1)
-    return self.sound.merge_heads(apart.contiguous())
+    return self.correct.merge_heads(apart.contiguous())
 
 
 @fault("multi_head_attention.width-rounded-down", "indivisible-width-refused", seam="check_heads")
-def width_rounded_down(self: Seams) -> None:
+def width_rounded_down(self: Hooks) -> None:
     """A width that the heads do not divide is rounded down.
 
     Columns are missing inside, and everything runs.
@@ -144,7 +144,7 @@ def width_rounded_down(self: Seams) -> None:
     seam="check_heads",
     origin="A: asserts d % h == 0",
 )
-def width_asserted(self: Seams) -> None:
+def width_asserted(self: Hooks) -> None:
     """An assertion without words guards the width.
 
     It says nothing of the two numbers, and nothing at all under python -O.
@@ -158,7 +158,7 @@ def width_asserted(self: Seams) -> None:
     "indivisible-width-refused",
     seam="check_heads",
 )
-def width_refused_without_numbers(self: Seams) -> None:
+def width_refused_without_numbers(self: Hooks) -> None:
     """The error says that the width is wrong, and neither width nor heads.
 
     A user has to find out which of many sizes is meant.

@@ -4,12 +4,12 @@ import torch
 from torch import Tensor, nn
 
 from attentest.faults.fault import fault
-from attentest.specimens import Mask, Node, Seams
+from attentest.faults.reference_models import Hooks, Mask, Node
 
 
-def _with_biases(self: Seams) -> Node:
+def _with_biases(self: Hooks) -> Node:
     present = self.choices.but(projection_bias="present")
-    return type(self.sound)(self.sizes, present).make_multi_head_attention()
+    return type(self.correct)(self.sizes, present).make_multi_head_attention()
 
 
 @fault(
@@ -18,7 +18,7 @@ def _with_biases(self: Seams) -> Node:
     seam="make_multi_head_attention",
     choices={"projection_bias": "none"},
 )
-def bias_undeclared(self: Seams) -> Node:
+def bias_undeclared(self: Hooks) -> Node:
     """The projections have biases, random at birth, where none are declared.
 
     A checkpoint without them leaves them as they are.
@@ -37,7 +37,7 @@ def bias_undeclared(self: Seams) -> Node:
     choices={"projection_bias": "none"},
     kind="state",
 )
-def bias_undeclared_and_zero(self: Seams) -> Node:
+def bias_undeclared_and_zero(self: Hooks) -> Node:
     """The projections have biases, zero at birth, where none are declared.
 
     Everything fits until the first step of training.
@@ -51,12 +51,12 @@ def bias_undeclared_and_zero(self: Seams) -> Node:
     seam="make_multi_head_attention",
     kind="state",
 )
-def projection_unused(self: Seams) -> Node:
+def projection_unused(self: Hooks) -> Node:
     """A fifth projection is made and never used.
 
     It is saved, counted and decayed, and a strict load elsewhere refuses it.
     """
-    built = self.sound.make_multi_head_attention()
+    built = self.correct.make_multi_head_attention()
     built.how = self
     built.extra = self.make_linear(self.sizes.d_model, self.sizes.d_model)
     return built
@@ -68,7 +68,7 @@ def projection_unused(self: Seams) -> Node:
     seam="project",
     kind="state",
 )
-def weights_renormalised_in_place(self: Seams, module: Node, name: str, x: Tensor) -> Tensor:
+def weights_renormalised_in_place(self: Hooks, module: Node, name: str, x: Tensor) -> Tensor:
     """Every call shrinks the output's weight in place to a largest row of length 1.
 
     What is saved is not what was loaded, and evaluating a model changes it.
@@ -77,7 +77,7 @@ def weights_renormalised_in_place(self: Seams, module: Node, name: str, x: Tenso
         with torch.no_grad():
             for values in module.output.parameters():
                 values.div_(values.norm().clamp(min=1.0))
-    return self.sound.project(module, name, x)
+    return self.correct.project(module, name, x)
 
 
 @fault(
@@ -85,14 +85,14 @@ def weights_renormalised_in_place(self: Seams, module: Node, name: str, x: Tenso
     "parameters-round-trip",
     seam="make_multi_head_attention",
     kind="state",
-    specimens=("plain",),
+    models=("plain",),
 )
-def query_and_key_one_matrix(self: Seams) -> Node:
+def query_and_key_one_matrix(self: Hooks) -> Node:
     """Query and key projections are one module.
 
     Whichever is loaded last is both, and they are trained as one.
     """
-    built = self.sound.make_multi_head_attention()
+    built = self.correct.make_multi_head_attention()
     built.how = self
     built.query = built.key
     return built
@@ -105,7 +105,7 @@ def query_and_key_one_matrix(self: Seams) -> Node:
     kind="state",
 )
 def weights_rounded_in_place(
-    self: Seams, module: Node, query: Tensor, key: Tensor, value: Tensor, mask: Mask = None
+    self: Hooks, module: Node, query: Tensor, key: Tensor, value: Tensor, mask: Mask = None
 ) -> Tensor:
     """Every call rounds the weights themselves to float16, to save time.
 
@@ -114,4 +114,4 @@ def weights_rounded_in_place(
     with torch.no_grad():
         for values in module.parameters():
             values.copy_(values.half())
-    return self.sound.multi_head_attention(module, query, key, value, mask)
+    return self.correct.multi_head_attention(module, query, key, value, mask)

@@ -4,16 +4,16 @@ import torch
 from torch import Tensor
 
 from attentest.faults.fault import fault
-from attentest.specimens import Mask, Node, Seams
+from attentest.faults.reference_models import Hooks, Mask, Node
 
 
 @fault("multi_head_attention.projections-clipped", "large-scores", seam="project")
-def projections_clipped(self: Seams, module: Node, name: str, x: Tensor) -> Tensor:
+def projections_clipped(self: Hooks, module: Node, name: str, x: Tensor) -> Tensor:
     """Projected queries and keys are clipped to 50, so that scores do not overflow.
 
     Fresh weights never get there; trained ones do, and lose what tells keys apart.
     """
-    projected = self.sound.project(module, name, x)
+    projected = self.correct.project(module, name, x)
     return projected.clamp(-50.0, 50.0) if name in ("query", "key") else projected
 
 
@@ -24,7 +24,7 @@ def projections_clipped(self: Seams, module: Node, name: str, x: Tensor) -> Tens
     origin="B007",
 )
 def fill_ten_thousand(
-    self: Seams, module: Node, query: Tensor, key: Tensor, value: Tensor, mask: Mask = None
+    self: Hooks, module: Node, query: Tensor, key: Tensor, value: Tensor, mask: Mask = None
 ) -> Tensor:
     """Masked scores are filled with -1e4, chosen to fit into float16.
 
@@ -42,53 +42,53 @@ def fill_ten_thousand(
 
 
 @fault("multi_head_attention.float32-through-bfloat16", "float32", seam="project")
-def float32_through_bfloat16(self: Seams, module: Node, name: str, x: Tensor) -> Tensor:
+def float32_through_bfloat16(self: Hooks, module: Node, name: str, x: Tensor) -> Tensor:
     """The projections of a float32 call run in bfloat16: automatic casting was left on.
 
     Two decimal digits are right where seven were asked for.
     """
-    projected = self.sound.project(module, name, x)
+    projected = self.correct.project(module, name, x)
     return projected.bfloat16().float() if x.dtype == torch.float32 else projected
 
 
 @fault("multi_head_attention.float32-through-half", "float32", seam="merge_heads")
-def float32_through_half(self: Seams, x: Tensor) -> Tensor:
+def float32_through_half(self: Hooks, x: Tensor) -> Tensor:
     """The heads of a float32 call are merged in float16.
 
     Three decimal digits are right where seven were asked for.
     """
-    merged = self.sound.merge_heads(x)
+    merged = self.correct.merge_heads(x)
     return merged.half().float() if x.dtype == torch.float32 else merged
 
 
 @fault("multi_head_attention.float64-through-single", "formula", seam="project")
-def float64_through_single(self: Seams, module: Node, name: str, x: Tensor) -> Tensor:
+def float64_through_single(self: Hooks, module: Node, name: str, x: Tensor) -> Tensor:
     """The projections of a float64 call run in float32.
 
     Half of the digits are gone, and no test with a tolerance of 1e-5 sees it.
     """
-    return self.sound.project(module, name, x).float().to(x.dtype)
+    return self.correct.project(module, name, x).float().to(x.dtype)
 
 
 @fault(
     "multi_head_attention.half-returned-as-single", "half-precision", seam="multi_head_attention"
 )
 def half_returned_as_single(
-    self: Seams, module: Node, query: Tensor, key: Tensor, value: Tensor, mask: Mask = None
+    self: Hooks, module: Node, query: Tensor, key: Tensor, value: Tensor, mask: Mask = None
 ) -> Tensor:
     """Half precision is widened for the sake of its digits and never narrowed again.
 
     The next layer raises, or computes in float32 at twice the cost.
     """
-    output = self.sound.multi_head_attention(module, query, key, value, mask)
+    output = self.correct.multi_head_attention(module, query, key, value, mask)
     return output if output.dtype == torch.float64 else output.float()
 
 
 @fault("multi_head_attention.half-overflows", "half-precision", seam="project")
-def half_overflows(self: Seams, module: Node, name: str, x: Tensor) -> Tensor:
+def half_overflows(self: Hooks, module: Node, name: str, x: Tensor) -> Tensor:
     """Projections are summed up unscaled, ten thousand times too large, and divided after.
 
     Above 65504 float16 is infinite; no other precision shows it.
     """
-    projected = self.sound.project(module, name, x)
+    projected = self.correct.project(module, name, x)
     return projected * 32768.0 / 32768.0

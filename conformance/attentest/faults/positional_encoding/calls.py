@@ -5,40 +5,40 @@ from torch import Tensor
 from torch.nn import functional
 
 from attentest.faults.fault import fault
-from attentest.specimens import Node, Seams
+from attentest.faults.reference_models import Hooks, Node
 
 
 @fault("positional_encoding.everything-in-half", "half-precision", seam="add_rows", origin="B048")
-def everything_in_half(self: Seams, x: Tensor, rows: Tensor) -> Tensor:
+def everything_in_half(self: Hooks, x: Tensor, rows: Tensor) -> Tensor:
     """Positions and frequencies are in the precision of the input.
 
     In half precision late positions run together.
     """
-    places = self.sound.positions(len(rows), x.device).to(x.dtype)
-    turns = self.sound.frequencies(self.sizes.d_model, x.device).to(x.dtype)
-    angles = self.sound.angles(places, turns)
-    return x + self.sound.arrange(angles.sin(), angles.cos(), self.sizes.d_model)
+    places = self.correct.positions(len(rows), x.device).to(x.dtype)
+    turns = self.correct.frequencies(self.sizes.d_model, x.device).to(x.dtype)
+    angles = self.correct.angles(places, turns)
+    return x + self.correct.arrange(angles.sin(), angles.cos(), self.sizes.d_model)
 
 
 @fault("positional_encoding.positions-in-half", "half-precision", seam="add_rows", origin="B048")
-def positions_in_half(self: Seams, x: Tensor, rows: Tensor) -> Tensor:
+def positions_in_half(self: Hooks, x: Tensor, rows: Tensor) -> Tensor:
     """Positions are counted in the precision of the input.
 
     In half precision late positions run together.
     """
-    places = self.sound.positions(len(rows), x.device).to(x.dtype).double()
-    angles = self.sound.angles(places, self.sound.frequencies(self.sizes.d_model, x.device))
-    return self.sound.add_rows(
-        x, self.sound.arrange(angles.sin(), angles.cos(), self.sizes.d_model)
+    places = self.correct.positions(len(rows), x.device).to(x.dtype).double()
+    angles = self.correct.angles(places, self.correct.frequencies(self.sizes.d_model, x.device))
+    return self.correct.add_rows(
+        x, self.correct.arrange(angles.sin(), angles.cos(), self.sizes.d_model)
     )
 
 
 @fault(
     "positional_encoding.input-detached", "gradient-is-identity", seam="add_rows", kind="gradient"
 )
-def input_detached(self: Seams, x: Tensor, rows: Tensor) -> Tensor:
+def input_detached(self: Hooks, x: Tensor, rows: Tensor) -> Tensor:
     """The input is detached before the sum. The embeddings are never trained."""
-    return self.sound.add_rows(x.detach(), rows)
+    return self.correct.add_rows(x.detach(), rows)
 
 
 @fault(
@@ -47,24 +47,24 @@ def input_detached(self: Seams, x: Tensor, rows: Tensor) -> Tensor:
     seam="add_rows",
     kind="gradient",
 )
-def first_position_detached(self: Seams, x: Tensor, rows: Tensor) -> Tensor:
+def first_position_detached(self: Hooks, x: Tensor, rows: Tensor) -> Tensor:
     """The first position is detached. The token that starts a sentence is never trained."""
-    return self.sound.add_rows(torch.cat((x[:, :1].detach(), x[:, 1:]), dim=1), rows)
+    return self.correct.add_rows(torch.cat((x[:, :1].detach(), x[:, 1:]), dim=1), rows)
 
 
 @fault(
     "positional_encoding.gradient-doubled", "gradient-is-identity", seam="add_rows", kind="gradient"
 )
-def gradient_doubled(self: Seams, x: Tensor, rows: Tensor) -> Tensor:
+def gradient_doubled(self: Hooks, x: Tensor, rows: Tensor) -> Tensor:
     """The input reaches the sum on two ways, one of which adds nothing to it.
 
     The embeddings are trained at twice the rate.
     """
-    return self.sound.add_rows(x, rows) + (x - x.detach())
+    return self.correct.add_rows(x, rows) + (x - x.detach())
 
 
 @fault("positional_encoding.added-in-place", "input-untouched", seam="add_rows", kind="state")
-def added_in_place(self: Seams, x: Tensor, rows: Tensor) -> Tensor:
+def added_in_place(self: Hooks, x: Tensor, rows: Tensor) -> Tensor:
     """The rows are added to the caller's own input. A second call adds them twice."""
     return x.add_(rows.to(x.dtype))
 
@@ -76,13 +76,13 @@ def added_in_place(self: Seams, x: Tensor, rows: Tensor) -> Tensor:
     origin="B119",
     kind="state",
 )
-def counted_on_from_last_call(self: Seams, x: Tensor, rows: Tensor) -> Tensor:
+def counted_on_from_last_call(self: Hooks, x: Tensor, rows: Tensor) -> Tensor:
     """An offset of step-by-step decoding is left from the call before.
 
     The second sentence begins where the first one ended.
     """
     offset = self.memory["offset"] = self.memory.get("offset", -1) + 1
-    return self.sound.add_rows(x, rows.roll(-offset, dims=0))
+    return self.correct.add_rows(x, rows.roll(-offset, dims=0))
 
 
 @fault(
@@ -91,7 +91,7 @@ def counted_on_from_last_call(self: Seams, x: Tensor, rows: Tensor) -> Tensor:
     seam="drop_embedded",
     kind="mode",
 )
-def dropout_in_evaluation(self: Seams, module: Node, x: Tensor) -> Tensor:
+def dropout_in_evaluation(self: Hooks, module: Node, x: Tensor) -> Tensor:
     """A functional dropout is called without being told of the mode.
 
     Positions and words are dropped when generating, another set in each call.
@@ -102,12 +102,12 @@ def dropout_in_evaluation(self: Seams, module: Node, x: Tensor) -> Tensor:
 @fault(
     "positional_encoding.one-buffer-for-results", "input-untouched", seam="add_rows", kind="state"
 )
-def one_buffer_for_results(self: Seams, x: Tensor, rows: Tensor) -> Tensor:
+def one_buffer_for_results(self: Hooks, x: Tensor, rows: Tensor) -> Tensor:
     """The result lies in a buffer that the next call of the same shape overwrites.
 
     A source kept for later holds the target's vectors.
     """
-    result = self.sound.add_rows(x, rows)
+    result = self.correct.add_rows(x, rows)
     if torch.is_grad_enabled():
         return result
     place = str((x.shape, x.dtype, x.device))

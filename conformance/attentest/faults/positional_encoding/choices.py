@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 
 from attentest.faults.fault import fault
-from attentest.specimens import Node, Seams
+from attentest.faults.reference_models import Hooks, Node
 
 Device = torch.device | None
 FROM_TWO = {"position_offset": 2.0}
@@ -12,7 +12,7 @@ SINGLE = {"position_arithmetic": "float32"}
 
 
 @fault("positional_encoding.offset-forgotten", "offset", seam="positions", choices=FROM_TWO)
-def offset_forgotten(self: Seams, length: int, device: Device) -> Tensor:
+def offset_forgotten(self: Hooks, length: int, device: Device) -> Tensor:
     """Positions are counted from 0 where the first row that is used is the third.
 
     Every position is told as the one two places before, and no checkpoint fits.
@@ -21,21 +21,21 @@ def offset_forgotten(self: Seams, length: int, device: Device) -> Tensor:
 
 
 @fault("positional_encoding.offset-undeclared", "offset", seam="positions")
-def offset_undeclared(self: Seams, length: int, device: Device) -> Tensor:
+def offset_undeclared(self: Hooks, length: int, device: Device) -> Tensor:
     """Two rows are kept for padding, and positions begin behind them.
 
     Every row is the one two places later, and no checkpoint fits.
     """
-    return self.sound.positions(length, device) + 2
+    return self.correct.positions(length, device) + 2
 
 
 @fault("positional_encoding.offset-twice", "offset", seam="positions", choices=FROM_TWO)
-def offset_twice(self: Seams, length: int, device: Device) -> Tensor:
+def offset_twice(self: Hooks, length: int, device: Device) -> Tensor:
     """The offset is added by the caller and by the table.
 
     Every row is the one two places later, and no checkpoint fits.
     """
-    return self.sound.positions(length, device) + self.first_position()
+    return self.correct.positions(length, device) + self.first_position()
 
 
 @fault(
@@ -44,17 +44,17 @@ def offset_twice(self: Seams, length: int, device: Device) -> Tensor:
     seam="position_rows",
     choices={**FROM_TWO, "positional_encoding": "learned"},
 )
-def learned_offset_forgotten(self: Seams, module: Node, length: int, device: Device) -> Tensor:
+def learned_offset_forgotten(self: Hooks, module: Node, length: int, device: Device) -> Tensor:
     """A learned table has the rows for padding, and is read from its first row on.
 
     The first words are given rows that were never trained.
     """
-    self.sound.position_rows(module, length, device)
+    self.correct.position_rows(module, length, device)
     return next(module.parameters())[:length]
 
 
 @fault("positional_encoding.table-in-single", "arithmetic", seam="round_table")
-def table_in_single(self: Seams, table: Tensor) -> Tensor:
+def table_in_single(self: Hooks, table: Tensor) -> Tensor:
     """The table is filled in single precision and then moved to double.
 
     A model of double precision is off by 3e-8, and no comparison at 1e-9 holds.
@@ -63,7 +63,7 @@ def table_in_single(self: Seams, table: Tensor) -> Tensor:
 
 
 @fault("positional_encoding.single-undone", "arithmetic", seam="round_table", choices=SINGLE)
-def single_undone(self: Seams, table: Tensor) -> Tensor:
+def single_undone(self: Hooks, table: Tensor) -> Tensor:
     """The table has all digits where single precision is declared.
 
     The declaration is wrong: a comparison by it is off by 3e-8.
@@ -72,7 +72,7 @@ def single_undone(self: Seams, table: Tensor) -> Tensor:
 
 
 @fault("positional_encoding.half-for-single", "arithmetic", seam="round_table", choices=SINGLE)
-def half_for_single(self: Seams, table: Tensor) -> Tensor:
+def half_for_single(self: Hooks, table: Tensor) -> Tensor:
     """The table is rounded to half precision where single precision is declared.
 
     Slow waves have steps in them.
@@ -86,7 +86,7 @@ def half_for_single(self: Seams, table: Tensor) -> Tensor:
     seam="exponents",
     choices={"positional_encoding": "halves"},
 )
-def halves_inclusive_for_halves(self: Seams, d_model: int, device: Device) -> Tensor:
+def halves_inclusive_for_halves(self: Hooks, d_model: int, device: Device) -> Tensor:
     """The exponents are spread from 0 to 1, the end included.
 
     No frequency but the first is the declared one.
@@ -101,7 +101,7 @@ def halves_inclusive_for_halves(self: Seams, d_model: int, device: Device) -> Te
     seam="exponents",
     choices={"positional_encoding": "halves-inclusive"},
 )
-def halves_for_halves_inclusive(self: Seams, d_model: int, device: Device) -> Tensor:
+def halves_for_halves_inclusive(self: Hooks, d_model: int, device: Device) -> Tensor:
     """The exponents are 2i/d where they are declared to end in 1.
 
     No frequency but the first is the declared one.
@@ -116,7 +116,7 @@ def halves_for_halves_inclusive(self: Seams, d_model: int, device: Device) -> Te
     seam="scale_rows",
     choices={"positional_encoding": "learned-scaled"},
 )
-def learned_scale_missing(self: Seams, rows: Tensor) -> Tensor:
+def learned_scale_missing(self: Hooks, rows: Tensor) -> Tensor:
     """The rows of the learned table are added without their factor.
 
     Positions drown the words, the more so the wider the model.

@@ -5,36 +5,36 @@ from torch import Tensor
 from torch.nn import functional
 
 from attentest.faults.fault import fault
-from attentest.specimens import Seams
+from attentest.faults.reference_models import Hooks
 
 Device = torch.device | None
 
 
 @fault("positional_encoding.exponent-doubled", "formula", seam="exponents", origin="systems.md B")
-def exponent_doubled(self: Seams, d_model: int, device: Device) -> Tensor:
+def exponent_doubled(self: Hooks, d_model: int, device: Device) -> Tensor:
     """The exponent is 4i/d: columns are stepped through by two, and doubled once more.
 
     Half of the frequencies are wasted, and no checkpoint of the paper's table fits.
     """
-    return self.sound.exponents(d_model, device) * 2
+    return self.correct.exponents(d_model, device) * 2
 
 
 @fault("positional_encoding.exponent-halved", "formula", seam="exponents")
-def exponent_halved(self: Seams, d_model: int, device: Device) -> Tensor:
+def exponent_halved(self: Hooks, d_model: int, device: Device) -> Tensor:
     """The exponent is i/d, the number of the pair without its factor of two.
 
     The slowest wave is a hundred times too fast.
     """
-    return self.sound.exponents(d_model, device) / 2
+    return self.correct.exponents(d_model, device) / 2
 
 
 @fault("positional_encoding.exponent-to-the-end", "formula", seam="exponents")
-def exponent_to_the_end(self: Seams, d_model: int, device: Device) -> Tensor:
+def exponent_to_the_end(self: Hooks, d_model: int, device: Device) -> Tensor:
     """The exponents reach 1 at the last pair, divided by d - 2 in place of d.
 
     Close to the paper's table in wide models, and another one.
     """
-    return self.sound.exponents(d_model, device) * d_model / max(d_model - 2, 1)
+    return self.correct.exponents(d_model, device) * d_model / max(d_model - 2, 1)
 
 
 @fault(
@@ -43,48 +43,48 @@ def exponent_to_the_end(self: Seams, d_model: int, device: Device) -> Tensor:
     seam="exponents",
     origin="systems.md C",
 )
-def exponent_of_a_fixed_width(self: Seams, d_model: int, device: Device) -> Tensor:
+def exponent_of_a_fixed_width(self: Hooks, d_model: int, device: Device) -> Tensor:
     """The exponents are those of a width of four, whatever the model's width is.
 
     The columns beyond the fourth hardly move.
     """
-    return self.sound.exponents(d_model, device) * d_model / 4
+    return self.correct.exponents(d_model, device) * d_model / 4
 
 
 @fault("positional_encoding.exponent-in-whole-numbers", "formula", seam="exponents")
-def exponent_in_whole_numbers(self: Seams, d_model: int, device: Device) -> Tensor:
+def exponent_in_whole_numbers(self: Hooks, d_model: int, device: Device) -> Tensor:
     """2i is divided by d in whole numbers. Every pair of columns has the same frequency."""
-    return self.sound.exponents(d_model, device).floor()
+    return self.correct.exponents(d_model, device).floor()
 
 
 @fault("positional_encoding.base-thousand", "formula", seam="frequencies", origin="B039")
-def base_thousand(self: Seams, d_model: int, device: Device) -> Tensor:
+def base_thousand(self: Hooks, d_model: int, device: Device) -> Tensor:
     """The base is 1000. Slow waves are too fast, and long sentences repeat themselves."""
-    return self.sound.frequencies(d_model, device) ** 0.75
+    return self.correct.frequencies(d_model, device) ** 0.75
 
 
 @fault("positional_encoding.precedence", "formula", seam="frequencies", origin="B039")
-def precedence(self: Seams, d_model: int, device: Device) -> Tensor:
+def precedence(self: Hooks, d_model: int, device: Device) -> Tensor:
     """-log(10000) / d // 2 floors to -1 before it is multiplied.
 
     All columns but the first few are constant.
     """
-    return torch.exp(-self.sound.exponents(d_model, device) * d_model)
+    return torch.exp(-self.correct.exponents(d_model, device) * d_model)
 
 
 @fault(
     "positional_encoding.base-and-exponent-swapped", "formula", seam="frequencies", origin="B039"
 )
-def base_and_exponent_swapped(self: Seams, d_model: int, device: Device) -> Tensor:
+def base_and_exponent_swapped(self: Hooks, d_model: int, device: Device) -> Tensor:
     """The exponent is raised to the power of 1/10000.
 
     The first pair stands still, and all others turn at one speed.
     """
-    return self.sound.exponents(d_model, device) ** 1e-4
+    return self.correct.exponents(d_model, device) ** 1e-4
 
 
 @fault("positional_encoding.halves-for-interleaved", "formula", seam="arrange")
-def halves_for_interleaved(self: Seams, sines: Tensor, cosines: Tensor, d_model: int) -> Tensor:
+def halves_for_interleaved(self: Hooks, sines: Tensor, cosines: Tensor, d_model: int) -> Tensor:
     """Sines fill the first half of the columns and cosines the second.
 
     The columns stand in another order, and no checkpoint fits.
@@ -93,57 +93,57 @@ def halves_for_interleaved(self: Seams, sines: Tensor, cosines: Tensor, d_model:
 
 
 @fault("positional_encoding.logarithm-rounded", "far-positions", seam="frequencies")
-def logarithm_rounded(self: Seams, d_model: int, device: Device) -> Tensor:
+def logarithm_rounded(self: Hooks, d_model: int, device: Device) -> Tensor:
     """The logarithm of 10000 is written with two decimals.
 
     Frequencies are slightly off, which shows far from the beginning.
     """
-    return torch.exp(self.sound.exponents(d_model, device) * -9.21)
+    return torch.exp(self.correct.exponents(d_model, device) * -9.21)
 
 
 @fault("positional_encoding.positions-in-bytes", "far-positions", seam="positions")
-def positions_in_bytes(self: Seams, length: int, device: Device) -> Tensor:
+def positions_in_bytes(self: Hooks, length: int, device: Device) -> Tensor:
     """Positions are counted in bytes. The 256th position is the first again."""
-    return self.sound.positions(length, device) % 256
+    return self.correct.positions(length, device) % 256
 
 
 @fault("positional_encoding.frequencies-in-single", "far-positions", seam="frequencies")
-def frequencies_in_single(self: Seams, d_model: int, device: Device) -> Tensor:
+def frequencies_in_single(self: Hooks, d_model: int, device: Device) -> Tensor:
     """Frequencies are rounded to float32 before positions multiply them.
 
     In float64 far positions are wrong from the fourth digit on.
     """
-    return self.sound.frequencies(d_model, device).float().double()
+    return self.correct.frequencies(d_model, device).float().double()
 
 
 @fault("positional_encoding.positions-from-one", "first-row", seam="positions")
-def positions_from_one(self: Seams, length: int, device: Device) -> Tensor:
+def positions_from_one(self: Hooks, length: int, device: Device) -> Tensor:
     """Positions are counted from 1. Every row is the next one's, and no checkpoint fits."""
-    return self.sound.positions(length, device) + 1
+    return self.correct.positions(length, device) + 1
 
 
 @fault("positional_encoding.sines-and-cosines-swapped", "first-row", seam="arrange")
-def sines_and_cosines_swapped(self: Seams, sines: Tensor, cosines: Tensor, d_model: int) -> Tensor:
+def sines_and_cosines_swapped(self: Hooks, sines: Tensor, cosines: Tensor, d_model: int) -> Tensor:
     """Cosines stand where the sines belong. Trained alone it works as well; no checkpoint fits."""
-    return self.sound.arrange(cosines, sines, d_model)
+    return self.correct.arrange(cosines, sines, d_model)
 
 
 @fault("positional_encoding.first-row-zero", "first-row", seam="position_table")
-def first_row_zero(self: Seams, length: int, d_model: int, device: Device = None) -> Tensor:
+def first_row_zero(self: Hooks, length: int, d_model: int, device: Device = None) -> Tensor:
     """The first row is set to zero, as if it were a padding's.
 
     The first word of every sentence is told no position.
     """
-    table = self.sound.position_table(length, d_model, device)
+    table = self.correct.position_table(length, d_model, device)
     table[0] = 0.0
     return table
 
 
 @fault("positional_encoding.position-itself", "bounded", seam="position_table")
-def position_itself(self: Seams, length: int, d_model: int, device: Device = None) -> Tensor:
+def position_itself(self: Hooks, length: int, d_model: int, device: Device = None) -> Tensor:
     """The number of the position is added to its waves. Late positions drown the words."""
-    table = self.sound.position_table(length, d_model, device)
-    return table + self.sound.positions(length, device)[:, None] / 10
+    table = self.correct.position_table(length, d_model, device)
+    return table + self.correct.positions(length, device)[:, None] / 10
 
 
 @fault(
@@ -152,47 +152,47 @@ def position_itself(self: Seams, length: int, d_model: int, device: Device = Non
     seam="position_table",
     origin="B037",
 )
-def exponent_by_column(self: Seams, length: int, d_model: int, device: Device = None) -> Tensor:
+def exponent_by_column(self: Hooks, length: int, d_model: int, device: Device = None) -> Tensor:
     """The exponent is taken from the column and not from its pair.
 
     Frequencies fall twice as fast, and a sine and its cosine have two of them.
     """
     exponents = torch.arange(d_model, dtype=torch.float64, device=device) * 2 / d_model
-    angles = self.sound.positions(length, device)[:, None] / 10000.0**exponents
+    angles = self.correct.positions(length, device)[:, None] / 10000.0**exponents
     cosines = angles[:, 1::2].cos()
-    return self.sound.arrange(
+    return self.correct.arrange(
         angles[:, 0::2].sin(), functional.pad(cosines, (0, d_model % 2)), d_model
     )
 
 
 @fault("positional_encoding.cosines-missing", "pairs-on-circle", seam="arrange")
-def cosines_missing(self: Seams, sines: Tensor, cosines: Tensor, d_model: int) -> Tensor:
+def cosines_missing(self: Hooks, sines: Tensor, cosines: Tensor, d_model: int) -> Tensor:
     """Both columns of a pair hold the sine.
 
     A position and its mirror image cannot be told apart by a slow wave.
     """
-    return self.sound.arrange(sines, sines, d_model)
+    return self.correct.arrange(sines, sines, d_model)
 
 
 @fault("positional_encoding.angles-slow-down", "shift-is-rotation", seam="positions")
-def angles_slow_down(self: Seams, length: int, device: Device) -> Tensor:
+def angles_slow_down(self: Hooks, length: int, device: Device) -> Tensor:
     """Angles grow with the root of the position.
 
     The same distance is another angle at another place.
     """
-    return self.sound.positions(length, device).sqrt()
+    return self.correct.positions(length, device).sqrt()
 
 
 @fault("positional_encoding.positions-in-triangle", "shift-is-rotation", seam="positions")
-def positions_in_triangle(self: Seams, length: int, device: Device) -> Tensor:
+def positions_in_triangle(self: Hooks, length: int, device: Device) -> Tensor:
     """Positions are summed up twice: 0, 1, 3, 6 and so on.
 
     The same distance is another angle at another place.
     """
-    return self.sound.positions(length, device).cumsum(0)
+    return self.correct.positions(length, device).cumsum(0)
 
 
 @fault("positional_encoding.positions-in-pairs", "rows-differ", seam="positions")
-def positions_in_pairs(self: Seams, length: int, device: Device) -> Tensor:
+def positions_in_pairs(self: Hooks, length: int, device: Device) -> Tensor:
     """Two neighbours share a position. The order within a pair of words is lost."""
-    return (self.sound.positions(length, device) / 2).floor()
+    return (self.correct.positions(length, device) / 2).floor()

@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 
 from attentest.faults.fault import fault
-from attentest.specimens import Node, Seams
+from attentest.faults.reference_models import Hooks, Node
 
 Device = torch.device | None
 
@@ -14,14 +14,14 @@ Device = torch.device | None
     "every-length-served",
     seam="hold_table",
     kind="loud",
-    specimens=("plain",),
+    models=("plain",),
 )
-def one_row_short(self: Seams, module: Node, table: Tensor) -> None:
+def one_row_short(self: Hooks, module: Node, table: Tensor) -> None:
     """The table has one row less than the longest sentence.
 
     The longest sentence fails, after hours of training.
     """
-    self.sound.hold_table(module, table[:-1])
+    self.correct.hold_table(module, table[:-1])
 
 
 @fault(
@@ -31,57 +31,57 @@ def one_row_short(self: Seams, module: Node, table: Tensor) -> None:
     choices={"positional_encoding": "learned"},
     kind="loud",
 )
-def learned_table_one_row_short(self: Seams, length: int, rows: int) -> None:
+def learned_table_one_row_short(self: Hooks, length: int, rows: int) -> None:
     """A length as large as the learned table is refused.
 
     The longest sentence fails, after hours of training.
     """
-    self.sound.check_length(length, rows - 1)
+    self.correct.check_length(length, rows - 1)
 
 
 @fault(
     "positional_encoding.one-position-divides-by-zero", "every-length-served", seam="position_rows"
 )
-def one_position_divides_by_zero(self: Seams, module: Node, length: int, device: Device) -> Tensor:
+def one_position_divides_by_zero(self: Hooks, module: Node, length: int, device: Device) -> Tensor:
     """Positions are spread over length - 1 steps. A sentence of one word becomes NaN."""
-    rows = self.sound.position_rows(module, length, device)
+    rows = self.correct.position_rows(module, length, device)
     return rows / (length - 1) * (length - 1)
 
 
 @fault("positional_encoding.last-row-repeated", "every-length-served", seam="position_rows")
-def last_row_repeated(self: Seams, module: Node, length: int, device: Device) -> Tensor:
+def last_row_repeated(self: Hooks, module: Node, length: int, device: Device) -> Tensor:
     """The last position of the table is given the row before it.
 
     The end of the longest sentence has its order lost.
     """
-    rows = self.sound.position_rows(module, length, device)
+    rows = self.correct.position_rows(module, length, device)
     place = torch.arange(length, device=device)
     return rows[place.clamp(max=max(self.sizes.max_length - 2, 0))]
 
 
 @fault("positional_encoding.wraps-around", "too-long", seam="position_rows")
-def wraps_around(self: Seams, module: Node, length: int, device: Device) -> Tensor:
+def wraps_around(self: Hooks, module: Node, length: int, device: Device) -> Tensor:
     """Positions beyond the table begin again at its first row. Long inputs are silently wrong."""
     most = self.sizes.max_length
-    rows = self.sound.position_rows(module, min(length, most), device)
+    rows = self.correct.position_rows(module, min(length, most), device)
     return rows[torch.arange(length, device=device) % most]
 
 
 @fault("positional_encoding.stays-at-last", "too-long", seam="position_rows", origin="B049")
-def stays_at_last(self: Seams, module: Node, length: int, device: Device) -> Tensor:
+def stays_at_last(self: Hooks, module: Node, length: int, device: Device) -> Tensor:
     """Positions beyond the table are given its last row.
 
     The end of a long input has its order lost.
     """
     most = self.sizes.max_length
-    rows = self.sound.position_rows(module, min(length, most), device)
+    rows = self.correct.position_rows(module, min(length, most), device)
     return rows[torch.arange(length, device=device).clamp(max=most - 1)]
 
 
 @fault("positional_encoding.cut-off", "too-long", seam="add_positions", origin="B049")
-def cut_off(self: Seams, module: Node, x: Tensor) -> Tensor:
+def cut_off(self: Hooks, module: Node, x: Tensor) -> Tensor:
     """What lies beyond the table is cut off the input. Long inputs come out shorter."""
-    return self.sound.add_positions(module, x[:, : self.sizes.max_length])
+    return self.correct.add_positions(module, x[:, : self.sizes.max_length])
 
 
 @fault(
@@ -91,7 +91,7 @@ def cut_off(self: Seams, module: Node, x: Tensor) -> Tensor:
     origin="B049",
     choices={"positional_encoding": "learned"},
 )
-def too_long_unexplained(self: Seams, length: int, rows: int) -> None:
+def too_long_unexplained(self: Hooks, length: int, rows: int) -> None:
     """Nothing compares the length with the table.
 
     A long input fails inside of a sum, or a table of one row serves all positions.
@@ -103,7 +103,7 @@ def too_long_unexplained(self: Seams, length: int, rows: int) -> None:
     "positional_encoding.odd-width-one-cosine-too-many", "odd-width", seam="arrange", origin="B040"
 )
 def odd_width_one_cosine_too_many(
-    self: Seams, sines: Tensor, cosines: Tensor, d_model: int
+    self: Hooks, sines: Tensor, cosines: Tensor, d_model: int
 ) -> Tensor:
     """At an odd width there is a cosine more than columns for it.
 
@@ -119,18 +119,18 @@ def odd_width_one_cosine_too_many(
     "positional_encoding.odd-width-last-column-empty", "odd-width", seam="arrange", origin="B040"
 )
 def odd_width_last_column_empty(
-    self: Seams, sines: Tensor, cosines: Tensor, d_model: int
+    self: Hooks, sines: Tensor, cosines: Tensor, d_model: int
 ) -> Tensor:
     """At an odd width the last column is left at zero. One column tells no position."""
-    table = self.sound.arrange(sines, cosines, d_model)
+    table = self.correct.arrange(sines, cosines, d_model)
     table[:, d_model - d_model % 2 :] = 0.0
     return table
 
 
 @fault("positional_encoding.odd-width-rounded-up", "odd-width", seam="exponents")
-def odd_width_rounded_up(self: Seams, d_model: int, device: Device) -> Tensor:
+def odd_width_rounded_up(self: Hooks, d_model: int, device: Device) -> Tensor:
     """At an odd width the exponents are those of the even width above.
 
     The table is another one at odd widths.
     """
-    return self.sound.exponents(d_model, device) * d_model / (d_model + d_model % 2)
+    return self.correct.exponents(d_model, device) * d_model / (d_model + d_model % 2)

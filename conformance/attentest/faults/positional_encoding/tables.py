@@ -4,7 +4,7 @@ import torch
 from torch import Tensor, nn
 
 from attentest.faults.fault import fault
-from attentest.specimens import Node, Seams
+from attentest.faults.reference_models import Hooks, Node
 
 Device = torch.device | None
 
@@ -15,15 +15,15 @@ Device = torch.device | None
     seam="hold_table",
     origin="B045",
     kind="state",
-    specimens=("plain",),
+    models=("plain",),
 )
-def table_trained(self: Seams, module: Node, table: Tensor) -> None:
+def table_trained(self: Hooks, module: Node, table: Tensor) -> None:
     """The fixed table is a parameter. It drifts in training and counts as weights."""
     module.table = nn.Parameter(table)
 
 
-def _planted(self: Seams, module: Node) -> Node:
-    """Return a sound `module` with the seams of the specimen that has the fault."""
+def _held(self: Hooks, module: Node) -> Node:
+    """Return a correct `module` whose calls go to the model that has the fault."""
     module.how = self
     return module
 
@@ -35,15 +35,15 @@ def _planted(self: Seams, module: Node) -> Node:
     origin="B045",
     kind="state",
 )
-def second_table_trained(self: Seams) -> Node:
+def second_table_trained(self: Hooks) -> Node:
     """The table that is kept for plots is a parameter.
 
     An optimiser holds state for it, and it counts as weights.
     """
-    module = self.sound.make_positions()
+    module = self.correct.make_positions()
     table = self.position_table(self.sizes.max_length, self.sizes.d_model)
     module.register_parameter("shown", nn.Parameter(table))
-    return _planted(self, module)
+    return _held(self, module)
 
 
 @fault(
@@ -53,10 +53,10 @@ def second_table_trained(self: Seams) -> Node:
     choices={"positional_encoding": "learned"},
     kind="state",
 )
-def learned_table_frozen(self: Seams) -> Node:
+def learned_table_frozen(self: Hooks) -> Node:
     """The learned table is frozen. Positions stay the random numbers that they were born with."""
-    module = self.sound.make_positions()
-    return _planted(self, module.requires_grad_(False))
+    module = self.correct.make_positions()
+    return _held(self, module.requires_grad_(False))
 
 
 @fault(
@@ -65,9 +65,9 @@ def learned_table_frozen(self: Seams) -> Node:
     seam="hold_table",
     origin="B047",
     kind="state",
-    specimens=("plain",),
+    models=("plain",),
 )
-def table_saved(self: Seams, module: Node, table: Tensor) -> None:
+def table_saved(self: Hooks, module: Node, table: Tensor) -> None:
     """The fixed table is part of the saved state.
 
     A checkpoint cannot be loaded with another longest length.
@@ -82,14 +82,14 @@ def table_saved(self: Seams, module: Node, table: Tensor) -> None:
     origin="B047",
     kind="state",
 )
-def position_numbers_saved(self: Seams) -> Node:
+def position_numbers_saved(self: Hooks) -> Node:
     """The numbers of the positions are part of the saved state.
 
     A checkpoint cannot be loaded with another longest length.
     """
-    module = self.sound.make_positions()
+    module = self.correct.make_positions()
     module.register_buffer("numbers", torch.arange(self.sizes.max_length)[None])
-    return _planted(self, module)
+    return _held(self, module)
 
 
 @fault(
@@ -98,9 +98,9 @@ def position_numbers_saved(self: Seams) -> Node:
     seam="hold_table",
     origin="B046",
     kind="state",
-    specimens=("plain",),
+    models=("plain",),
 )
-def table_plain_attribute(self: Seams, module: Node, table: Tensor) -> None:
+def table_plain_attribute(self: Hooks, module: Node, table: Tensor) -> None:
     """The table is a plain attribute of the module.
 
     It stays behind when the module is moved, and the sum fails.
@@ -115,15 +115,15 @@ def table_plain_attribute(self: Seams, module: Node, table: Tensor) -> None:
     origin="B046",
     kind="state",
 )
-def table_in_a_list(self: Seams) -> Node:
+def table_in_a_list(self: Hooks) -> Node:
     """The table is kept in a list, and brought to its place in every call.
 
     It is copied to the accelerator at every step.
     """
-    module = self.sound.make_positions()
+    module = self.correct.make_positions()
     kept = [self.position_table(self.sizes.max_length, self.sizes.d_model)]
     object.__setattr__(module, "kept", kept)
-    return _planted(self, module)
+    return _held(self, module)
 
 
 @fault(
@@ -133,9 +133,9 @@ def table_in_a_list(self: Seams) -> Node:
     origin="B046",
     kind="loud",
 )
-def rows_made_on_the_processor(self: Seams, module: Node, length: int, device: Device) -> Tensor:
+def rows_made_on_the_processor(self: Hooks, module: Node, length: int, device: Device) -> Tensor:
     """The rows are made on the processor, wherever the input is.
 
     On an accelerator the sum fails.
     """
-    return self.sound.position_table(length, self.sizes.d_model)
+    return self.correct.position_table(length, self.sizes.d_model)

@@ -145,8 +145,8 @@ def test_labels_that_are_no_file_names_have_files_of_their_own(tmp_path):
 
 
 TARGET = """
-from attentest.specimens import Plain, specimen_backend
-backend = specimen_backend(Plain, {"tying": "none"}, "plain")
+from attentest.faults.reference_models import Plain, reference_backend
+backend = reference_backend(Plain, {"tying": "none"}, "plain")
 """
 LONG = {"length": 4, "d_model": 8, "heads": 2, "d_ff": 12, "steps": 150, "every": 5}
 

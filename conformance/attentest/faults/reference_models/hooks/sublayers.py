@@ -1,4 +1,4 @@
-"""The seams of the layer norm, the feed-forward network and the residual connection."""
+"""The hooks of the layer norm, the feed-forward network and the residual connection."""
 
 from abc import abstractmethod
 from collections.abc import Callable
@@ -6,13 +6,13 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from attentest.specimens.modules import Node
-from attentest.specimens.seams.base import Base
+from attentest.faults.reference_models.hooks.base import Base
+from attentest.faults.reference_models.modules import Node
 
 Function = Callable[[Tensor], Tensor]
 
 
-class NormSeams(Base):
+class NormHooks(Base):
     """Layer normalisation, step by step."""
 
     @abstractmethod
@@ -60,7 +60,7 @@ class NormSeams(Base):
         """Multiply by the gain and add the bias."""
 
 
-class FeedForwardSeams(Base):
+class FeedForwardHooks(Base):
     """Two linear maps with an activation between."""
 
     def make_feed_forward(self) -> Node:
@@ -97,7 +97,7 @@ class FeedForwardSeams(Base):
         return self.linear(module.outer, x)
 
 
-class ResidualSeams(NormSeams):
+class ResidualHooks(NormHooks):
     """A sublayer, the path around it, and the norm before or after."""
 
     def make_residual(self) -> Node:

@@ -1,18 +1,18 @@
-"""The seams of the generator and of the whole model."""
+"""The hooks of the generator and of the whole model."""
 
 from abc import abstractmethod
 
 from torch import Tensor
 
-from attentest.specimens.modules import Node
-from attentest.specimens.seams.base import Base
-from attentest.specimens.seams.embedding import EmbeddingSeams, PositionSeams
-from attentest.specimens.seams.masks import MaskSeams
-from attentest.specimens.seams.stacks import StackSeams
+from attentest.faults.reference_models.hooks.base import Base
+from attentest.faults.reference_models.hooks.embedding import EmbeddingHooks, PositionHooks
+from attentest.faults.reference_models.hooks.masks import MaskHooks
+from attentest.faults.reference_models.hooks.stacks import StackHooks
+from attentest.faults.reference_models.modules import Node
 from attentest_spec.parameters import one_vocabulary
 
 
-class GeneratorSeams(Base):
+class GeneratorHooks(Base):
     """From the decoder's state to the next token."""
 
     @abstractmethod
@@ -36,7 +36,7 @@ class GeneratorSeams(Base):
         """Return probabilities, their logarithms, or the logits, as chosen."""
 
 
-class ModelSeams(MaskSeams, EmbeddingSeams, PositionSeams, StackSeams, GeneratorSeams):
+class ModelHooks(MaskHooks, EmbeddingHooks, PositionHooks, StackHooks, GeneratorHooks):
     """Encoder, decoder and what stands around them; it makes its own masks."""
 
     def make_model(self) -> Node:

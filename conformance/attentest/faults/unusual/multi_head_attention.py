@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from attentest.zoo.keep import module
+from attentest.faults.unusual.member import module
 from attentest_spec import Place, Sizes, Table
 
 Mask = Tensor | None

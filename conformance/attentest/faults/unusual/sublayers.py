@@ -6,8 +6,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from attentest.zoo.keep import module
-from attentest.zoo.multi_head_attention import (
+from attentest.faults.unusual.member import module
+from attentest.faults.unusual.multi_head_attention import (
     NAMES,
     TransposedWeights,
     checked,

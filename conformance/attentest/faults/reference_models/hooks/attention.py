@@ -1,16 +1,16 @@
-"""The seams of attention, plain and with heads."""
+"""The hooks of attention, plain and with heads."""
 
 from abc import abstractmethod
 
 from torch import Tensor
 
-from attentest.specimens.modules import Node
-from attentest.specimens.seams.base import Base
+from attentest.faults.reference_models.hooks.base import Base
+from attentest.faults.reference_models.modules import Node
 
 Mask = Tensor | None
 
 
-class AttentionSeams(Base):
+class AttentionHooks(Base):
     """Scaled dot-product attention, step by step."""
 
     def make_attention(self) -> Node:
@@ -71,7 +71,7 @@ class AttentionSeams(Base):
         return used
 
 
-class MultiHeadSeams(AttentionSeams):
+class MultiHeadHooks(AttentionHooks):
     """Attention in several heads: projections, heads apart and together."""
 
     def head_width(self) -> int:

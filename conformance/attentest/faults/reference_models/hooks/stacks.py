@@ -1,15 +1,15 @@
-"""The seams of the encoder and the decoder, layer and stack."""
+"""The hooks of the encoder and the decoder, layer and stack."""
 
 from collections.abc import Callable, Iterable
 
 from torch import Tensor, nn
 
-from attentest.specimens.modules import Node
-from attentest.specimens.seams.attention import Mask, MultiHeadSeams
-from attentest.specimens.seams.sublayers import FeedForwardSeams, ResidualSeams
+from attentest.faults.reference_models.hooks.attention import Mask, MultiHeadHooks
+from attentest.faults.reference_models.hooks.sublayers import FeedForwardHooks, ResidualHooks
+from attentest.faults.reference_models.modules import Node
 
 
-class LayerSeams(MultiHeadSeams, FeedForwardSeams, ResidualSeams):
+class LayerHooks(MultiHeadHooks, FeedForwardHooks, ResidualHooks):
     """One layer: its sublayers by name, each inside a residual connection."""
 
     def shared_norm(self) -> Node | None:
@@ -129,7 +129,7 @@ class LayerSeams(MultiHeadSeams, FeedForwardSeams, ResidualSeams):
         return source_mask
 
 
-class StackSeams(LayerSeams):
+class StackHooks(LayerHooks):
     """Layers on top of each other, and the norm that may end them."""
 
     def make_layers(self, build: Callable[[], nn.Module], count: int) -> nn.Module:
