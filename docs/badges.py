@@ -36,13 +36,13 @@ def badges(score: Mapping[str, Any]) -> dict[str, tuple[str, str, bool]]:
     Raises ValueError for a score of some faults, or without the zoo.
     """
     from attentest.faults import faults
-    from attentest.zoo import ZOO
+    from attentest.faults.unusual import UNUSUAL
 
     tried = {*score["killed"], *score["survived"]}
-    if tried != set(faults()) or set(score["zoo"]) != set(ZOO):
+    if tried != set(faults()) or set(score["zoo"]) != set(UNUSUAL):
         raise ValueError(
             f"The score is of {len(tried)} faults and {len(score['zoo'])} sound oddities, not of "
-            f"all {len(faults())} and {len(ZOO)}; run attentest faults without a selection."
+            f"all {len(faults())} and {len(UNUSUAL)}; run attentest faults without a selection."
         )
     seeds = len(score["seeds"])
     kills, alarms = len(score["killed"]), len(score["false alarms"])
@@ -50,7 +50,7 @@ def badges(score: Mapping[str, Any]) -> dict[str, tuple[str, str, bool]]:
     wrong = score["survived"] or score["spurious"] or score["idle clauses"]
     return {
         "kills": ("planted faults killed", f"{kills} of {len(tried)} {over}", not wrong),
-        "alarms": ("false alarms", f"{alarms} on {len(ZOO)} sound oddities {over}", not alarms),
+        "alarms": ("false alarms", f"{alarms} on {len(UNUSUAL)} sound oddities {over}", not alarms),
     }
 
 

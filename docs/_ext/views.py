@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from attentest.faults import Fault, fault_of, planted
-from attentest.specimens import DECLARED
+from attentest.faults import Fault, fault_of, inject
+from attentest.faults.reference_models import DECLARED
 from attentest_spec import Backend, Choices, Setting, Sizes
 from attentest_spec.choices import Value
 from attentest_spec.oracles import ORACLES
@@ -90,7 +90,7 @@ def compared(slug: str, view: View) -> Pair:
     by side or where no difference can be seen.
     """
     fault = shown(slug, view)
-    right, wrong = answers(fault, view, planted(fault, fault.specimens[0]))
+    right, wrong = answers(fault, view, inject(fault, fault.models[0]))
     if right.shape != wrong.shape:
         raise ValueError(f"{slug}: the shape is {right.shape} right and {wrong.shape} wrong")
     visible = 5e-3 * np.abs(right[np.isfinite(right)].astype(float)).max(initial=0.0)

@@ -1,35 +1,35 @@
-"""What a fault is, how one is written, and how it is planted."""
+"""A fault of the catalogue and the decorators that register one."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import wraps
-from types import new_class
 from typing import Any, Literal
 
-from attentest.specimens import SPECIMENS, Seams, seam_names, specimen_backend
-from attentest.specimens.seams import Base
-from attentest_spec import Choices, Sizes
+from attentest.faults.reference_models import REFERENCE_MODELS, Hooks, hook_names
+from attentest.faults.reference_models.hooks import Base
 from attentest_spec.choices import Value
 from attentest_spec.clauses import clauses
 from attentest_spec.components import inside
 from attentest_spec.names import require
-from attentest_spec.torch import TorchBackend
 
 Kind = Literal["value", "state", "gradient", "mode", "loud"]
 Override = Callable[..., Any]
+
+SIDES = ("encoder", "decoder")
 
 _FAULTS: dict[str, "Fault"] = {}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Fault:
-    """One catalogued mistake: one override of one seam.
+    """One catalogued mistake: one override of one hook.
 
-    `clause` is the one that must catch it, `wrong` says in one line what is wrong, `effect` what
+    `clause` is the one that must detect it, `wrong` says in one line what is wrong, `effect` what
     a user sees, `origin` where it was met ("B023" of the list of known bugs, "A" to "D" for a
-    published system, "own"). `specimens` are those it can be planted in, `choices` what must be
-    declared for it to exist or to show. `kind` says where it shows; "loud" means it raises.
-    `components` are the innermost ones that it changes: the clause's unless said otherwise.
+    published system, "own"). `seam` is the hook that `override` takes the place of. `models` are
+    the reference models that it can be injected into, `choices` what must be declared for it to
+    exist or to show. `kind` says where it shows; "loud" means it raises. `components` are the
+    innermost ones that it changes: by default that of the clause.
     """
 
     slug: str
@@ -39,7 +39,7 @@ class Fault:
     origin: str
     seam: str
     override: Override = field(repr=False)
-    specimens: tuple[str, ...] = tuple(SPECIMENS)
+    models: tuple[str, ...] = tuple(REFERENCE_MODELS)
     choices: Mapping[str, Value] = field(default_factory=dict)
     kind: Kind = "value"
     components: tuple[str, ...] = ()
@@ -51,7 +51,7 @@ class Fault:
 
     @property
     def component(self) -> str:
-        """The component that it is planted in."""
+        """The component that it is injected into."""
         return self.changes[0]
 
     @property
@@ -67,33 +67,36 @@ class Fault:
 
 def fault(
     slug: str,
-    *,
     clause: str,
-    wrong: str,
-    effect: str,
+    *,
+    seam: str,
     origin: str = "own",
-    specimens: tuple[str, ...] = tuple(SPECIMENS),
+    models: tuple[str, ...] = tuple(REFERENCE_MODELS),
     choices: Mapping[str, Value] | None = None,
     kind: Kind = "value",
     components: tuple[str, ...] = (),
 ) -> Callable[[Override], Override]:
-    """Register the decorated function as a fault; its own name is the seam that it overrides.
+    """Register the decorated function as the fault `slug`: its override of the hook `seam`.
 
-    The function is a method of the specimen: `self.sound` is the specimen without the fault.
+    The function is a method of the specimen; `self.correct` is the specimen without the fault. The
+    first sentence of its docstring says what is wrong, the rest what a user sees. `clause` is
+    written without its chapter, which is the slug's. Raises ValueError for a second fault of one
+    name and for a docstring that lacks a sentence, UnknownName for a hook that does not exist.
     """
 
     def register(override: Override) -> Override:
         if slug in _FAULTS:
             raise ValueError(f"There are two faults named {slug}.")
+        wrong, effect = described(override)
         _FAULTS[slug] = Fault(
             slug=slug,
-            clause=clause,
+            clause=f"{slug.partition('.')[0]}.{clause}",
             wrong=wrong,
             effect=effect,
             origin=origin,
-            seam=require("seam", override.__name__, seam_names()),
+            seam=require("hook", seam, hook_names()),
             override=override,
-            specimens=specimens,
+            models=models,
             choices=dict(choices or {}),
             kind=kind,
             components=components,
@@ -103,57 +106,63 @@ def fault(
     return register
 
 
+def stack_fault(
+    name: str,
+    clause: str,
+    *,
+    seam: str,
+    origin: str = "own",
+    choices: Mapping[str, Value] | None = None,
+    kind: Kind = "value",
+    in_layer: bool = False,
+) -> Callable[[Override], Override]:
+    """Register the decorated function as the fault `name` of the encoder and of the decoder.
+
+    `seam` has "{side}" for the name of the stack; a hook without it is called by both stacks, and
+    stays correct in the other one. The function is given the model, the correct hook, and then
+    what the hook is given. `in_layer` says that it changes the layer, where the clause is one of
+    the stack.
+    """
+
+    def register(override: Override) -> Override:
+        for side in SIDES:
+            fault(
+                f"{side}.{name}",
+                clause,
+                seam=seam.format(side=side),
+                origin=origin,
+                choices=choices,
+                kind=kind,
+                components=(f"{side}_layer",) if in_layer else (),
+            )(_on_one_side(override, seam, side))
+        return override
+
+    return register
+
+
+def _on_one_side(override: Override, seam: str, side: str) -> Override:
+    """Return `override` of the hook of one side, given the correct hook as its first input."""
+    hook = seam.format(side=side)
+    common = hook == seam
+
+    @wraps(override)
+    def on_one_side(self: Hooks, *inputs: Any) -> Any:
+        correct = getattr(self.correct, hook)
+        if common and inputs[0].step != f"{side}_layer":
+            return correct(*inputs)
+        return override(self, correct, *inputs)
+
+    return on_one_side
+
+
+def described(override: Override) -> tuple[str, str]:
+    """Return the first sentence of a docstring and what follows it, each as one line."""
+    first, _, rest = " ".join((override.__doc__ or "").split()).partition(". ")
+    if not rest.endswith("."):
+        raise ValueError(f"{override.__name__}: the docstring says what is wrong and what follows.")
+    return f"{first}.", rest
+
+
 def registered() -> Mapping[str, Fault]:
     """Return the faults of the chapters that have been imported."""
     return _FAULTS
-
-
-def planted(fault: Fault, specimen: str) -> TorchBackend:
-    """Return the backend of `specimen` with `fault` planted into it."""
-    require("specimen", specimen, fault.specimens)
-    return specimen_backend(
-        infected(SPECIMENS[specimen], fault), fault.choices, name=f"{specimen}+{fault.slug}"
-    )
-
-
-def infected(specimen: type[Seams], *faults: Fault) -> type[Seams]:
-    """Return a subclass of `specimen` with the overrides of `faults`, that copies and pickles.
-
-    The faults override unlike seams. What each of them calls sound has the others in it.
-    """
-
-    def reduce(self: Seams) -> tuple[Any, ...]:
-        slugs = tuple(fault.slug for fault in faults)
-        return _replanted, (slugs, specimen.specimen, self.sizes, self.choices)
-
-    def sound(self: Seams) -> Seams:
-        asking = self.__dict__["asking"][-1]
-        others = [fault for fault in faults if fault is not asking]
-        kind = infected(specimen, *others) if others else specimen
-        return kind(self.sizes, self.choices)
-
-    body: dict[str, Any] = {"sound": property(sound), "__reduce__": reduce}
-    body |= {fault.seam: _asking(fault) for fault in faults}
-    return new_class(specimen.__name__, (specimen,), exec_body=lambda space: space.update(body))
-
-
-def _asking(fault: Fault) -> Override:
-    """Return the override of `fault`, that notes who is asking for what is sound."""
-
-    @wraps(fault.override)
-    def override(self: Seams, *inputs: Any, **named: Any) -> Any:
-        asking = self.__dict__.setdefault("asking", [])
-        asking.append(fault)
-        try:
-            return fault.override(self, *inputs, **named)
-        finally:
-            asking.pop()
-
-    return override
-
-
-def _replanted(slugs: tuple[str, ...], specimen: str, sizes: Sizes, choices: Choices) -> Seams:
-    """Plant faults again where a specimen was pickled: a class made on the fly cannot be."""
-    from attentest.faults import faults
-
-    return infected(SPECIMENS[specimen], *(faults()[slug] for slug in slugs))(sizes, choices)

@@ -1,7 +1,4 @@
-"""Faults that encoder and decoder share; each overrides the seam it is named after in either."""
-
-# ruff: noqa: F811
-# mypy: disable-error-code="no-redef"
+"""Faults that encoder and decoder share: each is written once, for both."""
 
 from collections.abc import Callable
 
@@ -9,226 +6,213 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from attentest.faults.twins import twins
-from attentest.specimens import Mask, Node, Seams
+from attentest.faults.fault import stack_fault
+from attentest.faults.reference_models import Hooks, Mask, Node
 
 Function = Callable[[Tensor], Tensor]
-Sound = Callable[..., Tensor]
+Call = Callable[..., Tensor]
 Build = Callable[..., Node]
 
 # `others` is what a layer is given besides its input: the memory and the masks.
 
 
-@twins(
-    "one-layer-short",
-    clause="formula",
-    wrong="The last layer is never applied.",
-    effect="The model is one layer shallower than its parameters.",
-)
-def stack(self: Seams, sound: Sound, module: Node, x: Tensor, *others: Mask) -> Tensor:
+@stack_fault("one-layer-short", "formula", seam="{side}")
+def one_layer_short(self: Hooks, correct: Call, module: Node, x: Tensor, *others: Mask) -> Tensor:
+    """The last layer is never applied. The model is one layer shallower than its parameters."""
     for layer in list(module.layers)[:-1]:
         x = layer(x, *others)
     return self.finish_stack(module, x)
 
 
-@twins(
-    "every-layer-reads-the-input",
-    clause="layers-in-sequence",
-    origin="B081",
-    wrong="Every layer is fed the input of the stack.",
-    effect="Only the last layer counts.",
-)
-def stack(self: Seams, sound: Sound, module: Node, x: Tensor, *others: Mask) -> Tensor:
+@stack_fault("every-layer-reads-the-input", "layers-in-sequence", seam="{side}", origin="B081")
+def every_layer_reads_the_input(
+    self: Hooks, correct: Call, module: Node, x: Tensor, *others: Mask
+) -> Tensor:
+    """Every layer is fed the input of the stack. Only the last layer counts."""
     for layer in module.layers:
         states = layer(x, *others)
     return self.finish_stack(module, states)
 
 
-@twins(
-    "layers-reversed",
-    clause="layers-in-sequence",
-    wrong="The layers are applied from the last to the first.",
-    effect="A checkpoint loads without complaint and gives nonsense.",
-)
-def stack(self: Seams, sound: Sound, module: Node, x: Tensor, *others: Mask) -> Tensor:
+@stack_fault("layers-reversed", "layers-in-sequence", seam="{side}")
+def layers_reversed(self: Hooks, correct: Call, module: Node, x: Tensor, *others: Mask) -> Tensor:
+    """The layers are applied from the last to the first.
+
+    A checkpoint loads without complaint and gives nonsense.
+    """
     for layer in reversed(list(module.layers)):
         x = layer(x, *others)
     return self.finish_stack(module, x)
 
 
-@twins(
-    "one-layer-many-times",
-    clause="layers-own-parameters",
-    origin="B087",
-    wrong="The stack is a list with one layer N times.",
-    effect="All layers share their weights; depth adds no parameters.",
-    kind="state",
+@stack_fault(
+    "one-layer-many-times", "layers-own-parameters", seam="make_{side}", origin="B087", kind="state"
 )
-def make_stack(self: Seams, sound: Build) -> Node:
-    built = sound()
+def one_layer_many_times(self: Hooks, correct: Build) -> Node:
+    """The stack is a list with one layer N times.
+
+    All layers share their weights; depth adds no parameters.
+    """
+    built = correct()
     built.layers = nn.ModuleList([built.layers[0]] * self.sizes.layers)
     return built
 
 
-@twins(
-    "layers-in-a-plain-list",
-    clause="depth-counts",
-    origin="B088",
-    wrong="The layers stand in a Python list, where the framework does not look.",
-    effect="They are not trained, moved, saved or switched to evaluation.",
-    kind="state",
+@stack_fault(
+    "layers-in-a-plain-list", "depth-counts", seam="make_{side}", origin="B088", kind="state"
 )
-def make_stack(self: Seams, sound: Build) -> Node:
-    built = sound()
+def layers_in_a_plain_list(self: Hooks, correct: Build) -> Node:
+    """The layers stand in a Python list, where the framework does not look.
+
+    They are not trained, moved, saved or switched to evaluation.
+    """
+    built = correct()
     layers = list(built.layers)
     del built.layers
     vars(built)["layers"] = layers
     return built
 
 
-@twins(
-    "leftover-parameters",
-    clause="depth-counts",
-    wrong=(
-        "Every layer holds a norm that nothing calls, left over from an experiment.",
-        "Every layer holds a norm that nothing calls, assigned twice and used once.",
-    ),
-    effect="It is counted, decayed and saved, and never used.",
-    kind="state",
-    in_layer=True,
+@stack_fault(
+    "leftover-parameters", "depth-counts", seam="make_{side}_layer", kind="state", in_layer=True
 )
-def make_stack_layer(self: Seams, sound: Build, shared: Node | None = None) -> Node:
-    layer = sound(shared)
+def leftover_parameters(self: Hooks, correct: Build, shared: Node | None = None) -> Node:
+    """Every layer holds a norm that nothing calls, left over from an experiment.
+
+    It is counted, decayed and saved, and never used.
+    """
+    layer = correct(shared)
     layer.leftover = self.make_norm()
     return layer
 
 
-@twins(
+@stack_fault(
     "final-norm-missing",
-    clause="final-norm",
+    "final-norm",
+    seam="{side}",
     origin="B072",
-    wrong="The norm that ends the stack is built and never called.",
-    effect=(
-        "A pre-norm stack's output grows with its depth.",
-        "The generator reads states that grow with depth.",
-    ),
     choices={"norm_placement": "pre", "final_norm": "present"},
 )
-def stack(self: Seams, sound: Sound, module: Node, x: Tensor, *others: Mask) -> Tensor:
+def final_norm_missing(
+    self: Hooks, correct: Call, module: Node, x: Tensor, *others: Mask
+) -> Tensor:
+    """The norm that ends the stack is built and never called.
+
+    A pre-norm stack's output grows with its depth.
+    """
     for layer in module.layers:
         x = layer(x, *others)
     return x
 
 
-@twins(
-    "final-norm-too-many",
-    clause="final-norm",
-    origin="B072",
-    wrong="One more norm without parameters ends a stack that is declared to have none.",
-    effect="The gain and the bias of the last layer's norm lose their meaning.",
-)
-def stack(self: Seams, sound: Sound, module: Node, x: Tensor, *others: Mask) -> Tensor:
-    return functional.layer_norm(sound(module, x, *others), x.shape[-1:])
+@stack_fault("final-norm-too-many", "final-norm", seam="{side}", origin="B072")
+def final_norm_too_many(
+    self: Hooks, correct: Call, module: Node, x: Tensor, *others: Mask
+) -> Tensor:
+    """One more norm without parameters ends a stack that is declared to have none.
+
+    The gain and the bias of the last layer's norm lose their meaning.
+    """
+    return functional.layer_norm(correct(module, x, *others), x.shape[-1:])
 
 
-@twins(
-    "norms-frozen",
-    clause="separate-norms",
-    wrong="The gains and biases of the norms are detached before they are used.",
-    effect="The output is right; the norms stay as they were born.",
-    kind="gradient",
-)
-def norm_of(self: Seams, sound: Build, module: Node, name: str) -> nn.Module:
+@stack_fault("norms-frozen", "separate-norms", seam="norm_of", kind="gradient")
+def norms_frozen(self: Hooks, correct: Build, module: Node, name: str) -> Node:
+    """The gains and biases of the norms are detached before they are used.
+
+    The output is right; the norms stay as they were born.
+    """
     fixed = Node(self, "layer_norm")
-    for key, value in sound(module, name).named_parameters():
+    for key, value in correct(module, name).named_parameters():
         fixed.register_buffer(key, value.detach())
     return fixed
 
 
-@twins(
-    "batch-statistics",
-    clause="batch-independence",
-    wrong="The output is centred over the batch, as a batch norm does.",
-    effect="What a sentence gives depends on its company.",
-)
-def stack(self: Seams, sound: Sound, module: Node, x: Tensor, *others: Mask) -> Tensor:
-    states = sound(module, x, *others)
+@stack_fault("batch-statistics", "batch-independence", seam="{side}")
+def batch_statistics(self: Hooks, correct: Call, module: Node, x: Tensor, *others: Mask) -> Tensor:
+    """The output is centred over the batch, as a batch norm does.
+
+    What a sentence gives depends on its company.
+    """
+    states = correct(module, x, *others)
     return states - 0.5 * states.mean(dim=0, keepdim=True)
 
 
-@twins(
-    "layers-detached",
-    clause="every-parameter-reached",
-    wrong="The states are detached between layers.",
-    effect="The output is right; the last layer alone is trained.",
-    kind="gradient",
-)
-def stack(self: Seams, sound: Sound, module: Node, x: Tensor, *others: Mask) -> Tensor:
+@stack_fault("layers-detached", "every-parameter-reached", seam="{side}", kind="gradient")
+def layers_detached(self: Hooks, correct: Call, module: Node, x: Tensor, *others: Mask) -> Tensor:
+    """The states are detached between layers.
+
+    The output is right; the last layer alone is trained.
+    """
     return self.run_stack(module, x, lambda layer, h: layer(h.detach(), *others))
 
 
-@twins(
-    "skip-detached",
-    clause="gradient",
-    wrong="The path around each sublayer is detached.",
-    effect="The output is right; gradients vanish with depth.",
-    kind="gradient",
-    in_layer=True,
-)
-def residual(
-    self: Seams, sound: Sound, module: Node, norm: nn.Module, x: Tensor, function: Function
+@stack_fault("skip-detached", "gradient", seam="residual", kind="gradient", in_layer=True)
+def skip_detached(
+    self: Hooks, correct: Call, module: Node, norm: Node, x: Tensor, function: Function
 ) -> Tensor:
+    """The path around each sublayer is detached.
+
+    The output is right; gradients vanish with depth.
+    """
     branch = self.drop_branch(module, function(self.norm_before(norm, x)))
     return self.norm_after(norm, x.detach() + branch)
 
 
-@twins(
+@stack_fault(
     "upper-layers-always-train",
-    clause="eval-reaches-every-layer",
+    "eval-reaches-every-layer",
+    seam="{side}",
     origin="B088",
-    wrong="The switch to evaluation reaches the first layer alone.",
-    effect=(
-        "Evaluation is random from the second layer on.",
-        "Every decoded sentence is a matter of luck.",
-    ),
     kind="mode",
 )
-def stack(self: Seams, sound: Sound, module: Node, x: Tensor, *others: Mask) -> Tensor:
+def upper_layers_always_train(
+    self: Hooks, correct: Call, module: Node, x: Tensor, *others: Mask
+) -> Tensor:
+    """The switch to evaluation reaches the first layer alone.
+
+    Evaluation is random from the second layer on.
+    """
     for layer in list(module.layers)[1:]:
         layer.train()
-    return sound(module, x, *others)
+    return correct(module, x, *others)
 
 
-@twins(
+@stack_fault(
     "dropout-without-mode",
-    clause="eval-reaches-every-layer",
+    "eval-reaches-every-layer",
+    seam="drop_branch",
     origin="B100",
-    wrong="Dropout after the sublayers is a function call without the training flag.",
-    effect=("Evaluation is random.", "Every decoded sentence is a matter of luck."),
     kind="mode",
     in_layer=True,
 )
-def drop_branch(self: Seams, sound: Sound, module: Node, branch: Tensor) -> Tensor:
+def dropout_without_mode(self: Hooks, correct: Call, module: Node, branch: Tensor) -> Tensor:
+    """Dropout after the sublayers is a function call without the training flag.
+
+    Evaluation is random.
+    """
     rate = self.dropout_rate()
-    return self.drop(branch, rate) if rate > 0 else sound(module, branch)
+    return self.drop(branch, rate) if rate > 0 else correct(module, branch)
 
 
-@twins(
-    "half-between-layers",
-    clause="float32",
-    wrong="States pass from layer to layer in float16.",
-    effect="A left-over of mixed precision: three digits where seven were asked for.",
-)
-def stack(self: Seams, sound: Sound, module: Node, x: Tensor, *others: Mask) -> Tensor:
+@stack_fault("half-between-layers", "float32", seam="{side}")
+def half_between_layers(
+    self: Hooks, correct: Call, module: Node, x: Tensor, *others: Mask
+) -> Tensor:
+    """States pass from layer to layer in float16.
+
+    A left-over of mixed precision: three digits where seven were asked for.
+    """
     return self.run_stack(module, x, lambda layer, h: layer(h.half().to(h), *others))
 
 
-@twins(
-    "half-becomes-single",
-    clause="half-precision",
-    wrong="Half precision goes in and float32 comes out.",
-    effect="The next layer fails, or takes twice the memory.",
-)
-def stack_layer(self: Seams, sound: Sound, module: Node, x: Tensor, *others: Mask) -> Tensor:
-    states = sound(module, x, *others)
+@stack_fault("half-becomes-single", "half-precision", seam="{side}_layer")
+def half_becomes_single(
+    self: Hooks, correct: Call, module: Node, x: Tensor, *others: Mask
+) -> Tensor:
+    """Half precision goes in and float32 comes out.
+
+    The next layer fails, or takes twice the memory.
+    """
+    states = correct(module, x, *others)
     return states.float() if x.dtype in (torch.float16, torch.bfloat16) else states

@@ -66,16 +66,16 @@ class Task:
         from attentest.faults import fault_of
 
         fault = fault_of(self.subject)
-        for specimen in fault.specimens:
+        for specimen in fault.models:
             for seed in self.seeds:
                 yield self._trial(fault, specimen, seed)
 
     def _trial(self, fault: "Fault", specimen: str, seed: int) -> Trial:
-        from attentest.faults import planted
+        from attentest.faults import inject
         from attentest.judging.bench import Bench
         from attentest.judging.judge import judge
 
-        bench = Bench(planted(fault, specimen), seed=seed, shrink=False, diagnose=False)
+        bench = Bench(inject(fault, specimen), seed=seed, shrink=False, diagnose=False)
         others = bench if self.everything else replace(bench, effort=0.0)
         statuses = {
             slug: judge(others, slug).status
@@ -91,7 +91,7 @@ class Task:
         """Return the clauses that are judged besides the fault's own."""
         if self.everything:
             return clauses()
-        if self.alone or (specimen, seed) != (fault.specimens[0], self.seeds[0]):
+        if self.alone or (specimen, seed) != (fault.models[0], self.seeds[0]):
             return ()
         return [
             one.slug
@@ -100,11 +100,11 @@ class Task:
         ]
 
     def _sound(self) -> Iterator[Trial]:
+        from attentest.faults.unusual import UNUSUAL
         from attentest.judging.bench import Bench
         from attentest.judging.judge import judge
-        from attentest.zoo import ZOO
 
-        backend = ZOO[self.subject]
+        backend = UNUSUAL[self.subject]
         provided = [one.slug for one in clauses().values() if one.component in backend.components]
         for seed in self.seeds:
             bench = Bench(backend, seed=seed, shrink=False, diagnose=False)
@@ -124,7 +124,7 @@ def tasks(
     names for one that is none.
     """
     from attentest.faults import faults
-    from attentest.zoo import ZOO
+    from attentest.faults.unusual import UNUSUAL
 
     named = [require("fault", slug, faults()) for slug in slugs]
     wanted = {require("component", name, COMPONENTS) for name in components}
@@ -135,7 +135,7 @@ def tasks(
     ]
     sound = [
         name
-        for name, backend in ZOO.items()
+        for name, backend in UNUSUAL.items()
         if not named and (not wanted or set(backend.components) & wanted)
     ]
     return [

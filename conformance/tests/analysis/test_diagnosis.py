@@ -9,13 +9,13 @@ import torch
 
 from attentest.analysis.diagnosis.apart import apart, size
 from attentest.analysis.diagnosis.variants import named
-from attentest.faults import Fault, fault_of, faults, infected
+from attentest.faults import Fault, fault_of, faults, with_faults
+from attentest.faults.reference_models import REFERENCE_MODELS, reference_backend
 from attentest.harness.oracle import Reference
 from attentest.judging.bench import Bench
 from attentest.judging.judge import judge
 from attentest.results.verdict import Likeness, Verdict
 from attentest.results.wording import mistakes
-from attentest.specimens import SPECIMENS, specimen_backend
 from attentest_spec import CHOICES, Choices, Gradient, Unsupported
 from attentest_spec.clauses import clauses
 
@@ -24,7 +24,9 @@ torch.set_num_threads(1)
 
 def planted(*faults: Fault, specimen: str = "fused", **choices):
     declared = {name: value for fault in faults for name, value in fault.choices.items()}
-    return specimen_backend(infected(SPECIMENS[specimen], *faults), {**declared, **choices})
+    return reference_backend(
+        with_faults(REFERENCE_MODELS[specimen], *faults), {**declared, **choices}
+    )
 
 
 def likenesses(backend, clause, **settings):
@@ -48,14 +50,14 @@ REST = some(("state", "mode"), 6)
 
 @pytest.mark.parametrize("fault", NUMBERS, ids=lambda fault: fault.slug)
 def test_a_mistake_in_numbers_is_named(fault: Fault) -> None:
-    specimen = fault.specimens[-1]  # planted in one style, and looked for in the other
+    specimen = fault.models[-1]  # planted in one style, and looked for in the other
     found = likenesses(planted(fault, specimen=specimen), fault.clause)
     assert (fault.slug,) in [one.names for one in found], found
 
 
 def test_most_mistakes_in_numbers_are_named_first() -> None:
     first = [
-        likenesses(planted(fault, specimen=fault.specimens[-1]), fault.clause, shrink=False)[:1]
+        likenesses(planted(fault, specimen=fault.models[-1]), fault.clause, shrink=False)[:1]
         for fault in NUMBERS
     ]
     named_first = [
@@ -69,7 +71,7 @@ def test_most_mistakes_in_numbers_are_named_first() -> None:
 
 @pytest.mark.parametrize("fault", REST, ids=lambda fault: fault.slug)
 def test_other_mistakes_are_known_by_the_clause_that_fails(fault: Fault) -> None:
-    found = likenesses(planted(fault, specimen=fault.specimens[-1]), fault.clause)
+    found = likenesses(planted(fault, specimen=fault.models[-1]), fault.clause)
     assert (fault.slug,) in [one.names for one in found], found
 
 
@@ -85,10 +87,10 @@ FLIPS = [
 
 @pytest.mark.parametrize(("choice", "option", "clause"), FLIPS)
 def test_another_option_than_the_declared_one_is_named_first(choice, option, clause) -> None:
-    class Liar(type(specimen_backend(SPECIMENS["plain"]))):
+    class Liar(type(reference_backend(REFERENCE_MODELS["plain"]))):
         pass
 
-    sound = specimen_backend(SPECIMENS["plain"], {choice: option})
+    sound = reference_backend(REFERENCE_MODELS["plain"], {choice: option})
     backend = Liar(
         name="liar",
         title="",
@@ -149,7 +151,7 @@ def test_a_pair_is_named_as_a_pair() -> None:
 
 def test_faults_planted_together_are_both_at_work() -> None:
     alone = [fault_of("attention.scale-missing"), fault_of("attention.mask-added-as-ones")]
-    for specimen in SPECIMENS:
+    for specimen in REFERENCE_MODELS:
         backend = planted(*alone, specimen=specimen)
         statuses = {
             slug: judge(Bench(backend, shrink=False, diagnose=False), slug).status

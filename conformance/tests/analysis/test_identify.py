@@ -21,7 +21,7 @@ from attentest.analysis.identify import (
 from attentest.analysis.identify.finding import same
 from attentest.analysis.identify.reach import REACH, axes_of
 from attentest.analysis.undeclared import effective_choices
-from attentest.specimens import SPECIMENS, specimen_backend
+from attentest.faults.reference_models import REFERENCE_MODELS, reference_backend
 from attentest_spec import CHOICES, Choices, Limits, registry
 from attentest_spec.choices import Value
 from attentest_spec.torch import of_function
@@ -64,7 +64,7 @@ LIE: dict[str, Value] = {
 
 
 def built(specimen: str, choices: dict[str, Value]) -> Any:
-    return specimen_backend(SPECIMENS[specimen], choices)
+    return reference_backend(REFERENCE_MODELS[specimen], choices)
 
 
 def true(specimen: str, choices: dict[str, Value]) -> dict[str, Value]:
@@ -134,7 +134,7 @@ FINDABLE = {
 }
 
 
-@pytest.mark.parametrize("specimen", SPECIMENS)
+@pytest.mark.parametrize("specimen", REFERENCE_MODELS)
 @pytest.mark.parametrize(("name", "value"), OPTIONS)
 def test_every_option_is_measured_whatever_is_declared(specimen, name, value):
     truth = true(specimen, {name: value})

@@ -1,26 +1,34 @@
-"""The suite against its own faults: each is caught, where it is and nowhere else."""
+"""The suite against its own faults: each is detected where it is, and nowhere else."""
 
+import ast
+import re
+import subprocess
+import sys
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
-from test_specimens import SIZES, inputs_of
+from test_reference_models import SIZES, inputs_of
 
-from attentest.faults import Fault, fault, fault_of, faults, planted
+import attentest.faults
+from attentest.faults import Fault, fault, fault_of, faults, inject
+from attentest.faults.reference_models import REFERENCE_MODELS, Hooks, hook_names, reference_backend
 from attentest.judging.bench import Bench
 from attentest.judging.judge import judge
-from attentest.specimens import SPECIMENS, Seams, specimen_backend
 from attentest_spec import COMPONENTS, Choices, UnknownName
 from attentest_spec.clauses import clauses
 from attentest_spec.parameters import draw
 
 torch.set_num_threads(1)
 
-PLANTED = [
-    pytest.param(one, specimen, id=f"{specimen}-{one.slug}")
+CATALOGUE = Path(attentest.faults.__file__).parent
+DEFINITIONS = (ast.FunctionDef, ast.ClassDef)
+INJECTED = [
+    pytest.param(one, model, id=f"{model}-{one.slug}")
     for one in faults().values()
-    for specimen in one.specimens
+    for model in one.models
 ]
 
 
@@ -28,16 +36,16 @@ def _judged(backend, clause):
     return judge(Bench(backend, shrink=False, diagnose=False), clause)
 
 
-@pytest.mark.parametrize("specimen", SPECIMENS)
+@pytest.mark.parametrize("model", REFERENCE_MODELS)
 @pytest.mark.parametrize("clause", clauses())
-def test_a_sound_specimen_passes(specimen, clause):
-    verdict = _judged(specimen_backend(SPECIMENS[specimen]), clause)
+def test_reference_model_conforms(model, clause):
+    verdict = _judged(reference_backend(REFERENCE_MODELS[model]), clause)
     assert verdict.status in ("pass", "deviation"), verdict.message
 
 
-@pytest.mark.parametrize(("one", "specimen"), PLANTED)
-def test_a_fault_is_caught_by_its_clause(one: Fault, specimen):
-    verdict = _judged(planted(one, specimen), one.clause)
+@pytest.mark.parametrize(("one", "model"), INJECTED)
+def test_fault_is_detected_by_its_clause(one: Fault, model):
+    verdict = _judged(inject(one, model), one.clause)
     loud = one.kind == "loud"
     warned = clauses()[one.clause].level == "SHOULD"
     assert verdict.status == ("error" if loud else "warning" if warned else "violation"), (
@@ -46,35 +54,35 @@ def test_a_fault_is_caught_by_its_clause(one: Fault, specimen):
 
 
 @pytest.mark.parametrize("clause", clauses())
-def test_two_faults_break_a_clause(clause):
+def test_clause_detects_two_faults(clause):
     chapter = clause.split(".")[0]
     known = [one for one in faults().values() if one.reaches(clauses()[clause].component)]
     known.sort(key=lambda one: (one.clause != clause, one.chapter != chapter))
     assert known
     assert known[0].clause == clause, f"No fault is the clause's own: {clause}"
-    found = []
+    detected = []
     for one in known:
-        status = _judged(planted(one, one.specimens[0]), clause).status
+        status = _judged(inject(one, one.models[0]), clause).status
         if status in ("violation", "warning", "error"):
-            found.append(one.slug)
-        if len(found) == 2:
+            detected.append(one.slug)
+        if len(detected) == 2:
             return
-    pytest.fail(f"{clause} is broken by {found or 'no fault'} alone")
+    pytest.fail(f"{clause} detects {detected or 'no fault'} alone")
 
 
-@pytest.mark.parametrize(("one", "specimen"), PLANTED)
-def test_a_fault_stays_in_its_component(one: Fault, specimen):
-    backend = planted(one, specimen)
+@pytest.mark.parametrize(("one", "model"), INJECTED)
+def test_fault_stays_in_its_component(one: Fault, model):
+    backend = inject(one, model)
     for component in COMPONENTS:
         if not one.reaches(component):
-            sound = _sound_answers(specimen, tuple(one.choices.items()), component)
-            for before, after in zip(sound, _answers(backend, component), strict=True):
+            correct = _correct_answers(model, tuple(one.choices.items()), component)
+            for before, after in zip(correct, _answers(backend, component), strict=True):
                 np.testing.assert_array_equal(before, after, err_msg=component)
 
 
 @cache
-def _sound_answers(specimen, choices, component):
-    return _answers(specimen_backend(SPECIMENS[specimen], dict(choices)), component)
+def _correct_answers(model, choices, component):
+    return _answers(reference_backend(REFERENCE_MODELS[model], dict(choices)), component)
 
 
 def _answers(backend, component):
@@ -96,16 +104,16 @@ def _first(result):
 
 
 @pytest.mark.parametrize("how", ["deepcopy", "pickle"])
-@pytest.mark.parametrize("specimen", SPECIMENS)
-def test_copies_keep_their_fault(specimen, how):
-    part = planted(fault_of("attention.scale-missing"), specimen).build("model", SIZES)
+@pytest.mark.parametrize("model", REFERENCE_MODELS)
+def test_copies_keep_their_fault(model, how):
+    part = inject(fault_of("attention.scale-missing"), model).build("model", SIZES)
     inputs = inputs_of("model", SIZES, np.random.default_rng(2))
     np.testing.assert_array_equal(part.copied(how)(*inputs), part(*inputs))
-    assert type(part.copied(how)._built.how).scale is not SPECIMENS[specimen].scale
+    assert type(part.copied(how)._built.how).scale is not REFERENCE_MODELS[model].scale
 
 
 @pytest.mark.parametrize("one", faults().values(), ids=lambda one: one.slug)
-def test_a_fault_is_well_formed(one: Fault):
+def test_fault_is_well_formed(one: Fault):
     assert clauses()[one.clause]
     assert one.chapter == one.clause.split(".")[0]
     assert set(one.changes) <= set(COMPONENTS)
@@ -115,27 +123,76 @@ def test_a_fault_is_well_formed(one: Fault):
     Choices.of(one.choices)
 
 
-def test_a_planted_backend_says_what_it_is():
-    backend = planted(fault_of("attention.scale-missing"), "fused")
+def test_backend_is_named_after_model_and_fault():
+    backend = inject(fault_of("attention.scale-missing"), "fused")
     assert backend.name == "fused+attention.scale-missing"
 
 
-def test_an_unknown_fault_is_answered_with_the_nearest():
+def test_unknown_fault_names_the_nearest():
     with pytest.raises(UnknownName, match=r"attention\.scale-missing"):
         fault_of("attention.scale-mising")
 
 
-def test_a_fault_overrides_a_seam_that_exists():
-    def scal(self: Seams, width, heads):
-        return 1.0
+def one_half(self: Hooks, width, heads):
+    """The scale is one half. Scores do not depend on the width."""
+    return 0.5
 
+
+def test_fault_overrides_a_hook_that_exists():
     with pytest.raises(UnknownName, match="scale"):
-        fault("x.y", clause="attention.formula", wrong="w.", effect="e.")(scal)
+        fault("x.y", "formula", seam="scal")(one_half)
 
 
-def test_two_faults_of_one_name_are_refused():
-    def scale(self: Seams, width, heads):
-        return 1.0
-
+def test_second_fault_of_one_name_is_refused():
     with pytest.raises(ValueError, match="two faults"):
-        fault("attention.scale-missing", clause="attention.formula", wrong="w.", effect="e.")(scale)
+        fault("attention.scale-missing", "formula", seam="scale")(one_half)
+
+
+@pytest.mark.parametrize("text", [None, "", "The scale is one half.", "The scale is one half. And"])
+def test_fault_without_a_description_is_refused(text):
+    def undescribed(self: Hooks, width, heads):
+        return 0.5
+
+    undescribed.__doc__ = text
+    with pytest.raises(ValueError, match=r"undescribed.*docstring"):
+        fault("x.y", "formula", seam="scale")(undescribed)
+
+
+def test_fault_takes_its_words_from_the_docstring():
+    scale = fault_of("attention.scale-missing")
+    assert (scale.clause, scale.seam) == ("attention.formula", "scale")
+    paragraphs = scale.override.__doc__.split("\n\n")
+    assert [" ".join(one.split()) for one in paragraphs] == [scale.wrong, scale.effect]
+
+
+@pytest.mark.parametrize("path", sorted(CATALOGUE.rglob("*.py")), ids=lambda path: path.name)
+def test_catalogue_disables_no_checker(path):
+    text = path.read_text()
+    assert not re.search(r"#\s*(ruff|mypy|type):\s*(noqa|disable|ignore-errors)", text)
+    assert not re.search(r"#\s*noqa|#\s*type:\s*ignore(?!\[)", text)
+    names = [one.name for one in ast.parse(text).body if isinstance(one, DEFINITIONS)]
+    assert len(names) == len(set(names))
+
+
+def test_catalogue_functions_are_named_after_their_fault():
+    for slug, one in faults().items():
+        assert one.override.__name__ == slug.partition(".")[2].replace("-", "_")
+        assert one.seam in hook_names()
+
+
+def test_catalogue_loads_every_module_of_its_chapters():
+    faults()
+    apart = {"reference_models", "unusual"}
+    for path in CATALOGUE.rglob("*.py"):
+        parts = path.relative_to(CATALOGUE).with_suffix("").parts
+        if parts[0] not in apart and parts[-1] != "__init__":
+            assert ".".join(("attentest.faults", *parts)) in sys.modules
+
+
+def test_catalogue_is_loaded_on_demand():
+    code = (
+        "import sys, attentest.faults as f; assert 'attentest.faults.attention' not in sys.modules;"
+        "f.faults(); assert 'attentest.faults.attention.scores' in sys.modules;"
+        "assert 'attentest.faults.unusual' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -14,19 +14,19 @@ from safetensors import safe_open
 from safetensors.numpy import save
 from safetensors.torch import load_model, save_model
 
+from attentest.faults.reference_models import Fused, Plain, reference_backend
 from attentest.interfaces.cli.main import main
 from attentest.results.output import Occupied, create
-from attentest.specimens import Fused, Plain, specimen_backend
 from attentest.studies.convert import Checkpoint, Unreadable, read, write
 from attentest_spec import Backend, Sizes
 from attentest_spec.setting import Array
 
 SIZES = Sizes(d_model=6, heads=2, d_ff=10, target_vocabulary=13)
 BACKENDS = """
-from attentest.specimens import Fused, Plain, specimen_backend
-plain = specimen_backend(Plain, {"tying": "none"}, "plain")
-fused = specimen_backend(Fused, {"tying": "none"}, "fused")
-other = specimen_backend(Fused, {"tying": "none", "activation": "gelu"}, "other")
+from attentest.faults.reference_models import Fused, Plain, reference_backend
+plain = reference_backend(Plain, {"tying": "none"}, "plain")
+fused = reference_backend(Fused, {"tying": "none"}, "fused")
+other = reference_backend(Fused, {"tying": "none", "activation": "gelu"}, "other")
 """
 TIED = {"tying": "target-and-output"}
 
@@ -43,7 +43,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return the working folder, with two backends and a checkpoint of the first in it."""
     (tmp_path / "pair_to_convert.py").write_text(BACKENDS, encoding="utf-8")
     monkeypatch.chdir(tmp_path)
-    save_model(module(specimen_backend(Plain, {"tying": "none"})), "in.safetensors")
+    save_model(module(reference_backend(Plain, {"tying": "none"})), "in.safetensors")
     return tmp_path
 
 
@@ -198,7 +198,7 @@ def test_numbers_of_every_kind_come_back_as_they_were(tmp_path: Path, kind: str)
 
 
 def test_a_tied_matrix_is_stored_once_as_the_library_does_it(tmp_path: Path) -> None:
-    backend = specimen_backend(Fused, TIED)
+    backend = reference_backend(Fused, TIED)
     state = backend.build("model", SIZES, precision="float32").state()
     write(tmp_path / "ours", Checkpoint(state))
     model = module(backend)

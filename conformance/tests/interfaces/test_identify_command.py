@@ -7,11 +7,11 @@ from attentest.interfaces.cli.main import main
 from attentest_spec import CHOICES
 
 TARGETS = """
-from attentest.specimens import SPECIMENS, specimen_backend
+from attentest.faults.reference_models import REFERENCE_MODELS, reference_backend
 from dataclasses import replace
 import os, time
 
-honest = specimen_backend(SPECIMENS["plain"], {"norm_placement": "pre"})
+honest = reference_backend(REFERENCE_MODELS["plain"], {"norm_placement": "pre"})
 honest = replace(honest, recipes={"residual": honest.recipes["residual"]})
 lying = replace(honest, choices={"norm_placement": "post"})
 

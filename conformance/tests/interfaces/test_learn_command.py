@@ -21,8 +21,8 @@ from attentest_spec import Choices
 import os, time
 
 def plain():
-    from attentest.specimens import Plain, specimen_backend
-    return specimen_backend(Plain, {"tying": "none"}, "plain")
+    from attentest.faults.reference_models import Plain, reference_backend
+    return reference_backend(Plain, {"tying": "none"}, "plain")
 
 backend = plain()
 silent = Reference(Choices())

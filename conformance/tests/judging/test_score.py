@@ -7,12 +7,12 @@ import pytest
 from click.testing import CliRunner
 
 from attentest.faults import fault_of, faults
+from attentest.faults.unusual import UNUSUAL
 from attentest.interfaces.cli.main import main
 from attentest.judging.score import Named, scored
 from attentest.judging.trials import Task, Trial, tasks
 from attentest.results.verdict import STATUSES, Likeness, Verdict
 from attentest.views.detection import sentences
-from attentest.zoo import ZOO
 from attentest_spec.clauses import clauses
 
 
@@ -41,7 +41,7 @@ def judged(monkeypatch) -> list[tuple[str, int, str]]:
 def test_a_fault_is_tried_in_each_of_its_specimens_with_every_seed(slug, judged):
     fault = fault_of(slug)
     trials = Task(slug, (0, 3)).trials()
-    assert [(one.specimen, one.seed) for one in trials] == list(product(fault.specimens, (0, 3)))
+    assert [(one.specimen, one.seed) for one in trials] == list(product(fault.models, (0, 3)))
     assert list(trials[1].statuses) == [fault.clause]
     assert "model.formula" in trials[0].statuses
     assert "attention.formula" not in trials[0].statuses
@@ -52,13 +52,13 @@ def test_a_fault_is_tried_in_each_of_its_specimens_with_every_seed(slug, judged)
 def test_alone_is_the_own_clause_in_every_specimen(slug, judged):
     trials = Task(slug, (1, 2), alone=True).trials()
     assert [list(trial.statuses) for trial in trials] == [[fault_of(slug).clause]] * len(trials)
-    assert len(trials) == 2 * len(fault_of(slug).specimens)
+    assert len(trials) == 2 * len(fault_of(slug).models)
 
 
 def test_everything_is_every_clause_in_full_with_every_seed(slug, judged):
     trials = Task(slug, (1, 2), everything=True).trials()
     assert all(set(trial.statuses) == set(clauses()) for trial in trials)
-    assert len(trials) == 2 * len(fault_of(slug).specimens)
+    assert len(trials) == 2 * len(fault_of(slug).models)
     assert {effort for *_, effort in judged} == {1.0}
 
 
@@ -74,7 +74,7 @@ def test_the_score_names_every_error_of_the_suite(slug):
 
 
 def test_what_is_said_of_a_sound_oddity_is_a_false_alarm(slug):
-    oddity = next(iter(ZOO))
+    oddity = next(iter(UNUSUAL))
     calm = Trial(oddity, "", 0, {"a.b": "pass", "a.c": "absent", "a.d": "deviation"})
     assert scored([calm]).perfect
     for status in set(STATUSES) - {"pass", "absent", "deviation"}:
@@ -94,9 +94,9 @@ def test_a_fault_has_to_die_in_both_specimens_and_with_every_seed(slug):
 
 def test_the_zoo_is_judged_where_no_fault_is_named(slug):
     assert not any(task.oddity for task in tasks([slug], []))
-    assert {task.subject for task in tasks([], []) if task.oddity} == set(ZOO)
+    assert {task.subject for task in tasks([], []) if task.oddity} == set(UNUSUAL)
     some = {task.subject for task in tasks([], ["layer_norm"]) if task.oddity}
-    assert some == {one for one, backend in ZOO.items() if "layer_norm" in backend.components}
+    assert some == {one for one, backend in UNUSUAL.items() if "layer_norm" in backend.components}
     trial = Task(min(some), (0,), oddity=True).trials()[0]
     assert {clauses()[one].component for one in trial.statuses} == {"layer_norm"}
 

@@ -9,7 +9,7 @@ import pytest
 from folders import DOCS
 
 from attentest.faults import faults
-from attentest.specimens import SPECIMENS, specimen_backend
+from attentest.faults.reference_models import REFERENCE_MODELS, reference_backend
 from attentest_spec.components import CHAPTERS
 from attentest_spec.names import UnknownName
 
@@ -40,7 +40,7 @@ def test_a_chapter_s_pictures_are_found_from_the_index(chapter: str) -> None:
 @pytest.mark.parametrize(("slug", "view"), ALL, ids=IDS)
 def test_a_picture_shows_the_mistake_and_nothing_else(slug: str, view: View) -> None:
     fault = shown(slug, view)
-    sound = specimen_backend(SPECIMENS[fault.specimens[0]], fault.choices)
+    sound = reference_backend(REFERENCE_MODELS[fault.models[0]], fault.choices)
     right, same = answers(fault, view, sound)
     np.testing.assert_allclose(same, right, rtol=1e-9, atol=1e-9)
     pair = compared(slug, view)

@@ -35,7 +35,7 @@ def test_badges_tell_the_score_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None
     import badges  # type: ignore[import-not-found]  # it stands in docs
 
     from attentest.faults import faults
-    from attentest.zoo import ZOO
+    from attentest.faults.unusual import UNUSUAL
 
     slugs = list(faults())
     score = {
@@ -44,12 +44,12 @@ def test_badges_tell_the_score_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None
         "survived": [],
         "spurious": [],
         "idle clauses": [],
-        "zoo": list(ZOO),
+        "zoo": list(UNUSUAL),
         "false alarms": [],
     }
     shown = badges.badges(score)
     assert shown["kills"][1:] == (f"{len(slugs)} of {len(slugs)} over 2 seeds", True)
-    assert shown["alarms"][1:] == (f"0 on {len(ZOO)} sound oddities over 2 seeds", True)
+    assert shown["alarms"][1:] == (f"0 on {len(UNUSUAL)} sound oddities over 2 seeds", True)
     score |= {"killed": slugs[1:], "survived": slugs[:1], "false alarms": [["a", "b", "error"]]}
     assert not any(good for _, _, good in badges.badges(score).values())
     with pytest.raises(ValueError, match="without a selection"):

@@ -4,7 +4,7 @@ from dataclasses import replace
 from functools import cached_property
 
 from attentest.analysis.identify import MEASURED, Finding
-from attentest.specimens import SPECIMENS, specimen_backend
+from attentest.faults.reference_models import REFERENCE_MODELS, reference_backend
 from attentest.studies.comparison import EXAMPLES, Comparison
 from attentest.studies.comparison.account import Account
 from attentest.studies.comparison.compare import side_by_side, unlike
@@ -37,7 +37,7 @@ class Believed(Here):
 
 
 def plain(**choices) -> Backend:
-    return specimen_backend(SPECIMENS["plain"], choices)
+    return reference_backend(REFERENCE_MODELS["plain"], choices)
 
 
 def believed(*backends: Backend, example=ONE_LAYER) -> Comparison:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from attentest.specimens import Fused, Plain, specimen_backend
+from attentest.faults.reference_models import Fused, Plain, reference_backend
 from attentest.studies.convert import Checkpoint, Conversion
 from attentest_spec import Backend, Choices, Sizes, Stateful
 from attentest_spec.choices import Value
@@ -21,11 +21,11 @@ HEADS = {"heads": 2}
 
 
 def plain(**choices: Value) -> TorchBackend:
-    return specimen_backend(Plain, {**UNTIED, **choices}, "plain")
+    return reference_backend(Plain, {**UNTIED, **choices}, "plain")
 
 
 def fused(**choices: Value) -> TorchBackend:
-    return specimen_backend(Fused, {**UNTIED, **choices}, "fused")
+    return reference_backend(Fused, {**UNTIED, **choices}, "fused")
 
 
 def checkpoint(backend: Backend, sizes: Sizes = SIZES, precision: str = "float64") -> Checkpoint:

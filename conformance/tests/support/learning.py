@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from attentest.specimens import Fused, Plain, specimen_backend
+from attentest.faults.reference_models import Fused, Plain, reference_backend
 from attentest.studies.learning import Regime
 from attentest.studies.learning.checkpoint import State
 from attentest.studies.learning.training import Trainer
@@ -13,8 +13,8 @@ from attentest_spec import Backend
 SMALL: dict[str, Any] = {"length": 5, "d_model": 8, "heads": 2, "d_ff": 12, "validation": 20}
 """What is asked for where a test wants a training that takes no time."""
 
-PLAIN = specimen_backend(Plain, {"tying": "none"}, "plain")
-FUSED = specimen_backend(Fused, {"tying": "none"}, "fused")
+PLAIN = reference_backend(Plain, {"tying": "none"}, "plain")
+FUSED = reference_backend(Fused, {"tying": "none"}, "fused")
 
 
 def small(**asked: Any) -> Regime:

@@ -1,5 +1,5 @@
 """A specimen as a backend, for a program to serve."""
 
-from attentest.specimens import Plain, specimen_backend
+from attentest.faults.reference_models import Plain, reference_backend
 
-backend = specimen_backend(Plain, name="served")
+backend = reference_backend(Plain, name="served")

@@ -9,19 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pytest
-import torch
 
 import attentest
-from attentest.harness.errors import BackendError, Violation
-from attentest.harness.subject import Subject
 from attentest.judging.bench import Bench
 from attentest.judging.judge import judge
-from attentest.results.verdict import Witness
-from attentest_spec import COMPONENTS, Sizes, Unsupported
-from attentest_spec.choices import Choices
 from attentest_spec.clauses import clauses
-from attentest_spec.parameters import shapes
 
 WILD = Path(__file__).parents[1] / "support" / "wild"
 

@@ -5,11 +5,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from attentest.faults.reference_models import REFERENCE_MODELS, reference_backend
 from attentest.harness.subject import Subject
 from attentest.harness.tolerances import arithmetic, error_bound
 from attentest.judging.bench import Bench
 from attentest.judging.judge import judge
-from attentest.specimens import SPECIMENS, specimen_backend
 from attentest_spec import Sizes
 
 SINGLE = {"softmax_arithmetic": "float32"}
@@ -24,20 +24,20 @@ CLAUSES = (
 
 
 def built(specimen, choices=()):
-    return specimen_backend(SPECIMENS[specimen], dict(choices))
+    return reference_backend(REFERENCE_MODELS[specimen], dict(choices))
 
 
 def status(backend, clause="attention.softmax-arithmetic"):
     return judge(Bench(backend, shrink=False, diagnose=False), clause).status
 
 
-@pytest.mark.parametrize("specimen", SPECIMENS)
+@pytest.mark.parametrize("specimen", REFERENCE_MODELS)
 @pytest.mark.parametrize("clause", CLAUSES)
 def test_what_is_declared_conforms(specimen, clause):
     assert status(built(specimen, SINGLE), clause) == "pass"
 
 
-@pytest.mark.parametrize("specimen", SPECIMENS)
+@pytest.mark.parametrize("specimen", REFERENCE_MODELS)
 def test_a_declaration_that_the_numbers_refute_is_a_violation(specimen):
     assert status(built(specimen)) == "pass"
     assert status(built(specimen, SINGLE)) == "deviation"
@@ -45,7 +45,7 @@ def test_a_declaration_that_the_numbers_refute_is_a_violation(specimen):
     assert status(replace(built(specimen, SINGLE), choices=built(specimen).choices)) == "violation"
 
 
-@pytest.mark.parametrize("specimen", SPECIMENS)
+@pytest.mark.parametrize("specimen", REFERENCE_MODELS)
 def test_what_rounds_is_not_held_to_float64(specimen):
     undeclared = replace(built(specimen, SINGLE), choices=built(specimen).choices)
     assert status(undeclared, "attention.formula") == "violation"

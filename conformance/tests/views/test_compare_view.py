@@ -62,9 +62,9 @@ def test_a_pair_in_short_tells_its_choices():
 
 
 def test_one_that_is_not_explained_is_not_short_of_its_step():
-    from attentest.faults import fault_of, planted
+    from attentest.faults import fault_of, inject
 
-    wrong = planted(fault_of("feed_forward.no-activation"), "plain")
+    wrong = inject(fault_of("feed_forward.no-activation"), "plain")
     found = side_by_side(
         {"a": Believed(plain()), "b": Believed(plain()), "wrong": Believed(wrong)}, ONE_LAYER
     )

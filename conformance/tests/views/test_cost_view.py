@@ -99,10 +99,10 @@ def test_pictures_of_nothing_can_be_drawn() -> None:
 
 
 SOUND = """
-from attentest.specimens import Fused, Plain, specimen_backend
+from attentest.faults.reference_models import Fused, Plain, reference_backend
 
-plain = specimen_backend(Plain, name="plain")
-fused = specimen_backend(Fused, name="fused")
+plain = reference_backend(Plain, name="plain")
+fused = reference_backend(Fused, name="fused")
 """
 
 SMALL = ["--component", "feed_forward", "--lengths", "4,8", "--widths", "8", "--width", "8"]

@@ -57,15 +57,15 @@ class Variant:
         choices = self.declared.but(**self.options)
         if not self.faults:
             return Reference(choices)
-        from attentest.faults import infected
-        from attentest.specimens import SPECIMENS, specimen_backend
+        from attentest.faults import with_faults
+        from attentest.faults.reference_models import REFERENCE_MODELS, reference_backend
 
-        specimen = SPECIMENS[self.faults[0].specimens[self.home]]
-        return specimen_backend(infected(specimen, *self.faults), choices.as_dict())
+        specimen = REFERENCE_MODELS[self.faults[0].models[self.home]]
+        return reference_backend(with_faults(specimen, *self.faults), choices.as_dict())
 
     def elsewhere(self) -> "Variant | None":
         """Return the same in the other specimen, None where it can be in one alone."""
-        other = self.faults and len(self.faults[0].specimens) > 1
+        other = self.faults and len(self.faults[0].models) > 1
         return replace(self, home=1) if other else None
 
     def joined(self, other: "Variant") -> "Variant | None":
@@ -73,7 +73,7 @@ class Variant:
         clash = set(self.options) & set(other.options)
         seams = {fault.seam for fault in self.faults} & {fault.seam for fault in other.faults}
         mine, theirs = self.faults[:1], other.faults[:1]
-        homeless = mine and theirs and mine[0].specimens[0] not in theirs[0].specimens
+        homeless = mine and theirs and mine[0].models[0] not in theirs[0].models
         if clash or seams or homeless:
             return None
         options = {**self.options, **other.options}
@@ -91,11 +91,11 @@ def sound(declared: Choices) -> list[Backend]:
     """
     if not _catalogue():
         return [Reference(declared)]
-    from attentest.specimens import SPECIMENS, specimen_backend
+    from attentest.faults.reference_models import REFERENCE_MODELS, reference_backend
 
     return [
         Reference(declared),
-        *(specimen_backend(one, declared.as_dict()) for one in SPECIMENS.values()),
+        *(reference_backend(one, declared.as_dict()) for one in REFERENCE_MODELS.values()),
     ]
 
 

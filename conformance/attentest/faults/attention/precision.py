@@ -1,79 +1,74 @@
 """Faults in the precisions that a step is computed in."""
 
-# ruff: noqa: F811
-# mypy: disable-error-code="no-redef"
-
 import torch
 from torch import Tensor
 
 from attentest.faults.fault import fault
-from attentest.specimens import Seams
+from attentest.faults.reference_models import Hooks
 
 
-@fault(
-    "attention.half-not-cast-back",
-    clause="attention.half-precision",
-    wrong="A call in half precision is computed in float32 and does not come back.",
-    effect="What follows meets two precisions: it raises, or runs at twice the memory.",
-)
-def mix(self: Seams, weights: Tensor, value: Tensor) -> Tensor:
+@fault("attention.half-not-cast-back", "half-precision", seam="mix")
+def half_not_cast_back(self: Hooks, weights: Tensor, value: Tensor) -> Tensor:
+    """A call in half precision is computed in float32 and does not come back.
+
+    What follows meets two precisions: it raises, or runs at twice the memory.
+    """
     half = value.dtype in (torch.float16, torch.bfloat16)
-    return self.sound.mix(weights.float(), value.float()) if half else weights @ value
+    return self.correct.mix(weights.float(), value.float()) if half else weights @ value
 
 
-@fault(
-    "attention.softmax-overflows-in-half",
-    clause="attention.half-precision",
-    wrong="The largest score is not taken out in float16, where exponentials end at 11.",
-    effect="Infinity over infinity, at scores that are harmless in any other precision.",
-)
-def softmax(self: Seams, scores: Tensor) -> Tensor:
+@fault("attention.softmax-overflows-in-half", "half-precision", seam="softmax")
+def softmax_overflows_in_half(self: Hooks, scores: Tensor) -> Tensor:
+    """The largest score is not taken out in float16, where exponentials end at 11.
+
+    Infinity over infinity, at scores that are harmless in any other precision.
+    """
     if scores.dtype != torch.float16:
-        return self.sound.softmax(scores)
+        return self.correct.softmax(scores)
     powers = torch.exp(scores)
     return powers / powers.sum(dim=-1, keepdim=True)
 
 
-@fault(
-    "attention.float32-through-half",
-    clause="attention.float32",
-    wrong="Products of a float32 call keep ten binary digits, as some fast modes do.",
-    effect="Three decimal digits are right where seven were asked for.",
-)
-def scores(self: Seams, query: Tensor, key: Tensor, factor: float) -> Tensor:
+@fault("attention.float32-through-half", "float32", seam="scores")
+def float32_through_half(self: Hooks, query: Tensor, key: Tensor, factor: float) -> Tensor:
+    """Products of a float32 call keep ten binary digits, as some fast modes do.
+
+    Three decimal digits are right where seven were asked for.
+    """
     if query.dtype != torch.float32:
-        return self.sound.scores(query, key, factor)
-    return self.sound.scores(query.half().float(), key.half().float(), factor)
+        return self.correct.scores(query, key, factor)
+    return self.correct.scores(query.half().float(), key.half().float(), factor)
 
 
-@fault(
-    "attention.softmax-in-half",
-    clause="attention.float32",
-    wrong="The softmax of a float32 call runs in float16.",
-    effect="Weights have three digits, and those below 6e-8 are gone.",
-)
-def softmax(self: Seams, scores: Tensor) -> Tensor:
+@fault("attention.softmax-in-half", "float32", seam="softmax")
+def softmax_in_half(self: Hooks, scores: Tensor) -> Tensor:
+    """The softmax of a float32 call runs in float16.
+
+    Weights have three digits, and those below 6e-8 are gone.
+    """
     if scores.dtype != torch.float32:
-        return self.sound.softmax(scores)
-    return self.sound.softmax(scores.half()).float()
+        return self.correct.softmax(scores)
+    return self.correct.softmax(scores.half()).float()
 
 
-@fault(
-    "attention.softmax-in-single",
-    clause="attention.softmax-arithmetic",
-    wrong="The softmax of a float64 call runs in float32.",
-    effect="Half of the digits are gone, and no test with a tolerance of 1e-5 sees it.",
-)
-def softmax(self: Seams, scores: Tensor) -> Tensor:
-    return self.sound.softmax(scores.float()).to(scores.dtype)
+@fault("attention.softmax-in-single", "softmax-arithmetic", seam="softmax")
+def softmax_in_single(self: Hooks, scores: Tensor) -> Tensor:
+    """The softmax of a float64 call runs in float32.
+
+    Half of the digits are gone, and no test with a tolerance of 1e-5 sees it.
+    """
+    return self.correct.softmax(scores.float()).to(scores.dtype)
 
 
 @fault(
     "attention.softmax-not-in-single",
-    clause="attention.softmax-arithmetic",
-    wrong="A softmax in float32 is declared, and runs in whatever it is given.",
-    effect="In half precision the weights have the three digits that were to be spared.",
+    "softmax-arithmetic",
+    seam="weigh",
     choices={"softmax_arithmetic": "float32"},
 )
-def weigh(self: Seams, raw: Tensor) -> Tensor:
-    return self.sound.softmax(raw)
+def softmax_not_in_single(self: Hooks, raw: Tensor) -> Tensor:
+    """A softmax in float32 is declared, and runs in whatever it is given.
+
+    In half precision the weights have the three digits that were to be spared.
+    """
+    return self.correct.softmax(raw)

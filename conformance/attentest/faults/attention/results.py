@@ -1,86 +1,74 @@
 """Faults in what is returned: shapes, and the weights beside the output."""
 
-# ruff: noqa: F811
-# mypy: disable-error-code="no-redef"
-
-from torch import Tensor, nn
+from torch import Tensor
 
 from attentest.faults.fault import fault
-from attentest.specimens import Mask, Seams
+from attentest.faults.reference_models import Hooks, Mask, Node
 
 Answer = tuple[Tensor, Tensor]
 
 
-@fault(
-    "attention.scores-returned",
-    clause="attention.weights-formula",
-    wrong="The masked scores are returned in the place of the weights.",
-    effect="The output is right; plots of attention show numbers of any size.",
-)
-def returned_weights(self: Seams, raw: Tensor, weights: Tensor, used: Tensor) -> Tensor:
+@fault("attention.scores-returned", "weights-formula", seam="returned_weights")
+def scores_returned(self: Hooks, raw: Tensor, weights: Tensor, used: Tensor) -> Tensor:
+    """The masked scores are returned in the place of the weights.
+
+    The output is right; plots of attention show numbers of any size.
+    """
     return raw
 
 
-@fault(
-    "attention.output-squeezed",
-    clause="attention.shapes",
-    origin="B036",
-    wrong="The output is squeezed without naming an axis.",
-    effect="One sample, one head or one query drops an axis, at inference alone.",
-)
-def mix(self: Seams, weights: Tensor, value: Tensor) -> Tensor:
-    return self.sound.mix(weights, value).squeeze()
+@fault("attention.output-squeezed", "shapes", seam="mix", origin="B036")
+def output_squeezed(self: Hooks, weights: Tensor, value: Tensor) -> Tensor:
+    """The output is squeezed without naming an axis.
+
+    One sample, one head or one query drops an axis, at inference alone.
+    """
+    return self.correct.mix(weights, value).squeeze()
 
 
-@fault(
-    "attention.output-single-precision",
-    clause="attention.shapes",
-    wrong="The output is returned in float32 whatever came in.",
-    effect="What follows computes in another precision, or raises for mixed ones.",
-)
-def mix(self: Seams, weights: Tensor, value: Tensor) -> Tensor:
-    return self.sound.mix(weights, value).float()
+@fault("attention.output-single-precision", "shapes", seam="mix")
+def output_single_precision(self: Hooks, weights: Tensor, value: Tensor) -> Tensor:
+    """The output is returned in float32 whatever came in.
+
+    What follows computes in another precision, or raises for mixed ones.
+    """
+    return self.correct.mix(weights, value).float()
 
 
-@fault(
-    "attention.weights-without-head-axis",
-    clause="attention.shapes",
-    origin="D",
-    wrong="The weights are averaged over the heads before they are returned.",
-    effect="A caller that reads weights by head reads another axis.",
-)
-def returned_weights(self: Seams, raw: Tensor, weights: Tensor, used: Tensor) -> Tensor:
+@fault("attention.weights-without-head-axis", "shapes", seam="returned_weights", origin="D")
+def weights_without_head_axis(self: Hooks, raw: Tensor, weights: Tensor, used: Tensor) -> Tensor:
+    """The weights are averaged over the heads before they are returned.
+
+    A caller that reads weights by head reads another axis.
+    """
     return used.mean(dim=1)
 
 
-@fault(
-    "attention.weights-logarithms",
-    clause="attention.weights-nonnegative",
-    wrong="The logarithms of the weights are returned.",
-    effect="The output is right; every weight that is read is negative.",
-)
-def returned_weights(self: Seams, raw: Tensor, weights: Tensor, used: Tensor) -> Tensor:
+@fault("attention.weights-logarithms", "weights-nonnegative", seam="returned_weights")
+def weights_logarithms(self: Hooks, raw: Tensor, weights: Tensor, used: Tensor) -> Tensor:
+    """The logarithms of the weights are returned.
+
+    The output is right; every weight that is read is negative.
+    """
     return used.clamp(min=1e-30).log()
 
 
-@fault(
-    "attention.unmasked-weights-returned",
-    clause="attention.weights-used",
-    wrong="The weights that are returned are those before the mask.",
-    effect="The output is right; a plot shows attention to pads and to the future.",
-)
-def attention(
-    self: Seams, module: nn.Module, query: Tensor, key: Tensor, value: Tensor, mask: Mask = None
+@fault("attention.unmasked-weights-returned", "weights-used", seam="attention")
+def unmasked_weights_returned(
+    self: Hooks, module: Node, query: Tensor, key: Tensor, value: Tensor, mask: Mask = None
 ) -> Answer:
-    output, _ = self.sound.attention(module, query, key, value, mask)
-    return output, self.sound.attention(module, query, key, value, None)[1]
+    """The weights that are returned are those before the mask.
+
+    The output is right; a plot shows attention to pads and to the future.
+    """
+    output, _ = self.correct.attention(module, query, key, value, mask)
+    return output, self.correct.attention(module, query, key, value, None)[1]
 
 
-@fault(
-    "attention.mean-weights-returned",
-    clause="attention.weights-used",
-    wrong="Every head returns the mean weights of all heads.",
-    effect="The output is right; all heads look alike in a plot.",
-)
-def returned_weights(self: Seams, raw: Tensor, weights: Tensor, used: Tensor) -> Tensor:
+@fault("attention.mean-weights-returned", "weights-used", seam="returned_weights")
+def mean_weights_returned(self: Hooks, raw: Tensor, weights: Tensor, used: Tensor) -> Tensor:
+    """Every head returns the mean weights of all heads.
+
+    The output is right; all heads look alike in a plot.
+    """
     return used.mean(dim=1, keepdim=True).expand_as(used)

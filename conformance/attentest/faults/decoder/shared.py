@@ -4,14 +4,14 @@ from collections.abc import Callable
 
 from torch import Tensor
 
-from attentest.specimens import Mask, Node, Seams
+from attentest.faults.reference_models import Hooks, Mask, Node
 
 Function = Callable[[Tensor], Tensor]
 SUBLAYERS = ("self_attention", "cross_attention", "feed_forward")
 
 
 def steps_of(
-    self: Seams, module: Node, memory: Tensor, source_mask: Mask, target_mask: Mask
+    self: Hooks, module: Node, memory: Tensor, source_mask: Mask, target_mask: Mask
 ) -> dict[str, Function]:
     """Return the three sublayers of a layer as functions of one input."""
     return {
@@ -21,13 +21,13 @@ def steps_of(
     }
 
 
-def wrapped(self: Seams, module: Node, name: str, x: Tensor, step: Function) -> Tensor:
+def wrapped(self: Hooks, module: Node, name: str, x: Tensor, step: Function) -> Tensor:
     """Apply one sublayer in its residual connection, as the sound layer does."""
     return self.residual(module, self.norm_of(module, name), x, step)
 
 
 def all_but(
-    self: Seams, module: Node, x: Tensor, steps: dict[str, Function], name: str, other: Function
+    self: Hooks, module: Node, x: Tensor, steps: dict[str, Function], name: str, other: Function
 ) -> Tensor:
     """Apply the sublayers in turn; `other` stands for the whole residual connection of `name`."""
     for one in SUBLAYERS:

@@ -1,90 +1,76 @@
 """Faults in the sublayers of a layer, their order, norms and the paths around them."""
 
-# ruff: noqa: F811
-# mypy: disable-error-code="no-redef"
-
 from collections.abc import Callable
 
-from torch import Tensor, nn
+from torch import Tensor
 
 from attentest.faults.decoder.shared import SUBLAYERS, all_but, steps_of, wrapped
 from attentest.faults.fault import fault
-from attentest.specimens import Mask, Node, Seams
+from attentest.faults.reference_models import Hooks, Mask, Node
 
 Function = Callable[[Tensor], Tensor]
 
 
-@fault(
-    "decoder.masks-exchanged",
-    clause="decoder.layer-formula",
-    wrong="Self-attention is given the source mask, attention to the memory the target mask.",
-    effect="An error where the lengths differ; where they agree, it sees ahead and trains.",
-    kind="loud",
-)
-def decoder_layer(
-    self: Seams,
+@fault("decoder.masks-exchanged", "layer-formula", seam="decoder_layer", kind="loud")
+def masks_exchanged(
+    self: Hooks,
     module: Node,
     x: Tensor,
     memory: Tensor,
     source_mask: Mask = None,
     target_mask: Mask = None,
 ) -> Tensor:
-    return self.sound.decoder_layer(module, x, memory, target_mask, source_mask)
+    """Self-attention is given the source mask, attention to the memory the target mask.
+
+    An error where the lengths differ; where they agree, it sees ahead and trains.
+    """
+    return self.correct.decoder_layer(module, x, memory, target_mask, source_mask)
 
 
-@fault(
-    "decoder.attentions-exchanged",
-    clause="decoder.layer-formula",
-    wrong="The projections of the two attentions are exchanged.",
-    effect="A checkpoint of another library loads without complaint and gives nonsense.",
-)
-def sublayer_of(self: Seams, module: Node, name: str) -> nn.Module:
+@fault("decoder.attentions-exchanged", "layer-formula", seam="sublayer_of")
+def attentions_exchanged(self: Hooks, module: Node, name: str) -> Node:
+    """The projections of the two attentions are exchanged.
+
+    A checkpoint of another library loads without complaint and gives nonsense.
+    """
     exchanged = {"self_attention": "cross_attention", "cross_attention": "self_attention"}
     other = exchanged.get(name, name) if module.step == "decoder_layer" else name
-    return self.sound.sublayer_of(module, other)
+    return self.correct.sublayer_of(module, other)
 
 
-@fault(
-    "decoder.memory-first",
-    clause="decoder.order-of-sublayers",
-    wrong="Attention to the memory comes before self-attention.",
-    effect="Another model with the same parameters and shapes.",
-)
-def decoder_order(self: Seams) -> tuple[str, ...]:
+@fault("decoder.memory-first", "order-of-sublayers", seam="decoder_order")
+def memory_first(self: Hooks) -> tuple[str, ...]:
+    """Attention to the memory comes before self-attention.
+
+    Another model with the same parameters and shapes.
+    """
     return "cross_attention", "self_attention", "feed_forward"
 
 
-@fault(
-    "decoder.feed-forward-in-the-middle",
-    clause="decoder.order-of-sublayers",
-    wrong="The feed-forward network comes before the attention to the memory.",
-    effect="Another model with the same parameters and shapes.",
-)
-def decoder_order(self: Seams) -> tuple[str, ...]:
+@fault("decoder.feed-forward-in-the-middle", "order-of-sublayers", seam="decoder_order")
+def feed_forward_in_the_middle(self: Hooks) -> tuple[str, ...]:
+    """The feed-forward network comes before the attention to the memory.
+
+    Another model with the same parameters and shapes.
+    """
     return "self_attention", "feed_forward", "cross_attention"
 
 
-@fault(
-    "decoder.attentions-side-by-side",
-    clause="decoder.order-of-sublayers",
-    wrong="Both attentions read the input of the layer, and their results are added.",
-    effect="What a step asks of the memory does not depend on the steps before it.",
-)
-def decoder_layer(
-    self: Seams,
-    module: Node,
-    x: Tensor,
-    memory: Tensor,
-    source_mask: Mask = None,
-    target_mask: Mask = None,
+@fault("decoder.attentions-side-by-side", "order-of-sublayers", seam="decoder_layer")
+def attentions_side_by_side(
+    self: Hooks, module: Node, x: Tensor, memory: Tensor, *masks: Mask
 ) -> Tensor:
-    steps = steps_of(self, module, memory, source_mask, target_mask)
+    """Both attentions read the input of the layer, and their results are added.
+
+    What a step asks of the memory does not depend on the steps before it.
+    """
+    steps = steps_of(self, module, memory, *masks)
     first, second = (wrapped(self, module, one, x, steps[one]) for one in SUBLAYERS[:2])
     return wrapped(self, module, "feed_forward", first + second - x, steps["feed_forward"])
 
 
 def _without_skip(
-    self: Seams, module: Node, x: Tensor, steps: dict[str, Function], name: str
+    self: Hooks, module: Node, x: Tensor, steps: dict[str, Function], name: str
 ) -> Tensor:
     """Apply the sublayers in turn, without the path around `name`."""
     norm = self.norm_of(module, name)
@@ -97,81 +83,54 @@ def _without_skip(
 
 
 @fault(
-    "decoder.no-skip-around-self-attention",
-    clause="decoder.skip-connections",
-    origin="B075",
-    wrong="There is no path around self-attention.",
-    effect="Every step is replaced by what it gathered.",
+    "decoder.no-skip-around-self-attention", "skip-connections", seam="decoder_layer", origin="B075"
 )
-def decoder_layer(
-    self: Seams,
-    module: Node,
-    x: Tensor,
-    memory: Tensor,
-    source_mask: Mask = None,
-    target_mask: Mask = None,
+def no_skip_around_self_attention(
+    self: Hooks, module: Node, x: Tensor, memory: Tensor, *masks: Mask
 ) -> Tensor:
-    steps = steps_of(self, module, memory, source_mask, target_mask)
+    """There is no path around self-attention. Every step is replaced by what it gathered."""
+    steps = steps_of(self, module, memory, *masks)
     return _without_skip(self, module, x, steps, "self_attention")
 
 
-@fault(
-    "decoder.no-skip-around-the-memory",
-    clause="decoder.skip-connections",
-    origin="B075",
-    wrong="There is no path around the attention to the memory.",
-    effect="A step forgets the target as soon as it has read the source.",
-)
-def decoder_layer(
-    self: Seams,
-    module: Node,
-    x: Tensor,
-    memory: Tensor,
-    source_mask: Mask = None,
-    target_mask: Mask = None,
+@fault("decoder.no-skip-around-the-memory", "skip-connections", seam="decoder_layer", origin="B075")
+def no_skip_around_the_memory(
+    self: Hooks, module: Node, x: Tensor, memory: Tensor, *masks: Mask
 ) -> Tensor:
-    steps = steps_of(self, module, memory, source_mask, target_mask)
+    """There is no path around the attention to the memory.
+
+    A step forgets the target as soon as it has read the source.
+    """
+    steps = steps_of(self, module, memory, *masks)
     return _without_skip(self, module, x, steps, "cross_attention")
 
 
 @fault(
-    "decoder.no-skip-around-feed-forward",
-    clause="decoder.skip-connections",
-    origin="B075",
-    wrong="There is no path around the feed-forward network.",
-    effect="Deep stacks stop learning.",
+    "decoder.no-skip-around-feed-forward", "skip-connections", seam="decoder_layer", origin="B075"
 )
-def decoder_layer(
-    self: Seams,
-    module: Node,
-    x: Tensor,
-    memory: Tensor,
-    source_mask: Mask = None,
-    target_mask: Mask = None,
+def no_skip_around_feed_forward(
+    self: Hooks, module: Node, x: Tensor, memory: Tensor, *masks: Mask
 ) -> Tensor:
-    steps = steps_of(self, module, memory, source_mask, target_mask)
+    """There is no path around the feed-forward network. Deep stacks stop learning."""
+    steps = steps_of(self, module, memory, *masks)
     return _without_skip(self, module, x, steps, "feed_forward")
 
 
-@fault(
-    "decoder.first-norm-three-times",
-    clause="decoder.separate-norms",
-    origin="B",
-    wrong="The first norm is called after all three sublayers.",
-    effect="Equal at birth; two norms are saved, counted and never trained.",
-)
-def norm_of(self: Seams, module: Node, name: str) -> nn.Module:
+@fault("decoder.first-norm-three-times", "separate-norms", seam="norm_of", origin="B")
+def first_norm_three_times(self: Hooks, module: Node, name: str) -> Node:
+    """The first norm is called after all three sublayers.
+
+    Equal at birth; two norms are saved, counted and never trained.
+    """
     first = module.step == "decoder_layer"
-    return self.sound.norm_of(module, "self_attention" if first else name)
+    return self.correct.norm_of(module, "self_attention" if first else name)
 
 
-@fault(
-    "decoder.second-norm-twice",
-    clause="decoder.separate-norms",
-    origin="B069",
-    wrong="The second norm is called in place of the third.",
-    effect="Equal at birth; the third norm is never trained.",
-)
-def norm_of(self: Seams, module: Node, name: str) -> nn.Module:
+@fault("decoder.second-norm-twice", "separate-norms", seam="norm_of", origin="B069")
+def second_norm_twice(self: Hooks, module: Node, name: str) -> Node:
+    """The second norm is called in place of the third.
+
+    Equal at birth; the third norm is never trained.
+    """
     third = module.step == "decoder_layer" and name == "feed_forward"
-    return self.sound.norm_of(module, "cross_attention" if third else name)
+    return self.correct.norm_of(module, "cross_attention" if third else name)

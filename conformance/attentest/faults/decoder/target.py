@@ -1,36 +1,39 @@
 """Faults in what a step may see of the target."""
 
-# ruff: noqa: F811
-# mypy: disable-error-code="no-redef"
-
 import torch
 from torch import Tensor
 
 from attentest.faults.fault import fault
-from attentest.specimens import Mask, Node, Seams
+from attentest.faults.reference_models import Hooks, Mask, Node
 
 
 @fault(
     "decoder.target-mask-ignored",
-    clause="decoder.causality",
+    "causality",
+    seam="self_mask",
     origin="C",
-    wrong="Self-attention is never given its mask.",
-    effect="Every step reads its own answer; the loss falls to nothing.",
     components=("decoder_layer",),
 )
-def self_mask(self: Seams, source_mask: Mask, target_mask: Mask) -> Mask:
+def target_mask_ignored(self: Hooks, source_mask: Mask, target_mask: Mask) -> Mask:
+    """Self-attention is never given its mask.
+
+    Every step reads its own answer; the loss falls to nothing.
+    """
     return None
 
 
 @fault(
     "decoder.one-step-ahead",
-    clause="decoder.causality",
+    "causality",
+    seam="self_mask",
     origin="B016",
-    wrong="The causal triangle has one diagonal too many.",
-    effect="Every step reads its own answer, and nothing beyond it.",
     components=("decoder_layer",),
 )
-def self_mask(self: Seams, source_mask: Mask, target_mask: Mask) -> Mask:
+def one_step_ahead(self: Hooks, source_mask: Mask, target_mask: Mask) -> Mask:
+    """The causal triangle has one diagonal too many.
+
+    Every step reads its own answer, and nothing beyond it.
+    """
     if target_mask is None:
         return None
     ahead = torch.ones(target_mask.shape[-1], target_mask.shape[-1], device=target_mask.device)
@@ -39,80 +42,81 @@ def self_mask(self: Seams, source_mask: Mask, target_mask: Mask) -> Mask:
 
 @fault(
     "decoder.triangle-transposed",
-    clause="decoder.causality",
+    "causality",
+    seam="self_mask",
     origin="B014",
-    wrong="The mask of the target is transposed: the steps to come are seen, not those before.",
-    effect="A very low loss in training, and nonsense afterwards.",
     components=("decoder_layer",),
 )
-def self_mask(self: Seams, source_mask: Mask, target_mask: Mask) -> Mask:
+def triangle_transposed(self: Hooks, source_mask: Mask, target_mask: Mask) -> Mask:
+    """The mask of the target is transposed: the steps to come are seen, not those before.
+
+    A very low loss in training, and nonsense afterwards.
+    """
     return None if target_mask is None else target_mask.transpose(-1, -2)
 
 
-@fault(
-    "decoder.mask-not-for-later-layers",
-    clause="decoder.causality",
-    wrong="The target mask is given to the first layer alone.",
-    effect="From the second layer on, every step reads its own answer.",
-)
-def decoder(
-    self: Seams,
+@fault("decoder.mask-not-for-later-layers", "causality", seam="decoder")
+def mask_not_for_later_layers(
+    self: Hooks,
     module: Node,
     x: Tensor,
     memory: Tensor,
     source_mask: Mask = None,
     target_mask: Mask = None,
 ) -> Tensor:
+    """The target mask is given to the first layer alone.
+
+    From the second layer on, every step reads its own answer.
+    """
     for number, layer in enumerate(module.layers):
         x = layer(x, memory, source_mask, target_mask if number == 0 else None)
     return self.finish_stack(module, x)
 
 
-@fault(
-    "decoder.gradient-from-the-future",
-    clause="decoder.causality-by-gradient",
-    wrong="The mean of all steps is added and its detached copy taken away.",
-    effect="The output is right; each step is trained through the steps that it must not see.",
-    kind="gradient",
-)
-def decoder(
-    self: Seams,
-    module: Node,
-    x: Tensor,
-    memory: Tensor,
-    source_mask: Mask = None,
-    target_mask: Mask = None,
+@fault("decoder.gradient-from-the-future", "causality-by-gradient", seam="decoder", kind="gradient")
+def gradient_from_the_future(
+    self: Hooks, module: Node, x: Tensor, memory: Tensor, *masks: Mask
 ) -> Tensor:
+    """The mean of all steps is added and its detached copy taken away.
+
+    The output is right; each step is trained through the steps that it must not see.
+    """
     mean = x.mean(dim=1, keepdim=True)
-    states = self.sound.decoder(module, x, memory, source_mask, target_mask)
+    states = self.correct.decoder(module, x, memory, *masks)
     return states + (mean - mean.detach())
 
 
 @fault(
     "decoder.masked-late",
-    clause="decoder.causality-by-gradient",
-    wrong="The masked states are put in place of unmasked ones by their values alone.",
-    effect="The output is right; the gradient is that of a decoder without a mask.",
+    "causality-by-gradient",
+    seam="self_attend",
     kind="gradient",
     components=("decoder_layer",),
 )
-def self_attend(self: Seams, module: Node, x: Tensor, mask: Mask) -> Tensor:
-    masked = self.sound.self_attend(module, x, mask)
+def masked_late(self: Hooks, module: Node, x: Tensor, mask: Mask) -> Tensor:
+    """The masked states are put in place of unmasked ones by their values alone.
+
+    The output is right; the gradient is that of a decoder without a mask.
+    """
+    masked = self.correct.self_attend(module, x, mask)
     if module.step != "decoder_layer":
         return masked
-    free = self.sound.self_attend(module, x, None)
+    free = self.correct.self_attend(module, x, None)
     return free - free.detach() + masked.detach()
 
 
 @fault(
     "decoder.padding-rows-not-columns",
-    clause="decoder.target-padding",
+    "target-padding",
+    seam="self_mask",
     origin="B",
-    wrong="The padding in the target mask is put on the rows of pads and not on their columns.",
-    effect="Pads of the target are attended to.",
     components=("decoder_layer",),
 )
-def self_mask(self: Seams, source_mask: Mask, target_mask: Mask) -> Mask:
+def padding_rows_not_columns(self: Hooks, source_mask: Mask, target_mask: Mask) -> Mask:
+    """The padding in the target mask is put on the rows of pads and not on their columns.
+
+    Pads of the target are attended to.
+    """
     if target_mask is None:
         return None
     real = target_mask.diagonal(dim1=-2, dim2=-1).unsqueeze(-1)
@@ -121,25 +125,22 @@ def self_mask(self: Seams, source_mask: Mask, target_mask: Mask) -> Mask:
     return torch.where(real, causal, target_mask)
 
 
-@fault(
-    "decoder.causal-alone",
-    clause="decoder.target-padding",
-    wrong="Of the target mask only its shape is used: the decoder makes its own triangle.",
-    effect="Pads of the target are attended to.",
-    components=("decoder_layer",),
-)
-def self_mask(self: Seams, source_mask: Mask, target_mask: Mask) -> Mask:
+@fault("decoder.causal-alone", "target-padding", seam="self_mask", components=("decoder_layer",))
+def causal_alone(self: Hooks, source_mask: Mask, target_mask: Mask) -> Mask:
+    """Of the target mask only its shape is used: the decoder makes its own triangle.
+
+    Pads of the target are attended to.
+    """
     return None if target_mask is None else torch.ones_like(target_mask).tril()
 
 
-@fault(
-    "decoder.causal-by-default",
-    clause="decoder.no-masks",
-    wrong="Without a target mask the layer makes a causal one.",
-    effect="Steps that the caller wanted seen are hidden.",
-)
-def self_attend(self: Seams, module: Node, x: Tensor, mask: Mask) -> Tensor:
+@fault("decoder.causal-by-default", "no-masks", seam="self_attend")
+def causal_by_default(self: Hooks, module: Node, x: Tensor, mask: Mask) -> Tensor:
+    """Without a target mask the layer makes a causal one.
+
+    Steps that the caller wanted seen are hidden.
+    """
     if module.step != "decoder_layer":
-        return self.sound.self_attend(module, x, mask)
+        return self.correct.self_attend(module, x, mask)
     default = x.new_ones(x.shape[1], x.shape[1], dtype=torch.bool).tril()[None, None]
-    return self.sound.self_attend(module, x, default if mask is None else mask)
+    return self.correct.self_attend(module, x, default if mask is None else mask)

@@ -1,113 +1,100 @@
 """Faults in the gradients, and in a row that gets none."""
 
-# ruff: noqa: F811
-# mypy: disable-error-code="no-redef"
-
 import torch
 from torch import Tensor, nn
 
 from attentest.faults.embedding.shared import table_of
 from attentest.faults.fault import fault
-from attentest.specimens import Node, Seams
+from attentest.faults.reference_models import Hooks, Node
+
+
+@fault("embedding.table-detached", "gradient-only-to-used-rows", seam="lookup", kind="gradient")
+def table_detached(self: Hooks, module: Node, tokens: Tensor) -> Tensor:
+    """The rows are looked up outside of the graph. The table stays as it was born."""
+    return self.correct.lookup(module, tokens).detach()
 
 
 @fault(
-    "embedding.table-detached",
-    clause="embedding.gradient-only-to-used-rows",
-    wrong="The rows are looked up outside of the graph.",
-    effect="The table stays as it was born.",
-    kind="gradient",
+    "embedding.gradient-to-neighbour", "gradient-only-to-used-rows", seam="lookup", kind="gradient"
 )
-def lookup(self: Seams, module: Node, tokens: Tensor) -> Tensor:
-    return self.sound.lookup(module, tokens).detach()
+def gradient_to_neighbour(self: Hooks, module: Node, tokens: Tensor) -> Tensor:
+    """The hand-written backward pass adds the gradient to the row below.
+
+    Values are right, and every word trains its neighbour.
+    """
+    beside = self.correct.lookup(module, (tokens + 1) % self.vocabulary_of(module))
+    return self.correct.lookup(module, tokens).detach() + beside - beside.detach()
 
 
-@fault(
-    "embedding.gradient-to-neighbour",
-    clause="embedding.gradient-only-to-used-rows",
-    wrong="The hand-written backward pass adds the gradient to the row below.",
-    effect="Values are right, and every word trains its neighbour.",
-    kind="gradient",
-)
-def lookup(self: Seams, module: Node, tokens: Tensor) -> Tensor:
-    beside = self.sound.lookup(module, (tokens + 1) % self.vocabulary_of(module))
-    return self.sound.lookup(module, tokens).detach() + beside - beside.detach()
+@fault("embedding.decay-in-gradient", "gradient-only-to-used-rows", seam="lookup", kind="gradient")
+def decay_in_gradient(self: Hooks, module: Node, tokens: Tensor) -> Tensor:
+    """Every row gets a share of the gradient: a mean of the table is subtracted and added.
 
-
-@fault(
-    "embedding.decay-in-gradient",
-    clause="embedding.gradient-only-to-used-rows",
-    wrong="Every row gets a share of the gradient: a mean of the table is subtracted and added.",
-    effect="Values are right, and words that do not occur drift.",
-    kind="gradient",
-)
-def lookup(self: Seams, module: Node, tokens: Tensor) -> Tensor:
+    Values are right, and words that do not occur drift.
+    """
     mean = table_of(module).mean(dim=0)
-    return self.sound.lookup(module, tokens) + 0.1 * (mean - mean.detach())
+    return self.correct.lookup(module, tokens) + 0.1 * (mean - mean.detach())
 
 
-@fault(
-    "embedding.gradient-by-frequency",
-    clause="embedding.repeated-tokens",
-    wrong="The gradient of a row is divided by how often its word occurs, an option left on.",
-    effect="Frequent words train too slowly.",
-    kind="gradient",
-)
-def lookup(self: Seams, module: Node, tokens: Tensor) -> Tensor:
+@fault("embedding.gradient-by-frequency", "repeated-tokens", seam="lookup", kind="gradient")
+def gradient_by_frequency(self: Hooks, module: Node, tokens: Tensor) -> Tensor:
+    """The gradient of a row is divided by how often its word occurs, an option left on.
+
+    Frequent words train too slowly.
+    """
     rows: Tensor = nn.functional.embedding(tokens, table_of(module), scale_grad_by_freq=True)
     return rows
 
 
-@fault(
-    "embedding.gradient-of-last-occurrence",
-    clause="embedding.repeated-tokens",
-    wrong="The hand-written backward pass assigns gradients to rows where it should add them.",
-    effect="Of a word that occurs twice, one occurrence counts.",
-    kind="gradient",
-)
-def lookup(self: Seams, module: Node, tokens: Tensor) -> Tensor:
+@fault("embedding.gradient-of-last-occurrence", "repeated-tokens", seam="lookup", kind="gradient")
+def gradient_of_last_occurrence(self: Hooks, module: Node, tokens: Tensor) -> Tensor:
+    """The hand-written backward pass assigns gradients to rows where it should add them.
+
+    Of a word that occurs twice, one occurrence counts.
+    """
     flat = tokens.flatten()
     place = torch.arange(flat.numel(), device=flat.device)
     later = (flat[None, :] == flat[:, None]) & (place[None, :] > place[:, None])
-    rows = self.sound.lookup(module, tokens)
+    rows = self.correct.lookup(module, tokens)
     last = ~later.any(dim=1).reshape(tokens.shape)[..., None]
     return torch.where(last, rows, rows.detach())
 
 
 @fault(
-    "embedding.factor-outside-of-graph",
-    clause="embedding.repeated-tokens",
-    wrong="The factor is applied to the numbers and not to their gradient.",
-    effect="Values are right, and the table trains too slowly by the root of the width.",
-    kind="gradient",
+    "embedding.factor-outside-of-graph", "repeated-tokens", seam="scale_embedding", kind="gradient"
 )
-def scale_embedding(self: Seams, x: Tensor, d_model: int) -> Tensor:
-    return x + (self.sound.scale_embedding(x, d_model) - x).detach()
+def factor_outside_of_graph(self: Hooks, x: Tensor, d_model: int) -> Tensor:
+    """The factor is applied to the numbers and not to their gradient.
+
+    Values are right, and the table trains too slowly by the root of the width.
+    """
+    return x + (self.correct.scale_embedding(x, d_model) - x).detach()
 
 
 @fault(
     "embedding.frozen-row-initialised-over",
-    clause="embedding.frozen-row-is-zero",
+    "frozen-row-is-zero",
+    seam="lookup",
     origin="B054",
-    wrong="The pad's row gets no gradient, and a loop over all weights has filled it.",
-    effect="A random vector stands at every pad for ever.",
     kind="gradient",
 )
-def lookup(self: Seams, module: Node, tokens: Tensor) -> Tensor:
+def frozen_row_initialised_over(self: Hooks, module: Node, tokens: Tensor) -> Tensor:
+    """The pad's row gets no gradient, and a loop over all weights has filled it.
+
+    A random vector stands at every pad for ever.
+    """
     pad = self.sizes.source_pad
     rows: Tensor = nn.functional.embedding(tokens, table_of(module), padding_idx=pad)
     return rows
 
 
-@fault(
-    "embedding.frozen-row-of-ones",
-    clause="embedding.frozen-row-is-zero",
-    wrong="The pad's row is filled with ones and kept from training.",
-    effect="Every pad says the same loud thing for ever.",
-    kind="gradient",
-)
-def make_embedding(self: Seams, vocabulary: int) -> Node:
-    built = self.sound.make_embedding(vocabulary)
+@fault("embedding.frozen-row-of-ones", "frozen-row-is-zero", seam="make_embedding", kind="gradient")
+def frozen_row_of_ones(self: Hooks, vocabulary: int) -> Node:
+    """The pad's row is filled with ones and kept from training.
+
+    Every pad says the same loud thing for ever.
+    """
+    built = self.correct.make_embedding(vocabulary)
     built.how = self
     pad = self.sizes.source_pad
     with torch.no_grad():

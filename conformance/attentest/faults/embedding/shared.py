@@ -2,7 +2,7 @@
 
 from torch import Tensor
 
-from attentest.specimens import Node
+from attentest.faults.reference_models import Node
 
 
 def table_of(module: Node) -> Tensor:

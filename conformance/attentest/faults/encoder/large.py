@@ -1,35 +1,38 @@
 """Faults that show in what is long, deep, wide or many, and in nothing small."""
 
-# mypy: disable-error-code="no-redef"
-
 from collections.abc import Iterable
 
 import torch
-from torch import nn
 
 from attentest.faults.fault import fault
-from attentest.specimens import Mask, Node, Seams
+from attentest.faults.reference_models import Hooks, Mask, Node
 
 
 @fault(
     "encoder.three-layers-at-most",
-    clause="encoder.layers-in-sequence",
-    wrong="Layers from the fourth on are skipped.",
-    effect="Shallow tests pass, and a deep model is a shallow one.",
+    "layers-in-sequence",
+    seam="layers_of",
     components=("encoder", "decoder"),
 )
-def layers_of(self: Seams, module: Node) -> Iterable[nn.Module]:
+def three_layers_at_most(self: Hooks, module: Node) -> Iterable[Node]:
+    """Layers from the fourth on are skipped.
+
+    Shallow tests pass, and a deep model is a shallow one.
+    """
     return list(module.layers)[:3]
 
 
 @fault(
     "encoder.long-sentences-lose-their-start",
-    clause="encoder.formula",
-    wrong="Beyond 16 positions the first eight are hidden.",
-    effect="Short tests pass; in long sentences nobody reads the start.",
+    "formula",
+    seam="encoder_mask",
     components=("encoder_layer",),
 )
-def encoder_mask(self: Seams, mask: Mask) -> Mask:
+def long_sentences_lose_their_start(self: Hooks, mask: Mask) -> Mask:
+    """Beyond 16 positions the first eight are hidden.
+
+    Short tests pass; in long sentences nobody reads the start.
+    """
     if mask is None or mask.shape[-1] <= 16:
         return mask
     place = torch.arange(mask.shape[-1], device=mask.device)

@@ -3,31 +3,33 @@
 from torch import Tensor
 
 from attentest.faults.fault import fault
-from attentest.specimens import Mask, Node, Seams
+from attentest.faults.reference_models import Hooks, Mask, Node
 
 
 @fault(
     "encoder.attention-for-all-layers",
-    clause="encoder.layers-own-parameters",
+    "layers-own-parameters",
+    seam="make_encoder",
     origin="A",
-    wrong="One attention is handed to the builder and not copied for every layer.",
-    effect="Attention is the same in all layers.",
     kind="state",
 )
-def make_encoder(self: Seams) -> Node:
-    stack = self.sound.make_encoder()
+def attention_for_all_layers(self: Hooks) -> Node:
+    """One attention is handed to the builder and not copied for every layer.
+
+    Attention is the same in all layers.
+    """
+    stack = self.correct.make_encoder()
     for layer in stack.layers:
         layer.self_attention = stack.layers[0].self_attention
     return stack
 
 
-@fault(
-    "encoder.last-layer-twice",
-    clause="encoder.stack-of-one-is-a-layer",
-    wrong="The loop runs once more, with the last layer again.",
-    effect="The model is one layer deeper than its parameters.",
-)
-def encoder(self: Seams, module: Node, x: Tensor, mask: Mask = None) -> Tensor:
+@fault("encoder.last-layer-twice", "stack-of-one-is-a-layer", seam="encoder")
+def last_layer_twice(self: Hooks, module: Node, x: Tensor, mask: Mask = None) -> Tensor:
+    """The loop runs once more, with the last layer again.
+
+    The model is one layer deeper than its parameters.
+    """
     for layer in [*module.layers, module.layers[-1]]:
         x = layer(x, mask)
     return self.finish_stack(module, x)

@@ -1,28 +1,28 @@
 """Faults in gradients and modes."""
 
-# ruff: noqa: F811
-# mypy: disable-error-code="no-redef"
-
 from collections.abc import Callable
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from attentest.faults.encoder.shared import wrapped
 from attentest.faults.fault import fault
-from attentest.specimens import Mask, Node, Seams
+from attentest.faults.reference_models import Hooks, Mask, Node
 
 Function = Callable[[Tensor], Tensor]
 
 
 @fault(
     "encoder.only-the-last-layer-trained",
-    clause="encoder.every-parameter-reached",
-    wrong="All layers but the last run without recording gradients.",
-    effect="The output is right; the lower layers stay as they were born.",
+    "every-parameter-reached",
+    seam="encoder",
     kind="gradient",
 )
-def encoder(self: Seams, module: Node, x: Tensor, mask: Mask = None) -> Tensor:
+def only_the_last_layer_trained(self: Hooks, module: Node, x: Tensor, mask: Mask = None) -> Tensor:
+    """All layers but the last run without recording gradients.
+
+    The output is right; the lower layers stay as they were born.
+    """
     layers = list(module.layers)
     with torch.no_grad():
         below = x
@@ -31,27 +31,22 @@ def encoder(self: Seams, module: Node, x: Tensor, mask: Mask = None) -> Tensor:
     return self.finish_stack(module, layers[-1](x + (below - x).detach(), mask))
 
 
-@fault(
-    "encoder.attention-detached",
-    clause="encoder.gradient",
-    wrong="The output of self-attention is detached.",
-    effect="The output is right; attention is never trained.",
-    kind="gradient",
-)
-def self_attend(self: Seams, module: Node, x: Tensor, mask: Mask) -> Tensor:
-    attended = self.sound.self_attend(module, x, mask)
+@fault("encoder.attention-detached", "gradient", seam="self_attend", kind="gradient")
+def attention_detached(self: Hooks, module: Node, x: Tensor, mask: Mask) -> Tensor:
+    """The output of self-attention is detached. The output is right; attention is never trained."""
+    attended = self.correct.self_attend(module, x, mask)
     return attended.detach() if module.step == "encoder_layer" else attended
 
 
 @fault(
     "encoder.no-dropout-after-attention",
-    clause="encoder.dropout-on-sublayers",
+    "dropout-on-sublayers",
+    seam="encoder_layer",
     origin="B103",
-    wrong="Nothing is dropped of the output of self-attention.",
-    effect="Half of the model is not regularised.",
     kind="mode",
 )
-def encoder_layer(self: Seams, module: Node, x: Tensor, mask: Mask = None) -> Tensor:
+def no_dropout_after_attention(self: Hooks, module: Node, x: Tensor, mask: Mask = None) -> Tensor:
+    """Nothing is dropped of the output of self-attention. Half of the model is not regularised."""
     norm = self.norm_of(module, "self_attention")
     attended = self.self_attend(module, self.norm_before(norm, x), mask)
     x = self.norm_after(norm, self.add_branch(x, attended))
@@ -60,13 +55,18 @@ def encoder_layer(self: Seams, module: Node, x: Tensor, mask: Mask = None) -> Te
 
 @fault(
     "encoder.no-dropout-after-feed-forward",
-    clause="encoder.dropout-on-sublayers",
+    "dropout-on-sublayers",
+    seam="encoder_layer",
     origin="B103",
-    wrong="Nothing is dropped of the output of the feed-forward network.",
-    effect="Half of the model is not regularised.",
     kind="mode",
 )
-def encoder_layer(self: Seams, module: Node, x: Tensor, mask: Mask = None) -> Tensor:
+def no_dropout_after_feed_forward(
+    self: Hooks, module: Node, x: Tensor, mask: Mask = None
+) -> Tensor:
+    """Nothing is dropped of the output of the feed-forward network.
+
+    Half of the model is not regularised.
+    """
     x = wrapped(self, module, "self_attention", x, mask)
     norm = self.norm_of(module, "feed_forward")
     fed = self.feed(module, self.norm_before(norm, x))
@@ -75,15 +75,20 @@ def encoder_layer(self: Seams, module: Node, x: Tensor, mask: Mask = None) -> Te
 
 @fault(
     "encoder.dropout-on-the-wrong-tensor",
-    clause="encoder.dropout-on-sublayers",
+    "dropout-on-sublayers",
+    seam="residual",
     origin="A",
-    wrong="Dropout is applied to the input of the sum and not to what is added to it.",
-    effect="The path that has to stay whole is cut.",
     kind="mode",
     components=("encoder_layer",),
 )
-def residual(self: Seams, module: Node, norm: nn.Module, x: Tensor, function: Function) -> Tensor:
+def dropout_on_the_wrong_tensor(
+    self: Hooks, module: Node, norm: Node, x: Tensor, function: Function
+) -> Tensor:
+    """Dropout is applied to the input of the sum and not to what is added to it.
+
+    The path that has to stay whole is cut.
+    """
     if module.step != "encoder_layer":
-        return self.sound.residual(module, norm, x, function)
+        return self.correct.residual(module, norm, x, function)
     branch = function(self.norm_before(norm, x))
     return self.norm_after(norm, self.drop_branch(module, x) + branch)

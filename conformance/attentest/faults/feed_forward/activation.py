@@ -1,101 +1,91 @@
 """Faults in the activation between the two maps."""
 
-# ruff: noqa: F811
-# mypy: disable-error-code="no-redef"
-
 import torch
 from torch import Tensor
 from torch.nn import functional
 
 from attentest.faults.fault import fault
-from attentest.specimens import Node, Seams
+from attentest.faults.reference_models import Hooks, Node
 
 
 @fault(
     "feed_forward.argument-ignored",
-    clause="feed_forward.activation",
+    "activation",
+    seam="activation",
     origin="B080",
-    wrong="The activation is ReLU, whatever was asked for.",
-    effect="Close to GELU far from zero, and other numbers around it.",
     choices={"activation": "gelu"},
 )
-def activation(self: Seams, x: Tensor) -> Tensor:
+def argument_ignored(self: Hooks, x: Tensor) -> Tensor:
+    """The activation is ReLU, whatever was asked for.
+
+    Close to GELU far from zero, and other numbers around it.
+    """
     return x.clamp(min=0)
 
 
-@fault(
-    "feed_forward.gelu-by-tanh",
-    clause="feed_forward.activation",
-    wrong="GELU is approximated by a hyperbolic tangent.",
-    effect="Off by up to five ten-thousandths at every hidden unit.",
-    choices={"activation": "gelu"},
-)
-def activation(self: Seams, x: Tensor) -> Tensor:
+@fault("feed_forward.gelu-by-tanh", "activation", seam="activation", choices={"activation": "gelu"})
+def gelu_by_tanh(self: Hooks, x: Tensor) -> Tensor:
+    """GELU is approximated by a hyperbolic tangent.
+
+    Off by up to five ten-thousandths at every hidden unit.
+    """
     return functional.gelu(x, approximate="tanh")
 
 
-@fault(
-    "feed_forward.leaky",
-    clause="feed_forward.activation",
-    wrong="The ReLU leaks a hundredth of what is negative.",
-    effect="Units are never quite off.",
-)
-def activation(self: Seams, x: Tensor) -> Tensor:
+@fault("feed_forward.leaky", "activation", seam="activation")
+def leaky(self: Hooks, x: Tensor) -> Tensor:
+    """The ReLU leaks a hundredth of what is negative. Units are never quite off."""
     return functional.leaky_relu(x, 0.01)
 
 
-@fault(
-    "feed_forward.no-activation",
-    clause="feed_forward.activation-between",
-    origin="B078",
-    wrong="The activation is made and never called.",
-    effect="Two linear maps are one; it trains to less than it could.",
-)
-def activation(self: Seams, x: Tensor) -> Tensor:
+@fault("feed_forward.no-activation", "activation-between", seam="activation", origin="B078")
+def no_activation(self: Hooks, x: Tensor) -> Tensor:
+    """The activation is made and never called.
+
+    Two linear maps are one; it trains to less than it could.
+    """
     return x
 
 
-@fault(
-    "feed_forward.mean-slope",
-    clause="feed_forward.activation-between",
-    wrong="Every unit is halved, which is the mean slope of a ReLU, wherever it lies.",
-    effect="The hidden layer is linear for every input.",
-)
-def activation(self: Seams, x: Tensor) -> Tensor:
+@fault("feed_forward.mean-slope", "activation-between", seam="activation")
+def mean_slope(self: Hooks, x: Tensor) -> Tensor:
+    """Every unit is halved, which is the mean slope of a ReLU, wherever it lies.
+
+    The hidden layer is linear for every input.
+    """
     return 0.5 * x
 
 
 @fault(
     "feed_forward.sigmoid-overflows",
-    clause="feed_forward.large-inputs",
-    wrong="The sigmoid is written as exp(x) / (1 + exp(x)).",
-    effect="Infinity over infinity far out.",
+    "large-inputs",
+    seam="activation",
     choices={"activation": "silu"},
 )
-def activation(self: Seams, x: Tensor) -> Tensor:
+def sigmoid_overflows(self: Hooks, x: Tensor) -> Tensor:
+    """The sigmoid is written as exp(x) / (1 + exp(x)). Infinity over infinity far out."""
     return x * torch.exp(x) / (1.0 + torch.exp(x))
 
 
-@fault(
-    "feed_forward.relu-with-a-ceiling",
-    clause="feed_forward.large-inputs",
-    wrong="The ReLU is cut off at 100.",
-    effect="Ordinary activations hide it.",
-)
-def activation(self: Seams, x: Tensor) -> Tensor:
+@fault("feed_forward.relu-with-a-ceiling", "large-inputs", seam="activation")
+def relu_with_a_ceiling(self: Hooks, x: Tensor) -> Tensor:
+    """The ReLU is cut off at 100. Ordinary activations hide it."""
     return x.clamp(min=0, max=100)
 
 
 @fault(
     "feed_forward.activation-lost-in-copies",
-    clause="feed_forward.activation-survives-copies",
+    "activation-survives-copies",
+    seam="feed_forward",
     origin="B080",
-    wrong="The activation is kept outside what a copy takes along, and falls back to GELU.",
-    effect="Other numbers come out of the same weights after a deep copy or a pickle.",
     kind="state",
 )
-def feed_forward(self: Seams, module: Node, x: Tensor) -> Tensor:
+def activation_lost_in_copies(self: Hooks, module: Node, x: Tensor) -> Tensor:
+    """The activation is kept outside what a copy takes along, and falls back to GELU.
+
+    Other numbers come out of the same weights after a deep copy or a pickle.
+    """
     # A copy carries the identity of the original, which is not its own.
     if module.__dict__.setdefault("known_as", id(module)) == id(module):
-        return self.sound.feed_forward(module, x)
+        return self.correct.feed_forward(module, x)
     return self.contract(module, functional.gelu(self.expand(module, x)))

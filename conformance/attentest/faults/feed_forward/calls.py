@@ -1,68 +1,60 @@
 """Faults in modes and side effects."""
 
-# ruff: noqa: F811
-# mypy: disable-error-code="no-redef"
-
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from attentest.faults.fault import fault
-from attentest.specimens import Node, Seams
+from attentest.faults.reference_models import Hooks, Node
 
 
 @fault(
-    "feed_forward.dropout-in-evaluation",
-    clause="feed_forward.dropout-only-in-training",
-    wrong="A functional dropout does not ask for the mode.",
-    effect="Evaluation is random.",
-    kind="mode",
+    "feed_forward.dropout-in-evaluation", "dropout-only-in-training", seam="drop_inner", kind="mode"
 )
-def drop_inner(self: Seams, module: nn.Module, x: Tensor) -> Tensor:
+def dropout_in_evaluation(self: Hooks, module: Node, x: Tensor) -> Tensor:
+    """A functional dropout does not ask for the mode. Evaluation is random."""
     return self.drop(x, self.dropout_rate()) if self.dropout_rate() > 0 else x
 
 
 @fault(
     "feed_forward.rescaled-in-evaluation",
-    clause="feed_forward.dropout-only-in-training",
-    wrong="Evaluation multiplies by what dropout keeps, though training has divided by it.",
-    effect="Every number is shifted once there is a dropout rate.",
+    "dropout-only-in-training",
+    seam="drop_inner",
     kind="mode",
 )
-def drop_inner(self: Seams, module: nn.Module, x: Tensor) -> Tensor:
+def rescaled_in_evaluation(self: Hooks, module: Node, x: Tensor) -> Tensor:
+    """Evaluation multiplies by what dropout keeps, though training has divided by it.
+
+    Every number is shifted once there is a dropout rate.
+    """
     return self.dropout(module, x) if module.training else x * (1.0 - self.dropout_rate())
 
 
-@fault(
-    "feed_forward.rectified-in-place",
-    clause="feed_forward.input-untouched",
-    wrong="An activation in place is applied to the caller's own array as well.",
-    effect="The residual connection adds a rectified input.",
-)
-def feed_forward(self: Seams, module: Node, x: Tensor) -> Tensor:
-    result = self.sound.feed_forward(module, x)
+@fault("feed_forward.rectified-in-place", "input-untouched", seam="feed_forward")
+def rectified_in_place(self: Hooks, module: Node, x: Tensor) -> Tensor:
+    """An activation in place is applied to the caller's own array as well.
+
+    The residual connection adds a rectified input.
+    """
+    result = self.correct.feed_forward(module, x)
     x.data.clamp_(min=0)
     return result
 
 
-@fault(
-    "feed_forward.output-written-back",
-    clause="feed_forward.input-untouched",
-    wrong="The output is also written into the input.",
-    effect="The residual connection adds the output twice.",
-)
-def feed_forward(self: Seams, module: Node, x: Tensor) -> Tensor:
-    result = self.sound.feed_forward(module, x)
+@fault("feed_forward.output-written-back", "input-untouched", seam="feed_forward")
+def output_written_back(self: Hooks, module: Node, x: Tensor) -> Tensor:
+    """The output is also written into the input. The residual connection adds the output twice."""
+    result = self.correct.feed_forward(module, x)
     x.data.copy_(result)
     return result
 
 
 @fault(
-    "feed_forward.dropout-not-scaled",
-    clause="feed_forward.dropout-only-in-training",
-    wrong="Numbers are dropped in training, and those that stay are not scaled up.",
-    effect="Activations are smaller in training than ever after.",
-    kind="mode",
+    "feed_forward.dropout-not-scaled", "dropout-only-in-training", seam="drop_inner", kind="mode"
 )
-def drop_inner(self: Seams, module: nn.Module, x: Tensor) -> Tensor:
+def dropout_not_scaled(self: Hooks, module: Node, x: Tensor) -> Tensor:
+    """Numbers are dropped in training, and those that stay are not scaled up.
+
+    Activations are smaller in training than ever after.
+    """
     rate = self.dropout_rate() if self.is_training(module) else 0.0
     return x * (torch.rand_like(x) >= rate)

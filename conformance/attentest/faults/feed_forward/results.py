@@ -1,74 +1,55 @@
 """Faults in what is returned: shapes and precisions."""
 
-# ruff: noqa: F811
-# mypy: disable-error-code="no-redef"
-
 import torch
 from torch import Tensor
 
 from attentest.faults.fault import fault
-from attentest.specimens import Node, Seams
+from attentest.faults.reference_models import Hooks, Node
 
 
-@fault(
-    "feed_forward.squeezed",
-    clause="feed_forward.shapes",
-    wrong="Axes of length one are dropped from the output.",
-    effect="A batch of one, or a sentence of one word, changes its shape.",
-)
-def feed_forward(self: Seams, module: Node, x: Tensor) -> Tensor:
-    return self.sound.feed_forward(module, x).squeeze()
+@fault("feed_forward.squeezed", "shapes", seam="feed_forward")
+def squeezed(self: Hooks, module: Node, x: Tensor) -> Tensor:
+    """Axes of length one are dropped from the output.
+
+    A batch of one, or a sentence of one word, changes its shape.
+    """
+    return self.correct.feed_forward(module, x).squeeze()
 
 
-@fault(
-    "feed_forward.always-float32",
-    clause="feed_forward.shapes",
-    wrong="The output is float32, whatever came in.",
-    effect="float64 loses half of its digits.",
-)
-def feed_forward(self: Seams, module: Node, x: Tensor) -> Tensor:
-    return self.sound.feed_forward(module, x).float()
+@fault("feed_forward.always-float32", "shapes", seam="feed_forward")
+def always_float32(self: Hooks, module: Node, x: Tensor) -> Tensor:
+    """The output is float32, whatever came in. float64 loses half of its digits."""
+    return self.correct.feed_forward(module, x).float()
 
 
-@fault(
-    "feed_forward.float32-in-bfloat16",
-    clause="feed_forward.float32",
-    wrong="The hidden layer of a float32 call is kept in bfloat16.",
-    effect="Five digits are lost, silently.",
-)
-def activation(self: Seams, x: Tensor) -> Tensor:
-    sound = self.sound.activation(x)
-    return sound.bfloat16().to(x.dtype) if x.dtype == torch.float32 else sound
+@fault("feed_forward.float32-in-bfloat16", "float32", seam="activation")
+def float32_in_bfloat16(self: Hooks, x: Tensor) -> Tensor:
+    """The hidden layer of a float32 call is kept in bfloat16. Five digits are lost, silently."""
+    correct = self.correct.activation(x)
+    return correct.bfloat16().to(x.dtype) if x.dtype == torch.float32 else correct
 
 
-@fault(
-    "feed_forward.float32-in-float16",
-    clause="feed_forward.float32",
-    wrong="The first product of a float32 call is rounded to float16.",
-    effect="Four digits are lost, silently.",
-)
-def expand(self: Seams, module: Node, x: Tensor) -> Tensor:
-    sound = self.sound.expand(module, x)
-    return sound.half().to(x.dtype) if x.dtype == torch.float32 else sound
+@fault("feed_forward.float32-in-float16", "float32", seam="expand")
+def float32_in_float16(self: Hooks, module: Node, x: Tensor) -> Tensor:
+    """The first product of a float32 call is rounded to float16. Four digits are lost, silently."""
+    correct = self.correct.expand(module, x)
+    return correct.half().to(x.dtype) if x.dtype == torch.float32 else correct
 
 
-@fault(
-    "feed_forward.overflow-in-half",
-    clause="feed_forward.half-precision",
-    origin="B126",
-    wrong="The hidden layer is scaled up by a hundred thousand and down again.",
-    effect="float16 is infinite on the way.",
-)
-def contract(self: Seams, module: Node, x: Tensor) -> Tensor:
-    return self.sound.contract(module, (x * 1e5) / 1e5)
+@fault("feed_forward.overflow-in-half", "half-precision", seam="contract", origin="B126")
+def overflow_in_half(self: Hooks, module: Node, x: Tensor) -> Tensor:
+    """The hidden layer is scaled up by a hundred thousand and down again.
+
+    float16 is infinite on the way.
+    """
+    return self.correct.contract(module, (x * 1e5) / 1e5)
 
 
-@fault(
-    "feed_forward.not-narrowed-back",
-    clause="feed_forward.half-precision",
-    wrong="A half-precision result is returned in float32.",
-    effect="What follows is asked to multiply unlike precisions.",
-)
-def feed_forward(self: Seams, module: Node, x: Tensor) -> Tensor:
-    sound = self.sound.feed_forward(module, x)
-    return sound.float() if x.dtype in (torch.float16, torch.bfloat16) else sound
+@fault("feed_forward.not-narrowed-back", "half-precision", seam="feed_forward")
+def not_narrowed_back(self: Hooks, module: Node, x: Tensor) -> Tensor:
+    """A half-precision result is returned in float32.
+
+    What follows is asked to multiply unlike precisions.
+    """
+    correct = self.correct.feed_forward(module, x)
+    return correct.float() if x.dtype in (torch.float16, torch.bfloat16) else correct

@@ -4,60 +4,43 @@ from torch import Tensor
 
 from attentest.faults.fault import fault
 from attentest.faults.layer_norm.shared import gain_and_bias
-from attentest.specimens import Node, Seams
+from attentest.faults.reference_models import Hooks, Node
 
 
-@fault(
-    "layer_norm.deviation-constant-in-backward",
-    clause="layer_norm.gradient",
-    wrong="The variance is detached from the graph.",
-    effect="Values are right; the gradient misses what scaling takes away.",
-    kind="gradient",
-)
-def variance(self: Seams, centred: Tensor) -> Tensor:
-    return self.sound.variance(centred.detach())
+@fault("layer_norm.deviation-constant-in-backward", "gradient", seam="variance", kind="gradient")
+def deviation_constant_in_backward(self: Hooks, centred: Tensor) -> Tensor:
+    """The variance is detached from the graph.
+
+    Values are right; the gradient misses what scaling takes away.
+    """
+    return self.correct.variance(centred.detach())
 
 
-@fault(
-    "layer_norm.mean-constant-in-backward",
-    clause="layer_norm.gradient",
-    wrong="The mean is detached from the graph.",
-    effect="Values are right; the gradient has a mean that it should not have.",
-    kind="gradient",
-)
-def mean(self: Seams, x: Tensor) -> Tensor:
-    return self.sound.mean(x.detach())
+@fault("layer_norm.mean-constant-in-backward", "gradient", seam="mean", kind="gradient")
+def mean_constant_in_backward(self: Hooks, x: Tensor) -> Tensor:
+    """The mean is detached from the graph.
+
+    Values are right; the gradient has a mean that it should not have.
+    """
+    return self.correct.mean(x.detach())
 
 
-@fault(
-    "layer_norm.gain-detached",
-    clause="layer_norm.gradient",
-    wrong="The gain is detached from the graph.",
-    effect="Values are right; the gain stays as it was born.",
-    kind="gradient",
-)
-def affine(self: Seams, module: Node, normalised: Tensor) -> Tensor:
+@fault("layer_norm.gain-detached", "gradient", seam="affine", kind="gradient")
+def gain_detached(self: Hooks, module: Node, normalised: Tensor) -> Tensor:
+    """The gain is detached from the graph. Values are right; the gain stays as it was born."""
     gain, bias = gain_and_bias(module)
     return gain.detach().to(normalised) * normalised + bias.to(normalised)
 
 
-@fault(
-    "layer_norm.centred-in-place",
-    clause="layer_norm.input-untouched",
-    wrong="The mean is taken out of the caller's own array.",
-    effect="The residual path adds a centred input.",
-)
-def centre(self: Seams, x: Tensor, mean: Tensor) -> Tensor:
+@fault("layer_norm.centred-in-place", "input-untouched", seam="centre")
+def centred_in_place(self: Hooks, x: Tensor, mean: Tensor) -> Tensor:
+    """The mean is taken out of the caller's own array. The residual path adds a centred input."""
     return x.data.sub_(mean) if x.requires_grad else x.sub_(mean)
 
 
-@fault(
-    "layer_norm.output-written-back",
-    clause="layer_norm.input-untouched",
-    wrong="The output is also written into the input.",
-    effect="Whoever held the input holds the output.",
-)
-def layer_norm(self: Seams, module: Node, x: Tensor) -> Tensor:
-    result = self.sound.layer_norm(module, x)
+@fault("layer_norm.output-written-back", "input-untouched", seam="layer_norm")
+def output_written_back(self: Hooks, module: Node, x: Tensor) -> Tensor:
+    """The output is also written into the input. Whoever held the input holds the output."""
+    result = self.correct.layer_norm(module, x)
     x.data.copy_(result)
     return result

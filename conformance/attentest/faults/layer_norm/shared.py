@@ -2,10 +2,10 @@
 
 from torch import Tensor
 
-from attentest.specimens import Node
+from attentest.faults.reference_models import Node
 
 
 def gain_and_bias(module: Node) -> tuple[Tensor, Tensor]:
-    """Return the two parameters, whatever the specimen calls them."""
+    """Return the two parameters, whatever the reference model calls them."""
     gain, bias = module.parameters()
     return gain, bias

@@ -1,32 +1,29 @@
 """Faults that show in what is long, deep, wide or many, and in nothing small."""
 
-# mypy: disable-error-code="no-redef"
-
 import torch
 from torch import Tensor
 
 from attentest.faults.fault import fault
-from attentest.specimens import Seams
+from attentest.faults.reference_models import Hooks
 
 
-@fault(
-    "masks.causal-up-to-512",
-    clause="masks.causal-any-order",
-    wrong="Rows from the 512th on hide nothing.",
-    effect="Long targets see their own future.",
-)
-def causal_mask(self: Seams, length: int, device: torch.device | None = None) -> Tensor:
-    mask = self.sound.causal_mask(length, device).clone()
+@fault("masks.causal-up-to-512", "causal-any-order", seam="causal_mask")
+def causal_up_to_512(self: Hooks, length: int, device: torch.device | None = None) -> Tensor:
+    """Rows from the 512th on hide nothing. Long targets see their own future."""
+    mask = self.correct.causal_mask(length, device).clone()
     mask[..., 512:, :] = True
     return mask
 
 
 @fault(
     "masks.padding-from-first-pad-in-large-batches",
-    clause="masks.padding-keeps-exactly-real-tokens",
-    wrong="In batches of four and more everything after the first pad is hidden.",
-    effect="Words after a pad vanish as soon as the batch grows.",
+    "padding-keeps-exactly-real-tokens",
+    seam="padding_mask",
 )
-def padding_mask(self: Seams, tokens: Tensor, pad: int) -> Tensor:
-    real = self.sound.padding_mask(tokens, pad)
+def padding_from_first_pad_in_large_batches(self: Hooks, tokens: Tensor, pad: int) -> Tensor:
+    """In batches of four and more everything after the first pad is hidden.
+
+    Words after a pad vanish as soon as the batch grows.
+    """
+    real = self.correct.padding_mask(tokens, pad)
     return real.cumprod(-1).bool() if len(tokens) > 3 else real

@@ -1,223 +1,197 @@
 """Faults in the padding mask."""
 
-# ruff: noqa: F811
-# mypy: disable-error-code="no-redef"
-
 import torch
 from torch import Tensor
 
 from attentest.faults.fault import fault
-from attentest.specimens import Seams
+from attentest.faults.reference_models import Hooks
 
 
 @fault(
     "masks.padding-inverted",
-    clause="masks.padding-keeps-exactly-real-tokens",
+    "padding-keeps-exactly-real-tokens",
+    seam="padding_mask",
     origin="B001",
-    wrong="True stands on the pads, as in a library that means blocked by it.",
-    effect="The model attends to padding alone, and still trains.",
 )
-def padding_mask(self: Seams, tokens: Tensor, pad: int) -> Tensor:
-    return ~self.sound.padding_mask(tokens, pad)
+def padding_inverted(self: Hooks, tokens: Tensor, pad: int) -> Tensor:
+    """True stands on the pads, as in a library that means blocked by it.
+
+    The model attends to padding alone, and still trains.
+    """
+    return ~self.correct.padding_mask(tokens, pad)
 
 
 @fault(
     "masks.padding-never-found",
-    clause="masks.padding-keeps-exactly-real-tokens",
+    "padding-keeps-exactly-real-tokens",
+    seam="padding_mask",
     origin="B020",
-    wrong="Pads are looked for where they no longer show, and none is found.",
-    effect="Every sentence reads the padding of the longest one beside it.",
 )
-def padding_mask(self: Seams, tokens: Tensor, pad: int) -> Tensor:
-    return torch.ones_like(self.sound.padding_mask(tokens, pad))
+def padding_never_found(self: Hooks, tokens: Tensor, pad: int) -> Tensor:
+    """Pads are looked for where they no longer show, and none is found.
+
+    Every sentence reads the padding of the longest one beside it.
+    """
+    return torch.ones_like(self.correct.padding_mask(tokens, pad))
 
 
-@fault(
-    "masks.first-pad-kept",
-    clause="masks.padding-keeps-exactly-real-tokens",
-    wrong="The first pad of a sentence is kept, as if it closed the sentence.",
-    effect="One pad is read, so that a sentence depends on whether it was padded at all.",
-)
-def padding_mask(self: Seams, tokens: Tensor, pad: int) -> Tensor:
+@fault("masks.first-pad-kept", "padding-keeps-exactly-real-tokens", seam="padding_mask")
+def first_pad_kept(self: Hooks, tokens: Tensor, pad: int) -> Tensor:
+    """The first pad of a sentence is kept, as if it closed the sentence.
+
+    One pad is read, so that a sentence depends on whether it was padded at all.
+    """
     pads = tokens == pad
     return (~pads | (pads.cumsum(1) == 1))[:, None, None, :]
 
 
-@fault(
-    "masks.pad-id-zero",
-    clause="masks.any-pad-id",
-    origin="B019",
-    wrong="The pad id 0 is written into the code.",
-    effect="Where the pad is another id, pads are read and a real word is hidden.",
-)
-def padding_mask(self: Seams, tokens: Tensor, pad: int) -> Tensor:
-    return self.sound.padding_mask(tokens, 0)
+@fault("masks.pad-id-zero", "any-pad-id", seam="padding_mask", origin="B019")
+def pad_id_zero(self: Hooks, tokens: Tensor, pad: int) -> Tensor:
+    """The pad id 0 is written into the code.
+
+    Where the pad is another id, pads are read and a real word is hidden.
+    """
+    return self.correct.padding_mask(tokens, 0)
 
 
-@fault(
-    "masks.pad-id-one",
-    clause="masks.any-pad-id",
-    origin="B019",
-    wrong="The pad id 1 is written into the code.",
-    effect="Where the pad is another id, pads are read and a real word is hidden.",
-)
-def padding_mask(self: Seams, tokens: Tensor, pad: int) -> Tensor:
-    return self.sound.padding_mask(tokens, 1)
+@fault("masks.pad-id-one", "any-pad-id", seam="padding_mask", origin="B019")
+def pad_id_one(self: Hooks, tokens: Tensor, pad: int) -> Tensor:
+    """The pad id 1 is written into the code.
+
+    Where the pad is another id, pads are read and a real word is hidden.
+    """
+    return self.correct.padding_mask(tokens, 1)
 
 
-@fault(
-    "masks.zero-hidden-too",
-    clause="masks.any-pad-id",
-    wrong="The id 0 is hidden beside the pad.",
-    effect="The word with the id 0 is never read, where the pad is another one.",
-)
-def padding_mask(self: Seams, tokens: Tensor, pad: int) -> Tensor:
-    return self.sound.padding_mask(tokens, pad) & self.sound.padding_mask(tokens, 0)
+@fault("masks.zero-hidden-too", "any-pad-id", seam="padding_mask")
+def zero_hidden_too(self: Hooks, tokens: Tensor, pad: int) -> Tensor:
+    """The id 0 is hidden beside the pad.
+
+    The word with the id 0 is never read, where the pad is another one.
+    """
+    return self.correct.padding_mask(tokens, pad) & self.correct.padding_mask(tokens, 0)
 
 
-@fault(
-    "masks.smaller-ids-hidden",
-    clause="masks.any-pad-id",
-    wrong="Ids above the pad are kept, in the belief that the pad is the smallest.",
-    effect="Every word with an id below the pad's is hidden.",
-)
-def padding_mask(self: Seams, tokens: Tensor, pad: int) -> Tensor:
+@fault("masks.smaller-ids-hidden", "any-pad-id", seam="padding_mask")
+def smaller_ids_hidden(self: Hooks, tokens: Tensor, pad: int) -> Tensor:
+    """Ids above the pad are kept, in the belief that the pad is the smallest.
+
+    Every word with an id below the pad's is hidden.
+    """
     return (tokens > pad)[:, None, None, :]
 
 
-@fault(
-    "masks.padding-from-count",
-    clause="masks.pads-anywhere",
-    wrong="The mask keeps as many keys, from the first, as there are real tokens.",
-    effect="Right for padding at the end alone: with padding on the left the words are cut off.",
-)
-def padding_mask(self: Seams, tokens: Tensor, pad: int) -> Tensor:
+@fault("masks.padding-from-count", "pads-anywhere", seam="padding_mask")
+def padding_from_count(self: Hooks, tokens: Tensor, pad: int) -> Tensor:
+    """The mask keeps as many keys, from the first, as there are real tokens.
+
+    Right for padding at the end alone: with padding on the left the words are cut off.
+    """
     count = (tokens != pad).sum(1, keepdim=True)
     place = torch.arange(tokens.shape[1], device=tokens.device)
     return (place < count)[:, None, None, :]
 
 
-@fault(
-    "masks.padding-from-first-pad",
-    clause="masks.pads-anywhere",
-    wrong="Everything from the first pad on is hidden.",
-    effect="Real tokens behind a pad are lost.",
-)
-def padding_mask(self: Seams, tokens: Tensor, pad: int) -> Tensor:
+@fault("masks.padding-from-first-pad", "pads-anywhere", seam="padding_mask")
+def padding_from_first_pad(self: Hooks, tokens: Tensor, pad: int) -> Tensor:
+    """Everything from the first pad on is hidden. Real tokens behind a pad are lost."""
     return ((tokens == pad).cumsum(1) == 0)[:, None, None, :]
 
 
-@fault(
-    "masks.padding-from-last-token",
-    clause="masks.pads-anywhere",
-    wrong="Only the pads behind the last real token are hidden.",
-    effect="Padding on the left, or between two sentences, is read.",
-)
-def padding_mask(self: Seams, tokens: Tensor, pad: int) -> Tensor:
+@fault("masks.padding-from-last-token", "pads-anywhere", seam="padding_mask")
+def padding_from_last_token(self: Hooks, tokens: Tensor, pad: int) -> Tensor:
+    """Only the pads behind the last real token are hidden.
+
+    Padding on the left, or between two sentences, is read.
+    """
     return ((tokens != pad).flip(1).cumsum(1).flip(1) > 0)[:, None, None, :]
 
 
-@fault(
-    "masks.ids-through-bytes",
-    clause="masks.large-ids",
-    origin="systems.md B",
-    wrong="Token ids pass through a byte tensor before they are compared.",
-    effect="Every 256th word of the vocabulary counts as padding.",
-)
-def padding_mask(self: Seams, tokens: Tensor, pad: int) -> Tensor:
-    return self.sound.padding_mask(tokens % 256, pad % 256)
+@fault("masks.ids-through-bytes", "large-ids", seam="padding_mask", origin="systems.md B")
+def ids_through_bytes(self: Hooks, tokens: Tensor, pad: int) -> Tensor:
+    """Token ids pass through a byte tensor before they are compared.
+
+    Every 256th word of the vocabulary counts as padding.
+    """
+    return self.correct.padding_mask(tokens % 256, pad % 256)
 
 
-@fault(
-    "masks.ids-through-int32",
-    clause="masks.large-ids",
-    wrong="Token ids are cut down to 32 bits before they are compared.",
-    effect="Hashed ids that are a multiple of 2^32 away from the pad are hidden.",
-)
-def padding_mask(self: Seams, tokens: Tensor, pad: int) -> Tensor:
-    return self.sound.padding_mask(tokens.int(), int(torch.tensor(pad).int()))
+@fault("masks.ids-through-int32", "large-ids", seam="padding_mask")
+def ids_through_int32(self: Hooks, tokens: Tensor, pad: int) -> Tensor:
+    """Token ids are cut down to 32 bits before they are compared.
+
+    Hashed ids that are a multiple of 2^32 away from the pad are hidden.
+    """
+    return self.correct.padding_mask(tokens.int(), int(torch.tensor(pad).int()))
 
 
-@fault(
-    "masks.ids-through-floats",
-    clause="masks.large-ids",
-    wrong="Token ids are turned into float32 before they are compared.",
-    effect="Above 2^24 the neighbour of the pad is hidden with it.",
-)
-def padding_mask(self: Seams, tokens: Tensor, pad: int) -> Tensor:
-    return self.sound.padding_mask(tokens.float(), pad)
+@fault("masks.ids-through-floats", "large-ids", seam="padding_mask")
+def ids_through_floats(self: Hooks, tokens: Tensor, pad: int) -> Tensor:
+    """Token ids are turned into float32 before they are compared.
+
+    Above 2^24 the neighbour of the pad is hidden with it.
+    """
+    return self.correct.padding_mask(tokens.float(), pad)
 
 
-@fault(
-    "masks.ids-through-half",
-    clause="masks.large-ids",
-    wrong="Token ids pass through a tensor of the model's half precision.",
-    effect="Above 256 neighbouring ids become one, and the pad's neighbour is hidden with it.",
-)
-def padding_mask(self: Seams, tokens: Tensor, pad: int) -> Tensor:
+@fault("masks.ids-through-half", "large-ids", seam="padding_mask")
+def ids_through_half(self: Hooks, tokens: Tensor, pad: int) -> Tensor:
+    """Token ids pass through a tensor of the model's half precision.
+
+    Above 256 neighbouring ids become one, and the pad's neighbour is hidden with it.
+    """
     return (tokens.bfloat16() != torch.tensor(pad).bfloat16())[:, None, None, :]
 
 
-@fault(
-    "masks.padding-on-queries",
-    clause="masks.padding-shape",
-    origin="B011",
-    wrong="The padding mask lies along the queries, (B, 1, S, 1).",
-    effect="Real tokens attend to pads, and the pads' own rows are blocked.",
-)
-def padding_mask(self: Seams, tokens: Tensor, pad: int) -> Tensor:
-    return self.sound.padding_mask(tokens, pad).transpose(-2, -1)
+@fault("masks.padding-on-queries", "padding-shape", seam="padding_mask", origin="B011")
+def padding_on_queries(self: Hooks, tokens: Tensor, pad: int) -> Tensor:
+    """The padding mask lies along the queries, (B, 1, S, 1).
+
+    Real tokens attend to pads, and the pads' own rows are blocked.
+    """
+    return self.correct.padding_mask(tokens, pad).transpose(-2, -1)
 
 
 @fault(
-    "masks.padding-without-head-axis",
-    clause="masks.padding-shape",
-    origin="systems.md A",
-    wrong="The padding mask is (B, 1, S), and nothing adds the axis of the heads.",
-    effect="The batch is broadcast over the heads, wherever the two numbers fit.",
+    "masks.padding-without-head-axis", "padding-shape", seam="padding_mask", origin="systems.md A"
 )
-def padding_mask(self: Seams, tokens: Tensor, pad: int) -> Tensor:
-    return self.sound.padding_mask(tokens, pad).squeeze(1)
+def padding_without_head_axis(self: Hooks, tokens: Tensor, pad: int) -> Tensor:
+    """The padding mask is (B, 1, S), and nothing adds the axis of the heads.
+
+    The batch is broadcast over the heads, wherever the two numbers fit.
+    """
+    return self.correct.padding_mask(tokens, pad).squeeze(1)
 
 
-@fault(
-    "masks.padding-as-numbers",
-    clause="masks.padding-shape",
-    origin="B003",
-    wrong="The padding mask holds ones and zeros.",
-    effect="Handed on as numbers to add, it hides nothing.",
-)
-def padding_mask(self: Seams, tokens: Tensor, pad: int) -> Tensor:
-    return self.sound.padding_mask(tokens, pad).float()
+@fault("masks.padding-as-numbers", "padding-shape", seam="padding_mask", origin="B003")
+def padding_as_numbers(self: Hooks, tokens: Tensor, pad: int) -> Tensor:
+    """The padding mask holds ones and zeros. Handed on as numbers to add, it hides nothing."""
+    return self.correct.padding_mask(tokens, pad).float()
 
 
-@fault(
-    "masks.padding-of-first-sentence",
-    clause="masks.batch-independence",
-    wrong="The padding of the first sentence is used for all.",
-    effect="Words of longer sentences are hidden, pads of shorter ones are read.",
-)
-def padding_mask(self: Seams, tokens: Tensor, pad: int) -> Tensor:
-    return self.sound.padding_mask(tokens[:1].expand_as(tokens), pad)
+@fault("masks.padding-of-first-sentence", "batch-independence", seam="padding_mask")
+def padding_of_first_sentence(self: Hooks, tokens: Tensor, pad: int) -> Tensor:
+    """The padding of the first sentence is used for all.
+
+    Words of longer sentences are hidden, pads of shorter ones are read.
+    """
+    return self.correct.padding_mask(tokens[:1].expand_as(tokens), pad)
 
 
-@fault(
-    "masks.padding-of-any-sentence",
-    clause="masks.batch-independence",
-    wrong="A key is hidden from the whole batch where any sentence has a pad.",
-    effect="The longest sentence is cut to the length of the shortest.",
-)
-def padding_mask(self: Seams, tokens: Tensor, pad: int) -> Tensor:
-    mask = self.sound.padding_mask(tokens, pad)
+@fault("masks.padding-of-any-sentence", "batch-independence", seam="padding_mask")
+def padding_of_any_sentence(self: Hooks, tokens: Tensor, pad: int) -> Tensor:
+    """A key is hidden from the whole batch where any sentence has a pad.
+
+    The longest sentence is cut to the length of the shortest.
+    """
+    mask = self.correct.padding_mask(tokens, pad)
     return mask.all(0, keepdim=True).expand_as(mask)
 
 
-@fault(
-    "masks.padding-shuffled-in-batch",
-    clause="masks.batch-independence",
-    origin="B013",
-    wrong="Masks are repeated in another order than the sentences.",
-    effect="A sentence is read with the padding of its neighbour.",
-)
-def padding_mask(self: Seams, tokens: Tensor, pad: int) -> Tensor:
-    return self.sound.padding_mask(tokens, pad).roll(1, dims=0)
+@fault("masks.padding-shuffled-in-batch", "batch-independence", seam="padding_mask", origin="B013")
+def padding_shuffled_in_batch(self: Hooks, tokens: Tensor, pad: int) -> Tensor:
+    """Masks are repeated in another order than the sentences.
+
+    A sentence is read with the padding of its neighbour.
+    """
+    return self.correct.padding_mask(tokens, pad).roll(1, dims=0)

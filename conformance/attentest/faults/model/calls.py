@@ -1,51 +1,40 @@
 """Faults in what building and calling a model leave behind, and how its tokens lie in memory."""
 
-# ruff: noqa: F811
-# mypy: disable-error-code="no-redef"
-
 import torch
 from torch import Tensor
 
 from attentest.faults.fault import fault
-from attentest.specimens import Node, Seams
+from attentest.faults.reference_models import Hooks, Node
 
 
-@fault(
-    "model.mask-of-the-first-call",
-    clause="model.no-history",
-    wrong="The target mask is made once and kept.",
-    effect="The padding of the first batch hides words of all that follow.",
-    kind="state",
-)
-def target_mask_of(self: Seams, target: Tensor) -> Tensor | None:
+@fault("model.mask-of-the-first-call", "no-history", seam="target_mask_of", kind="state")
+def mask_of_the_first_call(self: Hooks, target: Tensor) -> Tensor | None:
+    """The target mask is made once and kept.
+
+    The padding of the first batch hides words of all that follow.
+    """
     if "mask" not in self.memory:
-        self.memory["mask"] = self.sound.target_mask_of(target)
+        self.memory["mask"] = self.correct.target_mask_of(target)
     mask: Tensor = self.memory["mask"]
     return mask
 
 
-@fault(
-    "model.memory-of-the-first-call",
-    clause="model.no-history",
-    origin="B115",
-    wrong="The encoded source is kept for decoding, and never given up.",
-    effect="Every sentence of the same length is translated as the first one.",
-    kind="state",
-)
-def encode(self: Seams, module: Node, source: Tensor) -> Tensor:
-    kept: Tensor = self.memory.setdefault(str(source.shape), self.sound.encode(module, source))
+@fault("model.memory-of-the-first-call", "no-history", seam="encode", origin="B115", kind="state")
+def memory_of_the_first_call(self: Hooks, module: Node, source: Tensor) -> Tensor:
+    """The encoded source is kept for decoding, and never given up.
+
+    Every sentence of the same length is translated as the first one.
+    """
+    kept: Tensor = self.memory.setdefault(str(source.shape), self.correct.encode(module, source))
     return kept
 
 
-@fault(
-    "model.position-offset-not-reset",
-    clause="model.no-history",
-    origin="B119",
-    wrong="Positions go on counting where the last sentence ended.",
-    effect="The same sentence gives another answer the second time.",
-    kind="state",
-)
-def embed(self: Seams, module: Node, side: str, tokens: Tensor) -> Tensor:
+@fault("model.position-offset-not-reset", "no-history", seam="embed", origin="B119", kind="state")
+def position_offset_not_reset(self: Hooks, module: Node, side: str, tokens: Tensor) -> Tensor:
+    """Positions go on counting where the last sentence ended.
+
+    The same sentence gives another answer the second time.
+    """
     embedded = self.embedding_of(module, side)(tokens)
     calls = self.memory[side] = self.memory.get(side, -1) + 1
     ahead = embedded.new_zeros(len(embedded), calls % 2, embedded.shape[2])
@@ -53,126 +42,114 @@ def embed(self: Seams, module: Node, side: str, tokens: Tensor) -> Tensor:
     return joined[:, calls % 2 :]
 
 
-@fault(
-    "model.tokens-flattened-by-view",
-    clause="model.sliced-tokens",
-    wrong="Tokens are flattened by `view`, which wants contiguous memory.",
-    effect="The first target without its last column stops the training.",
-    kind="loud",
-)
-def embed(self: Seams, module: Node, side: str, tokens: Tensor) -> Tensor:
-    return self.sound.embed(module, side, tokens.view(-1).view(tokens.shape))
+@fault("model.tokens-flattened-by-view", "sliced-tokens", seam="embed", kind="loud")
+def tokens_flattened_by_view(self: Hooks, module: Node, side: str, tokens: Tensor) -> Tensor:
+    """Tokens are flattened by `view`, which wants contiguous memory.
+
+    The first target without its last column stops the training.
+    """
+    return self.correct.embed(module, side, tokens.view(-1).view(tokens.shape))
 
 
-@fault(
-    "model.tokens-read-past-their-strides",
-    clause="model.sliced-tokens",
-    wrong="Tokens are read from memory row after row, whatever the strides say.",
-    effect="A sliced batch is shifted by one more token in every row.",
-)
-def embed(self: Seams, module: Node, side: str, tokens: Tensor) -> Tensor:
+@fault("model.tokens-read-past-their-strides", "sliced-tokens", seam="embed")
+def tokens_read_past_their_strides(self: Hooks, module: Node, side: str, tokens: Tensor) -> Tensor:
+    """Tokens are read from memory row after row, whatever the strides say.
+
+    A sliced batch is shifted by one more token in every row.
+    """
     raw = tokens.as_strided(tokens.shape, (tokens.shape[1], 1), tokens.storage_offset())
-    return self.sound.embed(module, side, raw)
+    return self.correct.embed(module, side, raw)
 
 
-@fault(
-    "model.pads-overwritten",
-    clause="model.input-untouched",
-    wrong="Pads are set to 0 in place, so that they can be looked up.",
-    effect="The caller's labels change under its hands.",
-    kind="state",
-)
-def decode(self: Seams, module: Node, target: Tensor, memory: Tensor, source: Tensor) -> Tensor:
-    output = self.sound.decode(module, target, memory, source)
+@fault("model.pads-overwritten", "input-untouched", seam="decode", kind="state")
+def pads_overwritten(
+    self: Hooks, module: Node, target: Tensor, memory: Tensor, source: Tensor
+) -> Tensor:
+    """Pads are set to 0 in place, so that they can be looked up.
+
+    The caller's labels change under its hands.
+    """
+    output = self.correct.decode(module, target, memory, source)
     target.masked_fill_(target == self.sizes.target_pad, 0)
     return output
 
 
-@fault(
-    "model.start-token-written-over",
-    clause="model.input-untouched",
-    wrong="The first token of the source is replaced by a start token in place.",
-    effect="The second epoch reads another sentence.",
-    kind="state",
-)
-def encode(self: Seams, module: Node, source: Tensor) -> Tensor:
-    memory = self.sound.encode(module, source)
+@fault("model.start-token-written-over", "input-untouched", seam="encode", kind="state")
+def start_token_written_over(self: Hooks, module: Node, source: Tensor) -> Tensor:
+    """The first token of the source is replaced by a start token in place.
+
+    The second epoch reads another sentence.
+    """
+    memory = self.correct.encode(module, source)
     source[:, 0] = (source[:, 0] + 1) % self.sizes.source_vocabulary
     return memory
 
 
 @fault(
     "model.memory-centred-in-place",
-    clause="model.input-untouched",
+    "input-untouched",
+    seam="pass_memory",
     origin="B077",
-    wrong="The decoder writes into the memory that it is given.",
-    effect="The second step of a search reads another memory than the first.",
     kind="state",
 )
-def pass_memory(self: Seams, memory: Tensor) -> Tensor:
+def memory_centred_in_place(self: Hooks, memory: Tensor) -> Tensor:
+    """The decoder writes into the memory that it is given.
+
+    The second step of a search reads another memory than the first.
+    """
     with torch.no_grad():
         memory.sub_(memory.mean(dim=-1, keepdim=True))
     return memory
 
 
-@fault(
-    "model.seed-set-at-birth",
-    clause="model.global-state-untouched",
-    wrong="Building the model sets the seed of the process.",
-    effect="Everything that is drawn after it is drawn again and again.",
-    kind="state",
-)
-def make_model(self: Seams) -> Node:
+@fault("model.seed-set-at-birth", "global-state-untouched", seam="make_model", kind="state")
+def seed_set_at_birth(self: Hooks) -> Node:
+    """Building the model sets the seed of the process.
+
+    Everything that is drawn after it is drawn again and again.
+    """
     torch.manual_seed(0)
-    return self.sound.make_model()
+    return self.correct.make_model()
 
 
-@fault(
-    "model.default-precision-set",
-    clause="model.global-state-untouched",
-    wrong="Building the model sets the default precision of the process.",
-    effect="Other models of the process are born in float64.",
-    kind="state",
-)
-def make_model(self: Seams) -> Node:
+@fault("model.default-precision-set", "global-state-untouched", seam="make_model", kind="state")
+def default_precision_set(self: Hooks) -> Node:
+    """Building the model sets the default precision of the process.
+
+    Other models of the process are born in float64.
+    """
     torch.set_default_dtype(torch.float64)
-    return self.sound.make_model()
+    return self.correct.make_model()
 
 
-@fault(
-    "model.gradients-switched-off",
-    clause="model.global-state-untouched",
-    wrong="Building the model switches gradients off and not on again.",
-    effect="Nothing in the process trains from there on.",
-    kind="state",
-)
-def make_model(self: Seams) -> Node:
+@fault("model.gradients-switched-off", "global-state-untouched", seam="make_model", kind="state")
+def gradients_switched_off(self: Hooks) -> Node:
+    """Building the model switches gradients off and not on again.
+
+    Nothing in the process trains from there on.
+    """
     torch.set_grad_enabled(False)
-    return self.sound.make_model()
+    return self.correct.make_model()
 
 
-@fault(
-    "model.random-state-moved",
-    clause="model.global-state-untouched",
-    wrong="A dropout mask is drawn in evaluation too, and then not used.",
-    effect="Evaluating now and then makes a seeded training another one.",
-    kind="state",
-)
-def encode(self: Seams, module: Node, source: Tensor) -> Tensor:
-    memory = self.sound.encode(module, source)
+@fault("model.random-state-moved", "global-state-untouched", seam="encode", kind="state")
+def random_state_moved(self: Hooks, module: Node, source: Tensor) -> Tensor:
+    """A dropout mask is drawn in evaluation too, and then not used.
+
+    Evaluating now and then makes a seeded training another one.
+    """
+    memory = self.correct.encode(module, source)
     torch.rand_like(memory)
     return memory
 
 
-@fault(
-    "model.memory-in-one-buffer",
-    clause="model.encode-decode-is-forward",
-    wrong="The memory lies in a buffer that the next encoding of the same shape overwrites.",
-    effect="Two translations at a time read one sentence.",
-    kind="state",
-)
-def encode(self: Seams, module: Node, source: Tensor) -> Tensor:
-    memory = self.sound.encode(module, source)
+@fault("model.memory-in-one-buffer", "encode-decode-is-forward", seam="encode", kind="state")
+def memory_in_one_buffer(self: Hooks, module: Node, source: Tensor) -> Tensor:
+    """The memory lies in a buffer that the next encoding of the same shape overwrites.
+
+    Two translations at a time read one sentence.
+    """
+    memory = self.correct.encode(module, source)
     if torch.is_grad_enabled():
         return memory
     kept: Tensor = self.memory.setdefault(str(memory.shape), torch.empty_like(memory))

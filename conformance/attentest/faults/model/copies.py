@@ -1,15 +1,12 @@
 """Faults in deep copies and pickles."""
 
-# ruff: noqa: F811
-# mypy: disable-error-code="no-redef"
-
 import copy
 from typing import Any, TypeVar
 
 import torch
 
 from attentest.faults.fault import fault
-from attentest.specimens import Node, Seams
+from attentest.faults.reference_models import Hooks, Node
 from attentest_spec import Sizes
 
 Same = TypeVar("Same", bound=Node)
@@ -22,21 +19,16 @@ class _Shallow(Node):
         return copy.copy(self)
 
 
-def _as(self: Seams, kind: type[Node]) -> Node:
+def _as(self: Hooks, kind: type[Node]) -> Node:
     """Return a sound model of another class."""
-    model = self.sound.make_model()
+    model = self.correct.make_model()
     model.__class__ = kind
     return model
 
 
-@fault(
-    "model.shallow-copy",
-    clause="model.deep-copy",
-    wrong="A deep copy shares its parameters with the original.",
-    effect="The averaged model is the model.",
-    kind="state",
-)
-def make_model(self: Seams) -> Node:
+@fault("model.shallow-copy", "deep-copy", seam="make_model", kind="state")
+def shallow_copy(self: Hooks) -> Node:
+    """A deep copy shares its parameters with the original. The averaged model is the model."""
     return _as(self, _Shallow)
 
 
@@ -54,14 +46,9 @@ def _deep(model: Same, memo: dict[int, Any]) -> Same:
     return copied
 
 
-@fault(
-    "model.copy-keeps-the-decoder",
-    clause="model.deep-copy",
-    wrong="A deep copy holds the decoder of the original.",
-    effect="Half of the teacher moves with the student.",
-    kind="state",
-)
-def make_model(self: Seams) -> Node:
+@fault("model.copy-keeps-the-decoder", "deep-copy", seam="make_model", kind="state")
+def copy_keeps_the_decoder(self: Hooks) -> Node:
+    """A deep copy holds the decoder of the original. Half of the teacher moves with the student."""
     return _as(self, _HalfDeep)
 
 
@@ -75,14 +62,12 @@ class _PartByPart(Node):
         return copied
 
 
-@fault(
-    "model.copy-unties",
-    clause="model.deep-copy",
-    wrong="Parts are copied one by one, and matrices that were one are three afterwards.",
-    effect="The copy drifts apart from what it was declared to be.",
-    kind="state",
-)
-def make_model(self: Seams) -> Node:
+@fault("model.copy-unties", "deep-copy", seam="make_model", kind="state")
+def copy_unties(self: Hooks) -> Node:
+    """Parts are copied one by one, and matrices that were one are three afterwards.
+
+    The copy drifts apart from what it was declared to be.
+    """
     return _as(self, _PartByPart)
 
 
@@ -98,14 +83,13 @@ class _Forgetful(Node):
 
 
 @fault(
-    "model.default-restored-from-pickle",
-    clause="model.pickle",
-    origin="B080",
-    wrong="The pad ids are not pickled, and come back as the default.",
-    effect="Workers hide another word than the process that sent them the model.",
-    kind="state",
+    "model.default-restored-from-pickle", "pickle", seam="make_model", origin="B080", kind="state"
 )
-def make_model(self: Seams) -> Node:
+def default_restored_from_pickle(self: Hooks) -> Node:
+    """The pad ids are not pickled, and come back as the default.
+
+    Workers hide another word than the process that sent them the model.
+    """
     return _as(self, _Forgetful)
 
 
@@ -116,30 +100,26 @@ class _Reborn(Node):
         return _reborn, (self.how,)
 
 
-def _reborn(how: Seams) -> Node:
+def _reborn(how: Hooks) -> Node:
     model = how.make_model()
     return model.eval().to(torch.float64)
 
 
-@fault(
-    "model.pickled-without-weights",
-    clause="model.pickle",
-    wrong="A pickle holds the sizes alone, and the model is built anew from them.",
-    effect="Workers compute with random weights.",
-    kind="state",
-)
-def make_model(self: Seams) -> Node:
+@fault("model.pickled-without-weights", "pickle", seam="make_model", kind="state")
+def pickled_without_weights(self: Hooks) -> Node:
+    """A pickle holds the sizes alone, and the model is built anew from them.
+
+    Workers compute with random weights.
+    """
     return _as(self, _Reborn)
 
 
-@fault(
-    "model.lambda-inside",
-    clause="model.pickle",
-    wrong="A function without a name is kept in the model.",
-    effect="The model cannot be sent to a worker process.",
-    kind="loud",
-)
-def make_model(self: Seams) -> Node:
-    model = self.sound.make_model()
+@fault("model.lambda-inside", "pickle", seam="make_model", kind="loud")
+def lambda_inside(self: Hooks) -> Node:
+    """A function without a name is kept in the model.
+
+    The model cannot be sent to a worker process.
+    """
+    model = self.correct.make_model()
     vars(model)["finish"] = lambda x: x
     return model

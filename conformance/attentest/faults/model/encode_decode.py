@@ -1,131 +1,109 @@
 """Faults in how encoder, memory, decoder and generator are joined."""
 
-# ruff: noqa: F811
-# mypy: disable-error-code="no-redef"
-
 import torch
 from torch import Tensor, nn
 
 from attentest.faults.fault import fault
-from attentest.specimens import Node, Seams
+from attentest.faults.reference_models import Hooks, Node
 
 
-@fault(
-    "model.generator-twice",
-    clause="model.formula",
-    origin="B091",
-    wrong="What the generator returns is normalised once more.",
-    effect="Probabilities are nearly equal, whatever the model has learned.",
-)
-def decode(self: Seams, module: Node, target: Tensor, memory: Tensor, source: Tensor) -> Tensor:
-    return torch.softmax(self.sound.decode(module, target, memory, source), dim=-1)
+@fault("model.generator-twice", "formula", seam="decode", origin="B091")
+def generator_twice(
+    self: Hooks, module: Node, target: Tensor, memory: Tensor, source: Tensor
+) -> Tensor:
+    """What the generator returns is normalised once more.
+
+    Probabilities are nearly equal, whatever the model has learned.
+    """
+    return torch.softmax(self.correct.decode(module, target, memory, source), dim=-1)
 
 
-@fault(
-    "model.encoder-left-out",
-    clause="model.formula",
-    origin="B083",
-    wrong="The decoder is given the embedded source, not the encoded one.",
-    effect="The encoder is never used, and the loss still falls.",
-)
-def encode(self: Seams, module: Node, source: Tensor) -> Tensor:
+@fault("model.encoder-left-out", "formula", seam="encode", origin="B083")
+def encoder_left_out(self: Hooks, module: Node, source: Tensor) -> Tensor:
+    """The decoder is given the embedded source, not the encoded one.
+
+    The encoder is never used, and the loss still falls.
+    """
     return self.embed(module, "source", source)
 
 
-@fault(
-    "model.memory-normed-once-more",
-    clause="model.formula",
-    origin="B072",
-    wrong="The memory is normalised once more on its way to the decoder.",
-    effect="The gain of the last norm is undone.",
-)
-def pass_memory(self: Seams, memory: Tensor) -> Tensor:
+@fault("model.memory-normed-once-more", "formula", seam="pass_memory", origin="B072")
+def memory_normed_once_more(self: Hooks, memory: Tensor) -> Tensor:
+    """The memory is normalised once more on its way to the decoder.
+
+    The gain of the last norm is undone.
+    """
     return nn.functional.layer_norm(memory, memory.shape[-1:])
 
 
-@fault(
-    "model.squeezed-output",
-    clause="model.shapes",
-    wrong="The output is squeezed.",
-    effect="One sample, or one step, loses its axis.",
-)
-def model(self: Seams, module: Node, source: Tensor, target: Tensor) -> Tensor:
-    return self.sound.model(module, source, target).squeeze()
+@fault("model.squeezed-output", "shapes", seam="model")
+def squeezed_output(self: Hooks, module: Node, source: Tensor, target: Tensor) -> Tensor:
+    """The output is squeezed. One sample, or one step, loses its axis."""
+    return self.correct.model(module, source, target).squeeze()
 
 
-@fault(
-    "model.last-step-alone",
-    clause="model.shapes",
-    origin="B112",
-    wrong="Only the last step is returned, as decoding wants it.",
-    effect="Training has one word per sentence to learn from.",
-)
-def model(self: Seams, module: Node, source: Tensor, target: Tensor) -> Tensor:
-    return self.sound.model(module, source, target)[:, -1:]
+@fault("model.last-step-alone", "shapes", seam="model", origin="B112")
+def last_step_alone(self: Hooks, module: Node, source: Tensor, target: Tensor) -> Tensor:
+    """Only the last step is returned, as decoding wants it.
+
+    Training has one word per sentence to learn from.
+    """
+    return self.correct.model(module, source, target)[:, -1:]
 
 
-@fault(
-    "model.vocabulary-before-steps",
-    clause="model.shapes",
-    wrong="The output has its last two axes exchanged, as a loss may want them.",
-    effect="Every reader of the output takes steps for words.",
-)
-def model(self: Seams, module: Node, source: Tensor, target: Tensor) -> Tensor:
-    return self.sound.model(module, source, target).transpose(1, 2)
+@fault("model.vocabulary-before-steps", "shapes", seam="model")
+def vocabulary_before_steps(self: Hooks, module: Node, source: Tensor, target: Tensor) -> Tensor:
+    """The output has its last two axes exchanged, as a loss may want them.
+
+    Every reader of the output takes steps for words.
+    """
+    return self.correct.model(module, source, target).transpose(1, 2)
 
 
-@fault(
-    "model.norm-in-forward-alone",
-    clause="model.encode-decode-is-forward",
-    wrong="The memory is normalised between the stacks in the whole call alone.",
-    effect="Decoding in two steps translates with another model than the one trained.",
-)
-def model(self: Seams, module: Node, source: Tensor, target: Tensor) -> Tensor:
+@fault("model.norm-in-forward-alone", "encode-decode-is-forward", seam="model")
+def norm_in_forward_alone(self: Hooks, module: Node, source: Tensor, target: Tensor) -> Tensor:
+    """The memory is normalised between the stacks in the whole call alone.
+
+    Decoding in two steps translates with another model than the one trained.
+    """
     memory = self.encode(module, source)
     normed = nn.functional.layer_norm(memory, memory.shape[-1:])
     return self.decode(module, target, normed, source)
 
 
 @fault(
-    "model.mask-missing-in-forward-alone",
-    clause="model.encode-decode-is-forward",
-    origin="B086",
-    wrong="The whole call hides no pads of the memory; decoding in two steps does.",
-    effect="Training and decoding see different memories.",
+    "model.mask-missing-in-forward-alone", "encode-decode-is-forward", seam="model", origin="B086"
 )
-def model(self: Seams, module: Node, source: Tensor, target: Tensor) -> Tensor:
+def mask_missing_in_forward_alone(
+    self: Hooks, module: Node, source: Tensor, target: Tensor
+) -> Tensor:
+    """The whole call hides no pads of the memory; decoding in two steps does.
+
+    Training and decoding see different memories.
+    """
     words = torch.full_like(source, self.sizes.source_pad + 1)
     return self.decode(module, target, self.encode(module, source), words)
 
 
-@fault(
-    "model.target-shifted-to-its-answer",
-    clause="model.causality",
-    origin="B094",
-    wrong="The decoder's input is shifted once more, to the tokens it has to say.",
-    effect="The model learns to copy.",
-)
-def decode(self: Seams, module: Node, target: Tensor, memory: Tensor, source: Tensor) -> Tensor:
-    return self.sound.decode(module, target.roll(-1, dims=1), memory, source)
+@fault("model.target-shifted-to-its-answer", "causality", seam="decode", origin="B094")
+def target_shifted_to_its_answer(
+    self: Hooks, module: Node, target: Tensor, memory: Tensor, source: Tensor
+) -> Tensor:
+    """The decoder's input is shifted once more, to the tokens it has to say.
+
+    The model learns to copy.
+    """
+    return self.correct.decode(module, target.roll(-1, dims=1), memory, source)
 
 
-@fault(
-    "model.sentences-first",
-    clause="model.batch-independence",
-    origin="B127",
-    wrong="The encoder takes the first axis for the length.",
-    effect="Words attend to those of other sentences.",
-)
-def encode(self: Seams, module: Node, source: Tensor) -> Tensor:
+@fault("model.sentences-first", "batch-independence", seam="encode", origin="B127")
+def sentences_first(self: Hooks, module: Node, source: Tensor) -> Tensor:
+    """The encoder takes the first axis for the length. Words attend to those of other sentences."""
     embedded = self.embed(module, "source", source)
-    return module.encoder(embedded.transpose(0, 1), None).transpose(0, 1)  # type: ignore[no-any-return]
+    return module.encoder(embedded.transpose(0, 1), None).transpose(0, 1)
 
 
-@fault(
-    "model.memory-centred-over-the-batch",
-    clause="model.batch-independence",
-    wrong="The mean over the batch is taken off the memory.",
-    effect="A translation depends on its neighbours.",
-)
-def pass_memory(self: Seams, memory: Tensor) -> Tensor:
+@fault("model.memory-centred-over-the-batch", "batch-independence", seam="pass_memory")
+def memory_centred_over_the_batch(self: Hooks, memory: Tensor) -> Tensor:
+    """The mean over the batch is taken off the memory. A translation depends on its neighbours."""
     return memory - memory.mean(dim=0, keepdim=True)

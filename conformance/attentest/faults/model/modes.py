@@ -1,134 +1,111 @@
 """Faults in training and evaluation, and where dropout acts."""
 
-# ruff: noqa: F811
-# mypy: disable-error-code="no-redef"
-
 import torch
 from torch import Tensor
 
 from attentest.faults.fault import fault
 from attentest.faults.model.shared import Unregistered, built
-from attentest.specimens import Node, Seams
+from attentest.faults.reference_models import Hooks, Node
 
 
 @fault(
     "model.embedding-always-dropped",
-    clause="model.deterministic-in-eval",
+    "deterministic-in-eval",
+    seam="embed",
     origin="B100",
-    wrong="Dropout on the embedding ignores the mode.",
-    effect="Every evaluation is a draw.",
     kind="mode",
 )
-def embed(self: Seams, module: Node, side: str, tokens: Tensor) -> Tensor:
-    embedded = self.sound.embed(module, side, tokens)
+def embedding_always_dropped(self: Hooks, module: Node, side: str, tokens: Tensor) -> Tensor:
+    """Dropout on the embedding ignores the mode. Every evaluation is a draw."""
+    embedded = self.correct.embed(module, side, tokens)
     return self.drop(embedded, self.sizes.dropout) if self.sizes.dropout else embedded
 
 
-@fault(
-    "model.memory-scaled-in-eval",
-    clause="model.deterministic-in-eval",
-    wrong="Activations are scaled by the kept share in evaluation, on top of the scaling in "
-    "training.",
-    effect="Two evaluations agree with each other, and with no other implementation.",
-    kind="mode",
-)
-def encode(self: Seams, module: Node, source: Tensor) -> Tensor:
-    memory = self.sound.encode(module, source)
+@fault("model.memory-scaled-in-eval", "deterministic-in-eval", seam="encode", kind="mode")
+def memory_scaled_in_eval(self: Hooks, module: Node, source: Tensor) -> Tensor:
+    """Activations are scaled by the kept share in evaluation, on top of the scaling in training.
+
+    Two evaluations agree with each other, and with no other implementation.
+    """
+    memory = self.correct.encode(module, source)
     return memory if self.is_training(module) else memory * (1.0 - self.sizes.dropout)
 
 
-@fault(
-    "model.rate-not-passed-on",
-    clause="model.random-in-train",
-    origin="B103",
-    wrong="The dropout rate is accepted and given to no part.",
-    effect="The model is trained without its regularisation.",
-    kind="mode",
-)
-def make_model(self: Seams) -> Node:
+@fault("model.rate-not-passed-on", "random-in-train", seam="make_model", origin="B103", kind="mode")
+def rate_not_passed_on(self: Hooks) -> Node:
+    """The dropout rate is accepted and given to no part.
+
+    The model is trained without its regularisation.
+    """
     return built(self, dropout=0.0)
 
 
-@fault(
-    "model.seeded-in-every-call",
-    clause="model.random-in-train",
-    wrong="Every call draws its random numbers from the same seed.",
-    effect="The same units are dropped in every step.",
-    kind="mode",
-)
-def model(self: Seams, module: Node, source: Tensor, target: Tensor) -> Tensor:
+@fault("model.seeded-in-every-call", "random-in-train", seam="model", kind="mode")
+def seeded_in_every_call(self: Hooks, module: Node, source: Tensor, target: Tensor) -> Tensor:
+    """Every call draws its random numbers from the same seed.
+
+    The same units are dropped in every step.
+    """
     with torch.random.fork_rng():
         torch.manual_seed(0)
-        return self.sound.model(module, source, target)
+        return self.correct.model(module, source, target)
 
 
 @fault(
     "model.embedding-dropout-of-its-own",
-    clause="model.training-without-dropout",
+    "training-without-dropout",
+    seam="embed",
     origin="B103",
-    wrong="A dropout of 0.1 is written into the embedding.",
-    effect="A rate of 0 still drops.",
     kind="mode",
 )
-def embed(self: Seams, module: Node, side: str, tokens: Tensor) -> Tensor:
-    embedded = self.sound.embed(module, side, tokens)
+def embedding_dropout_of_its_own(self: Hooks, module: Node, side: str, tokens: Tensor) -> Tensor:
+    """A dropout of 0.1 is written into the embedding. A rate of 0 still drops."""
+    embedded = self.correct.embed(module, side, tokens)
     return self.drop(embedded, 0.1) if self.is_training(module) else embedded
 
 
-@fault(
-    "model.noise-in-training",
-    clause="model.training-without-dropout",
-    wrong="A little noise is added to the memory in training, whatever the rate.",
-    effect="An overfitting test never reaches a loss of zero.",
-    kind="mode",
-)
-def encode(self: Seams, module: Node, source: Tensor) -> Tensor:
-    memory = self.sound.encode(module, source)
+@fault("model.noise-in-training", "training-without-dropout", seam="encode", kind="mode")
+def noise_in_training(self: Hooks, module: Node, source: Tensor) -> Tensor:
+    """A little noise is added to the memory in training, whatever the rate.
+
+    An overfitting test never reaches a loss of zero.
+    """
+    memory = self.correct.encode(module, source)
     noise = 0.01 * torch.randn_like(memory) if self.is_training(module) else 0.0
     return memory + noise
 
 
 @fault(
-    "model.evaluation-ends-training",
-    clause="model.mode-comes-back",
-    origin="B102",
-    wrong="The first evaluation switches dropout off for good.",
-    effect="From the second epoch on there is no dropout.",
-    kind="mode",
+    "model.evaluation-ends-training", "mode-comes-back", seam="model", origin="B102", kind="mode"
 )
-def model(self: Seams, module: Node, source: Tensor, target: Tensor) -> Tensor:
+def evaluation_ends_training(self: Hooks, module: Node, source: Tensor, target: Tensor) -> Tensor:
+    """The first evaluation switches dropout off for good.
+
+    From the second epoch on there is no dropout.
+    """
     training = self.is_training(module)
     if training and self.memory.get("evaluated"):
         module.eval()
     self.memory["evaluated"] = self.memory.get("evaluated") or not training
-    output = self.sound.model(module, source, target)
+    output = self.correct.model(module, source, target)
     module.train(training)
     return output
 
 
-@fault(
-    "model.mode-of-the-first-call",
-    clause="model.mode-comes-back",
-    origin="B102",
-    wrong="The mode is read in the first call and kept.",
-    effect="Evaluation after training is random.",
-    kind="mode",
-)
-def model(self: Seams, module: Node, source: Tensor, target: Tensor) -> Tensor:
+@fault("model.mode-of-the-first-call", "mode-comes-back", seam="model", origin="B102", kind="mode")
+def mode_of_the_first_call(self: Hooks, module: Node, source: Tensor, target: Tensor) -> Tensor:
+    """The mode is read in the first call and kept. Evaluation after training is random."""
     module.train(self.memory.setdefault("mode", module.training))
-    return self.sound.model(module, source, target)
+    return self.correct.model(module, source, target)
 
 
-@fault(
-    "model.layers-in-a-list",
-    clause="model.modes-reach-all",
-    origin="B088",
-    wrong="The encoder's layers are kept in a plain list.",
-    effect="They are not trained, moved, saved or switched.",
-    kind="loud",
-)
-def make_model(self: Seams) -> Node:
-    model = self.sound.make_model()
+@fault("model.layers-in-a-list", "modes-reach-all", seam="make_model", origin="B088", kind="loud")
+def layers_in_a_list(self: Hooks) -> Node:
+    """The encoder's layers are kept in a plain list.
+
+    They are not trained, moved, saved or switched.
+    """
+    model = self.correct.make_model()
     model.encoder.layers = Unregistered(list(model.encoder.layers))
     return model
 
@@ -140,72 +117,57 @@ class _Deaf(Node):
         return self
 
 
-@fault(
-    "model.decoder-deaf-to-modes",
-    clause="model.modes-reach-all",
-    wrong="The decoder overrides `train` and does not pass it on.",
-    effect="Its dropout stays on in evaluation.",
-    kind="mode",
-)
-def make_model(self: Seams) -> Node:
-    model = self.sound.make_model()
+@fault("model.decoder-deaf-to-modes", "modes-reach-all", seam="make_model", kind="mode")
+def decoder_deaf_to_modes(self: Hooks) -> Node:
+    """The decoder overrides `train` and does not pass it on. Its dropout stays on in evaluation."""
+    model = self.correct.make_model()
     model.decoder.__class__ = _Deaf
     return model
 
 
-def _undropped(self: Seams, module: Node, side: str, tokens: Tensor) -> Tensor:
+def _undropped(self: Hooks, module: Node, side: str, tokens: Tensor) -> Tensor:
     embedded = self.embedding_of(module, side)(tokens)
     return self.add_positions(self.positions_of(module, side), embedded)
 
 
-@fault(
-    "model.source-not-dropped",
-    clause="model.dropout-sites",
-    origin="B103",
-    wrong="There is no dropout on the embedded source.",
-    effect="One of the paper's sites is missing on one side.",
-    kind="mode",
-)
-def embed(self: Seams, module: Node, side: str, tokens: Tensor) -> Tensor:
+@fault("model.source-not-dropped", "dropout-sites", seam="embed", origin="B103", kind="mode")
+def source_not_dropped(self: Hooks, module: Node, side: str, tokens: Tensor) -> Tensor:
+    """There is no dropout on the embedded source.
+
+    One of the paper's sites is missing on one side.
+    """
     if side == "target":
-        return self.sound.embed(module, side, tokens)
+        return self.correct.embed(module, side, tokens)
     return _undropped(self, module, side, tokens)
 
 
-@fault(
-    "model.target-not-dropped",
-    clause="model.dropout-sites",
-    origin="B103",
-    wrong="There is no dropout on the embedded target.",
-    effect="One of the paper's sites is missing on one side.",
-    kind="mode",
-)
-def embed(self: Seams, module: Node, side: str, tokens: Tensor) -> Tensor:
+@fault("model.target-not-dropped", "dropout-sites", seam="embed", origin="B103", kind="mode")
+def target_not_dropped(self: Hooks, module: Node, side: str, tokens: Tensor) -> Tensor:
+    """There is no dropout on the embedded target.
+
+    One of the paper's sites is missing on one side.
+    """
     if side == "source":
-        return self.sound.embed(module, side, tokens)
+        return self.correct.embed(module, side, tokens)
     return _undropped(self, module, side, tokens)
 
 
-@fault(
-    "model.dropped-before-positions",
-    clause="model.dropout-sites",
-    wrong="The embedding is dropped, and positions are added to what is left.",
-    effect="Positions are never dropped.",
-    kind="mode",
-)
-def embed(self: Seams, module: Node, side: str, tokens: Tensor) -> Tensor:
+@fault("model.dropped-before-positions", "dropout-sites", seam="embed", kind="mode")
+def dropped_before_positions(self: Hooks, module: Node, side: str, tokens: Tensor) -> Tensor:
+    """The embedding is dropped, and positions are added to what is left.
+
+    Positions are never dropped.
+    """
     dropped = self.dropout(module, self.embedding_of(module, side)(tokens))
     return self.add_positions(self.positions_of(module, side), dropped)
 
 
-@fault(
-    "model.evaluates-after-a-call",
-    clause="model.modes-reach-all",
-    wrong="A call switches the encoder to evaluation and leaves it there.",
-    effect="After the first step the encoder trains without dropout.",
-    kind="mode",
-)
-def encode(self: Seams, module: Node, source: Tensor) -> Tensor:
-    memory = self.sound.encode(module, source)
+@fault("model.evaluates-after-a-call", "modes-reach-all", seam="encode", kind="mode")
+def evaluates_after_a_call(self: Hooks, module: Node, source: Tensor) -> Tensor:
+    """A call switches the encoder to evaluation and leaves it there.
+
+    After the first step the encoder trains without dropout.
+    """
+    memory = self.correct.encode(module, source)
     module.encoder.eval()
     return memory

@@ -1,77 +1,68 @@
 """Faults in the precisions that a step is computed in."""
 
-# ruff: noqa: F811
-# mypy: disable-error-code="no-redef"
-
 import torch
 from torch import Tensor
 
 from attentest.faults.fault import fault
 from attentest.faults.model.shared import LOG_PROBABILITIES, real_tokens
-from attentest.specimens import Node, Seams
+from attentest.faults.reference_models import Hooks, Node
 
 
-@fault(
-    "model.output-in-double",
-    clause="model.precision-move",
-    wrong="The output is raised to float64, to be safe.",
-    effect="What is built on a float32 model computes in float64.",
-)
-def decode(self: Seams, module: Node, target: Tensor, memory: Tensor, source: Tensor) -> Tensor:
-    return self.sound.decode(module, target, memory, source).double()
+@fault("model.output-in-double", "precision-move", seam="decode")
+def output_in_double(
+    self: Hooks, module: Node, target: Tensor, memory: Tensor, source: Tensor
+) -> Tensor:
+    """The output is raised to float64, to be safe.
+
+    What is built on a float32 model computes in float64.
+    """
+    return self.correct.decode(module, target, memory, source).double()
 
 
-@fault(
-    "model.memory-through-bfloat16",
-    clause="model.float32",
-    wrong="The memory passes through bfloat16 in float32.",
-    effect="Five digits are lost on the way between the stacks.",
-)
-def pass_memory(self: Seams, memory: Tensor) -> Tensor:
+@fault("model.memory-through-bfloat16", "float32", seam="pass_memory")
+def memory_through_bfloat16(self: Hooks, memory: Tensor) -> Tensor:
+    """The memory passes through bfloat16 in float32.
+
+    Five digits are lost on the way between the stacks.
+    """
     return memory.bfloat16().float() if memory.dtype == torch.float32 else memory
 
 
-@fault(
-    "model.embedding-through-float16",
-    clause="model.float32",
-    wrong="The embedded tokens pass through float16 in float32.",
-    effect="Four digits are lost before the first layer.",
-)
-def embed(self: Seams, module: Node, side: str, tokens: Tensor) -> Tensor:
-    embedded = self.sound.embed(module, side, tokens)
+@fault("model.embedding-through-float16", "float32", seam="embed")
+def embedding_through_float16(self: Hooks, module: Node, side: str, tokens: Tensor) -> Tensor:
+    """The embedded tokens pass through float16 in float32.
+
+    Four digits are lost before the first layer.
+    """
+    embedded = self.correct.embed(module, side, tokens)
     return embedded.half().float() if embedded.dtype == torch.float32 else embedded
 
 
-@fault(
-    "model.pads-driven-to-a-billion",
-    clause="model.half-precision",
-    origin="B008",
-    wrong="A billion is taken from the memory at pads, which float16 cannot hold.",
-    effect="Infinity times zero: NaN for every padded batch in float16.",
-)
-def encode(self: Seams, module: Node, source: Tensor) -> Tensor:
-    memory = self.sound.encode(module, source)
+@fault("model.pads-driven-to-a-billion", "half-precision", seam="encode", origin="B008")
+def pads_driven_to_a_billion(self: Hooks, module: Node, source: Tensor) -> Tensor:
+    """A billion is taken from the memory at pads, which float16 cannot hold.
+
+    Infinity times zero: NaN for every padded batch in float16.
+    """
+    memory = self.correct.encode(module, source)
     return memory + (~real_tokens(self, source)).to(memory.dtype) * -1e9
 
 
-@fault(
-    "model.scaled-beyond-half",
-    clause="model.half-precision",
-    origin="B126",
-    wrong="The memory is scaled up by 1e5 and down again.",
-    effect="Everything overflows in float16.",
-)
-def pass_memory(self: Seams, memory: Tensor) -> Tensor:
+@fault("model.scaled-beyond-half", "half-precision", seam="pass_memory", origin="B126")
+def scaled_beyond_half(self: Hooks, memory: Tensor) -> Tensor:
+    """The memory is scaled up by 1e5 and down again. Everything overflows in float16."""
     return memory * 1e5 / 1e5
 
 
 @fault(
-    "model.probabilities-vanish-in-half",
-    clause="model.half-precision",
-    wrong="Log-probabilities are the logarithm of probabilities rounded to float16.",
-    effect="Vanishing probabilities cost infinitely much in half precision.",
-    choices=LOG_PROBABILITIES,
+    "model.probabilities-vanish-in-half", "half-precision", seam="decode", choices=LOG_PROBABILITIES
 )
-def decode(self: Seams, module: Node, target: Tensor, memory: Tensor, source: Tensor) -> Tensor:
-    output = self.sound.decode(module, target, memory, source)
+def probabilities_vanish_in_half(
+    self: Hooks, module: Node, target: Tensor, memory: Tensor, source: Tensor
+) -> Tensor:
+    """Log-probabilities are the logarithm of probabilities rounded to float16.
+
+    Vanishing probabilities cost infinitely much in half precision.
+    """
+    output = self.correct.decode(module, target, memory, source)
     return output.exp().log() if output.dtype in (torch.float16, torch.bfloat16) else output

@@ -5,19 +5,19 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from attentest.specimens import Node, Seams
+from attentest.faults.reference_models import Hooks, Node
 
 LOG_PROBABILITIES = {"output": "log-probabilities"}
 UNTIED = {"tying": "none"}
 
 
-def built(self: Seams, **changes: Any) -> Node:
-    """Build a sound model, at other sizes where they are given."""
-    sound = self.sound
-    return type(sound)(sound.sizes.but(**changes), sound.choices).make_model()
+def built(self: Hooks, **changes: Any) -> Node:
+    """Build a correct model, at other sizes where they are given."""
+    correct = self.correct
+    return type(correct)(correct.sizes.but(**changes), correct.choices).make_model()
 
 
-def real_tokens(self: Seams, source: Tensor) -> Tensor:
+def real_tokens(self: Hooks, source: Tensor) -> Tensor:
     """Return which source tokens (B, S, 1) are no pads."""
     return (source != self.sizes.source_pad)[..., None]
 
@@ -34,8 +34,10 @@ class Unregistered(nn.Module):
 
 
 def halved(gradient: Tensor) -> Tensor:
+    """Return half of a gradient."""
     return gradient / 2
 
 
 def matrix_of(part: Node) -> nn.Parameter:
+    """Return the vocabulary matrix of an embedding or a generator."""
     return next(one for one in part.parameters() if one.dim() > 1)

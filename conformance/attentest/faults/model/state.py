@@ -1,32 +1,27 @@
 """Faults in what is saved, and what moves with the model."""
 
-# ruff: noqa: F811
-# mypy: disable-error-code="no-redef"
-
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from attentest.faults.fault import fault
 from attentest.faults.model.shared import Unregistered
-from attentest.specimens import Node, Seams
+from attentest.faults.reference_models import Hooks, Node
 
 
-def _through_half(module: nn.Module, state: dict[str, Any], *rest: Any) -> None:
+def _through_half(module: Node, state: dict[str, Any], *rest: Any) -> None:
     for name, value in state.items():
         state[name] = value.to(torch.bfloat16).to(value.dtype)
 
 
-@fault(
-    "model.state-in-half-precision",
-    clause="model.state-round-trip",
-    wrong="The state is saved in a shorter format, to save space.",
-    effect="The restarted model is not the one that was saved.",
-    kind="state",
-)
-def make_model(self: Seams) -> Node:
-    model = self.sound.make_model()
+@fault("model.state-in-half-precision", "state-round-trip", seam="make_model", kind="state")
+def state_in_half_precision(self: Hooks) -> Node:
+    """The state is saved in a shorter format, to save space.
+
+    The restarted model is not the one that was saved.
+    """
+    model = self.correct.make_model()
     model._register_state_dict_hook(_through_half)  # type: ignore[no-untyped-call]
     return model
 
@@ -38,30 +33,26 @@ class _Turned(Node):
         return super().forward(*(one * self.signs.to(one.dtype) for one in inputs))
 
 
-@fault(
-    "model.random-signs-not-saved",
-    clause="model.state-round-trip",
-    wrong="Signs drawn at birth lie in a buffer that is left out of the state.",
-    effect="After a restart the weights meet other signs.",
-    kind="state",
-)
-def make_model(self: Seams) -> Node:
-    model = self.sound.make_model()
+@fault("model.random-signs-not-saved", "state-round-trip", seam="make_model", kind="state")
+def random_signs_not_saved(self: Hooks) -> Node:
+    """Signs drawn at birth lie in a buffer that is left out of the state.
+
+    After a restart the weights meet other signs.
+    """
+    model = self.correct.make_model()
     model.generator.__class__ = _Turned
     signs = torch.where(torch.rand(self.sizes.d_model) < 0.5, -1.0, 1.0)
     model.generator.register_buffer("signs", signs, persistent=False)
     return model
 
 
-@fault(
-    "model.running-mean-not-saved",
-    clause="model.state-round-trip",
-    wrong="A running mean of the memory is kept as a plain attribute and used in evaluation.",
-    effect="After a restart evaluation is worse until training has gone on for a while.",
-    kind="state",
-)
-def encode(self: Seams, module: Node, source: Tensor) -> Tensor:
-    memory = self.sound.encode(module, source)
+@fault("model.running-mean-not-saved", "state-round-trip", seam="encode", kind="state")
+def running_mean_not_saved(self: Hooks, module: Node, source: Tensor) -> Tensor:
+    """A running mean of the memory is kept as a plain attribute and used in evaluation.
+
+    After a restart evaluation is worse until training has gone on for a while.
+    """
+    memory = self.correct.encode(module, source)
     if self.is_training(module):
         self.memory["mean"] = memory.detach().mean(dim=(0, 1))
     mean: Tensor | float = self.memory.get("mean", 0.0)
@@ -70,28 +61,34 @@ def encode(self: Seams, module: Node, source: Tensor) -> Tensor:
 
 @fault(
     "model.causal-mask-saved",
-    clause="model.state-independent-of-max-length",
+    "state-independent-of-max-length",
+    seam="make_model",
     origin="B047",
-    wrong="A causal mask of the greatest length is part of the state.",
-    effect="A checkpoint does not load into a model for longer sentences.",
     kind="state",
 )
-def make_model(self: Seams) -> Node:
-    model = self.sound.make_model()
+def causal_mask_saved(self: Hooks) -> Node:
+    """A causal mask of the greatest length is part of the state.
+
+    A checkpoint does not load into a model for longer sentences.
+    """
+    model = self.correct.make_model()
     model.register_buffer("causal", self.causal_mask(self.sizes.max_length))
     return model
 
 
 @fault(
     "model.position-table-saved",
-    clause="model.state-independent-of-max-length",
+    "state-independent-of-max-length",
+    seam="make_model",
     origin="B047",
-    wrong="A table of positions is part of the state.",
-    effect="A checkpoint does not load into a model for longer sentences.",
     kind="state",
 )
-def make_model(self: Seams) -> Node:
-    model = self.sound.make_model()
+def position_table_saved(self: Hooks) -> Node:
+    """A table of positions is part of the state.
+
+    A checkpoint does not load into a model for longer sentences.
+    """
+    model = self.correct.make_model()
     table = self.position_table(self.sizes.max_length, self.sizes.d_model)
     model.source_positions.register_buffer("saved", table)
     return model
@@ -106,45 +103,48 @@ class _Tempered(Node):
 
 @fault(
     "model.temperature-left-behind",
-    clause="model.precision-move",
+    "precision-move",
+    seam="make_model",
     origin="B046",
-    wrong="A temperature is kept as a plain tensor: no move reaches it.",
-    effect="A model moved to another precision or device computes with two of them.",
     kind="state",
 )
-def make_model(self: Seams) -> Node:
-    model = self.sound.make_model()
+def temperature_left_behind(self: Hooks) -> Node:
+    """A temperature is kept as a plain tensor: no move reaches it.
+
+    A model moved to another precision or device computes with two of them.
+    """
+    model = self.correct.make_model()
     model.generator.__class__ = _Tempered
-    model.generator.temperature = [torch.ones(1, dtype=torch.float64)]
+    vars(model.generator)["temperature"] = [torch.ones(1, dtype=torch.float64)]
     return model
 
 
 @fault(
     "model.table-not-a-buffer",
-    clause="model.device-move",
+    "device-move",
+    seam="make_model",
     origin="B046",
-    wrong="The table of positions is a plain attribute.",
-    effect="It stays behind when the model moves, and the first call fails.",
-    specimens=("plain",),
     kind="state",
+    models=("plain",),
 )
-def make_model(self: Seams) -> Node:
-    model = self.sound.make_model()
+def table_not_a_buffer(self: Hooks) -> Node:
+    """The table of positions is a plain attribute.
+
+    It stays behind when the model moves, and the first call fails.
+    """
+    model = self.correct.make_model()
     for part in (model.source_positions, model.target_positions):
         vars(part)["table"] = part._buffers.pop("table")
     return model
 
 
-@fault(
-    "model.layers-in-a-dict",
-    clause="model.device-move",
-    origin="B088",
-    wrong="The decoder's layers are kept in a plain dictionary.",
-    effect="They stay on the device they were made on.",
-    kind="state",
-)
-def make_model(self: Seams) -> Node:
-    model = self.sound.make_model()
+@fault("model.layers-in-a-dict", "device-move", seam="make_model", origin="B088", kind="state")
+def layers_in_a_dict(self: Hooks) -> Node:
+    """The decoder's layers are kept in a plain dictionary.
+
+    They stay on the device they were made on.
+    """
+    model = self.correct.make_model()
     layers = {f"layer {number}": layer for number, layer in enumerate(model.decoder.layers)}
     model.decoder.layers = Unregistered(layers)
     return model

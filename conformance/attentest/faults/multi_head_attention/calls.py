@@ -1,40 +1,38 @@
 """Faults in modes, memory layouts and side effects."""
 
-# ruff: noqa: F811
-# mypy: disable-error-code="no-redef"
-
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from attentest.faults.fault import fault
-from attentest.specimens import Mask, Node, Seams
+from attentest.faults.reference_models import Hooks, Mask, Node
 
 
 @fault(
     "multi_head_attention.dropout-in-evaluation",
-    clause="multi_head_attention.deterministic",
+    "deterministic",
+    seam="multi_head_attention",
     origin="B100",
-    wrong="Dropout on the output does not know the mode.",
-    effect="Evaluation is random, and a little worse than it could be.",
     kind="mode",
 )
-def multi_head_attention(
-    self: Seams, module: Node, query: Tensor, key: Tensor, value: Tensor, mask: Mask = None
+def dropout_in_evaluation(
+    self: Hooks, module: Node, query: Tensor, key: Tensor, value: Tensor, mask: Mask = None
 ) -> Tensor:
-    output = self.sound.multi_head_attention(module, query, key, value, mask)
+    """Dropout on the output does not know the mode.
+
+    Evaluation is random, and a little worse than it could be.
+    """
+    output = self.correct.multi_head_attention(module, query, key, value, mask)
     rate = self.dropout_rate()
     return self.drop(output, rate) if rate > 0 else output
 
 
-@fault(
-    "multi_head_attention.keys-cached",
-    clause="multi_head_attention.deterministic",
-    wrong="The projected keys of a call are kept and attended by the next one that they fit.",
-    effect="What a sentence gives depends on the one before it.",
-    kind="state",
-)
-def project(self: Seams, module: Node, name: str, x: Tensor) -> Tensor:
-    projected = self.sound.project(module, name, x)
+@fault("multi_head_attention.keys-cached", "deterministic", seam="project", kind="state")
+def keys_cached(self: Hooks, module: Node, name: str, x: Tensor) -> Tensor:
+    """The projected keys of a call are kept and attended by the next one that they fit.
+
+    What a sentence gives depends on the one before it.
+    """
+    projected = self.correct.project(module, name, x)
     if name != "key":
         return projected
     last = self.memory.get("key", projected)
@@ -44,55 +42,58 @@ def project(self: Seams, module: Node, name: str, x: Tensor) -> Tensor:
 
 @fault(
     "multi_head_attention.query-scaled-in-place",
-    clause="multi_head_attention.deterministic",
-    wrong="The query is scaled in place, in the caller's own tensor.",
-    effect="A second call with the same query scales it again.",
+    "deterministic",
+    seam="multi_head_attention",
     kind="state",
 )
-def multi_head_attention(
-    self: Seams, module: Node, query: Tensor, key: Tensor, value: Tensor, mask: Mask = None
+def query_scaled_in_place(
+    self: Hooks, module: Node, query: Tensor, key: Tensor, value: Tensor, mask: Mask = None
 ) -> Tensor:
-    output = self.sound.multi_head_attention(module, query, key, value, mask)
+    """The query is scaled in place, in the caller's own tensor.
+
+    A second call with the same query scales it again.
+    """
+    output = self.correct.multi_head_attention(module, query, key, value, mask)
     with torch.no_grad():
         query.mul_(self.head_width() ** -0.5)
     return output
 
 
-@fault(
-    "multi_head_attention.layout-assumed",
-    clause="multi_head_attention.strided-inputs",
-    wrong="The memory of the key is read as if it were contiguous.",
-    effect="Transposed views give other keys, without an error.",
-)
-def multi_head_attention(
-    self: Seams, module: Node, query: Tensor, key: Tensor, value: Tensor, mask: Mask = None
+@fault("multi_head_attention.layout-assumed", "strided-inputs", seam="multi_head_attention")
+def layout_assumed(
+    self: Hooks, module: Node, query: Tensor, key: Tensor, value: Tensor, mask: Mask = None
 ) -> Tensor:
+    """The memory of the key is read as if it were contiguous.
+
+    Transposed views give other keys, without an error.
+    """
     strides = torch.empty(key.shape, device="meta").stride()
     read = key.as_strided(key.shape, strides)
-    return self.sound.multi_head_attention(module, query, read, value, mask)
+    return self.correct.multi_head_attention(module, query, read, value, mask)
 
 
-@fault(
-    "multi_head_attention.view-of-strided",
-    clause="multi_head_attention.strided-inputs",
-    wrong="Samples and positions are merged by a view, which transposed inputs do not allow.",
-    effect="It raises for some inputs and not for others of the same shape.",
-    kind="loud",
-)
-def project(self: Seams, module: Node, name: str, x: Tensor) -> Tensor:
+@fault("multi_head_attention.view-of-strided", "strided-inputs", seam="project", kind="loud")
+def view_of_strided(self: Hooks, module: Node, name: str, x: Tensor) -> Tensor:
+    """Samples and positions are merged by a view, which transposed inputs do not allow.
+
+    It raises for some inputs and not for others of the same shape.
+    """
     if name == "output":
-        return self.sound.project(module, name, x)
-    return self.sound.project(module, name, x.view(-1, x.shape[-1]).view(x.shape))
+        return self.correct.project(module, name, x)
+    return self.correct.project(module, name, x.view(-1, x.shape[-1]).view(x.shape))
 
 
 @fault(
     "multi_head_attention.dropped-weights-not-scaled",
-    clause="multi_head_attention.deterministic",
-    wrong="Weights are dropped in training, and those that stay are not scaled up.",
-    effect="Activations are smaller in training than ever after.",
+    "deterministic",
+    seam="drop_weights",
     kind="mode",
     components=("attention",),
 )
-def drop_weights(self: Seams, module: nn.Module, weights: Tensor) -> Tensor:
+def dropped_weights_not_scaled(self: Hooks, module: Node, weights: Tensor) -> Tensor:
+    """Weights are dropped in training, and those that stay are not scaled up.
+
+    Activations are smaller in training than ever after.
+    """
     rate = self.dropout_rate() if self.is_training(module) else 0.0
     return weights * (torch.rand_like(weights) >= rate)

@@ -1,155 +1,167 @@
 """Faults in how heads are made, split and merged."""
 
-# ruff: noqa: F811
-# mypy: disable-error-code="no-redef"
-
 from torch import Tensor
 
 from attentest.faults.fault import fault
-from attentest.specimens import Node, Seams
+from attentest.faults.reference_models import Hooks, Node
 
 
-@fault(
-    "multi_head_attention.heads-averaged",
-    clause="multi_head_attention.formula",
-    wrong="All heads are given the mean of what they found before they are laid side by side.",
-    effect="Several heads do the work of one.",
-)
-def merge_heads(self: Seams, x: Tensor) -> Tensor:
-    return self.sound.merge_heads(x.mean(dim=1, keepdim=True).expand_as(x).contiguous())
+@fault("multi_head_attention.heads-averaged", "formula", seam="merge_heads")
+def heads_averaged(self: Hooks, x: Tensor) -> Tensor:
+    """All heads are given the mean of what they found before they are laid side by side.
+
+    Several heads do the work of one.
+    """
+    return self.correct.merge_heads(x.mean(dim=1, keepdim=True).expand_as(x).contiguous())
 
 
 @fault(
     "multi_head_attention.heads-as-wide-as-model",
-    clause="multi_head_attention.head-width",
+    "head-width",
+    seam="head_width",
     origin="C: every head is as wide as the model",
-    wrong="Every head is as wide as the model where they should share it.",
-    effect="As many times the parameters as there are heads; no checkpoint fits.",
 )
-def head_width(self: Seams) -> int:
+def heads_as_wide_as_model(self: Hooks) -> int:
+    """Every head is as wide as the model where they should share it.
+
+    As many times the parameters as there are heads; no checkpoint fits.
+    """
     return self.sizes.d_model
 
 
 @fault(
     "multi_head_attention.wide-heads-shared",
-    clause="multi_head_attention.head-width",
-    wrong="The heads share the model width where each is declared to have all of it.",
-    effect="Fewer parameters than declared; no checkpoint fits.",
+    "head-width",
+    seam="head_width",
     choices={"head_width": "d"},
 )
-def head_width(self: Seams) -> int:
+def wide_heads_shared(self: Hooks) -> int:
+    """The heads share the model width where each is declared to have all of it.
+
+    Fewer parameters than declared; no checkpoint fits.
+    """
     return max(1, self.sizes.d_model // self.sizes.heads)
 
 
 @fault(
     "multi_head_attention.wide-heads-scaled-as-shared",
-    clause="multi_head_attention.head-width",
-    wrong="Heads as wide as the model are scaled as if they shared it.",
-    effect="The shapes fit, and attention is too steep by the root of the number of heads.",
+    "head-width",
+    seam="project",
     choices={"head_width": "d"},
 )
-def project(self: Seams, module: Node, name: str, x: Tensor) -> Tensor:
-    projected = self.sound.project(module, name, x)
+def wide_heads_scaled_as_shared(self: Hooks, module: Node, name: str, x: Tensor) -> Tensor:
+    """Heads as wide as the model are scaled as if they shared it.
+
+    The shapes fit, and attention is too steep by the root of the number of heads.
+    """
+    projected = self.correct.project(module, name, x)
     return projected * self.sizes.heads**0.5 if name == "query" else projected
 
 
 @fault(
     "multi_head_attention.split-without-transpose",
-    clause="multi_head_attention.heads-are-slices",
+    "heads-are-slices",
+    seam="split_heads",
     origin="B029; C: heads are made by a view, without a transpose",
-    wrong="Heads are made by one view (B, H, L, E), without a transpose.",
-    effect="A head is a slice of the sentence, not of the features.",
 )
-def split_heads(self: Seams, x: Tensor) -> Tensor:
+def split_without_transpose(self: Hooks, x: Tensor) -> Tensor:
+    """Heads are made by one view (B, H, L, E), without a transpose.
+
+    A head is a slice of the sentence, not of the features.
+    """
     batch, length, columns = x.shape
     heads = self.sizes.heads
     return x.reshape(batch, heads, length, columns // heads)
 
 
-@fault(
-    "multi_head_attention.heads-interleaved",
-    clause="multi_head_attention.heads-are-slices",
-    wrong="Columns are dealt out to the heads in turn, not in slices.",
-    effect="It trains as well as ever; a checkpoint from elsewhere gives another model.",
-)
-def split_heads(self: Seams, x: Tensor) -> Tensor:
+@fault("multi_head_attention.heads-interleaved", "heads-are-slices", seam="split_heads")
+def heads_interleaved(self: Hooks, x: Tensor) -> Tensor:
+    """Columns are dealt out to the heads in turn, not in slices.
+
+    It trains as well as ever; a checkpoint from elsewhere gives another model.
+    """
     batch, length, columns = x.shape
     heads = self.sizes.heads
     return x.reshape(batch, length, columns // heads, heads).permute(0, 3, 1, 2)
 
 
-@fault(
-    "multi_head_attention.heads-merged-backwards",
-    clause="multi_head_attention.heads-are-slices",
-    wrong="The heads are laid side by side from the last to the first.",
-    effect="It trains as well as ever; a checkpoint from elsewhere gives another model.",
-)
-def merge_heads(self: Seams, x: Tensor) -> Tensor:
-    return self.sound.merge_heads(x.flip(1))
+@fault("multi_head_attention.heads-merged-backwards", "heads-are-slices", seam="merge_heads")
+def heads_merged_backwards(self: Hooks, x: Tensor) -> Tensor:
+    """The heads are laid side by side from the last to the first.
+
+    It trains as well as ever; a checkpoint from elsewhere gives another model.
+    """
+    return self.correct.merge_heads(x.flip(1))
 
 
-@fault(
-    "multi_head_attention.columns-merged-interleaved",
-    clause="multi_head_attention.heads-are-slices",
-    wrong="Heads are split as slices and merged column by column.",
-    effect="The output projection reads columns in another order than it was saved in.",
-)
-def merge_heads(self: Seams, x: Tensor) -> Tensor:
+@fault("multi_head_attention.columns-merged-interleaved", "heads-are-slices", seam="merge_heads")
+def columns_merged_interleaved(self: Hooks, x: Tensor) -> Tensor:
+    """Heads are split as slices and merged column by column.
+
+    The output projection reads columns in another order than it was saved in.
+    """
     return x.permute(0, 2, 3, 1).flatten(2)
 
 
 @fault(
     "multi_head_attention.merged-without-transpose",
-    clause="multi_head_attention.query-order",
+    "query-order",
+    seam="merge_heads",
     origin="B028",
-    wrong="Heads are merged by a reshape, without being transposed back.",
-    effect="The vector of one position is made of pieces of others; copy tasks still train.",
 )
-def merge_heads(self: Seams, x: Tensor) -> Tensor:
+def merged_without_transpose(self: Hooks, x: Tensor) -> Tensor:
+    """Heads are merged by a reshape, without being transposed back.
+
+    The vector of one position is made of pieces of others; copy tasks still train.
+    """
     batch, heads, length, width = x.shape
     return x.reshape(batch, length, heads * width)
 
 
-@fault(
-    "multi_head_attention.heads-merged-with-batch",
-    clause="multi_head_attention.batch-independence",
-    wrong="Heads and samples, merged sample by sample, are taken apart head by head.",
-    effect="Sentences get heads of each other; one sample or one head hides it.",
-)
-def merge_heads(self: Seams, x: Tensor) -> Tensor:
+@fault("multi_head_attention.heads-merged-with-batch", "batch-independence", seam="merge_heads")
+def heads_merged_with_batch(self: Hooks, x: Tensor) -> Tensor:
+    """Heads and samples, merged sample by sample, are taken apart head by head.
+
+    Sentences get heads of each other; one sample or one head hides it.
+    """
     batch, heads, length, width = x.shape
     apart = x.reshape(heads, batch, length, width).transpose(0, 1)
-    return self.sound.merge_heads(apart.contiguous())
+    return self.correct.merge_heads(apart.contiguous())
 
 
-@fault(
-    "multi_head_attention.width-rounded-down",
-    clause="multi_head_attention.indivisible-width-refused",
-    wrong="A width that the heads do not divide is rounded down.",
-    effect="Columns are missing inside, and everything runs.",
-)
-def check_heads(self: Seams) -> None:
-    return None
+@fault("multi_head_attention.width-rounded-down", "indivisible-width-refused", seam="check_heads")
+def width_rounded_down(self: Hooks) -> None:
+    """A width that the heads do not divide is rounded down.
+
+    Columns are missing inside, and everything runs.
+    """
+    return
 
 
 @fault(
     "multi_head_attention.width-asserted",
-    clause="multi_head_attention.indivisible-width-refused",
+    "indivisible-width-refused",
+    seam="check_heads",
     origin="A: asserts d % h == 0",
-    wrong="An assertion without words guards the width.",
-    effect="It says nothing of the two numbers, and nothing at all under python -O.",
 )
-def check_heads(self: Seams) -> None:
+def width_asserted(self: Hooks) -> None:
+    """An assertion without words guards the width.
+
+    It says nothing of the two numbers, and nothing at all under python -O.
+    """
     if self.choices.head_width == "d/h" and self.sizes.d_model % self.sizes.heads:
         raise AssertionError
 
 
 @fault(
     "multi_head_attention.width-refused-without-numbers",
-    clause="multi_head_attention.indivisible-width-refused",
-    wrong="The error says that the width is wrong, and neither width nor heads.",
-    effect="A user has to find out which of many sizes is meant.",
+    "indivisible-width-refused",
+    seam="check_heads",
 )
-def check_heads(self: Seams) -> None:
+def width_refused_without_numbers(self: Hooks) -> None:
+    """The error says that the width is wrong, and neither width nor heads.
+
+    A user has to find out which of many sizes is meant.
+    """
     if self.choices.head_width == "d/h" and self.sizes.d_model % self.sizes.heads:
         raise ValueError("The model width must be divisible by the number of heads.")

@@ -1,28 +1,28 @@
 """Faults in which parameters there are, and what a call does to them."""
 
-# ruff: noqa: F811
-# mypy: disable-error-code="no-redef"
-
 import torch
 from torch import Tensor, nn
 
 from attentest.faults.fault import fault
-from attentest.specimens import Mask, Node, Seams
+from attentest.faults.reference_models import Hooks, Mask, Node
 
 
-def _with_biases(self: Seams) -> Node:
+def _with_biases(self: Hooks) -> Node:
     present = self.choices.but(projection_bias="present")
-    return type(self.sound)(self.sizes, present).make_multi_head_attention()
+    return type(self.correct)(self.sizes, present).make_multi_head_attention()
 
 
 @fault(
     "multi_head_attention.bias-undeclared",
-    clause="multi_head_attention.projection-bias",
-    wrong="The projections have biases, random at birth, where none are declared.",
-    effect="A checkpoint without them leaves them as they are.",
+    "projection-bias",
+    seam="make_multi_head_attention",
     choices={"projection_bias": "none"},
 )
-def make_multi_head_attention(self: Seams) -> Node:
+def bias_undeclared(self: Hooks) -> Node:
+    """The projections have biases, random at birth, where none are declared.
+
+    A checkpoint without them leaves them as they are.
+    """
     built = _with_biases(self)
     for values in built.parameters():
         if values.dim() == 1:
@@ -32,25 +32,31 @@ def make_multi_head_attention(self: Seams) -> Node:
 
 @fault(
     "multi_head_attention.bias-undeclared-and-zero",
-    clause="multi_head_attention.parameter-count",
-    wrong="The projections have biases, zero at birth, where none are declared.",
-    effect="Everything fits until the first step of training.",
+    "parameter-count",
+    seam="make_multi_head_attention",
     choices={"projection_bias": "none"},
     kind="state",
 )
-def make_multi_head_attention(self: Seams) -> Node:
+def bias_undeclared_and_zero(self: Hooks) -> Node:
+    """The projections have biases, zero at birth, where none are declared.
+
+    Everything fits until the first step of training.
+    """
     return _with_biases(self)
 
 
 @fault(
     "multi_head_attention.projection-unused",
-    clause="multi_head_attention.parameter-count",
-    wrong="A fifth projection is made and never used.",
-    effect="It is saved, counted and decayed, and a strict load elsewhere refuses it.",
+    "parameter-count",
+    seam="make_multi_head_attention",
     kind="state",
 )
-def make_multi_head_attention(self: Seams) -> Node:
-    built = self.sound.make_multi_head_attention()
+def projection_unused(self: Hooks) -> Node:
+    """A fifth projection is made and never used.
+
+    It is saved, counted and decayed, and a strict load elsewhere refuses it.
+    """
+    built = self.correct.make_multi_head_attention()
     built.how = self
     built.extra = self.make_linear(self.sizes.d_model, self.sizes.d_model)
     return built
@@ -58,29 +64,35 @@ def make_multi_head_attention(self: Seams) -> Node:
 
 @fault(
     "multi_head_attention.weights-renormalised-in-place",
-    clause="multi_head_attention.parameters-round-trip",
-    wrong="Every call shrinks the output's weight in place to a largest row of length 1.",
-    effect="What is saved is not what was loaded, and evaluating a model changes it.",
+    "parameters-round-trip",
+    seam="project",
     kind="state",
 )
-def project(self: Seams, module: Node, name: str, x: Tensor) -> Tensor:
+def weights_renormalised_in_place(self: Hooks, module: Node, name: str, x: Tensor) -> Tensor:
+    """Every call shrinks the output's weight in place to a largest row of length 1.
+
+    What is saved is not what was loaded, and evaluating a model changes it.
+    """
     if name == "output":
         with torch.no_grad():
             for values in module.output.parameters():
                 values.div_(values.norm().clamp(min=1.0))
-    return self.sound.project(module, name, x)
+    return self.correct.project(module, name, x)
 
 
 @fault(
     "multi_head_attention.query-and-key-one-matrix",
-    clause="multi_head_attention.parameters-round-trip",
-    wrong="Query and key projections are one module.",
-    effect="Whichever is loaded last is both, and they are trained as one.",
-    specimens=("plain",),
+    "parameters-round-trip",
+    seam="make_multi_head_attention",
     kind="state",
+    models=("plain",),
 )
-def make_multi_head_attention(self: Seams) -> Node:
-    built = self.sound.make_multi_head_attention()
+def query_and_key_one_matrix(self: Hooks) -> Node:
+    """Query and key projections are one module.
+
+    Whichever is loaded last is both, and they are trained as one.
+    """
+    built = self.correct.make_multi_head_attention()
     built.how = self
     built.query = built.key
     return built
@@ -88,15 +100,18 @@ def make_multi_head_attention(self: Seams) -> Node:
 
 @fault(
     "multi_head_attention.weights-rounded-in-place",
-    clause="multi_head_attention.parameters-round-trip",
-    wrong="Every call rounds the weights themselves to float16, to save time.",
-    effect="A model loses its digits by being used, and what is saved is not what was loaded.",
+    "parameters-round-trip",
+    seam="multi_head_attention",
     kind="state",
 )
-def multi_head_attention(
-    self: Seams, module: Node, query: Tensor, key: Tensor, value: Tensor, mask: Mask = None
+def weights_rounded_in_place(
+    self: Hooks, module: Node, query: Tensor, key: Tensor, value: Tensor, mask: Mask = None
 ) -> Tensor:
+    """Every call rounds the weights themselves to float16, to save time.
+
+    A model loses its digits by being used, and what is saved is not what was loaded.
+    """
     with torch.no_grad():
         for values in module.parameters():
             values.copy_(values.half())
-    return self.sound.multi_head_attention(module, query, key, value, mask)
+    return self.correct.multi_head_attention(module, query, key, value, mask)

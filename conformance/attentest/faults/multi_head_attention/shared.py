@@ -3,9 +3,9 @@
 import torch
 from torch import Tensor
 
-from attentest.specimens import Node, Seams
+from attentest.faults.reference_models import Hooks, Node
 
 
-def bias_of(self: Seams, module: Node, name: str, x: Tensor) -> Tensor:
+def bias_of(self: Hooks, module: Node, name: str, x: Tensor) -> Tensor:
     """Return the bias of the projection `name`: what it makes of zeros."""
-    return self.sound.project(module, name, torch.zeros_like(x))
+    return self.correct.project(module, name, torch.zeros_like(x))

@@ -1,120 +1,114 @@
 """Faults in lengths and widths."""
 
-# ruff: noqa: F811
-# mypy: disable-error-code="no-redef"
-
 import torch
 from torch import Tensor
 
 from attentest.faults.fault import fault
-from attentest.specimens import Node, Seams
+from attentest.faults.reference_models import Hooks, Node
 
 Device = torch.device | None
 
 
 @fault(
     "positional_encoding.one-row-short",
-    clause="positional_encoding.every-length-served",
-    wrong="The table has one row less than the longest sentence.",
-    effect="The longest sentence fails, after hours of training.",
-    specimens=("plain",),
+    "every-length-served",
+    seam="hold_table",
     kind="loud",
+    models=("plain",),
 )
-def hold_table(self: Seams, module: Node, table: Tensor) -> None:
-    self.sound.hold_table(module, table[:-1])
+def one_row_short(self: Hooks, module: Node, table: Tensor) -> None:
+    """The table has one row less than the longest sentence.
+
+    The longest sentence fails, after hours of training.
+    """
+    self.correct.hold_table(module, table[:-1])
 
 
 @fault(
     "positional_encoding.learned-table-one-row-short",
-    clause="positional_encoding.every-length-served",
-    wrong="A length as large as the learned table is refused.",
-    effect="The longest sentence fails, after hours of training.",
+    "every-length-served",
+    seam="check_length",
     choices={"positional_encoding": "learned"},
     kind="loud",
 )
-def check_length(self: Seams, length: int, rows: int) -> None:
-    self.sound.check_length(length, rows - 1)
+def learned_table_one_row_short(self: Hooks, length: int, rows: int) -> None:
+    """A length as large as the learned table is refused.
+
+    The longest sentence fails, after hours of training.
+    """
+    self.correct.check_length(length, rows - 1)
 
 
 @fault(
-    "positional_encoding.one-position-divides-by-zero",
-    clause="positional_encoding.every-length-served",
-    wrong="Positions are spread over length - 1 steps.",
-    effect="A sentence of one word becomes NaN.",
+    "positional_encoding.one-position-divides-by-zero", "every-length-served", seam="position_rows"
 )
-def position_rows(self: Seams, module: Node, length: int, device: Device) -> Tensor:
-    rows = self.sound.position_rows(module, length, device)
+def one_position_divides_by_zero(self: Hooks, module: Node, length: int, device: Device) -> Tensor:
+    """Positions are spread over length - 1 steps. A sentence of one word becomes NaN."""
+    rows = self.correct.position_rows(module, length, device)
     return rows / (length - 1) * (length - 1)
 
 
-@fault(
-    "positional_encoding.last-row-repeated",
-    clause="positional_encoding.every-length-served",
-    wrong="The last position of the table is given the row before it.",
-    effect="The end of the longest sentence has its order lost.",
-)
-def position_rows(self: Seams, module: Node, length: int, device: Device) -> Tensor:
-    rows = self.sound.position_rows(module, length, device)
+@fault("positional_encoding.last-row-repeated", "every-length-served", seam="position_rows")
+def last_row_repeated(self: Hooks, module: Node, length: int, device: Device) -> Tensor:
+    """The last position of the table is given the row before it.
+
+    The end of the longest sentence has its order lost.
+    """
+    rows = self.correct.position_rows(module, length, device)
     place = torch.arange(length, device=device)
     return rows[place.clamp(max=max(self.sizes.max_length - 2, 0))]
 
 
-@fault(
-    "positional_encoding.wraps-around",
-    clause="positional_encoding.too-long",
-    wrong="Positions beyond the table begin again at its first row.",
-    effect="Long inputs are silently wrong.",
-)
-def position_rows(self: Seams, module: Node, length: int, device: Device) -> Tensor:
+@fault("positional_encoding.wraps-around", "too-long", seam="position_rows")
+def wraps_around(self: Hooks, module: Node, length: int, device: Device) -> Tensor:
+    """Positions beyond the table begin again at its first row. Long inputs are silently wrong."""
     most = self.sizes.max_length
-    rows = self.sound.position_rows(module, min(length, most), device)
+    rows = self.correct.position_rows(module, min(length, most), device)
     return rows[torch.arange(length, device=device) % most]
 
 
-@fault(
-    "positional_encoding.stays-at-last",
-    clause="positional_encoding.too-long",
-    origin="B049",
-    wrong="Positions beyond the table are given its last row.",
-    effect="The end of a long input has its order lost.",
-)
-def position_rows(self: Seams, module: Node, length: int, device: Device) -> Tensor:
+@fault("positional_encoding.stays-at-last", "too-long", seam="position_rows", origin="B049")
+def stays_at_last(self: Hooks, module: Node, length: int, device: Device) -> Tensor:
+    """Positions beyond the table are given its last row.
+
+    The end of a long input has its order lost.
+    """
     most = self.sizes.max_length
-    rows = self.sound.position_rows(module, min(length, most), device)
+    rows = self.correct.position_rows(module, min(length, most), device)
     return rows[torch.arange(length, device=device).clamp(max=most - 1)]
 
 
-@fault(
-    "positional_encoding.cut-off",
-    clause="positional_encoding.too-long",
-    origin="B049",
-    wrong="What lies beyond the table is cut off the input.",
-    effect="Long inputs come out shorter.",
-)
-def add_positions(self: Seams, module: Node, x: Tensor) -> Tensor:
-    return self.sound.add_positions(module, x[:, : self.sizes.max_length])
+@fault("positional_encoding.cut-off", "too-long", seam="add_positions", origin="B049")
+def cut_off(self: Hooks, module: Node, x: Tensor) -> Tensor:
+    """What lies beyond the table is cut off the input. Long inputs come out shorter."""
+    return self.correct.add_positions(module, x[:, : self.sizes.max_length])
 
 
 @fault(
     "positional_encoding.too-long-unexplained",
-    clause="positional_encoding.too-long",
+    "too-long",
+    seam="check_length",
     origin="B049",
-    wrong="Nothing compares the length with the table.",
-    effect="A long input fails inside of a sum, or a table of one row serves all positions.",
     choices={"positional_encoding": "learned"},
 )
-def check_length(self: Seams, length: int, rows: int) -> None:
-    return None
+def too_long_unexplained(self: Hooks, length: int, rows: int) -> None:
+    """Nothing compares the length with the table.
+
+    A long input fails inside of a sum, or a table of one row serves all positions.
+    """
+    return
 
 
 @fault(
-    "positional_encoding.odd-width-one-cosine-too-many",
-    clause="positional_encoding.odd-width",
-    origin="B040",
-    wrong="At an odd width there is a cosine more than columns for it.",
-    effect="Building fails with an error about shapes.",
+    "positional_encoding.odd-width-one-cosine-too-many", "odd-width", seam="arrange", origin="B040"
 )
-def arrange(self: Seams, sines: Tensor, cosines: Tensor, d_model: int) -> Tensor:
+def odd_width_one_cosine_too_many(
+    self: Hooks, sines: Tensor, cosines: Tensor, d_model: int
+) -> Tensor:
+    """At an odd width there is a cosine more than columns for it.
+
+    Building fails with an error about shapes.
+    """
     table = sines.new_zeros(len(sines), d_model)
     table[:, 0::2] = sines
     table[:, 1::2] = cosines
@@ -122,23 +116,21 @@ def arrange(self: Seams, sines: Tensor, cosines: Tensor, d_model: int) -> Tensor
 
 
 @fault(
-    "positional_encoding.odd-width-last-column-empty",
-    clause="positional_encoding.odd-width",
-    origin="B040",
-    wrong="At an odd width the last column is left at zero.",
-    effect="One column tells no position.",
+    "positional_encoding.odd-width-last-column-empty", "odd-width", seam="arrange", origin="B040"
 )
-def arrange(self: Seams, sines: Tensor, cosines: Tensor, d_model: int) -> Tensor:
-    table = self.sound.arrange(sines, cosines, d_model)
+def odd_width_last_column_empty(
+    self: Hooks, sines: Tensor, cosines: Tensor, d_model: int
+) -> Tensor:
+    """At an odd width the last column is left at zero. One column tells no position."""
+    table = self.correct.arrange(sines, cosines, d_model)
     table[:, d_model - d_model % 2 :] = 0.0
     return table
 
 
-@fault(
-    "positional_encoding.odd-width-rounded-up",
-    clause="positional_encoding.odd-width",
-    wrong="At an odd width the exponents are those of the even width above.",
-    effect="The table is another one at odd widths.",
-)
-def exponents(self: Seams, d_model: int, device: Device) -> Tensor:
-    return self.sound.exponents(d_model, device) * d_model / (d_model + d_model % 2)
+@fault("positional_encoding.odd-width-rounded-up", "odd-width", seam="exponents")
+def odd_width_rounded_up(self: Hooks, d_model: int, device: Device) -> Tensor:
+    """At an odd width the exponents are those of the even width above.
+
+    The table is another one at odd widths.
+    """
+    return self.correct.exponents(d_model, device) * d_model / (d_model + d_model % 2)

@@ -10,8 +10,8 @@ import pytest
 import torch
 from compared import ONE_LAYER, SMALL, Known, believed, choices_in, part_of, plain
 
-from attentest.faults import fault_of, planted
-from attentest.specimens import SPECIMENS, specimen_backend
+from attentest.faults import fault_of, inject
+from attentest.faults.reference_models import REFERENCE_MODELS, reference_backend
 from attentest.studies.comparison import BOUND, EQUAL, EXPLAINED, NOT_EXPLAINED, compare
 from attentest.studies.comparison.compare import common, side_by_side, unlike
 from attentest.studies.comparison.explaining import applied, room
@@ -74,7 +74,7 @@ def test_all_at_once_are_compared_pair_by_pair():
     assert not any(one.step for one in found.own)
 
 
-@pytest.mark.parametrize("specimen", SPECIMENS)
+@pytest.mark.parametrize("specimen", REFERENCE_MODELS)
 @pytest.mark.parametrize(
     "flips",
     [
@@ -108,7 +108,7 @@ def test_all_at_once_are_compared_pair_by_pair():
     ids=lambda flips: "+".join(flips),
 )
 def test_exactly_the_flipped_choices_are_found(specimen, flips):
-    other = specimen_backend(SPECIMENS[specimen], flips)
+    other = reference_backend(REFERENCE_MODELS[specimen], flips)
     found = believed(plain(), replace(other, name="other"))
     (one,) = found.explanations
     assert one.status == EXPLAINED
@@ -117,9 +117,9 @@ def test_exactly_the_flipped_choices_are_found(specimen, flips):
     assert one.left < 1e-12
 
 
-@pytest.mark.parametrize("specimen", SPECIMENS)
+@pytest.mark.parametrize("specimen", REFERENCE_MODELS)
 def test_a_softmax_in_float32_is_found(specimen):
-    other = specimen_backend(SPECIMENS[specimen], SINGLE, "other")
+    other = reference_backend(REFERENCE_MODELS[specimen], SINGLE, "other")
     (one,) = believed(plain(), other).explanations
     assert one.status == EXPLAINED
     assert choices_in(one) == {"softmax_arithmetic"}
@@ -193,9 +193,9 @@ def test_heads_as_wide_as_the_model_are_held_against_the_oracle_on_their_own_wei
     assert max(one.difference for one in found.own) < BOUND
 
 
-@pytest.mark.parametrize("specimen", SPECIMENS)
+@pytest.mark.parametrize("specimen", REFERENCE_MODELS)
 def test_a_shared_norm_is_seen_at_each_of_its_sublayers(specimen):
-    backend = specimen_backend(SPECIMENS[specimen], {"norm_sharing": "shared"})
+    backend = reference_backend(REFERENCE_MODELS[specimen], {"norm_sharing": "shared"})
     found = believed(backend, backend, example=SMALL)
     rows = {row.step: row for row in found.steps}
     for layer in (0, 1):
@@ -222,7 +222,7 @@ def test_a_shared_norm_is_seen_at_each_of_its_sublayers(specimen):
     ],
 )
 def test_a_mistake_is_not_explained_and_the_first_step_is_named(slug, step):
-    wrong = planted(fault_of(slug), "plain")
+    wrong = inject(fault_of(slug), "plain")
     found = believed(plain(), wrong)
     (one,) = found.explanations
     assert one.status == NOT_EXPLAINED
@@ -234,7 +234,7 @@ def test_a_mistake_is_not_explained_and_the_first_step_is_named(slug, step):
 
 
 def test_a_mistake_beside_other_choices_is_told_from_them():
-    wrong = planted(fault_of("feed_forward.no-activation"), "plain")
+    wrong = inject(fault_of("feed_forward.no-activation"), "plain")
     (one,) = believed(plain(embedding_scale="none"), wrong).explanations
     assert one.status == NOT_EXPLAINED
     assert one.parting.step == "source_embedding"

@@ -8,8 +8,8 @@ import pytest
 from compared import ONE_LAYER, Known, part_of, plain
 from oracle_backend import OracleBackend
 
+from attentest.faults.reference_models import REFERENCE_MODELS, reference_backend
 from attentest.harness.oracle import Reference
-from attentest.specimens import SPECIMENS, specimen_backend
 from attentest.studies.comparison.account import Account
 from attentest.studies.comparison.compare import side_by_side
 from attentest.studies.comparison.pictures import ATTENTION, MASK, POSITIONS, Picture, pictures
@@ -64,9 +64,9 @@ def test_positions_are_added_to_zeros():
     np.testing.assert_allclose(values[:, 1], np.cos(np.arange(32)), atol=1e-4)
 
 
-@pytest.mark.parametrize("specimen", SPECIMENS)
+@pytest.mark.parametrize("specimen", REFERENCE_MODELS)
 def test_a_sound_backend_draws_what_the_oracle_draws(specimen):
-    backend = specimen_backend(SPECIMENS[specimen], {"fully_masked_row": "zero"})
+    backend = reference_backend(REFERENCE_MODELS[specimen], {"fully_masked_row": "zero"})
     choices = Choices.of(backend.choices)
     mine, right = (pictures("x", one, choices) for one in (backend, Reference(choices)))
     assert [one.title for one in mine] == [one.title for one in right]

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
-from attentest.faults import fault_of, planted
+from attentest.faults import fault_of, inject
+from attentest.faults.reference_models import REFERENCE_MODELS, reference_backend
 from attentest.interfaces.cli.main import main
 from attentest.results import files
-from attentest.specimens import SPECIMENS, specimen_backend
 from attentest.studies.comparison import EXAMPLES, follow
 from attentest.studies.comparison.participant import Here
 from attentest.studies.comparison.tracing import departs, trace
@@ -55,7 +55,7 @@ def part_of(backend: Backend, *components: str) -> Backend:
 
 
 def plain(**choices) -> Backend:
-    return part_of(specimen_backend(SPECIMENS["plain"], choices), "model", "layer_norm")
+    return part_of(reference_backend(REFERENCE_MODELS["plain"], choices), "model", "layer_norm")
 
 
 def test_every_step_of_a_sound_model_stands_beside_the_oracle():
@@ -90,7 +90,7 @@ def test_the_numbers_are_those_of_the_step():
 
 
 def test_a_mistake_is_seen_at_its_step():
-    wrong = part_of(planted(fault_of("generator.sigmoid"), "plain"), "generator")
+    wrong = part_of(inject(fault_of("generator.sigmoid"), "plain"), "generator")
     found = trace("wrong", Here(wrong), EXAMPLES["small"])
     assert found.parting.step == "generator: result"
     assert found.parting.inside
@@ -143,7 +143,9 @@ def test_a_notebook_shows_every_step():
 
 
 def test_python_follows_a_backend_or_a_target(target):
-    found = follow(part_of(specimen_backend(SPECIMENS["plain"], {"activation": "gelu"}), "encoder"))
+    found = follow(
+        part_of(reference_backend(REFERENCE_MODELS["plain"], {"activation": "gelu"}), "encoder")
+    )
     assert found.backend == "plain"
     assert found.choices["activation"] == "gelu"
     assert found.parting.step == ""

@@ -22,7 +22,7 @@ from oracle_backend import OracleBackend
 from own import OWN
 from torch import Tensor, nn
 
-from attentest.specimens import Fused, specimen_backend
+from attentest.faults.reference_models import Fused, reference_backend
 from attentest.studies.convert import Checkpoint, Refused, converted
 from attentest.studies.convert.carry import SETTLED_BY_ENTRIES, WITHOUT_EFFECT
 from attentest_spec import Choices, Limits, Sizes, registry
@@ -44,7 +44,7 @@ def test_a_round_trip_is_bit_exact_in_every_precision(precision: str) -> None:
 @pytest.mark.parametrize("name", OWN)
 def test_a_backend_and_one_of_equal_choices_compute_the_same(name: str) -> None:
     backend = registry.load(name)
-    twin = specimen_backend(Fused, backend.choices, "twin")
+    twin = reference_backend(Fused, backend.choices, "twin")
     before = checkpoint(backend, SIZES.but(layers=min(2, backend.limits.layers or 2)))
     there = converted(before, backend, twin, sizes=HEADS)
     assert there.lost == ()

@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 from costs import QUICK, clockwork
 
+from attentest.faults.reference_models import Plain, reference_backend
 from attentest.harness.child import Stopped
 from attentest.harness.description import Facts
 from attentest.harness.errors import Refused
-from attentest.specimens import Plain, specimen_backend
 from attentest.studies.cost import BOTH, FORWARD, BadPlan, Plan, measure
 from attentest.studies.cost.apart import Apart
 from attentest.studies.cost.clock import seconds
@@ -105,7 +105,7 @@ def test_a_backend_object_is_measured_here_without_its_memory() -> None:
         lengths=(2, 3), widths=(), length=2, width=4, heads=2, layers=1, repeat=2,
         precision="float64",
     )  # fmt: skip
-    found = measure(specimen_backend(Plain), plan=plan)
+    found = measure(reference_backend(Plain), plan=plan)
     assert not found.failures
     assert {one.which for one in found.measurements} <= {FORWARD, BOTH}
     assert all(one.memory is None and one.counted == one.flops for one in found.measurements)
@@ -119,7 +119,7 @@ def test_a_backend_object_is_measured_here_without_its_memory() -> None:
 
 
 def test_a_precision_that_is_not_claimed_is_told() -> None:
-    exact = replace(specimen_backend(Plain), limits=Limits(precisions=("float64",)))
+    exact = replace(reference_backend(Plain), limits=Limits(precisions=("float64",)))
     with pytest.raises(Refused, match="does not compute in float16"):
         Stand(exact).prepare(Plan(component="layer_norm", precision="float16"), Point(2, 4))
 
@@ -133,11 +133,11 @@ def test_time_that_a_thread_waits_for_others_to_answer_counts() -> None:
 
 HOSTILE = """
 import os, time
-from attentest.specimens import Plain, specimen_backend
+from attentest.faults.reference_models import Plain, reference_backend
 
 class Wrapped:
     def __init__(self):
-        self.inner = specimen_backend(Plain, name="hostile")
+        self.inner = reference_backend(Plain, name="hostile")
     def __getattr__(self, name):
         return getattr(self.inner, name)
     name = title = "hostile"
@@ -148,7 +148,7 @@ class Wrapped:
         {doing}
 
 backend = Wrapped()
-sound = specimen_backend(Plain, name="sound")
+sound = reference_backend(Plain, name="sound")
 """
 
 DOINGS = {
@@ -176,7 +176,7 @@ def test_what_is_done_once_does_not_count_as_the_time_of_a_call(
 ) -> None:
     times = iter([1.0, 1e-4, 1.0, 1e-4])  # each pass is slow at its first call alone
     monkeypatch.setattr("attentest.studies.cost.stand.seconds", lambda action: next(times))
-    stand = Stand(specimen_backend(Plain))
+    stand = Stand(reference_backend(Plain))
     stand.prepare(replace(QUICK, component="layer_norm"), Point(3, 4))
     assert stand._often == {FORWARD: 20, BOTH: 20}
 

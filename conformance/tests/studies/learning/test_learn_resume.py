@@ -146,9 +146,9 @@ def test_labels_that_are_no_file_names_have_files_of_their_own(tmp_path):
 TARGET = """
 import os, socket, time
 from dataclasses import fields
-from attentest.specimens import Plain, specimen_backend
+from attentest.faults.reference_models import Plain, reference_backend
 
-plain = specimen_backend(Plain, {"tying": "none"}, "plain")
+plain = reference_backend(Plain, {"tying": "none"}, "plain")
 steps = 0
 
 class Hanging(type(plain)):

@@ -8,8 +8,8 @@ import pytest
 import torch
 from learning import FUSED, PLAIN, losses, same_state, small, trained
 
+from attentest.faults.reference_models import Fused, Plain, reference_backend
 from attentest.harness.errors import BackendError, Refused
-from attentest.specimens import Fused, Plain, specimen_backend
 from attentest.studies.learning import Regime, learn
 from attentest.studies.learning.checkpoint import State
 from attentest.studies.learning.decoding import greedy
@@ -40,7 +40,7 @@ def rounding(backend, regime) -> float:
 @pytest.mark.parametrize("choices", [{}, {"norm_placement": "pre", "final_norm": "present"}])
 def test_backends_of_equal_choices_have_equal_curves(choices):
     regime = small(steps=20, every=5)
-    pair = [specimen_backend(style, {"tying": "none", **choices}) for style in (Plain, Fused)]
+    pair = [reference_backend(style, {"tying": "none", **choices}) for style in (Plain, Fused)]
     one, other = (losses(trained(backend, regime)) for backend in pair)
     assert one[-1, 1] < one[0, 1]
     assert abs(one - other).max() <= ROOM * max(rounding(pair[0], regime), np.finfo(float).eps)
@@ -48,14 +48,14 @@ def test_backends_of_equal_choices_have_equal_curves(choices):
 
 def test_another_choice_gives_another_curve():
     regime = small()
-    other = specimen_backend(Plain, {"tying": "none", "activation": "gelu"})
+    other = reference_backend(Plain, {"tying": "none", "activation": "gelu"})
     one, two = (losses(trained(backend, regime)) for backend in (PLAIN, other))
     assert abs(one - two).max() > 1e-6
 
 
 def test_it_is_what_torch_does_with_its_own_loss_and_optimiser():
     choices = {"tying": "none", "output": "logits"}
-    backend, regime = specimen_backend(Plain, choices), small(steps=12, every=12)
+    backend, regime = reference_backend(Plain, choices), small(steps=12, every=12)
     ours = losses(trained(backend, regime))[-1, 0]
     part = backend.build("model", regime.sizes)
     part.load(weights(regime.sizes, Choices.of(backend.choices), 0))
@@ -79,7 +79,7 @@ def test_it_is_what_torch_does_with_its_own_loss_and_optimiser():
 
 @pytest.mark.parametrize("tying", ["all-three", "target-and-output", "none"])
 def test_what_is_tied_stays_one(tying):
-    backend = specimen_backend(Plain, {"tying": tying})
+    backend = reference_backend(Plain, {"tying": tying})
     regime = small()
     trainer = Trainer.of(backend, regime, 0)
     trainer.train(lambda state: None, lambda step: None)

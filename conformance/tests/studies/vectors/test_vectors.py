@@ -17,9 +17,9 @@ from jsonschema import Draft202012Validator
 from markdown_it import MarkdownIt
 from safetensors.numpy import load_file
 
+from attentest.faults.reference_models import Plain, reference_backend
 from attentest.interfaces.cli.main import main
 from attentest.results.output import Occupied
-from attentest.specimens import Plain, specimen_backend
 from attentest.studies import vectors
 from attentest.studies.vectors.cases import Case, Expected, cases, options
 from attentest.studies.vectors.recipes import POISON
@@ -300,7 +300,7 @@ def wrong(folder: Path, make: Callable[[Mapping[str, Any]], Any]) -> dict[str, l
 
 
 def test_a_sound_backend_is_right_in_every_case(folder):
-    found = wrong(folder, lambda choices: specimen_backend(Plain, choices))
+    found = wrong(folder, lambda choices: reference_backend(Plain, choices))
     assert found["wrong"] == []
     assert len(found["right"]) > 120
 

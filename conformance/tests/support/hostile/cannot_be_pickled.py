@@ -1,9 +1,9 @@
 import threading
 from dataclasses import replace
 
-from attentest.specimens import Plain, specimen_backend
+from attentest.faults.reference_models import Plain, reference_backend
 
-plain = specimen_backend(Plain)
+plain = reference_backend(Plain)
 
 
 def locked(sizes):

@@ -6,8 +6,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from attentest.zoo.keep import member, module
-from attentest.zoo.multi_head_attention import random
+from attentest.faults.unusual.member import member, module
+from attentest.faults.unusual.multi_head_attention import random
 from attentest_spec import Limits, Place, Sizes
 from attentest_spec.torch import Recipe
 

@@ -1,34 +1,25 @@
-"""What all seams share: the sizes and choices, the sound original, dropout and linear maps."""
+"""The base of all hooks: sizes and choices, dropout and linear maps."""
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any, ClassVar
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 from torch import Tensor, nn
 
 from attentest_spec import Choices, Sizes, Table
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from attentest.specimens.seams import Seams
-
 
 class Base(ABC):
-    """The ground that the seams of every component stand on."""
+    """The base of the hooks of every component."""
 
-    specimen: ClassVar[str]
-    tables: ClassVar["Mapping[str, Table]"]
+    name: ClassVar[str]
+    tables: ClassVar[Mapping[str, Table]]
 
     def __init__(self, sizes: Sizes, choices: Choices) -> None:
         """Keep what every step is driven by; `memory` is for faults that remember a call."""
         self.sizes = sizes
         self.choices = choices
         self.memory: dict[str, Any] = {}
-
-    @property
-    def sound(self) -> "Seams":
-        """The specimen without a fault; overrides call the sound step through it."""
-        return self  # type: ignore[return-value]  # every specimen is a Seams
 
     def check_sizes(self, *names: str) -> None:
         """Refuse the sizes named when they are below 1, and a dropout that is no probability."""

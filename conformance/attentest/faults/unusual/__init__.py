@@ -5,7 +5,7 @@ Each member's title says in one sentence what is odd about it.
 
 from collections.abc import Mapping
 
-from attentest.zoo import (
+from attentest.faults.unusual import (
     arrays,
     attention,
     columns,
@@ -26,6 +26,6 @@ _ALL: tuple[Backend, ...] = (
     *arrays.MEMBERS,
 )
 
-ZOO: Mapping[str, Backend] = {one.name: one for one in _ALL}
+UNUSUAL: Mapping[str, Backend] = {one.name: one for one in _ALL}
 
-__all__ = ["ZOO"]
+__all__ = ["UNUSUAL"]

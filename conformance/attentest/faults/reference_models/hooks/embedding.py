@@ -1,18 +1,18 @@
-"""The seams of the token embedding and of the positional encoding."""
+"""The hooks of the token embedding and of the positional encoding."""
 
 from abc import abstractmethod
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-from attentest.specimens.modules import Node
-from attentest.specimens.seams.base import Base
+from attentest.faults.reference_models.hooks.base import Base
+from attentest.faults.reference_models.modules import Node
 from attentest_spec.parameters import first_position
 
 Device = torch.device | None
 
 
-class EmbeddingSeams(Base):
+class EmbeddingHooks(Base):
     """Tokens become vectors."""
 
     @abstractmethod
@@ -47,8 +47,8 @@ class EmbeddingSeams(Base):
         return x * d_model**0.5 if self.choices.embedding_scale == "sqrt-d" else x
 
 
-class PositionSeams(Base):
-    """Vectors are told their positions."""
+class PositionHooks(Base):
+    """Positions are added to vectors."""
 
     @abstractmethod
     def make_positions(self) -> Node:
@@ -56,7 +56,7 @@ class PositionSeams(Base):
 
     @abstractmethod
     def hold_table(self, module: Node, table: Tensor) -> None:
-        """Keep a fixed table in `module` (a specimen that keeps none never calls this)."""
+        """Keep a fixed table in `module` (a model that keeps none never calls this)."""
 
     def positional_encoding(self, module: Node, x: Tensor) -> Tensor:
         """Add to x (B, S, D) the row of each position, then apply dropout."""
@@ -132,6 +132,6 @@ class PositionSeams(Base):
     def arrange(self, sines: Tensor, cosines: Tensor, d_model: int) -> Tensor:
         """Put sines and cosines (S, pairs) into the columns (S, D), in turn or in halves."""
 
-    def drop_embedded(self, module: nn.Module, x: Tensor) -> Tensor:
+    def drop_embedded(self, module: Node, x: Tensor) -> Tensor:
         """Apply dropout to the sum of embedding and position."""
         return self.dropout(module, x)

@@ -1,18 +1,18 @@
-"""The seams of the layer norm, the feed-forward network and the residual connection."""
+"""The hooks of the layer norm, the feed-forward network and the residual connection."""
 
 from abc import abstractmethod
 from collections.abc import Callable
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-from attentest.specimens.modules import Node
-from attentest.specimens.seams.base import Base
+from attentest.faults.reference_models.hooks.base import Base
+from attentest.faults.reference_models.modules import Node
 
 Function = Callable[[Tensor], Tensor]
 
 
-class NormSeams(Base):
+class NormHooks(Base):
     """Layer normalisation, step by step."""
 
     @abstractmethod
@@ -60,7 +60,7 @@ class NormSeams(Base):
         """Multiply by the gain and add the bias."""
 
 
-class FeedForwardSeams(Base):
+class FeedForwardHooks(Base):
     """Two linear maps with an activation between."""
 
     def make_feed_forward(self) -> Node:
@@ -88,7 +88,7 @@ class FeedForwardSeams(Base):
     def activation(self, x: Tensor) -> Tensor:
         """Apply the chosen activation."""
 
-    def drop_inner(self, module: nn.Module, x: Tensor) -> Tensor:
+    def drop_inner(self, module: Node, x: Tensor) -> Tensor:
         """Apply dropout between activation and second map."""
         return self.dropout(module, x)
 
@@ -97,23 +97,23 @@ class FeedForwardSeams(Base):
         return self.linear(module.outer, x)
 
 
-class ResidualSeams(NormSeams):
+class ResidualHooks(NormHooks):
     """A sublayer, the path around it, and the norm before or after."""
 
     def make_residual(self) -> Node:
         """Build a residual connection with its norm."""
         return Node(self, "residual", norm=self.make_norm())
 
-    def residual(self, module: nn.Module, norm: nn.Module, x: Tensor, function: Function) -> Tensor:
+    def residual(self, module: Node, norm: Node, x: Tensor, function: Function) -> Tensor:
         """Wrap `function`; `module` gives the mode of its dropout."""
         branch = self.drop_branch(module, function(self.norm_before(norm, x)))
         return self.norm_after(norm, self.add_branch(x, branch))
 
-    def norm_before(self, norm: nn.Module, x: Tensor) -> Tensor:
+    def norm_before(self, norm: Node, x: Tensor) -> Tensor:
         """Return what the sublayer is given: the norm of x under pre-norm."""
         return norm(x) if self.choices.norm_placement == "pre" else x
 
-    def drop_branch(self, module: nn.Module, branch: Tensor) -> Tensor:
+    def drop_branch(self, module: Node, branch: Tensor) -> Tensor:
         """Apply dropout to the sublayer's output, before the sum."""
         return self.dropout(module, branch)
 
@@ -121,6 +121,6 @@ class ResidualSeams(NormSeams):
         """Return the sum of what went around the sublayer and what went through it."""
         return x + branch
 
-    def norm_after(self, norm: nn.Module, x: Tensor) -> Tensor:
+    def norm_after(self, norm: Node, x: Tensor) -> Tensor:
         """Return what leaves the connection: the norm of the sum under post-norm."""
         return norm(x) if self.choices.norm_placement == "post" else x

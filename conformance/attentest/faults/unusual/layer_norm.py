@@ -4,7 +4,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from attentest.zoo.keep import module
+from attentest.faults.unusual.member import module
 from attentest_spec import Limits, Sizes, Table
 
 TABLE: Table = {"gain": "gain", "bias": "bias"}

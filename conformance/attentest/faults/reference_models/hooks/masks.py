@@ -1,14 +1,14 @@
-"""The seams of the masks; boolean, True = may be attended."""
+"""The hooks of the masks; boolean, True = may be attended."""
 
 from abc import abstractmethod
 
 import torch
 from torch import Tensor
 
-from attentest.specimens.seams.base import Base
+from attentest.faults.reference_models.hooks.base import Base
 
 
-class MaskSeams(Base):
+class MaskHooks(Base):
     """Padding, causal and target mask."""
 
     @abstractmethod

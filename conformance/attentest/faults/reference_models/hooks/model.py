@@ -1,18 +1,18 @@
-"""The seams of the generator and of the whole model."""
+"""The hooks of the generator and of the whole model."""
 
 from abc import abstractmethod
 
 from torch import Tensor
 
-from attentest.specimens.modules import Node
-from attentest.specimens.seams.base import Base
-from attentest.specimens.seams.embedding import EmbeddingSeams, PositionSeams
-from attentest.specimens.seams.masks import MaskSeams
-from attentest.specimens.seams.stacks import StackSeams
+from attentest.faults.reference_models.hooks.base import Base
+from attentest.faults.reference_models.hooks.embedding import EmbeddingHooks, PositionHooks
+from attentest.faults.reference_models.hooks.masks import MaskHooks
+from attentest.faults.reference_models.hooks.stacks import StackHooks
+from attentest.faults.reference_models.modules import Node
 from attentest_spec.parameters import one_vocabulary
 
 
-class GeneratorSeams(Base):
+class GeneratorHooks(Base):
     """From the decoder's state to the next token."""
 
     @abstractmethod
@@ -36,7 +36,7 @@ class GeneratorSeams(Base):
         """Return probabilities, their logarithms, or the logits, as chosen."""
 
 
-class ModelSeams(MaskSeams, EmbeddingSeams, PositionSeams, StackSeams, GeneratorSeams):
+class ModelHooks(MaskHooks, EmbeddingHooks, PositionHooks, StackHooks, GeneratorHooks):
     """Encoder, decoder and what stands around them; it makes its own masks."""
 
     def make_model(self) -> Node:
@@ -86,7 +86,7 @@ class ModelSeams(MaskSeams, EmbeddingSeams, PositionSeams, StackSeams, Generator
     def encode(self, module: Node, source: Tensor) -> Tensor:
         """Return the memory (B, S, D) of source tokens (B, S)."""
         embedded = self.embed(module, "source", source)
-        return module.encoder(embedded, self.source_mask_of(source))  # type: ignore[no-any-return]
+        return module.encoder(embedded, self.source_mask_of(source))
 
     def decode(self, module: Node, target: Tensor, memory: Tensor, source: Tensor) -> Tensor:
         """Return the generator's output (B, T, V) for target tokens and a memory."""
@@ -96,7 +96,7 @@ class ModelSeams(MaskSeams, EmbeddingSeams, PositionSeams, StackSeams, Generator
             self.memory_mask_of(source, target),
             self.target_mask_of(target),
         )
-        return module.generator(state)  # type: ignore[no-any-return]
+        return module.generator(state)
 
     def embed(self, module: Node, side: str, tokens: Tensor) -> Tensor:
         """Return tokens of one `side`, "source" or "target", embedded and with positions."""

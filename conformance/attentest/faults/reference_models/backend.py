@@ -1,12 +1,12 @@
-"""A specimen behind the contract."""
+"""A reference model as a backend."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from torch import Tensor, nn
 
-from attentest.specimens.modules import Node
-from attentest.specimens.seams import Seams
+from attentest.faults.reference_models.hooks import Hooks
+from attentest.faults.reference_models.modules import Node
 from attentest_spec import Choices, Sizes
 from attentest_spec.choices import Value
 from attentest_spec.torch import Recipe, TorchBackend
@@ -17,29 +17,29 @@ DECLARED: Mapping[str, Value] = {
     "norm_variance": "biased",
     "projection_bias": "present",
 }
-"""What a specimen declares unless told otherwise: the paper's options, and these."""
+"""The choices that a reference model declares by default, besides the options of the paper."""
 
-Build = Callable[[Seams], nn.Module]
+Build = Callable[[Hooks], nn.Module]
 
 
-def specimen_backend(
-    specimen: type[Seams], choices: Mapping[str, Value] | None = None, name: str = ""
+def reference_backend(
+    model: type[Hooks], choices: Mapping[str, Value] | None = None, name: str = ""
 ) -> TorchBackend:
-    """Return a backend for `specimen`, with `choices` on top of :data:`DECLARED`."""
+    """Return a backend for `model`, with `choices` on top of :data:`DECLARED`."""
     declared = {**DECLARED, **(choices or {})}
     complete = Choices.of(declared)
 
     def recipe(component: str, build: Build, call: Callable[..., Any] | None = None) -> Recipe:
         return Recipe(
-            build=lambda sizes: build(_seams(specimen, sizes, complete)),
+            build=lambda sizes: build(_hooks(model, sizes, complete)),
             call=call or _call,
             methods=_METHODS if component == "model" else {},
-            parameters=specimen.tables.get(component, {}),
+            parameters=model.tables.get(component, {}),
         )
 
     return TorchBackend(
-        name=name or specimen.specimen,
-        title=f"specimen {specimen.specimen} of the suite",
+        name=name or model.name,
+        title=f"reference model {model.name} of the suite",
         recipes={
             component: recipe(component, build, _CALLS.get(component))
             for component, build in _BUILDS.items()
@@ -48,10 +48,10 @@ def specimen_backend(
     )
 
 
-def _seams(specimen: type[Seams], sizes: Sizes, choices: Choices) -> Seams:
-    seams = specimen(sizes, choices)
-    seams.check_sizes()
-    return seams
+def _hooks(model: type[Hooks], sizes: Sizes, choices: Choices) -> Hooks:
+    hooks = model(sizes, choices)
+    hooks.check_sizes()
+    return hooks
 
 
 _BUILDS: Mapping[str, Build] = {

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from attentest.zoo.keep import module
+from attentest.faults.unusual.member import module
 from attentest_spec import Place, Sizes, Table
 
 Mask = Tensor | None
@@ -148,7 +148,7 @@ class MergedKeyValue(nn.Module):
     def forward(self, query: Tensor, key: Tensor, value: Tensor, mask: Mask = None) -> Tensor:
         """Return (B, Q, D); all of both products is computed, and half of each thrown away."""
         keys, values = self.to_both(key).chunk(2, -1)[0], self.to_both(value).chunk(2, -1)[1]
-        return self.back(attend(self.to_query(query), keys, values, mask, self.heads))  # type: ignore[no-any-return]
+        return self.back.forward(attend(self.to_query(query), keys, values, mask, self.heads))
 
 
 class FoldedWeights(nn.Module):

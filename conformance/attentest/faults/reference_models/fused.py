@@ -1,4 +1,4 @@
-"""The second specimen: packed and transposed weights, einsum, additive masks, nothing kept."""
+"""The reference model `fused`: packed and transposed weights, einsum, additive masks."""
 
 import math
 from collections.abc import Mapping
@@ -7,8 +7,8 @@ from typing import ClassVar
 import torch
 from torch import Tensor, nn
 
-from attentest.specimens.modules import Node
-from attentest.specimens.seams import Mask, Seams
+from attentest.faults.reference_models.hooks import Hooks, Mask
+from attentest.faults.reference_models.modules import Node
 from attentest_spec import Place, Table, nested
 from attentest_spec.parameters import learned_positions, projection_biases
 
@@ -37,10 +37,10 @@ _LAYER: Table = {
 _STACK: Table = {**nested("layers.*", "layers.*", _LAYER), **nested("norm", "norm", _NORM)}
 
 
-class Fused(Seams):
+class Fused(Hooks):
     """In few large steps, the way a fast implementation does it."""
 
-    specimen = "fused"
+    name = "fused"
     tables: ClassVar[Mapping[str, Table]] = {
         "multi_head_attention": _MULTI_HEAD,
         "positional_encoding": _POSITIONS,
@@ -155,7 +155,8 @@ class Fused(Seams):
         product = torch.einsum("bld,id->bli", x, module.packed_weight.chunk(3)[number])
         if module.packed_bias is None:
             return product
-        return product + module.packed_bias.chunk(3)[number]  # type: ignore[no-any-return]
+        bias: Tensor = module.packed_bias.chunk(3)[number]
+        return product + bias
 
     def split_heads(self, x: Tensor) -> Tensor:
         """Return (B, L, H * E) as (B, H, L, E)."""

@@ -1,16 +1,16 @@
-"""The seams of attention, plain and with heads."""
+"""The hooks of attention, plain and with heads."""
 
 from abc import abstractmethod
 
-from torch import Tensor, nn
+from torch import Tensor
 
-from attentest.specimens.modules import Node
-from attentest.specimens.seams.base import Base
+from attentest.faults.reference_models.hooks.base import Base
+from attentest.faults.reference_models.modules import Node
 
 Mask = Tensor | None
 
 
-class AttentionSeams(Base):
+class AttentionHooks(Base):
     """Scaled dot-product attention, step by step."""
 
     def make_attention(self) -> Node:
@@ -19,7 +19,7 @@ class AttentionSeams(Base):
         return Node(self, "attention")
 
     def attention(
-        self, module: nn.Module, query: Tensor, key: Tensor, value: Tensor, mask: Mask = None
+        self, module: Node, query: Tensor, key: Tensor, value: Tensor, mask: Mask = None
     ) -> tuple[Tensor, Tensor]:
         """Return the output (B, H, Q, G) and the weights (B, H, Q, K); `module` gives the mode."""
         factor = self.scale(self.key_width(query, key, value), query.shape[1])
@@ -58,7 +58,7 @@ class AttentionSeams(Base):
     def empty_rows(self, weights: Tensor, mask: Mask) -> Tensor:
         """Return the weights with the rows that keep no key as declared."""
 
-    def drop_weights(self, module: nn.Module, weights: Tensor) -> Tensor:
+    def drop_weights(self, module: Node, weights: Tensor) -> Tensor:
         """Apply dropout to the weights."""
         return self.dropout(module, weights)
 
@@ -71,7 +71,7 @@ class AttentionSeams(Base):
         return used
 
 
-class MultiHeadSeams(AttentionSeams):
+class MultiHeadHooks(AttentionHooks):
     """Attention in several heads: projections, heads apart and together."""
 
     def head_width(self) -> int:

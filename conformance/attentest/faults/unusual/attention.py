@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from attentest.zoo.keep import function
+from attentest.faults.unusual.member import function
 
 Mask = Tensor | None
 Pair = tuple[Tensor, Tensor | None]

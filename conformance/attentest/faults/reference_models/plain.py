@@ -1,4 +1,4 @@
-"""The first specimen: one module per map, four axes, boolean masks, a table built once."""
+"""The reference model `plain`: one module per map, four axes, boolean masks, a table built once."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -8,8 +8,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from attentest.specimens.modules import Node
-from attentest.specimens.seams import Mask, Seams
+from attentest.faults.reference_models.hooks import Hooks, Mask
+from attentest.faults.reference_models.modules import Node
 from attentest_spec import Table
 from attentest_spec.parameters import learned_positions, projection_biases
 
@@ -24,10 +24,10 @@ _LAYER = {
 _STACK = {"layers": "layers", "norm": "norm"}
 
 
-class Plain(Seams):
+class Plain(Hooks):
     """Step by step, the way a tutorial does it."""
 
-    specimen = "plain"
+    name = "plain"
     tables: ClassVar[Mapping[str, Table]] = {
         "multi_head_attention": {
             "query": "query",
@@ -74,9 +74,9 @@ class Plain(Seams):
             nn.init.zeros_(layer.bias)
         return layer
 
-    def linear(self, layer: nn.Module, x: Tensor) -> Tensor:
+    def linear(self, layer: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
         """Apply a linear map made by :meth:`make_linear`."""
-        return layer(x)  # type: ignore[no-any-return]
+        return layer(x)
 
     def padding_mask(self, tokens: Tensor, pad: int) -> Tensor:
         """Return (B, 1, 1, S) for tokens (B, S): every key that is a real token."""

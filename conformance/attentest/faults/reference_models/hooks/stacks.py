@@ -1,15 +1,15 @@
-"""The seams of the encoder and the decoder, layer and stack."""
+"""The hooks of the encoder and the decoder, layer and stack."""
 
 from collections.abc import Callable, Iterable
 
 from torch import Tensor, nn
 
-from attentest.specimens.modules import Node
-from attentest.specimens.seams.attention import Mask, MultiHeadSeams
-from attentest.specimens.seams.sublayers import FeedForwardSeams, ResidualSeams
+from attentest.faults.reference_models.hooks.attention import Mask, MultiHeadHooks
+from attentest.faults.reference_models.hooks.sublayers import FeedForwardHooks, ResidualHooks
+from attentest.faults.reference_models.modules import Node
 
 
-class LayerSeams(MultiHeadSeams, FeedForwardSeams, ResidualSeams):
+class LayerHooks(MultiHeadHooks, FeedForwardHooks, ResidualHooks):
     """One layer: its sublayers by name, each inside a residual connection."""
 
     def shared_norm(self) -> Node | None:
@@ -84,29 +84,29 @@ class LayerSeams(MultiHeadSeams, FeedForwardSeams, ResidualSeams):
             x = self.residual(module, self.norm_of(module, name), x, steps[name])
         return x
 
-    def norm_of(self, module: Node, name: str) -> nn.Module:
+    def norm_of(self, module: Node, name: str) -> Node:
         """Return the norm of the sublayer `name`."""
-        norm: nn.Module = getattr(module, f"{name}_norm")
+        norm: Node = getattr(module, f"{name}_norm")
         return norm
 
-    def sublayer_of(self, module: Node, name: str) -> nn.Module:
+    def sublayer_of(self, module: Node, name: str) -> Node:
         """Return the sublayer `name`."""
-        sublayer: nn.Module = getattr(module, name)
+        sublayer: Node = getattr(module, name)
         return sublayer
 
     def self_attend(self, module: Node, x: Tensor, mask: Mask) -> Tensor:
         """Let x attend to itself."""
         sublayer = self.sublayer_of(module, "self_attention")
-        return sublayer(*self.self_inputs(x), mask)  # type: ignore[no-any-return]
+        return sublayer(*self.self_inputs(x), mask)
 
     def cross_attend(self, module: Node, x: Tensor, memory: Tensor, mask: Mask) -> Tensor:
         """Let x attend to the memory."""
         sublayer = self.sublayer_of(module, "cross_attention")
-        return sublayer(*self.cross_inputs(x, memory), mask)  # type: ignore[no-any-return]
+        return sublayer(*self.cross_inputs(x, memory), mask)
 
     def feed(self, module: Node, x: Tensor) -> Tensor:
         """Apply the feed-forward network."""
-        return self.sublayer_of(module, "feed_forward")(x)  # type: ignore[no-any-return]
+        return self.sublayer_of(module, "feed_forward")(x)
 
     def self_inputs(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Return query, key and value of self-attention."""
@@ -129,7 +129,7 @@ class LayerSeams(MultiHeadSeams, FeedForwardSeams, ResidualSeams):
         return source_mask
 
 
-class StackSeams(LayerSeams):
+class StackHooks(LayerHooks):
     """Layers on top of each other, and the norm that may end them."""
 
     def make_layers(self, build: Callable[[], nn.Module], count: int) -> nn.Module:
@@ -171,13 +171,11 @@ class StackSeams(LayerSeams):
             module, x, lambda layer, h: layer(h, memory, source_mask, target_mask)
         )
 
-    def layers_of(self, module: Node) -> Iterable[nn.Module]:
+    def layers_of(self, module: Node) -> Iterable[Node]:
         """Return the layers in the order they are applied."""
         return list(module.layers)
 
-    def run_stack(
-        self, module: Node, x: Tensor, step: Callable[[nn.Module, Tensor], Tensor]
-    ) -> Tensor:
+    def run_stack(self, module: Node, x: Tensor, step: Callable[[Node, Tensor], Tensor]) -> Tensor:
         """Apply `step` with every layer in turn, then the final norm."""
         for layer in self.layers_of(module):
             x = step(layer, x)

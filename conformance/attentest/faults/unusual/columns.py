@@ -6,9 +6,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from attentest.zoo.ends import angles
-from attentest.zoo.keep import member
-from attentest.zoo.multi_head_attention import Mask, checked, random
+from attentest.faults.unusual.ends import angles
+from attentest.faults.unusual.member import member
+from attentest.faults.unusual.multi_head_attention import Mask, checked, random
 from attentest_spec import Choices, Sizes, Table
 from attentest_spec.parameters import shapes, tied
 from attentest_spec.torch import Recipe, TorchBackend

@@ -1,4 +1,4 @@
-"""Both specimens are sound: they equal the oracles under every option of every choice."""
+"""Both reference models equal the oracles under every option of every choice."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from attentest.specimens import DECLARED, SPECIMENS, specimen_backend
+from attentest.faults.reference_models import DECLARED, REFERENCE_MODELS, reference_backend
 from attentest_spec import CHOICES, COMPONENTS, Choices, Setting, Sizes
 from attentest_spec.choices import Value
 from attentest_spec.oracles import METHODS, ORACLES
@@ -33,16 +33,16 @@ OPTIONS = [
     *({choice.name: option.name} for choice in CHOICES.values() for option in choice.options),
     *({name: number} for name, number in NUMBERS.items()),
 ]
-UNLIKE_VOCABULARIES = ("none", "target-and-output")
+DIFFERENT_VOCABULARIES = ("none", "target-and-output")
 
 
 def _ids(option: Mapping[str, Value]) -> str:
     return ",".join(f"{name}={value}" for name, value in option.items()) or "declared"
 
 
-@pytest.fixture(params=SPECIMENS)
-def specimen(request):
-    return SPECIMENS[request.param]
+@pytest.fixture(params=REFERENCE_MODELS)
+def model(request):
+    return REFERENCE_MODELS[request.param]
 
 
 @pytest.fixture
@@ -64,7 +64,7 @@ def _mask(rng, *shape):
 
 
 def inputs_of(component, sizes, rng):
-    """Draw inputs at scales and lengths that are unlike."""
+    """Draw inputs of different scales and lengths."""
     d, s, t = sizes.d_model, 5, 3
     source = _tokens(rng, s, sizes.source_vocabulary, sizes.source_pad)
     target = _tokens(rng, t, sizes.target_vocabulary, sizes.target_pad)
@@ -94,13 +94,13 @@ def inputs_of(component, sizes, rng):
 
 
 def _sizes(choices):
-    return SIZES.but(target_vocabulary=13) if choices.tying in UNLIKE_VOCABULARIES else SIZES
+    return SIZES.but(target_vocabulary=13) if choices.tying in DIFFERENT_VOCABULARIES else SIZES
 
 
-def _part(specimen, component, option, rng, **sizes):
+def _part(model, component, option, rng, **sizes):
     choices = Choices.of({**DECLARED, **option})
     wanted = _sizes(choices).but(**sizes)
-    part = specimen_backend(specimen, option).build(component, wanted)
+    part = reference_backend(model, option).build(component, wanted)
     parameters = draw(component, wanted, choices, rng, decimals=12)
     part.load(parameters)
     return part, Setting(wanted, choices, parameters)
@@ -113,8 +113,8 @@ def _close(actual, expected, tolerance=1e-11):
         np.testing.assert_allclose(one, other, rtol=tolerance, atol=tolerance)
 
 
-def _rounds(given, component, inputs):
-    """Return how far a softmax in float32 may move the oracle's answer."""
+def _rounding(given, component, inputs):
+    """Return the tolerance for a softmax in float32: how far it moves the oracle's answer."""
     exact = replace(given, choices=given.choices.but(softmax_arithmetic="as-computed"))
     one, other = (_first(ORACLES[component](each, *inputs)) for each in (given, exact))
     return 8 * np.abs(one.astype(float) - other).max()
@@ -122,10 +122,10 @@ def _rounds(given, component, inputs):
 
 @pytest.mark.parametrize("option", OPTIONS, ids=_ids)
 @pytest.mark.parametrize("component", COMPONENTS)
-def test_equals_the_oracle(specimen, component, option, rng):
-    part, given = _part(specimen, component, option, rng)
+def test_model_equals_the_oracle(model, component, option, rng):
+    part, given = _part(model, component, option, rng)
     inputs = inputs_of(component, given.sizes, rng)
-    tolerance = 1e-11 + _rounds(given, component, inputs)
+    tolerance = 1e-11 + _rounding(given, component, inputs)
     _close(part(*inputs), ORACLES[component](given, *inputs), tolerance)
 
 
@@ -137,7 +137,7 @@ def test_equals_the_oracle(specimen, component, option, rng):
         )
     ),
 )
-def test_equals_the_oracle_at_an_odd_width(specimen, place, variance, positions, rng):
+def test_model_equals_the_oracle_at_an_odd_width(model, place, variance, positions, rng):
     option = {
         "norm_epsilon_place": place,
         "norm_variance": variance,
@@ -147,14 +147,14 @@ def test_equals_the_oracle_at_an_odd_width(specimen, place, variance, positions,
         "norm_sharing": "shared",
         "head_width": "d",
     }
-    part, given = _part(specimen, "model", option, rng, d_model=5)
+    part, given = _part(model, "model", option, rng, d_model=5)
     inputs = inputs_of("model", given.sizes, rng)
     _close(part(*inputs), ORACLES["model"](given, *inputs))
 
 
 @pytest.mark.parametrize("option", ["unspecified", "uniform", "zero", "nan"])
-def test_fully_masked_rows_are_as_declared(specimen, option, rng):
-    part, given = _part(specimen, "attention", {"fully_masked_row": option}, rng)
+def test_fully_masked_rows_are_as_declared(model, option, rng):
+    part, given = _part(model, "attention", {"fully_masked_row": option}, rng)
     query, key, value, mask = inputs_of("attention", given.sizes, rng)
     mask[1, 0, 1] = False
     actual = part(query, key, value, mask)
@@ -166,16 +166,16 @@ def test_fully_masked_rows_are_as_declared(specimen, option, rng):
 
 
 @pytest.mark.parametrize("option", ["uniform", "zero"])
-def test_fully_masked_rows_have_finite_gradients(specimen, option, rng):
-    part, given = _part(specimen, "attention", {"fully_masked_row": option}, rng)
+def test_fully_masked_rows_have_finite_gradients(model, option, rng):
+    part, given = _part(model, "attention", {"fully_masked_row": option}, rng)
     query, key, value, mask = inputs_of("attention", given.sizes, rng)
     mask[...] = False
     gradient = part.vjp((query, key, value, mask), np.ones((2, 3, 3, 2)))
     assert all(np.isfinite(one).all() for one in gradient.inputs[:3])
 
 
-def test_encode_then_decode_is_the_model(specimen, rng):
-    part, given = _part(specimen, "model", {}, rng)
+def test_encode_then_decode_equals_the_model(model, rng):
+    part, given = _part(model, "model", {}, rng)
     source, target = inputs_of("model", given.sizes, rng)
     memory = part(source, method="encode")
     _close(memory, METHODS["encode"](given, source))
@@ -185,8 +185,8 @@ def test_encode_then_decode_is_the_model(specimen, rng):
 
 
 @pytest.mark.parametrize("component", COMPONENTS)
-def test_parameters_round_trip(specimen, component, rng):
-    part, given = _part(specimen, component, {}, rng)
+def test_parameters_round_trip(model, component, rng):
+    part, given = _part(model, component, {}, rng)
     exported = part.export()
     assert exported.keys() == given.parameters.keys()
     for name, values in given.parameters.items():
@@ -195,8 +195,8 @@ def test_parameters_round_trip(specimen, component, rng):
 
 @pytest.mark.parametrize("component", COMPONENTS)
 @pytest.mark.parametrize("how", ["deepcopy", "pickle"])
-def test_copies_compute_the_same(specimen, component, how, rng):
-    part, given = _part(specimen, component, {}, rng)
+def test_copies_compute_the_same(model, component, how, rng):
+    part, given = _part(model, component, {}, rng)
     inputs = inputs_of(component, given.sizes, rng)
     _close(part.copied(how)(*inputs), part(*inputs))
     _close(part.reloaded()(*inputs), part(*inputs))
@@ -204,9 +204,9 @@ def test_copies_compute_the_same(specimen, component, how, rng):
 
 @pytest.mark.parametrize("precision", ["float32", "bfloat16", "float16"])
 @pytest.mark.parametrize("component", COMPONENTS)
-def test_every_precision_is_kept(specimen, component, precision):
+def test_every_precision_is_kept(model, component, precision):
     rng = np.random.default_rng(3)
-    part = specimen_backend(specimen).build(component, SIZES, precision=precision)
+    part = reference_backend(model).build(component, SIZES, precision=precision)
     given = [
         _as(value, precision) if getattr(value, "dtype", None) == np.float64 else value
         for value in inputs_of(component, SIZES, rng)
@@ -224,8 +224,8 @@ def _as(values, precision):
 
 
 @pytest.mark.parametrize("component", ["attention", "feed_forward", "residual", "model"])
-def test_dropout_is_for_training_alone(specimen, component, rng):
-    part = specimen_backend(specimen).build(component, SIZES.but(dropout=0.5))
+def test_dropout_acts_in_training_alone(model, component, rng):
+    part = reference_backend(model).build(component, SIZES.but(dropout=0.5))
     inputs = inputs_of(component, SIZES, rng)
     quiet = _first(part(*inputs))
     part.train()
@@ -239,8 +239,8 @@ def _first(result):
 
 
 @pytest.mark.parametrize("component", COMPONENTS)
-def test_inputs_stay_as_they_were(specimen, component, rng):
-    part, given = _part(specimen, component, {}, rng)
+def test_inputs_are_unchanged(model, component, rng):
+    part, given = _part(model, component, {}, rng)
     inputs = [np.array(value) for value in inputs_of(component, given.sizes, rng)]
     before = [value.copy() for value in inputs]
     part(*(value if value.ndim else int(value) for value in inputs))
@@ -259,38 +259,38 @@ def test_inputs_stay_as_they_were(specimen, component, rng):
         ("model", {"source_vocabulary": 7, "target_vocabulary": 8}, ("7", "8")),
     ],
 )
-def test_impossible_sizes_are_refused(specimen, component, sizes, numbers):
+def test_impossible_sizes_are_refused(model, component, sizes, numbers):
     with pytest.raises(ValueError, match=".*".join(numbers)):
-        specimen_backend(specimen).build(component, SIZES.but(**sizes))
+        reference_backend(model).build(component, SIZES.but(**sizes))
 
 
-def test_a_foreign_token_is_refused(specimen):
-    part = specimen_backend(specimen).build("embedding", SIZES)
+def test_foreign_token_is_refused(model):
+    part = reference_backend(model).build("embedding", SIZES)
     for foreign in (-1, 11):
         with pytest.raises(IndexError, match=f"{foreign}.*11"):
             part(np.array([[1, foreign]]))
 
 
-def test_a_learned_table_ends(specimen):
-    backend = specimen_backend(specimen, {"positional_encoding": "learned"})
+def test_learned_table_refuses_longer_inputs(model):
+    backend = reference_backend(model, {"positional_encoding": "learned"})
     part = backend.build("positional_encoding", SIZES)
     with pytest.raises(ValueError, match=r"6.*5"):
         part(np.zeros((1, 6, 6)))
 
 
 @pytest.mark.parametrize("place", ["inside-root", "added-to-deviation"])
-def test_a_constant_row_has_a_finite_gradient(specimen, place, rng):
-    part, _ = _part(specimen, "layer_norm", {"norm_epsilon_place": place}, rng)
+def test_constant_row_has_a_finite_gradient(model, place, rng):
+    part, _ = _part(model, "layer_norm", {"norm_epsilon_place": place}, rng)
     gradient = part.vjp((np.full((1, 2, 6), 2.0),), rng.normal(size=(1, 2, 6)))
     assert np.isfinite(gradient.inputs[0]).all()
 
 
-def test_birth(specimen):
-    part = specimen_backend(specimen, {"tying": "none"}).build("model", SIZES)
-    born = part.export()
-    first, second = (born[f"encoder.layers.{n}.feed_forward.inner.weight"] for n in (0, 1))
+def test_parameters_are_initialised(model):
+    part = reference_backend(model, {"tying": "none"}).build("model", SIZES)
+    initial = part.export()
+    first, second = (initial[f"encoder.layers.{n}.feed_forward.inner.weight"] for n in (0, 1))
     assert not np.array_equal(first, second)
-    for name, values in born.items():
+    for name, values in initial.items():
         assert np.isfinite(values).all()
         assert np.abs(values).max() < 10
         if name.endswith(".gain"):
@@ -300,8 +300,8 @@ def test_birth(specimen):
 
 
 @pytest.mark.parametrize("option", ["all-three", "target-and-output"])
-def test_tied_matrices_are_one(specimen, option):
-    part = specimen_backend(specimen, {"tying": option}).build("model", SIZES)
+def test_tied_matrices_are_one(model, option):
+    part = reference_backend(model, {"tying": option}).build("model", SIZES)
     before = part.export()
     for name, twin in tied("model", SIZES, Choices.of({**DECLARED, "tying": option})).items():
         np.testing.assert_array_equal(before[name], before[twin])
@@ -311,8 +311,8 @@ def test_tied_matrices_are_one(specimen, option):
     np.testing.assert_array_equal(gradient["generator.weight"], gradient["target_embedding.weight"])
 
 
-def test_every_parameter_is_reached(specimen, rng):
-    part, given = _part(specimen, "model", {}, rng)
+def test_every_parameter_has_a_gradient(model, rng):
+    part, given = _part(model, "model", {}, rng)
     source, target = inputs_of("model", given.sizes, rng)
     found = part.vjp((source, target), rng.normal(size=(2, 3, 11))).parameters
     idle = [name for name, values in found.items() if not np.abs(values).max() > 1e-12]

@@ -1,0 +1,32 @@
+"""The hooks: one small method per step of the Transformer, which a fault can override.
+
+What is only a matter of order is written here once; every step that computes or builds something
+is written twice, in different styles, by the reference models.
+"""
+
+from attentest.faults.reference_models.hooks.attention import Mask
+from attentest.faults.reference_models.hooks.base import Base
+from attentest.faults.reference_models.hooks.model import ModelHooks
+
+
+class Hooks(ModelHooks):
+    """Every hook of every component; the reference models implement the abstract ones."""
+
+    @property
+    def correct(self) -> "Hooks":
+        """The model without a fault; overrides call the correct step through it."""
+        return self
+
+
+def hook_names() -> frozenset[str]:
+    """Return the names of all hooks: what a fault may override."""
+    return frozenset(
+        name
+        for kind in Hooks.__mro__
+        if issubclass(kind, Base)
+        for name, value in vars(kind).items()
+        if callable(value) and not name.startswith("_")
+    )
+
+
+__all__ = ["Base", "Hooks", "Mask", "hook_names"]
