@@ -1,6 +1,6 @@
-"""Writes the badges of the suite's own score, and their place in README.md.
+"""Writes the badges with the score of the suite, and links to them in README.md.
 
-Run by `tox -e badges` on what `attentest faults --json FILE` wrote.
+Run by `tox -e badges` on the output of `attentest faults --json FILE`.
 """
 
 import json
@@ -9,15 +9,15 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from markers import between
+from markers import write_between
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER = Path("docs/_static/badges")
 
 
 def main() -> None:
-    """Write both badges; a score that is not perfect shows in red and ends with an error."""
-    import anybadge  # here, so that the words can be tested where it is not installed
+    """Write both badges; a score that is not perfect is red and ends with exit status 1."""
+    import anybadge  # here, so that the texts can be tested without it
 
     score = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
     shown = badges(score)
@@ -26,14 +26,14 @@ def main() -> None:
     for name, (label, value, good) in shown.items():
         badge = anybadge.Badge(label, value, default_color="green" if good else "red")
         (folder / f"{name}.svg").write_text(badge.badge_svg_text, encoding="utf-8")
-    between(ROOT / "README.md", "badges", in_words(shown))
+    write_between(ROOT / "README.md", "badges", images(shown))
     sys.exit(0 if all(good for _, _, good in shown.values()) else 1)
 
 
 def badges(score: Mapping[str, Any]) -> dict[str, tuple[str, str, bool]]:
-    """Return label, value and whether it is good, of each badge by its name.
+    """Return the label, the value and whether it is good, of each badge by its name.
 
-    Raises ValueError for a score of some faults, or without the zoo.
+    Raises ValueError for a score of a part of the faults or of the unusual but correct code.
     """
     from attentest.faults import faults
     from attentest.faults.unusual import UNUSUAL
@@ -41,21 +41,23 @@ def badges(score: Mapping[str, Any]) -> dict[str, tuple[str, str, bool]]:
     tried = {*score["killed"], *score["survived"]}
     if tried != set(faults()) or set(score["zoo"]) != set(UNUSUAL):
         raise ValueError(
-            f"The score is of {len(tried)} faults and {len(score['zoo'])} sound oddities, not of "
-            f"all {len(faults())} and {len(UNUSUAL)}; run attentest faults without a selection."
+            f"The score is of {len(tried)} faults and {len(score['zoo'])} unusual but "
+            f"correct implementations, not of all {len(faults())} and {len(UNUSUAL)}; run attentest "
+            "faults without a selection."
         )
     seeds = len(score["seeds"])
-    kills, alarms = len(score["killed"]), len(score["false alarms"])
+    detected, alarms = len(score["killed"]), len(score["false alarms"])
+    unusual = f"{len(UNUSUAL)} unusual but correct implementations"
     over = f"over {seeds} seeds" if seeds > 1 else "with one seed"
     wrong = score["survived"] or score["spurious"] or score["idle clauses"]
     return {
-        "kills": ("planted faults killed", f"{kills} of {len(tried)} {over}", not wrong),
-        "alarms": ("false alarms", f"{alarms} on {len(UNUSUAL)} sound oddities {over}", not alarms),
+        "detected": ("injected faults detected", f"{detected} of {len(tried)} {over}", not wrong),
+        "alarms": ("false alarms", f"{alarms} on {unusual} {over}", not alarms),
     }
 
 
-def in_words(shown: Mapping[str, tuple[str, str, bool]]) -> str:
-    """Return the Markdown that shows the badges, with what they say for those who cannot see."""
+def images(shown: Mapping[str, tuple[str, str, bool]]) -> str:
+    """Return the Markdown images of the badges, with text alternatives."""
     return "\n".join(
         f"![{label}: {value}]({FOLDER.as_posix()}/{name}.svg)"
         for name, (label, value, _) in shown.items()

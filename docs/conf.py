@@ -1,4 +1,4 @@
-"""Settings of the documentation; what can be read from the code is generated, never pasted."""
+"""Settings of the documentation; whatever the code contains is generated and never pasted."""
 
 import sys
 from pathlib import Path
@@ -6,21 +6,21 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE / "_ext"))
 
-import gallery  # noqa: E402  # it stands in _ext
-import pages  # noqa: E402  # it stands in _ext
-import real  # noqa: E402  # it stands in _ext
-import sides  # noqa: E402  # it stands in _ext
+import comparison_page  # noqa: E402  # a module of _ext
+import library_page  # noqa: E402  # a module of _ext
+import mistake_pages  # noqa: E402  # a module of _ext
+import pages  # noqa: E402  # a module of _ext
 
 project = "attentest"
 author = copyright = "attentest contributors"
 version = release = pages.version()
 
-extensions = ["myst_parser", "drawn", "formulas", "shell"]
+extensions = ["myst_parser", "formulas", "mask_directive", "shell"]
 myst_enable_extensions = ["dollarmath", "deflist", "attrs_inline"]
 myst_heading_anchors = 3
 exclude_patterns = ["_build", "_ext", "examples"]
 html_theme = "furo"
-html_math_renderer = "drawn"
+html_math_renderer = "outline"
 html_title = f"attentest {release}"
 html_static_path = ["_static"]
 html_css_files = ["pages.css"]
@@ -32,6 +32,6 @@ nitpicky = True
 def setup(app):
     """Write the generated pages before Sphinx looks for sources."""
     app.connect("builder-inited", lambda app: pages.write(HERE.parent, HERE / "generated"))
-    app.connect("builder-inited", lambda app: gallery.write(HERE / "generated" / "mistakes"))
-    app.connect("builder-inited", lambda app: real.write(HERE.parent, HERE / "generated"))
-    app.connect("builder-inited", lambda app: sides.write(HERE / "generated"))
+    app.connect("builder-inited", lambda app: mistake_pages.write(HERE / "generated" / "mistakes"))
+    app.connect("builder-inited", lambda app: library_page.write(HERE.parent, HERE / "generated"))
+    app.connect("builder-inited", lambda app: comparison_page.write(HERE / "generated"))

@@ -1,7 +1,7 @@
 """Writes the matrix of a real run into README.md, between its two markers.
 
-Run by `tox -e readme`. The matrix is shortened to a few chapters, with how many lines were left
-out; the row of scores and the closing sentences are kept whole.
+Run by `tox -e readme`. The matrix is shortened to a few chapters, with the number of omitted lines;
+the row of scores and the closing sentences are complete.
 """
 
 import os
@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from markers import between
+from markers import write_between
 
 README = Path(__file__).resolve().parents[1] / "README.md"
 SHOWN = ("attention", "layer_norm", "encoder")
@@ -19,7 +19,7 @@ WIDTH = 100
 
 
 def main() -> None:
-    """Run, shorten, and write; nothing is written where an implementation does not conform."""
+    """Run, shorten, and write; nothing is written if an implementation does not conform."""
     script = Path(sys.executable).with_name("attentest")
     ended = subprocess.run(
         [str(script), "run"],
@@ -29,11 +29,11 @@ def main() -> None:
         check=False,
     )
     if ended.returncode:
-        sys.exit(f"attentest run ended with {ended.returncode}; README.md was left as it is.")
-    between(README, "matrix", f"```text\n$ attentest run\n{shortened(ended.stdout)}\n```")
+        sys.exit(f"attentest run ended with {ended.returncode}; README.md is unchanged.")
+    write_between(README, "matrix", f"```text\n$ attentest run\n{shorten(ended.stdout)}\n```")
 
 
-def shortened(printed: str) -> str:
+def shorten(printed: str) -> str:
     """Return the head, some chapters and the scores of the matrix, and the closing sentences."""
     lines = [line.rstrip() for line in printed.splitlines()]
     matrix, rest = lines[: lines.index("")], lines[lines.index("") + 1 :]
@@ -42,8 +42,8 @@ def shortened(printed: str) -> str:
 
 
 def _chapters(matrix: list[str]) -> Iterator[str]:
-    """Yield the lines of the matrix; long chapters are cut and others left out with a count."""
-    count = left = 0
+    """Yield the lines of the matrix; long chapters are cut and others replaced by a count."""
+    count = omitted = 0
     chapter = ""
     for line in [*matrix, ""]:
         if line.startswith(" "):
@@ -51,11 +51,11 @@ def _chapters(matrix: list[str]) -> Iterator[str]:
             if chapter in SHOWN and count <= PER_CHAPTER:
                 yield line
             else:
-                left += 1
+                omitted += 1
             continue
-        if left and (line in SHOWN or not line or line == matrix[-1]):
-            yield f"  .. {left} more"
-            left = 0
+        if omitted and (line in SHOWN or not line or line == matrix[-1]):
+            yield f"  .. {omitted} more"
+            omitted = 0
         chapter, count = line, 0
         if line in SHOWN or line in (matrix[0], matrix[-1]):
             yield line

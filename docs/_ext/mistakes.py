@@ -1,12 +1,25 @@
-"""Which mistakes of each chapter are shown, and what is looked at in each of them.
+"""The mistakes of each chapter that are shown as pictures, and the view of each.
 
-Their texts come from the catalogue. Mistakes that were met in published code come first. One more
-picture is one more line in SHOWN; the build fails where its mistake is gone or does not show.
+Their texts come from the catalogue. Mistakes that were found in published code come first. To add a
+picture, add a line to SHOWN; the build fails if the mistake does not exist or is not visible.
 """
 
 from collections.abc import Mapping
 
-from matrices import (
+from influence_views import (
+    DECODER_MEMORY,
+    DECODER_TARGET,
+    ENCODER_FREE,
+    ENCODER_NEIGHBOURS,
+    ENCODER_PADDED,
+    FEED_REACH,
+    HEADS_CAUSAL,
+    HEADS_CROSS,
+    HEADS_PADDED,
+    HEADS_VALUE,
+    MODEL_TARGET,
+)
+from matrix_views import (
     CURVE,
     EMBEDDED,
     ENCODED,
@@ -32,21 +45,8 @@ from matrices import (
     RESIDUAL_SPREAD,
     REVERSED,
     SCORED,
-    SILENT,
+    SKIP_ONLY,
     TARGET,
-)
-from reaches import (
-    DECODER_MEMORY,
-    DECODER_TARGET,
-    ENCODER_FREE,
-    ENCODER_NEIGHBOURS,
-    ENCODER_PADDED,
-    FEED_REACH,
-    HEADS_CAUSAL,
-    HEADS_CROSS,
-    HEADS_PADDED,
-    HEADS_VALUE,
-    MODEL_TARGET,
 )
 from views import View
 
@@ -115,10 +115,10 @@ SHOWN: Mapping[str, Mapping[str, View]] = {
     "residual": {
         "residual.pre-for-post": RESIDUAL_SPREAD,
         "residual.post-for-pre": RESIDUAL_SPREAD,
-        "residual.skip-left-out": SILENT,
-        "residual.skip-from-normed": SILENT,
+        "residual.skip-left-out": SKIP_ONLY,
+        "residual.skip-from-normed": SKIP_ONLY,
         "residual.norm-never-called": RESIDUAL_SPREAD,
-        "residual.mean-for-sum": SILENT,
+        "residual.mean-for-sum": SKIP_ONLY,
     },
     "encoder": {
         "encoder.mask-inverted": ENCODER_PADDED,

@@ -1,7 +1,7 @@
 """Writes the generated pages: chapters, clauses, choices, components, implementations, reference.
 
-Knows nothing of Sphinx; everything is read from the spec, the suite's command and schema, and the
-folders under implementations/.
+Does not depend on Sphinx. The content comes from the spec, the command line and schema of the
+suite, and the folders under implementations/.
 """
 
 import json
@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import click
-import shelf
+import implementation_pages
 from tables import table
 
 import attentest
@@ -23,6 +23,7 @@ from attentest_spec.clauses import chapter_text, clauses
 from attentest_spec.components import CHAPTERS
 from attentest_spec.parameters import shapes
 
+PAPER = "[Vaswani et al. 2017](https://arxiv.org/abs/1706.03762)"
 GIVEN = "d_model 6, heads 2, d_ff 10, one layer, vocabularies 11 and 13"
 
 
@@ -34,26 +35,27 @@ def version() -> str:
 def write(root: Path, out: Path) -> list[Path]:
     """Write every generated page of the repository at `root` into an emptied `out`."""
     shutil.rmtree(out, ignore_errors=True)
-    found = shelf.found(root)
+    shown = implementation_pages.implementations(root)
     texts = {
         "clauses.md": _clauses_page(),
         "choices.md": _choices_page(),
         "components.md": _components_page(),
         "commands.md": _commands_page(),
         "records.md": _records_page(),
-        "implementations/index.md": shelf.overview(found),
+        "implementations/index.md": implementation_pages.overview(shown),
     }
     texts |= {
         f"chapters/{chapter}.md": _chapter_page(root, out / "chapters", chapter)
         for chapter in CHAPTERS
     }
     texts |= {
-        f"implementations/{one.name}.md": shelf.page(one, out / "implementations") for one in found
+        f"implementations/{one.name}.md": implementation_pages.page(one, out / "implementations")
+        for one in shown
     }
-    return [_written(out / name, text) for name, text in texts.items()]
+    return [_write(out / name, text) for name, text in texts.items()]
 
 
-def _written(path: Path, text: str) -> Path:
+def _write(path: Path, text: str) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text.strip() + "\n", encoding="utf-8")
     return path
@@ -63,33 +65,33 @@ def _written(path: Path, text: str) -> Path:
 
 
 def _chapter_page(root: Path, here: Path, chapter: str) -> str:
-    """Return the chapter with a target before every clause, and its oracle behind it."""
+    """Return the chapter with a target before every clause, followed by its reference."""
     text = re.sub(r"^### (\S+)$", r"(\1)=\n### `\1`", chapter_text(chapter), flags=re.MULTILINE)
-    mistakes = f"Right and wrong as pictures: [the commonest mistakes](../mistakes/{chapter}.md)."
+    mistakes = f"Correct and wrong as pictures: [common mistakes](../mistakes/{chapter}.md)."
     text = re.sub(r"\A(# .*\n)", rf"\1\n{mistakes}\n", text)
-    oracle = os.path.relpath(root / "spec" / "attentest_spec" / f"{chapter}.py", here)
+    reference = os.path.relpath(root / "spec" / "attentest_spec" / f"{chapter}.py", here)
     return f"""{text}
-## The oracle
+## The reference
 
-NumPy in float64, written from the formulas above; `attentest_spec/{chapter}.py`.
+NumPy in float64, written from the formulas above: `attentest_spec/{chapter}.py`.
 
-```{{literalinclude}} {oracle}
+```{{literalinclude}} {reference}
 :language: python
 ```
 """
 
 
 def _clauses_page() -> str:
-    all_of_them = clauses().values()
-    musts = sum(one.level == "MUST" for one in all_of_them)
+    every = clauses().values()
+    musts = sum(one.level == "MUST" for one in every)
     parts = [
         "# Clauses",
-        f"{len(all_of_them)} clauses in {len(CHAPTERS)} chapters: {musts} say MUST, "
-        f"{len(all_of_them) - musts} say SHOULD. `attentest explain SLUG` tells one of them with "
-        "its reason and its source.",
+        f"{len(every)} clauses in {len(CHAPTERS)} chapters: {musts} have the "
+        f"level MUST, {len(every) - musts} the level SHOULD. `attentest explain SLUG` prints one "
+        "of them with its reason and its source.",
     ]
     for chapter in CHAPTERS:
-        rows = (_clause_row(one) for one in all_of_them if one.chapter == chapter)
+        rows = (_clause_row(one) for one in every if one.chapter == chapter)
         parts += [
             f"## {chapter}",
             f"[The whole chapter](chapters/{chapter}.md)",
@@ -107,8 +109,9 @@ def _choices_page() -> str:
     return "\n\n".join(
         [
             "# Choices",
-            "Honest implementations differ here. A backend declares its options; what it leaves "
-            "out is the paper's, and where the paper is silent any option passes.",
+            "Correct implementations differ in these choices. A backend declares its options. A "
+            f"missing declaration means the option of {PAPER}; if the paper does not specify one, "
+            "every option passes.",
             *(_choice_section(choice) for choice in CHOICES.values()),
         ]
     )
@@ -120,13 +123,17 @@ def _choice_section(choice: Choice) -> str:
         for one in choice.options
     )
     rows = [*options, *([("a number", choice.number)] if choice.number else [])]
-    silent = "" if choice.paper else f"\n\nThe paper is silent; undeclared means `{choice.first}`."
+    unspecified = (
+        ""
+        if choice.paper
+        else f"\n\nThe paper does not specify it; without a declaration: `{choice.first}`."
+    )
     return f"""(choice-{choice.name})=
 ## {choice.name}
 
 {choice.question} {choice.why}
 
-{table(["option", "meaning"], iter(rows))}{silent}
+{table(["option", "meaning"], iter(rows))}{unspecified}
 
 Judged by {{ref}}`{choice.clause} <{choice.clause}>`. Source: {choice.source}."""
 
@@ -135,9 +142,9 @@ def _components_page() -> str:
     parts = [
         "# Components and canonical parameters",
         "Only NumPy arrays cross the contract: batch first, token ids int64, masks boolean with "
-        "True = may be attended, linear weights as (out, in). A component's parameters are known "
-        "by canonical names; the parameter map of a backend leads from them to its own.",
-        f"The shapes below are those at {GIVEN}, with projection biases.",
+        "True = may be attended, linear weights (out, in). The parameters of a component have "
+        "canonical names; the parameter map of a backend translates them to its own names.",
+        f"The shapes below are those for {GIVEN}, with projection biases.",
     ]
     return "\n\n".join([*parts, *(_component_section(name) for name in COMPONENTS)])
 
@@ -151,9 +158,9 @@ def _component_section(name: str) -> str:
     lines += [f"Contains: {', '.join(f'`{one}`' for one in component.contains)}."] * bool(
         component.contains
     )
-    held = shapes(name, Sizes(layers=1), Choices(projection_bias="present"))
-    rows = ((f"`{key}`", f"`{shape}`") for key, shape in held.items())
-    lines += [table(["canonical parameter", "shape"], rows)] if held else ["No parameters."]
+    parameters = shapes(name, Sizes(layers=1), Choices(projection_bias="present"))
+    rows = ((f"`{key}`", f"`{shape}`") for key, shape in parameters.items())
+    lines += [table(["canonical parameter", "shape"], rows)] if parameters else ["No parameters."]
     return "\n\n".join([*lines, f"Chapter: [{component.chapter}](chapters/{component.chapter}.md)"])
 
 
@@ -196,7 +203,7 @@ def _fields(record: dict[str, Any]) -> str:
 
 
 def _kind(value: dict[str, Any]) -> str:
-    """Return the type of a field in a few words."""
+    """Return a short description of the type of a field."""
     if "const" in value:
         return f"`{json.dumps(value['const'])}`"
     if "enum" in value:
@@ -204,13 +211,13 @@ def _kind(value: dict[str, Any]) -> str:
     if "$ref" in value:
         return f"a {value['$ref'].rpartition('/')[2]}"
     kinds = value.get("type", "any")
-    told = kinds if isinstance(kinds, str) else " or ".join(kinds)
+    name = kinds if isinstance(kinds, str) else " or ".join(kinds)
     inner = value.get("items") or value.get("properties")
     if kinds == "array" and inner:
         return f"array of {_kind(inner)}"
     if "properties" in value:
-        return f"{told} with {', '.join(f'`{name}`' for name in value['properties'])}"
-    return told
+        return f"{name} with {', '.join(f'`{key}`' for key in value['properties'])}"
+    return name
 
 
 def _allowed(value: dict[str, Any]) -> str:

@@ -1,7 +1,7 @@
-"""Draws one panel, right or wrong, as SVG that stands on a light and on a dark page.
+"""Draws one panel, correct or wrong, as SVG for light and dark pages.
 
-Text and lines take the colour of the page (`currentColor`); cells are opaque, in colours that do
-not depend on telling red from green.
+Text and lines have the text colour of the page (`currentColor`). Cells are opaque, and their
+colours are distinguishable without red and green.
 """
 
 import re
@@ -20,7 +20,7 @@ from views import SMALL, Pair, View
 from attentest_spec.setting import Array
 
 INK = "#010203"
-"""Stands for the colour of the page's text until the SVG is written."""
+"""Placeholder for the text colour of the page until the SVG is written."""
 FRAME = "#d55e00"
 LINES = ("#2f8fd0", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#999999")
 MASK_COLOURS = ListedColormap(["#e3e1dc", "#56b4e9"])
@@ -38,23 +38,23 @@ STYLE = {
     "hatch.linewidth": 0.7,
 }
 CELL = 0.31
-"""Inches of a cell."""
+"""Size of a cell in inches."""
 SMALLER = 7.5
-"""The size of text in cells, in points."""
+"""Font size in cells, in points."""
 NUMBERED = 8
-"""Matrices up to this many rows and columns have their numbers in them."""
+"""Largest number of rows and columns for which numbers are written into the cells."""
 MARGINS = (0.4, 0.4, 0.06, 0.08)
-"""Inches left, below, right and above."""
+"""Margins in inches: left, below, right and above."""
 SUM = 0.44
-"""Inches at the right for the sum of a row."""
+"""Width in inches of the sums on the right of the rows."""
 TICKS = 0.2
-"""Inches at the left for the numbers beside a plot."""
+"""Width in inches of the tick labels on the left of a plot."""
 PLOTS = {"spread": (2.3, 1.6), "curves": (1.7, 1.5), "table": (2.3, 1.6)}
-"""Inches of what does not grow by cells of one size."""
+"""Sizes in inches of panels that do not consist of cells of fixed size."""
 
 
-def drawn(view: View, pair: Pair, values: Array, name: str) -> str:
-    """Return `values`, which are one side of `pair`, as SVG; `name` tells its ids from others'."""
+def draw(view: View, pair: Pair, values: Array, name: str) -> str:
+    """Return `values`, one side of `pair`, as SVG; `name` makes its ids unique on the page."""
     with rc_context(STYLE | {"svg.hashsalt": name}):
         PANELS[view.kind.panel](axes := _axes(view, values), pair, values)
         axes.set_xlabel(view.columns)
@@ -63,11 +63,11 @@ def drawn(view: View, pair: Pair, values: Array, name: str) -> str:
 
 
 def difference(view: View, pair: Pair, name: str) -> str:
-    """Return wrong less right as SVG."""
-    less = pair.wrong - pair.right
-    # Curves are on a scale of their own, so that a small difference shows.
-    same = replace(pair, right=less, wrong=less) if view.kind.panel == "curves" else pair
-    return drawn(view, same, less, name)
+    """Return the wrong values minus the correct ones as SVG."""
+    change = pair.wrong - pair.right
+    # Curves have their own scale, so that a small difference is visible.
+    scale = replace(pair, right=change, wrong=change) if view.kind.panel == "curves" else pair
+    return draw(view, scale, change, name)
 
 
 def _axes(view: View, values: Array) -> Axes:
@@ -82,7 +82,7 @@ def _axes(view: View, values: Array) -> Axes:
 
 
 def _svg(figure: Figure) -> str:
-    """Return the figure without what only a file of its own needs, and without fixed ids."""
+    """Return the figure as SVG without a file header and without fixed ids."""
     nothing = dict.fromkeys(("Creator", "Date", "Format", "Type"))
     figure.savefig(out := StringIO(), format="svg", transparent=True, metadata=nothing)
     svg = out.getvalue()
@@ -98,7 +98,7 @@ def _svg(figure: Figure) -> str:
 
 
 def _cells(axes: Axes, values: Array, colours: Colormap, low: float, high: float) -> None:
-    """Fill the cells, with the first row on top, and number both axes from 1."""
+    """Draw the cells, first row on top, and number both axes from 1."""
     axes.imshow(values, cmap=colours, vmin=low, vmax=high, interpolation="none", aspect="auto")
     for axis, count in ((axes.xaxis, values.shape[1]), (axes.yaxis, values.shape[0])):
         step = 1 if count <= NUMBERED else 10
@@ -108,7 +108,7 @@ def _cells(axes: Axes, values: Array, colours: Colormap, low: float, high: float
 
 
 def _write(axes: Axes, values: Array, share: Array) -> None:
-    """Write the numbers into the cells, white where `share` of the darkest colour is high."""
+    """Write the numbers into the cells, in white on dark cells (`share` near 1)."""
     if max(values.shape) > NUMBERED:
         return
     for (row, column), value in np.ndenumerate(values):
@@ -135,16 +135,16 @@ def _frame(axes: Axes, cells: Array, **how: object) -> None:
         axes.add_patch(Rectangle((column - 0.5, row - 0.5), 1, 1, fill=False, **how))
 
 
-def _framed(axes: Axes, pair: Pair, values: Array) -> None:
-    """Frame what has turned in the wrong panel."""
+def _frame_changed(axes: Axes, pair: Pair, values: Array) -> None:
+    """Frame the changed cells in the wrong panel."""
     if values is pair.wrong:
-        _frame(axes, pair.turned, edgecolor=FRAME, linewidth=2.0)
+        _frame(axes, pair.changed, edgecolor=FRAME, linewidth=2.0)
 
 
 def _largest(*matrices: Array) -> float:
-    """Return the largest finite size of a number, which is the end of a scale."""
-    together = np.concatenate([np.abs(one[np.isfinite(one)]).ravel() for one in matrices])
-    return float(together.max(initial=SMALL))
+    """Return the largest finite absolute value, the end of the scale."""
+    finite = np.concatenate([np.abs(one[np.isfinite(one)]).ravel() for one in matrices])
+    return float(finite.max(initial=SMALL))
 
 
 def _mask(axes: Axes, pair: Pair, values: Array) -> None:
@@ -152,7 +152,7 @@ def _mask(axes: Axes, pair: Pair, values: Array) -> None:
     _frame(axes, np.ones(values.shape, dtype=bool), edgecolor="white", linewidth=0.8)
     whole = values.astype(int) if values.dtype.kind in "iu" else values
     _write(axes, whole, np.zeros(values.shape))
-    _framed(axes, pair, values)
+    _frame_changed(axes, pair, values)
 
 
 def _weights(axes: Axes, pair: Pair, values: Array) -> None:
@@ -165,11 +165,11 @@ def _weights(axes: Axes, pair: Pair, values: Array) -> None:
 
 
 def _influence(axes: Axes, pair: Pair, values: Array) -> None:
-    moved = ~(np.abs(values) < SMALL)
+    changed = ~(np.abs(values) < SMALL)
     high = _largest(pair.right, pair.wrong)
-    _cells(axes, np.where(moved, values, np.nan), GROWING, -0.3 * high, high)
+    _cells(axes, np.where(changed, values, np.nan), GROWING, -0.3 * high, high)
     _frame(axes, np.ones(values.shape, dtype=bool), edgecolor=INK, linewidth=0.3)
-    for row, column in np.argwhere(moved):
+    for row, column in np.argwhere(changed):
         value = values[row, column]
         colour = "white" if value > 0.4 * high else "#1d1d1b"
         axes.text(
@@ -181,7 +181,7 @@ def _influence(axes: Axes, pair: Pair, values: Array) -> None:
             va="center",
             fontsize=SMALLER,
         )
-    _framed(axes, pair, values)
+    _frame_changed(axes, pair, values)
 
 
 def _values(axes: Axes, pair: Pair, values: Array) -> None:
@@ -194,10 +194,10 @@ def _values(axes: Axes, pair: Pair, values: Array) -> None:
 
 
 def _level(axes: Axes, pair: Pair) -> None:
-    """Give both sides the same scale, and draw its zero."""
+    """Set the same scale for both sides, and draw the zero line."""
     both = np.concatenate([pair.right.ravel(), pair.wrong.ravel()])
-    room = 0.06 * np.ptp(both)
-    axes.set_ylim(both.min() - room, both.max() + room)
+    margin = 0.06 * np.ptp(both)
+    axes.set_ylim(both.min() - margin, both.max() + margin)
     axes.axhline(0.0, color=INK, linewidth=0.4)
     axes.spines[["top", "right"]].set_visible(False)
 

@@ -1,16 +1,16 @@
-"""The directive `shell`: runs a command when the pages are built and shows what it printed.
+"""The directive `shell`: runs a command when the pages are built and shows its output.
 
     ```{shell} attentest run unscaled.py
     :exit: 1
     :until: to reproduce
     ```
 
-It runs in docs/examples. The build fails where the exit code is another than the given one (0).
-`from` and `until` show the part between the first line that holds the one and the first line after
-it that holds the other.
+The command runs in docs/examples. The build fails if the exit code is not the given one (0).
+`from` and `until` limit the output: from the first line that contains the one to the first line
+after it that contains the other.
 
-A page that holds `begin` is a walk instead: all its commands run in one folder, which is empty at
-first, and `paste` puts the code that it shows into a file there.
+On a page with `begin`, all commands run in one folder, which is empty at the start, and `paste`
+writes the code that it shows into a file there.
 """
 
 import atexit
@@ -20,7 +20,7 @@ from typing import Any
 
 from docutils import nodes
 from sphinx.util.docutils import SphinxDirective
-from walk import Walk, cut, ran
+from walk import Walk, cut, run
 
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 _WALKS: dict[str, Walk] = {}
@@ -31,13 +31,13 @@ class Shell(SphinxDirective):
 
     required_arguments = 1
     final_argument_whitespace = True
-    option_spec = {"exit": int, "from": str, "until": str}  # noqa: RUF012  # docutils reads it so
+    option_spec = {"exit": int, "from": str, "until": str}  # noqa: RUF012  # as docutils expects
 
     def run(self) -> list[nodes.Node]:
-        """Return the command with what it printed as one block."""
+        """Return the command with its output as one block."""
         command = self.arguments[0]
         walk = _WALKS.get(self.env.docname)
-        ended = walk.run(command) if walk else ran(command, EXAMPLES)
+        ended = walk.run(command) if walk else run(command, EXAMPLES)
         if ended.returncode != self.options.get("exit", 0):
             raise self.error(f"{command} ended with {ended.returncode}:\n{ended.stdout}")
         try:
@@ -48,10 +48,10 @@ class Shell(SphinxDirective):
 
 
 class Begin(SphinxDirective):
-    """Begin a walk: what follows on this page happens in a folder of its own, empty at first."""
+    """Begin a walk: run the rest of this page in a new, empty folder."""
 
     def run(self) -> list[nodes.Node]:
-        """Make the folder; it is kept as long as the pages are built."""
+        """Create the folder, which is deleted after the build."""
         folder = tempfile.TemporaryDirectory()
         atexit.register(folder.cleanup)
         _WALKS[self.env.docname] = Walk(Path(folder.name))
@@ -59,7 +59,7 @@ class Begin(SphinxDirective):
 
 
 class Paste(SphinxDirective):
-    """Show code, and put it into a file of the walk: its argument."""
+    """Show code, and write it into a file of the walk, which is its argument."""
 
     required_arguments = 1
     has_content = True

@@ -1,7 +1,7 @@
-"""What a picture of a mistake looks at: the same question, put to the oracle and to the fault.
+"""Views for the pictures of mistakes: one call, made on the reference and on the faulty code.
 
-A view holds the inputs and picks from the answer a matrix that can be drawn. Nothing is random:
-parameters and inputs come from seeds.
+A view contains the inputs and selects a matrix of the output to draw. Parameters and inputs come
+from fixed seeds.
 """
 
 from collections.abc import Callable, Mapping
@@ -24,14 +24,14 @@ SEED = 5
 SMALL = 1e-9
 
 Ask = Callable[..., Any]
-"""A component that can be called: its oracle, or the specimen with the fault in it."""
+"""A component that can be called: its reference, or the reference model with the fault."""
 
 
 @dataclass(frozen=True)
 class Pair:
-    """What is right and what is wrong, as matrices of one shape.
+    """The correct and the wrong result, as matrices of one shape.
 
-    `hidden` says which cells a mask hides, `across` what the rows of curves stand over.
+    `hidden` marks the cells that a mask hides, `across` is the horizontal axis of curves.
     """
 
     right: Array
@@ -40,34 +40,34 @@ class Pair:
     across: Array | None = None
 
     @property
-    def turned(self) -> Array:
-        """Where one of the two is zero, or False, and the other is not."""
-        return _something(self.right) != _something(self.wrong)
+    def changed(self) -> Array:
+        """The cells where one of the two is zero, or False, and the other is not."""
+        return _nonzero(self.right) != _nonzero(self.wrong)
 
 
-def _something(values: Array) -> Array:
+def _nonzero(values: Array) -> Array:
     return ~(np.abs(values.astype(float)) < SMALL)
 
 
 @dataclass(frozen=True)
 class Kind:
-    """A way to draw: its panel, how it is read, and the words that stand for one side.
+    """A kind of picture: its panel, a legend, and a function that describes one side in text.
 
-    With `difference`, a third panel shows wrong less right.
+    With `difference`, a third panel shows the wrong values minus the correct ones.
     """
 
     panel: str
     reading: str
-    told: Callable[[Pair, Array], str]
+    describe: Callable[[Pair, Array], str]
     difference: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
 class View:
-    """One question to a component, and how its answer is drawn.
+    """One call of a component, and how its result is drawn.
 
-    `rows` and `columns` name the axes of the matrix; `about` is a sentence on the inputs. With
-    `plain_norms`, gains are 1 and biases 0, as at birth.
+    `rows` and `columns` name the axes of the matrix; `about` is a sentence about the inputs. With
+    `plain_norms`, gains are 1 and biases 0, as after initialisation.
     """
 
     component: str
@@ -83,30 +83,30 @@ class View:
     across: Array | None = None
 
 
-def compared(slug: str, view: View) -> Pair:
-    """Return what `view` shows of the fault `slug`, right and wrong.
+def compare(slug: str, view: View) -> Pair:
+    """Return the correct and the wrong result of `view` for the fault `slug`.
 
-    Raises UnknownName where there is no such fault, ValueError where the two cannot be laid side
-    by side or where no difference can be seen.
+    Raises UnknownName if there is no such fault, ValueError if the shapes differ or if no
+    difference is visible.
     """
-    fault = shown(slug, view)
+    fault = fault_in(slug, view)
     right, wrong = answers(fault, view, inject(fault, fault.models[0]))
     if right.shape != wrong.shape:
-        raise ValueError(f"{slug}: the shape is {right.shape} right and {wrong.shape} wrong")
+        raise ValueError(f"{slug}: the right shape is {right.shape}, the wrong one {wrong.shape}")
     visible = 5e-3 * np.abs(right[np.isfinite(right)].astype(float)).max(initial=0.0)
     if np.allclose(right, wrong, rtol=0.0, atol=max(visible, SMALL)):
-        raise ValueError(f"{slug} looks the same right and wrong: it needs another picture")
+        raise ValueError(f"{slug} is not visible: it needs another picture")
     return Pair(right, wrong, view.hidden, view.across)
 
 
-def shown(slug: str, view: View) -> Fault:
+def fault_in(slug: str, view: View) -> Fault:
     """Return the fault `slug` under the choices of `view`."""
     fault = fault_of(slug)
     return replace(fault, choices={**view.choices, **fault.choices})
 
 
 def answers(fault: Fault, view: View, backend: Backend) -> tuple[Array, Array]:
-    """Return what the oracle and `backend` show under the choices of `fault`."""
+    """Return the results of the reference and of `backend` under the choices of `fault`."""
     choices = Choices.of({**DECLARED, **fault.choices})
     parameters = _parameters(view, choices)
     part = backend.build(view.component, view.sizes)
@@ -116,13 +116,13 @@ def answers(fault: Fault, view: View, backend: Backend) -> tuple[Array, Array]:
 
 
 def _parameters(view: View, choices: Choices) -> dict[str, Floats]:
-    drawn = draw(view.component, view.sizes, choices, np.random.default_rng(SEED))
+    random = draw(view.component, view.sizes, choices, np.random.default_rng(SEED))
     if not view.plain_norms:
-        return drawn
-    gains = {name for name in drawn if name.endswith("gain")}
+        return random
+    gains = {name for name in random if name.endswith("gain")}
     biases = {name.removesuffix("gain") + "bias" for name in gains}
-    plain = {name: np.ones_like(drawn[name]) for name in gains}
-    return drawn | plain | {name: np.zeros_like(drawn[name]) for name in biases}
+    plain = {name: np.ones_like(random[name]) for name in gains}
+    return random | plain | {name: np.zeros_like(random[name]) for name in biases}
 
 
 # Inputs ------------------------------------------------------------------------------------------
@@ -143,41 +143,41 @@ def causal(length: int) -> Array:
     return np.tri(length, dtype=bool)[None, None]
 
 
-# What several views have in common
+# Inputs of several views
 X = numbers(1, 4, 6)
 WORDS = np.array([[5, 3, 6, 2]])
 LAST_IS_PAD = keep(1, 1, 1, 0)
 LOGITS = {"output": "logits"}
 
 
-# Questions ---------------------------------------------------------------------------------------
+# Measures ----------------------------------------------------------------------------------------
 
 
 def influence(ask: Ask, inputs: Array) -> Floats:
-    """Return how far each position of the output moves when one of the input is changed.
+    """Return how much each position of the output changes when one of the input is changed.
 
-    `ask` takes `inputs`, numbers (B, L, D) or tokens (B, L), and gives (B, T, D). Rows are the
-    positions of the output, sentence by sentence, and columns those of the input.
+    `ask` takes `inputs`, numbers (B, L, D) or tokens (B, L), and returns (B, T, D). Rows are the
+    positions of the output, sequence by sequence, and columns those of the input.
     """
     before = np.asarray(ask(inputs))
     columns = []
     for place in np.ndindex(inputs.shape[:2]):
-        moved = inputs.copy()
-        moved[place] = _moved(inputs[place])
-        columns.append(np.abs(np.asarray(ask(moved)) - before).max(axis=-1).ravel())
+        changed = inputs.copy()
+        changed[place] = _other(inputs[place])
+        columns.append(np.abs(np.asarray(ask(changed)) - before).max(axis=-1).ravel())
     return np.stack(columns, axis=1)
 
 
-def _moved(old: Array) -> Array:
+def _other(old: Array) -> Array:
     """Return other numbers, or the next token that is not the pad 0."""
     if old.dtype.kind == "i":
         return old % (SIZES.source_vocabulary - 1) + 1
     return old + numbers(*old.shape, seed=9)
 
 
-def padded(ask: Ask, source: list[int], target: Array, pad: int, most: int) -> Floats:
-    """Return how far 0 to `most` pads after the source move the last step: (most + 1, V)."""
+def padding_effect(ask: Ask, source: list[int], target: Array, pad: int, most: int) -> Floats:
+    """Return how 0 to `most` pads after the source change the last step: (most + 1, V)."""
     batch = (np.array([source + [pad] * count]) for count in range(most + 1))
     last = np.stack([np.asarray(ask(tokens, target))[0, -1] for tokens in batch])
-    moved: Floats = last - last[0]
-    return moved
+    change: Floats = last - last[0]
+    return change

@@ -1,4 +1,4 @@
-"""Multi-head attention as somebody wrote it who never heard of this suite."""
+"""Multi-head attention, written without attentest."""
 
 import math
 

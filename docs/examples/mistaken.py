@@ -1,4 +1,4 @@
-"""A layer norm as it is often written by hand, and a declaration that is not true of it."""
+"""A layer norm as it is often written by hand, with a wrong declaration."""
 
 import torch
 from torch import Tensor, nn
@@ -7,7 +7,7 @@ from attentest_spec.torch import Recipe, TorchBackend
 
 
 class Norm(nn.Module):
-    """Subtract the mean, divide by the deviation, scale and shift."""
+    """Subtract the mean, divide by the standard deviation, scale and shift."""
 
     def __init__(self, width: int) -> None:
         """Build for rows of `width` numbers."""

@@ -1,4 +1,4 @@
-"""A layer norm behind the stdio protocol, without any library."""
+"""A layer norm as a program for the stdio protocol, with the standard library only."""
 
 import base64
 import json
@@ -7,7 +7,7 @@ import sys
 from math import sqrt
 
 EPSILON = 1e-5
-DESCRIBED = {
+DESCRIPTION = {
     "name": "plain-python",
     "title": "a layer norm without a library",
     "components": ["layer_norm"],
@@ -19,11 +19,11 @@ parts = []
 
 def numbers(tensor):
     """Return the numbers of a tensor."""
-    return [one for (one,) in struct.iter_unpack("<d", base64.b64decode(tensor["data"]))]
+    return [number for (number,) in struct.iter_unpack("<d", base64.b64decode(tensor["data"]))]
 
 
 def tensor(shape, values):
-    """Return a tensor of `shape` that holds `values`."""
+    """Return a tensor of `shape` with `values`."""
     data = base64.b64encode(struct.pack(f"<{len(values)}d", *values)).decode()
     return {"dtype": "float64", "shape": shape, "data": data}
 
@@ -31,56 +31,56 @@ def tensor(shape, values):
 def normalised(row, gain, bias):
     """Return gain * (row - mean) / sqrt(variance + epsilon) + bias."""
     mean = sum(row) / len(row)
-    mean += sum(one - mean for one in row) / len(row)  # what rounding left of it
-    variance = sum((one - mean) ** 2 for one in row) / len(row)
+    mean += sum(x - mean for x in row) / len(row)  # corrects the rounding of the first sum
+    variance = sum((x - mean) ** 2 for x in row) / len(row)
     scale = sqrt(variance + EPSILON)
-    return [g * (one - mean) / scale + b for one, g, b in zip(row, gain, bias, strict=True)]
+    return [g * (x - mean) / scale + b for x, g, b in zip(row, gain, bias, strict=True)]
 
 
-def build(asked):
-    """Make a part, with gains of 1 and biases of 0."""
-    width = asked["sizes"]["d_model"]
+def build(request):
+    """Create a part, with weights of 1 and biases of 0."""
+    width = request["sizes"]["d_model"]
     parts.append({"gain": tensor([width], [1.0] * width), "bias": tensor([width], [0.0] * width)})
     return {"part": len(parts) - 1}
 
 
-def load(asked):
-    """Take the parameters, and refuse other names and shapes."""
-    held, given = parts[asked["part"]], asked["parameters"]
-    for name in held.keys() | given.keys():
-        if given.get(name, {}).get("shape") != held.get(name, {}).get("shape"):
+def load(request):
+    """Set the parameters; refuse other names and shapes."""
+    own, given = parts[request["part"]], request["parameters"]
+    for name in own.keys() | given.keys():
+        if given.get(name, {}).get("shape") != own.get(name, {}).get("shape"):
             raise ValueError(f"{name} is missing, unknown, or of another shape.")
-    held.update(given)
+    own.update(given)
     return {}
 
 
-def call(asked):
+def call(request):
     """Normalise every row of x."""
-    (x,), held = asked["inputs"], parts[asked["part"]]
-    gain, bias, values = numbers(held["gain"]), numbers(held["bias"]), numbers(x)
+    (x,), own = request["inputs"], parts[request["part"]]
+    gain, bias, values = numbers(own["gain"]), numbers(own["bias"]), numbers(x)
     rows = [values[start : start + len(gain)] for start in range(0, len(values), len(gain))]
-    found = [one for row in rows for one in normalised(row, gain, bias)]
-    return {"outputs": [tensor(x["shape"], found)]}
+    output = [number for row in rows for number in normalised(row, gain, bias)]
+    return {"outputs": [tensor(x["shape"], output)]}
 
 
 ANSWERS = {
-    "start": lambda asked: {"protocol": 1},
-    "describe": lambda asked: DESCRIBED,
+    "start": lambda request: {"protocol": 1},
+    "describe": lambda request: DESCRIPTION,
     "build": build,
     "load": load,
-    "export": lambda asked: {"parameters": parts[asked["part"]]},
+    "export": lambda request: {"parameters": parts[request["part"]]},
     "call": call,
-    "release": lambda asked: {},
+    "release": lambda request: {},
 }
 
 for line in sys.stdin:
-    asked = json.loads(line)
-    if asked["do"] == "stop":
+    request = json.loads(line)
+    if request["do"] == "stop":
         break
     try:
-        answer = ANSWERS[asked["do"]](asked)
-    except ValueError as wrong:
-        answer = {"error": {"kind": "value", "message": str(wrong)}}
-    except Exception as wrong:
-        answer = {"error": {"kind": "internal", "message": repr(wrong)}}
-    print(json.dumps({"id": asked["id"], **answer}), flush=True)
+        answer = ANSWERS[request["do"]](request)
+    except ValueError as error:
+        answer = {"error": {"kind": "value", "message": str(error)}}
+    except Exception as error:
+        answer = {"error": {"kind": "internal", "message": repr(error)}}
+    print(json.dumps({"id": request["id"], **answer}), flush=True)

@@ -1,4 +1,4 @@
-"""The same attention with its mistake put right."""
+"""The same attention with the mistake corrected."""
 
 import math
 
@@ -8,7 +8,7 @@ from attentest_spec.torch import of_function
 
 
 def attend(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:
-    """Average the values by how well their keys fit the query."""
+    """Return softmax(query key^T / sqrt(E)) value and the weights."""
     scores = query @ key.transpose(-2, -1) / math.sqrt(query.size(-1))
     if mask is not None:
         scores = scores.masked_fill(~mask, -math.inf)

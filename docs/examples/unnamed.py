@@ -1,4 +1,4 @@
-"""Attention whose names say nothing."""
+"""Attention with names that do not show the roles of the arguments."""
 
 import math
 
@@ -6,7 +6,7 @@ from torch import Tensor
 
 
 def mix(a: Tensor, b: Tensor, c: Tensor, keep: Tensor | None = None) -> Tensor:
-    """Mix c by how well a fits b."""
+    """Mix c with weights computed from a and b."""
     fit = a @ b.mT / math.sqrt(a.size(-1))
     if keep is not None:
         fit = fit.masked_fill(~keep, -math.inf)

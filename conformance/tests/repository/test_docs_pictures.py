@@ -1,4 +1,4 @@
-"""The pictures of mistakes: right and wrong asked the same, and told apart."""
+"""The pictures of mistakes: the same call on correct and on faulty code, with different results."""
 
 import re
 import sys
@@ -15,73 +15,73 @@ from attentest_spec.names import UnknownName
 
 sys.path.append(str(DOCS / "_ext"))
 
-from mistakes import SHOWN  # it stands in docs/_ext
-from views import Pair, View, answers, compared, shown  # it stands in docs/_ext
+from mistakes import SHOWN  # a module of docs/_ext
+from views import Pair, View, answers, compare, fault_in  # a module of docs/_ext
 
 ALL = [(slug, view) for chapter in SHOWN.values() for slug, view in chapter.items()]
 IDS = [slug for slug, _ in ALL]
 
 
 @pytest.mark.parametrize("chapter", CHAPTERS)
-def test_a_chapter_shows_four_to_seven_of_its_mistakes(chapter: str) -> None:
+def test_chapter_shows_four_to_seven_of_its_mistakes(chapter: str) -> None:
     slugs = SHOWN[chapter]
     assert 4 <= len(slugs) <= 7
     assert {faults()[slug].chapter for slug in slugs} == {chapter}
     own = [faults()[slug].origin == "own" for slug in slugs]
-    assert own == sorted(own), "those met in published code come first"
+    assert own == sorted(own), "those found in published code come first"
 
 
 @pytest.mark.parametrize("chapter", CHAPTERS)
-def test_a_chapter_s_pictures_are_found_from_the_index(chapter: str) -> None:
+def test_pictures_of_a_chapter_are_linked_from_the_index(chapter: str) -> None:
     index = (DOCS / "index.md").read_text(encoding="utf-8")
     assert f"<generated/mistakes/{chapter}>\n" in index
 
 
 @pytest.mark.parametrize(("slug", "view"), ALL, ids=IDS)
-def test_a_picture_shows_the_mistake_and_nothing_else(slug: str, view: View) -> None:
-    fault = shown(slug, view)
-    sound = reference_backend(REFERENCE_MODELS[fault.models[0]], fault.choices)
-    right, same = answers(fault, view, sound)
+def test_picture_shows_the_mistake_only(slug: str, view: View) -> None:
+    fault = fault_in(slug, view)
+    correct = reference_backend(REFERENCE_MODELS[fault.models[0]], fault.choices)
+    right, same = answers(fault, view, correct)
     np.testing.assert_allclose(same, right, rtol=1e-9, atol=1e-9)
-    pair = compared(slug, view)
+    pair = compare(slug, view)
     np.testing.assert_array_equal(pair.right, right)
-    assert view.kind.told(pair, pair.right) != view.kind.told(pair, pair.wrong)
+    assert view.kind.describe(pair, pair.right) != view.kind.describe(pair, pair.wrong)
 
 
-def test_a_slug_that_is_gone_fails() -> None:
+def test_unknown_slug_fails() -> None:
     view = SHOWN["attention"]["attention.scale-missing"]
     with pytest.raises(UnknownName, match=r"attention\.scale-missing"):
-        compared("attention.scale-mising", view)
+        compare("attention.scale-mising", view)
 
 
-def test_a_picture_without_a_difference_fails() -> None:
+def test_picture_without_a_difference_fails() -> None:
     view = SHOWN["attention"]["attention.scale-missing"]
     narrow = replace(view, look=lambda ask: view.look(ask) * 0.0)
-    with pytest.raises(ValueError, match="looks the same right and wrong"):
-        compared("attention.scale-missing", narrow)
+    with pytest.raises(ValueError, match="is not visible"):
+        compare("attention.scale-missing", narrow)
 
 
-def test_a_picture_of_another_shape_fails() -> None:
+def test_picture_of_another_shape_fails() -> None:
     view = SHOWN["embedding"]["embedding.scale-missing"]
     one = replace(view, look=lambda ask: np.asarray(ask(np.array([[3]]))))
-    with pytest.raises(ValueError, match=r"\(1, 1, 6\) right and \(6,\) wrong"):
-        compared("embedding.output-squeezed", one)
+    with pytest.raises(ValueError, match=r"shape is \(1, 1, 6\), the wrong one \(6,\)"):
+        compare("embedding.output-squeezed", one)
 
 
-def test_words_say_what_is_seen() -> None:
+def test_description_lists_the_cells() -> None:
     reach = SHOWN["decoder"]["decoder.target-mask-ignored"].kind
     right, wrong = np.tril(np.ones((2, 2))), np.ones((2, 2))
     pair = Pair(right, wrong)
-    told = [reach.told(pair, one).partition(" is ")[2] for one in (right, wrong, 0 * right)]
-    assert told == [
+    described = [reach.describe(pair, one) for one in (right, wrong, 0 * right)]
+    assert [text.removeprefix("each row depends on ") for text in described] == [
         "row 1: column 1; row 2: columns 1, 2",
         "row 1: columns 1, 2; row 2: columns 1, 2",
         "row 1: none; row 2: none",
     ]
 
 
-def test_a_section_tells_what_the_catalogue_tells() -> None:
-    section = pytest.importorskip("gallery").section
+def test_section_contains_the_texts_of_the_catalogue() -> None:
+    section = pytest.importorskip("mistake_pages").section
     slug = "decoder.target-mask-ignored"
     text, fault = section(slug, SHOWN["decoder"][slug]), faults()[slug]
     assert fault.wrong.rstrip(".") in text
@@ -89,22 +89,22 @@ def test_a_section_tells_what_the_catalogue_tells() -> None:
     assert f"{{ref}}`{fault.clause} <{fault.clause}>`" in text
     assert f"attentest explain {slug}" in text
     labels = re.findall('role="img" aria-label="([^"]+)"', text)
-    assert [label.partition(":")[0] for label in labels] == ["right", "wrong"]
+    assert [label.partition(":")[0] for label in labels] == ["correct", "wrong"]
     assert "currentColor" in text  # readable on light and on dark pages
     ids = re.findall(r'\bid="([^"]+)"', text)
     assert len(ids) == len(set(ids))
 
 
-def test_a_page_with_a_mistake_that_is_gone_fails(monkeypatch: pytest.MonkeyPatch) -> None:
-    gallery = pytest.importorskip("gallery")
+def test_page_with_an_unknown_mistake_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    mistake_pages = pytest.importorskip("mistake_pages")
     view = SHOWN["attention"]["attention.scale-missing"]
-    monkeypatch.setattr(gallery, "SHOWN", {"attention": {"attention.scale-mising": view}})
+    monkeypatch.setattr(mistake_pages, "SHOWN", {"attention": {"attention.scale-mising": view}})
     with pytest.raises(UnknownName, match=r"attention\.scale-missing"):
-        gallery.page("attention")
+        mistake_pages.page("attention")
 
 
-def test_a_picture_is_the_same_in_every_build() -> None:
-    section = pytest.importorskip("gallery").section
+def test_picture_is_the_same_in_every_build() -> None:
+    section = pytest.importorskip("mistake_pages").section
     slug = "attention.scale-missing"
     view = SHOWN["attention"][slug]
     assert section(slug, view) == section(slug, view)

@@ -1,4 +1,4 @@
-"""What the documentation writes into README.md: the matrix, the badges, and their places."""
+"""The generated parts of README.md: the matrix, the badges, and their markers."""
 
 import sys
 
@@ -6,33 +6,33 @@ import pytest
 from folders import REPOSITORY
 
 
-def test_figures_shorten_and_fill(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_matrix_is_shortened_with_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "path", [str(REPOSITORY / "docs"), *sys.path])
-    import figures  # type: ignore[import-not-found]  # it stands in docs
+    import figures  # type: ignore[import-not-found]  # a module of docs
 
     rows = [f"  a{number}  pass" for number in range(12)]
     matrix = ["clause  one", "masks", "  m  pass", "attention", *rows, "conforms  13/13"]
     printed = "\n".join([*matrix, "", "choices", "tying  none", "", "one: 13 of 13", ""])
-    short = figures.shortened(printed).splitlines()
+    short = figures.shorten(printed).splitlines()
     assert short[:3] == ["clause  one", "  .. 1 more", "attention"]
     assert short[-4:] == ["  .. 4 more", "conforms  13/13", "", "one: 13 of 13"]
 
 
 def test_text_is_written_between_markers_and_nowhere_else(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "path", [str(REPOSITORY / "docs"), *sys.path])
-    from markers import filled  # type: ignore[import-not-found]  # it stands in docs
+    from markers import fill  # type: ignore[import-not-found]  # a module of docs
 
     text = "before\n<!-- a:begin -->\nold\n<!-- a:end -->\nafter\n"
     new = "before\n<!-- a:begin -->\nnew\n<!-- a:end -->\nafter\n"
-    assert filled(text, "a", "new") == filled(new, "a", "new") == new
+    assert fill(text, "a", "new") == fill(new, "a", "new") == new
     for without in ("no markers", "<!-- a:begin -->", "<!-- a:end --> <!-- a:begin -->"):
-        with pytest.raises(ValueError, match="to write between"):
-            filled(without, "a", "new")
+        with pytest.raises(ValueError, match="are missing"):
+            fill(without, "a", "new")
 
 
-def test_badges_tell_the_score_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_badges_show_the_score(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "path", [str(REPOSITORY / "docs"), *sys.path])
-    import badges  # type: ignore[import-not-found]  # it stands in docs
+    import badges  # type: ignore[import-not-found]  # a module of docs
 
     from attentest.faults import faults
     from attentest.faults.unusual import UNUSUAL
@@ -48,20 +48,23 @@ def test_badges_tell_the_score_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None
         "false alarms": [],
     }
     shown = badges.badges(score)
-    assert shown["kills"][1:] == (f"{len(slugs)} of {len(slugs)} over 2 seeds", True)
-    assert shown["alarms"][1:] == (f"0 on {len(UNUSUAL)} sound oddities over 2 seeds", True)
+    assert shown["detected"][1:] == (f"{len(slugs)} of {len(slugs)} over 2 seeds", True)
+    assert shown["alarms"][1:] == (
+        f"0 on {len(UNUSUAL)} unusual but correct implementations over 2 seeds",
+        True,
+    )
     score |= {"killed": slugs[1:], "survived": slugs[:1], "false alarms": [["a", "b", "error"]]}
     assert not any(good for _, _, good in badges.badges(score).values())
     with pytest.raises(ValueError, match="without a selection"):
         badges.badges(score | {"survived": []})
 
 
-def test_the_readme_shows_the_badges_of_this_catalogue() -> None:
+def test_readme_shows_the_badges_of_this_catalogue() -> None:
     from attentest.faults import faults
 
     shown = (REPOSITORY / "README.md").read_text(encoding="utf-8")
     count = len(faults())
-    assert f"planted faults killed: {count} of {count} over 20 seeds" in shown
-    for name in ("kills", "alarms"):
+    assert f"injected faults detected: {count} of {count} over 20 seeds" in shown
+    for name in ("detected", "alarms"):
         assert f"{name}.svg)" in shown
         assert (REPOSITORY / "docs" / "_static" / "badges" / f"{name}.svg").is_file()

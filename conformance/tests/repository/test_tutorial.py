@@ -1,4 +1,4 @@
-"""The tutorial and its like are carried out from the top to the bottom, in an empty folder."""
+"""Pages with commands are executed from top to bottom, in an empty folder."""
 
 import sys
 from collections.abc import Iterator
@@ -10,11 +10,11 @@ from markdown_it import MarkdownIt
 
 sys.path.append(str(DOCS / "_ext"))
 
-from walk import Walk, cut, pasted  # it stands in docs/_ext
+from walk import Walk, cut, merge  # a module of docs/_ext
 
 
 def steps(page: Path) -> Iterator[tuple[str, str, str]]:
-    """Yield the directives of a page: name, argument and what stands in them."""
+    """Yield the directives of a page: name, argument and content."""
     for token in MarkdownIt().parse(page.read_text(encoding="utf-8")):
         if token.type == "fence" and token.info.startswith("{"):
             name, _, argument = token.info[1:].partition("}")
@@ -30,12 +30,12 @@ def options(content: str) -> dict[str, str]:
 WALKS = sorted(page for page in DOCS.rglob("*.md") if ("begin", "", "") in steps(page))
 
 
-def test_the_tutorial_is_walked() -> None:
+def test_tutorial_is_executed() -> None:
     assert DOCS / "tutorial.md" in WALKS
 
 
 @pytest.mark.parametrize("page", WALKS, ids=lambda page: page.stem)
-def test_every_step_ends_as_the_page_says(page: Path, tmp_path: Path) -> None:
+def test_every_command_has_the_exit_code_of_the_page(page: Path, tmp_path: Path) -> None:
     walk = Walk(tmp_path)
     for name, argument, content in steps(page):
         if name == "paste":
@@ -49,7 +49,7 @@ def test_every_step_ends_as_the_page_says(page: Path, tmp_path: Path) -> None:
         assert "NotImplementedError" not in file.read_text(encoding="utf-8")
 
 
-def test_no_output_is_pasted_into_the_tutorial() -> None:
+def test_tutorial_contains_no_pasted_output() -> None:
     fences = MarkdownIt().parse((DOCS / "tutorial.md").read_text(encoding="utf-8"))
     assert all(token.info.startswith("{") for token in fences if token.type == "fence")
 
@@ -57,15 +57,15 @@ def test_no_output_is_pasted_into_the_tutorial() -> None:
 OLD = '"""A page."""\n\nimport torch\n\n\ndef one():\n    return 1\n\n\nclass Two:\n    pass\n'
 
 
-def test_a_definition_takes_the_place_of_the_one_with_its_name() -> None:
-    new = pasted(OLD, "import math\n\ndef one():\n    return math.pi\n")
+def test_definition_replaces_the_one_of_the_same_name() -> None:
+    new = merge(OLD, "import math\n\ndef one():\n    return math.pi\n")
     assert new == OLD.replace("import torch", "import math\nimport torch").replace(
         "1\n", "math.pi\n"
     )
-    assert pasted(new, "import math") == new
+    assert merge(new, "import math") == new
 
 
 @pytest.mark.parametrize("code", ["def three():\n    pass", "x = 1"])
-def test_what_has_no_place_is_refused(code: str) -> None:
+def test_code_without_a_place_is_refused(code: str) -> None:
     with pytest.raises(ValueError, match=r"three|x = 1"):
-        pasted(OLD, code)
+        merge(OLD, code)

@@ -1,4 +1,4 @@
-"""Views of influence: which position of the input moves which position of the output."""
+"""Views of influence: which position of the output depends on which position of the input."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -14,7 +14,7 @@ def _reach(
 ) -> View:
     return View(
         component=component,
-        look=lambda ask: influence(lambda changed: call(ask, changed), inputs),
+        look=lambda ask: influence(lambda values: call(ask, values), inputs),
         kind=INFLUENCE,
         rows="output",
         columns=columns,
@@ -30,15 +30,15 @@ HEADS_CAUSAL = _reach(
     lambda ask, x: ask(x, x, x, causal(4)),
     X,
     "input",
-    "Self-attention of four words under a causal mask.",
+    "Self-attention of four tokens under a causal mask.",
 )
 HEADS_PADDED = _reach(
     "multi_head_attention",
     lambda ask, x: ask(x, x, x, LAST_IS_PAD),
     X,
     "input",
-    "Self-attention of four positions, the last of them a pad: besides its own output it may "
-    "move nothing.",
+    "Self-attention of four positions. The last one is padding: only its own output may depend on "
+    "it.",
 )
 HEADS_VALUE = _reach(
     "multi_head_attention",
@@ -52,40 +52,39 @@ HEADS_CROSS = _reach(
     lambda ask, memory: ask(SHORT, memory, memory),
     LONG,
     "key and value",
-    "Three queries read five keys.",
+    "Three queries and five keys.",
 )
-FEED_REACH = _reach("feed_forward", lambda ask, x: ask(x), X, "input", "A sentence of four words.")
+FEED_REACH = _reach("feed_forward", lambda ask, x: ask(x), X, "input", "A sequence of four tokens.")
 ENCODER_FREE = _reach(
-    "encoder", lambda ask, x: ask(x), X, "input", "The encoder over four words, without a mask."
+    "encoder", lambda ask, x: ask(x), X, "input", "The encoder on four tokens, without a mask."
 )
 ENCODER_PADDED = _reach(
     "encoder_layer",
     lambda ask, x: ask(x, LAST_IS_PAD),
     X,
     "input",
-    "One layer over four positions, the last of them a pad: besides its own output it may move "
-    "nothing.",
+    "One layer on four positions. The last one is padding: only its own output may depend on it.",
 )
 ENCODER_NEIGHBOURS = _reach(
     "encoder",
     lambda ask, x: ask(x),
     TWO,
     "input",
-    "A batch of two sentences of three words: 1 to 3 are the first, 4 to 6 the second.",
+    "A batch of two sequences of three tokens: 1 to 3 are the first one, 4 to 6 the second one.",
 )
 DECODER_TARGET = _reach(
     "decoder_layer",
     lambda ask, x: ask(x, MEMORY, None, causal(4)),
     X,
     "target",
-    "One layer of the decoder over four steps of the target.",
+    "One layer of the decoder on four target positions.",
 )
 DECODER_MEMORY = _reach(
     "decoder_layer",
     lambda ask, memory: ask(X, memory, LAST_IS_PAD, causal(4)),
     MEMORY,
     "memory",
-    "One layer of the decoder reads a memory of four rows, the last of them a pad.",
+    "One layer of the decoder with a memory of four rows, the last one padding.",
 )
 MODEL_TARGET = replace(
     _reach(
@@ -93,7 +92,7 @@ MODEL_TARGET = replace(
         lambda ask, target: ask(WORDS, target),
         WORDS[:, ::-1].copy(),
         "target",
-        "The whole model; one word of the target is changed, and its logits are looked at.",
+        "The logits of the whole model when one token of the target is changed.",
     ),
     choices=LOGITS,
 )

@@ -1,4 +1,4 @@
-"""Writes the pages of the implementations: what each folder holds, and what it declares."""
+"""Writes the pages of the implementations: the files of each folder and its declarations."""
 
 import json
 import os
@@ -13,18 +13,17 @@ from tables import table
 
 from attentest_spec import CHOICES, COMPONENTS, Backend, Choice, Limits
 
-NOT_INSTALLED = """## What it declares
+NOT_INSTALLED = """## Declarations
 
-The library that it is for is not installed where this page was built; where it is,
-`attentest explain` tells what it declares, provides and is limited to.
-[What was found in it](../libraries.md)."""
+The library was not installed when this page was built. If it is installed, `attentest explain`
+prints the choices, components and limits. [The results for this library](../libraries.md)."""
 
 
 @dataclass(frozen=True)
 class Implementation:
-    """A folder under implementations/: the backend it announces and the files it consists of.
+    """A folder under implementations/: its backend and its files.
 
-    `backend` is None where the library that it is for is not installed.
+    `backend` is None if its library is not installed.
     """
 
     name: str
@@ -34,8 +33,8 @@ class Implementation:
     sources: tuple[Path, ...]
 
 
-def found(root: Path) -> list[Implementation]:
-    """Return every folder under implementations/ that announces a backend, in order of names."""
+def implementations(root: Path) -> list[Implementation]:
+    """Return every backend that a folder under implementations/ provides, in order of names."""
     paths = sorted(root.glob("implementations/*/pyproject.toml"))
     return [one for path in paths for one in _read(path.parent)]
 
@@ -47,35 +46,35 @@ def _read(folder: Path) -> Iterator[Implementation]:
         package = folder / module.partition(".")[0]
         if str(folder) not in sys.path:
             sys.path.insert(0, str(folder))
-        lent = "library" in project.get("optional-dependencies", {})
-        backend = _loaded(module, attribute, lent)
-        title = backend.title if backend else _kept_title(folder, name) or project["description"]
+        optional = "library" in project.get("optional-dependencies", {})
+        backend = _load(module, attribute, optional)
+        title = backend.title if backend else _stored_title(folder, name) or project["description"]
         first = [package / "model.py", package / "backend.py"]
         ordered = [*first, *sorted(set(package.glob("*.py")) - set(first))]
         sources = tuple(path for path in ordered if path.is_file() and path.stat().st_size)
         yield Implementation(name, folder, title, backend, sources)
 
 
-def _kept_title(folder: Path, name: str) -> str:
-    """Return the title of a backend as it was when it was judged last, "" where it never was."""
+def _stored_title(folder: Path, name: str) -> str:
+    """Return the title of a backend when it was judged last, "" if it never was."""
     path = folder / "verdicts.json"
-    kept = json.loads(path.read_text(encoding="utf-8"))["backends"] if path.exists() else {}
-    return str(kept[name]["title"]) if name in kept else ""
+    stored = json.loads(path.read_text(encoding="utf-8"))["backends"] if path.exists() else {}
+    return str(stored[name]["title"]) if name in stored else ""
 
 
-def _loaded(module: str, attribute: str, lent: bool) -> Backend | None:
-    """Return the backend; None for one whose library, which is `lent`, is not installed."""
+def _load(module: str, attribute: str, optional: bool) -> Backend | None:
+    """Return the backend; None if its library is `optional` and not installed."""
     try:
         backend: Backend = getattr(import_module(module), attribute)
     except ModuleNotFoundError:
-        if lent:
+        if optional:
             return None
         raise
     return backend
 
 
 def page(one: Implementation, here: Path) -> str:
-    """Return the page of one implementation, which stands in the folder `here`."""
+    """Return the page of one implementation, relative to the folder `here`."""
     readme = os.path.relpath(one.folder / "README.md", here)
     sources = "\n\n".join(_source(path, here) for path in one.sources)
     return f"""```{{include}} {readme}
@@ -88,21 +87,21 @@ def page(one: Implementation, here: Path) -> str:
 
 
 def _declared(one: Implementation, backend: Backend) -> str:
-    there = [f"`{name}`" for name in COMPONENTS if name in backend.components]
+    provided = [f"`{name}`" for name in COMPONENTS if name in backend.components]
     missing = [f"`{name}`" for name in COMPONENTS if name not in backend.components]
-    return f"""## What it declares
+    return f"""## Declarations
 
-It goes by the name `{one.name}` and calls itself "{one.title}".
+Name: `{one.name}`. Title: {one.title}.
 
 {_choices_of([one])}
 
-## What it provides
+## Components
 
-{", ".join(there)}.
+{", ".join(provided)}.
 
 Not provided: {", ".join(missing) or "none"}.
 
-## Its limits
+## Limits
 
 {_limits_of(backend.limits)}"""
 
@@ -124,7 +123,7 @@ def _limits_of(limits: Limits) -> str:
 def _choices_of(several: Sequence[Implementation]) -> str:
     def row(choice: Choice) -> Iterator[str]:
         yield f"{{ref}}`{choice.name} <choice-{choice.name}>`"
-        yield f"`{choice.paper}`" if choice.paper else "(silent)"
+        yield f"`{choice.paper}`" if choice.paper else "(unspecified)"
         for one in several:
             value = one.backend.choices.get(choice.name) if one.backend else None
             shown = "-" if value is None else f"`{_value(value)}`"
@@ -139,26 +138,27 @@ def _value(value: str | float) -> str:
 
 
 def overview(several: Sequence[Implementation]) -> str:
-    """Return the page that lists all of them and sets their choices side by side."""
+    """Return the page that lists all implementations and compares their choices."""
     names = "\n".join(one.name for one in several)
-    told = table(
-        ["name", "what it is"],
+    listed = table(
+        ["name", "title"],
         ((f"[{one.name}]({one.name}.md)", one.title) for one in several),
     )
     loaded = [one for one in several if one.backend]
     return f"""# Implementations
 
-Every folder under `implementations/` that announces a backend; the list is made when these pages
+All folders under `implementations/` that provide a backend. The list is generated when these pages
 are built.
 
-{told}
+{listed}
 
-## Choices side by side
+## Choices
 
-As declared; what differs from the paper is bold. A dash is what is not declared: the paper's, or
-any option where the paper is silent. `attentest run` puts the same table below the matrix and says
-which declarations the numbers bear out. Libraries that are not installed where these pages are
-built have [a page of their own](../libraries.md).
+The declared options; those that differ from
+[Vaswani et al. 2017](https://arxiv.org/abs/1706.03762) are bold. A dash means that nothing is
+declared: the option of the paper, or any option if the paper does not specify one. `attentest run`
+prints the same table below the matrix, and shows which declarations agree with the numbers.
+Libraries that are not installed when these pages are built have [their own page](../libraries.md).
 
 {_choices_of(loaded)}
 

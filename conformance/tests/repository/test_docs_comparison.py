@@ -1,4 +1,4 @@
-"""The page that sets the implementations side by side: whatever is installed, it is written."""
+"""The page that compares the implementations: it is written for all installed backends."""
 
 import sys
 from dataclasses import replace
@@ -11,7 +11,7 @@ from attentest_spec import CHOICES, Limits
 
 sys.path.append(str(DOCS / "_ext"))
 
-from sides import page  # it stands in docs/_ext
+from comparison_page import page  # a module of docs/_ext
 
 PARTS = ("attention", "feed_forward", "padding_mask", "positional_encoding")
 
@@ -25,37 +25,37 @@ def both() -> str:
     return page({"one": some("one"), "two": some("two", activation="gelu")})
 
 
-def test_choices_stand_side_by_side_with_links_to_their_pages(both):
+def test_choices_are_columns_with_links_to_their_pages(both):
     assert "| choice | paper | one | two |" in both
     assert "| **{ref}`activation <choice-activation>`** | `relu` | `relu` | `gelu` |" in both
     assert "({ref}`feed_forward.activation <feed_forward.activation>`)" in both
     assert all(f"<choice-{name}>" in both for name in CHOICES)
 
 
-def test_numbers_and_what_explains_them_are_told(both):
+def test_numbers_and_their_explanations_are_shown(both):
     assert "| `feed_forward: inner` | equal |" in both
     assert "**two against one**" in both
     assert "`relu` becomes `gelu`" in both
 
 
-def test_equal_pictures_stand_there_once(both):
+def test_equal_pictures_are_shown_once(both):
     assert "<figcaption>one, two</figcaption>" in both
     assert both.count("### Positions") == 1
     assert 'aria-label="positions of one, two: column across, position down"' in both
 
 
-def test_parts_of_a_model_do_not_take_it_from_the_others():
+def test_parts_of_a_model_do_not_hide_it():
     text = page({"part": some("part"), "whole": some("whole", "model", "attention")})
     assert "`encoder.layers" not in text.partition("## Parts")[2]
-    assert "They have no component in common" in text or "compared are" in text
+    assert "They have no component in common" in text or "it is compared by" in text
 
 
-def test_what_cannot_be_compared_is_told():
+def test_backend_that_cannot_be_compared_is_reported():
     low = replace(some("low"), limits=Limits(precisions=("float32",)))
     assert "**low** was not compared: low does not compute in float64." in page(
         {"one": some("one"), "low": low}
     )
 
 
-def test_the_page_is_found_from_the_index():
-    assert "\ngenerated/side-by-side\n" in (DOCS / "index.md").read_text(encoding="utf-8")
+def test_page_is_linked_from_the_index():
+    assert "\ngenerated/comparison\n" in (DOCS / "index.md").read_text(encoding="utf-8")

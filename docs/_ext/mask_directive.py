@@ -1,17 +1,17 @@
-"""The directive `drawn`: computes a mask with real code and draws it, so that no picture lies.
+"""The directive `mask`: computes a mask with the code of an implementation and draws it.
 
-    ```{drawn} package.module
+    ```{mask} package.module
     :keep: mask == 0
     :means: target_mask
 
     some_mask(tokens, pad)
     ```
 
-The expression is computed in the namespace of the module, which also holds `tokens` (two sentences
-of four, the second one with a pad in third and fourth place; a tensor, or an array for the spec),
-`pad`, `length` and `given`. Cells are coloured by what may be attended, which `keep` says in terms
-of `mask`; the text in them is what the mask itself holds. `means` names the component of the spec
-that the mask stands for: the build fails where the two differ.
+The expression is evaluated in the namespace of the module, together with `tokens` (two sequences
+of four tokens, the second one with padding at its last two positions; a tensor, or an array for
+the spec), `pad`, `length` and `given`. The colour of a cell shows whether a query may attend to it,
+which `keep` computes from `mask`; the text is the value of the mask. `means` names the component of
+the spec that the mask must agree with; otherwise the build fails.
 """
 
 from html import escape
@@ -36,33 +36,33 @@ SIDE = 30
 KEPT, HIDDEN, INK = "#8fd3c0", "#e3e1dc", "#1d1d1b"
 
 
-def computed(module: str, expression: str) -> np.ndarray:
-    """Return the array that `expression` gives in the namespace of `module`."""
+def evaluate(module: str, expression: str) -> np.ndarray:
+    """Return the array that `expression` evaluates to in the namespace of `module`."""
     loaded = import_module(module)
-    known: dict[str, Any] = {"tokens": TOKENS, "pad": PAD, "length": TOKENS.shape[1]}
+    names: dict[str, Any] = {"tokens": TOKENS, "pad": PAD, "length": TOKENS.shape[1]}
     if module.startswith("attentest_spec"):
-        known["given"] = Setting()
+        names["given"] = Setting()
     else:
         import torch
 
-        known["tokens"] = torch.from_numpy(TOKENS)
-    return np.asarray(eval(expression, {**vars(loaded), **known}))
+        names["tokens"] = torch.from_numpy(TOKENS)
+    return np.asarray(eval(expression, {**vars(loaded), **names}))
 
 
-def kept(mask: np.ndarray, keep: str, means: str) -> np.ndarray:
-    """Return where `mask` lets a query attend; ValueError where the spec says otherwise."""
-    found = np.asarray(eval(keep, {"mask": mask, "np": np}))
+def visible(mask: np.ndarray, keep: str, means: str) -> np.ndarray:
+    """Return where a query may attend under `mask`; ValueError if the spec does not agree."""
+    shown = np.asarray(eval(keep, {"mask": mask, "np": np}))
     if means:
         wanted = ORACLES[means](Setting(), *GIVEN[means])
-        compared = found[:, None] if means != "causal_mask" and found.ndim == 3 else found
-        compared = found[:, None, None] if means == "padding_mask" and found.ndim == 2 else compared
-        if not np.array_equal(*np.broadcast_arrays(compared, wanted)):
-            raise ValueError(f"what is drawn is not the spec's {means}: {found.tolist()}")
-    return found
+        actual = shown[:, None] if means != "causal_mask" and shown.ndim == 3 else shown
+        actual = shown[:, None, None] if means == "padding_mask" and shown.ndim == 2 else actual
+        if not np.array_equal(*np.broadcast_arrays(actual, wanted)):
+            raise ValueError(f"the mask is not the {means} of the spec: {shown.tolist()}")
+    return shown
 
 
 def picture(mask: np.ndarray, keep: np.ndarray) -> str:
-    """Return one SVG for every matrix in `mask`, coloured by `keep`, in a row."""
+    """Return one SVG for every matrix in `mask`, with the colours of `keep`, in a row."""
     shape = (-1, *(mask.shape[-2:] if mask.ndim > 1 else (1, mask.shape[0])))
     panels = zip(mask.reshape(shape), np.broadcast_to(keep, mask.shape).reshape(shape), strict=True)
     drawings = "".join(_panel(values, colours) for values, colours in panels)
@@ -76,9 +76,9 @@ def _panel(values: np.ndarray, keep: np.ndarray) -> str:
         for row in range(rows)
         for column in range(columns)
     )
-    told = escape("; ".join(" ".join(_text(value) for value in row) for row in values))
+    label = escape("; ".join(" ".join(_text(value) for value in row) for row in values))
     size = f'width="{columns * SIDE + 2}" height="{rows * SIDE + 2}"'
-    return f'<svg {size} role="img" aria-label="{told}"><title>{told}</title>{cells}</svg>'
+    return f'<svg {size} role="img" aria-label="{label}"><title>{label}</title>{cells}</svg>'
 
 
 def _cell(row: int, column: int, value: Any, keep: bool) -> str:
@@ -99,19 +99,19 @@ def _text(value: Any) -> str:
     return f"{value:g}"
 
 
-class Drawn(SphinxDirective):
+class MaskDirective(SphinxDirective):
     """Compute, check and draw one mask."""
 
     required_arguments = 1
     has_content = True
-    option_spec = {"keep": str, "means": str}  # noqa: RUF012  # docutils reads it so
+    option_spec = {"keep": str, "means": str}  # noqa: RUF012  # as docutils expects
 
     def run(self) -> list[nodes.Node]:
         """Return the expression, its shape and its picture."""
         expression = " ".join(self.content)
         try:
-            mask = computed(self.arguments[0], expression)
-            keep = kept(mask, self.options.get("keep", "mask"), self.options.get("means", ""))
+            mask = evaluate(self.arguments[0], expression)
+            keep = visible(mask, self.options.get("keep", "mask"), self.options.get("means", ""))
         except Exception as failure:
             raise self.error(f"{expression} cannot be drawn: {failure}") from failure
         shape = f"shape {mask.shape}, {mask.dtype}"
@@ -121,5 +121,5 @@ class Drawn(SphinxDirective):
 
 def setup(app: Any) -> dict[str, bool]:
     """Register the directive."""
-    app.add_directive("drawn", Drawn)
+    app.add_directive("mask", MaskDirective)
     return {"parallel_read_safe": True}

@@ -1,6 +1,6 @@
-"""Writes the page that sets all installed backends side by side: choices, numbers, pictures.
+"""Writes the page that compares all installed backends: choices, numbers, pictures.
 
-Everything on it is computed when the pages are built, by what `attentest compare` does.
+Its content is computed when the pages are built, by the functions of `attentest compare`.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 from kinds import MASK, SHARES, TABLE
-from panels import drawn
+from panels import draw
 from tables import table
 from views import Kind, Pair, View
 
@@ -28,44 +28,43 @@ SHOWN: Mapping[str, tuple[Kind, str, str]] = {
     ATTENTION: (SHARES, "query", "key"),
     POSITIONS: (TABLE, "position", "column"),
 }
-"""How a kind of picture is drawn, and what its axes are."""
+"""The kind of picture, and the names of its axes."""
 
 
 def write(out: Path) -> None:
-    """Write `side-by-side.md` into `out`."""
+    """Write `comparison.md` into `out`."""
     backends = {name: registry.load(name) for name in registry.installed()}
-    (out / "side-by-side.md").write_text(page(backends), encoding="utf-8")
+    (out / "comparison.md").write_text(page(backends), encoding="utf-8")
 
 
 def page(backends: Mapping[str, Backend]) -> str:
-    """Return the page: whole models all at once, parts of one each beside the first model."""
+    """Return the page: whole models together, each part of a model with the first model."""
     whole = {name: one for name, one in backends.items() if "model" in one.components}
-    found = _compared(whole or backends)
-    first = next(iter(found.backends), "none")
+    result = _compare(whole or backends)
+    first = next(iter(result.backends), "none")
     parts = [
-        "# The implementations side by side",
-        "Computed when this page is built, from every backend that is installed there, with the "
-        "same canonical weights and the same tokens for all. "
-        "[How to read it, and how to make it of your own code](../how-to/compare.md).",
+        "# The implementations compared",
+        "Computed when this page is built, for all installed backends, with the same canonical "
+        "weights and the same tokens. "
+        "[How to read it, and how to compare your own code](../how-to/compare.md).",
         "## Choices",
-        _choices(found),
-        *_reasons(found),
+        _choices(result),
+        *_reasons(result),
         "## Numbers",
-        f"How far each is from {first} at every step of a model, in float64; a dash stands where "
-        "the shapes are unlike or a backend does not show the step.",
-        _steps(found),
-        *found.notes,
-        "## What explains them",
-        "Flipping these choices in the oracle takes each difference away, and none of them can be "
-        "left out.",
-        *_explanations(found),
+        f"The difference from {first} at every step of a model, in float64. A dash means that "
+        "the shapes differ or that a backend does not report the step.",
+        _steps(result),
+        *result.notes,
+        "## Explanations",
+        "With these choices changed in the reference, no difference remains. Each list is minimal.",
+        *_explanations(result),
         *_of_parts(first, backends, [name for name in backends if whole and name not in whole]),
-        *_pictures(found),
+        *_pictures(result),
     ]
     return "\n\n".join(parts) + "\n"
 
 
-def _compared(backends: Mapping[str, Backend]) -> Comparison:
+def _compare(backends: Mapping[str, Backend]) -> Comparison:
     return side_by_side({name: Here(one) for name, one in backends.items()}, EXAMPLES["small"])
 
 
@@ -73,7 +72,7 @@ def _choices(found: Comparison) -> str:
     def row(one: ChoiceRow) -> Iterator[str]:
         name = f"{{ref}}`{one.choice} <choice-{one.choice}>`"
         yield f"**{name}**" if one.differs else name
-        yield "(silent)" if one.paper is None else f"`{told(one.paper)}`"
+        yield "(unspecified)" if one.paper is None else f"`{told(one.paper)}`"
         yield from ("-" if value is None else f"`{told(value)}`" for value in one.values)
 
     return table(["choice", "paper", *found.backends], (tuple(row(one)) for one in found.choices))
@@ -117,24 +116,25 @@ def _explained(one: Explanation) -> str:
         f"`{told(flip.other)}`"
         for flip in one.options
     ]
-    where = f"{departure(one.parting)}; {one.left:.0e} is left with these flipped:"
+    where = f"{departure(one.parting)}; {one.left:.0e} remains with these choices changed:"
     return "\n".join([f"**{pair(one)}**: {where}", "", *flips])
 
 
 def _of_parts(first: str, backends: Mapping[str, Backend], names: Sequence[str]) -> Iterator[str]:
-    """Yield what is to say of those that are no whole model, each beside the `first` one."""
+    """Yield the comparison of each backend in `names`, which has no whole model, with `first`."""
     if names:
         yield "## Parts of a model"
     for name in names:
         try:
-            beside = _compared({first: backends[first], name: backends[name]})
+            result = _compare({first: backends[first], name: backends[name]})
         except BadExample as none:
             yield f"**{name}**: {none}"
             continue
-        if beside.explanations:
-            yield f"{name} provides no model; compared are {', '.join(beside.components)}."
-            yield _choices(beside)
-        yield from _explanations(beside)
+        if result.explanations:
+            compared = ", ".join(result.components)
+            yield f"{name} does not provide a model; it is compared by {compared}."
+            yield _choices(result)
+        yield from _explanations(result)
 
 
 # Pictures ----------------------------------------------------------------------------------------
@@ -143,8 +143,8 @@ def _of_parts(first: str, backends: Mapping[str, Backend], names: Sequence[str])
 def _pictures(found: Comparison) -> Iterator[str]:
     yield "## Pictures"
     yield (
-        "One sentence a side, `pad` where it has ended; the weights are those of the first layer. "
-        "Those that compute the same share a picture."
+        "For one source and one target sequence, with `pad` after their ends. The attention "
+        "weights are those of the first layer. Backends with equal results share a picture."
     )
     for title in dict.fromkeys(one.title for one in found.pictures):
         same: dict[object, list[Picture]] = {}
@@ -158,9 +158,9 @@ def _pictures(found: Comparison) -> Iterator[str]:
         yield f'```{{raw}} html\n<p class="reading">{reading.partition(" Framed")[0]}</p>\n```'
 
 
-def _figure(alike: Sequence[Picture]) -> str:
-    """Return one picture, with the names of all for which it is the same."""
-    one, names = alike[0], escape(", ".join(picture.backend for picture in alike))
+def _figure(equal: Sequence[Picture]) -> str:
+    """Return one picture, with the names of all backends for which it is equal."""
+    one, names = equal[0], escape(", ".join(picture.backend for picture in equal))
     kind, rows, columns = SHOWN[one.kind]
     values = np.array(one.values, dtype=float)
     values = values.astype(bool) if one.kind == MASKS else values
@@ -168,10 +168,10 @@ def _figure(alike: Sequence[Picture]) -> str:
     named = columns if one.kind == POSITIONS else f"{columns}: {' '.join(one.columns)}"
     view = View(component="", look=_nothing, kind=kind, rows=rows, columns=named)
     label = f"{escape(one.title)} of {names}: {escape(named)} across, {rows} down"
-    svg = drawn(view, both, values, f"{one.backend} {one.title}")
+    svg = draw(view, both, values, f"{one.backend} {one.title}")
     labelled = svg.replace("<svg", f'<svg role="img" aria-label="{label}"', 1)
     return f"<figure><figcaption>{names}</figcaption>{labelled}</figure>"
 
 
 def _nothing(ask: object) -> np.ndarray:
-    raise NotImplementedError("a picture that is there already is not asked for")
+    raise NotImplementedError("the picture is already computed")

@@ -1,15 +1,15 @@
-"""Views of what a component returns: masks, weights, numbers, how they spread, and curves."""
+"""Views of the output of a component: masks, weights, values, distributions and curves."""
 
 from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
 from kinds import CURVES, DRIFT, MASK, SHARES, SPREAD, TABLE, VALUES, WEIGHTS
-from views import LAST_IS_PAD, LOGITS, SIZES, WORDS, Ask, View, X, numbers, padded
+from views import LAST_IS_PAD, LOGITS, SIZES, WORDS, Ask, View, X, numbers, padding_effect
 
 from attentest_spec.setting import Array
 
-SENTENCES = np.array([[5, 7, 2, 4], [3, 6, 0, 0]])
+SEQUENCES = np.array([[5, 7, 2, 4], [3, 6, 0, 0]])
 
 # Masks and attention -----------------------------------------------------------------------------
 
@@ -19,23 +19,23 @@ def _mask(component: str, look: Callable[[Ask], Array], about: str) -> View:
 
 
 def _of_second(mask: Array) -> Array:
-    """Return the mask of the second sentence, as queries by keys."""
+    """Return the mask of the second sequence, as queries by keys."""
     return np.broadcast_to(mask, (2, 1, 4, 4))[1, 0]
 
 
-FUTURE = _mask("causal_mask", lambda ask: ask(4).reshape(4, 4), "The causal mask of four words.")
+FUTURE = _mask("causal_mask", lambda ask: ask(4).reshape(4, 4), "The causal mask of four tokens.")
 PADDING = _mask(
     "padding_mask",
-    lambda ask: _of_second(ask(SENTENCES, 0)),
-    "The padding mask of a sentence of two words and two pads.",
+    lambda ask: _of_second(ask(SEQUENCES, 0)),
+    "The padding mask of a sequence of two tokens and two pads.",
 )
 TARGET = _mask(
     "target_mask",
-    lambda ask: _of_second(ask(SENTENCES, 0)),
-    "The target mask of a sentence of two words and two pads.",
+    lambda ask: _of_second(ask(SEQUENCES, 0)),
+    "The target mask of a sequence of two tokens and two pads.",
 )
 
-# Cells that the padding mask of these views hides: the last key, for every query.
+# The cells that the padding mask of these views hides: the last key, for every query.
 LAST_HIDDEN = np.broadcast_to(~LAST_IS_PAD[0, 0], (4, 4))
 
 
@@ -54,10 +54,10 @@ def _weights(about: str, mask: Array | None = None, query: Array = QUERY, key: A
     )
 
 
-FREE_WEIGHTS = _weights("The weights of four queries over four keys, without a mask.")
-MASKED_WEIGHTS = _weights("The weights of four queries; the last key is a pad.", LAST_IS_PAD)
+FREE_WEIGHTS = _weights("The weights of four queries for four keys, without a mask.")
+MASKED_WEIGHTS = _weights("The weights of four queries; the last key is padding.", LAST_IS_PAD)
 HUGE_WEIGHTS = _weights(
-    "The weights where every score lies below -10,000; the last key is a pad.",
+    "The weights if every score is below -10,000; the last key is padding.",
     LAST_IS_PAD,
     -2e4 * np.abs(QUERY),
     np.abs(KEY),
@@ -67,36 +67,38 @@ HUGE_WEIGHTS = _weights(
 # Values, spreads and curves ----------------------------------------------------------------------
 
 
-def _values(component: str, look: Callable[[Ask], Array], about: str, rows: str = "word") -> View:
+def _values(component: str, look: Callable[[Ask], Array], about: str, rows: str = "token") -> View:
     return View(
         component=component, look=look, kind=VALUES, rows=rows, columns="column", about=about
     )
 
 
-HEADS_OUT = _values("multi_head_attention", lambda ask: ask(X, X, X)[0], "The output for 4 words.")
+HEADS_OUT = _values(
+    "multi_head_attention", lambda ask: ask(X, X, X)[0], "The output for four tokens."
+)
 EMBEDDED = _values(
     "embedding",
     lambda ask: ask(np.array([[5, 3, 6, 0]]))[0],
-    "The vectors of three words and a pad.",
+    "The vectors of three tokens and a pad.",
 )
-NORMED = _values("layer_norm", lambda ask: ask(X)[0], "The output, with a random gain and bias.")
-FED = _values("feed_forward", lambda ask: ask(X)[0], "The output for four words.")
-SILENT = _values(
+NORMED = _values("layer_norm", lambda ask: ask(X)[0], "The output, with a random weight and bias.")
+FED = _values("feed_forward", lambda ask: ask(X)[0], "The output for four tokens.")
+SKIP_ONLY = _values(
     "residual",
     lambda ask: ask(X, np.zeros((6, 6)))[0],
-    "The sublayer is silent: it returns zeros, and what comes out is the other path alone.",
+    "The sublayer returns zeros, so the output is that of the skip connection.",
 )
-ENCODED = _values("encoder", lambda ask: ask(X)[0], "The output for four words, two layers deep.")
-SIX_WORDS = SIZES.but(target_vocabulary=6)
+ENCODED = _values("encoder", lambda ask: ask(X)[0], "The output for four tokens, with two layers.")
+SIX_TOKENS = SIZES.but(target_vocabulary=6)
 SCORED = replace(
-    _values("generator", lambda ask: ask(X)[0], "The output over six words.", rows="step"),
-    sizes=SIX_WORDS,
+    _values("generator", lambda ask: ask(X)[0], "The output for a vocabulary of six.", rows="step"),
+    sizes=SIX_TOKENS,
 )
 REVERSED = replace(
     _values(
         "model",
         lambda ask: (ask(WORDS, WORDS) - ask(WORDS[:, ::-1].copy(), WORDS))[0],
-        "How the output changes when the words of the source are put in reverse order.",
+        "The change of the output when the tokens of the source are reversed.",
         rows="step",
     ),
     choices=LOGITS,
@@ -109,14 +111,14 @@ def _positions(batch: int, about: str) -> View:
         look=lambda ask: ask(np.zeros((batch, 48, 16)))[-1].T,
         kind=TABLE,
         rows="column",
-        columns="word",
+        columns="token",
         about=about,
         sizes=SIZES.but(d_model=16, max_length=48),
     )
 
 
-POSITIONS = _positions(1, "What is added to a sentence of 48 words.")
-POSITIONS_OF_SECOND = _positions(2, "What is added to the second sentence of a batch.")
+POSITIONS = _positions(1, "The values added to a sequence of 48 tokens.")
+POSITIONS_OF_SECOND = _positions(2, "The values added to the second sequence of a batch.")
 
 UNEVEN = (X * np.array([0.3, 1.0, 2.0, 0.6])[:, None]) + np.array([0.0, -2.0, 1.0, 3.0])[:, None]
 
@@ -136,12 +138,12 @@ def _spread(component: str, look: Callable[[Ask], Array], about: str) -> View:
 NORM_SPREAD = _spread(
     "layer_norm",
     lambda ask: ask(UNEVEN[0][None])[0],
-    "Four positions that lie at different heights and are spread differently, after the norm.",
+    "The norm of four positions with different means and standard deviations.",
 )
 NORM_TINY = _spread(
     "layer_norm",
     lambda ask: ask(UNEVEN[0][None] * 4e-3)[0],
-    "Four positions whose numbers hardly differ, after the norm.",
+    "The norm of four positions with very small standard deviations.",
 )
 RESIDUAL_SPREAD = _spread(
     "residual", lambda ask: ask(X * 2.0, numbers(6, 6, seed=3))[0], "The output at four positions."
@@ -164,21 +166,19 @@ def _curve(scale: float, about: str) -> View:
     )
 
 
-NEAR_CURVE = _curve(
-    0.4, "Three columns of the output, while the input moves a little along a line."
-)
-CURVE = _curve(1.0, "Three columns of the output, while the input moves along a straight line.")
-FAR_CURVE = _curve(100.0, "Three columns of the output, while the input moves far along a line.")
+NEAR_CURVE = _curve(0.4, "Three columns of the output for inputs along a short line.")
+CURVE = _curve(1.0, "Three columns of the output for inputs along a straight line.")
+FAR_CURVE = _curve(100.0, "Three columns of the output for inputs along a long line.")
 
 
 def _pads(pad: int) -> View:
     return View(
         component="model",
-        look=lambda ask: padded(ask, [5, 3], WORDS, pad, 6),
+        look=lambda ask: padding_effect(ask, [5, 3], WORDS, pad, 6),
         kind=DRIFT,
         rows="output",
         columns="pads after the source",
-        about="How far the last step of the output moves while pads are put after the source.",
+        about="The change of the last step of the output when pads are added after the source.",
         sizes=SIZES.but(source_pad=pad),
         choices=LOGITS,
         across=np.arange(7),
@@ -190,11 +190,12 @@ PADS, PADS_OF_ONE = _pads(0), _pads(1)
 
 def _shares(component: str, look: Callable[[Ask], Array], about: str) -> View:
     return View(
-        component=component, look=look, kind=SHARES, rows="step", columns="word", about=about
+        component=component, look=look, kind=SHARES, rows="step", columns="token", about=about
     )
 
 
 PROBABILITIES = replace(
-    _shares("generator", lambda ask: ask(X)[0], "The output over six words."), sizes=SIX_WORDS
+    _shares("generator", lambda ask: ask(X)[0], "The output for a vocabulary of six."),
+    sizes=SIX_TOKENS,
 )
 MODEL_PROBABILITIES = _shares("model", lambda ask: ask(WORDS, WORDS)[0], "The model's output.")
