@@ -42,8 +42,8 @@ def badges(score: Mapping[str, Any]) -> dict[str, tuple[str, str, bool]]:
     if tried != set(faults()) or set(score["zoo"]) != set(UNUSUAL):
         raise ValueError(
             f"The score is of {len(tried)} faults and {len(score['zoo'])} unusual but "
-            f"correct implementations, not of all {len(faults())} and {len(UNUSUAL)}; run attentest "
-            "faults without a selection."
+            f"correct implementations, not of all {len(faults())} and {len(UNUSUAL)}; run "
+            "attentest faults without a selection."
         )
     seeds = len(score["seeds"])
     detected, alarms = len(score["killed"]), len(score["false alarms"])
