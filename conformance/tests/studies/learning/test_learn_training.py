@@ -8,7 +8,7 @@ import pytest
 import torch
 from learning import FUSED, PLAIN, losses, same_state, small, trained
 
-from attentest.harness.errors import BackendError, Refused
+from attentest.harness.errors import BackendError, Unavailable
 from attentest.specimens import Fused, Plain, specimen_backend
 from attentest.studies.learning import Regime, learn
 from attentest.studies.learning.checkpoint import State
@@ -290,7 +290,7 @@ class Failing(Right):
     ],
 )
 def test_a_model_that_cannot_be_trained_is_refused_with_the_reason(kind, why):
-    with pytest.raises(Refused, match=why):
+    with pytest.raises(Unavailable, match=why):
         trained(Bent(kind), small())
 
 
