@@ -127,8 +127,8 @@ class _Trial:
     @property
     def _remote(self) -> Remote:
         isolation = Isolation(self.plan.limit, self.plan.memory, self.stop)
-        target = self.result.target
-        return Remote("attentest.judging.worker", target, isolation, self.plan.reading)
+        targets = (self.result.target,)
+        return Remote("attentest.judging.worker", targets, isolation, self.plan.reading)
 
     def _not_loaded(self, failure: Unavailable) -> Unavailable | None:
         """Keep why it was not loaded; that costs a verdict where an earlier worker had done it."""

@@ -29,7 +29,7 @@ def identified(
     Raises LoadFailure where the target cannot be loaded or described, and Unavailable where its
     process is lost.
     """
-    participant = Remote(__name__, target, isolation or Isolation(), reading)
+    participant = Remote(__name__, (target,), isolation or Isolation(), reading)
     try:
         return ask(
             participant,

@@ -7,7 +7,7 @@ same values, and the same exceptions, come back.
 
 import sys
 import warnings
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -54,12 +54,12 @@ class Local:
 class Remote:
     """A participant in a process of its own, which answers by the METHODS of `module`.
 
-    `reading` says how code that is no backend is to be read; the process has `environment` besides
-    this one's.
+    It has one target, or several that take part together. `reading` says how code that is no
+    backend is to be read; the process has `environment` besides this one's.
     """
 
     module: str
-    target: str
+    targets: tuple[str, ...]
     isolation: Isolation
     reading: Mapping[str, Any] | None = field(default_factory=dict)
     environment: Mapping[str, str] = field(default_factory=dict)
@@ -71,24 +71,24 @@ class Remote:
 
     @contextmanager
     def process(self) -> Iterator[Child]:
-        """Yield a process that has loaded the target, itself a Participant."""
+        """Yield a process that has loaded the targets, itself a Participant."""
         with Child(self.module, self.isolation, self.environment) as child:
             try:
-                child.call("load", target=self.target, reading=self.reading)
+                child.call("load", targets=self.targets, reading=self.reading)
             except ProcessFailure as failure:
-                raise LoadFailure(
-                    f"The backend {self.target} could not be loaded: {failure}."
-                ) from failure
+                named = " or ".join(self.targets)
+                reason = f"The backend {named} could not be loaded: {failure}."
+                raise LoadFailure(reason) from failure
             child.seconds = self.isolation.seconds
             yield child
 
 
-def on_target(methods: Callable[[Backend], Methods]) -> Methods:
-    """Return what a child answers: `load`, and then the `methods` of the backend it loaded."""
+def on_target(methods: Callable[..., Methods]) -> Methods:
+    """Return what a child answers: `load`, and then the `methods` of what it loaded."""
     table: dict[str, Callable[..., Any]] = {}
 
-    def load(target: str, reading: Mapping[str, Any] | None) -> None:
-        table.update(methods(loaded(target, reading)))
+    def load(targets: Sequence[str], reading: Mapping[str, Any] | None) -> None:
+        table.update(methods(*(loaded(one, reading) for one in targets)))
 
     table["load"] = load
     return table

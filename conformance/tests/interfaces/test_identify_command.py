@@ -62,7 +62,7 @@ def test_the_command_says_what_is_not_as_declared_and_exits_with_1(target):
         (
             ("FILE:dies", "--as", "layer_norm"),
             1,
-            "the process ended with exit code 5 (a last word)",
+            "process ended with exit code 5 (a last word)",
         ),
         (("FILE:hangs", "--as", "layer_norm", "--timeout", "8"), 1, "within 8 seconds"),
     ],

@@ -8,6 +8,7 @@ from click.testing import CliRunner, Result
 from curves import FOUND
 
 from attentest.interfaces.cli.main import main
+from attentest.results import files
 from attentest.results.output import Occupied
 from attentest.studies.learning.learn import side_by_side
 from attentest.studies.learning.regime import Regime
@@ -58,8 +59,8 @@ def target(tmp_path_factory):
 
 
 def test_the_command_trains_shows_writes_and_draws(target, tmp_path):
-    files = ("--json", str(tmp_path / "a.json"), "--plot", str(tmp_path / "a.svg"))
-    result = command(target, f"{target}:parts", *SMALL, *files, "--seeds", "2")
+    out = ("--json", str(tmp_path / "a.json"), "--plot", str(tmp_path / "a.svg"))
+    result = command(target, f"{target}:parts", *SMALL, *out, "--seeds", "2")
     assert result.exit_code == 0, result.output
     assert "The task copy of length 4: 4 steps of 30 fresh questions" in said(result)
     assert "provides no whole model and was left out" in said(result)

@@ -70,7 +70,7 @@ class TwoProcesses:
 
     def __init__(self, target: str, isolation: Isolation) -> None:
         self._remotes = {
-            memory: Remote(__name__, target, isolation, environment=environment)
+            memory: Remote(__name__, (target,), isolation, environment=environment)
             for memory, environment in ((True, GIVING_BACK), (False, dict[str, str]()))
         }
         self._process = ExitStack()

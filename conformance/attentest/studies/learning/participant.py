@@ -62,7 +62,7 @@ def local(backend: Backend) -> Local:
 
 def remote(target: str, isolation: Isolation) -> Remote:
     """Return the backend of `target` as a participant in processes of its own."""
-    return Remote(__name__, target, isolation)
+    return Remote(__name__, (target,), isolation)
 
 
 def methods(backend: Backend) -> Methods:
