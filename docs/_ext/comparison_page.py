@@ -15,7 +15,7 @@ from views import Kind, Pair, View
 
 from attentest.studies.comparison import EXAMPLES, EXPLAINED, BadExample, Comparison
 from attentest.studies.comparison.compare import side_by_side
-from attentest.studies.comparison.participant import Here
+from attentest.studies.comparison.participant import local
 from attentest.studies.comparison.parts import BOUND, ChoiceRow, Explanation
 from attentest.studies.comparison.pictures import ATTENTION, POSITIONS, Picture
 from attentest.studies.comparison.pictures import MASK as MASKS
@@ -65,7 +65,7 @@ def page(backends: Mapping[str, Backend]) -> str:
 
 
 def _compare(backends: Mapping[str, Backend]) -> Comparison:
-    return side_by_side({name: Here(one) for name, one in backends.items()}, EXAMPLES["small"])
+    return side_by_side({name: local(one) for name, one in backends.items()}, EXAMPLES["small"])
 
 
 def _choices(found: Comparison) -> str:

@@ -1,11 +1,11 @@
-"""What a backend says of itself, as far as it is to be known before it is measured or trained."""
+"""The description of a backend: components, choices and limits, as it states them."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from attentest.harness.errors import Refused
+from attentest.harness.errors import Unavailable
 from attentest.results.text import line, plain, plain_value, summary
 from attentest_spec import Backend, Choices, Limits
 
@@ -20,26 +20,26 @@ class Facts:
 
     @classmethod
     def of(cls, backend: Backend) -> "Facts":
-        """Ask `backend`; raises Refused where it cannot be described."""
+        """Ask `backend`; raises Unavailable where it cannot be described."""
         with _describing():
             return cls.read(described(backend))
 
     @classmethod
-    def read(cls, told: Mapping[str, Any]) -> "Facts":
-        """Read what :func:`described` returns; raises Refused like :meth:`of`."""
+    def read(cls, description: Mapping[str, Any]) -> "Facts":
+        """Read what :func:`described` returns; raises Unavailable like :meth:`of`."""
         with _describing():
-            choices, limits = Choices.of(told["choices"]), Limits(**told["limits"])
-            return cls(tuple(told["components"]), choices, limits)
+            choices, limits = Choices.of(description["choices"]), Limits(**description["limits"])
+            return cls(tuple(description["components"]), choices, limits)
 
 
 @contextmanager
 def _describing() -> Iterator[None]:
     try:
         yield
-    except Refused:
+    except Unavailable:
         raise
     except Exception as failure:  # describing a backend runs code of its author
-        raise Refused(f"it could not be described: {summary(failure)}") from failure
+        raise Unavailable(f"it could not be described: {summary(failure)}") from failure
 
 
 def described(backend: Backend) -> dict[str, Any]:

@@ -1,213 +1,196 @@
-"""One worker process as its parent sees it: what it says, how long it takes, how much it uses.
+"""A child process for code that may hang, crash or use up the machine, and the limits it has.
 
-Whatever a backend does in there, the parent can end it: a worker leads a session of its own, is
-killed and not asked, and so is every child of it that was ever seen.
+Whatever runs in there, the parent can end it: a child leads a session of its own, is killed and not
+asked, and so is everything that it started.
 """
 
-import json
 import os
-import queue
 import signal
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator, Mapping
+import uuid
+from collections.abc import Callable, Hashable, Mapping
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from contextlib import suppress
+from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeVar
 
-import psutil
-
-from attentest.harness.child import POLL, Job, Stopped
+from attentest.harness import messages
+from attentest.harness.errors import ProcessFailure, Stopped
+from attentest.harness.family import MARK, Family
+from attentest.harness.messages import Listener
+from attentest.harness.pipes import Pipes
 from attentest.results.text import line
+
+K = TypeVar("K", bound=Hashable)
+T = TypeVar("T")
 
 LOAD_LIMIT = 120.0
 """Seconds a backend may take to be imported, or a diagnosis."""
 
-LAST_WORDS = 2.0
-"""Seconds to wait for the end of what a dead worker printed; a child may hold its pipe open."""
+PROCESSES = 32
+"""How many processes a child may be, with all that it starts."""
+
+POLL = 0.2
+"""Seconds between two looks at a child that says nothing."""
 
 GIB = 2**30
 
-_LONGEST = 2**24
-_TAIL = 2000
+_LAST_PIECES = 64
 
 
-class Worker:
-    """One worker process, the pipes to it, and the watch over it."""
+@dataclass(frozen=True)
+class Isolation:
+    """The limits of a child: `seconds` for an answer, GiB of `memory` with all that it starts.
+
+    Once `stop` is set, whoever waits for an answer is given Stopped.
+    """
+
+    seconds: float = 120.0
+    memory: float = 4.0
+    stop: threading.Event = field(default_factory=threading.Event)
+
+
+class Child:
+    """A child process that answers calls; it is ended with the `with` statement.
+
+    `seconds` is the time that it has from one message to the next: LOAD_LIMIT at first.
+    """
 
     def __init__(
         self,
         module: str,
-        job: Job,
-        memory: float,
-        stop: threading.Event,
+        isolation: Isolation,
         environment: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
-        """Prepare a process that runs `module`, which calls :func:`attentest.harness.worker.serve`.
+        """Prepare a process that answers by the METHODS of `module` (see `harness.worker`).
 
-        It may use `memory` GiB and has `environment` besides this process's own; once `stop` is
-        set, it raises Stopped.
+        It has `environment` besides this process's own.
         """
-        self._environment = environment
         self._module = module
-        self._job = json.dumps(job)
-        self._memory = memory
-        self._stop = stop
-        self._lines: queue.Queue[bytes] = queue.Queue()
-        self._tail = b""
-        self._family: set[psutil.Process] = set()
+        self._isolation = isolation
+        self._environment = environment
         self._looked = 0.0
-        self._mishap: tuple[str, str] | None = None
-        self.limit = LOAD_LIMIT
+        self.seconds = LOAD_LIMIT
 
-    def __enter__(self) -> "Worker":
-        """Start the process and the threads that read from it."""
+    def __enter__(self) -> "Child":
+        """Start the process."""
+        mark = uuid.uuid4().hex
+        one_thread = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
         self._process = subprocess.Popen(
-            [sys.executable, "-m", self._module],
+            [sys.executable, "-m", "attentest.harness.worker", self._module],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            env={**os.environ, "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", **self._environment},
+            bufsize=0,
+            env={**os.environ, **one_thread, **self._environment, MARK: mark},
             start_new_session=True,
         )
-        with suppress(psutil.Error):
-            self._family.add(psutil.Process(self._process.pid))
-        self._readers = [
-            threading.Thread(target=reader, daemon=True)
-            for reader in (self._read_lines, self._read_tail)
-        ]
-        for reader in self._readers:
-            reader.start()
-        self._write(self._job)
+        self._family = Family(self._process.pid, mark)
+        self._pipes = Pipes(self._process)
         return self
 
-    def ask(self, question: Job) -> None:
-        """Send one more line to the process, to which it answers with a message."""
-        self._write(json.dumps(question))
-
-    def _write(self, text: str) -> None:
-        assert self._process.stdin is not None
-        with suppress(BrokenPipeError):  # it is dead; the exit code will be told
-            self._process.stdin.write(text.encode() + b"\n")
-            self._process.stdin.flush()  # and left open: the worker ends when it is closed
-
     def __exit__(self, *_: object) -> None:
-        """End the process and its children, whatever they do."""
-        self._kill()
-        for reader in self._readers:
-            reader.join(timeout=1)  # a child that was never seen may hold the pipe open
-        reading = any(reader.is_alive() for reader in self._readers)
-        outputs = () if reading else (self._process.stdout, self._process.stderr)
-        for pipe in (self._process.stdin, *outputs):
-            with suppress(BrokenPipeError):
-                if pipe is not None:
-                    pipe.close()
-
-    def _kill(self) -> None:
-        self._meet_children()
-        for one in self._family:
-            with suppress(psutil.Error):
-                one.kill()
-        with suppress(OSError):  # those whose own parent has gone are still of its group
+        """End the process and all that it started, whatever they do."""
+        with suppress(OSError):  # its group may hold one that is found in no other way
             os.killpg(self._process.pid, signal.SIGKILL)
+        self._family.end()
         self._process.wait()
+        self._pipes.close()
 
-    def _read_lines(self) -> None:
-        pipe = self._process.stdout
-        assert pipe is not None
-        while piece := pipe.readline(_LONGEST):
-            self._lines.put(piece)
-        self._lines.put(b"")
+    def call(self, method: str, listen: Listener | None = None, **arguments: Any) -> Any:
+        """Return what `method` answers to `arguments`; `listen` is called with its events.
 
-    def _read_tail(self) -> None:
-        """Keep the end of what the backend prints, and take the rest off its hands."""
-        assert self._process.stderr is not None
-        descriptor = self._process.stderr.fileno()
-        while piece := os.read(descriptor, 2**16):
-            self._tail = (self._tail + piece)[-_TAIL:]
-
-    def messages(self) -> Iterator[dict[str, Any]]:
-        """Yield messages until the worker ends or has to be ended; then :meth:`mishap` says why.
-
-        Raises Stopped when the run is given up.
+        Raises ProcessFailure where the process is lost, Stopped once it is stopped, and what the
+        method raised of :data:`~attentest.harness.messages.ERRORS`.
         """
-        while text := self._next():
-            try:
-                message = json.loads(text)
-                message["type"]
-            except (ValueError, TypeError, LookupError):
-                self.disturbed()
-                return
-            yield message
+        self._pipes.send(messages.call(method, arguments, listen=listen is not None))
+        while True:
+            match self._message():
+                case {"type": "answer", "answer": answer}:
+                    return answer
+                case {"type": "error", "error": name, "reason": reason}:
+                    raise messages.ERRORS[name](reason)
+                case {"event": event} if listen:
+                    listen(event)
+                case _:
+                    raise messages.disturbed()
 
-    def disturbed(self) -> None:
-        """Say that what was read is not what a worker says."""
-        self._mishap = "crash", "something else than the suite wrote into the pipe to the parent"
+    def _message(self) -> dict[str, Any]:
+        """Wait for the next message."""
+        end = time.monotonic() + self.seconds
+        while (text := self._pipes.line()) is None:
+            if self._isolation.stop.is_set():
+                raise Stopped("the command was interrupted")
+            self._demand_moderation()
+            if time.monotonic() > end:
+                raise ProcessFailure("timeout", f"no answer within {self.seconds:g} seconds")
+            ended = self._pipes.closed or self._process.poll() is not None
+            # What it wrote is read to the end; a process that it left may hold the pipe open.
+            if not self._pipes.wait(0 if ended else self._patience(end)) and ended:
+                raise ProcessFailure("crash", self._death())
+        return messages.read(text)
 
-    def _next(self) -> bytes:
-        """Wait for a line; an empty one when there will be none, or none is waited for."""
-        end = time.monotonic() + self.limit
-        while not (self._too_large() or self._silent(end)):
-            if self._stop.is_set():
-                raise Stopped
-            with suppress(queue.Empty):
-                return self._lines.get(timeout=max(0.0, min(POLL, end - time.monotonic())))
-            if self._process.poll() is not None and self._lines.empty():
-                break  # a child of it may hold the pipe open
-        return b""
+    def _patience(self, end: float) -> float:
+        return max(0.0, min(POLL, end - time.monotonic()))
 
-    def _silent(self, end: float) -> bool:
-        if time.monotonic() < end or not self._lines.empty():
-            return False
-        self._mishap = "timeout", f"no answer within {self.limit:g} seconds"
-        return True
-
-    def _too_large(self) -> bool:
-        """Look at the memory from time to time; say whether it is beyond the limit."""
+    def _demand_moderation(self) -> None:
+        """Look from time to time at what it uses; raise where that is beyond a limit."""
         if time.monotonic() < self._looked + POLL:
-            return False
+            return
         self._looked = time.monotonic()
-        used = self._used() / GIB
-        if used <= self._memory:
-            return False
-        self._mishap = (
-            "crash",
-            f"its process used {used:.2g} GiB, the limit is {self._memory:g} GiB; "
-            f"raise it with --memory",
-        )
-        return True
-
-    def _used(self) -> int:
-        """Return the bytes of memory that the worker and its children hold."""
-        self._meet_children()
-        used = 0
-        for one in self._family:
-            with suppress(psutil.Error):
-                used += one.memory_info().rss if one.is_running() else 0
-        return used
-
-    def _meet_children(self) -> None:
-        for one in list(self._family):
-            with suppress(psutil.Error):
-                self._family.update(one.children(recursive=True))
-
-    def mishap(self) -> tuple[str, str]:
-        """Return the status and the reason of a worker that did not finish."""
-        if self._mishap is None:
-            self._mishap = "crash", self._death()
-        return self._mishap
+        running, held = self._family.usage()
+        limit = self._isolation.memory
+        if held / GIB > limit:
+            raise ProcessFailure(
+                "crash",
+                f"its process used {held / GIB:.2g} GiB, the limit is {limit:g} GiB; "
+                f"raise it with --memory",
+            )
+        if running > PROCESSES:
+            raise ProcessFailure("crash", f"it ran {running} processes, the limit is {PROCESSES}")
+        if self._pipes.overlong:
+            raise messages.disturbed()
 
     def _death(self) -> str:
-        """Say how the process ended by itself."""
+        """Say how the process ended by itself, with the last line that it printed."""
         try:
             code = self._process.wait(timeout=1)
         except subprocess.TimeoutExpired:
             return "it closed the pipe to its parent"
-        self._readers[1].join(timeout=LAST_WORDS)
+        for _ in range(_LAST_PIECES):  # what still prints may do so without end
+            if not self._pipes.wait(0):
+                break
         names = {one.value: one.name for one in signal.Signals}
         how = f"exit code {code}" if code >= 0 else names.get(-code, f"signal {-code}")
-        printed = self._tail.decode("utf-8", "replace").splitlines()
+        printed = self._pipes.tail.decode("utf-8", "replace").splitlines()
         last = next((line(one, 200) for one in reversed(printed) if one.strip()), "")
         return f"the process ended with {how}" + (f" ({last})" if last else "")
+
+
+def in_threads(
+    actions: Mapping[K, Callable[[], T]], workers: int, stop: threading.Event
+) -> dict[K, T]:
+    """Return what each of the `actions` returns, `workers` at a time; one alone needs no thread.
+
+    Ctrl-C and the first exception set `stop` and are raised as soon as those at work have ended.
+    """
+    if workers == 1:
+        return {key: action() for key, action in actions.items()}
+    with ThreadPoolExecutor(workers) as pool:
+        try:
+            futures = {key: pool.submit(action) for key, action in actions.items()}
+            waiting = set(futures.values())
+            while waiting:
+                # Not without end: that wait misses Ctrl-C where another thread got the signal.
+                done, waiting = wait(waiting, timeout=POLL, return_when=FIRST_EXCEPTION)
+                for one in done:
+                    one.result()
+        except BaseException:
+            stop.set()
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+    return {key: future.result() for key, future in futures.items()}

@@ -1,52 +1,63 @@
-"""The child side of a worker process: reads the job, answers, and ends with its parent."""
+"""The program of a child process: answers calls by the methods of a module.
 
-import json
+`python -m attentest.harness.worker MODULE` serves the METHODS of MODULE, and ends with its parent.
+Standard input brings calls for as long as the parent lives; what was standard output when the
+process started carries messages to it. Before anything of a backend is imported, standard output
+is joined to stderr and standard input is emptied, so that nothing that a backend prints or reads
+reaches those pipes.
+"""
+
+import ctypes
 import os
-import signal
 import sys
 import threading
-from collections.abc import Callable
+from contextlib import suppress
+from importlib import import_module
 from io import TextIOWrapper
 from queue import SimpleQueue
-from typing import Any, TextIO
 
-from attentest.results.text import plain_value
+from attentest.harness import messages
+from attentest.harness.family import MARK, Family
+from attentest.harness.messages import Methods
+
+_SET_CHILD_SUBREAPER = 36
 
 
-def serve(
-    work: Callable[[dict[str, Any], TextIO], None],
-    questions: "SimpleQueue[dict[str, Any]] | None" = None,
-) -> None:
-    """Read the job, `work`, and leave without running what a backend registered for the end.
-
-    What the parent asks later is put into `questions`.
-    """
+def serve(methods: Methods) -> None:
+    """Answer calls by `methods`, one after the other, until the parent is gone."""
     channel = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
-    if isinstance(sys.stdout, TextIOWrapper):  # the last words of one that dies are told
+    if isinstance(sys.stdout, TextIOWrapper):  # the last line of one that dies is reported
         sys.stdout.reconfigure(line_buffering=True)
-    job = json.loads(sys.stdin.readline())
-    heard = [os.dup(0), questions]
-    threading.Thread(target=_leave_with_parent, args=heard, daemon=True).start()
+
+    def send(text: str) -> None:
+        channel.write(text + "\n")
+        channel.flush()
+
+    calls: SimpleQueue[str] = SimpleQueue()
+    threading.Thread(target=_listen, args=[os.dup(0), calls], daemon=True).start()
     with open(os.devnull, "rb") as nothing:
         os.dup2(nothing.fileno(), 0)
-    work(job, channel)
-    channel.close()
-    os._exit(0)
+    while True:
+        send(messages.answer(methods, calls.get(), lambda event: send(messages.event(event))))
 
 
-def _leave_with_parent(pipe: int, questions: "SimpleQueue[dict[str, Any]] | None") -> None:
-    """Listen until the parent is gone, then end this process with all its children."""
-    with open(pipe, "rb") as lines:
+def _listen(pipe: int, calls: "SimpleQueue[str]") -> None:
+    """Take calls until the parent is gone, then end this process with all that it started."""
+    family = Family(os.getpid(), os.environ.get(MARK, ""))
+    with open(pipe, encoding="utf-8") as lines:
         for one in lines:
-            if questions is not None:
-                questions.put(json.loads(one))
-    if os.getpgrp() == os.getpid():
-        os.killpg(os.getpid(), signal.SIGKILL)
+            calls.put(one)
+    family.end()
     os._exit(1)
 
 
-def tell(channel: TextIO, **message: Any) -> None:
-    """Send one message to the parent."""
-    channel.write(json.dumps(plain_value(message)) + "\n")
-    channel.flush()
+def adopt_orphans() -> None:
+    """Become the parent of descendants that lose theirs, so that they are found (on Linux)."""
+    with suppress(OSError, AttributeError):
+        ctypes.CDLL(None).prctl(_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+if __name__ == "__main__":
+    adopt_orphans()
+    serve(import_module(sys.argv[1]).METHODS)

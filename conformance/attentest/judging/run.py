@@ -1,22 +1,25 @@
 """Runs a plan over several backends, each in worker processes of its own.
 
 A worker that hangs or takes too much memory is killed, one that dies is replaced; the clause it was
-at gets the verdict `timeout` or `crash`, and the next worker goes on behind it. After three of
-these the remaining clauses get the same verdict untried.
+at gets the verdict `timeout` or `crash`, and the next worker continues with the clause after it.
+After three of these the remaining clauses get the same verdict untried.
 """
 
 import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
-from attentest.harness.child import POLL
-from attentest.harness.process import LOAD_LIMIT, Worker
+from attentest.harness.errors import ProcessFailure, Unavailable
+from attentest.harness.messages import Event, disturbed
+from attentest.harness.process import LOAD_LIMIT, Child, Isolation, in_threads
 from attentest.results.plan import Plan
 from attentest.results.run import Judged
 from attentest.results.verdict import Verdict
+from attentest.studies.participants import Remote
+from attentest_spec.registry import LoadFailure
 
 PATIENCE = 3
 """Timeouts and crashes after which a backend's remaining clauses are not tried."""
@@ -47,25 +50,12 @@ def run(
     def judge(target: str) -> Judged:
         return _Trial(Judged(target), plan, one_at_a_time, stop).run()
 
-    with ThreadPoolExecutor(max_workers=workers or os.cpu_count() or 1) as pool:
-        try:
-            futures = [pool.submit(judge, target) for target in targets]
-            return _results(futures)
-        except BaseException:
-            stop.set()
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
-
-
-def _results(futures: Sequence["Future[Judged]"]) -> list[Judged]:
-    """Return the results; the first error of any is raised at once."""
-    waiting = set(futures)
-    while waiting:
-        # Not without end: that wait does not see Ctrl-C where another thread received the signal.
-        done, waiting = wait(waiting, timeout=POLL, return_when=FIRST_EXCEPTION)
-        for one in done:
-            one.result()
-    return [future.result() for future in futures]
+    judged = in_threads(
+        {number: partial(judge, target) for number, target in enumerate(targets)},
+        workers or os.cpu_count() or 1,
+        stop,
+    )
+    return list(judged.values())
 
 
 @dataclass
@@ -86,24 +76,26 @@ class _Trial:
 
     def run(self) -> Judged:
         """Judge to the end, replacing workers that hang or die."""
+        status = ""
         for _ in range(PATIENCE):
-            mishap = self._one_worker()
+            failure = self._one_worker()
             if self.result.failure:
                 self.listener(self.result, None)
-            if mishap is None:
+            if failure is None:
                 return self.result
-            status, reason = mishap
-            self._keep(self._undiagnosed(reason) or self._unjudged(status, reason))
+            status = failure.status
+            self._keep(self._undiagnosed(failure) or self._unjudged(status, str(failure)))
             if not self.rest:
                 return self.result
+        untried = f"not tried after {PATIENCE} timeouts or crashes"
         while self.rest:
-            self._keep(self._unjudged(status, f"not tried after {PATIENCE} timeouts or crashes"))
+            self._keep(self._unjudged(status, untried))
         return self.result
 
     def _unjudged(self, status: str, message: str) -> Verdict:
         return Verdict(self.result.target, self.rest[0], status, message)
 
-    def _undiagnosed(self, reason: str) -> Verdict | None:
+    def _undiagnosed(self, reason: Unavailable) -> Verdict | None:
         """Return the verdict that was reached before the worker was lost, if there was one."""
         note = f"what it looks like was not found out: {reason}"
         return replace(self.found, notes=(*self.found.notes, note)) if self.found else None
@@ -113,66 +105,74 @@ class _Trial:
         self.result.verdicts.append(verdict)
         self.listener(self.result, verdict)
 
-    def _one_worker(self) -> tuple[str, str] | None:
-        """Let one worker judge the rest; return the mishap that costs a verdict, if any."""
+    def _one_worker(self) -> Unavailable | None:
+        """Let one worker judge the rest; return the failure that costs a verdict, if any."""
         self.loaded = False
-        plan = replace(self.plan, clauses=self.rest).as_dict()
-        job = {"target": self.result.target, "plan": plan}
-        with Worker("attentest.judging.worker", job, self.plan.memory, self.stop) as worker:
-            for message in worker.messages():
-                if message["type"] == "failed":
-                    return self._not_loaded("crash", str(message.get("reason")))
-                if not self._take(message, worker):
-                    worker.disturbed()
-                    break
-            if self.result.measured:
-                return None
-            status, reason = worker.mishap()
-        if not self.loaded:
-            target = self.result.target
-            return self._not_loaded(status, f"The backend {target} could not be loaded: {reason}.")
-        if self.rest:
-            return status, reason
-        self.result.measured = {"measuring": f"not finished: {reason}"}
-        return None
-
-    def _not_loaded(self, status: str, reason: str) -> tuple[str, str] | None:
-        """Keep why it was not loaded; that is a mishap where an earlier worker had loaded it."""
-        if self.result.facts:
-            return status, f"replacing its process failed: {reason}"
-        self.result.failure = reason
-        return None
-
-    def _take(self, message: dict[str, Any], worker: Worker) -> bool:
-        """Take in one message; say whether it is one that a worker sends at this point."""
-        match message:
-            case {"type": "loaded", **facts} if not self.loaded:
-                self._describe(facts)
-            case {"type": "start", "clause": clause} if clause in self.rest[:1]:
-                worker.limit = self.plan.limit
-            case {"type": "found", "clause": clause, **told} if clause in self.rest[:1]:
-                self.found, worker.limit = self._read(clause, told), LOAD_LIMIT
-                return self.found is not None
-            case {"type": "verdict", "clause": clause, **told} if clause in self.rest[:1]:
-                verdict, worker.limit = self._read(clause, told), self.plan.limit
-                if verdict is None:
-                    return False
-                self._keep(verdict)
-            case {"type": "measured", "statements": dict(statements)} if not self.rest:
-                self.result.measured = statements
-            case _:
-                return False
-        return True
-
-    def _read(self, clause: str, told: dict[str, Any]) -> Verdict | None:
-        """Read a verdict; None where it is not one."""
         try:
-            return Verdict.from_dict({**told, "clause": clause, "backend": self.result.target})
-        except (TypeError, LookupError, AttributeError):
-            return None
+            with self._remote.process() as worker:
+                self._describe(worker)
+                self._judge(worker)
+        except LoadFailure as failure:
+            status = getattr(failure.__cause__, "status", "crash")
+            return self._not_loaded(ProcessFailure(status, str(failure)))
+        except Unavailable as failure:
+            if not self.loaded:
+                reason = f"The backend {self.result.target} could not be loaded: {failure}."
+                return self._not_loaded(ProcessFailure(failure.status, reason))
+            if self.rest:
+                return failure
+            self.result.measured = {"measuring": f"not finished: {failure}"}
+        return None
 
-    def _describe(self, facts: Mapping[str, Any]) -> None:
+    @property
+    def _remote(self) -> Remote:
+        isolation = Isolation(self.plan.limit, self.plan.memory, self.stop)
+        targets = (self.result.target,)
+        return Remote("attentest.judging.worker", targets, isolation, self.plan.reading)
+
+    def _not_loaded(self, failure: Unavailable) -> Unavailable | None:
+        """Keep why it was not loaded; that costs a verdict where an earlier worker had done it."""
+        if self.result.facts:
+            return ProcessFailure(failure.status, f"replacing its process failed: {failure}")
+        self.result.failure = str(failure)
+        return None
+
+    def _describe(self, worker: Child) -> None:
+        worker.seconds = LOAD_LIMIT
+        facts = worker.call("describe", target=self.result.target)
+        if not isinstance(facts, dict):
+            raise disturbed()
         self.loaded = True
         if not self.result.facts:
             self.result.facts = facts
             self.listener(self.result, None)
+
+    def _judge(self, worker: Child) -> None:
+        measured = worker.call(
+            "judge",
+            listen=partial(self._take, worker),
+            target=self.result.target,
+            plan=replace(self.plan, clauses=self.rest).as_dict(),
+        )
+        if self.rest or not isinstance(measured, dict):
+            raise disturbed()
+        self.result.measured = measured
+
+    def _take(self, worker: Child, event: Event) -> None:
+        """Take in one event; raise for one that a worker does not send at this point."""
+        match event:
+            case {"step": "start", "clause": clause} if clause in self.rest[:1]:
+                worker.seconds = self.plan.limit
+            case {"step": "found", "clause": clause, **verdict} if clause in self.rest[:1]:
+                self.found, worker.seconds = self._read(clause, verdict), LOAD_LIMIT
+            case {"step": "verdict", "clause": clause, **verdict} if clause in self.rest[:1]:
+                worker.seconds = self.plan.limit
+                self._keep(self._read(clause, verdict))
+            case _:
+                raise disturbed()
+
+    def _read(self, clause: str, verdict: Mapping[str, Any]) -> Verdict:
+        try:
+            return Verdict.from_dict({**verdict, "clause": clause, "backend": self.result.target})
+        except (TypeError, LookupError, AttributeError) as wrong:
+            raise disturbed() from wrong

@@ -1,78 +1,68 @@
-"""A worker process: judges the clauses of one backend and tells its parent, line by line.
+"""The methods of a worker process: describes one backend, and judges the clauses of a plan."""
 
-Standard input holds one JSON job and stays open for as long as the parent lives, which may ask more
-on it. The pipe that was standard output when the process started carries JSON lines to the parent;
-before any backend is imported, standard output is joined to standard error and standard input is
-emptied, so that nothing a backend prints or reads can reach those pipes.
-"""
-
-import sys
-import warnings
-from typing import Any, TextIO
-
-import numpy as np
+from functools import partial
+from typing import Any
 
 from attentest.analysis.statements import statements
 from attentest.harness.description import described
-from attentest.harness.worker import serve, tell
+from attentest.harness.messages import Listener, Methods
 from attentest.judging.bench import Bench
 from attentest.judging.judge import judge
 from attentest.judging.registry import checks
 from attentest.results.plan import Plan
-from attentest.results.text import line, summary
+from attentest.results.text import plain_value, summary
+from attentest.results.verdict import Verdict
+from attentest.studies.participants import on_target
 from attentest.targets import resolve
-from attentest_spec import Backend, UnknownName
+from attentest_spec import Backend
 from attentest_spec.registry import LoadFailure
 
+checks()  # imported before the backend, which may change what imports find
 
-def work(job: dict[str, Any], channel: TextIO) -> None:
-    """Load the backend of `job`, describe it, and judge every clause of its plan."""
-    plan = Plan.from_dict(job["plan"])
-    target = str(job["target"])
-    checks()  # imported before the backend, which may change what imports find
+
+def methods(backend: Backend) -> Methods:
+    """Return what a worker answers about `backend`."""
+    return {"describe": partial(_describe, backend), "judge": partial(_judge, backend)}
+
+
+METHODS = on_target(methods)
+
+
+def _describe(backend: Backend, *, target: str) -> dict[str, Any]:
     try:
-        backend = _loaded(target, plan)
-        facts = described(backend)
-    except (LoadFailure, UnknownName) as failure:
-        tell(channel, type="failed", reason=line(str(failure), 1000))
-        return
+        return described(backend)
     except Exception as failure:  # describing a backend runs code of its author
-        tell(channel, type="failed", reason=f"{target} could not be described: {summary(failure)}")
-        return
-    tell(channel, type="loaded", **facts)
+        raise LoadFailure(f"{target} could not be described: {summary(failure)}") from failure
+
+
+def _judge(
+    backend: Backend, *, target: str, plan: dict[str, Any], tell: Listener
+) -> dict[str, str]:
+    """Judge every clause of the plan, with an event for each step; return what is measured."""
+    asked = Plan.from_dict(plan)
     bench = Bench(
         backend,
-        precision=plan.precision,
-        device=plan.device,
-        seed=plan.seed,
-        effort=plan.effort,
-        shrink=plan.shrink,
-        diagnose=plan.diagnose,
+        precision=asked.precision,
+        device=asked.device,
+        seed=asked.seed,
+        effort=asked.effort,
+        shrink=asked.shrink,
+        diagnose=asked.diagnose,
         loader=resolve.loader(target),
     )
-    for slug in plan.clauses:
-        tell(channel, type="start", clause=slug)
-        verdict = judge(bench, slug, lambda found: tell(channel, type="found", **found.as_dict()))
-        tell(channel, type="verdict", **verdict.as_dict())
-    tell(channel, type="measured", statements=_measured(bench))
+
+    def report(step: str, verdict: Verdict) -> None:
+        tell({"step": step, **plain_value(verdict.as_dict())})
+
+    for slug in asked.clauses:
+        tell({"step": "start", "clause": slug})
+        report("verdict", judge(bench, slug, partial(report, "found")))
+    return _measured(bench)
 
 
 def _measured(bench: Bench) -> dict[str, str]:
     try:
-        return statements(bench.subject())
+        found: dict[str, str] = plain_value(statements(bench.subject()))
     except Exception as failure:  # measuring is no judging: it may not cost a verdict
         return {"measuring": f"not finished: {summary(failure)}"}
-
-
-def _loaded(target: str, plan: Plan) -> Backend:
-    """Load the backend; how this process computes, warns and finds modules stays as it was."""
-    path = list(sys.path)
-    try:
-        with np.errstate(), warnings.catch_warnings():
-            return resolve.load(target, plan.reading)
-    finally:
-        sys.path = [*sys.path, *(folder for folder in path if folder not in sys.path)]
-
-
-if __name__ == "__main__":
-    serve(work)
+    return found

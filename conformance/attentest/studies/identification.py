@@ -1,14 +1,17 @@
-"""Identifies a target in a process of its own."""
+"""Identifies the choices of a target in a process of its own."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from functools import partial
 from typing import Any
 
 from attentest.analysis.identify import Finding, identify
-from attentest.harness.child import Interrupted, Job, answer, asked
-from attentest.results.text import line, plain_value, summary
-from attentest.targets import resolve
-from attentest_spec import UnknownName
+from attentest.harness.errors import Unavailable
+from attentest.harness.messages import Methods
+from attentest.harness.process import Isolation
+from attentest.results.text import plain_value, summary
+from attentest.studies.participants import Remote, ask, on_target
+from attentest_spec import Backend
 from attentest_spec.registry import LoadFailure
 
 
@@ -18,43 +21,41 @@ def identified(
     *,
     precision: str = "",
     device: str = "cpu",
-    limit: float = 120.0,
+    isolation: Isolation | None = None,
     reading: Mapping[str, Any] | None = None,
 ) -> dict[str, Finding]:
-    """Return what :func:`~attentest.analysis.identify.identify` finds, within `limit` seconds.
+    """Return what :func:`~attentest.analysis.identify.identify` finds in a process with limits.
 
-    Raises LoadFailure where the target cannot be loaded, and Interrupted where its process hangs,
-    dies or says something else.
+    Raises LoadFailure where the target cannot be loaded or described, and Unavailable where its
+    process is lost.
     """
-    job = {
-        "target": target,
-        "components": list(components),
-        "precision": precision,
-        "device": device,
-        "reading": reading,
-    }
+    participant = Remote(__name__, (target,), isolation or Isolation(), reading)
     try:
-        found = asked("attentest.studies.identification", job, limit)
-    except Interrupted as how:
-        raise Interrupted(f"{target} could not be identified: {how}.") from None
-    if "failure" in found:
-        raise LoadFailure(found["failure"])
-    return {name: Finding.from_dict(one) for name, one in found["findings"].items()}
-
-
-def _answered(job: Job) -> Job:
-    try:
-        backend = resolve.load(job["target"], job["reading"])
-    except (LoadFailure, UnknownName) as failure:
-        return {"failure": line(str(failure), 1000)}
-    try:
-        found = identify(
-            backend, job["components"], precision=job["precision"], device=job["device"]
+        return ask(
+            participant,
+            "identify",
+            lambda found: {name: Finding.from_dict(one) for name, one in found.items()},
+            components=list(components),
+            precision=precision,
+            device=device,
         )
+    except Unavailable as failure:
+        raise Unavailable(f"{target} could not be identified: {failure}.") from failure
+
+
+def methods(backend: Backend) -> Methods:
+    """Return what a participant answers about `backend`."""
+    return {"identify": partial(_identify, backend)}
+
+
+METHODS = on_target(methods)
+
+
+def _identify(
+    backend: Backend, *, components: Sequence[str], precision: str, device: str
+) -> dict[str, Any]:
+    try:
+        found = identify(backend, components, precision=precision, device=device)
     except Exception as failure:  # describing a backend runs code of its author
-        return {"failure": f"{job['target']} could not be described: {summary(failure)}"}
-    return {"findings": {name: plain_value(asdict(one)) for name, one in found.items()}}
-
-
-if __name__ == "__main__":
-    answer(_answered)
+        raise LoadFailure(f"{backend.name} could not be described: {summary(failure)}") from failure
+    return {name: plain_value(asdict(one)) for name, one in found.items()}

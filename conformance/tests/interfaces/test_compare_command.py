@@ -6,16 +6,16 @@ import pytest
 from click.testing import CliRunner, Result
 
 from attentest.harness.oracle import Reference
+from attentest.harness.process import Isolation
 from attentest.interfaces.cli.main import main
 from attentest.results import files
 from attentest.studies.comparison import EXAMPLES
-from attentest.studies.comparison.participant import Here
+from attentest.studies.comparison.participant import account, local, recording, remote
 from attentest.studies.comparison.recording import furthest
-from attentest.studies.comparison.worker import Apart
 from attentest_spec import Choices
 
 TARGETS = """
-from attentest.reference import Reference
+from attentest.harness.oracle import Reference
 from attentest_spec import Choices
 import os, time
 
@@ -165,14 +165,11 @@ def test_a_file_of_tokens_is_compared_on(tmp_path, target):
 
 
 def test_a_process_of_its_own_changes_no_number(target):
-    there = Apart(target, 60.0)
-    account, example = there.account(), EXAMPLES["small"]
-    here = Here(Reference(Choices(), components=("feed_forward", "generator")))
-    assert account.components == ("feed_forward", "generator")
-    assert account.choices == here.account().choices
-    done = [
-        one.record(account.choices, account.components, example.from_dict(example.as_dict()))
-        for one in (there, here)
-    ]
+    there, example = remote(target, Isolation()), EXAMPLES["small"]
+    known = account(there)
+    here = local(Reference(Choices(), components=("feed_forward", "generator")))
+    assert known.components == ("feed_forward", "generator")
+    assert known.choices == account(here).choices
+    done = [recording(one, known.choices, known.components, example) for one in (there, here)]
     assert list(done[0]) == list(done[1])
     assert furthest(*done, example) == 0.0

@@ -17,7 +17,7 @@ from safetensors.torch import load_model, save_model
 from attentest.faults.reference_models import Fused, Plain, reference_backend
 from attentest.interfaces.cli.main import main
 from attentest.results.output import Occupied, create
-from attentest.studies.convert import Checkpoint, Unreadable, read, write
+from attentest.studies.convert import BadCheckpoint, Checkpoint, read, write
 from attentest_spec import Backend, Sizes
 from attentest_spec.setting import Array
 
@@ -166,14 +166,14 @@ def test_a_file_that_is_not_there_is_told() -> None:
 def test_metadata_that_is_not_ours_is_refused(tmp_path: Path, metadata: str) -> None:
     path = tmp_path / "one.safetensors"
     path.write_bytes(save({"weight": np.ones(2)}, {"attentest": metadata}))
-    with pytest.raises(Unreadable, match="its metadata hold under 'attentest' is not the JSON"):
+    with pytest.raises(BadCheckpoint, match="its metadata hold under 'attentest' is not the JSON"):
         read(path)
 
 
 def test_numbers_of_another_kind_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "one.safetensors"
     path.write_bytes(save({"weight": np.ones(2, np.uint64)}))
-    with pytest.raises(Unreadable, match="its entry weight is of the type U64"):
+    with pytest.raises(BadCheckpoint, match="its entry weight is of the type U64"):
         read(path)
 
 

@@ -59,7 +59,11 @@ def test_the_command_says_what_is_not_as_declared_and_exits_with_1(target):
         (("FILE:honest", "--component", "residuall"), 2, "did you mean residual"),
         (("FILE:honest", "--dtype", "float65"), 2, "float64"),
         (("FILE:nobody",), 3, "no object named 'nobody'"),
-        (("FILE:dies", "--as", "layer_norm"), 1, "its process ended with exit code 5"),
+        (
+            ("FILE:dies", "--as", "layer_norm"),
+            1,
+            "process ended with exit code 5 (a last word)",
+        ),
         (("FILE:hangs", "--as", "layer_norm", "--timeout", "8"), 1, "within 8 seconds"),
     ],
 )

@@ -1,22 +1,22 @@
 """`attentest learn`, as a user types it."""
 
 import xml.etree.ElementTree as Xml
+from dataclasses import asdict
 
 import pytest
 from click.testing import CliRunner, Result
 from curves import FOUND
 
-from attentest.harness.description import Facts
 from attentest.interfaces.cli.main import main
+from attentest.results import files
 from attentest.results.output import Occupied
 from attentest.studies.learning.learn import side_by_side
 from attentest.studies.learning.regime import Regime
-from attentest.studies.learning.result import Curve, Point
+from attentest.studies.learning.result import Point
 from attentest.studies.learning.tasks import BadTask
-from attentest_spec import Choices, Limits
 
 TARGETS = """
-from attentest.reference import Reference
+from attentest.harness.oracle import Reference
 from attentest_spec import Choices
 import os, time
 
@@ -59,8 +59,8 @@ def target(tmp_path_factory):
 
 
 def test_the_command_trains_shows_writes_and_draws(target, tmp_path):
-    files = ("--json", str(tmp_path / "a.json"), "--plot", str(tmp_path / "a.svg"))
-    result = command(target, f"{target}:parts", *SMALL, *files, "--seeds", "2")
+    out = ("--json", str(tmp_path / "a.json"), "--plot", str(tmp_path / "a.svg"))
+    result = command(target, f"{target}:parts", *SMALL, *out, "--seeds", "2")
     assert result.exit_code == 0, result.output
     assert "The task copy of length 4: 4 steps of 30 fresh questions" in said(result)
     assert "provides no whole model and was left out" in said(result)
@@ -122,18 +122,17 @@ class Fake:
     def __init__(self, **limits):
         self.limits = limits
 
-    def facts(self):
-        return Facts(("model",), Choices(), Limits(**self.limits))
-
-    def train(self, regime, seed, path, told):
-        self.trained = regime
-        return Curve("fake", seed, (Point(0, None, 1.0, 0.0, 0.0),), 0.0, 0.0)
+    def call(self, method, listen=None, **arguments):
+        if method == "facts":
+            return {"components": ["model"], "choices": {}, "limits": self.limits}
+        self.regime = Regime.from_dict(arguments["regime"])
+        return {"points": [asdict(Point(0, None, 1.0, 0.0, 0.0))], "seconds": 0, "cpu_seconds": 0}
 
 
 def test_a_precision_that_one_lacks_is_changed_for_all_and_told():
     learners = {"one": Fake(), "two": Fake(precisions=("float64",))}
     found = side_by_side(learners, Regime.of(), (0,))
-    assert {one.trained.precision for one in learners.values()} == {"float64"}
+    assert {one.regime.precision for one in learners.values()} == {"float64"}
     assert "float64 instead of float32, which two does not compute in" in found.notes[0]
 
 
@@ -144,8 +143,10 @@ def test_backends_that_share_no_precision_are_refused():
 
 def test_a_file_of_others_ends_the_training():
     class Blocked(Fake):
-        def train(self, *given):
-            raise Occupied("a file is there")
+        def call(self, method, listen=None, **arguments):
+            if method == "train":
+                raise Occupied("a file is there")
+            return super().call(method, listen, **arguments)
 
     with pytest.raises(Occupied):
         side_by_side({"one": Fake(), "two": Blocked()}, Regime.of(), (0,), workers=2)

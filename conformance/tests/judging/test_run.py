@@ -5,13 +5,16 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
 
 import psutil
 import pytest
 from arrival import GUARD, arrivals, interruptible
 from folders import SUPPORT
 
-from attentest.harness.child import Job
+from attentest.harness.errors import ProcessFailure
+from attentest.harness.messages import Listener
 from attentest.judging.run import run
 from attentest.results.plan import Plan, select
 from attentest.results.run import Judged
@@ -72,29 +75,25 @@ def test_a_backend_that_loads_once_crashes_where_it_was(monkeypatch, tmp_path):
 class LostInDiagnosis:
     """A worker that finds a violation, and is lost while it looks for the mistake behind it."""
 
-    limit = 0.0
+    def __init__(self, *_: object) -> None:
+        self.seconds = 0.0
 
-    def __init__(self, module: str, job: Job, memory: float, stop: object) -> None:
-        self.clause = job["plan"]["clauses"][0]
+    @contextmanager
+    def process(self) -> Iterator["LostInDiagnosis"]:
+        yield self
 
-    def __enter__(self) -> "LostInDiagnosis":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        pass
-
-    def messages(self) -> Iterator[dict[str, object]]:
-        found = Verdict("", self.clause, "violation", "It is wrong.").as_dict()
-        yield {"type": "loaded", "title": "", "components": [], "choices": {}, "limits": {}}
-        yield {"type": "start", "clause": self.clause}
-        yield {"type": "found", **found}
-
-    def mishap(self) -> tuple[str, str]:
-        return "timeout", "no answer within 9 seconds"
+    def call(self, method: str, listen: Listener | None = None, **arguments: Any) -> Any:
+        if method == "describe":
+            return {"title": "", "components": [], "choices": {}, "limits": {}}
+        clause = arguments["plan"]["clauses"][0]
+        assert listen
+        listen({"step": "start", "clause": clause})
+        listen({"step": "found", **Verdict("", clause, "violation", "It is wrong.").as_dict()})
+        raise ProcessFailure("timeout", "no answer within 9 seconds")
 
 
 def test_a_mishap_of_the_diagnosis_costs_no_verdict(monkeypatch):
-    monkeypatch.setattr("attentest.judging.run.Worker", LostInDiagnosis)
+    monkeypatch.setattr("attentest.judging.run.Remote", LostInDiagnosis)
     (result,) = run(["lost"], Plan(SLUGS[:1]))
     (verdict,) = result.verdicts
     assert (verdict.status, verdict.message) == ("violation", "It is wrong.")

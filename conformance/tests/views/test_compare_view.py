@@ -4,7 +4,7 @@ import io
 import re
 
 import pytest
-from compared import ONE_LAYER, Believed, plain
+from compared import ONE_LAYER, plain, trusted
 from rich.console import Console
 
 from attentest.studies.comparison.compare import side_by_side
@@ -20,7 +20,7 @@ OPTIONS = [
     {"final_norm": "present"},
 ]
 MANY = side_by_side(
-    {f"backend_{n}": Believed(plain(**options)) for n, options in enumerate(OPTIONS)}, ONE_LAYER
+    {f"backend_{n}": trusted(plain(**options)) for n, options in enumerate(OPTIONS)}, ONE_LAYER
 )
 
 
@@ -66,7 +66,7 @@ def test_one_that_is_not_explained_is_not_short_of_its_step():
 
     wrong = inject(fault_of("feed_forward.no-activation"), "plain")
     found = side_by_side(
-        {"a": Believed(plain()), "b": Believed(plain()), "wrong": Believed(wrong)}, ONE_LAYER
+        {"a": trusted(plain()), "b": trusted(plain()), "wrong": trusted(wrong)}, ONE_LAYER
     )
     text = " ".join(" ".join(shown(found, 80)).split())
     assert text.count("NOT EXPLAINED") == 2

@@ -1,14 +1,15 @@
-"""`attentest compare`: backends side by side."""
+"""`attentest compare`: the choices and numbers of several backends."""
 
 import json
 import sys
 from pathlib import Path
-from threading import Event
 
 import click
 from rich.console import Console
 
-from attentest.interfaces.cli.comparing import asked_for, given_input, given_json, given_limit
+from attentest.harness.process import Isolation
+from attentest.interfaces.cli.comparing import asked_for, given_input, given_json
+from attentest.interfaces.cli.limits import isolated
 from attentest.interfaces.cli.reporting import page_file, reporting
 from attentest.interfaces.cli.usage import Usage, exit_code
 from attentest.interfaces.cli.written import FILE, distinct
@@ -16,7 +17,7 @@ from attentest.results import files
 from attentest.results.output import replacing
 from attentest.studies.comparison import BadExample, Comparison, Example
 from attentest.studies.comparison.compare import called, side_by_side
-from attentest.studies.comparison.worker import Apart
+from attentest.studies.comparison.participant import remote
 from attentest.views.comparison import show
 from attentest.views.html.material import Material
 from attentest.views.html.page import page
@@ -30,7 +31,7 @@ WORKERS = 2
 @click.command("compare")
 @click.argument("targets", nargs=-1, required=True, metavar="TARGET TARGET ..")
 @given_input
-@given_limit
+@isolated
 @given_json
 @click.option(
     "--html",
@@ -41,7 +42,7 @@ WORKERS = 2
 def compare_command(
     targets: tuple[str, ...],
     given: str,
-    timeout: float,
+    isolation: Isolation,
     json_file: Path | None,
     html_file: Path | None,
 ) -> None:
@@ -58,7 +59,7 @@ def compare_command(
     example = asked_for(targets, given)
     begun = replacing(json_file, files.beginning(KIND))
     with reporting(), begun as file, page_file(html_file) as report:
-        found = _compared(targets, example, timeout)
+        found = _compared(targets, example, isolation)
         told = files.text(KIND, found.as_dict())
         if file:
             file.write(told)
@@ -69,13 +70,12 @@ def compare_command(
     sys.exit(exit_code(found.failures, well=found.explained))
 
 
-def _compared(targets: tuple[str, ...], example: Example, limit: float) -> Comparison:
-    stop = Event()
+def _compared(targets: tuple[str, ...], example: Example, isolation: Isolation) -> Comparison:
     participants = {
-        label: Apart(target, limit, stop)
+        label: remote(target, isolation)
         for label, target in zip(called(targets), targets, strict=True)
     }
     try:
-        return side_by_side(participants, example, WORKERS, stop)
+        return side_by_side(participants, example, WORKERS, isolation.stop)
     except BadExample as wrong:
         raise Usage(str(wrong)) from wrong

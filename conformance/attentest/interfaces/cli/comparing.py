@@ -1,4 +1,4 @@
-"""What the commands that compare have in common: their example, their targets, their files."""
+"""Options of the commands that compare: their example, their targets, their files."""
 
 from collections.abc import Iterable
 
@@ -15,10 +15,6 @@ given_input = click.option(
     show_default=True,
     metavar="NAME|FILE",
     help=f"The example: {', '.join(EXAMPLES)}, or a file FILE.json with source and target tokens.",
-)
-
-given_limit = click.option(
-    "--timeout", default=120.0, show_default=True, help="Seconds a backend may take at a time."
 )
 
 given_json = click.option(

@@ -8,10 +8,13 @@ from rich.console import Console
 from rich.markup import escape
 from rich.text import Text
 
-from attentest.interfaces.cli.usage import Usage, usage
-from attentest.results.output import vacant
-from attentest.studies.convert import SIZES, Conversion, Refused, Unreadable, converted, read, write
-from attentest.targets import resolve
+from attentest.harness.errors import BadCheckpoint, NotConvertible, Unavailable
+from attentest.harness.process import Isolation
+from attentest.interfaces.cli.limits import isolated
+from attentest.interfaces.cli.usage import Usage, refuse_unknown, usage
+from attentest.results.output import create, vacant
+from attentest.studies.convert import SIZES
+from attentest.studies.convert.isolated import Report, convert_file
 from attentest_spec.names import require
 from attentest_spec.registry import LoadFailure
 
@@ -28,47 +31,55 @@ _OUT = click.Path(dir_okay=False, path_type=Path)
     "--sizes", default="", help="Sizes that nothing in IN shows, such as heads=8,max_length=512."
 )
 @click.option("--approximate", is_flag=True, help="Carry what has a place, and say what has none.")
+@isolated
 def convert_command(
-    checkpoint: Path, out: Path, source: str, target: str, sizes: str, approximate: bool
+    checkpoint: Path,
+    out: Path,
+    source: str,
+    target: str,
+    sizes: str,
+    approximate: bool,
+    isolation: Isolation,
 ) -> None:
     """Carry the weights of the safetensors file IN from one backend over to another, as OUT.
 
-    Everything goes through the canonical names, bit for bit, and what cannot be carried exactly is
+    Everything goes through the canonical names, bit-exact, and what cannot be carried exactly is
     refused with a list. A backend is a name (see `attentest list backends`), FILE.py,
-    FILE.py:OBJECT or MODULE:OBJECT. OUT is never overwritten.
+    FILE.py:OBJECT or MODULE:OBJECT; its code runs in a process of its own. OUT is never
+    overwritten.
 
-    Exit code 0: OUT was written; 1: refused, nothing was written; 2: usage; 3: a backend could not
-    be loaded.
+    Exit code 0: OUT was written; 1: refused, or the process did not finish; nothing was written; 2:
+    usage; 3: a backend could not be loaded.
     """
     console = Console()
     try:
         with usage(), Console(stderr=True).status(f"carrying over {escape(checkpoint.name)}"):
             vacant(out)
-            found = converted(
-                read(checkpoint),
-                resolve.load(source),
-                resolve.load(target),
-                sizes=_sizes(sizes),
-                approximate=approximate,
+            refuse_unknown([source, target])
+            content, report = convert_file(
+                checkpoint, source, target, isolation, sizes=_sizes(sizes), approximate=approximate
             )
-            write(out, found.checkpoint)
-    except Unreadable as wrong:
+            create(out, content)
+    except BadCheckpoint as wrong:
         raise Usage(str(wrong)) from wrong
-    except (LoadFailure, Refused) as failure:
+    except (LoadFailure, NotConvertible) as failure:
         console.print(Text(str(failure)), soft_wrap=True)
         sys.exit(3 if isinstance(failure, LoadFailure) else 1)
-    for line in _story(found, out):
+    except Unavailable as failure:
+        console.print(Text(f"{checkpoint} was not converted: {failure}."), soft_wrap=True)
+        sys.exit(1)
+    for line in _story(report, out):
         console.print(Text(line), soft_wrap=True)
 
 
-def _story(found: Conversion, out: Path) -> list[str]:
+def _story(report: Report, out: Path) -> list[str]:
     """Return what was done, in sentences."""
-    how = "approximately" if found.lost else "bit for bit"
+    how = "approximately" if report.lost else "bit for bit"
     return [
-        f"{out} was written: {len(found.checkpoint.entries)} entries, carried {how}.",
-        *(f"Not exact: {one}." for one in found.lost),
-        *(f"For your information: {one}." for one in found.notes),
-        str(found.effect),
+        f"{out} was written: {report.entries} entries, carried {how}.",
+        *(f"Not exact: {one}." for one in report.lost),
+        *(f"For your information: {one}." for one in report.notes),
+        report.effect,
     ]
 
 

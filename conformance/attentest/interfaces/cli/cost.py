@@ -8,6 +8,7 @@ from typing import Any
 import click
 from rich.console import Console
 
+from attentest.interfaces.cli.limits import limits
 from attentest.interfaces.cli.usage import Usage, exit_code, refuse_unknown, usage
 from attentest.interfaces.cli.written import FILE, checked
 from attentest.results import files
@@ -55,12 +56,7 @@ _USUAL = Plan()
 @click.option(
     "--precision", default=_USUAL.precision, show_default=True, help="What is computed in."
 )
-@click.option(
-    "--timeout", default=120.0, show_default=True, help="Seconds a backend may take for an answer."
-)
-@click.option(
-    "--memory", default=4.0, show_default=True, help="GiB that a backend's process may use."
-)
+@limits(120.0, "an answer of a backend, once it is loaded,")
 @click.option("--json", "json_file", type=FILE, help="Write the result to this file.")
 @click.option(
     "--plot", type=FILE, help="Draw time, ratios and memory into a new FILE.svg or FILE.png."
@@ -91,7 +87,7 @@ def cost_command(
                     plan=plan,
                     timeout=timeout,
                     memory=memory,
-                    told=lambda done, total: bar.update(task, completed=done, total=total),
+                    progress=lambda done, total: bar.update(task, completed=done, total=total),
                 )
             except BadPlan as wrong:
                 raise Usage(str(wrong)) from wrong

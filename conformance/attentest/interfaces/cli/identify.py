@@ -6,7 +6,9 @@ import click
 from rich.console import Console
 from rich.text import Text
 
-from attentest.harness.child import Interrupted
+from attentest.harness.errors import Unavailable
+from attentest.harness.process import Isolation
+from attentest.interfaces.cli.limits import isolated
 from attentest.interfaces.cli.usage import refuse_unknown, usage
 from attentest.studies.identification import identified
 from attentest.views.identification import show
@@ -26,14 +28,14 @@ from attentest_spec.registry import LoadFailure
     "--dtype", default="", help=f"One of {', '.join(PRECISIONS)} (default: the finest it has)."
 )
 @click.option("--device", default="cpu", show_default=True, help="Where the backend computes.")
-@click.option("--timeout", default=120.0, show_default=True, help="Seconds it may take in all.")
+@isolated
 def identify_command(
     target: str,
     components: tuple[str, ...],
     component: str,
     dtype: str,
     device: str,
-    timeout: float,
+    isolation: Isolation,
 ) -> None:
     """Measure which option of every choice TARGET uses, whatever it declares.
 
@@ -50,10 +52,10 @@ def identify_command(
             components,
             precision=dtype,
             device=device,
-            limit=timeout,
+            isolation=isolation,
             reading={"component": component} if component else None,
         )
-    except (LoadFailure, Interrupted) as failure:
+    except (LoadFailure, Unavailable) as failure:
         console.print(Text(str(failure)), soft_wrap=True)
         sys.exit(3 if isinstance(failure, LoadFailure) else 1)
     show(console, target, found)

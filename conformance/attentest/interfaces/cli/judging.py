@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import Progress, TaskID
 
+from attentest.interfaces.cli.limits import AMOUNT, limits
 from attentest.interfaces.cli.reporting import page_file, reporting
 from attentest.interfaces.cli.usage import Usage
 from attentest.interfaces.cli.written import FILE, distinct
@@ -28,31 +29,15 @@ from attentest.views.html.material import Material
 from attentest.views.html.page import page
 from attentest_spec.precision import PRECISIONS
 
-# What is infinite cannot be written into a stream: JSON has no such number.
-_AMOUNT = click.FloatRange(0, 1e9, min_open=True)
-
 _OPTIONS = (
     click.option("--clause", "slugs", multiple=True, help="Judge this clause alone."),
     click.option(
         "--dtype", default="float64", show_default=True, help=f"One of {', '.join(PRECISIONS)}."
     ),
     click.option("--device", default="cpu", show_default=True, help="Where the backend computes."),
+    limits(60.0, "one check"),
     click.option(
-        "--timeout",
-        default=60.0,
-        show_default=True,
-        type=_AMOUNT,
-        help="Seconds one check may take.",
-    ),
-    click.option(
-        "--memory",
-        default=4.0,
-        show_default=True,
-        type=_AMOUNT,
-        help="GiB that a backend's processes may use.",
-    ),
-    click.option(
-        "--effort", default=1.0, show_default=True, type=_AMOUNT, help="Factor on the examples."
+        "--effort", default=1.0, show_default=True, type=AMOUNT, help="Factor on the examples."
     ),
     click.option("--seed", default=0, show_default=True, help="Seed of all drawn inputs."),
     click.option("--random", "fresh", is_flag=True, help="Draw a fresh seed and print it."),
@@ -147,9 +132,10 @@ def judging(command: Callable[..., None]) -> Callable[..., None]:
         asked = Judging(**{name: values.pop(name) for name in names})
         command(judging=asked, **values)
 
+    made: Callable[..., None] = collected
     for option in reversed(_OPTIONS):
-        collected = option(collected)
-    return collected
+        made = option(made)
+    return made
 
 
 def _watched(

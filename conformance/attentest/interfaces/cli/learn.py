@@ -4,7 +4,6 @@ import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from threading import Event
 from typing import Any
 
 import click
@@ -12,16 +11,18 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import Progress
 
+from attentest.harness.process import Isolation
+from attentest.interfaces.cli.limits import isolated
 from attentest.interfaces.cli.usage import Usage, exit_code, refuse_unknown, usage
 from attentest.interfaces.cli.written import FILE, checked
 from attentest.results import files
 from attentest.results.output import create, progress
 from attentest.studies.comparison.compare import called
 from attentest.studies.learning.learn import side_by_side
+from attentest.studies.learning.participant import remote
 from attentest.studies.learning.regime import EQUAL, OWN, PRECISIONS, SIZES, Regime
 from attentest.studies.learning.result import Learning
 from attentest.studies.learning.tasks import TASKS, BadTask
-from attentest.studies.learning.worker import Apart
 from attentest.views.learning import show
 from attentest.views.plots.drawing import drawn
 from attentest.views.plots.learning import learning_curves
@@ -66,10 +67,7 @@ def _regime(command: Callable[..., None]) -> Callable[..., None]:
 )
 @click.option("--json", "json_file", type=FILE, help="Write the result to this file.")
 @click.option("--plot", type=FILE, help="Draw the curves into a new FILE.svg or FILE.png.")
-@click.option(
-    "--timeout", default=120.0, show_default=True, help="Seconds a backend may take at a time."
-)
-@click.option("--memory", default=4.0, show_default=True, help="GiB that a backend may use.")
+@isolated
 def learn_command(
     targets: tuple[str, ...],
     seed: int,
@@ -77,8 +75,7 @@ def learn_command(
     folder: Path | None,
     json_file: Path | None,
     plot: Path | None,
-    timeout: float,
-    memory: float,
+    isolation: Isolation,
     **asked: Any,
 ) -> None:
     """Train the models of TARGETS (all installed backends by default) on a small task.
@@ -93,7 +90,7 @@ def learn_command(
             regime = Regime.of(**asked)
             named = _named(targets)
             checked("learning", json_file, plot)
-            found = _trained(named, regime, range(seed, seed + seeds), folder, timeout, memory)
+            found = _trained(named, regime, range(seed, seed + seeds), folder, isolation)
             if not targets:
                 found = replace(found, notes=(*found.notes, *_not_installed()))
             show(Console(), found)
@@ -124,18 +121,22 @@ def _trained(
     regime: Regime,
     seeds: range,
     folder: Path | None,
-    timeout: float,
-    memory: float,
+    isolation: Isolation,
 ) -> Learning:
-    stop = Event()
-    learners = {
-        label: Apart(label, target, timeout, memory, stop)
+    participants = {
+        label: remote(target, isolation)
         for label, target in zip(called(targets), targets, strict=True)
     }
     with progress() as bar:
-        listener = _listener(bar, list(learners), regime.steps * len(seeds))
+        listener = _listener(bar, list(participants), regime.steps * len(seeds))
         return side_by_side(
-            learners, regime, tuple(seeds), folder, workers=WORKERS, listener=listener, stop=stop
+            participants,
+            regime,
+            tuple(seeds),
+            folder,
+            workers=WORKERS,
+            listener=listener,
+            stop=isolation.stop,
         )
 
 

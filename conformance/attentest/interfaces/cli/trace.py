@@ -6,14 +6,16 @@ from pathlib import Path
 import click
 from rich.console import Console
 
-from attentest.harness.errors import Refused
-from attentest.interfaces.cli.comparing import asked_for, given_input, given_json, given_limit
+from attentest.harness.errors import Unavailable
+from attentest.harness.process import Isolation
+from attentest.interfaces.cli.comparing import asked_for, given_input, given_json
+from attentest.interfaces.cli.limits import isolated
 from attentest.interfaces.cli.usage import Usage, usage
 from attentest.results import files
 from attentest.results.output import replacing
 from attentest.studies.comparison import BadExample
+from attentest.studies.comparison.participant import remote
 from attentest.studies.comparison.tracing import trace
-from attentest.studies.comparison.worker import Apart
 from attentest.views.trace import show_trace
 from attentest_spec.registry import LoadFailure
 
@@ -24,10 +26,10 @@ KIND = "trace"
 @click.argument("target")
 @given_input
 @click.option("--only", default="", help="Show the steps whose names begin so.")
-@given_limit
+@isolated
 @given_json
 def trace_command(
-    target: str, given: str, only: str, timeout: float, json_file: Path | None
+    target: str, given: str, only: str, isolation: Isolation, json_file: Path | None
 ) -> None:
     """Follow TARGET step by step, with shapes and values, beside the oracle.
 
@@ -39,12 +41,12 @@ def trace_command(
     console = Console()
     try:
         with usage(), replacing(json_file, files.beginning(KIND)) as file:
-            found = trace(target, Apart(target, timeout), example)
+            found = trace(target, remote(target, isolation), example)
             if file:
                 file.write(files.text(KIND, found.as_dict()))
     except BadExample as wrong:
         raise Usage(str(wrong)) from wrong
-    except (LoadFailure, Refused) as failure:
+    except (LoadFailure, Unavailable) as failure:
         console.print(f"{target} was not followed: {failure}", soft_wrap=True, markup=False)
         sys.exit(3 if isinstance(failure, LoadFailure) else 1)
     show_trace(console, found, only)

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 import click
 
 from attentest.results.output import Occupied
-from attentest.studies.comparison.parts import Failure
+from attentest.studies.participants import Failure
 from attentest.targets.resolve import is_name
 from attentest_spec import UnknownName, registry
 from attentest_spec.names import require

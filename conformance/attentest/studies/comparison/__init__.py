@@ -1,6 +1,6 @@
 """Backends side by side: their choices, their numbers at every step, and what explains them."""
 
-from attentest.harness.errors import Refused
+from attentest.harness.errors import Unavailable
 from attentest.studies.comparison.compare import compare
 from attentest.studies.comparison.example import EXAMPLES, BadExample, Example, example
 from attentest.studies.comparison.parts import (
@@ -11,13 +11,13 @@ from attentest.studies.comparison.parts import (
     ChoiceRow,
     Departure,
     Explanation,
-    Failure,
     Flip,
     StepRow,
 )
 from attentest.studies.comparison.pictures import Picture
 from attentest.studies.comparison.result import Comparison
 from attentest.studies.comparison.tracing import Trace, TraceRow, follow
+from attentest.studies.participants import Failure
 
 __all__ = [
     "BOUND",
@@ -34,10 +34,10 @@ __all__ = [
     "Failure",
     "Flip",
     "Picture",
-    "Refused",
     "StepRow",
     "Trace",
     "TraceRow",
+    "Unavailable",
     "compare",
     "example",
     "follow",

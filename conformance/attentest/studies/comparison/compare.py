@@ -1,31 +1,26 @@
-"""Compares backends: collects what they are and what they do, and puts it side by side."""
+"""Compares backends: their choices, and their numbers at every step of one example."""
 
-from collections.abc import Callable, Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from itertools import combinations
 from threading import Event
-from typing import TypeVar
 
 from attentest.analysis.identify.finding import same
-from attentest.harness.errors import Refused
 from attentest.results.text import line
 from attentest.studies.comparison.account import Account
 from attentest.studies.comparison.example import EXAMPLES, BadExample, Example
 from attentest.studies.comparison.explaining import Known, explained, room
 from attentest.studies.comparison.notes import cuts, notes
-from attentest.studies.comparison.participant import Here, Participant
-from attentest.studies.comparison.parts import ChoiceRow, Failure
+from attentest.studies.comparison.participant import account, local, recording
+from attentest.studies.comparison.parts import ChoiceRow
 from attentest.studies.comparison.recording import Recording, of_oracle
 from attentest.studies.comparison.result import Comparison
 from attentest.studies.comparison.steps import parting, rows
+from attentest.studies.participants import Failure, Participant, gather
 from attentest.targets import resolve
-from attentest_spec import CHOICES, COMPONENTS, Backend, Choices, UnknownName
+from attentest_spec import CHOICES, COMPONENTS, Backend, Choices
 from attentest_spec.components import inside
-from attentest_spec.registry import LoadFailure
-
-T = TypeVar("T")
 
 
 def compare(*backends: Backend | str, example: Example = EXAMPLES["small"]) -> Comparison:
@@ -44,7 +39,7 @@ def in_process(*backends: Backend | str) -> dict[str, Participant]:
     Raises UnknownName and LoadFailure as :func:`compare` does.
     """
     loaded = [resolve.load(one, {}) if isinstance(one, str) else one for one in backends]
-    return dict(zip(called(backends), map(Here, loaded), strict=True))
+    return dict(zip(called(backends), map(local, loaded), strict=True))
 
 
 def called(backends: Iterable[Backend | str]) -> list[str]:
@@ -66,27 +61,25 @@ def side_by_side(
 ) -> Comparison:
     """Compare `participants`, by what they are called, with each other.
 
-    Those that fail are left out and told. `workers` of them are asked at a time; `stop` is set
+    Those that fail are left out and reported. `workers` of them are asked at a time; `stop` is set
     when something interrupts them.
     """
-    stop = stop or Event()
-    failures: list[Failure] = []
-    described = {name: one.account for name, one in participants.items()}
-    accounts = _tried(described, failures, workers, stop)
+    accounts, silent = gather(
+        {name: partial(account, one) for name, one in participants.items()},
+        workers=workers,
+        stop=stop,
+    )
     components = common(accounts) if len(accounts) > 1 else ()
     fitted = example.fitted({name: one.limits for name, one in accounts.items()})
-    done = _tried(
+    recordings, failed = gather(
         {
-            name: lambda name=name, one=one: participants[name].record(  # type: ignore[misc]
-                one.choices, components, fitted
-            )
+            name: partial(recording, participants[name], one.choices, components, fitted)
             for name, one in accounts.items()
         },
-        failures,
-        workers,
-        stop,
+        workers=workers,
+        stop=stop,
     )
-    return _told(accounts, done, components, fitted, failures)
+    return _comparison(accounts, recordings, components, fitted, [*silent, *failed])
 
 
 def common(accounts: Mapping[str, Account]) -> tuple[str, ...]:
@@ -98,11 +91,13 @@ def common(accounts: Mapping[str, Account]) -> tuple[str, ...]:
         name for name in COMPONENTS if all(name in one.components for one in accounts.values())
     ]
     if not shared:
-        told = "; ".join(
+        provided = "; ".join(
             f"{name} provides {', '.join(one.components) or 'none'}"
             for name, one in accounts.items()
         )
-        raise BadExample(f"They have no component in common, so nothing can be compared: {told}.")
+        raise BadExample(
+            f"They have no component in common, so nothing can be compared: {provided}."
+        )
     outer = {name for name in shared for other in shared if name in inside(other) - {other}}
     return tuple(name for name in shared if name not in outer)
 
@@ -115,15 +110,15 @@ def choice_rows(accounts: Mapping[str, Account]) -> tuple[ChoiceRow, ...]:
         values = tuple(
             one.choices[name] if name in one.known else None for one in accounts.values()
         )
-        told = [value for value in values if value is not None]
-        differs = not all(same(value, told[0]) for value in told)
+        known = [value for value in values if value is not None]
+        differs = not all(same(value, known[0]) for value in known)
         found.append(ChoiceRow(name, findings, values, differs))
     return tuple(found)
 
 
-def _told(
+def _comparison(
     accounts: Mapping[str, Account],
-    done: Mapping[str, Recording],
+    recordings: Mapping[str, Recording],
     components: tuple[str, ...],
     example: Example,
     failures: list[Failure],
@@ -132,48 +127,25 @@ def _told(
     def oracle(choices: Choices) -> Recording:
         return of_oracle(choices, components, example)
 
-    met = {name: one for name, one in accounts.items() if name in done}
-    right = {name: oracle(one.choices) for name, one in met.items()}
-    rooms = {name: room(one.choices, oracle, example) for name, one in met.items()}
-    kept = {name: cuts(done[name], right[name], example, rooms[name]) for name in met}
-    own = {name: parting(right[name], kept[name], example, rooms[name]) for name in met}
-    known = [Known(name, one.choices, one.known, kept[name]) for name, one in met.items()]
+    compared = {name: one for name, one in accounts.items() if name in recordings}
+    right = {name: oracle(one.choices) for name, one in compared.items()}
+    rooms = {name: room(one.choices, oracle, example) for name, one in compared.items()}
+    kept = {name: cuts(recordings[name], right[name], example, rooms[name]) for name in compared}
+    own = {name: parting(right[name], kept[name], example, rooms[name]) for name in compared}
+    known = [Known(name, one.choices, one.known, kept[name]) for name, one in compared.items()]
     return Comparison(
-        tuple(met),
-        choice_rows(met),
+        tuple(compared),
+        choice_rows(compared),
         components,
         example,
         rows(list(kept.values()), example),
         tuple(own.values()),
         tuple(explained(*pair, own, oracle, example) for pair in combinations(known, 2)),
-        notes(met, done, kept, components, example),
+        notes(compared, recordings, kept, components, example),
         tuple(failures),
         tuple(
-            replace(picture, backend=name) for name, one in met.items() for picture in one.pictures
+            replace(picture, backend=name)
+            for name, one in compared.items()
+            for picture in one.pictures
         ),
     )
-
-
-def _tried(
-    actions: Mapping[str, Callable[[], T]], failures: list[Failure], workers: int, stop: Event
-) -> dict[str, T]:
-    """Return what came of the `actions`; what failed goes to `failures`.
-
-    Whatever interrupts them sets `stop`.
-    """
-    found = {}
-    with ThreadPoolExecutor(workers) as pool:
-        asked = {
-            name: pool.submit(one).result if workers > 1 else one for name, one in actions.items()
-        }
-        try:
-            for name, result in asked.items():
-                try:
-                    found[name] = result()
-                except (LoadFailure, UnknownName, Refused) as failure:
-                    failures.append(Failure(name, str(failure), isinstance(failure, Refused)))
-        except BaseException:  # Ctrl-C waits for none of them
-            stop.set()
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
-    return found

@@ -102,12 +102,3 @@ class Explanation:
     silent: tuple[Flip, ...] = ()
     left: float | None = None
     astray: Mapping[str, Departure] | None = None
-
-
-@dataclass(frozen=True)
-class Failure:
-    """A backend that could not be compared, and why; `loaded` is False where it has none."""
-
-    backend: str
-    reason: str
-    loaded: bool

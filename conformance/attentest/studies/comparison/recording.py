@@ -1,5 +1,6 @@
-"""What a backend did with an example, step by step."""
+"""The recording of what a backend does with an example, step by step."""
 
+from base64 import b64decode, b64encode
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
@@ -46,7 +47,7 @@ class Event:
     output: Floats
 
     def as_dict(self) -> dict[str, Any]:
-        """Return it as plain values."""
+        """Return it as plain values, bit-exact."""
         return {"inputs": [_plain(one) for one in self.inputs], "output": _plain(self.output)}
 
     @classmethod
@@ -149,8 +150,10 @@ def furthest(one: Recording, other: Recording, example: Example) -> float:
 
 
 def _plain(values: Floats) -> dict[str, Any]:
-    return {"shape": list(values.shape), "values": values.ravel().tolist()}
+    numbers = np.asarray(values, dtype="<f8").tobytes()
+    return {"shape": list(values.shape), "float64": b64encode(numbers).decode("ascii")}
 
 
 def _array(plain: Mapping[str, Any]) -> Floats:
-    return np.array(plain["values"], dtype=np.float64).reshape(plain["shape"])
+    numbers = np.frombuffer(b64decode(plain["float64"]), dtype="<f8")
+    return numbers.astype(np.float64).reshape(plain["shape"])

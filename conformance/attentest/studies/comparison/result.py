@@ -11,11 +11,11 @@ from attentest.studies.comparison.parts import (
     ChoiceRow,
     Departure,
     Explanation,
-    Failure,
     StepRow,
 )
 from attentest.studies.comparison.pictures import Picture
 from attentest.studies.comparison.words import in_full, in_short, reasons
+from attentest.studies.participants import Failure
 
 
 @dataclass(frozen=True)

@@ -8,11 +8,12 @@ from attentest.studies.comparison.compare import common, in_process
 from attentest.studies.comparison.example import EXAMPLES, Example
 from attentest.studies.comparison.explaining import room
 from attentest.studies.comparison.notes import cuts, notes
-from attentest.studies.comparison.participant import Participant
+from attentest.studies.comparison.participant import account, recording
 from attentest.studies.comparison.parts import BOUND, Departure
 from attentest.studies.comparison.recording import Event, Place, apart, of_oracle
 from attentest.studies.comparison.steps import aligned, parting
 from attentest.studies.comparison.words import departure
+from attentest.studies.participants import Participant
 from attentest_spec import Backend
 from attentest_spec.choices import Value
 from attentest_spec.setting import Floats
@@ -93,8 +94,8 @@ class Trace:
 def follow(backend: Backend | str, example: Example = EXAMPLES["small"]) -> Trace:
     """Follow a backend, or the one that a target leads to, in this process and without a limit.
 
-    Raises UnknownName and LoadFailure for a target that leads to nothing, Refused where the backend
-    cannot be called, and BadExample where it provides nothing.
+    Raises UnknownName and LoadFailure for a target that leads to nothing, Unavailable where the
+    backend cannot be called, and BadExample where it provides nothing.
     """
     ((name, participant),) = in_process(backend).items()
     return trace(name, participant, example)
@@ -105,22 +106,22 @@ def trace(name: str, participant: Participant, example: Example) -> Trace:
 
     Raises what the participant raises, and BadExample where it provides nothing.
     """
-    account = participant.account()
-    components = common({name: account})
-    fitted = example.fitted({name: account.limits})
-    done = participant.record(account.choices, components, fitted)
-    right = of_oracle(account.choices, components, fitted)
-    near = room(account.choices, lambda one: of_oracle(one, components, fitted), fitted)
+    known = account(participant)
+    components = common({name: known})
+    fitted = example.fitted({name: known.limits})
+    done = recording(participant, known.choices, components, fitted)
+    right = of_oracle(known.choices, components, fitted)
+    near = room(known.choices, lambda one: of_oracle(one, components, fitted), fitted)
     kept = cuts(done, right, fitted, near)
     return Trace(
         name,
-        account.choices.as_dict(),
+        known.choices.as_dict(),
         tuple(
             replace(_row(place, kept.get(place), right.get(place), fitted), room=near)
             for place in aligned([right, kept])
         ),
         parting(right, kept, fitted, near),
-        notes({name: account}, {name: done}, {name: kept}, components, fitted),
+        notes({name: known}, {name: done}, {name: kept}, components, fitted),
     )
 
 

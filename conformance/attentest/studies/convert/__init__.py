@@ -7,11 +7,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 
 from attentest.analysis.undeclared import effective_choices
+from attentest.harness.errors import BadCheckpoint, NotConvertible
 from attentest.studies.convert.built import shapes_of
 from attentest.studies.convert.carry import carry
 from attentest.studies.convert.checkpoint import Checkpoint, read, write
-from attentest.studies.convert.effect import Apart, Effect, effect
-from attentest.studies.convert.refused import Refused, Unreadable, listed
+from attentest.studies.convert.effect import Difference, Effect, effect
+from attentest.studies.convert.phrases import listed
 from attentest.studies.convert.sizes import Probed, shown
 from attentest_spec import CHOICES, Backend, Choices, Sizes
 from attentest_spec.names import require
@@ -48,14 +49,15 @@ def converted(
     """Return `checkpoint` of `source` as one of `target`.
 
     `sizes` are taken as given; the others are read off the entries, then off the file. Raises
-    Refused where not everything can be carried exactly; with `approximate` only where nothing can.
+    NotConvertible where not everything can be carried exactly; with `approximate` only where
+    nothing can.
     """
     known = _known(checkpoint, source, target, sizes or {})
     full = Sizes(**known)
     carried = carry(checkpoint.entries, source, target, full)
     lost = (*_contradicted(checkpoint, source), *carried.lost)
     if lost and not approximate:
-        raise Refused(
+        raise NotConvertible(
             f"The checkpoint of {source.name} cannot be carried over to {target.name} exactly: "
             f"{'; '.join(lost)}. With --approximate what has a place is carried."
         )
@@ -68,19 +70,19 @@ def converted(
 def _known(
     checkpoint: Checkpoint, source: Backend, target: Backend, given: Mapping[str, int]
 ) -> dict[str, int]:
-    """Return the sizes as far as they are known; Refused where one is needed that is not."""
+    """Return the sizes as far as they are known; NotConvertible where one is needed that is not."""
     for name in given:
         require("size", name, SIZES)
     told = {name: value for name, value in checkpoint.sizes.items() if name in SIZES}
     known = {**told, **shown(shapes_of(checkpoint.entries), source, given)}
     for name, value in known.items():
         if value < (0 if name.endswith("_pad") else 1):
-            raise Refused(f"The size {name} cannot be {value}.")
+            raise NotConvertible(f"The size {name} cannot be {value}.")
     needed = [*_NEEDED, *(["max_length"] if Probed(target).depends("max_length") else [])]
     unknown = [name for name in needed if name not in known]
     if unknown:
         example = ",".join(f"{name}=8" for name in unknown)
-        raise Refused(
+        raise NotConvertible(
             f"The entries do not show everything that has to be known of the model: "
             f"{listed(unknown)}. Give it, as in --sizes {example}."
         )
@@ -100,12 +102,12 @@ def _contradicted(checkpoint: Checkpoint, source: Backend) -> list[str]:
 
 __all__ = [
     "SIZES",
-    "Apart",
+    "BadCheckpoint",
     "Checkpoint",
     "Conversion",
+    "Difference",
     "Effect",
-    "Refused",
-    "Unreadable",
+    "NotConvertible",
     "converted",
     "read",
     "write",

@@ -3,10 +3,9 @@
 from collections.abc import Callable, Mapping
 from typing import TypeVar
 
-from attentest.harness.errors import Absent, BackendError
+from attentest.harness.errors import Absent, BackendError, NotConvertible
 from attentest.harness.subject import guarded
 from attentest.results.text import line
-from attentest.studies.convert.refused import Refused
 from attentest_spec import Backend, Part, Sizes, Stateful
 from attentest_spec.precision import PRECISIONS
 from attentest_spec.setting import Array
@@ -16,19 +15,21 @@ Shapes = dict[str, tuple[int, ...]]
 
 
 class Built:
-    """One freshly built model; whatever it raises becomes a Refused with the reason."""
+    """One freshly built model; whatever it raises becomes a NotConvertible with the reason."""
 
     def __init__(self, backend: Backend, sizes: Sizes, precision: str) -> None:
         """Build the model of `backend` at `sizes`; refuse one whose state cannot be read."""
         self.name = line(str(backend.name))
         if "model" not in backend.components:
-            raise Refused(f"{self.name} provides no model, and only whole models are converted.")
+            raise NotConvertible(
+                f"{self.name} provides no model, and only whole models are converted."
+            )
         self.part: Part = self._guarded(
             f"building the model at {sizes}",
             lambda: backend.build("model", sizes, precision=precision),
         )
         if not isinstance(self.part, Stateful):
-            raise Refused(
+            raise NotConvertible(
                 f"The state of {self.name} cannot be read by its own names: its parts have no "
                 f"`state` and `restore` (see attentest_spec.Stateful), so its checkpoints cannot "
                 f"be converted."
@@ -62,7 +63,7 @@ class Built:
             with guarded(doing):
                 return action()
         except (BackendError, Absent) as failure:
-            raise Refused(f"{self.name} cannot be converted: {failure}.") from failure
+            raise NotConvertible(f"{self.name} cannot be converted: {failure}.") from failure
 
 
 def finest(*backends: Backend) -> str:

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from attentest.analysis.undeclared import effective_choices
 from attentest.studies.convert.built import Built
 from attentest.studies.convert.entries import Arrays, canonical, completed, precision_of, same
+from attentest.studies.convert.phrases import told
 from attentest.studies.convert.places import Places
-from attentest.studies.convert.refused import told
 from attentest_spec import CHOICES, Backend, Choices, Sizes
 
 SETTLED_BY_ENTRIES = (
@@ -46,7 +46,7 @@ class Carried:
 def carry(entries: Arrays, source: Backend, target: Backend, sizes: Sizes) -> Carried:
     """Carry `entries` of the `source`'s model at `sizes` over to the `target`'s.
 
-    Raises Refused where a model cannot be built or its state cannot be read.
+    Raises NotConvertible where a model cannot be built or its state cannot be read.
     """
     precision = precision_of(entries)
     own = source.limits.fitted(sizes)

@@ -13,9 +13,9 @@ import numpy as np
 from safetensors import SafetensorError, deserialize, safe_open
 from safetensors.numpy import save
 
+from attentest.harness.errors import BadCheckpoint
 from attentest.results.output import create
 from attentest.results.text import line
-from attentest.studies.convert.refused import Unreadable
 from attentest_spec.choices import Value
 from attentest_spec.precision import PRECISIONS, dtype
 from attentest_spec.setting import Array
@@ -53,13 +53,13 @@ class Checkpoint:
 
 
 def read(path: Path) -> Checkpoint:
-    """Read the safetensors file at `path`; raise Unreadable, with the reason, for any other."""
+    """Read the safetensors file at `path`; raise BadCheckpoint, with the reason, for any other."""
     try:
         with safe_open(path, framework="np") as file:
             metadata = file.metadata() or {}
         stored = deserialize(path.read_bytes())  # type: ignore[no-untyped-call]
     except (OSError, SafetensorError) as failure:
-        raise Unreadable(
+        raise BadCheckpoint(
             f"{path} cannot be read as a safetensors file: {line(str(failure), 200)}. A checkpoint "
             f"of another kind has to be saved as one first, by safetensors.torch.save_model(..)."
         ) from failure
@@ -92,7 +92,7 @@ def write(path: Path, checkpoint: Checkpoint) -> None:
 
 def _array(path: Path, name: str, stored: Mapping[str, Any]) -> Array:
     if stored["dtype"] not in _KINDS:
-        raise Unreadable(
+        raise BadCheckpoint(
             f"{path} cannot be converted: its entry {line(name)} is of the type "
             f"{stored['dtype']}, and numbers of a checkpoint are one of {', '.join(PRECISIONS)}."
         )
@@ -112,7 +112,7 @@ def _known(path: Path, metadata: Mapping[str, str]) -> tuple[dict[str, int], dic
     except (ValueError, AttributeError):
         well = False
     if not well:
-        raise Unreadable(
+        raise BadCheckpoint(
             f"{path} cannot be converted: what its metadata hold under {OURS!r} is not the JSON "
             f"that attentest writes there. Remove that key, and give the sizes by --sizes."
         )

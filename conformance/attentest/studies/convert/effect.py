@@ -1,13 +1,13 @@
-"""How far the outputs of two models lie apart on drawn sentences."""
+"""The difference of the outputs of two models on drawn sequences."""
 
 from dataclasses import dataclass
 
 import numpy as np
 
+from attentest.harness.errors import NotConvertible
 from attentest.harness.tolerances import as_floats, distance, largest
 from attentest.studies.convert.built import Built, finest
 from attentest.studies.convert.entries import Arrays
-from attentest.studies.convert.refused import Refused
 from attentest_spec import Backend, Sizes
 from attentest_spec.precision import PRECISIONS, dtype
 from attentest_spec.setting import Array
@@ -17,7 +17,7 @@ LONGEST = 7
 
 
 @dataclass(frozen=True)
-class Apart:
+class Difference:
     """The largest difference of what two models compute, and the largest number among them."""
 
     what: str
@@ -38,7 +38,7 @@ class Effect:
     """
 
     precision: str
-    apart: tuple[Apart, ...] = ()
+    apart: tuple[Difference, ...] = ()
     failure: str = ""
 
     def __str__(self) -> str:
@@ -63,15 +63,15 @@ def effect(
         ]
         memory = [as_floats(model.output(tokens[0], method="encode")) for model in models]
         output = [as_floats(model.output(*tokens)) for model in models]
-    except Refused as refusal:
+    except NotConvertible as refusal:
         return Effect(precision, failure=str(refusal))
     apart = (_apart("the memory (encode)", *memory), _apart("the output", *output))
     return Effect(precision, apart)
 
 
-def _apart(what: str, one: Array, other: Array) -> Apart:
+def _apart(what: str, one: Array, other: Array) -> Difference:
     difference = distance(one, other) if one.shape == other.shape else np.inf
-    return Apart(what, difference, largest(one))
+    return Difference(what, difference, largest(one))
 
 
 def _model(backend: Backend, held: Arrays, sizes: Sizes, precision: str) -> Built:

@@ -2,8 +2,9 @@
 
 from collections.abc import Mapping
 
+from attentest.harness.errors import NotConvertible
 from attentest.studies.convert.built import Built
-from attentest.studies.convert.refused import Refused, listed, told
+from attentest.studies.convert.phrases import listed, told
 from attentest_spec import Backend, Sizes
 from attentest_spec.precision import PRECISIONS
 from attentest_spec.setting import Array
@@ -12,10 +13,10 @@ Arrays = Mapping[str, Array]
 
 
 def precision_of(entries: Arrays) -> str:
-    """Return the one precision of the numbers in `entries`; Refused for several or none."""
+    """Return the one precision of the numbers in `entries`; NotConvertible for several or none."""
     kinds = sorted({one.dtype.name for one in entries.values()} & set(PRECISIONS))
     if len(kinds) != 1:
-        raise Refused(
+        raise NotConvertible(
             f"The entries of a checkpoint are converted in one precision, and these are of "
             f"{listed(kinds) or 'none'}. Cast them to one of {', '.join(PRECISIONS)} first."
         )

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from attentest.studies.convert.refused import told
+from attentest.studies.convert.phrases import told
 from attentest_spec import Choices, Setting, Sizes
 from attentest_spec.positional_encoding import table
 from attentest_spec.setting import Array

@@ -9,8 +9,9 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 
+from attentest.harness.errors import NotConvertible
 from attentest.studies.convert.built import Built, Shapes, finest, shapes_of
-from attentest.studies.convert.refused import Refused, listed
+from attentest.studies.convert.phrases import listed
 from attentest_spec import Backend, Choices, Sizes
 from attentest_spec.parameters import one_vocabulary
 
@@ -28,7 +29,7 @@ class Probed:
     """The entries that a backend's model has at small sizes."""
 
     def __init__(self, backend: Backend) -> None:
-        """Build it once; raise Refused where that fails."""
+        """Build it once; raise NotConvertible where that fails."""
         self.backend = backend
         self.tied = one_vocabulary(Choices.of(backend.choices))
         self.shapes = lru_cache(self._shapes)
@@ -51,7 +52,7 @@ class Probed:
         """Return the entries with `size` at `value`, none where that is refused."""
         try:
             return self.shapes(start.but(**dict.fromkeys(self.together(size), value)))
-        except Refused:
+        except NotConvertible:
             return {}
 
     def _shapes(self, sizes: Sizes) -> Shapes:
@@ -63,7 +64,7 @@ def shown(stored: Shapes, backend: Backend, given: Mapping[str, int]) -> dict[st
     """Return the sizes of `backend` that the shapes in `stored` show, and those `given`."""
     probed = Probed(backend)
     if not stored.keys() & probed.small.keys():
-        raise Refused(
+        raise NotConvertible(
             f"The checkpoint holds no entry of {backend.name}. It holds {listed(stored, 5)}; a "
             f"model of {backend.name} has {listed(probed.small, 5)}."
         )

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from attentest.studies.comparison import Failure
 from attentest.studies.cost.layers import LayerType
 from attentest.studies.cost.plan import Plan
+from attentest.studies.participants import Failure
 
 TIME, MEMORY, FLOPS = "time", "memory", "FLOPs"
 """The quantities whose growth is told."""

@@ -1,17 +1,17 @@
-"""One backend on the stand: what it says of itself, how long a call takes, what memory it needs."""
+"""The stand on which one backend is measured: how long a call takes, what memory it needs."""
 
 import gc
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from math import ceil, prod
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import psutil
 
 from attentest.harness.description import Facts
-from attentest.harness.errors import Absent, BackendError, Refused
+from attentest.harness.errors import Absent, BackendError, Unavailable
 from attentest.harness.subject import guarded
 from attentest.studies.comparison.inputs import inputs
 from attentest.studies.cost.clock import seconds
@@ -62,31 +62,11 @@ class Sample:
     yardstick: float | None
 
 
-class Measured(Protocol):
-    """A backend that is measured, wherever it runs.
-
-    All methods raise :class:`Refused` where the backend fails, and LoadFailure or UnknownName where
-    there is none.
-    """
-
-    def facts(self) -> Facts:
-        """Return what it says of itself."""
-
-    def holding(self, plan: Plan, point: Point) -> Holding:
-        """Return what the component of `plan` holds and needs at `point`."""
-
-    def prepare(self, plan: Plan, point: Point) -> None:
-        """Build the component of `plan` at `point`, and call it until it is warm."""
-
-    def sample(self, which: str) -> Sample:
-        """Measure the time of a pass of what was prepared."""
-
-
 class Stand:
-    """A backend in this process."""
+    """A backend in this process; all methods raise Unavailable where it fails."""
 
     def __init__(self, backend: Backend, *, alone: bool = False) -> None:
-        """Measure `backend`; where it is `alone` in the process, its memory can be told too."""
+        """Measure `backend`; its memory only where it is `alone` in the process."""
         self._backend = backend
         self._alone = alone
         self._calls: dict[str, Callable[[], Any]] = {}
@@ -94,11 +74,11 @@ class Stand:
         self._square: Array | None = None
 
     def facts(self) -> Facts:
-        """See :class:`Measured`."""
+        """Return what the backend states of itself."""
         return Facts.of(self._backend)
 
     def holding(self, plan: Plan, point: Point) -> Holding:
-        """See :class:`Measured`."""
+        """Return what the component of `plan` holds and needs at `point`."""
         part = self._built(plan, point)
         twins = tied(plan.component, plan.sizes(point.width), self.facts().choices)
         with _doing(f"counting the operations of {plan.component}"):
@@ -111,7 +91,7 @@ class Stand:
         """Build the component, and call it once to see which passes it has."""
         self._calls = {}
         if plan.precision not in self._backend.limits.precisions:
-            raise Refused(f"it does not compute in {plan.precision}")
+            raise Unavailable(f"it does not compute in {plan.precision}")
         with _doing(f"building {plan.component}"):
             sizes = plan.sizes(point.width)
             part = self._backend.build(plan.component, sizes, precision=plan.precision)
@@ -145,7 +125,7 @@ class Stand:
             return [peak(self._calls[which]) for _ in range(PEAKS)]
 
     def prepare(self, plan: Plan, point: Point) -> None:
-        """See :class:`Measured`."""
+        """Build the component of `plan` at `point`, and call it until it is warm."""
         self._built(plan, point)
         self._square = _square(plan.precision)
         self._often = {which: self._warmed(which) for which in self._calls}
@@ -158,7 +138,7 @@ class Stand:
         return min(MOST, max(1, ceil(SHORTEST / max(min(times), 1e-9))))
 
     def sample(self, which: str) -> Sample:
-        """See :class:`Measured`."""
+        """Measure the time of a pass of what was prepared."""
         yardstick = None
         if self._square is not None:
             square = self._square
@@ -185,7 +165,8 @@ def _cast(value: Input, precision: str) -> Input:
 def _flops(part: Part, given: tuple[Input, ...], cotangent: Array, which: str) -> int | None:
     if not isinstance(part, Counted):
         return None
-    return part.flops(given, cotangent if which == BOTH else None)
+    counted = part.flops(given, cotangent if which == BOTH else None)
+    return None if counted is None else int(counted)
 
 
 def _parameters(part: Part, twins: Mapping[str, str]) -> int | None:
@@ -200,9 +181,9 @@ def _parameters(part: Part, twins: Mapping[str, str]) -> int | None:
 
 @contextmanager
 def _doing(what: str) -> Iterator[None]:
-    """Turn whatever the backend raises into :class:`Refused`."""
+    """Turn whatever the backend raises into :class:`Unavailable`."""
     try:
         with guarded(what):
             yield
     except (Absent, BackendError) as failure:
-        raise Refused(str(failure)) from failure
+        raise Unavailable(str(failure)) from failure

@@ -4,7 +4,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from attentest.harness.description import Facts
-from attentest.studies.comparison import Failure
 from attentest.studies.cost.formulas import BOTH_PASSES, flops
 from attentest.studies.cost.growth import polynomial, shares, slope
 from attentest.studies.cost.layers import layer_types
@@ -21,6 +20,7 @@ from attentest.studies.cost.result import (
     Spread,
 )
 from attentest.studies.cost.stand import Holding, Sample
+from attentest.studies.participants import Failure
 from attentest_spec.parameters import count
 
 Key = tuple[Point, str]

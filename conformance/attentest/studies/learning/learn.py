@@ -1,30 +1,25 @@
-"""Trains backends on one task, under one regime, and puts their curves side by side."""
+"""Trains backends on one task, under one regime, and compares their curves."""
 
 from collections.abc import Callable, Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from threading import Event
-from typing import Any, TypeVar
+from typing import Any
 
 from attentest.analysis.identify.finding import same
 from attentest.harness.description import Facts
-from attentest.harness.errors import Refused
 from attentest.studies.comparison.compare import called
-from attentest.studies.comparison.parts import Failure
 from attentest.studies.learning.folder import Place, checkpoints
 from attentest.studies.learning.initial import unequal
-from attentest.studies.learning.learner import Here, Learner
+from attentest.studies.learning.participant import facts, local, train
 from attentest.studies.learning.regime import EQUAL, PRECISIONS, Regime
 from attentest.studies.learning.result import Curve, Learning
 from attentest.studies.learning.tasks import BadTask
+from attentest.studies.participants import Participant, gather
 from attentest.targets import resolve
-from attentest_spec import CHOICES, Backend, UnknownName
+from attentest_spec import CHOICES, Backend
 from attentest_spec.parameters import count
-from attentest_spec.registry import LoadFailure
-
-T = TypeVar("T")
 
 Listener = Callable[[str, int, int], None]
 """Called with a backend, a seed and the number of steps that are done."""
@@ -49,15 +44,13 @@ def learn(
     cannot be, Occupied for a folder of something else.
     """
     loaded = [resolve.load(one, {}) if isinstance(one, str) else one for one in backends]
-    learners = {
-        label: Here(label, one) for label, one in zip(called(backends), loaded, strict=True)
-    }
+    participants = dict(zip(called(backends), map(local, loaded), strict=True))
     chosen = tuple(range(seeds)) if isinstance(seeds, int) else tuple(seeds)
-    return side_by_side(learners, Regime.of(task, **asked), chosen, folder, listener=listener)
+    return side_by_side(participants, Regime.of(task, **asked), chosen, folder, listener=listener)
 
 
 def side_by_side(
-    learners: Mapping[str, Learner],
+    participants: Mapping[str, Participant],
     regime: Regime,
     seeds: tuple[int, ...],
     folder: Path | None = None,
@@ -66,78 +59,60 @@ def side_by_side(
     listener: Listener = lambda label, seed, step: None,
     stop: Event | None = None,
 ) -> Learning:
-    """Train `learners`, by what they are called, from each of the `seeds`.
+    """Train `participants`, by what they are called, from each of the `seeds`.
 
-    Those that fail are left out and told. `workers` of them are at work at a time; `stop` is set
-    when something interrupts them. Raises what :func:`learn` raises of a regime and a folder.
+    Those that fail are left out and reported. `workers` of them are at work at a time; `stop` is
+    set when something interrupts them. Raises what :func:`learn` raises of a regime and a folder.
     """
     if not seeds or min(seeds) < 0:
         raise BadTask("Seeds are whole numbers from 0 on, and at least one is needed.")
-    failures: list[Failure] = []
-    work = partial(_tried, failures=failures, workers=workers, stop=stop or Event())
-    facts = work({(name,): one.facts for name, one in learners.items()})
-    whole = {name: one for (name,), one in facts.items() if "model" in one.components}
-    lacking = [name for (name,) in facts if name not in whole]
+    described, failures = gather(
+        {name: partial(facts, one) for name, one in participants.items()},
+        workers=workers,
+        stop=stop,
+    )
+    whole = {name: one for name, one in described.items() if "model" in one.components}
     fitted, notes = _fitted(regime, whole)
+    chosen = {name: participants[name] for name in whole}
     with checkpoints(folder, fitted) as place:
-        curves = work(_trainings(learners, list(whole), fitted, seeds, place, listener))
-    lost = {one.backend for one in failures}
-    met = {name: one for name, one in whole.items() if name not in lost}
+        curves, failed = gather(
+            _trainings(chosen, fitted, seeds, place, listener),
+            workers=workers,
+            stop=stop,
+            name=lambda key: key[0],
+        )
+    lost = {one.backend: one for one in (*failures, *failed)}
+    trained = {name: one for name, one in whole.items() if name not in lost}
     return Learning(
         fitted.as_dict(),
         seeds,
-        {name: count("model", fitted.sizes, one.choices) for name, one in met.items()},
-        _differing(met),
-        tuple(one for (name, _), one in curves.items() if name in met),
-        (*map(_left_out, lacking), *notes, *_of_start(fitted, met)),
-        tuple({one.backend: one for one in failures}.values()),
+        {name: count("model", fitted.sizes, one.choices) for name, one in trained.items()},
+        _differing(trained),
+        tuple(one for (name, _), one in curves.items() if name in trained),
+        (
+            *(_left_out(name) for name in described if name not in whole),
+            *notes,
+            *_of_start(fitted, trained),
+        ),
+        tuple(lost.values()),
     )
 
 
 def _trainings(
-    learners: Mapping[str, Learner],
-    names: list[str],
+    participants: Mapping[str, Participant],
     regime: Regime,
     seeds: tuple[int, ...],
     place: Place,
     listener: Listener,
-) -> dict[tuple[Any, ...], Callable[[], Curve]]:
-    """Return what trains each of `names` from each of the `seeds`."""
+) -> dict[tuple[str, int], Callable[[], Curve]]:
+    """Return what trains each of `participants` from each of the `seeds`."""
     return {
         (name, seed): partial(
-            learners[name].train, regime, seed, place(name, seed), partial(listener, name, seed)
+            train, one, name, regime, seed, place(name, seed), partial(listener, name, seed)
         )
-        for name in names
+        for name, one in participants.items()
         for seed in seeds
     }
-
-
-def _tried(
-    actions: Mapping[tuple[Any, ...], Callable[[], T]],
-    failures: list[Failure],
-    workers: int,
-    stop: Event,
-) -> dict[tuple[Any, ...], T]:
-    """Return what came of the `actions`, each by a backend first; what failed goes to `failures`.
-
-    Whatever interrupts them sets `stop`.
-    """
-    found = {}
-    with ThreadPoolExecutor(workers) as pool:
-        try:
-            asked = {
-                key: pool.submit(one).result if workers > 1 else one for key, one in actions.items()
-            }
-            for key, result in asked.items():
-                try:
-                    found[key] = result()
-                except (LoadFailure, UnknownName, Refused) as failure:
-                    failures.append(Failure(key[0], str(failure), isinstance(failure, Refused)))
-        except BaseException:
-            stop.set()
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
-    return found
 
 
 def _fitted(regime: Regime, facts: Mapping[str, Facts]) -> tuple[Regime, tuple[str, ...]]:

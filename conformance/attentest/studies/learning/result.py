@@ -6,7 +6,7 @@ from statistics import mean
 from typing import Any
 
 from attentest.results.html_table import table
-from attentest.studies.comparison.parts import Failure
+from attentest.studies.participants import Failure
 from attentest_spec.choices import Value
 
 MEASURES = ("training", "validation", "tokens", "sequences")

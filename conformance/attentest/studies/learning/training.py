@@ -1,4 +1,4 @@
-"""Trains one model through the contract: forward, loss, backward, Adam; validates, keeps, tells."""
+"""Trains one model through the contract: forward, loss, backward, Adam; validates and saves."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -7,7 +7,7 @@ from statistics import mean
 
 import numpy as np
 
-from attentest.harness.errors import Refused
+from attentest.harness.errors import Unavailable
 from attentest.harness.subject import guarded
 from attentest.studies.learning.checkpoint import State
 from attentest.studies.learning.decoding import accuracies, greedy
@@ -27,7 +27,7 @@ TRAINING, VALIDATION = 0, 1
 Keep = Callable[[State], None]
 """Called with the state at every point."""
 
-Told = Callable[[int], None]
+Progress = Callable[[int], None]
 """Called with the number of steps that are done, after each."""
 
 
@@ -50,7 +50,7 @@ class Trainer:
         with guarded("building model"):
             part = backend.build("model", regime.sizes, precision=regime.precision)
         if "gradient" not in part.capabilities:
-            raise Refused("its model offers no gradient, so that nothing can train it")
+            raise Unavailable("its model offers no gradient, so that nothing can train it")
         choices = Choices.of(backend.choices)
         made = cls(part, choices, regime, seed, state or State({}))
         if state is None:
@@ -59,7 +59,7 @@ class Trainer:
         made._demand_steadiness()
         return made
 
-    def train(self, keep: Keep, told: Told) -> State:
+    def train(self, keep: Keep, progress: Progress) -> State:
         """Go on to the end of the regime; the state is kept at every point."""
         regime = self.regime
         if not self.state.points:
@@ -70,7 +70,7 @@ class Trainer:
             if self.state.step % regime.every == 0 or self.state.step == regime.steps:
                 self._timed(self._validate)
                 keep(self.state)
-            told(self.state.step)
+            progress(self.state.step)
         return self.state
 
     def _step(self) -> None:
@@ -114,7 +114,7 @@ class Trainer:
         with np.errstate(all="ignore"):  # what is not finite is told in words
             loss, pull = cross_entropy(output, wanted, self.choices.output, pad, smoothing)
         if not np.isfinite(loss):
-            raise Refused(f"after {self.state.step} steps its loss is {loss}: it diverged")
+            raise Unavailable(f"after {self.state.step} steps its loss is {loss}: it diverged")
         return loss, pull
 
     def _born(self) -> dict[str, Array]:
@@ -138,7 +138,7 @@ class Trainer:
     def _demand_gradients(self, gradients: Mapping[str, Array]) -> None:
         for name, values in self.state.parameters.items():
             if name not in gradients or gradients[name].shape != values.shape:
-                raise Refused(f"it gives no gradient of the shape {values.shape} for {name}")
+                raise Unavailable(f"it gives no gradient of the shape {values.shape} for {name}")
 
     def _demand_steadiness(self) -> None:
         """Refuse a model that is another one at each call: its gradient is not that of its loss."""
@@ -148,7 +148,7 @@ class Trainer:
             self._mode(training=True)
             once, again = (self.part(source, target[:, :-1]) for _ in range(2))
         if not np.array_equal(once, again, equal_nan=True):
-            raise Refused(
+            raise Unavailable(
                 "it answers otherwise at each call while training, though its dropout is 0; the "
                 "gradient of one answer is not that of another's loss"
             )

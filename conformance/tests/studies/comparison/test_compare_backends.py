@@ -8,7 +8,7 @@ from itertools import combinations, product
 import numpy as np
 import pytest
 import torch
-from compared import ONE_LAYER, SMALL, Known, believed, choices_in, part_of, plain
+from compared import ONE_LAYER, SMALL, believed, choices_in, known, part_of, plain
 
 from attentest.faults import fault_of, inject
 from attentest.faults.reference_models import REFERENCE_MODELS, reference_backend
@@ -17,14 +17,15 @@ from attentest.studies.comparison.compare import common, side_by_side, unlike
 from attentest.studies.comparison.explaining import applied, room
 from attentest.studies.comparison.inputs import weights
 from attentest.studies.comparison.notes import cuts
+from attentest.studies.comparison.participant import account, recording
 from attentest.studies.comparison.recording import furthest, of_oracle
 from attentest_spec import Choices, registry
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # a library may have some of its own when it is imported
     LOADED = {name: registry.load(name) for name in registry.installed()}
-INSTALLED = {name: Known(one) for name, one in LOADED.items() if "float64" in one.limits.precisions}
-WHOLE = {name: one for name, one in INSTALLED.items() if "model" in one.backend.components}
+INSTALLED = {name: known(one) for name, one in LOADED.items() if "float64" in one.limits.precisions}
+WHOLE = {name: one for name, one in INSTALLED.items() if "model" in LOADED[name].components}
 PAIRS = [
     pair
     for pair in combinations(INSTALLED, 2)
@@ -40,15 +41,15 @@ def test_the_explanation_of_every_pair_is_complete_and_minimal(first, other):
     assert found.explained
     assert one.status == (EXPLAINED if one.options else EQUAL)
 
-    accounts = {name: participant.account() for name, participant in pair.items()}
-    example = SMALL.fitted({name: account.limits for name, account in accounts.items()})
+    accounts = {name: account(participant) for name, participant in pair.items()}
+    example = SMALL.fitted({name: one.limits for name, one in accounts.items()})
     components = common(accounts)
 
     def oracle(choices):
         return of_oracle(choices, components, example)
 
     own = accounts[other].choices
-    done = pair[other].record(own, components, example)
+    done = recording(pair[other], own, components, example)
     done = cuts(done, oracle(own), example, room(own, oracle, example))
 
     def beyond(flips):
@@ -60,7 +61,7 @@ def test_the_explanation_of_every_pair_is_complete_and_minimal(first, other):
     assert beyond(one.options) <= 1.0
     for flip in one.options:
         assert beyond([kept for kept in one.options if kept != flip]) > 1.0, flip
-    if "float32" not in {account.choices.softmax_arithmetic for account in accounts.values()}:
+    if "float32" not in {one.choices.softmax_arithmetic for one in accounts.values()}:
         assert furthest(done, oracle(applied(accounts[first].choices, one.options)), example) < 1e-9
     told = {flip.choice for flip in (*one.options, *one.silent)}
     assert told == {row.choice for row in found.choices if row.differs}

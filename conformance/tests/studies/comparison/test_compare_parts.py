@@ -3,12 +3,11 @@
 from dataclasses import replace
 
 import pytest
-from compared import ONE_LAYER, SMALL, Believed, believed, choices_in, part_of, plain
+from compared import ONE_LAYER, SMALL, believed, choices_in, part_of, plain, trusted
 from torch import nn
 
 from attentest.studies.comparison import BOUND, EQUAL, EXPLAINED, BadExample
 from attentest.studies.comparison.compare import side_by_side
-from attentest.studies.comparison.participant import Here
 from attentest_spec import Limits, Place
 from attentest_spec.torch import Recipe, TorchBackend
 
@@ -172,13 +171,10 @@ def test_a_backend_without_double_precision_is_told():
 
 
 def test_steps_that_cannot_be_read_are_told():
-    class Talking(Here):
-        account = Believed.account
-
     odd = Wordless(plain())
     build = odd.build
     odd.build = lambda *given, **named: _talking(build(*given, **named))
-    found = side_by_side({"plain": Believed(plain()), "odd": Talking(odd)}, ONE_LAYER)
+    found = side_by_side({"plain": trusted(plain()), "odd": trusted(odd)}, ONE_LAYER)
     assert "cannot be read" in found.failures[0].reason
 
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from compared import ONE_LAYER, Known, part_of, plain
+from compared import ONE_LAYER, known, part_of, plain
 from oracle_backend import OracleBackend
 
 from attentest.faults.reference_models import REFERENCE_MODELS, reference_backend
@@ -103,7 +103,7 @@ def test_what_a_backend_cannot_draw_is_left_out(bend):
 
 def test_a_comparison_has_the_pictures_of_all_under_their_labels():
     some = part_of(plain(), "attention", "padding_mask", "positional_encoding")
-    found = side_by_side({"a": Known(some), "b": Known(some)}, ONE_LAYER)
+    found = side_by_side({"a": known(some), "b": known(some)}, ONE_LAYER)
     ours = {name: [p for p in found.pictures if p.backend == name] for name in ("a", "b")}
     assert ours["a"] == [replace(one, backend="a") for one in ours["b"]]
     told = json.loads(json.dumps(found.as_dict()))["pictures"]

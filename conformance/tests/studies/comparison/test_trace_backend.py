@@ -12,13 +12,13 @@ from attentest.faults.reference_models import REFERENCE_MODELS, reference_backen
 from attentest.interfaces.cli.main import main
 from attentest.results import files
 from attentest.studies.comparison import EXAMPLES, follow
-from attentest.studies.comparison.participant import Here
+from attentest.studies.comparison.participant import local
 from attentest.studies.comparison.tracing import departs, trace
 from attentest_spec import Backend
 from attentest_spec.registry import LoadFailure
 
 TARGETS = """
-from attentest.reference import Reference
+from attentest.harness.oracle import Reference
 from attentest_spec import Choices
 import os
 
@@ -59,7 +59,7 @@ def plain(**choices) -> Backend:
 
 
 def test_every_step_of_a_sound_model_stands_beside_the_oracle():
-    found = trace("plain", Here(plain()), EXAMPLES["small"])
+    found = trace("plain", local(plain()), EXAMPLES["small"])
     steps = [row.step for row in found.rows]
     assert steps[:2] == ["source_embedding", "source_positions"]
     assert steps[-1] == "result"
@@ -71,7 +71,7 @@ def test_every_step_of_a_sound_model_stands_beside_the_oracle():
 
 
 def test_the_worked_example_of_the_course_has_its_shapes():
-    found = trace("plain", Here(plain()), EXAMPLES["course"])
+    found = trace("plain", local(plain()), EXAMPLES["course"])
     rows = {row.step: row for row in found.rows}
     assert rows["result"].output.shape == (2, 4, 10)
     assert rows["decoder.layers.8.feed_forward"].output.shape == (2, 4, 6)
@@ -79,7 +79,7 @@ def test_the_worked_example_of_the_course_has_its_shapes():
 
 
 def test_the_numbers_are_those_of_the_step():
-    found = trace("plain", Here(plain()), EXAMPLES["small"])
+    found = trace("plain", local(plain()), EXAMPLES["small"])
     rows = {row.step: row for row in found.rows}
     embedded, placed = rows["source_embedding"], rows["source_positions"]
     np.testing.assert_array_equal(embedded.inputs[0], EXAMPLES["small"].source)
@@ -91,14 +91,14 @@ def test_the_numbers_are_those_of_the_step():
 
 def test_a_mistake_is_seen_at_its_step():
     wrong = part_of(inject(fault_of("generator.sigmoid"), "plain"), "generator")
-    found = trace("wrong", Here(wrong), EXAMPLES["small"])
+    found = trace("wrong", local(wrong), EXAMPLES["small"])
     assert found.parting.step == "generator: result"
     assert found.parting.inside
     assert [row.step for row in found.rows if departs(row)] == ["generator: result"]
 
 
 def test_the_result_is_plain_data():
-    found = trace("plain", Here(plain()), EXAMPLES["small"])
+    found = trace("plain", local(plain()), EXAMPLES["small"])
     told = json.loads(json.dumps(found.as_dict()))
     assert told["rows"][0]["step"] == "source_embedding"
     assert np.shape(told["rows"][0]["output"]) == (2, 5, 8)
@@ -135,7 +135,7 @@ def test_a_result_that_was_there_outlives_a_trace_that_fails(tmp_path):
 
 
 def test_a_notebook_shows_every_step():
-    found = trace("<plain>", Here(plain()), EXAMPLES["small"])
+    found = trace("<plain>", local(plain()), EXAMPLES["small"])
     html = found._repr_html_()
     assert "source_embedding" in html
     assert "&lt;plain&gt;" in html

@@ -23,7 +23,7 @@ from own import OWN
 from torch import Tensor, nn
 
 from attentest.faults.reference_models import Fused, reference_backend
-from attentest.studies.convert import Checkpoint, Refused, converted
+from attentest.studies.convert import Checkpoint, NotConvertible, converted
 from attentest.studies.convert.carry import SETTLED_BY_ENTRIES, WITHOUT_EFFECT
 from attentest_spec import Choices, Limits, Sizes, registry
 from attentest_spec.choices import Value
@@ -67,7 +67,7 @@ def test_every_pair_is_carried_or_told_which_choices_differ(pair: tuple[str, str
     there = converted(before, source, target, sizes=HEADS, approximate=True)
     if there.lost:
         assert furthest(there) > 0
-        with pytest.raises(Refused, match=re.escape(", ".join(apart))):
+        with pytest.raises(NotConvertible, match=re.escape(", ".join(apart))):
             converted(before, source, target, sizes=HEADS)
     else:
         assert not apart
@@ -101,7 +101,7 @@ def test_biases_of_zero_are_added_and_left_out_without_an_effect(choice: str, lo
 def test_biases_that_are_not_zero_have_no_place(choice: str, lost: str) -> None:
     bare, biased = plain(**{choice: "none"}), fused(**{choice: "present"})
     before = checkpoint(biased)
-    with pytest.raises(Refused, match=f"no place for: .*{re.escape(lost)}"):
+    with pytest.raises(NotConvertible, match=f"no place for: .*{re.escape(lost)}"):
         converted(before, biased, bare, sizes=HEADS)
     assert furthest(converted(before, biased, bare, sizes=HEADS, approximate=True)) > 0
 
@@ -120,7 +120,7 @@ def test_one_array_becomes_many_and_many_become_one_where_they_are_equal(
     assert there.lost == ()
     assert furthest(there) < 1e-12
     assert same(converted(there.checkpoint, many, one).checkpoint, before)
-    with pytest.raises(Refused, match="plain has one array for parameters that differ"):
+    with pytest.raises(NotConvertible, match="plain has one array for parameters that differ"):
         converted(checkpoint(many, sizes), many, one, sizes=HEADS)
 
 
@@ -129,7 +129,7 @@ def test_one_head_is_as_wide_as_the_model_either_way() -> None:
     sizes = SIZES.but(heads=1)
     there = converted(checkpoint(narrow, sizes), narrow, wide, sizes={"heads": 1})
     assert furthest(there) < 1e-12
-    with pytest.raises(Refused, match=r"key\.weight \(6, 6\), not \(12, 6\)"):
+    with pytest.raises(NotConvertible, match=r"key\.weight \(6, 6\), not \(12, 6\)"):
         converted(checkpoint(narrow), narrow, wide, sizes=HEADS)
 
 
@@ -163,7 +163,7 @@ def test_models_that_cannot_be_compared_are_carried_all_the_same() -> None:
 )
 def test_another_choice_is_refused_with_both_values(choice: str, value: Value, told: str) -> None:
     before, other = checkpoint(plain()), fused(**{choice: value})
-    with pytest.raises(Refused, match=rf"{choice} \({told}\)\. With --approximate"):
+    with pytest.raises(NotConvertible, match=rf"{choice} \({told}\)\. With --approximate"):
         converted(before, plain(), other, sizes=HEADS)
     there = converted(before, plain(), other, sizes=HEADS, approximate=True)
     assert len(there.lost) == 1
@@ -177,7 +177,7 @@ def test_what_a_sentence_of_pads_gives_is_no_reason_to_refuse() -> None:
 
 def test_a_final_norm_has_parameters_and_is_another_choice() -> None:
     before, other = checkpoint(plain()), fused(final_norm="present")
-    with pytest.raises(Refused, match=r"final_norm \(none and present\)") as refusal:
+    with pytest.raises(NotConvertible, match=r"final_norm \(none and present\)") as refusal:
         converted(before, plain(), other, sizes=HEADS)
     assert "more parameters: decoder.norm.bias, decoder.norm.gain" in str(refusal.value)
     there = converted(before, plain(), other, sizes=HEADS, approximate=True)
@@ -225,10 +225,12 @@ def test_the_smallest_model_there_is_can_be_compared() -> None:
 
 def test_a_learned_table_takes_the_place_of_a_formula_approximately() -> None:
     before, learned = checkpoint(plain()), fused(positional_encoding="learned")
-    with pytest.raises(Refused, match=r"known of the model: max_length.*--sizes max_length=8"):
+    with pytest.raises(
+        NotConvertible, match=r"known of the model: max_length.*--sizes max_length=8"
+    ):
         converted(before, plain(), learned, sizes=HEADS)
     given = {"heads": 2, "max_length": 9}
-    with pytest.raises(Refused, match="interleaved and learned"):
+    with pytest.raises(NotConvertible, match="interleaved and learned"):
         converted(before, plain(), learned, sizes=given)
     there = converted(before, plain(), learned, sizes=given, approximate=True)
     assert furthest(there) < 1e-12
@@ -243,7 +245,7 @@ def test_missing_extra_and_misshapen_entries_are_all_told() -> None:
     wrong = changed(
         before, spare=np.ones(3), **{"encoder.layers.1.feed_forward.inner.bias": np.ones(4)}
     )
-    with pytest.raises(Refused) as refusal:
+    with pytest.raises(NotConvertible) as refusal:
         converted(wrong, plain(), fused(), sizes=HEADS)
     assert "entries are missing: generator.bias" in str(refusal.value)
     assert "entries are not of plain: spare" in str(refusal.value)
@@ -254,13 +256,15 @@ def test_missing_extra_and_misshapen_entries_are_all_told() -> None:
 
 
 def test_a_foreign_checkpoint_is_told_by_its_names() -> None:
-    with pytest.raises(Refused, match=r"holds no entry of plain. It holds h\.0\.attn; a model of"):
+    with pytest.raises(
+        NotConvertible, match=r"holds no entry of plain. It holds h\.0\.attn; a model of"
+    ):
         converted(Checkpoint({"h.0.attn": np.ones(3)}), plain(), fused())
 
 
 def test_entries_of_two_precisions_are_refused() -> None:
     mixed = changed(checkpoint(plain()), **{"generator.bias": np.zeros(13, np.float32)})
-    with pytest.raises(Refused, match=r"these are of float32, float64\. Cast them"):
+    with pytest.raises(NotConvertible, match=r"these are of float32, float64\. Cast them"):
         converted(mixed, plain(), fused(), sizes=HEADS)
 
 
@@ -281,7 +285,7 @@ def test_two_names_of_a_tied_matrix_have_to_agree() -> None:
     before = checkpoint(tied)
     unlike = changed(before, **{"generator.weight": before.entries["generator.weight"] + 1})
     with pytest.raises(
-        Refused, match=r"unlike numbers for what is one array\): .*embedding\.weight"
+        NotConvertible, match=r"unlike numbers for what is one array\): .*embedding\.weight"
     ):
         converted(unlike, tied, fused(), sizes=HEADS)
 
@@ -329,7 +333,7 @@ def test_a_fixed_table_is_not_carried_but_built() -> None:
 
 def test_a_fixed_table_with_other_numbers_is_another_model() -> None:
     wrong = changed(checkpoint(tabled()), table=np.ones(9))
-    with pytest.raises(Refused, match=r"\(a fixed table that tabled builds .*\): table\."):
+    with pytest.raises(NotConvertible, match=r"\(a fixed table that tabled builds .*\): table\."):
         converted(wrong, tabled(), plain(), sizes=HEADS)
 
 
@@ -337,17 +341,19 @@ def test_a_fixed_table_with_other_numbers_is_another_model() -> None:
 
 
 def test_a_backend_without_a_state_is_refused() -> None:
-    with pytest.raises(Refused, match="The state of oracle cannot be read by its own names"):
+    with pytest.raises(NotConvertible, match="The state of oracle cannot be read by its own names"):
         converted(checkpoint(plain()), plain(), OracleBackend(), sizes=HEADS)
 
 
 def test_a_backend_without_a_model_is_refused() -> None:
     partial = TorchBackend(name="partial", title="", recipes={}, limits=Limits())
-    with pytest.raises(Refused, match="partial provides no model"):
+    with pytest.raises(NotConvertible, match="partial provides no model"):
         converted(checkpoint(plain()), plain(), partial, sizes=HEADS)
 
 
 def test_a_file_that_states_other_choices_than_its_backend_is_refused() -> None:
     stated = Checkpoint(checkpoint(plain()).entries, choices={"activation": "gelu"})
-    with pytest.raises(Refused, match="file says that the choice activation is gelu, and plain"):
+    with pytest.raises(
+        NotConvertible, match="file says that the choice activation is gelu, and plain"
+    ):
         converted(stated, plain(activation="relu"), fused(), sizes=HEADS)

@@ -3,7 +3,7 @@
 import pytest
 from converting import HEADS, SIZES, checkpoint, fused, plain
 
-from attentest.studies.convert import Refused, converted
+from attentest.studies.convert import NotConvertible, converted
 
 
 def test_sizes_are_read_off_the_entries() -> None:
@@ -13,7 +13,7 @@ def test_sizes_are_read_off_the_entries() -> None:
 
 
 def test_heads_that_no_entry_shows_are_asked_for() -> None:
-    with pytest.raises(Refused, match=r"the model: heads\. Give it, as in --sizes heads=8"):
+    with pytest.raises(NotConvertible, match=r"the model: heads\. Give it, as in --sizes heads=8"):
         converted(checkpoint(plain()), plain(), fused())
 
 
@@ -26,12 +26,12 @@ def test_heads_as_wide_as_the_model_show_how_many_they_are() -> None:
 
 
 def test_given_sizes_that_are_wrong_are_told_by_the_shapes() -> None:
-    with pytest.raises(Refused, match=r"source_embedding.weight \(11, 6\), not \(11, 8\)"):
+    with pytest.raises(NotConvertible, match=r"source_embedding.weight \(11, 6\), not \(11, 8\)"):
         converted(checkpoint(plain()), plain(), fused(), sizes={"heads": 2, "d_model": 8})
-    with pytest.raises(Refused, match="The size heads cannot be 0"):
+    with pytest.raises(NotConvertible, match="The size heads cannot be 0"):
         converted(checkpoint(plain()), plain(), fused(), sizes={"heads": 0})
 
 
 def test_sizes_that_the_target_refuses_are_told_in_its_words() -> None:
-    with pytest.raises(Refused, match=r"plain cannot be converted: .*6.*4"):
+    with pytest.raises(NotConvertible, match=r"plain cannot be converted: .*6.*4"):
         converted(checkpoint(plain()), plain(), fused(), sizes={"heads": 4})

@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -14,17 +13,18 @@ import pytest
 from costs import QUICK, clockwork
 
 from attentest.faults.reference_models import Plain, reference_backend
-from attentest.harness.child import Stopped
 from attentest.harness.description import Facts
-from attentest.harness.errors import Refused
+from attentest.harness.errors import Stopped, Unavailable
+from attentest.harness.process import Isolation
 from attentest.studies.cost import BOTH, FORWARD, BadPlan, Plan, measure
-from attentest.studies.cost.apart import Apart
 from attentest.studies.cost.clock import seconds
 from attentest.studies.cost.measure import rotated, side_by_side
 from attentest.studies.cost.memory import GIVING_BACK, MIB, RESOLUTION, _sampled, peak
+from attentest.studies.cost.participant import TwoProcesses, facts, holding
 from attentest.studies.cost.plan import Point
 from attentest.studies.cost.result import FLOPS, Spread
 from attentest.studies.cost.stand import Stand
+from attentest.studies.participants import Local
 from attentest_spec import Choices, Limits, UnknownName
 
 
@@ -120,7 +120,7 @@ def test_a_backend_object_is_measured_here_without_its_memory() -> None:
 
 def test_a_precision_that_is_not_claimed_is_told() -> None:
     exact = replace(reference_backend(Plain), limits=Limits(precisions=("float64",)))
-    with pytest.raises(Refused, match="does not compute in float16"):
+    with pytest.raises(Unavailable, match="does not compute in float16"):
         Stand(exact).prepare(Plan(component="layer_norm", precision="float16"), Point(2, 4))
 
 
@@ -162,12 +162,11 @@ DOINGS = {
 def test_a_hostile_backend_is_refused_with_the_reason(doing: str, tmp_path: Path) -> None:
     file = tmp_path / "hostile.py"
     file.write_text(HOSTILE.format(doing=doing))
-    with Apart(str(file), limit=1.0, memory=4.0) as apart:
-        facts = apart.facts()
-        plan = Plan(component="layer_norm").fitted({"it": facts})
-        with pytest.raises(Refused, match=DOINGS[doing]):
-            apart.holding(plan, Point(4, 4))
-        ended = apart._worker._process.poll() is not None
+    with TwoProcesses(str(file), Isolation(seconds=1.0)) as hostile:
+        plan = Plan(component="layer_norm").fitted({"it": facts(hostile)})
+        with pytest.raises(Unavailable, match=DOINGS[doing]):
+            holding(hostile, plan, Point(4, 4))
+        ended = hostile._child is None
         assert ended == (DOINGS[doing] != "SystemExit")  # an answer like any other
 
 
@@ -193,8 +192,8 @@ def test_an_interruption_ends_those_that_are_asked_meanwhile() -> None:
         raise KeyboardInterrupt
 
     stands: Any = {
-        "here": SimpleNamespace(facts=interrupted),
-        "slow": SimpleNamespace(facts=slow),
+        "here": Local({"facts": interrupted}),
+        "slow": Local({"facts": slow}),
     }
     with pytest.raises(KeyboardInterrupt):
         side_by_side(stands, QUICK, stop=stop)
@@ -206,13 +205,14 @@ def test_a_process_is_given_up_once_it_is_stopped(tmp_path: Path) -> None:
     file.write_text("import time; time.sleep(60)")
     stop = threading.Event()
     stop.set()
-    with Apart(str(file), 60.0, 4.0, stop) as apart, pytest.raises(Stopped):
-        apart.facts()
+    isolation = Isolation(stop=stop)
+    with TwoProcesses(str(file), isolation) as slow, pytest.raises(Stopped):
+        facts(slow)
 
 
 PEAKS = """
 import numpy as np
-from attentest.cost.memory import MIB, peak
+from attentest.studies.cost.memory import MIB, peak
 
 def take(mib):
     return lambda: np.ones(int(mib * MIB), dtype=np.int8).sum()

@@ -9,7 +9,7 @@ import torch
 from learning import FUSED, PLAIN, losses, same_state, small, trained
 
 from attentest.faults.reference_models import Fused, Plain, reference_backend
-from attentest.harness.errors import BackendError, Refused
+from attentest.harness.errors import BackendError, Unavailable
 from attentest.studies.learning import Regime, learn
 from attentest.studies.learning.checkpoint import State
 from attentest.studies.learning.decoding import greedy
@@ -290,7 +290,7 @@ class Failing(Right):
     ],
 )
 def test_a_model_that_cannot_be_trained_is_refused_with_the_reason(kind, why):
-    with pytest.raises(Refused, match=why):
+    with pytest.raises(Unavailable, match=why):
         trained(Bent(kind), small())
 
 

@@ -1,14 +1,6 @@
-"""What is said of a conversion that is not made."""
+"""Phrases of the texts that report a conversion."""
 
 from collections.abc import Iterable
-
-
-class Refused(Exception):
-    """The conversion is not made; the text is one paragraph that says why, and what to do."""
-
-
-class Unreadable(Refused):
-    """The file is no checkpoint that can be read."""
 
 
 def listed(names: Iterable[str], most: int = 20) -> str:

@@ -1,0 +1,77 @@
+"""A process and everything that it starts, found and ended however it detaches."""
+
+import os
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+
+import psutil
+
+MARK = "ATTENTEST_FAMILY"
+"""The environment variable by which processes that left the tree are found."""
+
+ENDING = 5.0
+"""Seconds after which a process that cannot be killed, such as one in the kernel, is left."""
+
+
+class Family:
+    """The process `pid`, its children, theirs, and all whose environment has the same `mark`.
+
+    A child may lead a session of its own and outlive its parent; it is remembered once it was seen.
+    """
+
+    def __init__(self, pid: int, mark: str) -> None:
+        self._pid = pid
+        self._mark = mark
+        self._members: set[psutil.Process] = set()
+        with suppress(psutil.Error):
+            self._members.add(psutil.Process(pid))
+
+    def usage(self) -> tuple[int, int]:
+        """Return the number of processes that run, and the bytes of memory that they hold."""
+        running = self._running()
+        held = 0
+        for one in running:
+            with suppress(psutil.Error):
+                held += one.memory_info().rss
+        return len(running), held
+
+    def end(self) -> None:
+        """Kill all of them but this process, and whom they start meanwhile."""
+        limit = time.monotonic() + ENDING
+        while (others := self._others()) and time.monotonic() < limit:
+            for one in others:
+                with suppress(psutil.Error):
+                    one.kill()
+            time.sleep(0.005)
+
+    def _others(self) -> set[psutil.Process]:
+        """Return those that run; where none does, those that left before they were seen."""
+        others = {one for one in self._running() if one.pid != os.getpid()}
+        if not others:
+            others = {one for one in self._marked() if one.pid != os.getpid()}
+            self._members |= others
+        return others
+
+    def _running(self) -> set[psutil.Process]:
+        """Look for new members, and return all that run."""
+        found: set[psutil.Process] = set()
+        for one in sorted(self._members, key=lambda one: one.pid != self._pid):
+            if one not in found and _runs(one):
+                found.add(one)
+                with suppress(psutil.Error):
+                    found.update(filter(_runs, one.children(recursive=True)))
+        self._members = found
+        return found
+
+    def _marked(self) -> Iterator[psutil.Process]:
+        for one in psutil.process_iter():
+            with suppress(psutil.Error):
+                if one.environ().get(MARK) == self._mark and _runs(one):
+                    yield one
+
+
+def _runs(one: psutil.Process) -> bool:
+    with suppress(psutil.Error):
+        return one.is_running() and one.status() != psutil.STATUS_ZOMBIE
+    return False
