@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from attentest.harness.errors import Violation
-from attentest.results.verdict import Witness
+from attentest.results.verdict import Counterexample
 from attentest_spec import Sizes
 from attentest_spec.contract import Input
 from attentest_spec.setting import Array
@@ -62,11 +62,11 @@ class Record:
         self._words.append(doing)
         self._code.append(f"# then: {doing}")
 
-    def witness(self, violation: Violation | None = None) -> Witness:
+    def counterexample(self, violation: Violation | None = None) -> Counterexample:
         """Return what was recorded, with the arrays of `violation`."""
         head = ["import numpy as np", "from attentest_spec import Sizes, registry", ""]
         code = "\n".join([*head, f"backend = {self.loader}", *self._code])
-        return Witness(
+        return Counterexample(
             steps=tuple(self._words),
             code=code if len(code) < 40 * _FEW else "# too large to paste; see the steps",
             actual=_shown(violation.actual if violation else None),

@@ -14,14 +14,14 @@ from typing import Any
 
 from attentest.harness.process import LOAD_LIMIT, Worker
 from attentest.results.plan import Plan
-from attentest.results.run import Judged
-from attentest.results.verdict import Verdict
+from attentest.results.run import BackendRun, Description, Run
+from attentest.results.verdict import Status, Verdict
 
 PATIENCE = 3
 """Timeouts and crashes after which a backend's remaining clauses are not tried."""
 
 
-Listener = Callable[[Judged, Verdict | None], None]
+Listener = Callable[[BackendRun, Verdict | None], None]
 """Called with each verdict as it comes, and with None once a backend is loaded or has failed to."""
 
 
@@ -31,7 +31,7 @@ def run(
     *,
     workers: int = 0,
     listener: Listener = lambda judged, verdict: None,
-) -> list[Judged]:
+) -> Run:
     """Judge every target under `plan`, at most `workers` at a time (as many as there are cores).
 
     Whatever interrupts it, Ctrl-C or an error of the `listener`, ends every worker first.
@@ -39,17 +39,17 @@ def run(
     lock = threading.Lock()
     stop = threading.Event()
 
-    def one_at_a_time(judged: Judged, verdict: Verdict | None) -> None:
+    def one_at_a_time(judged: BackendRun, verdict: Verdict | None) -> None:
         with lock:
             listener(judged, verdict)
 
-    def judge(target: str) -> Judged:
-        return _Trial(Judged(target), plan, one_at_a_time, stop).run()
+    def judge(target: str) -> BackendRun:
+        return _Trial(BackendRun(target), plan, one_at_a_time, stop).run()
 
     with ThreadPoolExecutor(max_workers=workers or os.cpu_count() or 1) as pool:
         try:
             futures = [pool.submit(judge, target) for target in targets]
-            return [future.result() for future in futures]
+            return Run.of(plan, [future.result() for future in futures])
         except BaseException:
             stop.set()
             pool.shutdown(wait=False, cancel_futures=True)
@@ -60,11 +60,12 @@ def run(
 class _Trial:
     """One target on its way through the plan, from worker to worker."""
 
-    result: Judged
+    result: BackendRun
     plan: Plan
     listener: Listener
     stop: threading.Event
     loaded: bool = False  # by the worker of the moment
+    described: bool = False  # by any worker
     found: Verdict | None = None  # of the clause that is next, its diagnosis under way
 
     @property
@@ -72,7 +73,7 @@ class _Trial:
         """The clauses that have no verdict yet."""
         return self.plan.clauses[len(self.result.verdicts) :]
 
-    def run(self) -> Judged:
+    def run(self) -> BackendRun:
         """Judge to the end, replacing workers that hang or die."""
         for _ in range(PATIENCE):
             mishap = self._one_worker()
@@ -89,11 +90,11 @@ class _Trial:
         return self.result
 
     def _unjudged(self, status: str, message: str) -> Verdict:
-        return Verdict(self.result.target, self.rest[0], status, message)
+        return Verdict(self.result.target, self.rest[0], Status(status), message)
 
     def _undiagnosed(self, reason: str) -> Verdict | None:
         """Return the verdict that was reached before the worker was lost, if there was one."""
-        note = f"what it looks like was not found out: {reason}"
+        note = f"the likely cause was not found: {reason}"
         return replace(self.found, notes=(*self.found.notes, note)) if self.found else None
 
     def _keep(self, verdict: Verdict) -> None:
@@ -126,7 +127,7 @@ class _Trial:
 
     def _not_loaded(self, status: str, reason: str) -> tuple[str, str] | None:
         """Keep why it was not loaded; that is a mishap where an earlier worker had loaded it."""
-        if self.result.facts:
+        if self.described:
             return status, f"replacing its process failed: {reason}"
         self.result.failure = reason
         return None
@@ -135,7 +136,7 @@ class _Trial:
         """Take in one message; say whether it is one that a worker sends at this point."""
         match message:
             case {"type": "loaded", **facts} if not self.loaded:
-                self._describe(facts)
+                return self._describe(facts)
             case {"type": "start", "clause": clause} if clause in self.rest[:1]:
                 worker.limit = self.plan.limit
             case {"type": "found", "clause": clause, **told} if clause in self.rest[:1]:
@@ -156,11 +157,18 @@ class _Trial:
         """Read a verdict; None where it is not one."""
         try:
             return Verdict.from_dict({**told, "clause": clause, "backend": self.result.target})
-        except (TypeError, LookupError, AttributeError):
+        except (TypeError, ValueError, LookupError, AttributeError):
             return None
 
-    def _describe(self, facts: Mapping[str, Any]) -> None:
+    def _describe(self, facts: Mapping[str, Any]) -> bool:
+        """Take in what the backend declares; say whether that is a description."""
+        try:
+            description = Description.from_dict(facts)
+        except (TypeError, ValueError, LookupError):
+            return False
         self.loaded = True
-        if not self.result.facts:
-            self.result.facts = facts
+        if not self.described:
+            self.described = True
+            self.result.description = description
             self.listener(self.result, None)
+        return True

@@ -11,10 +11,14 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, field
 from multiprocessing import get_context
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from attentest.judging.trials import CALM, KILLING, Task, Trial
+from attentest.judging.trials import Task, Trial
+from attentest.results.verdict import Status
 from attentest_spec.clauses import clauses
+
+if TYPE_CHECKING:
+    from attentest.faults import Fault
 
 
 @dataclass(frozen=True)
@@ -40,7 +44,7 @@ class Named:
 
 def _place(trial: Trial) -> str:
     """Return where the diagnosis names the fault of `trial`."""
-    found = {one.names: one for one in trial.likenesses or ()}
+    found = {one.names: one for one in trial.likely_causes or ()}
     mine, best = found.get((trial.subject,)), next(iter(found.values()), None)
     if mine is None or best is None:
         return "not"
@@ -79,7 +83,7 @@ class Score:
         told = [
             trial
             for trial in self.trials
-            if trial.likenesses is not None and fault_of(trial.subject).kind in kinds
+            if trial.likely_causes is not None and fault_of(trial.subject).kind in kinds
         ]
         return Named.of(told) if told else None
 
@@ -135,8 +139,7 @@ def scored(trials: Iterable[Trial]) -> Score:
         by_fault.setdefault(trial.subject, []).append(trial)
     for slug, found in by_fault.items():
         fault = fault_of(slug)
-        deadly = KILLING | {"error"} if fault.kind == "loud" else KILLING
-        dead = all(trial.statuses.get(fault.clause) in deadly for trial in found)
+        dead = all(_detected(fault, trial.statuses.get(fault.clause)) for trial in found)
         (result.killed if dead else result.survived).append(slug)
         result.spurious.extend(
             (slug, clause)
@@ -149,10 +152,17 @@ def scored(trials: Iterable[Trial]) -> Score:
             (trial.subject, clause, status)
             for trial in result.sound
             for clause, status in trial.statuses.items()
-            if status not in CALM
+            if status.needs_words
         )
     )
     return result
+
+
+def _detected(fault: "Fault", status: Status | None) -> bool:
+    """Say whether `status` detects `fault`; an error does so where the mistake is a loud one."""
+    if status is None:
+        return False
+    return status.contradicts or (status is Status.ERROR and fault.kind == "loud")
 
 
 def _idle(tried: set[str], killed: set[str]) -> list[str]:

@@ -1,10 +1,10 @@
-"""What the suite's own score is made of: one backend, wrong or sound, judged with some seeds."""
+"""Trials of the suite itself: one backend, faulty or correct, judged with some seeds."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from attentest.results.verdict import FAILURES, Likeness
+from attentest.results.verdict import LikelyCause, Status
 from attentest_spec import COMPONENTS
 from attentest_spec.clauses import clauses
 from attentest_spec.names import require
@@ -12,33 +12,36 @@ from attentest_spec.names import require
 if TYPE_CHECKING:
     from attentest.faults import Fault
 
-KILLING = frozenset({"violation", "warning"})
-CALM = frozenset({"pass", "deviation", "absent"})
-
 
 @dataclass(frozen=True)
 class Trial:
     """One backend judged with one seed: the status of every clause that was judged.
 
     `subject` is the slug of a fault and `specimen` what it was planted in, or `subject` is a
-    sound oddity of the zoo and `specimen` is "". `likenesses` are what the diagnosis of the
-    fault's own clause names, None where none was asked for.
+    sound oddity of the zoo and `specimen` is "". `likely_causes` come from the diagnosis of the
+    fault's own clause, None where none was asked for.
     """
 
     subject: str
     specimen: str
     seed: int
-    statuses: Mapping[str, str]
-    likenesses: tuple[Likeness, ...] | None = None
+    statuses: Mapping[str, Status]
+    likely_causes: tuple[LikelyCause, ...] | None = None
 
     def tripped(self) -> list[str]:
-        """Return the clauses that noticed."""
-        return [slug for slug, status in self.statuses.items() if status in KILLING | FAILURES]
+        """Return the clauses that do not hold."""
+        return [slug for slug, status in self.statuses.items() if status.broken]
 
     def as_dict(self) -> dict[str, Any]:
         """Return the trial as plain values."""
-        told = None if self.likenesses is None else [asdict(one) for one in self.likenesses]
-        return {**vars(self), "statuses": dict(self.statuses), "likenesses": told}
+        causes = None if self.likely_causes is None else [asdict(one) for one in self.likely_causes]
+        return {
+            "subject": self.subject,
+            "specimen": self.specimen,
+            "seed": self.seed,
+            "statuses": dict(self.statuses),
+            "likenesses": causes,
+        }
 
 
 @dataclass(frozen=True)

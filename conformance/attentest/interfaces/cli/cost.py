@@ -11,11 +11,12 @@ from rich.console import Console
 from attentest.interfaces.cli.usage import Usage, exit_code, refuse_unknown, usage
 from attentest.interfaces.cli.written import FILE, checked
 from attentest.results import files
-from attentest.results.output import create, progress
+from attentest.results.output import create
 from attentest.studies.cost import BadPlan, Plan, measure
 from attentest.views.cost import show
 from attentest.views.plots.cost import together
 from attentest.views.plots.drawing import drawn
+from attentest.views.terminal import progress
 
 
 def _numbers(_: object, option: click.Parameter, text: str) -> tuple[int, ...]:

@@ -15,7 +15,7 @@ from rich.progress import Progress
 from attentest.interfaces.cli.usage import Usage, exit_code, refuse_unknown, usage
 from attentest.interfaces.cli.written import FILE, checked
 from attentest.results import files
-from attentest.results.output import create, progress
+from attentest.results.output import create
 from attentest.studies.comparison.compare import called
 from attentest.studies.learning.learn import side_by_side
 from attentest.studies.learning.regime import EQUAL, OWN, PRECISIONS, SIZES, Regime
@@ -25,6 +25,7 @@ from attentest.studies.learning.worker import Apart
 from attentest.views.learning import show
 from attentest.views.plots.drawing import drawn
 from attentest.views.plots.learning import learning_curves
+from attentest.views.terminal import progress
 from attentest_spec import registry
 
 WORKERS = 2

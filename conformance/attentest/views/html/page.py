@@ -11,8 +11,8 @@ from attentest.results.changes import KINDS
 from attentest.results.files import Unreadable
 from attentest.results.optional import needed
 from attentest.results.text import line
-from attentest.results.verdict import STATUSES
-from attentest.results.wording import likeness
+from attentest.results.verdict import Status
+from attentest.results.wording import likely_cause
 from attentest.studies.comparison.parts import BOUND
 from attentest.version import __version__
 from attentest.views.html import choices, grid
@@ -68,9 +68,9 @@ def _context(material: Material) -> dict[str, Any]:
         "clauses": clauses,
         "chapters": grid.chapters(clauses),
         "present": {status for one in columns for status in one.counts},
-        "stories": any(one.stories for one in columns),
-        "likeness": likeness,
-        "statuses": STATUSES,
+        "findings": any(one.findings for one in columns),
+        "likely_cause": likely_cause,
+        "statuses": list(Status),
         "words": grid.WORDS,
         "counted": grid.COUNTED,
         "kinds": KINDS,

@@ -67,7 +67,7 @@
   };
 
   // The filters.
-  const CONFORM = new Set(["pass", "deviation", "warning"]);
+  const CONFORM = new Set(data.conforming);
   const shown = () => columns.filter((b) => !backends.length || backends[b].checked);
   const says = (clause, found, wanted) =>
     !wanted || [clause.slug, clause.text].some((one) => one.toLowerCase().includes(wanted)) ||
@@ -189,17 +189,17 @@
     return make("span", [...$("button", cell).cloneNode(true).childNodes], `badge ${status}`);
   };
   const told = (clause, found) => {
-    const witness = found.witness;
-    const script = witness && witness.code ? code(witness.code) : null;
+    const example = found.counterexample;
+    const script = example && example.code ? code(example.code) : null;
     return [
       make("p", clause.text),
       ...part("Found", found.message && make("p", found.message), list(found.notes)),
-      ...part("Declared as known", found.known && make("p", found.known)),
-      ...part("Looks like", list(found.looks)),
-      ...part("Witness", witness && list(witness.steps, "ol")),
-      witness && (witness.actual || witness.expected) ? make("div", [
-        make("div", part("Found values", witness.actual && code(witness.actual))),
-        make("div", part("Expected values", witness.expected && code(witness.expected))),
+      ...part("Expected to fail", found.known && make("p", found.known)),
+      ...part("Likely cause", list(found.causes)),
+      ...part("Counterexample", example && list(example.steps, "ol")),
+      example && (example.actual || example.expected) ? make("div", [
+        make("div", part("Found values", example.actual && code(example.actual))),
+        make("div", part("Expected values", example.expected && code(example.expected))),
       ], "two") : undefined,
       ...(script ? [copying(script), ...part("Reproduction", script)] : []),
       ...part("Why it matters", clause.reason && make("p", clause.reason)),
@@ -209,7 +209,7 @@
   const facts = (cell, clause, found) => make("div", [
     badge(cell), make("span", clause.level), make("span", clause.component.replaceAll("_", " ")),
     make("span", `depth: ${clause.depth}`),
-    found.budget === undefined ? undefined : make("span", `${(100 * found.budget).toPrecision(3)} % of an error bound used`),
+    found.budget === undefined ? undefined : make("span", `${(100 * found.budget).toPrecision(3)} % of a tolerance used`),
     found.seconds === undefined ? undefined : make("span", `${found.seconds} s`),
   ], "facts");
   const path = (b, slug) => `case/${encodeURIComponent(data.backends[b].name)}/${slug}`;
