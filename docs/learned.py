@@ -18,6 +18,8 @@ from typing import Any
 
 from packaging.requirements import Requirement
 
+from attentest.results.verdict import Status
+
 ROOT = Path(__file__).resolve().parents[1]
 KEPT = "verdicts.json"
 
@@ -84,7 +86,7 @@ def verdicts(events: list[Json], names: list[str]) -> dict[str, Json]:
 
 def _add(backend: Json, case: Json) -> None:
     backend["statuses"][case["clause"]] = case["status"]
-    if case["status"] not in ("pass", "absent"):
+    if Status(case["status"]) not in (Status.PASS, Status.ABSENT):
         kept = ("clause", "status", "message", "witness", "diagnosis")
         found = {name: case[name] for name in kept}
         backend["notable"].append({**found, "message": without_places(case["message"])})

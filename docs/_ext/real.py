@@ -1,25 +1,26 @@
 """Writes the page of the real libraries: a column each, and what was found in them.
 
-It is made of the verdicts that each folder keeps (see docs/learned.py), and of its deviation file,
-which gives the reason for what was looked at by hand.
+It is made of the verdicts that each folder keeps (see docs/learned.py), and of its expected
+failures, which give the reason for what was looked at by hand.
 """
 
 import json
 import re
 import tomllib
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from tables import table
 
+from attentest.results.expected_failures import TABLES
+from attentest.results.verdict import Status
 from attentest_spec import CHOICES, COMPONENTS, Choice
 from attentest_spec.clauses import clauses
 from attentest_spec.components import CHAPTERS
 
-FAILURES = ("violation", "error", "timeout", "crash", "suite-bug")
 NO_BREAK = "\u00a0"
 
 
@@ -38,15 +39,24 @@ class Kept:
         """The libraries with their versions."""
         return ", ".join(f"{name} {version}" for name, version in self.libraries.items())
 
-    def of(self, *statuses: str) -> list[Mapping[str, Any]]:
-        """Return what is notable and has one of `statuses`."""
-        return [one for one in self.told["notable"] if one["status"] in statuses]
+    def where(self, asked: Callable[[Status], bool]) -> list[Mapping[str, Any]]:
+        """Return the notable verdicts whose status is as `asked`."""
+        return [one for one in self.told["notable"] if asked(Status(one["status"]))]
+
+    @property
+    def failures(self) -> list[Mapping[str, Any]]:
+        """The verdicts that fail a run."""
+        return self.where(lambda status: status.fails_run)
 
     @property
     def deviations(self) -> list[tuple[Choice, str]]:
         """The choices in which it deviates, each with the option that it declares."""
         judged = {choice.clause: choice for choice in CHOICES.values()}
-        found = [judged[one["clause"]] for one in self.of("deviation") if one["clause"] in judged]
+        found = [
+            judged[one["clause"]]
+            for one in self.where(lambda status: status is Status.DEVIATION)
+            if one["clause"] in judged
+        ]
         return [(one, self.told["choices"].get(one.name, one.first)) for one in found]
 
 
@@ -69,10 +79,10 @@ def kept(root: Path) -> list[Kept]:
 
 
 def reasons(folder: Path) -> dict[str, Mapping[str, str]]:
-    """Return what the deviation file in `folder` declares of each clause."""
+    """Return the expected failures in `folder` by clause."""
     path = folder / "deviations.toml"
     declared = tomllib.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-    return {one["clause"]: one for one in declared.get("deviation", [])}
+    return {one["clause"]: one for name in TABLES for one in declared.get(name, [])}
 
 
 def page(found: list[Kept]) -> str:
@@ -107,8 +117,8 @@ def _summary(one: Kept) -> list[object]:
         one.library,
         _score(list(one.told["statuses"].values())),
         chosen or "nothing it declares",
-        len(one.of(*FAILURES)),
-        len(one.of("warning")),
+        len(one.failures),
+        len(one.where(lambda status: status is Status.WARNING)),
     ]
 
 
@@ -118,8 +128,8 @@ def _clause(slug: str) -> str:
 
 def _score(statuses: list[str]) -> str:
     counted = Counter(statuses)
-    judged = len(statuses) - counted["absent"]
-    good = counted["pass"] + counted["deviation"] + counted["warning"]
+    judged = sum(number for status, number in counted.items() if Status(status).judged)
+    good = sum(number for status, number in counted.items() if Status(status).conforms)
     return f"{good} of {judged}".replace(" ", NO_BREAK) if judged else "-"
 
 
@@ -135,7 +145,7 @@ def _chapters(found: list[Kept]) -> Iterator[list[str]]:
         ]
         yield [f"[{chapter}](chapters/{chapter}.md)", *map(_score, of)]
     yield ["**all**", *(_score(list(one.told["statuses"].values())) for one in found)]
-    yield ["violates", *(str(len(one.of(*FAILURES))) for one in found)]
+    yield ["violates", *(str(len(one.failures)) for one in found)]
 
 
 def _by_choice(found: list[Kept]) -> Iterator[list[str]]:
@@ -154,7 +164,7 @@ def _section(one: Kept) -> str:
         f"{one.told['title']} ({one.library}). Provides {', '.join(provided)}. "
         f"[How it is adapted](implementations/{one.name}.md).",
         _deviations(one),
-        *(_failure(case, one.reasons) for case in one.of(*FAILURES, "warning")),
+        *(_failure(case, one.reasons) for case in one.where(lambda status: status.needs_words)),
     ]
     return "\n\n".join(part for part in parts if part)
 
@@ -176,8 +186,8 @@ def _deviations(one: Kept) -> str:
 def _failure(case: Mapping[str, Any], declared: Mapping[str, Mapping[str, str]]) -> str:
     found = f"**{case['status']}** of {_clause(case['clause'])}: {_sentence(case['message'])}"
     known = declared.get(case["clause"])
-    why = _by_hand(known) if known else _looks_like(case)
-    return "\n\n".join(filter(None, [f"{found} {why}".strip(), _witness(case)]))
+    why = _by_hand(known) if known else _likely_cause(case)
+    return "\n\n".join(filter(None, [f"{found} {why}".strip(), _reproduction(case)]))
 
 
 def _by_hand(known: Mapping[str, str]) -> str:
@@ -186,14 +196,14 @@ def _by_hand(known: Mapping[str, str]) -> str:
     return f"*Looked at by hand:* {_sentence(known['reason'])}{link}"
 
 
-def _looks_like(case: Mapping[str, Any]) -> str:
+def _likely_cause(case: Mapping[str, Any]) -> str:
     if case["status"] == "warning":  # what merely should be is no mistake to be named
         return ""
     looks = "; ".join(one["text"] for one in case["diagnosis"])
-    return f"Looks like: {_sentence(looks)}" if looks else ""
+    return f"Likely cause: {_sentence(looks)}" if looks else ""
 
 
-def _witness(case: Mapping[str, Any]) -> str:
+def _reproduction(case: Mapping[str, Any]) -> str:
     """Return the code that does it again, folded up: some of it holds a model's weights."""
     code = (case["witness"] or {}).get("code", "")
     if not code:

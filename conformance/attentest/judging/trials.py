@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 class Trial:
     """One backend judged with one seed: the status of every clause that was judged.
 
-    `subject` is the slug of a fault and `specimen` what it was planted in, or `subject` is a
-    sound oddity of the zoo and `specimen` is "". `likely_causes` come from the diagnosis of the
-    fault's own clause, None where none was asked for.
+    `subject` is the slug of a fault and `specimen` the reference model it was injected into, or
+    `subject` is unusual but correct code and `specimen` is "". `likely_causes` come from the
+    diagnosis of the fault's own clause, None where none was asked for.
     """
 
     subject: str
@@ -28,7 +28,7 @@ class Trial:
     statuses: Mapping[str, Status]
     likely_causes: tuple[LikelyCause, ...] | None = None
 
-    def tripped(self) -> list[str]:
+    def broken(self) -> list[str]:
         """Return the clauses that do not hold."""
         return [slug for slug, status in self.statuses.items() if status.broken]
 
@@ -46,10 +46,10 @@ class Trial:
 
 @dataclass(frozen=True)
 class Task:
-    """One fault, or with `oddity` one sound oddity, to be judged with every seed.
+    """One fault, or with `oddity` one piece of unusual but correct code, for every seed.
 
-    The fault's own clause is judged as in a run, in every specimen and with every seed; with the
-    first seed and in the first specimen the other clauses in reach are judged by one example
+    The fault's own clause is judged as in a run, in every reference model and with every seed; with
+    the first seed and in the first model the other clauses in reach are judged by one example
     each. `alone` leaves the others out, `everything` judges every clause as in a run, with every
     seed; `diagnose` names the mistake by the fault's own clause.
     """
@@ -62,10 +62,10 @@ class Task:
     diagnose: bool = False
 
     def trials(self) -> list[Trial]:
-        """Judge, and return what came out."""
-        return list(self._sound() if self.oddity else self._planted())
+        """Judge, and return the trials."""
+        return list(self._correct() if self.oddity else self._injected())
 
-    def _planted(self) -> Iterator[Trial]:
+    def _injected(self) -> Iterator[Trial]:
         from attentest.faults import fault_of
 
         fault = fault_of(self.subject)
@@ -102,7 +102,7 @@ class Task:
             if fault.reaches(one.component) and not one.anywhere
         ]
 
-    def _sound(self) -> Iterator[Trial]:
+    def _correct(self) -> Iterator[Trial]:
         from attentest.judging.bench import Bench
         from attentest.judging.judge import judge
         from attentest.zoo import ZOO
@@ -121,7 +121,7 @@ def tasks(
     seeds: Sequence[int] = (0,),
     **how: bool,
 ) -> list[Task]:
-    """Return what to try: the faults `slugs` of `components`, and the zoo where none is named.
+    """Return the faults `slugs` of `components`, and unusual but correct code where none is named.
 
     Empty means all; `how` are the switches of a :class:`Task`. Raises UnknownName with the nearest
     names for one that is none.
@@ -136,12 +136,12 @@ def tasks(
         for slug, fault in faults().items()
         if (not named or slug in named) and (not wanted or set(fault.changes) & wanted)
     ]
-    sound = [
+    correct = [
         name
         for name, backend in ZOO.items()
         if not named and (not wanted or set(backend.components) & wanted)
     ]
     return [
-        *(Task(name, tuple(seeds), oddity=True) for name in sound),
+        *(Task(name, tuple(seeds), oddity=True) for name in correct),
         *(Task(slug, tuple(seeds), **how) for slug in chosen),
     ]

@@ -81,7 +81,7 @@ def test_what_is_said_of_a_sound_oddity_is_a_false_alarm(slug):
         result = scored([calm, Trial(oddity, "", 1, {"a.b": status})])
         assert result.alarms == [(oddity, "a.b", status)]
         assert not result.perfect
-    assert any("1 false alarms" in sentence for sentence in sentences(result))
+    assert any("1 false alarm:" in sentence for sentence in sentences(result))
 
 
 def test_a_fault_has_to_die_in_both_specimens_and_with_every_seed(slug):
@@ -89,7 +89,7 @@ def test_a_fault_has_to_die_in_both_specimens_and_with_every_seed(slug):
     dead, alive = {clause: Status.VIOLATION}, {clause: Status.PASS}
     assert scored([Trial(slug, "plain", 0, dead), Trial(slug, "fused", 0, alive)]).survived
     assert scored([Trial(slug, "plain", 0, dead), Trial(slug, "plain", 1, alive)]).survived
-    assert scored([Trial(slug, "plain", 0, dead)]).killed == [slug]
+    assert scored([Trial(slug, "plain", 0, dead)]).detected == [slug]
 
 
 def test_the_zoo_is_judged_where_no_fault_is_named(slug):
@@ -105,9 +105,8 @@ def test_the_command_prints_the_score_and_writes_it(slug, tmp_path):
     target = tmp_path / "score.json"
     result = command(slug, "--workers", "1", "--json", str(target))
     assert result.exit_code == 0, result.output
-    assert (
-        "1 of 1 faults killed by their own clause (2 plantings, seed 0); 0 noticed" in result.output
-    )
+    sentence = "1 of 1 fault detected by its own clause (2 injections, seed 0); 0 noticed"
+    assert sentence in result.output
     written = json.loads(target.read_text())
     assert written["killed"] == [slug]
     assert {trial["specimen"] for trial in written["trials"]} == {"plain", "fused"}

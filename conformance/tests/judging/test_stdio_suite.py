@@ -137,7 +137,7 @@ LAYER_NORM = f"stdio:{sys.executable} -S -E {JAVASCRIPT.parent / 'program.py'}"
         (("check", LAYER_NORM, "--clause", "layer_norm.formula"), "1 of 1 judged clauses conform"),
         (("identify", LAYER_NORM), "none of them contradicts"),
         (("compare", LAYER_NORM, f"{TESTS / 'styles_of_served.py'}"), "layer_norm: result"),
-        (("trace", LAYER_NORM), "are equal to those of the oracle"),
+        (("trace", LAYER_NORM), "are equal to those of the reference"),
     ],
 )
 def test_every_command_takes_a_program(words, told):

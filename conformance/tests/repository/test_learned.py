@@ -60,7 +60,7 @@ def tree(tmp_path: Path) -> Path:
 def run(monkeypatch: pytest.MonkeyPatch, tree: Path, mode: str, *cases: dict[str, Any]) -> None:
     stream = tree / "run.jsonl"
     stream.write_text("\n".join(json.dumps(event) for event in events(*cases)))
-    monkeypatch.setattr(learned, "REPOSITORY", tree)
+    monkeypatch.setattr(learned, "ROOT", tree)
     monkeypatch.setattr(sys, "argv", ["learned.py", mode, str(stream)])
     learned.main()
 
@@ -107,7 +107,7 @@ def test_page_shows_what_is_notable(tree: Path, monkeypatch: pytest.MonkeyPatch)
     assert "| violates | 1 |" in page
     assert "**violation** of {ref}`attention.formula <attention.formula>`" in page
     assert "| {ref}`norm_placement <choice-norm_placement>` | `post` | pre |" in page
-    assert r"off by \`1\` \| \<b\>. Looks like: scaled by \<width\>" in page
+    assert r"off by \`1\` \| \<b\>. Likely cause: scaled by \<width\>" in page
     assert "```python\nprint(part(1))\n```" in page
 
 
@@ -119,7 +119,7 @@ def test_page_tells_what_was_found_by_hand(tree: Path, monkeypatch: pytest.Monke
     )
     page = real.write(tree, tree / "out").read_text(encoding="utf-8")
     assert "*Looked at by hand:* It rounds. ([more](https://example.org))" in page
-    assert "Looks like" not in page
+    assert "Likely cause" not in page
 
 
 KEPT = sorted(REPOSITORY.glob("implementations/*/verdicts.json"))

@@ -25,7 +25,7 @@ from attentest.results.verdict import LikelyCause
 from attentest_spec import Backend, Unsupported
 
 MOST = 3
-"""How many likely_causes are named."""
+"""How many likely causes are named."""
 
 EXAMPLES = 6
 """How many examples are looked at."""

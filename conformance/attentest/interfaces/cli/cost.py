@@ -15,7 +15,7 @@ from attentest.results.output import create
 from attentest.studies.cost import BadPlan, Plan, measure
 from attentest.views.cost import show
 from attentest.views.plots.cost import together
-from attentest.views.plots.drawing import drawn
+from attentest.views.plots.drawing import render
 from attentest.views.terminal import progress
 
 
@@ -99,7 +99,7 @@ def cost_command(
         show(Console(), found)
         files.write(json_file, "cost", found.as_dict())
         if plot is not None and found.measurements:
-            create(plot, drawn(together(found.as_dict()), plot.suffix[1:]))
+            create(plot, render(together(found.as_dict()), plot.suffix[1:]))
     sys.exit(exit_code(found.failures, well=not found.failures))
 
 

@@ -23,7 +23,7 @@ from attentest.studies.learning.result import Learning
 from attentest.studies.learning.tasks import TASKS, BadTask
 from attentest.studies.learning.worker import Apart
 from attentest.views.learning import show
-from attentest.views.plots.drawing import drawn
+from attentest.views.plots.drawing import render
 from attentest.views.plots.learning import learning_curves
 from attentest.views.terminal import progress
 from attentest_spec import registry
@@ -100,7 +100,7 @@ def learn_command(
             show(Console(), found)
             files.write(json_file, "learning", found.as_dict())
             if plot is not None and found.curves:
-                create(plot, drawn(learning_curves(found.as_dict()), plot.suffix[1:]))
+                create(plot, render(learning_curves(found.as_dict()), plot.suffix[1:]))
     except BadTask as wrong:
         raise Usage(str(wrong)) from wrong
     sys.exit(exit_code(found.failures, well=bool(found.curves) and not found.failures))

@@ -56,9 +56,9 @@ def pytest_configure(config: pytest.Config) -> None:
             f"or by the line attentest_backend in the settings of pytest."
         )
     if named or config.getini("attentest_deviations") or config.getoption("--write-deviations"):
-        from attentest.interfaces.pytest import session
+        from attentest.interfaces.pytest.session import prepare
 
-        session.prepare(config)
+        prepare(config)
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
