@@ -17,6 +17,8 @@ from typing import Any
 
 from packaging.requirements import Requirement
 
+from attentest.results.verdict import Status
+
 REPOSITORY = Path(__file__).resolve().parents[1]
 STORED = "verdicts.json"
 
@@ -83,7 +85,7 @@ def verdicts(events: list[Json], names: list[str]) -> dict[str, Json]:
 
 def _add(backend: Json, case: Json) -> None:
     backend["statuses"][case["clause"]] = case["status"]
-    if case["status"] not in ("pass", "absent"):
+    if Status(case["status"]) not in (Status.PASS, Status.ABSENT):
         fields = ("clause", "status", "message", "witness", "diagnosis")
         details = {name: case[name] for name in fields}
         backend["notable"].append({**details, "message": without_paths(case["message"])})

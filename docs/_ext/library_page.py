@@ -8,18 +8,19 @@ import json
 import re
 import tomllib
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from tables import table
 
+from attentest.results.expected_failures import TABLES
+from attentest.results.verdict import Status
 from attentest_spec import CHOICES, COMPONENTS, Choice
 from attentest_spec.clauses import clauses
 from attentest_spec.components import CHAPTERS
 
-FAILURES = ("violation", "error", "timeout", "crash", "suite-bug")
 NO_BREAK = "\u00a0"
 
 
@@ -38,15 +39,21 @@ class Library:
         """The libraries with their versions."""
         return ", ".join(f"{name} {version}" for name, version in self.libraries.items())
 
-    def of(self, *statuses: str) -> list[Mapping[str, Any]]:
-        """Return the notable cases with one of `statuses`."""
-        return [one for one in self.stored["notable"] if one["status"] in statuses]
+    def where(self, asked: Callable[[Status], bool]) -> list[Mapping[str, Any]]:
+        """Return the notable cases whose status is as `asked`."""
+        return [one for one in self.stored["notable"] if asked(Status(one["status"]))]
+
+    @property
+    def failures(self) -> list[Mapping[str, Any]]:
+        """The cases that fail a run."""
+        return self.where(lambda status: status.fails_run)
 
     @property
     def deviations(self) -> list[tuple[Choice, str]]:
         """The choices in which it deviates, each with the option that it declares."""
         judged = {choice.clause: choice for choice in CHOICES.values()}
-        slugs = [one["clause"] for one in self.of("deviation") if one["clause"] in judged]
+        cases = self.where(lambda status: status is Status.DEVIATION)
+        slugs = [one["clause"] for one in cases if one["clause"] in judged]
         declared = self.stored["choices"]
         return [
             (judged[slug], declared.get(judged[slug].name, judged[slug].first)) for slug in slugs
@@ -76,7 +83,7 @@ def reasons(folder: Path) -> dict[str, Mapping[str, str]]:
     """Return the expected failures that `folder` declares, by clause."""
     path = folder / "deviations.toml"
     declared = tomllib.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-    return {one["clause"]: one for one in declared.get("deviation", [])}
+    return {one["clause"]: one for name in TABLES for one in declared.get(name, [])}
 
 
 def page(backends: list[Library]) -> str:
@@ -112,8 +119,8 @@ def _summary(one: Library) -> list[object]:
         one.library,
         _score(list(one.stored["statuses"].values())),
         chosen or "no declared choice",
-        len(one.of(*FAILURES)),
-        len(one.of("warning")),
+        len(one.failures),
+        len(one.where(lambda status: status is Status.WARNING)),
     ]
 
 
@@ -123,8 +130,8 @@ def _clause(slug: str) -> str:
 
 def _score(statuses: list[str]) -> str:
     counted = Counter(statuses)
-    judged = len(statuses) - counted["absent"]
-    good = counted["pass"] + counted["deviation"] + counted["warning"]
+    judged = sum(number for status, number in counted.items() if Status(status).judged)
+    good = sum(number for status, number in counted.items() if Status(status).conforms)
     return f"{good} of {judged}".replace(" ", NO_BREAK) if judged else "-"
 
 
@@ -140,7 +147,7 @@ def _chapters(backends: list[Library]) -> Iterator[list[str]]:
         ]
         yield [f"[{chapter}](chapters/{chapter}.md)", *map(_score, of)]
     yield ["**all**", *(_score(list(one.stored["statuses"].values())) for one in backends)]
-    yield ["violations", *(str(len(one.of(*FAILURES))) for one in backends)]
+    yield ["violations", *(str(len(one.failures)) for one in backends)]
 
 
 def _by_choice(backends: list[Library]) -> Iterator[list[str]]:
@@ -159,7 +166,7 @@ def _section(one: Library) -> str:
         f"{one.stored['title']} ({one.library}). Provides {', '.join(provided)}. "
         f"[Its adapter](implementations/{one.name}.md).",
         _deviations(one),
-        *(_failure(case, one.reasons) for case in one.of(*FAILURES, "warning")),
+        *(_failure(case, one.reasons) for case in one.where(lambda status: status.needs_words)),
     ]
     return "\n\n".join(part for part in parts if part)
 

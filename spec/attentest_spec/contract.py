@@ -36,6 +36,13 @@ class Unsupported(Exception):
     """Raised by a backend asked for something it never claimed; the verdict is `absent`."""
 
 
+class NoParameterMap(Unsupported):
+    """Raised by a part that is to load parameters, and does not say which of its own they are."""
+
+    def __init__(self) -> None:
+        super().__init__("it has no parameter map")
+
+
 @dataclass(frozen=True)
 class Gradient:
     """A vector-Jacobian product: the output and the gradients it was pulled back to.

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from attentest.harness.errors import Violation
-from attentest.results.verdict import Witness
+from attentest.results.verdict import Counterexample
 from attentest_spec import Part, Sizes, registry
 from attentest_spec.contract import Input
 from attentest_spec.setting import Array
@@ -104,9 +104,9 @@ class Record:
         """Record what is no action on a part."""
         self.add(Asked(0, doing))
 
-    def witness(self, violation: Violation | None = None) -> Witness:
+    def counterexample(self, violation: Violation | None = None) -> Counterexample:
         """Return what was recorded, with the arrays of `violation`."""
-        return Witness(
+        return Counterexample(
             steps=tuple(_words(one) for one in self._actions if _words(one)),
             code=self._code(),
             actual=_shown(violation.actual if violation else None),

@@ -1,13 +1,15 @@
-"""The Python door: judge a live object in this process."""
+"""The Python interface: judges a live object in this process."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from attentest.harness.description import described
 from attentest.judging.bench import Bench
-from attentest.results import summary
-from attentest.results.plan import select
-from attentest.results.verdict import FAILURES, Verdict
+from attentest.results.plan import Plan, select
+from attentest.results.run import BackendRun, Description, Run
+from attentest.results.verdict import Verdict
+from attentest.results.wording import report
 from attentest.targets import resolve
 from attentest.targets.adapt import Reading
 from attentest_spec import Backend
@@ -17,19 +19,37 @@ from attentest_spec.names import require
 
 @dataclass(frozen=True)
 class Report:
-    """The verdicts on one object, judged in this process: a hang or a crash would take it along.
+    """The verdicts on one object, judged in this process: a hang or a crash would end it.
 
-    `understood` says how code that is no backend was read.
+    `run` is the whole record, with one backend.
     """
 
-    name: str
-    verdicts: tuple[Verdict, ...]
-    understood: tuple[str, ...] = ()
+    run: Run
+
+    @property
+    def _backend(self) -> BackendRun:
+        (backend,) = self.run
+        return backend
+
+    @property
+    def name(self) -> str:
+        """The name of the object."""
+        return self._backend.target
+
+    @property
+    def verdicts(self) -> tuple[Verdict, ...]:
+        """The verdicts in the order of the clauses."""
+        return tuple(self._backend.verdicts)
+
+    @property
+    def inferred(self) -> tuple[str, ...]:
+        """The sentences on how code that is no backend is called."""
+        return self._backend.description.inferred
 
     @property
     def conforms(self) -> bool:
         """Whether no verdict is a violation, an error, a timeout or a crash."""
-        return not any(verdict.status in FAILURES for verdict in self.verdicts)
+        return self._backend.conforms
 
     def __iter__(self) -> Iterator[Verdict]:
         """Iterate over the verdicts."""
@@ -37,14 +57,13 @@ class Report:
 
     def __getitem__(self, clause: str) -> Verdict:
         """Return the verdict of `clause`."""
-        found = {verdict.clause: verdict for verdict in self.verdicts}
-        return found[require("clause", clause, found)]
+        verdicts = self._backend.by_clause
+        return verdicts[require("clause", clause, verdicts)]
 
     def __str__(self) -> str:
-        """Return how it was read, what needs words, and a summary with its denominators."""
-        read = [summary.reading(self.understood)] if self.understood else []
-        told = summary.report(self.name, self.verdicts)
-        return "\n\n".join([*read, f"{told}; judged in this process, without time limit"])
+        """Return what was inferred, what needs words, and a summary with its denominators."""
+        text = report(self._backend, self.run.plan)
+        return f"{text}; judged in this process, without time limit"
 
 
 def check(
@@ -64,9 +83,9 @@ def check(
     """Judge `target` in this process and return a report; print it to read it.
 
     `target` is a function, a class or an instance of a torch module, a backend, or what a command
-    takes: a name, "file.py:object" or "module:object". The worker processes of `attentest run` do
-    not stand between: use that door for code that may hang or crash. What settles how code is
-    read is described at :func:`adapted`.
+    takes: a name, "file.py:object" or "module:object". Nothing isolates it: use `attentest run` for
+    code that may hang or crash. The arguments for code that is no backend are described at
+    :func:`adapted`.
 
     Raises UnknownName for a name that is none, LoadFailure for a target that cannot be loaded, and
     Unclear, a LoadFailure that says what to add, for code that cannot be read.
@@ -85,11 +104,13 @@ def check(
     slugs = select(wanted, clauses, precision=precision)
     from attentest.judging.judge import judge
 
-    return Report(
-        str(backend.name),
-        tuple(judge(bench, slug) for slug in slugs),
-        tuple(getattr(backend, "understood", ())),
+    judged = BackendRun(
+        bench.name,
+        Description.from_dict(described(backend)),
+        [judge(bench, slug) for slug in slugs],
     )
+    plan = Plan(slugs, precision=precision, device=device, seed=seed)
+    return Report(Run.of(plan, [judged]))
 
 
 def adapted(

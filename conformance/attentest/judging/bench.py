@@ -11,16 +11,16 @@ from attentest_spec import Backend, Choices
 
 @dataclass(frozen=True)
 class Bench:
-    """What a verdict depends on besides the clause.
+    """A backend, and all settings that a verdict depends on besides the clause.
 
-    `precision` is what is asked for; a backend that does not claim float64 is judged in the finest
-    that it does.
+    `precision` is the one asked for; a backend that does not claim float64 is judged in the finest
+    that it claims.
 
-    `seed` 0 is the fixed default, `effort` multiplies the number of examples, `shrink` looks for
-    the smallest violation, `diagnose` names the mistakes that it looks like.
+    `seed` 0 is the fixed default, `effort` multiplies the number of examples, `shrink` searches
+    the minimal counterexample, `diagnose` the likely causes.
 
-    `suspects` grows while clauses are judged: what explained one that failed is looked for first
-    in the next ones, as a mistake in an inner component fails those outside of it too. It changes
+    `suspects` grows while clauses are judged: the likely cause of one failure is tried first in
+    the next ones, as a mistake in an inner component fails those outside of it too. It changes
     no status.
     """
 
@@ -41,12 +41,12 @@ class Bench:
 
     @property
     def name(self) -> str:
-        """What the backend calls itself, as one line that is safe to show."""
+        """The name of the backend, as one line that is safe to show."""
         return line(str(self.backend.name))
 
     @cached_property
     def choices(self) -> Choices:
-        """What is declared, and what was measured where the paper is silent and nothing is."""
+        """The declared choices, and measured ones where neither paper nor backend specifies any."""
         return effective_choices(self.backend, self.computed_in, self.device)
 
     @cached_property
@@ -55,7 +55,7 @@ class Bench:
         return self.backend.limits.finest if self.precision == "float64" else self.precision
 
     def subject(self) -> Subject:
-        """Return the backend under judgement, with these settings."""
+        """Return the backend, guarded and recorded, with these settings."""
         return Subject(
             self.backend, choices=self.choices, precision=self.computed_in, device=self.device
         )

@@ -1,4 +1,4 @@
-"""The decorator `check`: a body becomes the check of a clause, and a pytest test of a backend."""
+"""The decorator `check`: makes a function the check of a clause, and a pytest test of a backend."""
 
 import warnings
 from collections.abc import Callable
@@ -9,8 +9,8 @@ from attentest.harness.errors import Violation
 from attentest.judging.bench import Bench
 from attentest.judging.judge import judge
 from attentest.judging.registry import Body, Check, register
-from attentest.results.verdict import FAILURES
-from attentest.results.wording import told
+from attentest.results.verdict import Status
+from attentest.results.wording import explanation
 from attentest_spec import Backend
 from attentest_spec.clauses import clauses
 
@@ -43,12 +43,12 @@ def check(clause: str, *, examples: int = 10) -> Callable[[Body], Callable[[Any]
 
 
 def _report(clause: str, backend: Backend | Bench) -> None:
-    """Judge, and raise what a test runner understands."""
+    """Judge, and raise the exceptions that a test runner knows."""
     __tracebackhide__ = True
     verdict = judge(Bench.of(backend), clause)
-    if verdict.status == "absent":
+    if verdict.status is Status.ABSENT:
         raise SkipTest(verdict.message)
-    if verdict.status == "warning":
-        warnings.warn(told(verdict), ConformanceWarning, stacklevel=3)
-    if verdict.status in FAILURES or verdict.status == "suite-bug":
-        raise Violation(told(verdict))
+    if verdict.status is Status.WARNING:
+        warnings.warn(explanation(verdict), ConformanceWarning, stacklevel=3)
+    if verdict.status.fails_run:
+        raise Violation(explanation(verdict))

@@ -1,4 +1,4 @@
-"""The examples of a check, drawn by Hypothesis and repeatable for one seed."""
+"""Examples of a check, drawn by Hypothesis and repeatable for one seed."""
 
 import zlib
 from collections.abc import Callable
@@ -14,8 +14,8 @@ from attentest.judging.registry import Check
 from attentest.testing.draw import Draw
 
 
-def tried(bench: Bench, check: Check, subject: Subject) -> None:
-    """Try the examples until one fails, raising what it raised; its trace is kept."""
+def try_examples(bench: Bench, check: Check, subject: Subject) -> None:
+    """Run the examples until one fails; raise its exception, and keep its trace."""
 
     def example(data: st.DataObject) -> None:
         subject.begin()
@@ -25,24 +25,24 @@ def tried(bench: Bench, check: Check, subject: Subject) -> None:
             subject.failing = subject.failing or subject.trace
             raise
 
-    _drawn(bench, check, example)()
+    _test(bench, check, example)()
 
 
-def looked(bench: Bench, check: Check, subject: Subject) -> list[list[Step]]:
-    """Return the traces of all examples, of those that fail as of those that pass."""
+def traces_of(bench: Bench, check: Check, subject: Subject) -> list[list[Step]]:
+    """Return the traces of all examples, failing or not."""
     traces = []
 
     def example(data: st.DataObject) -> None:
         subject.begin()
-        with suppress(Violation, BackendError, Absent):  # what it shows is asked for, not whether
+        with suppress(Violation, BackendError, Absent):  # the trace is wanted, whatever the outcome
             check.body(subject, Draw.of(data, subject))
         traces.append(subject.trace)
 
-    _drawn(bench, check, example)()
+    _test(bench, check, example)()
     return traces
 
 
-def _drawn(
+def _test(
     bench: Bench, check: Check, example: Callable[[st.DataObject], None]
 ) -> Callable[[], None]:
     phases = (Phase.generate, Phase.shrink) if bench.shrink else (Phase.generate,)

@@ -1,8 +1,8 @@
-"""The one engine: it asks what a clause says of a backend."""
+"""The judge: a clause and a backend become a verdict."""
 
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from hypothesis.errors import Flaky
 
@@ -10,20 +10,41 @@ from attentest.analysis.diagnosis import Case, diagnose
 from attentest.harness.errors import Absent, BackendError, Violation
 from attentest.harness.subject import Step, Subject
 from attentest.judging.bench import Bench
-from attentest.judging.examples import looked, tried
+from attentest.judging.examples import traces_of, try_examples
 from attentest.judging.registry import Check, check_of
 from attentest.results.text import last_frames, summary
-from attentest.results.verdict import Likeness, Verdict
+from attentest.results.verdict import LikelyCause, Status, Verdict
 from attentest_spec import CHOICES, Backend, Clause, UnknownName
+from attentest_spec.choices import Value
 from attentest_spec.clauses import clauses
 
 
+@dataclass(frozen=True)
+class _Outcome:
+    """How the examples of a check ended; `subject` is None where the backend was not asked."""
+
+    status: Status
+    message: str = ""
+    subject: Subject | None = None
+    violation: Violation | None = None
+    measured: Value | None = None
+    where: str = ""
+
+    @classmethod
+    def raised(
+        cls, status: Status, message: str, cause: BaseException, subject: Subject | None
+    ) -> "_Outcome":
+        """Return the outcome of an exception, with the end of its traceback."""
+        where = last_frames(cause)
+        return cls(status, f"{message} ({where})", subject, where=where)
+
+
 def judge(
-    bench: Bench, slug: str, found: Callable[[Verdict], None] = lambda verdict: None
+    bench: Bench, slug: str, undiagnosed: Callable[[Verdict], None] = lambda verdict: None
 ) -> Verdict:
     """Return the verdict of the clause `slug` on the backend of `bench`.
 
-    `found` is called with the verdict before the mistake behind it is looked for, which may take
+    `undiagnosed` is called with the verdict before its likely causes are searched, which may take
     longer than judging did.
 
     Never raises for what a backend does; an exception that is no fault of the backend becomes a
@@ -32,71 +53,72 @@ def judge(
     check = check_of(slug)
     clause = clauses()[slug]
     start = time.perf_counter()
-    status, message, subject, failure = _tried(bench, clause, check)
-    told = bench.diagnose and subject is not None and status in _WITNESSED
+    outcome = _outcome(bench, clause, check)
+    subject = outcome.subject
+    broken = outcome.status.broken
     verdict = Verdict(
         backend=bench.name,
         clause=slug,
-        status=status,
-        message=message,
+        status=outcome.status,
+        message=outcome.message,
         notes=tuple(subject.notes) if subject else (),
-        witness=subject.record.witness(failure) if subject and status in _WITNESSED else None,
+        counterexample=(
+            subject.record.counterexample(outcome.violation) if subject and broken else None
+        ),
         budget=subject.budget if subject else None,
         seconds=round(time.perf_counter() - start, 4),
+        measured=outcome.measured,
+        where=outcome.where,
     )
-    if not told or subject is None:
+    if not (bench.diagnose and broken and subject):
         return verdict
-    found(verdict)
-    said = failure.found if failure else message
-    diagnosis = _diagnosed(bench, clause, check, subject, said)
+    undiagnosed(verdict)
+    finding = outcome.violation.found if outcome.violation else outcome.message
+    diagnosis = _diagnosis(bench, clause, check, subject, finding)
     explained = (one.names for one in diagnosis[:1] if one.kind != "complaint")
     bench.suspects.extend(names for names in explained if names not in bench.suspects)
     return replace(verdict, diagnosis=diagnosis)
 
 
-_WITNESSED = ("violation", "warning", "error")
-
-
-def _tried(
-    bench: Bench, clause: Clause, check: Check
-) -> tuple[str, str, Subject | None, Violation | None]:
+def _outcome(bench: Bench, clause: Clause, check: Check) -> _Outcome:
+    """Try the examples of `check` until one fails."""
     subject: Subject | None = None
     try:
         if clause.component not in bench.backend.components and not clause.anywhere:
-            return "absent", f"{bench.name} provides no {clause.component}", None, None
+            return _Outcome(Status.ABSENT, f"{bench.name} provides no {clause.component}")
         subject = _subject(bench, clause)
-        tried(bench, check, subject)
+        try_examples(bench, check, subject)
     except Absent as absence:
-        return "absent", str(absence), subject, None
+        return _Outcome(Status.ABSENT, str(absence), subject)
     except Violation as violation:
-        return _broken(clause), violation.found, subject, violation
+        return _Outcome(_broken(clause), violation.found, subject, violation)
     except BackendError as error:
-        return "error", f"{error} ({last_frames(error.cause)})", subject, None
+        return _Outcome.raised(Status.ERROR, str(error), error.cause, subject)
     except Flaky as flaky:
         return _flaky(clause, flaky, subject)
     except (UnknownName, ValueError) as wrong:
         if subject is None:  # the declared choices could not be read
-            return "error", f"its declaration is not well formed: {wrong}", None, None
-        return "suite-bug", f"{summary(wrong)} ({last_frames(wrong)})", subject, None
+            return _Outcome(Status.ERROR, f"its declaration is not well formed: {wrong}")
+        return _Outcome.raised(Status.SUITE_BUG, summary(wrong), wrong, subject)
     except Exception as bug:
-        return "suite-bug", f"{summary(bug)} ({last_frames(bug)})", subject, None
-    return *_kept(clause, subject), subject, None
+        return _Outcome.raised(Status.SUITE_BUG, summary(bug), bug, subject)
+    return _held(clause, subject)
 
 
-def _diagnosed(
-    bench: Bench, clause: Clause, check: Check, subject: Subject | None, message: str
-) -> tuple[Likeness, ...]:
-    assert subject is not None
+def _diagnosis(
+    bench: Bench, clause: Clause, check: Check, subject: Subject, finding: str
+) -> tuple[LikelyCause, ...]:
+    """Return the likely causes of a broken clause."""
     plain = replace(bench, shrink=False, diagnose=False)
 
     def traces() -> Iterator[list[Step]]:
         yield subject.failing or subject.trace
-        yield from looked(replace(plain, seed=bench.seed + 1), check, _subject(bench, clause))
+        yield from traces_of(replace(plain, seed=bench.seed + 1), check, _subject(bench, clause))
 
     def complain(backend: Backend) -> str:
         return judge(replace(plain, backend=backend), clause.slug).message
 
-    case = Case(subject, clause.component, clause.slug, traces(), message, bench.suspects)
+    case = Case(subject, clause.component, clause.slug, traces(), finding, bench.suspects)
     return diagnose(case, complain)
 
 
@@ -108,33 +130,35 @@ def _subject(bench: Bench, clause: Clause) -> Subject:
     return subject
 
 
-def _broken(clause: Clause) -> str:
-    return "violation" if clause.level == "MUST" else "warning"
+def _broken(clause: Clause) -> Status:
+    return Status.VIOLATION if clause.level == "MUST" else Status.WARNING
 
 
-def _kept(clause: Clause, subject: Subject) -> tuple[str, str]:
-    """Return the status of a clause that held: a deviation where another choice was declared."""
+def _held(clause: Clause, subject: Subject) -> _Outcome:
+    """Return the outcome of a clause that holds: a deviation where another choice was declared."""
     if not clause.choice:
-        return "pass", ""
+        return _Outcome(Status.PASS, subject=subject)
     choice = CHOICES[clause.choice]
     value = subject.choices[choice.name]
     shown = f"{value:g}" if isinstance(value, float) else value
     if choice.paper is None:
         source = "declared" if choice.name in subject.declared else "measured"
-        return "pass", f"the paper is silent; {source}: {shown}"
+        message = f"the paper is silent; {source}: {shown}"
+        return _Outcome(Status.PASS, message, subject, measured=value)
     if value == choice.paper:
-        return "pass", ""
-    return "deviation", f"declared and measured: {shown}; the paper: {choice.paper}"
+        return _Outcome(Status.PASS, subject=subject, measured=value)
+    message = f"declared and measured: {shown}; the paper: {choice.paper}"
+    return _Outcome(Status.DEVIATION, message, subject, measured=value)
 
 
-def _flaky(
-    clause: Clause, flaky: Flaky, subject: Subject | None
-) -> tuple[str, str, Subject | None, Violation | None]:
+def _flaky(clause: Clause, flaky: Flaky, subject: Subject | None) -> _Outcome:
     """Judge a backend that failed once and not again on the same input."""
     for one in getattr(flaky, "exceptions", ()):
         if isinstance(one, Violation):
             text = f"{one.found} The same input did not always show it: results are not repeatable."
-            return _broken(clause), text, subject, one
+            return _Outcome(_broken(clause), text, subject, one)
         if isinstance(one, BackendError):
-            return "error", f"{one}, but not always on the same input", subject, None
-    return "error", f"the same input gave unlike results: {summary(flaky)}", subject, None
+            message = f"{one}, but not always on the same input"
+            return _Outcome(Status.ERROR, message, subject)
+    message = f"the same input gave different results: {summary(flaky)}"
+    return _Outcome(Status.ERROR, message, subject)

@@ -16,8 +16,8 @@ from attentest.harness.errors import ProcessFailure, Unavailable
 from attentest.harness.messages import Event, disturbed
 from attentest.harness.process import LOAD_LIMIT, Child, Isolation, in_threads
 from attentest.results.plan import Plan
-from attentest.results.run import Judged
-from attentest.results.verdict import Verdict
+from attentest.results.run import BackendRun, Description, Run
+from attentest.results.verdict import Status, Verdict
 from attentest.studies.participants import Remote
 from attentest_spec.registry import LoadFailure
 
@@ -25,7 +25,7 @@ PATIENCE = 3
 """Timeouts and crashes after which a backend's remaining clauses are not tried."""
 
 
-Listener = Callable[[Judged, Verdict | None], None]
+Listener = Callable[[BackendRun, Verdict | None], None]
 """Called with each verdict as it comes, and with None once a backend is loaded or has failed to."""
 
 
@@ -35,7 +35,7 @@ def run(
     *,
     workers: int = 0,
     listener: Listener = lambda judged, verdict: None,
-) -> list[Judged]:
+) -> Run:
     """Judge every target under `plan`, at most `workers` at a time (as many as there are cores).
 
     Whatever interrupts it, Ctrl-C or an error of the `listener`, ends every worker first.
@@ -43,30 +43,31 @@ def run(
     lock = threading.Lock()
     stop = threading.Event()
 
-    def one_at_a_time(judged: Judged, verdict: Verdict | None) -> None:
+    def one_at_a_time(judged: BackendRun, verdict: Verdict | None) -> None:
         with lock:
             listener(judged, verdict)
 
-    def judge(target: str) -> Judged:
-        return _Trial(Judged(target), plan, one_at_a_time, stop).run()
+    def judge(target: str) -> BackendRun:
+        return _Trial(BackendRun(target), plan, one_at_a_time, stop).run()
 
     judged = in_threads(
         {number: partial(judge, target) for number, target in enumerate(targets)},
         workers or os.cpu_count() or 1,
         stop,
     )
-    return list(judged.values())
+    return Run.of(plan, list(judged.values()))
 
 
 @dataclass
 class _Trial:
     """One target on its way through the plan, from worker to worker."""
 
-    result: Judged
+    result: BackendRun
     plan: Plan
     listener: Listener
     stop: threading.Event
     loaded: bool = False  # by the worker of the moment
+    described: bool = False  # by any worker
     found: Verdict | None = None  # of the clause that is next, its diagnosis under way
 
     @property
@@ -74,7 +75,7 @@ class _Trial:
         """The clauses that have no verdict yet."""
         return self.plan.clauses[len(self.result.verdicts) :]
 
-    def run(self) -> Judged:
+    def run(self) -> BackendRun:
         """Judge to the end, replacing workers that hang or die."""
         status = ""
         for _ in range(PATIENCE):
@@ -93,11 +94,11 @@ class _Trial:
         return self.result
 
     def _unjudged(self, status: str, message: str) -> Verdict:
-        return Verdict(self.result.target, self.rest[0], status, message)
+        return Verdict(self.result.target, self.rest[0], Status(status), message)
 
     def _undiagnosed(self, reason: Unavailable) -> Verdict | None:
         """Return the verdict that was reached before the worker was lost, if there was one."""
-        note = f"what it looks like was not found out: {reason}"
+        note = f"the likely cause was not found: {reason}"
         return replace(self.found, notes=(*self.found.notes, note)) if self.found else None
 
     def _keep(self, verdict: Verdict) -> None:
@@ -132,7 +133,7 @@ class _Trial:
 
     def _not_loaded(self, failure: Unavailable) -> Unavailable | None:
         """Keep why it was not loaded; that costs a verdict where an earlier worker had done it."""
-        if self.result.facts:
+        if self.described:
             return ProcessFailure(failure.status, f"replacing its process failed: {failure}")
         self.result.failure = str(failure)
         return None
@@ -140,11 +141,14 @@ class _Trial:
     def _describe(self, worker: Child) -> None:
         worker.seconds = LOAD_LIMIT
         facts = worker.call("describe", target=self.result.target)
-        if not isinstance(facts, dict):
-            raise disturbed()
+        try:
+            description = Description.from_dict(facts)
+        except (TypeError, ValueError, LookupError) as wrong:
+            raise disturbed() from wrong
         self.loaded = True
-        if not self.result.facts:
-            self.result.facts = facts
+        if not self.described:
+            self.described = True
+            self.result.description = description
             self.listener(self.result, None)
 
     def _judge(self, worker: Child) -> None:
@@ -174,5 +178,5 @@ class _Trial:
     def _read(self, clause: str, verdict: Mapping[str, Any]) -> Verdict:
         try:
             return Verdict.from_dict({**verdict, "clause": clause, "backend": self.result.target})
-        except (TypeError, LookupError, AttributeError) as wrong:
+        except (TypeError, ValueError, LookupError, AttributeError) as wrong:
             raise disturbed() from wrong

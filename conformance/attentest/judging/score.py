@@ -1,28 +1,32 @@
-"""The suite's own score: which planted faults it kills, and whether it cries wolf.
+"""The suite's own score: the injected faults that it detects, and its false alarms.
 
-Every fault is planted in its specimens and judged. It is killed when its own clause says
-violation (or error, where the mistake is a loud one) on each of them, with every seed. A fault
-that its clause does not kill, a clause that kills no fault, a clause that trips over a fault of a
-component that its own does not contain, and a clause that a sound oddity of the zoo does not
-conform to are each an error of the suite.
+Every fault is injected into its reference models and judged. It is detected when its own clause is
+a violation (or an error, where the mistake is a loud one) on each of them, with every seed. A fault
+that its clause does not detect, a clause that detects no fault, a clause that fails by a fault of a
+component that its own does not contain, and a clause that unusual but correct code does not conform
+to are each an error of the suite.
 """
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, field
 from multiprocessing import get_context
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from attentest.judging.trials import CALM, KILLING, Task, Trial
+from attentest.judging.trials import Task, Trial
+from attentest.results.verdict import Status
 from attentest_spec.clauses import clauses
+
+if TYPE_CHECKING:
+    from attentest.faults import Fault
 
 
 @dataclass(frozen=True)
 class Named:
-    """How often a diagnosis names the planted fault.
+    """How often a diagnosis names the injected fault.
 
-    `first` counts those named first, `equal` those where something else is named first that
-    answered every question of the examples alike, `later` those among the others named.
+    `first` counts those named first, `equal` those where another cause is named first that gave
+    the same results in all examples, `later` those among the others named.
     """
 
     first: int
@@ -40,7 +44,7 @@ class Named:
 
 def _place(trial: Trial) -> str:
     """Return where the diagnosis names the fault of `trial`."""
-    found = {one.names: one for one in trial.likenesses or ()}
+    found = {one.names: one for one in trial.likely_causes or ()}
     mine, best = found.get((trial.subject,)), next(iter(found.values()), None)
     if mine is None or best is None:
         return "not"
@@ -52,16 +56,16 @@ def _place(trial: Trial) -> str:
 
 @dataclass(frozen=True)
 class Score:
-    """What came out of all trials.
+    """The outcome of all trials.
 
-    `killed` and `survived` are faults, `idle` clauses that killed none of their own, `spurious`
-    pairs of a fault and a clause that should not have noticed it, `alarms` triples of a sound
-    oddity, a clause that it does not conform to, and the status.
+    `detected` and `survived` are faults, `idle` clauses that detected none of their own, `spurious`
+    pairs of a fault and a clause that should not fail by it, `alarms` triples of unusual but
+    correct code, a clause that it does not conform to, and the status.
     """
 
     trials: list[Trial]
-    sound: list[Trial] = field(default_factory=list)
-    killed: list[str] = field(default_factory=list)
+    correct: list[Trial] = field(default_factory=list)
+    detected: list[str] = field(default_factory=list)
     survived: list[str] = field(default_factory=list)
     idle: list[str] = field(default_factory=list)
     spurious: list[tuple[str, str]] = field(default_factory=list)
@@ -76,28 +80,28 @@ class Score:
         """Return how the faults of `kinds` were named; None where no diagnosis was asked for."""
         from attentest.faults import fault_of
 
-        told = [
+        diagnosed = [
             trial
             for trial in self.trials
-            if trial.likenesses is not None and fault_of(trial.subject).kind in kinds
+            if trial.likely_causes is not None and fault_of(trial.subject).kind in kinds
         ]
-        return Named.of(told) if told else None
+        return Named.of(diagnosed) if diagnosed else None
 
     @property
     def seeds(self) -> list[int]:
         """The seeds of all trials."""
-        return sorted({trial.seed for trial in [*self.trials, *self.sound]})
+        return sorted({trial.seed for trial in [*self.trials, *self.correct]})
 
     def as_dict(self) -> dict[str, Any]:
         """Return the score as plain values, for `--json`."""
         return {
             "format": 1,
             "seeds": self.seeds,
-            "killed": self.killed,
+            "killed": self.detected,
             "survived": self.survived,
             "idle clauses": self.idle,
             "spurious": [list(pair) for pair in self.spurious],
-            "zoo": sorted({trial.subject for trial in self.sound}),
+            "zoo": sorted({trial.subject for trial in self.correct}),
             "false alarms": [list(alarm) for alarm in self.alarms],
             "trials": [trial.as_dict() for trial in self.trials],
         }
@@ -128,35 +132,41 @@ def scored(trials: Iterable[Trial]) -> Score:
     trials = list(trials)
     result = Score(
         trials=[trial for trial in trials if trial.specimen],
-        sound=[trial for trial in trials if not trial.specimen],
+        correct=[trial for trial in trials if not trial.specimen],
     )
     by_fault: dict[str, list[Trial]] = {}
     for trial in result.trials:
         by_fault.setdefault(trial.subject, []).append(trial)
     for slug, found in by_fault.items():
         fault = fault_of(slug)
-        deadly = KILLING | {"error"} if fault.kind == "loud" else KILLING
-        dead = all(trial.statuses.get(fault.clause) in deadly for trial in found)
-        (result.killed if dead else result.survived).append(slug)
+        everywhere = all(_detected(fault, trial.statuses.get(fault.clause)) for trial in found)
+        (result.detected if everywhere else result.survived).append(slug)
         result.spurious.extend(
             (slug, clause)
-            for clause in dict.fromkeys(one for trial in found for one in trial.tripped())
+            for clause in dict.fromkeys(one for trial in found for one in trial.broken())
             if not fault.reaches(clauses()[clause].component)
         )
-    result.idle.extend(_idle(set(by_fault), set(result.killed)))
+    result.idle.extend(_idle(set(by_fault), set(result.detected)))
     result.alarms.extend(
         dict.fromkeys(
             (trial.subject, clause, status)
-            for trial in result.sound
+            for trial in result.correct
             for clause, status in trial.statuses.items()
-            if status not in CALM
+            if status.needs_words
         )
     )
     return result
 
 
-def _idle(tried: set[str], killed: set[str]) -> list[str]:
-    """Return the clauses all of whose own faults were tried, and that killed none of them.
+def _detected(fault: "Fault", status: Status | None) -> bool:
+    """Say whether `status` detects `fault`; an error does so where the mistake is a loud one."""
+    if status is None:
+        return False
+    return status.contradicts or (status is Status.ERROR and fault.kind == "loud")
+
+
+def _idle(tried: set[str], detected: set[str]) -> list[str]:
+    """Return the clauses all of whose own faults were tried, and that detected none of them.
 
     A clause without a fault of its own is idle too, once the whole catalogue was tried.
     """
@@ -169,7 +179,7 @@ def _idle(tried: set[str], killed: set[str]) -> list[str]:
     return [
         clause
         for clause, mine in own.items()
-        if (mine or everything) and mine <= tried and not mine & killed
+        if (mine or everything) and mine <= tried and not mine & detected
     ]
 
 

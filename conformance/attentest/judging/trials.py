@@ -1,10 +1,10 @@
-"""What the suite's own score is made of: one backend, wrong or sound, judged with some seeds."""
+"""Trials of the suite itself: one backend, faulty or correct, judged with some seeds."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from attentest.results.verdict import FAILURES, Likeness
+from attentest.results.verdict import LikelyCause, Status
 from attentest_spec import COMPONENTS
 from attentest_spec.clauses import clauses
 from attentest_spec.names import require
@@ -12,41 +12,44 @@ from attentest_spec.names import require
 if TYPE_CHECKING:
     from attentest.faults import Fault
 
-KILLING = frozenset({"violation", "warning"})
-CALM = frozenset({"pass", "deviation", "absent"})
-
 
 @dataclass(frozen=True)
 class Trial:
     """One backend judged with one seed: the status of every clause that was judged.
 
-    `subject` is the slug of a fault and `specimen` what it was planted in, or `subject` is a
-    sound oddity of the zoo and `specimen` is "". `likenesses` are what the diagnosis of the
-    fault's own clause names, None where none was asked for.
+    `subject` is the slug of a fault and `specimen` the reference model it was injected into, or
+    `subject` is unusual but correct code and `specimen` is "". `likely_causes` come from the
+    diagnosis of the fault's own clause, None where none was asked for.
     """
 
     subject: str
     specimen: str
     seed: int
-    statuses: Mapping[str, str]
-    likenesses: tuple[Likeness, ...] | None = None
+    statuses: Mapping[str, Status]
+    likely_causes: tuple[LikelyCause, ...] | None = None
 
-    def tripped(self) -> list[str]:
-        """Return the clauses that noticed."""
-        return [slug for slug, status in self.statuses.items() if status in KILLING | FAILURES]
+    def broken(self) -> list[str]:
+        """Return the clauses that do not hold."""
+        return [slug for slug, status in self.statuses.items() if status.broken]
 
     def as_dict(self) -> dict[str, Any]:
         """Return the trial as plain values."""
-        told = None if self.likenesses is None else [asdict(one) for one in self.likenesses]
-        return {**vars(self), "statuses": dict(self.statuses), "likenesses": told}
+        causes = None if self.likely_causes is None else [asdict(one) for one in self.likely_causes]
+        return {
+            "subject": self.subject,
+            "specimen": self.specimen,
+            "seed": self.seed,
+            "statuses": dict(self.statuses),
+            "likenesses": causes,
+        }
 
 
 @dataclass(frozen=True)
 class Task:
-    """One fault, or with `oddity` one sound oddity, to be judged with every seed.
+    """One fault, or with `oddity` one piece of unusual but correct code, for every seed.
 
-    The fault's own clause is judged as in a run, in every specimen and with every seed; with the
-    first seed and in the first specimen the other clauses in reach are judged by one example
+    The fault's own clause is judged as in a run, in every reference model and with every seed; with
+    the first seed and in the first model the other clauses in reach are judged by one example
     each. `alone` leaves the others out, `everything` judges every clause as in a run, with every
     seed; `diagnose` names the mistake by the fault's own clause.
     """
@@ -59,10 +62,10 @@ class Task:
     diagnose: bool = False
 
     def trials(self) -> list[Trial]:
-        """Judge, and return what came out."""
-        return list(self._sound() if self.oddity else self._planted())
+        """Judge, and return the trials."""
+        return list(self._correct() if self.oddity else self._injected())
 
-    def _planted(self) -> Iterator[Trial]:
+    def _injected(self) -> Iterator[Trial]:
         from attentest.faults import fault_of
 
         fault = fault_of(self.subject)
@@ -99,7 +102,7 @@ class Task:
             if fault.reaches(one.component) and not one.anywhere
         ]
 
-    def _sound(self) -> Iterator[Trial]:
+    def _correct(self) -> Iterator[Trial]:
         from attentest.faults.unusual import UNUSUAL
         from attentest.judging.bench import Bench
         from attentest.judging.judge import judge
@@ -118,7 +121,7 @@ def tasks(
     seeds: Sequence[int] = (0,),
     **how: bool,
 ) -> list[Task]:
-    """Return what to try: the faults `slugs` of `components`, and the zoo where none is named.
+    """Return the faults `slugs` of `components`, and unusual but correct code where none is named.
 
     Empty means all; `how` are the switches of a :class:`Task`. Raises UnknownName with the nearest
     names for one that is none.
@@ -133,12 +136,12 @@ def tasks(
         for slug, fault in faults().items()
         if (not named or slug in named) and (not wanted or set(fault.changes) & wanted)
     ]
-    sound = [
+    correct = [
         name
         for name, backend in UNUSUAL.items()
         if not named and (not wanted or set(backend.components) & wanted)
     ]
     return [
-        *(Task(name, tuple(seeds), oddity=True) for name in sound),
+        *(Task(name, tuple(seeds), oddity=True) for name in correct),
         *(Task(slug, tuple(seeds), **how) for slug in chosen),
     ]

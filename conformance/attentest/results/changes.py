@@ -1,4 +1,4 @@
-"""What changed from one run to the next, verdict by verdict."""
+"""Changes from one run to the next, verdict by verdict."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -6,14 +6,8 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from attentest.results.html_table import table
-from attentest.results.stored_runs import Run
-from attentest.results.verdict import FAILURES
-
-CONFORMS = frozenset({"pass", "deviation", "warning"})
-"""The statuses of a clause that a backend conforms to."""
-
-FAILS = FAILURES | {"suite-bug"}
-"""The statuses that make a run exit with 1."""
+from attentest.results.run import Run
+from attentest.results.verdict import Status, Verdict
 
 KINDS: Mapping[str, str] = {
     "newly failing": "conformed, and fails now",
@@ -21,18 +15,18 @@ KINDS: Mapping[str, str] = {
     "no longer judged": "is absent now",
     "fixed": "failed, and conforms now",
     "newly judged": "was absent",
-    "changed": "has another verdict of the same standing",
+    "changed": "has another verdict, and conforms or fails as before",
     "removed": "was not asked for again",
     "added": "was not there before",
 }
-"""The kinds of change, the gravest first, and what each means."""
+"""The kinds of change, the most serious first, and what each means."""
 
 
 @dataclass(frozen=True)
 class Change:
     """A verdict that is another one now; "" stands for no verdict.
 
-    `regression` says that it conformed, and that the new run was asked and cannot say so.
+    `regression` means that it conformed, and that the new run was asked and does not show that.
     """
 
     kind: str
@@ -46,10 +40,10 @@ class Change:
 
 @dataclass(frozen=True)
 class Changes:
-    """All that changed between two runs, backend by backend and the gravest first.
+    """All that changed between two runs, backend by backend and the most serious first.
 
-    `unchanged` counts the verdicts that are the same, `settings` tells under which other ones the
-    new run was made, as (name, before, now), `failures` which backends it could not load, and why.
+    `unchanged` counts the verdicts that are the same, `settings` holds those that differ, as
+    (name, before, now), `failures` the backends that the new run could not load, and why.
     """
 
     old: str
@@ -86,7 +80,7 @@ def changes(old: Run, new: Run) -> Changes:
 
     Raises Unrelated where no backend is in both of them.
     """
-    if not set(old.backends) & set(new.backends):
+    if not set(old.targets) & set(new.targets):
         raise Unrelated(
             f"{old.name} and {new.name} have no backend in common, so nothing can be compared. To "
             f"show them in one page, ask for them --side-by-side."
@@ -99,50 +93,68 @@ def changes(old: Run, new: Run) -> Changes:
         tuple(sorted(found, key=lambda one: (not one.regression, order.index(one.kind)))),
         _unchanged(old, new, found),
         tuple(_settings(old.settings, new.settings)),
-        {name: facts["failure"] for name, facts in new.backends.items() if facts["failure"]},
+        {one.target: one.failure for one in new if one.failure},
     )
 
 
 def _changes(old: Run, new: Run) -> Iterator[Change]:
     """Yield every change, in the order of backends and clauses."""
-    for backend in dict.fromkeys([*old.backends, *new.backends]):
-        earlier, later = old.cases.get(backend, {}), new.cases.get(backend, {})
-        asked = set(new.plan) if backend in new.backends else set()
-        for clause in dict.fromkeys([*old.plan, *new.plan]):
-            before = earlier[clause].status if clause in earlier else ""
-            now = later[clause].status if clause in later else ""
-            kind = _kind(before, now, clause in asked)
-            if kind:
-                message = later[clause].message if clause in later else ""
-                worse = before in CONFORMS and now not in CONFORMS and kind != "removed"
-                yield Change(kind, backend, clause, before, now, message, worse)
+    for target in dict.fromkeys([*old.targets, *new.targets]):
+        earlier, later = _verdicts(old, target), _verdicts(new, target)
+        asked = set(new.plan.clauses) if target in new.targets else set()
+        for clause in dict.fromkeys([*old.plan.clauses, *new.plan.clauses]):
+            change = _change(earlier.get(clause), later.get(clause), clause in asked)
+            if change:
+                yield change
 
 
-def _kind(before: str, now: str, asked: bool) -> str:
+def _verdicts(run: Run, target: str) -> dict[str, Verdict]:
+    return run[target].by_clause if target in run.targets else {}
+
+
+def _change(before: Verdict | None, now: Verdict | None, asked: bool) -> Change | None:
+    """Return the change from one verdict to another, None where there is none."""
+    either = now or before
+    kind = _kind(before.status if before else None, now.status if now else None, asked)
+    if not kind or either is None:
+        return None
+    conforms = now is not None and now.status.conforms
+    worse = before is not None and before.status.conforms and not conforms and kind != "removed"
+    return Change(
+        kind,
+        either.backend,
+        either.clause,
+        before.status.value if before else "",
+        now.status.value if now else "",
+        now.message if now else "",
+        worse,
+    )
+
+
+def _kind(before: Status | None, now: Status | None, asked: bool) -> str:
     """Return the kind of the change from one status to another, "" where there is none."""
-    if before == now:
+    if before is now:
         return ""
-    match before, now:
-        case "", _:
-            return "added"
-        case _, "":
-            return "lost" if asked else "removed"
-        case _, "absent":
-            return "no longer judged"
-        case "absent", _:
-            return "newly judged"
-    if (before in CONFORMS) == (now in CONFORMS):
+    if before is None:
+        return "added"
+    if now is None:
+        return "lost" if asked else "removed"
+    if not now.judged:
+        return "no longer judged"
+    if not before.judged:
+        return "newly judged"
+    if before.conforms == now.conforms:
         return "changed"
-    return "newly failing" if before in CONFORMS else "fixed"
+    return "newly failing" if before.conforms else "fixed"
 
 
 def _unchanged(old: Run, new: Run, found: list[Change]) -> dict[str, int]:
     """Return how many verdicts of each backend are the same in both."""
     moved = Counter(one.backend for one in found if one.before and one.now)
     return {
-        name: len(old.cases[name].keys() & new.cases[name].keys()) - moved[name]
-        for name in old.backends
-        if name in new.backends
+        name: len(old[name].by_clause.keys() & new[name].by_clause.keys()) - moved[name]
+        for name in old.targets
+        if name in new.targets
     }
 
 

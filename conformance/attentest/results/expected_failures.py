@@ -1,16 +1,17 @@
-"""The deviation file: what is known to be wrong, entry by entry, so that none of it goes stale.
+"""Expected failures: a file with the clauses that are known not to hold, as pytest's strict xfail.
 
-TOML, with one table for each clause that is known not to hold:
+TOML, with one table for each clause:
 
-    [[deviation]]
+    [[expected_failure]]
     clause = "attention.formula"
-    backend = "my_model.py:backend"     # may be left out: every backend that is judged
-    owner = "who puts it right"
-    reason = "why it is let stand"
-    link = "where it is followed up"
-    message = "The output differs by 0.405"     # a piece of what is found, to the letter
+    backend = "my_model.py:backend"     # optional: every backend that is judged if left out
+    owner = "who is going to correct it"
+    reason = "why it is accepted for now"
+    link = "where it is tracked"
+    message = "The output differs by 0.405"     # a part of the finding, verbatim
 
-An entry that says too much, or what is no longer so, is an error itself.
+A table may be called [[deviation]] as well. An entry that is too broad, or no longer true, is an
+error itself: the list cannot become stale.
 """
 
 import json
@@ -20,7 +21,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from attentest.results.verdict import FAILURES, Verdict
+from attentest.results.run import Run
+from attentest.results.verdict import Status, Verdict
 from attentest_spec import COMPONENTS, UnknownName
 from attentest_spec.clauses import clauses
 from attentest_spec.components import CHAPTERS
@@ -30,18 +32,20 @@ REQUIRED = ("clause", "owner", "reason", "link", "message")
 OPTIONAL = ("backend",)
 
 SHORTEST = 10
-"""Letters of a message below which it would fit too many findings."""
+"""Letters that a message has at least: a shorter one would match too many findings."""
+
+TABLES = ("expected_failure", "deviation")
+"""The names that a table may have: the one that is drafted, and an older one."""
 
 _OPEN = "TODO"
-_DECLARABLE = FAILURES | {"warning"}
 
 
-class Misdeclared(Exception):
-    """The file cannot be used; its text is one line for each thing that is wrong with it."""
+class UnusableFile(Exception):
+    """The file cannot be used; its text is one line for each problem in it."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Deviation:
+class ExpectedFailure:
     """One clause that is known not to hold; an empty `backend` means every one that is judged."""
 
     clause: str
@@ -55,55 +59,61 @@ class Deviation:
         """Say whether the entry is about the clause and the backend of `verdict`."""
         return self.clause == verdict.clause and self.backend in ("", verdict.backend)
 
-    def known(self, verdict: Verdict) -> bool:
-        """Say whether `verdict` is just what the entry declares."""
-        return self.concerns(verdict) and not self.refuted(verdict)
+    def confirmed(self, verdict: Verdict) -> bool:
+        """Say whether `verdict` is the failure that the entry expects."""
+        return self.concerns(verdict) and not self.problem(verdict)
 
-    def refuted(self, verdict: Verdict) -> str:
-        """Return why `verdict` does not bear the entry out, "" where it does."""
-        what = f"The deviation file declares that {verdict.backend} breaks {verdict.clause}"
-        if verdict.status == "absent":
+    def problem(self, verdict: Verdict) -> str:
+        """Return how `verdict` differs from the entry, "" where it is the expected failure."""
+        what = f"The expected failures say that {verdict.backend} breaks {verdict.clause}"
+        if not verdict.status.judged:
             return f"{what}, and the entry is stale: {verdict.message}. Remove the entry."
-        if verdict.status not in _DECLARABLE:
+        if not verdict.status.broken:
             return f"{what}, and it passes now ({verdict.status}). Remove the entry."
-        if _folded(self.message) not in _folded(verdict.message):
+        if _one_line(self.message) not in _one_line(verdict.message):
             return (
                 f"{what} with {self.message!r}, and there is another finding "
-                f"({verdict.status}): {verdict.message} Look into it, and declare what is found "
+                f"({verdict.status}): {verdict.message} Look into it, and write down this finding "
                 f"or remove the entry."
             )
         return ""
 
     def __str__(self) -> str:
-        """Return the entry as it is told beside a test that is let pass."""
+        """Return the entry as it is shown with a test that is expected to fail."""
         return f"known: {self.reason} ({self.owner}, {self.link})"
 
 
-def find(entries: Iterable[Deviation], verdict: Verdict) -> Deviation | None:
+def find(entries: Iterable[ExpectedFailure], verdict: Verdict) -> ExpectedFailure | None:
     """Return the entry that is about the clause and the backend of `verdict`.
 
-    None for a bug of the suite, which is not for a backend to declare.
+    None for a bug of the suite: no entry can be about that.
     """
-    if verdict.status == "suite-bug":
+    if verdict.status is Status.SUITE_BUG:
         return None
     return next((entry for entry in entries if entry.concerns(verdict)), None)
 
 
-def settled(entries: Iterable[Deviation], verdict: Verdict) -> tuple[Verdict, str]:
-    """Return `verdict` as it counts where `entries` are declared, and why its entry is refuted."""
-    entry = find(entries, verdict)
-    if entry is None:
-        return verdict, ""
-    problem = entry.refuted(verdict)
-    return verdict if problem else replace(verdict, status="deviation"), problem
+def applied(entries: Iterable[ExpectedFailure], run: Run) -> tuple[Run, list[str]]:
+    """Return `run` with expected failures as deviations, and the problems of the entries."""
+    entries, problems, backends = tuple(entries), [], []
+    for backend in run:
+        verdicts = []
+        for verdict in backend.verdicts:
+            entry = find(entries, verdict)
+            problem = entry.problem(verdict) if entry else ""
+            problems += [problem] if problem else []
+            expected = entry is not None and not problem
+            verdicts.append(replace(verdict, status=Status.DEVIATION) if expected else verdict)
+        backends.append(replace(backend, verdicts=verdicts))
+    return replace(run, backends=tuple(backends)), problems
 
 
 def read(
     path: Path, backends: Collection[str], judged: Collection[str] = ()
-) -> tuple[Deviation, ...]:
+) -> tuple[ExpectedFailure, ...]:
     """Read the file at `path`; `backends` may be named in it, clauses of `judged` (all if empty).
 
-    Raises Misdeclared with everything that is wrong with it.
+    Raises UnusableFile with all problems of the file.
     """
     rows = _rows(path)
     problems = [
@@ -111,10 +121,10 @@ def read(
         for number, row in enumerate(rows, 1)
         for problem in _problems(row, backends, judged)
     ]
-    problems += [f"{path.name}: {problem}" for problem in _twins(rows)] if not problems else []
+    problems += [f"{path.name}: {problem}" for problem in _duplicates(rows)] if not problems else []
     if problems:
-        raise Misdeclared("\n".join(problems))
-    return tuple(Deviation(**row) for row in rows)
+        raise UnusableFile("\n".join(problems))
+    return tuple(ExpectedFailure(**row) for row in rows)
 
 
 def _rows(path: Path) -> list[dict[str, Any]]:
@@ -122,35 +132,37 @@ def _rows(path: Path) -> list[dict[str, Any]]:
         found = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as failure:
         reason = getattr(failure, "strerror", failure)
-        raise Misdeclared(
+        raise UnusableFile(
             f"{path} cannot be read ({reason}). Name another file, or draft this one by "
             f"pytest --write-deviations."
         ) from failure
     except tomllib.TOMLDecodeError as failure:
-        raise Misdeclared(f"{path.name} is no TOML: {failure}.") from failure
-    rows = found.pop("deviation", [])
-    if found or not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
-        others = f" and holds {', '.join(found)}" if found else ""
-        raise Misdeclared(f"{path.name} is made of [[deviation]] tables alone{others}.")
+        raise UnusableFile(f"{path.name} is no TOML: {failure}.") from failure
+    tables = [found.pop(name, []) for name in TABLES]
+    rows = [row for several in tables if isinstance(several, list) for row in several]
+    lists = all(isinstance(several, list) for several in tables)
+    if found or not lists or not all(isinstance(row, dict) for row in rows):
+        others = f", and this one holds {', '.join(found)}" if found else ""
+        raise UnusableFile(f"{path.name} may hold [[{TABLES[0]}]] tables alone{others}.")
     return rows
 
 
 def _problems(
     row: Mapping[str, Any], backends: Collection[str], judged: Collection[str]
 ) -> Iterator[str]:
-    """Yield what is wrong with one entry; its clause and message are looked at where they are."""
+    """Yield the problems of one entry."""
     yield from (f"it lacks {name}." for name in REQUIRED if name not in row)
     for name, value in row.items():
         yield from _field(name, value)
-    told = {name: value for name, value in row.items() if isinstance(value, str) and value}
-    if "clause" in told:
-        yield from _clause(told["clause"], judged)
-    if "backend" in told:
-        yield from _backend(told["backend"], backends)
-    if "message" in told and len(_folded(told["message"])) < SHORTEST:
+    texts = {name: value for name, value in row.items() if isinstance(value, str) and value}
+    if "clause" in texts:
+        yield from _clause(texts["clause"], judged)
+    if "backend" in texts:
+        yield from _backend(texts["backend"], backends)
+    if "message" in texts and len(_one_line(texts["message"])) < SHORTEST:
         yield (
-            f"the message {told['message']!r} is over-broad: it would fit too many findings. Give "
-            f"at least {SHORTEST} letters of the one that is meant."
+            f"the message {texts['message']!r} is over-broad: it would match too many findings. "
+            f"Give at least {SHORTEST} letters of the one that is meant."
         )
 
 
@@ -189,7 +201,7 @@ def _wild(name: str) -> bool:
     return any(letter in name for letter in "*?")
 
 
-def _twins(rows: Sequence[Mapping[str, str]]) -> Iterator[str]:
+def _duplicates(rows: Sequence[Mapping[str, str]]) -> Iterator[str]:
     for number, row in enumerate(rows):
         for other in rows[:number]:
             names = {row.get("backend", ""), other.get("backend", "")}
@@ -197,32 +209,29 @@ def _twins(rows: Sequence[Mapping[str, str]]) -> Iterator[str]:
                 yield f"{row['clause']} is declared twice for the same backend. Keep one entry."
 
 
-def undeclared(entries: Iterable[Deviation], verdicts: Iterable[Verdict]) -> list[Verdict]:
+def unexpected(entries: Iterable[ExpectedFailure], verdicts: Iterable[Verdict]) -> list[Verdict]:
     """Return the verdicts that fail a run and that no entry is about."""
     known = tuple(entries)
-    return [one for one in verdicts if one.status in FAILURES and find(known, one) is None]
+    return [one for one in verdicts if one.status.fails and find(known, one) is None]
 
 
 def draft(verdicts: Iterable[Verdict]) -> str:
-    """Return a deviation file for those of `verdicts` that fail a run, to be filled in."""
-    return "\n".join(_drafted(one) for one in verdicts if one.status in FAILURES)
+    """Return a file with an entry for each of `verdicts` that fails a run, to be filled in."""
+    return "\n".join(_entry(one) for one in verdicts if one.status.fails)
 
 
-def _drafted(verdict: Verdict) -> str:
-    message = _folded(verdict.message)
-    if verdict.status == "error":  # where it was raised changes with every edit
-        message = message.rpartition(" (")[0] or message
+def _entry(verdict: Verdict) -> str:
     row = {
         "clause": verdict.clause,
         "backend": verdict.backend,
         "owner": _OPEN,
         "reason": _OPEN,
         "link": _OPEN,
-        "message": message,
+        "message": _one_line(verdict.finding),  # without the place, which changes with every edit
     }
     lines = (f"{name} = {_quoted(value)}" for name, value in row.items())
-    demand = f"# {_folded(clauses()[verdict.clause].text)}"
-    return "\n".join([demand, "[[deviation]]", *lines, ""])
+    demand = f"# {_one_line(clauses()[verdict.clause].text)}"
+    return "\n".join([demand, f"[[{TABLES[0]}]]", *lines, ""])
 
 
 def _quoted(text: str) -> str:
@@ -230,5 +239,5 @@ def _quoted(text: str) -> str:
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
-def _folded(text: str) -> str:
+def _one_line(text: str) -> str:
     return " ".join(text.split())

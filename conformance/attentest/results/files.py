@@ -1,4 +1,4 @@
-"""Result files: one JSON object that says what it is, in which format, and where it was made.
+"""Result files: one JSON object with its kind, its format and the environment it was made in.
 
 The stream of a run is a file of its own kind (see :mod:`attentest.results.stream`); all other
 results of commands are written and read here.
@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from attentest.results import stream
 from attentest.results.output import opened
+from attentest.results.run import environment
 
 FORMAT = 1
 """The version of all kinds of result files."""
@@ -28,17 +28,16 @@ def write(path: Path | None, kind: str, content: Mapping[str, Any]) -> None:
     :class:`~attentest.results.output.Occupied` for a file that cannot be written or holds
     something else than a result of this kind.
     """
-    told = text(kind, content)  # before an older result makes room for it
+    content_text = text(kind, content)  # before an older result makes room for it
     with opened(path, beginning(kind)) as file:
         if file is not None:
-            file.write(told)
+            file.write(content_text)
 
 
 def text(kind: str, content: Mapping[str, Any]) -> str:
     """Return what a file with `content` as a result of `kind` holds."""
-    head = {"type": kind, "format": FORMAT, "environment": stream.environment()}
-    told = json.dumps(_finite({**head, **content}), ensure_ascii=False, allow_nan=False)
-    return told + "\n"
+    head = {"type": kind, "format": FORMAT, "environment": environment()}
+    return json.dumps(_finite({**head, **content}), ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def read(path: Path, *kinds: str) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What a notebook shows of a result: tables and pictures, with everything in them as plain text."""
+"""HTML tables for notebooks, with everything in them escaped."""
 
 from collections.abc import Iterable, Sequence
 from html import escape
@@ -10,7 +10,7 @@ LONGEST = 2000
 
 
 def table(headings: Sequence[object], rows: Iterable[Sequence[object]]) -> str:
-    """Return an HTML table; what stands in it is escaped, and None is an empty cell.
+    """Return an HTML table; cells are escaped, and None is an empty cell.
 
     Raises ValueError for a row that has more or fewer cells than there are headings.
     """

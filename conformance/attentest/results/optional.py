@@ -1,4 +1,4 @@
-"""The libraries that reports and plots are made with: an extra, told where one is missing."""
+"""The optional libraries that reports and plots need: the extra `report`."""
 
 from importlib import import_module
 from typing import Any

@@ -1,17 +1,13 @@
-"""What a command writes besides its text: files that are never overwritten by mistake, progress."""
+"""Writing files without overwriting anything that is not ours."""
 
 import errno
 import io
 import os
-import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TextIO
-
-from rich.console import Console
-from rich.progress import Progress
 
 
 class Occupied(Exception):
@@ -38,10 +34,10 @@ def opened(path: Path | None, beginning: str) -> Iterator[TextIO | None]:
 
 @contextmanager
 def replacing(path: Path | None, beginning: str) -> Iterator[TextIO | None]:
-    """Collect what is to stand in `path`, and write it when all is there; None for no path.
+    """Collect the content of `path`, and write it when it is complete; None for no path.
 
-    Where the work before ends in an error, what was there is left as it is. Raises
-    :class:`Occupied` as :func:`opened` does, and before the work.
+    Where the work before ends in an error, the file is left as it was. Raises :class:`Occupied`
+    as :func:`opened` does, and before the work.
     """
     if path is None:
         yield None
@@ -104,8 +100,3 @@ def create(path: Path, content: bytes) -> None:
 def _ours(path: Path, beginning: bytes) -> bool:
     with path.open("rb") as file:
         return file.read(len(beginning)) in (beginning, b"")
-
-
-def progress() -> Progress:
-    """Return a progress bar that shows on a terminal alone, and leaves nothing behind."""
-    return Progress(console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty())

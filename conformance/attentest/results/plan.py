@@ -1,4 +1,4 @@
-"""What a run is asked to do: which backends, which clauses, under which settings."""
+"""The plan of a run: the clauses to judge, and the settings to judge them under."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
@@ -14,9 +14,9 @@ from attentest_spec.precision import PRECISIONS
 class Plan:
     """The settings that every worker of a run shares.
 
-    `limit` is the time limit of one check in seconds, `memory` what a backend's processes may use
-    in GiB, `reading` says how code that is no backend is read (None: only backends are judged);
-    the other fields are those of a bench.
+    `limit` is the time limit of one check in seconds, `memory` the limit of a backend's processes
+    in GiB, `reading` holds the conventions for code that is no backend (None: only backends are
+    judged); the other fields are those of a bench.
     """
 
     clauses: tuple[str, ...]

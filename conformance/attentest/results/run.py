@@ -1,22 +1,193 @@
-"""The record of a run: each backend with its description and its verdicts."""
+"""The record of a run: its plan and, for each backend, its description and its verdicts.
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+The runner fills it, the stream writes and reads it, and every view shows it.
+"""
+
+import platform
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field, replace
+from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-from attentest.results.verdict import Verdict
+from attentest.results.plan import Plan
+from attentest.results.verdict import Status, Verdict
+from attentest_spec import CHOICES, Limits
+from attentest_spec.choices import Value
+from attentest_spec.clauses import clauses
+
+_CLAUSE = ("slug", "chapter", "component", "level", "depth", "text", "reason", "source")
+_CHOICE = ("name", "paper", "first", "clause", "why")
+_SETTINGS = ("precision", "device", "seed", "effort", "shrink", "limit", "memory")
+
+
+@dataclass(frozen=True)
+class Description:
+    """What a backend declares about itself, as plain values.
+
+    `inferred` are the sentences on how code that is no backend is called; its key in the stream
+    is "understood".
+    """
+
+    title: str = ""
+    components: tuple[str, ...] = ()
+    choices: Mapping[str, Value] = field(default_factory=dict)
+    limits: Mapping[str, Any] = field(default_factory=dict)
+    inferred: tuple[str, ...] = ()
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the description as plain values for the stream."""
+        values = asdict(self)
+        values["understood"] = list(values.pop("inferred"))
+        return {**values, "components": list(self.components)}
+
+    @classmethod
+    def from_dict(cls, plain: Mapping[str, Any]) -> "Description":
+        """Read a description back; raises LookupError or TypeError where a part is missing."""
+        return cls(
+            title=plain["title"],
+            components=tuple(plain["components"]),
+            choices=dict(plain["choices"]),
+            limits=dict(plain["limits"]),
+            inferred=tuple(plain.get("understood", ())),
+        )
+
+    def precision(self, asked: str) -> str:
+        """Return the precision that is judged where `asked` is: the finest claimed, at most."""
+        claimed = self.limits.get("precisions")
+        return Limits(precisions=claimed).finest if claimed and asked == "float64" else asked
 
 
 @dataclass
-class Judged:
-    """What came out for one target: what the backend says of itself, and its verdicts.
+class BackendRun:
+    """One backend of a run: its description, and its verdicts in the order of the plan.
 
-    `measured` holds statements that are told and not judged; `failure` is the reason why it could
-    not be loaded, "" where it was.
+    `measured` holds statements that are measured and not judged; `failure` is the reason why it
+    could not be loaded, "" where it was.
     """
 
     target: str
-    facts: Mapping[str, Any] = field(default_factory=dict)
+    description: Description = field(default_factory=Description)
     verdicts: list[Verdict] = field(default_factory=list)
     measured: Mapping[str, str] = field(default_factory=dict)
     failure: str = ""
+
+    @property
+    def by_clause(self) -> dict[str, Verdict]:
+        """The verdicts by their clauses."""
+        return {verdict.clause: verdict for verdict in self.verdicts}
+
+    @property
+    def totals(self) -> dict[str, int]:
+        """The number of verdicts of each status, zeros included."""
+        counted = Counter(verdict.status for verdict in self.verdicts)
+        return {status: counted[status] for status in Status}
+
+    @property
+    def score(self) -> tuple[int, int]:
+        """How many clauses the backend conforms to, and how many were judged."""
+        judged = [verdict.status for verdict in self.verdicts if verdict.status.judged]
+        return sum(status.conforms for status in judged), len(judged)
+
+    @property
+    def conforms(self) -> bool:
+        """Whether no verdict is a violation, an error, a timeout or a crash."""
+        return not any(verdict.status.fails for verdict in self.verdicts)
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run of several backends, in the order of the columns.
+
+    `not_installed` are backends that were left out, with the commands that install them.
+    `clauses` and `choices` describe what was judged as the specification had it at the time.
+    `name` is that of the file it was read from.
+    """
+
+    plan: Plan
+    backends: tuple[BackendRun, ...]
+    not_installed: Mapping[str, str]
+    environment: Mapping[str, str]
+    clauses: Mapping[str, Mapping[str, Any]]
+    choices: Mapping[str, Mapping[str, Any]]
+    name: str = field(default="this run", compare=False)
+
+    @classmethod
+    def of(
+        cls,
+        plan: Plan,
+        backends: Iterable[BackendRun] = (),
+        not_installed: Mapping[str, str] | None = None,
+    ) -> "Run":
+        """Return a run of this process, under the specification that is installed."""
+        return cls(
+            plan,
+            tuple(backends),
+            dict(not_installed or {}),
+            environment(),
+            {slug: _fields(clauses()[slug], _CLAUSE) for slug in plan.clauses},
+            {name: _fields(choice, _CHOICE) for name, choice in CHOICES.items()},
+        )
+
+    def __iter__(self) -> Iterator[BackendRun]:
+        """Iterate over the backends."""
+        return iter(self.backends)
+
+    def __getitem__(self, target: str) -> BackendRun:
+        """Return the backend `target`; LookupError where there is none."""
+        return {one.target: one for one in self.backends}[target]
+
+    @property
+    def targets(self) -> list[str]:
+        """The names of the backends."""
+        return [one.target for one in self.backends]
+
+    @property
+    def settings(self) -> dict[str, str]:
+        """What verdicts can depend on apart from the backend: settings, then versions."""
+        plan = self.plan.as_dict()
+        return {**{name: str(plan[name]) for name in _SETTINGS}, **self.environment}
+
+    @property
+    def exit_code(self) -> int:
+        """0 when all conform, 1 when one does not, 3 when one could not be loaded.
+
+        A backend that got fewer verdicts than there are clauses in the plan does not conform.
+        """
+        if any(one.failure for one in self.backends):
+            return 3
+        return int(
+            any(
+                len(one.verdicts) != len(self.plan.clauses)
+                or any(verdict.status.fails_run for verdict in one.verdicts)
+                for one in self.backends
+            )
+        )
+
+    def limited(self, components: Iterable[str]) -> "Run":
+        """Return the same run with the clauses of `components` alone."""
+        wanted = set(components)
+        slugs = [one for one in self.plan.clauses if self.clauses[one]["component"] in wanted]
+        return replace(
+            self,
+            plan=replace(self.plan, clauses=tuple(slugs)),
+            backends=tuple(
+                replace(one, verdicts=[v for v in one.verdicts if v.clause in slugs])
+                for one in self.backends
+            ),
+        )
+
+
+def environment() -> dict[str, str]:
+    """Return the versions that numbers can depend on."""
+    versions = {"python": platform.python_version(), "system": platform.platform()}
+    for package in ("attentest", "attentest-spec", "numpy", "hypothesis", "torch"):
+        try:
+            versions[package] = version(package)
+        except PackageNotFoundError:
+            continue
+    return versions
+
+
+def _fields(thing: object, names: Iterable[str]) -> dict[str, Any]:
+    return {name: getattr(thing, name) for name in names}

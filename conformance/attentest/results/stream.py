@@ -1,4 +1,4 @@
-"""The stream: a header, one case per backend and clause, a footer; all else is a view of it.
+"""The stream of a run: a header, one case per backend and clause, a footer.
 
 JSON Lines, one object a line, described by `stream.schema.json` in this package. A stream without
 a footer was cut off and is not valid.
@@ -6,153 +6,219 @@ a footer was cut off and is not valid.
 
 import io
 import json
-import platform
-from collections import Counter
-from collections.abc import Mapping, Sequence
-from importlib.metadata import PackageNotFoundError, version
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from importlib.resources import files
-from typing import Any, TextIO
+from itertools import groupby
+from math import isfinite
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TextIO
 
+from attentest.results.files import Unreadable
+from attentest.results.optional import needed
 from attentest.results.plan import Plan
-from attentest.results.run import Judged
-from attentest.results.verdict import FAILURES, STATUSES, Verdict
-from attentest_spec import CHOICES
-from attentest_spec.clauses import clauses
+from attentest.results.run import BackendRun, Description, Run
+from attentest.results.text import line, plainly
+from attentest.results.verdict import Verdict
+
+if TYPE_CHECKING:
+    from jsonschema import Draft202012Validator
+
+Event = Mapping[str, Any]
 
 FORMAT = 1
 """The version of the schema."""
 
+BEGINNING = '{"type": "header"'
+"""The first characters of every stream."""
+
+
+# Writing ------------------------------------------------------------------------------------------
+
 
 class Writer:
-    """Writes the stream line by line, as verdicts come."""
+    """Writes the stream of a run line by line, as verdicts come."""
 
-    def __init__(self, file: TextIO, plan: Plan) -> None:
+    def __init__(self, file: TextIO, run: Run) -> None:
+        """Write the header of `run` and the backends that are not installed."""
         self._file = file
-        self._put(header(plan))
+        self._put(_header(run))
+        for name, command in run.not_installed.items():
+            self._put({"type": "not-installed", "backend": name, "install": command})
 
-    def __call__(self, judged: Judged, verdict: Verdict | None) -> None:
+    def __call__(self, backend: BackendRun, verdict: Verdict | None) -> None:
         """Write a backend's own line, or that of one verdict."""
-        self._put(_backend(judged) if verdict is None else {"type": "case", **verdict.as_dict()})
+        self._put(_backend(backend) if verdict is None else {"type": "case", **verdict.as_dict()})
 
-    def not_installed(self, name: str, command: str) -> None:
-        """Write that the backend `name` is left out, and the `command` that installs it."""
-        self._put({"type": "not-installed", "backend": name, "install": command})
-
-    def close(self, results: Sequence[Judged], plan: Plan) -> None:
+    def close(self, run: Run) -> None:
         """Write what was measured, and the footer, without which a stream is not valid."""
-        for result in results:
-            statements = dict(result.measured)
-            self._put({"type": "measured", "backend": result.target, "statements": statements})
-        self._put(footer(results, plan))
+        for one in run:
+            statements = dict(one.measured)
+            self._put({"type": "measured", "backend": one.target, "statements": statements})
+        totals = {one.target: one.totals for one in run}
+        self._put({"type": "footer", "totals": totals, "exit": run.exit_code})
 
-    def _put(self, event: Mapping[str, Any]) -> None:
+    def _put(self, event: Event) -> None:
         self._file.write(json.dumps(event, ensure_ascii=False) + "\n")
         self._file.flush()
 
 
-def text(results: Sequence[Judged], plan: Plan, left_out: Mapping[str, str]) -> str:
-    """Return the stream of a run that is over, backend by backend."""
+def text(run: Run) -> str:
+    """Return the stream of a run that has ended, backend by backend."""
     file = io.StringIO()
-    writer = Writer(file, plan)
-    for name, command in left_out.items():
-        writer.not_installed(name, command)
-    for result in results:
-        writer(result, None)
-        for verdict in result.verdicts:
-            writer(result, verdict)
-    writer.close(results, plan)
+    writer = Writer(file, run)
+    for one in run:
+        writer(one, None)
+        for verdict in one.verdicts:
+            writer(one, verdict)
+    writer.close(run)
     return file.getvalue()
 
 
-def _backend(judged: Judged) -> dict[str, Any]:
-    unknown = {"title": "", "components": [], "choices": {}, "limits": {}}
-    return {
-        "type": "backend",
-        "backend": judged.target,
-        "failure": judged.failure,
-        **unknown,
-        **judged.facts,
-    }
-
-
-def header(plan: Plan) -> dict[str, Any]:
-    """Return the first line: environment, plan, and the clauses and choices as they stood."""
+def _header(run: Run) -> Event:
     return {
         "type": "header",
         "format": FORMAT,
-        "environment": environment(),
-        "plan": plan.as_dict(),
-        "clauses": [
-            {
-                "slug": clause.slug,
-                "chapter": clause.chapter,
-                "component": clause.component,
-                "level": clause.level,
-                "depth": clause.depth,
-                "text": clause.text,
-                "reason": clause.reason,
-                "source": clause.source,
-            }
-            for clause in map(clauses().__getitem__, plan.clauses)
-        ],
-        "choices": [
-            {
-                "name": choice.name,
-                "paper": choice.paper,
-                "first": choice.first,
-                "clause": choice.clause,
-                "why": choice.why,
-            }
-            for choice in CHOICES.values()
-        ],
+        "environment": dict(run.environment),
+        "plan": run.plan.as_dict(),
+        "clauses": [dict(one) for one in run.clauses.values()],
+        "choices": [dict(one) for one in run.choices.values()],
     }
 
 
-def footer(results: Sequence[Judged], plan: Plan) -> dict[str, Any]:
-    """Return the last line: the verdicts of each status per backend, and the exit code."""
+def _backend(backend: BackendRun) -> Event:
     return {
-        "type": "footer",
-        "totals": {result.target: totals(result) for result in results},
-        "exit": exit_code(results, plan),
+        "type": "backend",
+        "backend": backend.target,
+        "failure": backend.failure,
+        **backend.description.as_dict(),
     }
 
 
-def totals(result: Judged) -> dict[str, int]:
-    """Return how many verdicts of each status there are, all statuses named."""
-    counted = Counter(verdict.status for verdict in result.verdicts)
-    return {status: counted[status] for status in STATUSES}
+# Reading ------------------------------------------------------------------------------------------
 
 
-def exit_code(results: Sequence[Judged], plan: Plan) -> int:
-    """Return 0 when all conform, 1 when one does not, 3 when one could not be loaded.
+def read(path: Path) -> Run:
+    """Read the stream at `path`.
 
-    A backend that got fewer verdicts than there are clauses in the plan does not conform.
+    Raises Unreadable, with the line and the reason, for a file that is no complete stream.
     """
-    if any(result.failure for result in results):
-        return 3
-    bad = FAILURES | {"suite-bug"}
-    return int(
-        any(
-            len(result.verdicts) != len(plan.clauses)
-            or any(verdict.status in bad for verdict in result.verdicts)
-            for result in results
-        )
+    try:
+        content = path.read_text(encoding="utf-8")
+    except OSError as failure:
+        raise Unreadable(f"{path} cannot be read: {failure.strerror}.") from failure
+    except UnicodeDecodeError as failure:
+        raise Unreadable(f"{path} is no text: {failure.reason}.") from failure
+    try:
+        return parsed(content, line(path.name))
+    except ValueError as wrong:
+        raise Unreadable(f"{path} is no valid stream: {wrong} Make it again.") from wrong
+
+
+def parsed(content: str, name: str) -> Run:
+    """Return the run in the stream `content`; ValueError describes the first problem in it."""
+    rows = content.removesuffix("\n").split("\n")
+    events = [_event(number, row) for number, row in enumerate(rows, 1)]
+    if not events or events[0]["type"] != "header":
+        raise ValueError("it does not begin with a header.")
+    if events[-1]["type"] != "footer":
+        raise ValueError("it has no footer, so it was cut off.")
+    kinds = {kind: list(several) for kind, several in groupby(sorted(events, key=_kind), _kind)}
+    if len(kinds["header"]) > 1 or len(kinds["footer"]) > 1:
+        raise ValueError("it has two headers or footers; streams are not to be joined.")
+    return _run(name, kinds)
+
+
+def _run(name: str, kinds: Mapping[str, Sequence[Event]]) -> Run:
+    (header,), (footer,) = kinds["header"], kinds["footer"]
+    described = {one["backend"]: one for one in kinds.get("backend", ())}
+    measured = {one["backend"]: one["statements"] for one in kinds.get("measured", ())}
+    if set(described) != set(footer["totals"]):
+        raise ValueError("its footer and its lines are not about the same backends.")
+    verdicts = [Verdict.from_dict(_without_type(one)) for one in kinds.get("case", ())]
+    run = Run(
+        Plan.from_dict(header["plan"]),
+        tuple(
+            BackendRun(
+                target,
+                Description.from_dict(described[target]),
+                [one for one in verdicts if one.backend == target],
+                measured.get(target, {}),
+                described[target]["failure"],
+            )
+            for target in footer["totals"]
+        ),
+        {one["backend"]: one["install"] for one in kinds.get("not-installed", ())},
+        header["environment"],
+        {one["slug"]: one for one in header["clauses"]},
+        {one["name"]: one for one in header["choices"]},
+        name,
     )
+    for problem in _problems(run, verdicts, footer["totals"]):
+        raise ValueError(problem)
+    return run
 
 
-def environment() -> dict[str, str]:
-    """Return the versions that numbers can depend on."""
-    found = {"python": platform.python_version(), "system": platform.platform()}
-    for package in ("attentest", "attentest-spec", "numpy", "hypothesis", "torch"):
-        try:
-            found[package] = version(package)
-        except PackageNotFoundError:
-            continue
-    return found
+def _problems(run: Run, verdicts: Sequence[Verdict], totals: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the contradictions in a stream whose lines are valid one by one."""
+    undescribed = set(run.plan.clauses) - set(run.clauses)
+    if undescribed:
+        yield f"its header does not say what {min(undescribed)} is."
+    for one in verdicts:
+        if one.backend not in totals or one.clause not in run.plan.clauses:
+            yield f"it judges {line(one.backend)} by {line(one.clause)}, which was not planned."
+    for backend in run:
+        if len(backend.by_clause) != len(backend.verdicts):
+            yield f"it judges {line(backend.target)} twice by the same clause."
+        footer = totals[backend.target].items()
+        if any(backend.totals[status] != number for status, number in footer):
+            yield f"lines are lost: its footer counts other verdicts on {line(backend.target)}."
+
+
+def _without_type(event: Event) -> dict[str, Any]:
+    return {name: one for name, one in event.items() if name != "type"}
+
+
+def _kind(event: Event) -> str:
+    return str(event["type"])
+
+
+def _event(number: int, row: str) -> Event:
+    """Return one line of a stream, all texts plain; ValueError where it is not valid."""
+    try:
+        event = json.loads(row)
+    except ValueError as failure:
+        raise ValueError(f"line {number} is no JSON, so it was cut off or altered.") from failure
+    kind = event.get("type") if isinstance(event, dict) else None
+    validators = _validators()
+    if kind not in validators:
+        raise ValueError(f"line {number} is of no known type.")
+    if kind == "header" and event.get("format") != FORMAT:
+        shown = line(repr(event.get("format")))
+        raise ValueError(f"it is of format {shown}, and this version reads {FORMAT}.")
+    for wrong in validators[kind].iter_errors(event):
+        raise ValueError(f"line {number}: {wrong.json_path}: {line(wrong.message, 200)}.")
+    for name in ("budget", "seconds"):  # a page holds them as JSON, which has finite numbers alone
+        if isinstance(value := event.get(name), float) and not isfinite(value):
+            raise ValueError(f"line {number}: $.{name}: it is not finite.")
+    valid: Event = plainly(event)
+    return valid
+
+
+@cache
+def _validators() -> dict[str, "Draft202012Validator"]:
+    """Return the validator of each type of line."""
+    jsonschema = needed("jsonschema")
+    definitions = schema()["$defs"]
+    return {
+        kind: jsonschema.Draft202012Validator({"$ref": f"#/$defs/{kind}", "$defs": definitions})
+        for kind in definitions
+        if kind != "status"
+    }
 
 
 def schema() -> dict[str, Any]:
     """Return the JSON Schema of one line."""
-    text = files("attentest.results").joinpath("stream.schema.json").read_text(encoding="utf-8")
-    loaded: dict[str, Any] = json.loads(text)
+    content = files("attentest.results").joinpath("stream.schema.json").read_text(encoding="utf-8")
+    loaded: dict[str, Any] = json.loads(content)
     return loaded

@@ -1,4 +1,4 @@
-"""Text and values of others, made safe to show: bounded, and without control characters."""
+"""Text and values of others, made safe to show: bounded, without control characters."""
 
 import math
 import traceback
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 LONGEST = 100_000
-"""Characters of a text that are kept where nobody asks for fewer: a whole reproduction fits."""
+"""Default limit of a text in characters: a whole reproduction fits."""
 
 _MOST = 1000
 
@@ -17,15 +17,20 @@ def plain(text: str, limit: int = LONGEST) -> str:
     Others are written as in Python, such as \x1b: they could steer a terminal, turn the direction
     of what follows, or be no character that a file can hold.
     """
-    kept = text[: limit + 1]
-    if not kept.isprintable():
-        kept = "".join(one if one.isprintable() or one == "\n" else _escaped(one) for one in kept)
-    return kept if len(kept) <= limit else kept[: limit - 3] + "..."
+    start = text[: limit + 1]
+    if not start.isprintable():
+        start = "".join(c if c.isprintable() or c == "\n" else _escaped(c) for c in start)
+    return start if len(start) <= limit else start[: limit - 3] + "..."
 
 
 def line(text: str, limit: int = 80) -> str:
     """Return `text` as one plain line of at most `limit` characters, white space folded."""
     return plain(" ".join(text[: 10 * limit].split()), limit)
+
+
+def counted(number: int, noun: str, several: str = "") -> str:
+    """Return `number` with its noun in singular or plural: "1 entry", "2 entries"."""
+    return f"{number} {noun if number == 1 else several or noun + 's'}"
 
 
 def plain_value(value: Any) -> Any:
@@ -45,6 +50,19 @@ def plain_value(value: Any) -> Any:
             return [plain_value(one) for one in list(value)[:_MOST]]
         case _:
             return line(str(value))
+
+
+def plainly(value: Any) -> Any:
+    """Return `value`, as JSON holds it, with every text in it safe to show."""
+    match value:
+        case str():
+            return plain(value)
+        case dict():
+            return {plain(name): plainly(one) for name, one in value.items()}
+        case list() | tuple():
+            return [plainly(one) for one in value]
+        case _:
+            return value
 
 
 def _escaped(character: str) -> str:

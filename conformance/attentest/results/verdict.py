@@ -1,32 +1,73 @@
-"""What judging a clause can end in: the verdicts, and the exceptions that lead to them."""
+"""Verdicts: the status of a clause on one backend, with the numbers that led to it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any
 
-STATUSES = (
-    "pass",
-    "deviation",
-    "warning",
-    "violation",
-    "error",
-    "timeout",
-    "crash",
-    "absent",
-    "suite-bug",
-)
-"""Every status a verdict can have, from best to worst, `absent` and `suite-bug` apart."""
+from attentest_spec.choices import Value
 
-FAILURES = frozenset({"violation", "error", "timeout", "crash"})
-"""The statuses that mean a backend does not conform."""
+
+class Status(StrEnum):
+    """The outcome of a clause, from best to worst; `absent` and `suite-bug` stand apart."""
+
+    PASS = "pass"
+    DEVIATION = "deviation"
+    WARNING = "warning"
+    VIOLATION = "violation"
+    ERROR = "error"
+    TIMEOUT = "timeout"
+    CRASH = "crash"
+    ABSENT = "absent"
+    SUITE_BUG = "suite-bug"
+
+    @property
+    def judged(self) -> bool:
+        """Whether the clause applied to the backend."""
+        return self is not Status.ABSENT
+
+    @property
+    def holds(self) -> bool:
+        """Whether the clause holds, under the paper's choice or a declared one."""
+        return self in (Status.PASS, Status.DEVIATION)
+
+    @property
+    def conforms(self) -> bool:
+        """Whether the backend conforms: the clause holds, or is a SHOULD that does not."""
+        return self.holds or self is Status.WARNING
+
+    @property
+    def fails(self) -> bool:
+        """Whether the backend does not conform."""
+        return self in (Status.VIOLATION, Status.ERROR, Status.TIMEOUT, Status.CRASH)
+
+    @property
+    def contradicts(self) -> bool:
+        """Whether what the backend computed contradicts the clause, be it a MUST or a SHOULD."""
+        return self in (Status.VIOLATION, Status.WARNING)
+
+    @property
+    def broken(self) -> bool:
+        """Whether the clause does not hold, for whatever reason that lies with the backend."""
+        return self.fails or self.contradicts
+
+    @property
+    def needs_words(self) -> bool:
+        """Whether the verdict has to be explained to the reader."""
+        return self.broken or self is Status.SUITE_BUG
+
+    @property
+    def fails_run(self) -> bool:
+        """Whether a run or a test fails by it: the backend's fault, or a bug of the suite."""
+        return self.fails or self is Status.SUITE_BUG
 
 
 @dataclass(frozen=True)
-class Witness:
+class Counterexample:
     """The smallest inputs found that show a violation.
 
-    `steps` says in words what was done, `code` does it again without the suite, `actual` and
-    `expected` are the arrays that differ, as text.
+    `steps` are the calls in words, `code` repeats them without the suite, `actual` and `expected`
+    are the arrays that differ, as text.
     """
 
     steps: tuple[str, ...]
@@ -36,13 +77,13 @@ class Witness:
 
 
 @dataclass(frozen=True)
-class Likeness:
-    """A known mistake, or an option of a choice, that answers as the backend does.
+class LikelyCause:
+    """A known mistake, or an option of a choice, that gives the same results as the backend.
 
     `kind` is "option", "fault" or "combination" of several; "complaint" is a fault that breaks
-    the clause in the same words where answers cannot be compared. `names` are slugs of faults or
-    `choice=option`, `text` says what it is, `difference` is the largest that is left, and
-    `missed` counts the answers that it does not give.
+    the clause with the same message where results cannot be compared. `names` are slugs of faults
+    or `choice=option`, `text` describes it, `difference` is the largest remaining one, and
+    `missed` counts the results that it does not reproduce.
     """
 
     kind: str
@@ -54,40 +95,62 @@ class Likeness:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What one clause says of one backend.
+    """The status of one clause on one backend, and why.
 
-    `message` is one sentence with the numbers, `notes` are things worth knowing beside the status,
-    `diagnosis` names what a wrong answer looks like (the likeliest first), `budget` is the largest
-    used share of an error bound (None where none applied).
+    `message` is one sentence with the numbers, `notes` are observations that do not change the
+    status, `diagnosis` holds the likely causes of a wrong result (the likeliest first), `budget` is
+    the largest used share of a tolerance (None where none applied).
+
+    `measured` is the option that the results show, where the clause is about a choice; `where` is
+    the end of the traceback of an error, which `message` ends with in brackets.
+
+    Raises ValueError for a status that is none.
     """
 
     backend: str
     clause: str
-    status: str
+    status: Status
     message: str = ""
     notes: tuple[str, ...] = ()
-    witness: Witness | None = None
-    diagnosis: tuple[Likeness, ...] = ()
+    counterexample: Counterexample | None = None
+    diagnosis: tuple[LikelyCause, ...] = ()
     budget: float | None = None
     seconds: float = 0.0
+    measured: Value | None = None
+    where: str = ""
+
+    def __post_init__(self) -> None:
+        """Make a status of the word that the stream holds."""
+        object.__setattr__(self, "status", Status(self.status))
+
+    @property
+    def finding(self) -> str:
+        """The message without the place in the code where an error was raised."""
+        return self.message.removesuffix(f" ({self.where})") if self.where else self.message
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the verdict as plain values for the stream."""
-        witness = None
-        if self.witness is not None:
-            witness = {**vars(self.witness), "steps": list(self.witness.steps)}
-        likenesses = [{**vars(one), "names": list(one.names)} for one in self.diagnosis]
-        lists = {"notes": list(self.notes), "diagnosis": likenesses}
-        return {**vars(self), **lists, "witness": witness}
+        """Return the verdict as plain values for the stream; `measured`, `where` if there are."""
+        values = {**vars(self), "status": self.status.value, "notes": list(self.notes)}
+        example = values.pop("counterexample")
+        values["witness"] = example and {**vars(example), "steps": list(example.steps)}
+        values["diagnosis"] = [{**vars(one), "names": list(one.names)} for one in self.diagnosis]
+        empty = {"measured": None, "where": ""}
+        return {
+            name: value
+            for name, value in values.items()
+            if name not in empty or value != empty[name]
+        }
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> "Verdict":
         """Read a verdict back from the stream."""
         values = dict(plain)
-        found = values.pop("witness", None)
-        witness = Witness(**{**found, "steps": tuple(found["steps"])}) if found else None
+        example = values.pop("witness", None)
+        if example:
+            example = Counterexample(**{**example, "steps": tuple(example["steps"])})
         values["notes"] = tuple(values.get("notes", ()))
         values["diagnosis"] = tuple(
-            Likeness(**{**one, "names": tuple(one["names"])}) for one in values.get("diagnosis", ())
+            LikelyCause(**{**one, "names": tuple(one["names"])})
+            for one in values.get("diagnosis", ())
         )
-        return cls(**{**values, "witness": witness})
+        return cls(**{**values, "counterexample": example or None})

@@ -1,33 +1,35 @@
-"""A verdict in words, in the order a reader needs them."""
+"""Verdicts in words: explanations, likely causes, what was not judged, and one line of summary."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from textwrap import indent
 
-from attentest.results.verdict import Likeness, Verdict
+from attentest.results.plan import Plan
+from attentest.results.run import BackendRun
+from attentest.results.text import counted
+from attentest.results.verdict import LikelyCause, Status, Verdict
 from attentest_spec.clauses import clauses
 
-MISTAKES = 3
-"""How many likely mistakes are told of one backend."""
+CAUSES = 3
+"""How many likely causes are named for one backend."""
 
 
-def told(verdict: Verdict) -> str:
-    """Return the story of a verdict: demand, finding, witness, reproduction, where to read."""
+def explanation(verdict: Verdict) -> str:
+    """Return a verdict in full: clause, finding, counterexample, reproduction, likely cause."""
     clause = clauses()[verdict.clause]
     lines = [
         f"{verdict.status}: {verdict.clause} ({verdict.backend})",
         f"  demands: {clause.text}",
         f"  found:   {verdict.message}",
     ]
-    if verdict.witness:
-        lines += [f"  witness: {'; '.join(verdict.witness.steps)}"]
-        if verdict.witness.actual:
-            lines += ["  found values:", indent(verdict.witness.actual, "    ")]
-        if verdict.witness.expected:
-            lines += ["  expected values:", indent(verdict.witness.expected, "    ")]
-        lines += ["  to reproduce:", indent(verdict.witness.code, "    ")]
-    for one in verdict.diagnosis:
-        lines += [f"  looks like: {likeness(one)}"]
+    if example := verdict.counterexample:
+        lines += [f"  counterexample: {'; '.join(example.steps)}"]
+        if example.actual:
+            lines += ["  found values:", indent(example.actual, "    ")]
+        if example.expected:
+            lines += ["  expected values:", indent(example.expected, "    ")]
+        lines += ["  to reproduce:", indent(example.code, "    ")]
+    lines += [f"  likely cause: {likely_cause(one)}" for one in verdict.diagnosis]
     pictures = f"documentation, {clause.chapter}: the commonest mistakes"
     lines += [
         f"  why it matters: {clause.reason}",
@@ -36,20 +38,100 @@ def told(verdict: Verdict) -> str:
     return "\n".join(lines)
 
 
-def likeness(one: Likeness) -> str:
-    """Return what a wrong answer looks like, in words."""
-    if one.kind == "complaint":
-        return f"it breaks the clause in the same words as {one.text}"
-    missed = f"; {one.missed} answers differ" if one.missed else ""
-    return f"it equals {one.text} (to {one.difference:.2g}{missed})"
+def explanations(verdicts: Iterable[Verdict]) -> Iterator[str]:
+    """Yield the verdicts that need words; those with one and the same error are put together."""
+    same: dict[tuple[str, str], list[Verdict]] = {}
+    for one in verdicts:
+        if one.status.needs_words:
+            key = one.message if one.status is Status.ERROR else one.clause
+            same.setdefault((one.status, key), []).append(one)
+    for first, *others in same.values():
+        slugs = ", ".join(one.clause for one in others)
+        yield explanation(first) + (f"\n  the same: {slugs}" if others else "")
 
 
-def mistakes(verdicts: Iterable[Verdict]) -> list[str]:
-    """Return what most failing clauses look like, a sentence each, the commonest first."""
-    told = [verdict.diagnosis[0] for verdict in verdicts if verdict.diagnosis]
-    counted = Counter(one.names for one in told)
-    words = {one.names: one.text for one in reversed(told)}
+def likely_cause(cause: LikelyCause) -> str:
+    """Return a likely cause of a wrong result, and how well it reproduces it."""
+    if cause.kind == "complaint":
+        return f"{cause.text} (it breaks the clause with the same message)"
+    missed = f"; {counted(cause.missed, 'result')} not reproduced" if cause.missed else ""
+    return f"{cause.text} (it gives the same result to {cause.difference:.2g}{missed})"
+
+
+def likely_causes(verdicts: Iterable[Verdict]) -> list[str]:
+    """Return the likely causes of most failing clauses, a sentence each, the commonest first."""
+    first = [verdict.diagnosis[0] for verdict in verdicts if verdict.diagnosis]
+    frequency = Counter(one.names for one in first)
+    texts = {one.names: one.text for one in reversed(first)}
+    total = counted(len(first), "failing clause")
     return [
-        f"{words[names]} ({number} of {len(told)} failing clauses that look like something)"
-        for names, number in counted.most_common(MISTAKES)
+        f"{texts[names]} ({number} of {total} with a likely cause)"
+        for names, number in frequency.most_common(CAUSES)
     ]
+
+
+def inferred(sentences: Iterable[str]) -> str:
+    """Return how code that is no backend is called, a line for each sentence."""
+    return "\n".join(["inferred:", *(f"  {one}" for one in sentences)])
+
+
+def report(backend: BackendRun, plan: Plan) -> str:
+    """Return all that there is to say of one backend, paragraph by paragraph."""
+    if backend.failure:
+        return backend.failure
+    sentences = backend.description.inferred
+    verdicts = backend.verdicts
+    groups = ["\n".join(lines) for lines in (_deviations(verdicts), _absent(verdicts)) if lines]
+    return "\n\n".join(
+        [
+            *([inferred(sentences)] if sentences else []),
+            *(explanation(one) for one in verdicts if one.status.needs_words),
+            *groups,
+            summary(backend, plan),
+        ]
+    )
+
+
+def summary(backend: BackendRun, plan: Plan) -> str:
+    """Return one sentence on a backend, with every denominator."""
+    if backend.failure:
+        return f"{backend.target}: not loaded"
+    conforming, judged = backend.score
+    number = Counter(verdict.status for verdict in backend.verdicts)
+    statuses = ", ".join(f"{count} {status}" for status, count in number.items()) or "none"
+    missing = len(plan.clauses) - len(backend.verdicts)
+    lost = f"; {counted(missing, 'clause')} got NO verdict" if missing else ""
+    precision = backend.description.precision(plan.precision)
+    finest = f" in {precision}" if precision != plan.precision else ""
+    return (
+        f"{backend.target}: {conforming} of {judged} judged clauses conform{finest}, "
+        f"of {len(plan.clauses)} in all ({statuses}){lost}"
+    )
+
+
+def _deviations(verdicts: Sequence[Verdict]) -> list[str]:
+    lines = [
+        f"  {clauses()[one.clause].choice}: {one.message}"
+        for one in verdicts
+        if one.status is Status.DEVIATION
+    ]
+    return ["another choice than the paper's:", *lines] if lines else []
+
+
+def _absent(verdicts: Sequence[Verdict]) -> list[str]:
+    """Return what was not judged, grouped by the reason."""
+    reasons: dict[str, list[str]] = {}
+    for verdict in verdicts:
+        if not verdict.status.judged:
+            reasons.setdefault(verdict.message, []).append(verdict.clause)
+    lines = [f"  {reason}: {', '.join(_short(slugs))}" for reason, slugs in reasons.items()]
+    return ["not judged:", *lines] if lines else []
+
+
+def _short(slugs: Sequence[str]) -> Iterator[str]:
+    """Yield the slugs, the chapter with the first of each."""
+    chapter = ""
+    for slug in slugs:
+        own, _, name = slug.partition(".")
+        yield name if own == chapter else slug
+        chapter = own

@@ -16,14 +16,14 @@ OF_CHOICES = (
     "* the backends differ    ! measured, declared otherwise    ? declared, not measured    "
     "- neither"
 )
-OF_STEPS = "> where the numbers part    . equal    - not comparable: other shapes, or not shown"
+OF_STEPS = "> first mismatch    . equal    - not comparable: other shapes, or not shown"
 
 NUMBER = 9
-"""Columns that a backend takes at least in the table of steps, its margin included."""
+"""The minimal width of a backend's column in the table of steps, its margin included."""
 
 
 def show(console: Console, found: Comparison) -> None:
-    """Print the choices, what is to know of the differing ones, the numbers and why they differ."""
+    """Print the choices, the reasons behind those that differ, the numbers and explanations."""
     if len(found.backends) > 1:
         console.print(choices(found.choices, found.backends, console.width))
         _say(console, "", OF_CHOICES, "", *reasons(found.choices), "")
@@ -38,8 +38,8 @@ def show(console: Console, found: Comparison) -> None:
 def _say(console: Console, *lines: str) -> None:
     for one in lines:
         indent = "  " * (1 + one.startswith("  "))
-        told = fill(one, console.width, subsequent_indent=indent, break_on_hyphens=False)
-        console.print(Text(told), soft_wrap=True)
+        text = fill(one, console.width, subsequent_indent=indent, break_on_hyphens=False)
+        console.print(Text(text), soft_wrap=True)
 
 
 def _explanations(found: Comparison) -> Iterator[str]:
@@ -54,7 +54,7 @@ def _explanations(found: Comparison) -> Iterator[str]:
 
 
 def _batches(found: Comparison, width: int) -> Iterator[Sequence[int]]:
-    """Yield the numbers of the backends, but the first, that have room beside each other."""
+    """Yield the numbers of the backends, but the first, whose columns fit into one table."""
     room = width - max(len(row.step) for row in found.steps) - 4
     most = max(1, room // max(NUMBER, *(1 + min(len(one), 14) for one in found.backends)))
     others = range(1, len(found.backends))
@@ -63,10 +63,10 @@ def _batches(found: Comparison, width: int) -> Iterator[Sequence[int]]:
 
 
 def _steps(found: Comparison, others: Sequence[int]) -> Table:
-    """Return how far `others` are from the first backend at every step."""
+    """Return the differences of `others` from the first backend at every step."""
     table = Table(box=None, pad_edge=False)
     table.add_column("", no_wrap=True)
-    table.add_column(Text(f"apart from {found.backends[0]}"), overflow="fold")
+    table.add_column(Text(f"difference from {found.backends[0]}"), overflow="fold")
     for number in others:
         table.add_column(Text(found.backends[number]), justify="right", overflow="fold")
     shown = {found.backends[number] for number in others}
@@ -95,10 +95,10 @@ def _number(difference: float | None) -> Text:
 
 
 def _nearness(found: Comparison) -> str:
-    """Return how near those that are right come to the oracle."""
+    """Return the differences from the reference of those that agree with it."""
     right = [
         f"{name} {one.difference:.0e}"
         for name, one in zip(found.backends, found.own, strict=True)
         if not one.step
     ]
-    return f"Equal to the oracle under its own choices: {', '.join(right) or 'none of them'}."
+    return f"Equal to the reference under its own choices: {', '.join(right) or 'none of them'}."

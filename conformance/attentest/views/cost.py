@@ -6,6 +6,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from attentest.results.text import counted
 from attentest.studies.cost.layers import KERNEL, NEIGHBOURHOOD
 from attentest.studies.cost.memory import MIB, RESOLUTION
 from attentest.studies.cost.plan import Point
@@ -24,14 +25,14 @@ from attentest.views.terminal import say
 LEGEND = (
     "Time: the median of the first backend that has the pass, and how many times that the others "
     "take: the median over all rounds, and its quartiles. Speed: the share of this core's speed at "
-    "a plain matrix product. Memory: the peak beside parameters and inputs."
+    "a plain matrix product. Memory: the peak besides parameters and inputs."
 )
 
 Cell = Callable[[Measurement], Text]
 
 
 def show(console: Console, found: Cost) -> None:
-    """Print what was counted, what was measured, how it grows, and why a backend is missing."""
+    """Print counts, measurements, their growth, and why a backend is missing."""
     if found.measurements:
         say(console, _heading(found), *found.plan.notes, "")
         _title(console, "parameters, counted (! and what the spec says)")
@@ -53,10 +54,10 @@ def _title(console: Console, text: str) -> None:
 
 def _heading(found: Cost) -> str:
     plan = found.plan
-    layers = "1 layer" if plan.layers == 1 else f"{plan.layers} layers"
     return (
-        f"{plan.component}, {plan.precision}: {plan.batch} sentences at a time, "
-        f"{plan.heads} heads, {layers}, {plan.repeat} rounds, one thread."
+        f"{plan.component}, {plan.precision}: {counted(plan.batch, 'sequence')} at a time, "
+        f"{counted(plan.heads, 'head')}, {counted(plan.layers, 'layer')}, "
+        f"{counted(plan.repeat, 'round')}, one thread."
     )
 
 
@@ -114,22 +115,22 @@ def _show_pass(
         table = _table(over, found.backends)
         for point in points:
             row = [found.at(name, point.length, point.width, which) for name in found.backends]
-            told = [Text("-", style="dim") if one is None else cell(one) for one in row]
-            table.add_row(str(getattr(point, over)), *told)
+            cells = [Text("-", style="dim") if one is None else cell(one) for one in row]
+            table.add_row(str(getattr(point, over)), *cells)
         console.print(table)
     console.print()
 
 
 def _time(first: str) -> Cell:
-    """Return what tells a time, and how many times that of the backend `first` another takes."""
+    """Return a cell with a time, as a multiple of that of the backend `first` for the others."""
 
-    def told(one: Measurement) -> Text:
+    def cell(one: Measurement) -> Text:
         if one.backend == first:
             return Text(_seconds(one.seconds.median))
         ratio = one.ratio
         return Text(f"x{ratio.median:.2f} ({ratio.low:.2f}-{ratio.high:.2f})")
 
-    return told
+    return cell
 
 
 def _seconds(seconds: float) -> str:
@@ -174,12 +175,12 @@ def _growths(found: Cost) -> Table:
         table.add_column(heading, overflow="fold")
     keys = dict.fromkeys((one.over, one.which, one.backend) for one in found.growths)
     for over, which, backend in keys:
-        told = {
+        shown = {
             one.quantity: _grown(one)
             for one in found.growths
             if (one.over, one.which, one.backend) == (over, which, backend)
         }
-        cells = [told.get(quantity, "-") for quantity in (TIME, MEMORY, FLOPS)]
+        cells = [shown.get(quantity, "-") for quantity in (TIME, MEMORY, FLOPS)]
         table.add_row(over, which.replace("forward and", "and"), Text(backend), *cells)
     return table
 

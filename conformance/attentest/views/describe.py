@@ -1,4 +1,4 @@
-"""What `attentest list` and `attentest explain` print, read from the spec."""
+"""Descriptions from the specification, for `attentest list` and `attentest explain`."""
 
 from collections.abc import Callable, Iterator
 from textwrap import fill
@@ -24,7 +24,7 @@ Rows = Iterator[tuple[str, str]]
 
 
 def listed() -> dict[str, Callable[[], Rows]]:
-    """Return, for each kind of thing that can be listed, what yields its names and descriptions."""
+    """Return, for each kind that can be listed, a function that yields names and descriptions."""
     return {
         "backends": _backends,
         "clauses": lambda: ((one.slug, f"{one.level}  {one.text}") for one in clauses().values()),
@@ -124,7 +124,7 @@ def _choice(choice: Choice) -> str:
     silent = (
         []
         if choice.paper
-        else ["", f"The paper is silent; judged by {choice.first} if undeclared."]
+        else ["", f"The paper does not specify it; judged by {choice.first} if undeclared."]
     )
     return "\n".join(
         [

@@ -1,4 +1,4 @@
-"""The terminal's view of what was identified: one table, and what needs words below it."""
+"""The terminal's view of an identification: one table, and notes below it."""
 
 from collections.abc import Mapping
 from textwrap import fill
@@ -9,11 +9,11 @@ from rich.text import Text
 
 from attentest.analysis.identify.finding import MEASURED, Finding, same, told
 
-LEGEND = "* another option than the paper's    ! not what is declared    ? cannot be told"
+LEGEND = "* another option than the paper's    ! not what is declared    ? cannot be determined"
 
 
 def show(console: Console, target: str, found: Mapping[str, Finding]) -> None:
-    """Print the table, what is to say of single choices, and what contradicts the declaration."""
+    """Print the table, notes on single choices, and contradictions to the declaration."""
     table = Table(box=None, pad_edge=False)
     table.add_column("", no_wrap=True)
     for heading in ("choice", "declared", "measured", "paper"):

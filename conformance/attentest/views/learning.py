@@ -1,4 +1,4 @@
-"""The terminal's view of a training: how each backend ended, and how it came there."""
+"""The terminal's view of a training: last values, and curves at some steps."""
 
 from collections.abc import Sequence
 
@@ -22,8 +22,8 @@ CAVEAT = (
 
 
 def show(console: Console, found: Learning) -> None:
-    """Print how the backends ended, their curves, what is to be known, and what failed."""
-    say(console, _told(found), "")
+    """Print the last values of the backends, their curves, notes, and failures."""
+    say(console, _heading(found), "")
     if found.curves:
         console.print(_table(HEADINGS, found.ends()))
         say(
@@ -52,7 +52,7 @@ def _point(found: Learning, name: str, number: int) -> str:
     return f"{loss:.3f} {right:>5.0%}"
 
 
-def _told(found: Learning) -> str:
+def _heading(found: Learning) -> str:
     regime, sizes = found.regime, found.regime["sizes"]
     rate = (
         f"the constant rate {regime['rate']:g}"

@@ -1,102 +1,93 @@
-"""The terminal's view of a run: the matrix, what is wrong, and the choices side by side."""
+"""The terminal's view of a run: the matrix, the verdicts that need words, and the choices."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from attentest.results.plan import Plan
-from attentest.results.run import Judged
+from attentest.results.run import BackendRun, Run
 from attentest.results.text import plain
-from attentest.results.verdict import FAILURES, Verdict
-from attentest.results.wording import mistakes, told
-from attentest_spec import CHOICES, Limits
+from attentest.results.verdict import Status, Verdict
+from attentest.results.wording import explanations, likely_causes, summary
 from attentest_spec.choices import Value
-from attentest_spec.clauses import clauses
 
 MARKS = {
-    "pass": ("pass", "green"),
-    "deviation": ("deviates", "cyan"),
-    "warning": ("warning", "yellow"),
-    "violation": ("VIOLATES", "bold red"),
-    "error": ("ERROR", "bold red"),
-    "timeout": ("TIMEOUT", "bold red"),
-    "crash": ("CRASH", "bold red"),
-    "absent": ("-", "dim"),
-    "suite-bug": ("SUITE BUG", "bold magenta"),
+    Status.PASS: ("pass", "green"),
+    Status.DEVIATION: ("deviates", "cyan"),
+    Status.WARNING: ("warning", "yellow"),
+    Status.VIOLATION: ("VIOLATES", "bold red"),
+    Status.ERROR: ("ERROR", "bold red"),
+    Status.TIMEOUT: ("TIMEOUT", "bold red"),
+    Status.CRASH: ("CRASH", "bold red"),
+    Status.ABSENT: ("-", "dim"),
+    Status.SUITE_BUG: ("SUITE BUG", "bold magenta"),
 }
 """How each status is shown: a word, so that it reads without colour, and a style."""
 
 
-def show(
-    console: Console,
-    results: Sequence[Judged],
-    plan: Plan,
-    left_out: Mapping[str, str] = MappingProxyType({}),
-) -> None:
-    """Print the matrix, then every verdict that needs words, then the choices.
-
-    `left_out` are backends that are not installed, with the commands that install them.
-    """
-    console.print(matrix(results, plan))
+def show(console: Console, run: Run) -> None:
+    """Print the matrix, then every verdict that needs words, then the choices."""
+    console.print(matrix(run))
     console.print()
-    for name, command in left_out.items():
+    for name, command in run.not_installed.items():
         console.print(Text(f"{name}: not installed; {command}", style="dim"), soft_wrap=True)
-    if left_out:
+    if run.not_installed:
         console.print()
-    for result in results:
-        if result.failure:
-            text = Text(f"not loaded: {result.failure}", style="bold red")
+    for backend in run:
+        if backend.failure:
+            text = Text(f"not loaded: {backend.failure}", style="bold red")
             console.print(text, soft_wrap=True)
             console.print()
-    for story in _stories(results):
-        console.print(Text(story), soft_wrap=True)
-        console.print()
-    for result in results:
-        for line in likely(result):
+    for backend in run:
+        for paragraph in explanations(backend.verdicts):
+            console.print(Text(paragraph), soft_wrap=True)
+            console.print()
+    for backend in run:
+        for line in likely(backend):
             console.print(Text(line), soft_wrap=True)
-    console.print(choices_table(results))
+    console.print(choices_table(run))
     console.print()
-    for line in ["measured, not judged", *measured_lines(results), ""]:
+    for line in ["measured, not judged", *measured_lines(run), ""]:
         console.print(Text(line), soft_wrap=True)
-    for result in results:
-        console.print(Text(summary(result, plan)), soft_wrap=True)
+    for backend in run:
+        console.print(Text(summary(backend, run.plan)), soft_wrap=True)
 
 
-def likely(result: Judged) -> list[str]:
-    """Return lines on the mistakes that the failing clauses of a backend look like."""
-    found = mistakes(result.verdicts)
-    return [f"{result.target} looks like:", *(f"  {one}" for one in found), ""] if found else []
+def likely(backend: BackendRun) -> list[str]:
+    """Return lines with the likely causes of the failing clauses of a backend."""
+    causes = likely_causes(backend.verdicts)
+    heading = f"likely cause{'' if len(causes) == 1 else 's'} for {backend.target}:"
+    return [heading, *(f"  {one}" for one in causes), ""] if causes else []
 
 
-def matrix(results: Sequence[Judged], plan: Plan) -> Table:
+def matrix(run: Run) -> Table:
     """Return the table of clauses by backends, grouped by chapter, with a summary row."""
     table = Table(box=None, pad_edge=False, show_footer=True, padding=(0, 2, 0, 0))
     table.add_column("clause", footer="conforms", no_wrap=True, overflow="ellipsis")
-    for result in results:
-        score = _score(result)
-        heading = escape(label(result.target, [one.target for one in results]))
+    for backend in run:
+        score = "not loaded" if backend.failure else "{}/{}".format(*backend.score)
+        heading = escape(label(backend.target, run.targets))
         table.add_column(heading, footer=score, min_width=max(8, len(score)))
-    found = [{verdict.clause: verdict for verdict in result.verdicts} for result in results]
+    columns = [backend.by_clause for backend in run]
     chapter = ""
-    for slug in plan.clauses:
-        clause = clauses()[slug]
-        if clause.chapter != chapter:
-            chapter = clause.chapter
+    for slug in run.plan.clauses:
+        clause = run.clauses[slug]
+        if clause["chapter"] != chapter:
+            chapter = clause["chapter"]
             table.add_row(Text(chapter, style="bold underline"))
-        name = slug.partition(".")[2] + ("" if clause.level == "MUST" else " (should)")
-        table.add_row(Text(f"  {name}"), *(_mark(column.get(slug)) for column in found))
+        name = slug.partition(".")[2] + ("" if clause["level"] == "MUST" else " (should)")
+        table.add_row(Text(f"  {name}"), *(_mark(column.get(slug)) for column in columns))
     return table
 
 
 def label(target: str, targets: Sequence[str]) -> str:
-    """Return the heading of a backend's column: of a path the last part, where that is its own."""
+    """Return the heading of a backend's column: of a path the last part, where that is unique."""
     short = _last_part(target)
-    own = [_last_part(one) for one in targets].count(short) == 1
-    return plain(short if own else target)
+    unique = [_last_part(one) for one in targets].count(short) == 1
+    return plain(short if unique else target)
 
 
 def _last_part(target: str) -> str:
@@ -110,45 +101,7 @@ def _mark(verdict: Verdict | None) -> Text:
     return Text(word, style=style)
 
 
-def _score(result: Judged) -> str:
-    """Return passes and deviations over what was judged, absent clauses apart."""
-    if result.failure:
-        return "not loaded"
-    return "{}/{}".format(*scored(result))
-
-
-def scored(result: Judged) -> tuple[int, int]:
-    """Return how many clauses a backend conforms to, and how many were judged."""
-    judged = [verdict for verdict in result.verdicts if verdict.status != "absent"]
-    good = [verdict for verdict in judged if verdict.status in ("pass", "deviation", "warning")]
-    return len(good), len(judged)
-
-
-def summary(result: Judged, plan: Plan) -> str:
-    """Return one sentence on a backend, with every denominator."""
-    if result.failure:
-        return f"{result.target}: not loaded"
-    good, judged = scored(result)
-    counted: dict[str, int] = {}
-    for verdict in result.verdicts:
-        counted[verdict.status] = counted.get(verdict.status, 0) + 1
-    others = ", ".join(f"{number} {status}" for status, number in counted.items())
-    missing = len(plan.clauses) - len(result.verdicts)
-    lost = f"; {missing} clauses got NO verdict" if missing else ""
-    return (
-        f"{result.target}: {good} of {judged} judged clauses conform{_precision(result, plan)}, "
-        f"of {len(plan.clauses)} in all ({others}){lost}"
-    )
-
-
-def _precision(result: Judged, plan: Plan) -> str:
-    """Return the precision that a backend was judged in, where it does not claim the plan's."""
-    claimed = result.facts.get("limits", {}).get("precisions") or [plan.precision]
-    finest = Limits(precisions=claimed).finest
-    return f" in {finest}" if plan.precision == "float64" != finest else ""
-
-
-def choices_table(results: Sequence[Judged]) -> Table:
+def choices_table(run: Run) -> Table:
     """Return the choices side by side, the paper's column first, deviations marked."""
     table = Table(
         title="choices",
@@ -159,59 +112,41 @@ def choices_table(results: Sequence[Judged]) -> Table:
         pad_edge=False,
     )
     table.add_column("choice", no_wrap=True)
-    names = [result.target for result in results]
-    for heading in ("paper", *(escape(label(name, names)) for name in names)):
+    for heading in ("paper", *(escape(label(name, run.targets)) for name in run.targets)):
         table.add_column(heading, overflow="fold")
-    for choice in CHOICES.values():
-        paper = choice.paper if choice.paper is not None else "(silent)"
-        table.add_row(
-            choice.name, paper, *(_told(result, choice.name, choice.clause) for result in results)
-        )
+    for choice in run.choices.values():
+        paper = "(silent)" if choice["paper"] is None else choice["paper"]
+        table.add_row(choice["name"], paper, *(_choice(backend, choice) for backend in run))
     return table
 
 
-def measured_lines(results: Sequence[Judged]) -> list[str]:
+def measured_lines(run: Run) -> list[str]:
     """Return what was measured and is not judged, a line per backend and statement."""
     return [
-        f"{result.target}: {name}: {statement}"
-        for result in results
-        for name, statement in result.measured.items()
+        f"{backend.target}: {name}: {statement}"
+        for backend in run
+        for name, statement in backend.measured.items()
     ]
 
 
-def _told(result: Judged, name: str, clause: str) -> Text:
+def _choice(backend: BackendRun, choice: Mapping[str, Any]) -> Text:
     """Return what a backend declares for a choice; a star where the numbers show a deviation."""
-    if result.failure:
+    if backend.failure:
         return Text("?")
-    value: Value | None = result.facts.get("choices", {}).get(name)
-    verdict = next((one for one in result.verdicts if one.clause == clause), None)
-    status = verdict.status if verdict else "absent"
-    shown = _shown(value, bool(CHOICES[name].paper))
-    if verdict and value is None and "measured: " in verdict.message:
-        shown = verdict.message.rpartition("measured: ")[2] + " (measured)"
-    if status == "deviation":
+    value = backend.description.choices.get(choice["name"])
+    verdict = backend.by_clause.get(choice["clause"])
+    status = verdict.status if verdict else Status.ABSENT
+    shown = _value(value, "as the paper" if choice["paper"] else "undeclared")
+    if verdict and value is None and choice["paper"] is None and verdict.measured is not None:
+        shown = f"{_value(verdict.measured)} (measured)"
+    if status is Status.DEVIATION:
         return Text(f"{shown} *", style="cyan")
-    if status in FAILURES:
+    if status.fails:
         return Text(f"{shown} (not shown by the numbers)", style="bold red")
-    return Text(shown if status != "absent" or value is not None else "-")
+    return Text(shown if status.judged or value is not None else "-")
 
 
-def _shown(value: Value | None, fixed: bool) -> str:
-    """Return a declared value; undeclared means the paper's option, where it has one."""
+def _value(value: Value | None, missing: str = "") -> str:
     if value is None:
-        return "as the paper" if fixed else "undeclared"
+        return missing
     return f"{value:g}" if isinstance(value, float) else str(value)
-
-
-def _stories(results: Sequence[Judged]) -> Iterator[str]:
-    """Yield a story for every verdict that needs words; the same error again is told with it."""
-    wanted = FAILURES | {"warning", "suite-bug"}
-    for result in results:
-        alike: dict[tuple[str, str], list[Verdict]] = {}
-        for one in result.verdicts:
-            if one.status in wanted:
-                key = one.message if one.status == "error" else one.clause
-                alike.setdefault((one.status, key), []).append(one)
-        for first, *others in alike.values():
-            slugs = ", ".join(one.clause for one in others)
-            yield told(first) + (f"\n  the same: {slugs}" if others else "")

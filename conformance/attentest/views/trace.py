@@ -11,7 +11,7 @@ WIDTH = 10
 """Columns that a number takes."""
 
 LEGEND = (
-    "Each step: how far it is from the oracle, then what goes in and what comes out, with shapes "
+    "Each step: its difference from the reference, then inputs and output, with shapes "
     "and the first row."
 )
 
@@ -28,29 +28,29 @@ def show_trace(console: Console, found: Trace, only: str = "") -> None:
 def _show_row(console: Console, row: TraceRow) -> None:
     sign, style = (">", "bold red") if departs(row) else (" ", "bold")
     console.print(Text(f"{sign} {row.step}  {_apart(row)}", style=style), soft_wrap=True)
-    arrays = [("in", one) for one in row.inputs] + [("out", row.output), ("oracle", row.expected)]
-    for name, values in arrays:
+    outputs = [("out", row.output), ("reference", row.expected)]
+    for name, values in [*(("in", one) for one in row.inputs), *outputs]:
         if values is not None:
-            begun = f"    {name:<7}{values.shape!s:<13}"
-            told = _numbers(values, (console.width - len(begun) - 3) // WIDTH)
-            style = "dim" if name == "oracle" else ""
-            console.print(Text(begun + told, style=style), soft_wrap=True)
+            begun = f"    {name:<10}{values.shape!s:<13}"
+            numbers = _numbers(values, (console.width - len(begun) - 3) // WIDTH)
+            style = "dim" if name == "reference" else ""
+            console.print(Text(begun + numbers, style=style), soft_wrap=True)
 
 
 def _apart(row: TraceRow) -> str:
     if row.output is None:
         return "not shown by the backend"
     if row.difference is None:
-        return "not shown by the oracle" if row.expected is None else "of another shape"
+        return "not shown by the reference" if row.expected is None else "of another shape"
     if row.difference == 0:
         return "equal"
-    return f"{'apart by' if departs(row) else 'equal to'} {row.difference:.1e}"
+    return f"{'differs by' if departs(row) else 'equal to'} {row.difference:.1e}"
 
 
 def _numbers(values: Floats, most: int) -> str:
     row = values.reshape(-1, values.shape[-1])[0]
-    told = "".join(f"{one:{WIDTH}.4g}" for one in row[:most])
-    return told + (" .." if len(row) > most else "")
+    shown = "".join(f"{one:{WIDTH}.4g}" for one in row[:most])
+    return shown + (" .." if len(row) > most else "")
 
 
 def _outcome(found: Trace) -> str:
@@ -59,10 +59,10 @@ def _outcome(found: Trace) -> str:
     if not where.step:
         return (
             f"{found.backend}: {shown} of {len(found.rows)} steps can be seen, and are equal to "
-            f"those of the oracle under its choices, to {where.difference:.0e}."
+            f"those of the reference under its choices, to {where.difference:.0e}."
         )
-    how = "in" if where.inside else "on the way to"
+    how = "in" if where.inside else "at the input of"
     return (
-        f"{found.backend} leaves the oracle under its choices {how} {where.step}, and is apart by "
-        f"up to {where.difference:.2g}. `attentest run` or `check` says what is wrong."
+        f"{found.backend} first differs from the reference under its choices {how} {where.step}, "
+        f"by up to {where.difference:.2g}. `attentest run` or `check` says what is wrong."
     )

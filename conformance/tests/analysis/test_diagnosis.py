@@ -14,7 +14,7 @@ from attentest.faults.reference_models import REFERENCE_MODELS, reference_backen
 from attentest.harness.oracle import Reference
 from attentest.judging.bench import Bench
 from attentest.judging.judge import judge
-from attentest.results.verdict import Likeness, Verdict
+from attentest.results.verdict import LikelyCause, Verdict
 from attentest.results.wording import mistakes
 from attentest_spec import CHOICES, Choices, Gradient, Unsupported
 from attentest_spec.clauses import clauses
@@ -29,7 +29,7 @@ def planted(*faults: Fault, specimen: str = "fused", **choices):
     )
 
 
-def likenesses(backend, clause, **settings):
+def likely_causes(backend, clause, **settings):
     verdict = judge(Bench(backend, **settings), clause)
     assert verdict.status in ("violation", "warning", "error"), verdict
     return verdict.diagnosis
@@ -51,13 +51,13 @@ REST = some(("state", "mode"), 6)
 @pytest.mark.parametrize("fault", NUMBERS, ids=lambda fault: fault.slug)
 def test_a_mistake_in_numbers_is_named(fault: Fault) -> None:
     specimen = fault.models[-1]  # planted in one style, and looked for in the other
-    found = likenesses(planted(fault, specimen=specimen), fault.clause)
+    found = likely_causes(planted(fault, specimen=specimen), fault.clause)
     assert (fault.slug,) in [one.names for one in found], found
 
 
 def test_most_mistakes_in_numbers_are_named_first() -> None:
     first = [
-        likenesses(planted(fault, specimen=fault.models[-1]), fault.clause, shrink=False)[:1]
+        likely_causes(planted(fault, specimen=fault.models[-1]), fault.clause, shrink=False)[:1]
         for fault in NUMBERS
     ]
     named_first = [
@@ -71,7 +71,7 @@ def test_most_mistakes_in_numbers_are_named_first() -> None:
 
 @pytest.mark.parametrize("fault", REST, ids=lambda fault: fault.slug)
 def test_other_mistakes_are_known_by_the_clause_that_fails(fault: Fault) -> None:
-    found = likenesses(planted(fault, specimen=fault.models[-1]), fault.clause)
+    found = likely_causes(planted(fault, specimen=fault.models[-1]), fault.clause)
     assert (fault.slug,) in [one.names for one in found], found
 
 
@@ -97,7 +97,7 @@ def test_another_option_than_the_declared_one_is_named_first(choice, option, cla
         recipes=sound.recipes,
         choices={**sound.choices, choice: Choices()[choice]},
     )
-    first = likenesses(backend, clause)[0]
+    first = likely_causes(backend, clause)[0]
     assert first.kind == "option"
     assert first.names == (f"{choice}={option}",)
     assert CHOICES[choice].why
@@ -142,7 +142,7 @@ def test_two_mistakes_at_once_are_named_where_none_fits_alone() -> None:
 def test_a_pair_is_named_as_a_pair() -> None:
     names = ("attention.scale-missing", "attention.mask-added-as-ones")
     backend = planted(*(fault_of(name) for name in names))
-    first = likenesses(backend, "attention.formula")[0]
+    first = likely_causes(backend, "attention.formula")[0]
     assert first.kind == "combination"
     assert set(first.names) == set(names)
     assert first.difference < 1e-12
@@ -176,7 +176,7 @@ def test_what_no_variant_gives_is_called_nothing() -> None:
 
             return Odd()
 
-    found = likenesses(Noise(Choices()), "layer_norm.formula")
+    found = likely_causes(Noise(Choices()), "layer_norm.formula")
     assert all(one.kind == "complaint" for one in found)
 
 
@@ -191,7 +191,7 @@ def test_a_mistake_found_inside_is_looked_for_first_outside() -> None:
 def test_every_likeness_crosses_the_stream() -> None:
     verdict = judge(Bench(planted(fault_of("attention.scale-missing"))), "attention.formula")
     assert type(verdict).from_dict(verdict.as_dict()) == verdict
-    assert isinstance(verdict.diagnosis[0], Likeness)
+    assert isinstance(verdict.diagnosis[0], LikelyCause)
 
 
 class TestApart:
@@ -253,8 +253,8 @@ def test_clauses_named_here_exist() -> None:
 
 
 def test_the_commonest_likeness_is_told_of_the_backend() -> None:
-    scale = Likeness("fault", ("attention.scale-missing",), "the scale is missing", 0.0)
-    other = Likeness("option", ("a=b",), "the option b", 0.0)
+    scale = LikelyCause("fault", ("attention.scale-missing",), "the scale is missing", 0.0)
+    other = LikelyCause("option", ("a=b",), "the option b", 0.0)
     verdicts = [
         Verdict("mine", "one", "violation", diagnosis=(scale, other)),
         Verdict("mine", "two", "violation", diagnosis=(other,)),

@@ -29,7 +29,7 @@ def test_a_mistake_is_told_in_full_and_exits_with_1():
     target = f"{WILD}/broken.py:attention_without_scale"
     result = check(target, "--as", "attention", *FORMULA)
     assert result.exit_code == 1
-    told = ["understood:", "demands:", "found:", "to reproduce:", "looks like:", "0 of 1 judged"]
+    told = ["inferred:", "demands:", "found:", "to reproduce:", "likely cause:", "0 of 1 judged"]
     places = [result.output.index(word) for word in told]
     assert places == sorted(places)
 
@@ -111,7 +111,7 @@ def test_the_stream_holds_how_the_code_was_read(tmp_path):
 def test_a_backend_is_judged_as_it_is():
     result = check(f"{WILD.parent}/miniatures.py:good", *FORMULA)
     assert result.exit_code == 0, result.output
-    assert "understood:" not in result.output
+    assert "inferred:" not in result.output
 
 
 def test_a_verdict_on_nothing_is_no_success():

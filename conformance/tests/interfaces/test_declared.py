@@ -1,4 +1,4 @@
-"""The deviation file under pytest: what is declared passes, and what is no longer so fails."""
+"""Expected failures under pytest: they let a run pass, and fail it once they are gone."""
 
 import tomllib
 
@@ -6,6 +6,7 @@ import pytest
 from projects import BLIND, CLAUSES, RAISING, SOUND, project, ran
 
 pytest_plugins = ["pytester"]
+TABLE = "[[expected_failure]]"
 LINE = 'attentest_deviations = "deviations.toml"'
 DIAGONAL = {
     "clause": "masks.causal-keeps-diagonal",
@@ -18,12 +19,15 @@ ORDER = {**DIAGONAL, "clause": "masks.causal-any-order", "message": "The mask of
 
 
 def declared(pytester, mask, *entries):
-    """Write a project with that causal mask and those entries of its deviation file."""
+    """Write a project with that causal mask and those expected failures."""
     project(pytester, mask, LINE)
     lines = [
         line
         for entry in entries
-        for line in ("[[deviation]]", *(f'{name} = "{value}"' for name, value in entry.items()))
+        for line in (
+            "[[expected_failure]]",
+            *(f'{name} = "{value}"' for name, value in entry.items()),
+        )
     ]
     pytester.makefile(".toml", deviations="\n".join(lines))
 
@@ -100,7 +104,7 @@ def test_a_full_run_drafts_the_file_and_it_must_be_filled_in(pytester):
     ran(pytester, "--write-deviations").stdout.fnmatch_lines(
         ["deviations.toml was written with 2 entries. Fill in *"]
     )
-    drafted = tomllib.loads(file.read_text())["deviation"]
+    drafted = tomllib.loads(file.read_text())["expected_failure"]
     assert [one["clause"] for one in drafted] == [DIAGONAL["clause"], ORDER["clause"]]
     assert {one["backend"] for one in drafted} == {"my_model.py:backend"}
     unfilled = ran(pytester)
@@ -117,7 +121,7 @@ def test_a_partial_run_drafts_nothing(pytester, words):
     project(pytester, BLIND, LINE)
     result = ran(pytester, "--write-deviations", *words)
     assert result.ret == 4
-    result.stdout.fnmatch_lines(["No deviation file was drafted: this was a partial run*"])
+    result.stdout.fnmatch_lines(["No expected failures were drafted: this was a partial run*"])
     assert not (pytester.path / "deviations.toml").exists()
 
 

@@ -1,4 +1,4 @@
-"""What a backend is judged in."""
+"""The precision that a backend is judged in."""
 
 import pytest
 from miniatures import Miniature, sound
@@ -6,8 +6,8 @@ from miniatures import Miniature, sound
 from attentest.judging.bench import Bench
 from attentest.judging.judge import judge
 from attentest.results.plan import Plan
-from attentest.results.run import Judged
-from attentest.views.matrix import summary
+from attentest.results.run import BackendRun, Description
+from attentest.results.wording import summary
 from attentest_spec import Limits
 
 
@@ -44,6 +44,6 @@ def test_another_precision_that_is_asked_for_is_kept(asked: str, status: str) ->
     ("claimed", "told"), [(["bfloat16", "float32"], " in float32,"), (["float64", "float32"], ",")]
 )
 def test_the_summary_says_so(claimed: list[str], told: str) -> None:
-    result = Judged("one", {"limits": {"precisions": claimed}})
+    result = BackendRun("one", Description(limits={"precisions": claimed}))
     assert summary(result, Plan(())).startswith(f"one: 0 of 0 judged clauses conform{told}")
     assert " in float32" not in summary(result, Plan((), precision="float32"))

@@ -35,7 +35,7 @@ from attentest.harness import process
 from attentest.judging.run import PATIENCE, run
 from attentest.results import stream
 from attentest.results.plan import Plan
-from attentest.results.run import Judged
+from attentest.results.run import BackendRun, Run
 from attentest.views import matrix
 
 HOSTILE = SUPPORT / "hostile"
@@ -52,7 +52,7 @@ def judged(
     limit: float = HOUR,
     memory: float = 4.0,
     workers: int = 2,
-) -> dict[str, Judged]:
+) -> dict[str, BackendRun]:
     """Judge the hostile backends `names`, or paths to them, beside the sound one."""
     plan = Plan(tuple(slugs), effort=0.3, shrink=False, diagnose=False, limit=limit, memory=memory)
     named = [HOSTILE / f"{one}.py" if isinstance(one, str) else one for one in names]
@@ -69,7 +69,7 @@ def beyond_its_limit() -> Iterator[None]:
         yield
 
 
-def told(result: Judged) -> list[tuple[str, str, str]]:
+def told(result: BackendRun) -> list[tuple[str, str, str]]:
     return [(one.clause, one.status, one.message) for one in result.verdicts]
 
 
@@ -94,7 +94,7 @@ def no_python(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def unloaded(no_python: Path) -> dict[str, Judged]:
+def unloaded(no_python: Path) -> dict[str, BackendRun]:
     hanging = "hangs_at_import"
     others = [name for name in UNLOADED if name not in (hanging, "no_python")]
     found = judged([*others, no_python], ATTENTION)
@@ -121,7 +121,7 @@ def test_neighbours_of_what_cannot_be_loaded_are_judged(unloaded, alone):
 
 
 @pytest.fixture(scope="module")
-def answers() -> dict[str, Judged]:
+def answers() -> dict[str, BackendRun]:
     return judged([*ANSWERS, "keeps_state"], ATTENTION)
 
 
@@ -170,12 +170,7 @@ def test_the_stream_of_hostile_backends_is_valid(answers, tmp_path):
     path = tmp_path / "stream.jsonl"
     results = list(answers.values())
     with path.open("w", encoding="utf-8") as file:
-        writer = stream.Writer(file, Plan(ATTENTION))
-        for result in results:
-            writer(result, None)
-            for verdict in result.verdicts:
-                writer(result, verdict)
-        writer.close(results, Plan(ATTENTION))
+        file.write(stream.text(Run.of(Plan(ATTENTION), results)))
     events = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
     validator = Draft202012Validator(stream.schema())
     for event in events:
@@ -187,7 +182,7 @@ def test_the_stream_of_hostile_backends_is_valid(answers, tmp_path):
 def test_the_matrix_of_hostile_backends_is_text(answers):
     shown = Console(file=io.StringIO(), force_terminal=True, color_system=None, width=200)
     named = [answers[name] for name in ("name_with_markup", "name_of_a_megabyte", "raises_escapes")]
-    matrix.show(shown, named, Plan(ATTENTION))
+    matrix.show(shown, Run.of(Plan(ATTENTION), named))
     text = shown.file.getvalue()
     assert "[bold]red[/bold]" in text
     assert "\x1b[2J" not in text
@@ -199,7 +194,7 @@ def test_the_matrix_of_hostile_backends_is_text(answers):
 
 
 @pytest.fixture(scope="module")
-def slow() -> dict[str, Judged]:
+def slow() -> dict[str, BackendRun]:
     with beyond_its_limit():
         slugs = ["attention.one-key", "feed_forward.shapes"]
         return judged([*HANGING, *MEASURED], slugs, workers=1)
@@ -224,7 +219,7 @@ def test_neighbours_of_what_hangs_are_judged(slow):
 
 
 @pytest.fixture(scope="module")
-def hogs() -> dict[str, Judged]:
+def hogs() -> dict[str, BackendRun]:
     names = ["hogs_memory", "hogs_memory_in_a_child"]
     return judged(names, ["attention.one-key"], memory=0.75)
 
@@ -245,7 +240,7 @@ def test_neighbours_of_a_memory_hog_are_judged(hogs):
 
 
 @pytest.fixture(scope="module")
-def maps() -> dict[str, Judged]:
+def maps() -> dict[str, BackendRun]:
     return judged(list(MAPS), PROJECTIONS)
 
 
@@ -292,6 +287,7 @@ def test_what_cannot_be_loaded_exits_with_3_which_wins(no_python):
 
 
 def test_backends_of_one_file_name_have_columns_of_their_own():
-    found = [Judged("one/mine.py", failure="no"), Judged("two/mine.py"), Judged("other.py")]
-    headings = [column.header for column in matrix.matrix(found, Plan(())).columns]
-    assert headings[1:] == ["one/mine.py", "two/mine.py", "other.py"]
+    targets = ["one/mine.py", "two/mine.py", "other.py"]
+    run = Run.of(Plan(()), [BackendRun(one, failure="no") for one in targets])
+    headings = [column.header for column in matrix.matrix(run).columns]
+    assert headings[1:] == targets

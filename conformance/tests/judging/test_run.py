@@ -17,7 +17,7 @@ from attentest.harness.errors import ProcessFailure
 from attentest.harness.messages import Listener
 from attentest.judging.run import run
 from attentest.results.plan import Plan, select
-from attentest.results.run import Judged
+from attentest.results.run import BackendRun
 from attentest.results.verdict import Verdict
 
 MINIATURES = SUPPORT / "miniatures.py"
@@ -33,12 +33,12 @@ def test_verdicts_come_in_the_order_of_the_plan():
 
 def test_a_violation_has_a_witness_that_reproduces_it(capsys):
     plan = Plan(SLUGS[:1])
-    verdict = run([f"{MINIATURES}:wrong"], plan)[0].verdicts[0]
+    verdict = run([f"{MINIATURES}:wrong"], plan).backends[0].verdicts[0]
     assert verdict.status == "violation"
-    assert verdict.witness is not None
-    exec(verdict.witness.code, {})
+    assert verdict.counterexample is not None
+    exec(verdict.counterexample.code, {})
     printed = capsys.readouterr().out
-    assert verdict.witness.actual.strip("[] ").split()[0][:4] in printed
+    assert verdict.counterexample.actual.strip("[] ").split()[0][:4] in printed
 
 
 def test_what_cannot_be_loaded_has_a_reason():
@@ -52,7 +52,7 @@ def test_what_cannot_be_loaded_has_a_reason():
 def test_a_replaced_worker_is_announced_once():
     announced: list[str] = []
 
-    def listener(judged: Judged, verdict: object) -> None:
+    def listener(judged: BackendRun, verdict: object) -> None:
         if verdict is None:
             announced.append(judged.target)
 
@@ -97,11 +97,11 @@ def test_a_mishap_of_the_diagnosis_costs_no_verdict(monkeypatch):
     (result,) = run(["lost"], Plan(SLUGS[:1]))
     (verdict,) = result.verdicts
     assert (verdict.status, verdict.message) == ("violation", "It is wrong.")
-    assert "not found out: no answer within 9 seconds" in verdict.notes[0]
+    assert "the likely cause was not found: no answer within 9 seconds" in verdict.notes[0]
 
 
 def test_an_error_of_the_listener_ends_the_run_and_its_workers():
-    def full(judged: Judged, verdict: object) -> None:
+    def full(judged: BackendRun, verdict: object) -> None:
         raise OSError(28, "No space left on device")
 
     before = set(psutil.Process().children())

@@ -11,7 +11,7 @@ from attentest.faults.unusual import UNUSUAL
 from attentest.interfaces.cli.main import main
 from attentest.judging.score import Named, scored
 from attentest.judging.trials import Task, Trial, tasks
-from attentest.results.verdict import STATUSES, Likeness, Verdict
+from attentest.results.verdict import LikelyCause, Status, Verdict
 from attentest.views.detection import sentences
 from attentest_spec.clauses import clauses
 
@@ -65,7 +65,7 @@ def test_everything_is_every_clause_in_full_with_every_seed(slug, judged):
 def test_the_score_names_every_error_of_the_suite(slug):
     clause = fault_of(slug).clause
     own = [one for one, fault in faults().items() if fault.clause == clause]
-    statuses = {clause: "pass", "attention.formula": "violation"}
+    statuses = {clause: Status.PASS, "attention.formula": Status.VIOLATION}
     result = scored([Trial(one, "plain", 0, statuses) for one in own])
     assert result.survived == own
     assert result.spurious == [(one, "attention.formula") for one in own]
@@ -75,21 +75,21 @@ def test_the_score_names_every_error_of_the_suite(slug):
 
 def test_what_is_said_of_a_sound_oddity_is_a_false_alarm(slug):
     oddity = next(iter(UNUSUAL))
-    calm = Trial(oddity, "", 0, {"a.b": "pass", "a.c": "absent", "a.d": "deviation"})
+    calm = Trial(oddity, "", 0, {"a.b": Status.PASS, "a.c": Status.ABSENT, "a.d": Status.DEVIATION})
     assert scored([calm]).perfect
-    for status in set(STATUSES) - {"pass", "absent", "deviation"}:
+    for status in set(Status) - {"pass", "absent", "deviation"}:
         result = scored([calm, Trial(oddity, "", 1, {"a.b": status})])
         assert result.alarms == [(oddity, "a.b", status)]
         assert not result.perfect
-    assert any("1 false alarms" in sentence for sentence in sentences(result))
+    assert any("1 false alarm:" in sentence for sentence in sentences(result))
 
 
 def test_a_fault_has_to_die_in_both_specimens_and_with_every_seed(slug):
     clause = fault_of(slug).clause
-    dead, alive = {clause: "violation"}, {clause: "pass"}
+    dead, alive = {clause: Status.VIOLATION}, {clause: Status.PASS}
     assert scored([Trial(slug, "plain", 0, dead), Trial(slug, "fused", 0, alive)]).survived
     assert scored([Trial(slug, "plain", 0, dead), Trial(slug, "plain", 1, alive)]).survived
-    assert scored([Trial(slug, "plain", 0, dead)]).killed == [slug]
+    assert scored([Trial(slug, "plain", 0, dead)]).detected == [slug]
 
 
 def test_the_zoo_is_judged_where_no_fault_is_named(slug):
@@ -105,9 +105,8 @@ def test_the_command_prints_the_score_and_writes_it(slug, tmp_path):
     target = tmp_path / "score.json"
     result = command(slug, "--workers", "1", "--json", str(target))
     assert result.exit_code == 0, result.output
-    assert (
-        "1 of 1 faults killed by their own clause (2 plantings, seed 0); 0 noticed" in result.output
-    )
+    sentence = "1 of 1 fault detected by its own clause (2 injections, seed 0); 0 noticed"
+    assert sentence in result.output
     written = json.loads(target.read_text())
     assert written["killed"] == [slug]
     assert {trial["specimen"] for trial in written["trials"]} == {"plain", "fused"}
@@ -120,13 +119,13 @@ def test_an_unknown_fault_is_answered_with_the_nearest():
 
 
 def test_it_is_counted_where_the_diagnosis_names_the_fault(slug):
-    mine = Likeness("fault", (slug,), "", 0.0)
-    same = Likeness("option", ("a=b",), "", 0.0)
-    worse = Likeness("fault", ("other.one",), "", 0.0, missed=1)
-    words = Likeness("complaint", ("other.one",), "")
+    mine = LikelyCause("fault", (slug,), "", 0.0)
+    same = LikelyCause("option", ("a=b",), "", 0.0)
+    worse = LikelyCause("fault", ("other.one",), "", 0.0, missed=1)
+    words = LikelyCause("complaint", ("other.one",), "")
 
-    def count(*likenesses):
-        return Named.of([Trial(slug, "plain", 0, {}, likenesses)])
+    def count(*likely_causes):
+        return Named.of([Trial(slug, "plain", 0, {}, likely_causes)])
 
     assert count(mine, same) == Named(1, 0, 0, 1)
     assert count(same, mine) == Named(0, 1, 0, 1)

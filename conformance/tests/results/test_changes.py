@@ -1,12 +1,13 @@
-"""What changed between two runs, and what of it is a regression."""
+"""Changes between two runs, and which of them are regressions."""
 
 from pathlib import Path
 
 import pytest
 from report_cases import SLUGS, all_of, judged, written
 
-from attentest.results import changes, stored_runs
-from attentest.results.run import Judged
+from attentest.results import stream
+from attentest.results.changes import changes
+from attentest.results.run import BackendRun
 from attentest.views.changes import lines
 from attentest.views.html import Changes, Unrelated
 
@@ -14,11 +15,11 @@ ONE = SLUGS[:1]
 
 
 def between(
-    tmp_path: Path, old: list[Judged], new: list[Judged], **settings: tuple[str, ...]
+    tmp_path: Path, old: list[BackendRun], new: list[BackendRun], **settings: tuple[str, ...]
 ) -> Changes:
     earlier = written(tmp_path / "old.jsonl", *old, slugs=settings.get("before", SLUGS))
     later = written(tmp_path / "new.jsonl", *new, slugs=settings.get("now", SLUGS))
-    return changes(stored_runs.read(earlier), stored_runs.read(later))
+    return changes(stream.read(earlier), stream.read(later))
 
 
 @pytest.mark.parametrize(
@@ -51,7 +52,7 @@ def test_the_same_verdicts_are_no_change(tmp_path: Path) -> None:
     found = between(tmp_path, [judged("one", all_of("pass"))], [judged("one", all_of("pass"))])
     assert not found.changes
     assert found.unchanged == {"one": len(SLUGS)}
-    assert list(lines(found))[-1] == "no regression"
+    assert [line.plain for line in lines(found)][-1] == "no regression"
 
 
 def test_a_clause_that_is_not_asked_for_again_is_removed_and_no_regression(tmp_path: Path) -> None:
@@ -75,7 +76,7 @@ def test_a_backend_that_is_no_longer_loaded_is_a_regression(tmp_path: Path) -> N
     found = between(tmp_path, [old], [new])
     assert {change.kind for change in found.changes} == {"lost"}
     assert len(found.regressions) == len(SLUGS)
-    assert "  not loaded: no such module" in lines(found)
+    assert "  not loaded: no such module" in [line.plain for line in lines(found)]
 
 
 def test_regressions_come_first_and_are_told_with_what_was_found(tmp_path: Path) -> None:
@@ -83,16 +84,18 @@ def test_regressions_come_first_and_are_told_with_what_was_found(tmp_path: Path)
     new = judged("one", dict(zip(SLUGS, ("pass", "warning", "violation", "pass"), strict=True)))
     found = between(tmp_path, [old], [new])
     assert [one.kind for one in found.changes] == ["newly failing", "fixed", "changed"]
-    told = list(lines(found))
-    assert f"  newly failing: {SLUGS[2]}: pass -> violation (regression)" in told
-    assert "    It differs by 0.5." in told
-    assert told[-1] == "1 regression"
+    shown = [line.plain for line in lines(found)]
+    assert f"  newly failing: {SLUGS[2]}: pass -> violation (regression)" in shown
+    assert "    It differs by 0.5." in shown
+    assert shown[-1] == "1 regression"
+    red = [line.plain for line in lines(found) if "red" in str(line.style)]
+    assert red == [f"  newly failing: {SLUGS[2]}: pass -> violation (regression)"]
 
 
 def test_other_settings_are_told(tmp_path: Path) -> None:
     one = judged("one", all_of("pass"))
-    old = stored_runs.read(written(tmp_path / "old.jsonl", one))
-    new = stored_runs.read(written(tmp_path / "new.jsonl", one, seed=7))
+    old = stream.read(written(tmp_path / "old.jsonl", one))
+    new = stream.read(written(tmp_path / "new.jsonl", one, seed=7))
     assert changes(old, new).settings == (("seed", "0", "7"),)
 
 

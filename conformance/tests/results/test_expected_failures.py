@@ -1,18 +1,19 @@
-"""The deviation file: what is read, what is refused, what is drafted."""
+"""Expected failures: the file is read, refused, applied and drafted."""
 
 import tomllib
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from folders import SUPPORT
 
 from attentest.interfaces.cli.main import main
 from attentest.results import expected_failures
-from attentest.results.expected_failures import Misdeclared
+from attentest.results.expected_failures import UnusableFile
 from attentest.results.verdict import Verdict
 
 BACKENDS = ("mine.py", "other")
+WHERE = "model.py:3 in attend"
 ENTRY = {
     "clause": "attention.formula",
     "owner": "Ada",
@@ -25,19 +26,19 @@ FOUND = Verdict(
 )
 
 
-def written(folder, *entries):
+def written(folder, *entries, table="expected_failure"):
     file = folder / "deviations.toml"
     lines = [
         line
         for entry in entries
-        for line in ("[[deviation]]", *(f'{name} = "{value}"' for name, value in entry.items()))
+        for line in (f"[[{table}]]", *(f'{name} = "{value}"' for name, value in entry.items()))
     ]
     file.write_text("\n".join(lines), encoding="utf-8")
     return file
 
 
 def refusal(folder, *entries):
-    with pytest.raises(Misdeclared) as refused:
+    with pytest.raises(UnusableFile) as refused:
         expected_failures.read(written(folder, *entries), BACKENDS)
     return str(refused.value)
 
@@ -46,8 +47,13 @@ def test_an_entry_is_read_and_found(tmp_path):
     entries = expected_failures.read(written(tmp_path, ENTRY), BACKENDS)
     found = expected_failures.find(entries, FOUND)
     assert found is not None
-    assert found.refuted(FOUND) == ""
+    assert found.problem(FOUND) == ""
     assert expected_failures.find(entries, replace(FOUND, clause="attention.shapes")) is None
+
+
+def test_a_file_with_deviation_tables_is_read(tmp_path):
+    entries = expected_failures.read(written(tmp_path, ENTRY, table="deviation"), BACKENDS)
+    assert [one.clause for one in entries] == [ENTRY["clause"]]
 
 
 def test_an_entry_for_one_backend_says_nothing_of_another(tmp_path):
@@ -86,7 +92,7 @@ def test_a_missing_field_is_refused(tmp_path, name):
 def test_a_value_that_is_no_text_is_refused(tmp_path):
     file = written(tmp_path, ENTRY)
     file.write_text(file.read_text().replace('"Ada"', "7"))
-    with pytest.raises(Misdeclared, match="owner is no text"):
+    with pytest.raises(UnusableFile, match="owner is no text"):
         expected_failures.read(file, BACKENDS)
 
 
@@ -103,21 +109,21 @@ def test_every_mistake_is_told_at_once(tmp_path):
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("[[deviations]]\nclause = 'attention.formula'", "[[deviation]]"),
-        ("[deviation]\nclause = 'attention.formula'", "[[deviation]]"),
+        ("[[deviations]]\nclause = 'attention.formula'", "[[expected_failure]]"),
+        ("[deviation]\nclause = 'attention.formula'", "[[expected_failure]]"),
         ("[[deviation]", "is no TOML"),
     ],
 )
 def test_a_file_of_another_form_is_refused(tmp_path, text, told):
     file = tmp_path / "deviations.toml"
     file.write_text(text, encoding="utf-8")
-    with pytest.raises(Misdeclared) as refused:
+    with pytest.raises(UnusableFile) as refused:
         expected_failures.read(file, BACKENDS)
     assert told in str(refused.value)
 
 
 def test_a_file_that_is_not_there_is_told(tmp_path):
-    with pytest.raises(Misdeclared, match="cannot be read"):
+    with pytest.raises(UnusableFile, match="cannot be read"):
         expected_failures.read(tmp_path / "nosuch.toml", BACKENDS)
 
 
@@ -133,40 +139,40 @@ def test_a_file_that_is_not_there_is_told(tmp_path):
 )
 def test_an_entry_that_the_verdict_does_not_bear_out_is_refuted(tmp_path, status, message, told):
     (entry,) = expected_failures.read(written(tmp_path, ENTRY), BACKENDS)
-    assert told in entry.refuted(replace(FOUND, status=status, message=message))
+    assert told in entry.problem(replace(FOUND, status=status, message=message))
 
 
 def test_line_breaks_in_a_message_do_not_matter(tmp_path):
     (entry,) = expected_failures.read(written(tmp_path, ENTRY), BACKENDS)
-    assert entry.refuted(replace(FOUND, message="The output\n  differs by 0.405 at (2, 0)")) == ""
+    assert entry.problem(replace(FOUND, message="The output\n  differs by 0.405 at (2, 0)")) == ""
 
 
 def test_a_draft_holds_what_fails_and_must_be_filled_in(tmp_path):
-    odd = 'raised "TypeError": a \\ and\na line break (model.py:3 in attend)'
+    odd = 'raised "TypeError": a \\ and\na line break (of two) (model.py:3 in attend)'
     verdicts = [
         FOUND,
         replace(FOUND, clause="attention.shapes", status="pass"),
-        replace(FOUND, clause="attention.one-key", status="error", message=odd),
+        replace(FOUND, clause="attention.one-key", status="error", message=odd, where=WHERE),
     ]
     file = tmp_path / "deviations.toml"
     file.write_text(expected_failures.draft(verdicts), encoding="utf-8")
-    drafted = tomllib.loads(file.read_text(encoding="utf-8"))["deviation"]
+    drafted = tomllib.loads(file.read_text(encoding="utf-8"))["expected_failure"]
     assert [one["clause"] for one in drafted] == ["attention.formula", "attention.one-key"]
-    assert drafted[1]["message"] == 'raised "TypeError": a \\ and a line break'
-    with pytest.raises(Misdeclared, match="owner is still TODO"):
+    assert drafted[1]["message"] == 'raised "TypeError": a \\ and a line break (of two)'
+    with pytest.raises(UnusableFile, match="owner is still TODO"):
         expected_failures.read(file, BACKENDS)
     file.write_text(file.read_text(encoding="utf-8").replace("TODO", "Ada"), encoding="utf-8")
     entries = expected_failures.read(file, BACKENDS)
     for verdict in (verdicts[0], verdicts[2]):
         found = expected_failures.find(entries, verdict)
         assert found is not None
-        assert found.refuted(verdict) == ""
+        assert found.problem(verdict) == ""
 
 
 # In the shell -------------------------------------------------------------------------------------
 
 
-WRONG = f"{Path(__file__).with_name('miniatures.py')}:wrong"
+WRONG = f"{SUPPORT / 'miniatures.py'}:wrong"
 
 
 def shell(tmp_path, slug, **changes):

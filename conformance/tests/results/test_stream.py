@@ -1,46 +1,48 @@
-"""The stream: valid line by line, whole only with its footer."""
+"""The stream: valid line by line, complete only with its footer, and read back as written."""
 
-import io
 import json
+from dataclasses import fields, replace
+from pathlib import Path
 
 import pytest
 from jsonschema import Draft202012Validator, ValidationError
+from report_cases import HOSTILE, SLUGS, all_of, altered, judged, mixed, written
 
+from attentest.results import stream
+from attentest.results.files import Unreadable
 from attentest.results.plan import Plan
-from attentest.results.run import Judged
-from attentest.results.stream import Writer, exit_code, schema
-from attentest.results.verdict import Likeness, Verdict, Witness
+from attentest.results.run import BackendRun, Run
+from attentest.results.verdict import Counterexample, LikelyCause, Status, Verdict
+
+OLD = Path(__file__).with_name("stream_of_format_1.jsonl")
+"""Written by a version whose verdicts had neither `measured` nor `where`."""
 
 PLAN = Plan(("attention.formula", "attention.shapes"))
-LIKE = Likeness("fault", ("attention.unscaled",), "the scores are not scaled", 1e-13)
-FACTS = {"title": "t", "components": ["attention"], "choices": {"norm_epsilon": 1e-5}, "limits": {}}
+CAUSE = LikelyCause("fault", ("attention.unscaled",), "the scores are not scaled", 1e-13)
+NUMBERS = (0.5, 0.1, 1e-5, "model.py:3 in attend")
+EXAMPLE = Counterexample(("build",), "code", "1", "2")
 
 
-def result(*found: str, failure: str = "") -> Judged:
-    witness = Witness(("build",), "code", "1", "2")
+def result(*statuses: str, failure: str = "") -> BackendRun:
     verdicts = [
-        Verdict("one", slug, status, "why", ("note",), witness, (LIKE,), 0.5, 0.1)
-        for slug, status in zip(PLAN.clauses, found, strict=False)
+        Verdict(
+            "one", slug, Status(status), "why", ("note",), EXAMPLE, (CAUSE,), 0.5, 0.1, 1e-5, "x"
+        )
+        for slug, status in zip(PLAN.clauses, statuses, strict=False)
     ]
-    return Judged("one", FACTS, verdicts, failure=failure)
+    return replace(judged("one", {}, failure=failure), verdicts=verdicts)
 
 
-def written(judged: Judged) -> list[dict]:
-    file = io.StringIO()
-    writer = Writer(file, PLAN)
-    writer(judged, None)
-    for verdict in judged.verdicts:
-        writer(judged, verdict)
-    writer.close([judged], PLAN)
-    return [json.loads(line) for line in file.getvalue().splitlines()]
+def events(*backends: BackendRun) -> list[dict]:
+    return [json.loads(line) for line in stream.text(Run.of(PLAN, backends)).splitlines()]
 
 
 def test_every_line_is_valid():
-    events = written(result("pass", "violation"))
-    validator = Draft202012Validator(schema())
-    for event in events:
+    lines = events(result("pass", "violation"))
+    validator = Draft202012Validator(stream.schema())
+    for event in lines:
         validator.validate(event)
-    assert [event["type"] for event in events] == [
+    assert [event["type"] for event in lines] == [
         "header",
         "backend",
         "case",
@@ -50,20 +52,21 @@ def test_every_line_is_valid():
     ]
 
 
-def test_the_schema_refuses_what_is_not_in_it():
-    Draft202012Validator.check_schema(schema())
-    event = written(result("pass", "pass"))[2] | {"surprise": 1}
+def test_the_schema_refuses_unknown_keys():
+    Draft202012Validator.check_schema(stream.schema())
+    event = events(result("pass", "pass"))[2] | {"surprise": 1}
     with pytest.raises(ValidationError):
-        Draft202012Validator(schema()).validate(event)
+        Draft202012Validator(stream.schema()).validate(event)
 
 
 def test_a_verdict_survives_the_stream():
     verdict = result("violation").verdicts[0]
     assert Verdict.from_dict(json.loads(json.dumps(verdict.as_dict()))) == verdict
+    assert all(getattr(verdict, one.name) for one in fields(verdict))
 
 
 @pytest.mark.parametrize(
-    ("found", "code"),
+    ("statuses", "code"),
     [
         (("pass", "deviation"), 0),
         (("warning", "absent"), 0),
@@ -75,9 +78,145 @@ def test_a_verdict_survives_the_stream():
         (("pass",), 1),
     ],
 )
-def test_the_exit_code(found, code):
-    assert exit_code([result(*found)], PLAN) == code
+def test_the_exit_code(statuses, code):
+    assert Run.of(PLAN, [result(*statuses)]).exit_code == code
 
 
-def test_a_backend_that_is_not_loaded_wins():
-    assert exit_code([result("pass", "violation"), result(failure="no")], PLAN) == 3
+def test_a_backend_that_is_not_loaded_takes_precedence():
+    backends = [result("pass", "violation"), result(failure="no")]
+    assert Run.of(PLAN, backends).exit_code == 3
+
+
+# Reading ------------------------------------------------------------------------------------------
+
+
+def test_a_run_survives_its_stream(tmp_path: Path) -> None:
+    backends = [*mixed(), result("violation", "error")]
+    command = {"lent": 'pip install "lent[library]"'}
+    run = Run.of(
+        Plan((*SLUGS, "attention.shapes"), seed=3, reading={"mask": "keep"}), backends, command
+    )
+    path = tmp_path / "a.jsonl"
+    path.write_text(stream.text(run), encoding="utf-8")
+    found = stream.read(path)
+    assert found == run
+    assert found.name == "a.jsonl"
+    assert stream.text(found) == stream.text(run)
+
+
+def test_a_stream_of_an_older_version_is_read() -> None:
+    run = stream.read(OLD)
+    assert run.targets == [
+        "mistaken.py:backend",
+        "undeclared.py:backend",
+        "raises.py:backend",
+        "away.py",
+        "torch_nn",
+    ]
+    wrong, undeclared, raising, away, library = run
+    statuses = [verdict.status for verdict in wrong.verdicts]
+    assert statuses == ["absent", "violation", "violation", "absent"]
+    assert wrong.description.choices == {"norm_variance": "biased", "norm_epsilon": 1e-5}
+    assert wrong.verdicts[1].counterexample.steps[0].startswith("build layer_norm")
+    assert wrong.verdicts[1].diagnosis[0].kind == "combination"
+    assert [verdict.measured for verdict in undeclared.verdicts] == [None] * 4
+    assert raising.verdicts[1].where == ""
+    assert raising.verdicts[1].finding == raising.verdicts[1].message
+    assert away.failure.endswith("there is no file away.py.")
+    assert library.score == (4, 4)
+    assert library.measured["dropout sites"].startswith("attention weights")
+    assert run.not_installed == {"flax": 'pip install "attentest-flax[library]"'}
+    assert run.exit_code == 3
+
+
+def test_the_keys_of_the_stream_are_those_of_an_older_version() -> None:
+    """A reader that was written for an older stream finds every key that it knows."""
+    old = [json.loads(line) for line in OLD.read_text(encoding="utf-8").splitlines()]
+    new = [json.loads(line) for line in stream.text(stream.read(OLD)).splitlines()]
+    assert len(old) == len(new)
+    for event in old:
+        (same,) = (one for one in new if _about(one) == _about(event))
+        assert {name: same[name] for name in event} == event
+
+
+def _about(event: dict) -> tuple[object, ...]:
+    return event["type"], event.get("backend"), event.get("clause")
+
+
+def test_texts_are_made_plain(tmp_path: Path) -> None:
+    path = written(tmp_path / "a.jsonl", judged("one", all_of("error")))
+    altered(path, 3, message=HOSTILE)
+    (found, *_) = stream.read(path)["one"].verdicts[1:2]
+    assert "\\u202e\\ud800" in found.message
+    assert "<script>" in found.message
+
+
+def test_a_stream_that_was_cut_off_is_refused(tmp_path: Path) -> None:
+    path = written(tmp_path / "a.jsonl", *mixed())
+    lines = path.read_text().splitlines(keepends=True)
+    for kept, reason in ((lines[:-1], "no footer"), ([*lines[:-2], lines[-2][:30]], "is no JSON")):
+        path.write_text("".join(kept))
+        with pytest.raises(Unreadable, match=reason):
+            stream.read(path)
+
+
+@pytest.mark.parametrize(
+    ("number", "changes", "reason"),
+    [
+        (0, {"format": 2}, "of format 2, and this version reads 1"),
+        (0, {"clauses": []}, "does not say what .* is"),
+        (0, {"surprise": 1}, "line 1: .*surprise"),
+        (2, {"seconds": float("nan")}, r"line 3: \$.seconds: it is not finite"),
+        (2, {"budget": float("inf")}, r"line 3: \$.budget: it is not finite"),
+        (2, {"status": "fine"}, r"line 3: \$.status"),
+        (2, {"clause": "attention.shapes"}, "which was not planned"),
+        (2, {"backend": "another"}, "which was not planned"),
+        (3, {"clause": SLUGS[0]}, "twice by the same clause"),
+        (3, {"type": "trace"}, "line 4 is of no known type"),
+        (-1, {"totals": {}}, "not about the same backends"),
+        (-1, {"totals": {"one": {"pass": 7}}}, "lines are lost"),
+    ],
+)
+def test_a_stream_that_contradicts_itself_is_refused(
+    tmp_path: Path, number: int, changes: dict[str, object], reason: str
+) -> None:
+    path = written(tmp_path / "a.jsonl", judged("one", all_of("pass")))
+    with pytest.raises(Unreadable, match=reason):
+        stream.read(altered(path, number, **changes))
+
+
+@pytest.mark.parametrize("text", ["", "\n", '{"type": "backend"}\n', "not json\n", "[]\n"])
+def test_what_is_no_stream_is_refused(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_text(text)
+    with pytest.raises(Unreadable, match="no valid stream"):
+        stream.read(path)
+
+
+def test_streams_that_were_joined_are_refused(tmp_path: Path) -> None:
+    path = written(tmp_path / "a.jsonl", judged("one", all_of("pass")))
+    path.write_text(path.read_text() * 2)
+    with pytest.raises(Unreadable, match="two headers"):
+        stream.read(path)
+
+
+def test_a_missing_file_and_a_binary_one_are_told(tmp_path: Path) -> None:
+    with pytest.raises(Unreadable, match="cannot be read"):
+        stream.read(tmp_path / "none.jsonl")
+    (tmp_path / "b").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(Unreadable, match="is no text"):
+        stream.read(tmp_path / "b")
+
+
+def test_a_stream_of_before_reasons_were_written_is_read(tmp_path: Path) -> None:
+    path = written(tmp_path / "a.jsonl", judged("one", all_of("pass")))
+    lean = [
+        {name: one[name] for name in one if name not in ("reason", "source")}
+        for one in stream.read(path).clauses.values()
+    ]
+    assert "reason" not in stream.read(altered(path, 0, clauses=lean)).clauses[SLUGS[0]]
+
+
+def test_the_name_of_a_file_is_made_plain(tmp_path: Path) -> None:
+    path = written(tmp_path / "a\x1b\udcff.jsonl", judged("one", all_of("pass")))
+    assert stream.read(path).name == "a\\x1b\\udcff.jsonl"

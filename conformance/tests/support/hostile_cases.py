@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from attentest.results.run import Judged
+from attentest.results.run import BackendRun
 from attentest.results.verdict import Verdict
 
 STATE = "model.global-state-untouched"
@@ -29,14 +29,14 @@ class Case:
     statuses: str
     words: str
 
-    def agrees(self, result: Judged) -> None:
+    def agrees(self, result: BackendRun) -> None:
         found = [one.status for one in result.verdicts]
         assert found == self.statuses.split(), [one.message for one in result.verdicts]
         if self.words:
             assert self.words in first_bad(result).message
 
 
-def first_bad(result: Judged) -> Verdict:
+def first_bad(result: BackendRun) -> Verdict:
     return next(one for one in result.verdicts if one.status not in ("pass", "absent"))
 
 
@@ -93,7 +93,7 @@ ANSWERS = {
     "name_of_a_megabyte": Case(SOUND, ""),
     "name_of_another": Case(SOUND, ""),
 }
-"""Judged by the clauses of ATTENTION."""
+"""BackendRun by the clauses of ATTENTION."""
 
 HANGING = {
     "hangs_in_constructor": "no answer within 3600 seconds",
@@ -116,4 +116,4 @@ MAPS = {
     "map_twice_the_same": Case("violation violation", "The output differs by"),
     "map_exports_more": Case("pass violation", "'gate'"),
 }
-"""Judged by the clauses of PROJECTIONS."""
+"""BackendRun by the clauses of PROJECTIONS."""

@@ -7,8 +7,8 @@ from typing import Any
 
 from attentest.results import files, stream
 from attentest.results.plan import Plan
-from attentest.results.run import Judged
-from attentest.results.verdict import Likeness, Verdict, Witness
+from attentest.results.run import BackendRun, Description, Run
+from attentest.results.verdict import Counterexample, LikelyCause, Verdict
 from attentest_spec import CHOICES
 from attentest_spec.clauses import clauses
 
@@ -19,22 +19,24 @@ HOSTILE = (
 )
 """A text that tries to be anything but a text."""
 
-LIKE = Likeness("fault", ("attention.scale-missing",), "scores are not scaled", 1e-13)
-WITNESS = Witness(("build attention", "call it"), "import numpy\nprint(1 < 2)", "[1.0]", "[2.0]")
+LIKE = LikelyCause("fault", ("attention.scale-missing",), "scores are not scaled", 1e-13)
+EXAMPLE = Counterexample(
+    ("build attention", "call it"), "import numpy\nprint(1 < 2)", "[1.0]", "[2.0]"
+)
 
 
 def judged(
     name: str, found: Mapping[str, str], *, message: str = "It differs by 0.5.", failure: str = ""
-) -> Judged:
+) -> BackendRun:
     """Return a backend with the status of each clause in `found`."""
-    facts = {
-        "title": f"the backend {name}",
-        "components": ["attention"],
-        "choices": {"norm_placement": "pre", "norm_epsilon": 1e-5},
-        "limits": {},
-    }
+    description = Description(
+        title=f"the backend {name}",
+        components=("attention",),
+        choices={"norm_placement": "pre", "norm_epsilon": 1e-5},
+    )
     verdicts = [_verdict(name, slug, status, message) for slug, status in found.items()]
-    return Judged(name, {} if failure else facts, verdicts, {"dropout sites": "none"}, failure)
+    shown = Description() if failure else description
+    return BackendRun(name, shown, verdicts, {"dropout sites": "none"}, failure)
 
 
 def _verdict(name: str, slug: str, status: str, message: str) -> Verdict:
@@ -42,12 +44,12 @@ def _verdict(name: str, slug: str, status: str, message: str) -> Verdict:
         return Verdict(name, slug, status, budget=0.25, seconds=0.1)
     if status == "absent":
         return Verdict(name, slug, status, f"{name} provides none")
-    return Verdict(name, slug, status, message, ("a note",), WITNESS, (LIKE,), None, 0.1)
+    return Verdict(name, slug, status, message, ("a note",), EXAMPLE, (LIKE,), None, 0.1)
 
 
-def written(path: Path, *backends: Judged, slugs: Sequence[str] = SLUGS, seed: int = 0) -> Path:
+def written(path: Path, *backends: BackendRun, slugs: Sequence[str] = SLUGS, seed: int = 0) -> Path:
     """Write the stream of a run of `backends`."""
-    return _ascii(path, stream.text(backends, Plan(tuple(slugs), seed=seed), {}))
+    return _ascii(path, stream.text(Run.of(Plan(tuple(slugs), seed=seed), backends)))
 
 
 def _ascii(path: Path, text: str) -> Path:
@@ -62,7 +64,7 @@ def all_of(status: str, slugs: Sequence[str] = SLUGS) -> dict[str, str]:
     return dict.fromkeys(slugs, status)
 
 
-def mixed() -> list[Judged]:
+def mixed() -> list[BackendRun]:
     """Return backends with a verdict of nearly every status, one that was not loaded among them."""
     return [
         judged("good", all_of("pass") | {"encoder.norm-placement": "deviation"}),
@@ -227,7 +229,7 @@ def altered(path: Path, number: int, **changes: Any) -> Path:
     return path
 
 
-def many(count: int = 6) -> list[Judged]:
+def many(count: int = 6) -> list[BackendRun]:
     """Return backends judged by every clause, some of them failing."""
     return [
         judged(f"backend-{number}", all_of("violation" if number == 5 else "pass", list(clauses())))

@@ -30,7 +30,7 @@ def test_layers_own_what_is_loaded() -> None:
     for component, precision in (("encoder", "float32"), ("decoder", "float64")):
         one = case(component, precision=precision)
         stacks.own_their_parameters(seeded(one), one)
-        assert "exporting the parameters" in one.probe.subject.record.witness().steps
+        assert "exporting the parameters" in one.probe.subject.record.counterexample().steps
 
 
 class OneLayer(OraclePart):
@@ -111,7 +111,7 @@ def test_a_stack_is_composed_of_the_backends_own_layers() -> None:
 def test_one_more_layer_adds_one_layers_parameters(component: str) -> None:
     for subject in (subject_of(), subject_of(layers=2)):
         stacks.depth_counts(subject, seeded(subject), component)
-        assert "taking inventory" in subject.record.witness().steps
+        assert "taking inventory" in subject.record.counterexample().steps
 
 
 @pytest.mark.parametrize("forgotten", ["layers.1", "layers.1.self_attention_norm.gain"])
@@ -165,7 +165,7 @@ def test_a_shared_norm_is_one(part: Any) -> None:
     one = case("encoder", part=part, norm_sharing="shared")
     kept = dict(one.probe.parameters)
     stacks.one_norm(one)
-    assert "exporting the parameters" in one.probe.subject.record.witness().steps
+    assert "exporting the parameters" in one.probe.subject.record.counterexample().steps
     assert all((one.probe.parameters[name] == kept[name]).all() for name in kept)
     assert all((one.probe.part.export()[name] == kept[name]).all() for name in kept)
 

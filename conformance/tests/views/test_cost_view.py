@@ -18,7 +18,7 @@ from attentest.studies.cost.memory import MIB, RESOLUTION
 from attentest.studies.cost.stand import Holding
 from attentest.views.cost import show
 from attentest.views.plots.cost import memory, ratios, times, together
-from attentest.views.plots.drawing import drawn
+from attentest.views.plots.drawing import render
 
 
 @pytest.fixture(scope="module")
@@ -72,11 +72,11 @@ def test_memory_that_cannot_be_told_is_an_open_marker_at_the_resolution(found: C
 
 
 def test_an_svg_holds_texts_and_no_background(found: Cost) -> None:
-    written = drawn(together(found.as_dict()), "svg").decode()
+    written = render(together(found.as_dict()), "svg").decode()
     texts = re.findall(r"<text[^>]*>([^<]*)</text>", written)
     assert {"a", "b", "c", "length (width 4)"} <= set(texts)
     assert "fill: #ffffff" not in written
-    assert drawn(ratios(found.as_dict()), "png").startswith(b"\x89PNG")
+    assert render(ratios(found.as_dict()), "png").startswith(b"\x89PNG")
 
 
 def test_the_first_with_a_pass_is_what_the_others_are_told_against() -> None:
@@ -95,7 +95,7 @@ def test_the_first_with_a_pass_is_what_the_others_are_told_against() -> None:
 
 def test_pictures_of_nothing_can_be_drawn() -> None:
     stands, _ = clockwork(1, a="facts")
-    assert drawn(together(side_by_side(stands, QUICK).as_dict()), "svg")
+    assert render(together(side_by_side(stands, QUICK).as_dict()), "svg")
 
 
 SOUND = """

@@ -6,7 +6,7 @@ import pytest
 from curves import FOUND, NAMES, curve
 
 from attentest.studies.learning import Curve
-from attentest.views.plots.drawing import drawn
+from attentest.views.plots.drawing import render
 from attentest.views.plots.learning import accuracy_curves, learning_curves, loss_curves
 
 PLAIN = json.loads(json.dumps(FOUND.as_dict()))
@@ -44,7 +44,7 @@ def vars_of(one: Curve):
 
 
 def test_a_picture_is_written_with_text_as_text_and_no_background():
-    text = drawn(learning_curves(PLAIN), "svg").decode()
+    text = render(learning_curves(PLAIN), "svg").decode()
     assert "some &lt;b&gt;style&lt;/b&gt;" in text
     assert "held-out sequences right" in text
     assert "#ffffff" not in text
@@ -52,9 +52,9 @@ def test_a_picture_is_written_with_text_as_text_and_no_background():
 
 @pytest.mark.parametrize(("kind", "beginning"), [("svg", b"<?xml"), ("png", b"\x89PNG")])
 def test_the_same_picture_is_the_same_file(kind, beginning, monkeypatch):
-    first = drawn(learning_curves(PLAIN), kind)
+    first = render(learning_curves(PLAIN), kind)
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "0")  # what a file would tell of another day
-    assert drawn(learning_curves(PLAIN), kind) == first
+    assert render(learning_curves(PLAIN), kind) == first
     assert first.startswith(beginning)
 
 

@@ -24,7 +24,7 @@ from report_cases import (
     written,
 )
 
-from attentest.results.expected_failures import Deviation
+from attentest.results.expected_failures import ExpectedFailure
 from attentest.results.files import Unreadable
 from attentest.views import html
 from attentest_spec.clauses import clauses
@@ -153,11 +153,11 @@ def test_the_same_material_gives_the_same_page(tmp_path: Path) -> None:
 
 
 def test_what_is_declared_as_known_is_marked(tmp_path: Path) -> None:
-    known = Deviation(
+    known = ExpectedFailure(
         clause=SLUGS[1], owner="Ada", reason="it waits", link="#7", message="differs by 0.5"
     )
     page = html.page(html.read(written(tmp_path / "a.jsonl", *mixed())).declaring([known]))
-    assert "1 declared as known" in page
+    assert "1 expected to fail" in page
     assert "known: it waits (Ada, #7)" in page
 
 
@@ -184,7 +184,7 @@ def test_runs_side_by_side_are_columns_and_a_backend_comes_once(tmp_path: Path) 
     two = written(tmp_path / "two.jsonl", judged("two", all_of("pass", SLUGS[:2])), slugs=SLUGS[:2])
     material = html.read(one, two, side_by_side=True)
     assert material.changes is None
-    assert [column for run in material.runs for column in run.backends] == ["one", "two"]
+    assert [column for run in material.runs for column in run.targets] == ["one", "two"]
     page = html.page(material)
     assert page.count('<td data-b="1"></td>') == 2  # what was not asked of the second
     with pytest.raises(Unreadable, match=r"in both one.jsonl and one.jsonl"):

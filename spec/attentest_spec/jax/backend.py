@@ -17,7 +17,14 @@ import jax
 import numpy as np
 
 from attentest_spec.choices import Choices
-from attentest_spec.contract import CAPABILITIES, Gradient, Input, Output, Unsupported
+from attentest_spec.contract import (
+    CAPABILITIES,
+    Gradient,
+    Input,
+    NoParameterMap,
+    Output,
+    Unsupported,
+)
 from attentest_spec.jax.computing import Key, compiled, fresh_key, initialised, settings
 from attentest_spec.jax.values import (
     held,
@@ -183,7 +190,7 @@ class JaxPart:
     def load(self, parameters: Mapping[str, Array]) -> None:
         """Copy canonical `parameters` into the tree; ValueError for missing or extra ones."""
         if parameters and not self.names:
-            raise Unsupported("it has no parameter map")
+            raise NoParameterMap
         same_names(self.names, parameters)
         places = self._places()
         reached = {leaf for place in places.values() for leaf in place.names(self._shapes)}

@@ -20,6 +20,7 @@ from attentest_spec.contract import (
     CAPABILITIES,
     Gradient,
     Input,
+    NoParameterMap,
     Output,
     Step,
     Unsupported,
@@ -142,7 +143,7 @@ class TorchPart:
         missing = sorted(set(places) - set(parameters))
         extra = sorted(set(parameters) - set(places))
         if parameters and not self._names:
-            raise Unsupported("it has no parameter map")
+            raise NoParameterMap
         if missing or extra:
             raise ValueError(f"Cannot load: missing {missing or 'none'}, extra {extra or 'none'}.")
         if not places:

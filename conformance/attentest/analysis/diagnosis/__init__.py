@@ -21,11 +21,11 @@ from attentest.analysis.diagnosis.explain import SECONDS, Match, explain
 from attentest.analysis.diagnosis.standing import Standing
 from attentest.analysis.diagnosis.variants import Variant, abroad, named, pairs, singles, sound
 from attentest.harness.subject import Step, Subject
-from attentest.results.verdict import Likeness
+from attentest.results.verdict import LikelyCause
 from attentest_spec import Backend, Unsupported
 
 MOST = 3
-"""How many likenesses are named."""
+"""How many likely causes are named."""
 
 EXAMPLES = 6
 """How many examples are looked at."""
@@ -66,7 +66,7 @@ class Case:
         return singles(self.subject.choices, self.component, self.clause)
 
 
-def diagnose(case: Case, complain: Complain) -> tuple[Likeness, ...]:
+def diagnose(case: Case, complain: Complain) -> tuple[LikelyCause, ...]:
     """Return what `case` looks like, the likeliest first."""
     correct = sound(case.subject.choices)
     examples = [
@@ -84,7 +84,7 @@ def diagnose(case: Case, complain: Complain) -> tuple[Likeness, ...]:
 
 def _reproducing(
     case: Case, trials: Sequence["_Trial"], examples: Sequence[Evidence]
-) -> tuple[Likeness, ...]:
+) -> tuple[LikelyCause, ...]:
     """Return the variants that give the wrong answers of an example, the best ones first."""
     likely: dict[tuple[str, ...], Variant] = {}
     for trial in trials:
@@ -92,8 +92,8 @@ def _reproducing(
             likely = {variant.names: variant for variant in stage} | likely
             standing = Standing(list(likely.values()), examples)
             if standing.perfect:
-                return standing.likenesses(MOST)
-    return standing.likenesses(MOST) if likely else ()
+                return standing.likely_causes(MOST)
+    return standing.likely_causes(MOST) if likely else ()
 
 
 def _stages(case: Case, trial: "_Trial") -> Iterator[list[Variant]]:
@@ -147,7 +147,7 @@ def _reproduced(outcome: Any, answer: Any) -> float:
     return inf if isinstance(answer, Unsupported) else apart(outcome, answer)
 
 
-def _complaining(case: Case, complain: Complain) -> tuple[Likeness, ...]:
+def _complaining(case: Case, complain: Complain) -> tuple[LikelyCause, ...]:
     """Return the clause's own faults that break it in the same words, closest numbers first."""
     own = [one for one in case.singles() if one.faults and one.faults[0].clause == case.clause]
     said = {variant.names: complain(variant.backend()) for variant in own}
@@ -156,7 +156,7 @@ def _complaining(case: Case, complain: Complain) -> tuple[Likeness, ...]:
     }
     found = sorted(own, key=lambda variant: ranks[variant.names], reverse=True)
     return tuple(
-        Likeness("complaint", variant.names, variant.text)
+        LikelyCause("complaint", variant.names, variant.text)
         for variant in found[:MOST]
         if ranks[variant.names][0] >= ALIKE
     )

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from attentest.analysis.diagnosis.evidence import Evidence
 from attentest.analysis.diagnosis.explain import SECONDS
 from attentest.analysis.diagnosis.variants import Variant
-from attentest.results.verdict import Likeness
+from attentest.results.verdict import LikelyCause
 
 
 class Standing:
@@ -35,11 +35,11 @@ class Standing:
         """Whether one misses nothing."""
         return 0 in self._missed
 
-    def likenesses(self, most: int) -> tuple[Likeness, ...]:
+    def likely_causes(self, most: int) -> tuple[LikelyCause, ...]:
         """Return the first `most`, in words, with the largest difference that is left."""
         ranks = sorted(range(len(self._variants)), key=lambda number: self._missed[number])
         return tuple(
-            Likeness(one.kind, one.names, one.text, self._left[rank], self._missed[rank])
+            LikelyCause(one.kind, one.names, one.text, self._left[rank], self._missed[rank])
             for rank in ranks[:most]
             for one in (self._variants[rank],)
         )

@@ -28,6 +28,7 @@ from attentest.harness.errors import Absent, BackendError, Violation
 from attentest.harness.subject import Probe, Subject
 from attentest_spec import CHOICES, Choices, Sizes
 from attentest_spec.choices import Value
+from attentest_spec.contract import NoParameterMap
 from attentest_spec.parameters import learned_positions
 
 WIDTH = 4
@@ -89,7 +90,7 @@ def _arithmetics(component: str) -> list[str]:
 
 
 def _reason(component: str, failure: Exception) -> str:
-    if "no parameter map" in str(failure):
+    if isinstance(failure.__cause__, NoParameterMap):
         return f"{component} has no parameter map"
     text = str(failure)
     return text if component in text else f"{component}: {text}"

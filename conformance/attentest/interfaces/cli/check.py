@@ -10,11 +10,9 @@ from rich.text import Text
 from attentest.interfaces.cli.judging import Judging, judging
 from attentest.interfaces.cli.pairs import choice, literal, pair
 from attentest.interfaces.cli.usage import Usage, refuse_unknown, usage
-from attentest.results import stream, summary
-from attentest.results.run import Judged
+from attentest.results.wording import report
 from attentest.targets.adapt import Reading
 from attentest_spec import UnknownName
-from attentest_spec.clauses import clauses
 
 _SETTINGS = ("mask", "layout")
 
@@ -67,11 +65,15 @@ def check_command(
             _reading(component, arguments, given, settings, choices).as_dict(),
         )
     console = Console()
-    (result,) = judging.carried_out(console, [target], plan)
-    _show(console, result)
-    # A verdict on nothing says nothing: it must not look like one that says all is well.
-    nothing = all(verdict.status == "absent" for verdict in result.verdicts)
-    sys.exit(stream.exit_code([result], plan) or int(nothing))
+    found = judging.carried_out(console, [target], plan)
+    provided = found[target].description.components
+    shown = found.limited(provided)
+    console.print(Text(report(shown[target], shown.plan)), soft_wrap=True)
+    if provided:
+        console.print()
+    # A run in which nothing was judged must not look like one in which all is well.
+    nothing = not any(verdict.status.judged for verdict in found[target].verdicts)
+    sys.exit(found.exit_code or int(nothing))
 
 
 def _reading(
@@ -98,16 +100,3 @@ def _reading(
         )
     except ValueError as wrong:
         raise Usage(str(wrong)) from wrong
-
-
-def _show(console: Console, result: Judged) -> None:
-    """Print how the target was read, then the verdicts on the components that it provides."""
-    if result.failure:
-        console.print(Text(result.failure), soft_wrap=True)
-        return
-    parts = [summary.reading(result.facts["understood"])] if result.facts["understood"] else []
-    provided = result.facts["components"]
-    shown = [one for one in result.verdicts if clauses()[one.clause].component in provided]
-    for part in [*parts, summary.report(result.target, shown)]:
-        console.print(Text(part), soft_wrap=True)
-        console.print()

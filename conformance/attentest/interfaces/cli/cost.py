@@ -12,11 +12,12 @@ from attentest.interfaces.cli.limits import limits
 from attentest.interfaces.cli.usage import Usage, exit_code, refuse_unknown, usage
 from attentest.interfaces.cli.written import FILE, checked
 from attentest.results import files
-from attentest.results.output import create, progress
+from attentest.results.output import create
 from attentest.studies.cost import BadPlan, Plan, measure
 from attentest.views.cost import show
 from attentest.views.plots.cost import together
-from attentest.views.plots.drawing import drawn
+from attentest.views.plots.drawing import render
+from attentest.views.terminal import progress
 
 
 def _numbers(_: object, option: click.Parameter, text: str) -> tuple[int, ...]:
@@ -94,7 +95,7 @@ def cost_command(
         show(Console(), found)
         files.write(json_file, "cost", found.as_dict())
         if plot is not None and found.measurements:
-            create(plot, drawn(together(found.as_dict()), plot.suffix[1:]))
+            create(plot, render(together(found.as_dict()), plot.suffix[1:]))
     sys.exit(exit_code(found.failures, well=not found.failures))
 
 

@@ -13,8 +13,9 @@ from attentest.interfaces.cli.usage import Usage, usage
 from attentest.judging import trials
 from attentest.judging.score import Score, score
 from attentest.judging.trials import Task
-from attentest.results.output import opened, progress
+from attentest.results.output import opened
 from attentest.views import detection
+from attentest.views.terminal import progress
 
 
 @click.command("faults")

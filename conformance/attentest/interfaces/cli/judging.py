@@ -3,7 +3,7 @@
 import functools
 import random
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -19,14 +19,14 @@ from attentest.interfaces.cli.usage import Usage
 from attentest.interfaces.cli.written import FILE, distinct
 from attentest.judging.run import Listener, run
 from attentest.results import stream
-from attentest.results.expected_failures import Deviation
-from attentest.results.output import opened, progress
+from attentest.results.expected_failures import ExpectedFailure
+from attentest.results.output import opened
 from attentest.results.plan import Plan, select
-from attentest.results.run import Judged
-from attentest.results.stored_runs import parsed
+from attentest.results.run import BackendRun, Run
 from attentest.results.verdict import Verdict
 from attentest.views.html.material import Material
 from attentest.views.html.page import page
+from attentest.views.terminal import progress
 from attentest_spec.precision import PRECISIONS
 
 _OPTIONS = (
@@ -41,7 +41,7 @@ _OPTIONS = (
     ),
     click.option("--seed", default=0, show_default=True, help="Seed of all drawn inputs."),
     click.option("--random", "fresh", is_flag=True, help="Draw a fresh seed and print it."),
-    click.option("--no-shrink", is_flag=True, help="Do not look for the smallest witness."),
+    click.option("--no-shrink", is_flag=True, help="Do not search the minimal counterexample."),
     click.option(
         "--json",
         "json_file",
@@ -96,31 +96,31 @@ class Judging:
         targets: Sequence[str],
         plan: Plan,
         workers: int = 0,
-        left_out: Mapping[str, str] = MappingProxyType({}),
-        known: Sequence[Deviation] = (),
-    ) -> list[Judged]:
-        """Judge `targets`, say the seed, write the stream and the report that were asked for.
+        not_installed: Mapping[str, str] = MappingProxyType({}),
+        known: Sequence[ExpectedFailure] = (),
+    ) -> Run:
+        """Judge `targets`, print the seed, write the stream and the report that were asked for.
 
-        `left_out` are backends that are not installed, with the commands that install them;
-        `known` is what the report marks as declared.
+        `not_installed` are backends that are left out, with the commands that install them;
+        `known` are the expected failures that the report marks.
         """
         distinct(json=self.json_file, html=self.html_file)
         if plan.seed:
             console.print(f"seed {plan.seed} (replay with --seed {plan.seed})")
         with (
             reporting(),
-            opened(self.json_file, '{"type": "header"') as file,
+            opened(self.json_file, stream.BEGINNING) as file,
             page_file(self.html_file) as html,
         ):
-            writer = stream.Writer(file, plan) if file else None
+            planned = Run.of(plan, not_installed=not_installed)
+            writer = stream.Writer(file, planned) if file else None
+            judged = replace(planned, backends=_watched(targets, plan, workers, writer))
             if writer:
-                for name, command in left_out.items():
-                    writer.not_installed(name, command)
-            results = _watched(targets, plan, workers, writer)
+                writer.close(judged)
             if html:
-                judged = parsed(stream.text(results, plan, left_out), "this run")
-                html.write(page(Material((judged,), known=tuple(known))))
-            return results
+                stored = stream.parsed(stream.text(judged), judged.name)
+                html.write(page(Material((stored,), known=tuple(known))))
+            return judged
 
 
 def judging(command: Callable[..., None]) -> Callable[..., None]:
@@ -140,22 +140,19 @@ def judging(command: Callable[..., None]) -> Callable[..., None]:
 
 def _watched(
     targets: Sequence[str], plan: Plan, workers: int, writer: stream.Writer | None
-) -> list[Judged]:
+) -> tuple[BackendRun, ...]:
     """Run the plan with a progress bar on a terminal, writing the stream as verdicts come."""
     with progress() as bar:
         total = len(plan.clauses)
         tasks = {target: bar.add_task(escape(target), total=total) for target in targets}
-        results = run(targets, plan, workers=workers, listener=_listener(bar, tasks, writer))
-    if writer:
-        writer.close(results, plan)
-    return results
+        return run(targets, plan, workers=workers, listener=_listener(bar, tasks, writer)).backends
 
 
 def _listener(bar: Progress, tasks: dict[str, TaskID], writer: stream.Writer | None) -> Listener:
-    def listen(judged: Judged, verdict: Verdict | None) -> None:
+    def listen(backend: BackendRun, verdict: Verdict | None) -> None:
         if verdict is not None:
-            bar.advance(tasks[judged.target])
+            bar.advance(tasks[backend.target])
         if writer:
-            writer(judged, verdict)
+            writer(backend, verdict)
 
     return listen

@@ -16,7 +16,7 @@ from attentest.interfaces.cli.limits import isolated
 from attentest.interfaces.cli.usage import Usage, exit_code, refuse_unknown, usage
 from attentest.interfaces.cli.written import FILE, checked
 from attentest.results import files
-from attentest.results.output import create, progress
+from attentest.results.output import create
 from attentest.studies.comparison.compare import called
 from attentest.studies.learning.learn import side_by_side
 from attentest.studies.learning.participant import remote
@@ -24,8 +24,9 @@ from attentest.studies.learning.regime import EQUAL, OWN, PRECISIONS, SIZES, Reg
 from attentest.studies.learning.result import Learning
 from attentest.studies.learning.tasks import TASKS, BadTask
 from attentest.views.learning import show
-from attentest.views.plots.drawing import drawn
+from attentest.views.plots.drawing import render
 from attentest.views.plots.learning import learning_curves
+from attentest.views.terminal import progress
 from attentest_spec import registry
 
 WORKERS = 2
@@ -96,7 +97,7 @@ def learn_command(
             show(Console(), found)
             files.write(json_file, "learning", found.as_dict())
             if plot is not None and found.curves:
-                create(plot, drawn(learning_curves(found.as_dict()), plot.suffix[1:]))
+                create(plot, render(learning_curves(found.as_dict()), plot.suffix[1:]))
     except BadTask as wrong:
         raise Usage(str(wrong)) from wrong
     sys.exit(exit_code(found.failures, well=bool(found.curves) and not found.failures))

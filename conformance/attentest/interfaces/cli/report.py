@@ -17,7 +17,7 @@ from attentest_spec import registry
 
 
 @click.command("report")
-@click.argument("files", nargs=-1, required=True, type=FILE, metavar="FILE ..")
+@click.argument("paths", nargs=-1, required=True, type=FILE, metavar="FILE ..")
 @click.option("--html", "html_file", type=FILE, help="Write the page to this file.")
 @click.option("--json", "json_file", type=FILE, help="Write what changed to this file.")
 @click.option(
@@ -25,16 +25,16 @@ from attentest_spec import registry
 )
 @click.option(
     "--deviations",
-    "deviation_file",
+    "expected_file",
     type=FILE,
-    help="Mark what this file declares to be known.",
+    help="A file with expected failures, which are marked.",
 )
 def report_command(
     paths: tuple[Path, ...],
     html_file: Path | None,
     json_file: Path | None,
     side_by_side: bool,
-    deviation_file: Path | None,
+    expected_file: Path | None,
 ) -> None:
     """Make one page of streams (run --json) and results (compare, cost and learn --json).
 
@@ -52,7 +52,7 @@ def report_command(
         if moved is None and json_file is not None:
             raise Usage("Nothing is compared, so there is nothing for --json. Give two runs.")
         distinct(html=html_file, json=json_file)
-        text = html.page(_declared(found, deviation_file)) if html_file else ""
+        text = html.page(_declared(found, expected_file)) if html_file else ""
         with page_file(html_file) as file:
             if file:
                 file.write(text)
@@ -64,11 +64,11 @@ def report_command(
 
 
 def _declared(found: Material, path: Path | None) -> Material:
-    """Return `found` with the deviation file, where one is named."""
+    """Return `found` with the expected failures, where a file is named."""
     if path is None:
         return found
-    names = {name for run in found.runs for name in run.backends}
+    names = {name for run in found.runs for name in run.targets}
     try:
         return found.declaring(expected_failures.read(path, {*names, *registry.names()}))
-    except expected_failures.Misdeclared as wrong:
+    except expected_failures.UnusableFile as wrong:
         raise Usage(str(wrong)) from wrong

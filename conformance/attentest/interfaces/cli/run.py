@@ -2,7 +2,6 @@
 
 import sys
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -11,9 +10,8 @@ from rich.text import Text
 
 from attentest.interfaces.cli.judging import Judging, judging
 from attentest.interfaces.cli.usage import Usage, refuse_unknown, usage
-from attentest.results import expected_failures, stream
-from attentest.results.expected_failures import Deviation
-from attentest.results.run import Judged
+from attentest.results import expected_failures
+from attentest.results.expected_failures import ExpectedFailure
 from attentest.views import matrix
 from attentest_spec import registry
 
@@ -24,16 +22,16 @@ from attentest_spec import registry
 @click.option("--workers", default=0, help="Backends judged at once (default: one per core).")
 @click.option(
     "--deviations",
-    "deviation_file",
+    "expected_file",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="Let pass what this file declares to be known, and fail where it is no longer so.",
+    help="A file with expected failures: they pass, and fail where they no longer occur.",
 )
 @judging
 def run_command(
     backends: tuple[str, ...],
     components: tuple[str, ...],
     workers: int,
-    deviation_file: Path | None,
+    expected_file: Path | None,
     judging: Judging,
 ) -> None:
     """Judge BACKENDS (all that are installed by default) and print the matrix.
@@ -46,35 +44,23 @@ def run_command(
     with usage():
         targets = _targets(backends)
         plan = judging.plan(components)
-        known = _known(deviation_file, targets)
+        known = _known(expected_file, targets)
     console = Console()
-    left_out = {} if backends else registry.not_installed()
-    results = judging.carried_out(console, targets, plan, workers, left_out, known)
-    matrix.show(console, results, plan, left_out)
-    settled, refuted = _settled(results, known)
-    for line in refuted:
-        console.print(Text(line), soft_wrap=True)
-    sys.exit(max(stream.exit_code(settled, plan), int(bool(refuted))))
+    not_installed = {} if backends else registry.not_installed()
+    found = judging.carried_out(console, targets, plan, workers, not_installed, known)
+    matrix.show(console, found)
+    as_expected, problems = expected_failures.applied(known, found)
+    for problem in problems:
+        console.print(Text(problem), soft_wrap=True)
+    sys.exit(max(as_expected.exit_code, int(bool(problems))))
 
 
-def _known(file: Path | None, targets: Sequence[str]) -> tuple[Deviation, ...]:
-    """Read the deviation file, where one is named."""
+def _known(file: Path | None, targets: Sequence[str]) -> tuple[ExpectedFailure, ...]:
+    """Read the expected failures, where a file is named."""
     try:
         return expected_failures.read(file, {*targets, *registry.names()}) if file else ()
-    except expected_failures.Misdeclared as wrong:
+    except expected_failures.UnusableFile as wrong:
         raise Usage(str(wrong)) from wrong
-
-
-def _settled(
-    results: Sequence[Judged], known: Sequence[Deviation]
-) -> tuple[list[Judged], list[str]]:
-    """Return the results as they count where `known` is declared, and what refutes an entry."""
-    settled, refuted = [], []
-    for result in results:
-        pairs = [expected_failures.settled(known, verdict) for verdict in result.verdicts]
-        settled.append(replace(result, verdicts=[verdict for verdict, _ in pairs]))
-        refuted += [problem for _, problem in pairs if problem]
-    return settled, refuted
 
 
 def _targets(named: tuple[str, ...]) -> list[str]:

@@ -1,4 +1,4 @@
-"""The clauses as tests: what pytest collects, and how a verdict ends a test."""
+"""The clauses as pytest items, and the end of a test by a verdict."""
 
 import warnings
 from collections.abc import Iterable, Iterator
@@ -11,21 +11,21 @@ from attentest.judging.bench import Bench
 from attentest.judging.check import ConformanceWarning
 from attentest.judging.judge import judge
 from attentest.results import expected_failures
-from attentest.results.expected_failures import Deviation
-from attentest.results.verdict import FAILURES, Verdict
-from attentest.results.wording import told
+from attentest.results.expected_failures import ExpectedFailure
+from attentest.results.verdict import Status, Verdict
+from attentest.results.wording import explanation
 from attentest.targets import resolve
 from attentest_spec.registry import LoadFailure
 
-DECLARED = pytest.StashKey[tuple[Deviation, ...]]()
-"""What the deviation file declares, kept with the configuration."""
+EXPECTED = pytest.StashKey[tuple[ExpectedFailure, ...]]()
+"""The expected failures, stored with the configuration."""
 
-_KEPT = ("backend", "clause", "status", "message")
+_STORED = ("backend", "clause", "status", "message", "where")
 _BENCHES = pytest.StashKey[dict[str, Bench]]()
 
 
 def bench_of(config: pytest.Config, target: str) -> Bench:
-    """Return the backend that `target` leads to, under the settings of the run; loaded once.
+    """Return the backend `target` under the settings of the run; it is loaded once.
 
     Raises LoadFailure for one that cannot be loaded.
     """
@@ -41,16 +41,16 @@ def bench_of(config: pytest.Config, target: str) -> Bench:
     return known[target]
 
 
-def declared(config: pytest.Config) -> tuple[Deviation, ...]:
-    """Return what the deviation file declares."""
-    return config.stash.get(DECLARED, ())
+def expected(config: pytest.Config) -> tuple[ExpectedFailure, ...]:
+    """Return the expected failures."""
+    return config.stash.get(EXPECTED, ())
 
 
 class Clauses(pytest.Collector):
     """The clauses that one backend is judged by."""
 
     def __init__(self, *, target: str, slugs: Iterable[str], **rest: Any) -> None:
-        """Keep the `target` to load, and the `slugs` of the clauses."""
+        """Store the `target` to load, and the `slugs` of the clauses."""
         super().__init__(**rest)
         self.target = target
         self.slugs = tuple(slugs)
@@ -77,7 +77,7 @@ class ClauseItem(pytest.Item):
     """One clause on one backend, as a test."""
 
     def __init__(self, *, bench: Bench, slug: str, backend: str, **rest: Any) -> None:
-        """Keep the `bench`, the `slug` of the clause and the `backend` as the user names it."""
+        """Store the `bench`, the `slug` of the clause and the `backend` as the user names it."""
         super().__init__(**rest)
         self.bench = bench
         self.slug = slug
@@ -94,32 +94,36 @@ class ClauseItem(pytest.Item):
 
 
 def conclude(item: pytest.Item, verdict: Verdict, backend: str) -> None:
-    """End a test by `verdict` in the words of pytest, as the deviation file has it."""
+    """End a test by `verdict`: pass, skip, warn, fail, or fail as expected."""
     verdict = replace(verdict, backend=backend)
-    _keep(item, verdict)
-    entry = expected_failures.find(declared(item.config), verdict)
+    item.user_properties += list(_properties(verdict))
+    entry = expected_failures.find(expected(item.config), verdict)
     if entry:
-        if problem := entry.refuted(verdict):
+        if problem := entry.problem(verdict):
             pytest.fail(problem, pytrace=False)
         pytest.xfail(str(entry))
-    if verdict.status == "absent":
+    if verdict.status is Status.ABSENT:
         pytest.skip(verdict.message)
-    if verdict.status == "warning":
-        warnings.warn(told(verdict), ConformanceWarning, stacklevel=2)
-    if verdict.status in FAILURES or verdict.status == "suite-bug":
-        pytest.fail(told(verdict), pytrace=False)
+    if verdict.status is Status.WARNING:
+        warnings.warn(explanation(verdict), ConformanceWarning, stacklevel=2)
+    if verdict.status.fails_run:
+        pytest.fail(explanation(verdict), pytrace=False)
 
 
-def _keep(item: pytest.Item, verdict: Verdict) -> None:
-    """Write the verdict into the report, which travels from a process that runs tests."""
-    item.user_properties += [(name, getattr(verdict, name)) for name in _KEPT]
+def _properties(verdict: Verdict) -> Iterator[tuple[str, str]]:
+    """Yield the parts of a verdict that its report carries from the process that ran the test."""
+    for name in _STORED:
+        if text := str(getattr(verdict, name)):
+            yield name, text
 
 
 def verdicts(reports: Iterable[pytest.TestReport]) -> list[Verdict]:
-    """Return the verdicts that are kept in `reports`, the last one of each clause and backend."""
-    kept = (dict(report.user_properties) for report in reports)
-    found = {
-        (one["backend"], one["clause"]): Verdict.from_dict({name: one[name] for name in _KEPT})
-        for one in kept
+    """Return the verdicts that `reports` carry, the last one of each clause and backend."""
+    stored = (dict(report.user_properties) for report in reports)
+    latest = {
+        (one["backend"], one["clause"]): Verdict.from_dict(
+            {name: one[name] for name in _STORED if name in one}
+        )
+        for one in stored
     }
-    return list(found.values())
+    return list(latest.values())

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, cast
 
 import pytest
 
-from attentest.interfaces.pytest.settings import backends, judged
+from attentest.interfaces.pytest.settings import backends, clause_reports
 
 if TYPE_CHECKING:
     from attentest.judging.bench import Bench
@@ -35,16 +35,16 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption(
         "--write-deviations",
         action="store_true",
-        help="draft the file that attentest_deviations names from what a full run finds",
+        help="draft the file that attentest_deviations names from the failures of a full run",
     )
     ini = partial(parser.addini, type="args", default=[])
     ini("attentest_backend", "backends to judge where --backend is not given")
     ini("attentest_components", "components to judge (default: all)")
-    parser.addini("attentest_deviations", "file that declares what is known not to hold")
+    parser.addini("attentest_deviations", "file with the expected failures")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Refuse what cannot be done, in a line or a few, before anything is collected."""
+    """Raise UsageError for settings that cannot be used, before anything is collected."""
     config.addinivalue_line("markers", "clause(slug): the clause of the spec that a test judges")
     picked = [match[1] for match in map(_PICK.fullmatch, config.args) if match]
     config.stash[_PICKED] = picked
@@ -56,9 +56,9 @@ def pytest_configure(config: pytest.Config) -> None:
             f"or by the line attentest_backend in the settings of pytest."
         )
     if named or config.getini("attentest_deviations") or config.getoption("--write-deviations"):
-        from attentest.interfaces.pytest import session
+        from attentest.interfaces.pytest.session import prepare
 
-        session.prepare(config)
+        prepare(config)
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -72,7 +72,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.fixture(scope="session")
 def backend(request: pytest.FixtureRequest) -> "Bench":
-    """Return the backend under judgement with the settings of the run."""
+    """Return the backend with the settings of the run."""
     from attentest.interfaces.pytest.items import bench_of
     from attentest_spec.registry import LoadFailure
 
@@ -132,7 +132,7 @@ def _clauses(session: pytest.Session) -> list[pytest.Item]:
 
 
 def _picked(items: Sequence[pytest.Item], picked: Sequence[str]) -> list[pytest.Item]:
-    """Return those of `items` that are asked for, with the name of a backend or without."""
+    """Return those of `items` that are picked, with the name of a backend or without."""
 
     def meant(item: pytest.Item, pick: str) -> bool:
         return item.nodeid == pick or item.nodeid.startswith(f"{pick}[")
@@ -144,7 +144,7 @@ def _picked(items: Sequence[pytest.Item], picked: Sequence[str]) -> list[pytest.
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Draft the deviation file, where that was asked for."""
+    """Draft the expected failures, where that was asked for."""
     if session.config.getoption("--write-deviations"):
         from attentest.interfaces.pytest.session import write
 
@@ -154,8 +154,8 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 def pytest_terminal_summary(
     terminalreporter: pytest.TerminalReporter, config: pytest.Config
 ) -> None:
-    """Close with what conforms of what was judged, for every backend."""
-    if judged(terminalreporter) or config.getoption("--write-deviations"):
+    """Print a line of summary for every backend."""
+    if clause_reports(terminalreporter) or config.getoption("--write-deviations"):
         from attentest.interfaces.pytest.session import summarise
 
         summarise(terminalreporter, config)

@@ -1,36 +1,37 @@
-"""A pytest session: what it judges, and what it says of that at its end."""
+"""A pytest session: the clauses it judges, its summary, and drafts of expected failures."""
 
 from collections.abc import Sequence
 
 import pytest
 
-from attentest.interfaces.pytest.items import DECLARED, declared, verdicts
-from attentest.interfaces.pytest.settings import backends, deviation_file, judged
+from attentest.interfaces.pytest.items import EXPECTED, expected, verdicts
+from attentest.interfaces.pytest.settings import backends, clause_reports, expected_file
 from attentest.results import expected_failures
-from attentest.results.expected_failures import Deviation, Misdeclared
+from attentest.results.expected_failures import ExpectedFailure, UnusableFile
 from attentest.results.plan import Plan, select
-from attentest.results.run import Judged
+from attentest.results.run import BackendRun
+from attentest.results.text import counted
 from attentest.results.verdict import Verdict
+from attentest.results.wording import summary
 from attentest.targets.resolve import is_name
-from attentest.views.matrix import summary
 from attentest_spec import UnknownName, registry
 from attentest_spec.clauses import clauses
 
-_TOLD = pytest.StashKey[str]()
+_OUTCOME = pytest.StashKey[str]()
 
 
 def prepare(config: pytest.Config) -> None:
-    """Read the names and the deviation file, and refuse what is wrong with them."""
+    """Read the names and the expected failures; raise UsageError where they cannot be used."""
     try:
         for target in backends(config):
             _available(target)
-        config.stash[DECLARED] = _declared(config, slugs(config))
-    except (UnknownName, Misdeclared) as wrong:
+        config.stash[EXPECTED] = _expected(config, slugs(config))
+    except (UnknownName, UnusableFile) as wrong:
         raise pytest.UsageError(*str(wrong).splitlines()) from wrong
 
 
 def _available(target: str) -> None:
-    """Refuse the name of a backend that none is, or whose library is not installed."""
+    """Raise UsageError for a name that is no backend's, or whose library is not installed."""
     if is_name(target) and (command := registry.install_command(target)):
         raise pytest.UsageError(f"The backend {target} is not installed; install it: {command}")
 
@@ -44,8 +45,8 @@ def slugs(config: pytest.Config) -> tuple[str, ...]:
     return select(config.getini("attentest_components"), precision=precision)
 
 
-def _declared(config: pytest.Config, chosen: Sequence[str]) -> tuple[Deviation, ...]:
-    file = deviation_file(config)
+def _expected(config: pytest.Config, chosen: Sequence[str]) -> tuple[ExpectedFailure, ...]:
+    file = expected_file(config)
     if config.getoption("--write-deviations"):
         if file is None:
             raise pytest.UsageError(
@@ -59,7 +60,7 @@ def _declared(config: pytest.Config, chosen: Sequence[str]) -> tuple[Deviation, 
 
 
 def write(session: pytest.Session) -> None:
-    """Draft the deviation file from a full run; refuse after a partial one."""
+    """Draft the expected failures from a full run; refuse after a partial one."""
     config = session.config
     reporter = config.pluginmanager.get_plugin("terminalreporter")
     if hasattr(config, "workerinput") or reporter is None:
@@ -67,12 +68,12 @@ def write(session: pytest.Session) -> None:
     found = _found(reporter, config)
     if lacking := _lacking(config, found):
         session.exitstatus = pytest.ExitCode.USAGE_ERROR
-        config.stash[_TOLD] = (
-            f"No deviation file was drafted: this was a partial run, {lacking}, and what it did "
-            f"not judge would be missing. Run pytest without -k, -m, --lf, -x and paths."
+        config.stash[_OUTCOME] = (
+            f"No expected failures were drafted: this was a partial run, {lacking}, and what it "
+            f"did not judge would be missing. Run pytest without -k, -m, --lf, -x and paths."
         )
         return
-    config.stash[_TOLD] = _drafted(config, found)
+    config.stash[_OUTCOME] = _drafted(config, found)
 
 
 def _lacking(config: pytest.Config, found: Sequence[Verdict]) -> str:
@@ -85,10 +86,10 @@ def _lacking(config: pytest.Config, found: Sequence[Verdict]) -> str:
 
 
 def _drafted(config: pytest.Config, found: Sequence[Verdict]) -> str:
-    """Write the file where there is none, and return what is to be said."""
-    file = deviation_file(config)
+    """Write the file where there is none, and return the message for the user."""
+    file = expected_file(config)
     assert file is not None  # it was asked for before anything was judged
-    new = expected_failures.undeclared(declared(config), found)
+    new = expected_failures.unexpected(expected(config), found)
     if not new:
         return f"Nothing is left to declare, and {file.name} was not written."
     text = expected_failures.draft(new)
@@ -96,40 +97,41 @@ def _drafted(config: pytest.Config, found: Sequence[Verdict]) -> str:
         with file.open("x", encoding="utf-8") as opened:
             opened.write(text)
     except FileExistsError:
-        return f"{file.name} exists and was left as it is. What it does not declare:\n\n{text}"
+        return f"{file.name} exists and was left as it is. It lacks:\n\n{text}"
     except OSError as failure:
-        return f"{file} cannot be written ({failure.strerror}). It would say:\n\n{text}"
+        return f"{file} cannot be written ({failure.strerror}). It would hold:\n\n{text}"
+    entries = counted(len(new), "entry", "entries")
     return (
-        f"{file.name} was written with {len(new)} entries. Fill in each owner, reason and link: "
-        f"as long as one says TODO, the run fails."
+        f"{file.name} was written with {entries}. Fill in each owner, reason and link: as long as "
+        f"one says TODO, the run fails."
     )
 
 
 def summarise(reporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    """Print what conforms of what was judged, for every backend, and what was drafted."""
+    """Print a line of summary for every backend, and what was drafted."""
     found = _found(reporter, config)
-    told = config.stash.get(_TOLD, "")
-    if not found and not told:
+    outcome = config.stash.get(_OUTCOME, "")
+    if not found and not outcome:
         return
     reporter.section("attentest")
     for name in dict.fromkeys(verdict.backend for verdict in found):
         reporter.line(_line(name, [one for one in found if one.backend == name], config))
-    if told:
-        reporter.line(told)
+    if outcome:
+        reporter.line(outcome)
 
 
 def _line(name: str, found: list[Verdict], config: pytest.Config) -> str:
     chosen = slugs(config)
     if not {one.clause for one in found} <= set(chosen):  # a path was named on the command line
         chosen = select()
-    known = sum(one.known(verdict) for verdict in found for one in declared(config))
-    file = deviation_file(config)
+    known = sum(one.confirmed(verdict) for verdict in found for one in expected(config))
+    file = expected_file(config)
     tail = f"; {known} declared in {file.name}" if file and known else ""
-    return summary(Judged(name, verdicts=found), Plan(chosen)) + tail
+    return summary(BackendRun(name, verdicts=found), Plan(chosen)) + tail
 
 
 def _found(reporter: pytest.TerminalReporter, config: pytest.Config) -> list[Verdict]:
     """Return the verdicts of the session in the order of the clauses, whoever came first."""
     order = {slug: place for place, slug in enumerate(clauses())}
-    found = verdicts(judged(reporter))
+    found = verdicts(clause_reports(reporter))
     return sorted(found, key=lambda one: (one.backend, order[one.clause]))

@@ -1,4 +1,4 @@
-"""What a pytest session is asked for and what came out, without a look at the suite."""
+"""Settings and reports of a pytest session; imports nothing of the suite."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -27,13 +27,13 @@ def _rooted(config: pytest.Config, target: str) -> str:
     return str(root(config) / target) if place.endswith(".py") else target
 
 
-def deviation_file(config: pytest.Config) -> Path | None:
-    """Return the file that declares what is known not to hold, None where none is named."""
+def expected_file(config: pytest.Config) -> Path | None:
+    """Return the file with the expected failures, None where none is named."""
     named: str = config.getini("attentest_deviations")
     return root(config) / named if named else None
 
 
-def judged(reporter: pytest.TerminalReporter) -> list[pytest.TestReport]:
+def clause_reports(reporter: pytest.TerminalReporter) -> list[pytest.TestReport]:
     """Return the reports of the clauses that were judged, here or in another process."""
     return [
         report

@@ -2,7 +2,7 @@
 
 from attentest.results.changes import Change, Changes, Unrelated, changes
 from attentest.results.optional import Missing
-from attentest.results.stored_runs import Run
+from attentest.results.run import Run
 from attentest.views.html.material import Material, read
 from attentest.views.html.page import page
 

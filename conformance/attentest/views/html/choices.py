@@ -1,11 +1,10 @@
-"""The choices of a report: what every backend declares and what its numbers show."""
+"""The choices of a report: declared by each backend, and shown by its numbers."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from attentest.analysis.identify.finding import MEASURED, Finding, same, told
-from attentest.results.verdict import FAILURES
 from attentest.views.html.grid import Column
 from attentest.views.html.material import Material
 from attentest_spec.choices import Value
@@ -13,11 +12,10 @@ from attentest_spec.choices import Value
 
 @dataclass(frozen=True)
 class Cell:
-    """What a backend makes of a choice: `value` is what it is taken to use, None where unknown.
+    """The option of a backend for a choice; `value` is None where it is not known.
 
-    `measured` says that its numbers show just that, `notes` what else is to be said. `mark` is
-    "deviates" for another option than the paper's, "refuted" where the numbers contradict it,
-    else "".
+    `measured` means that its numbers show that option. `mark` is "deviates" for another option
+    than the paper's, "refuted" where the numbers contradict it, else "".
     """
 
     value: Value | None
@@ -28,10 +26,10 @@ class Cell:
 
 @dataclass(frozen=True)
 class Row:
-    """One choice over all backends; `paper` is None where the paper is silent.
+    """One choice over all backends; `paper` is None where the paper does not specify it.
 
-    `demand` is the text of the clause that judges it, "" where only runs speak of it: they hold it
-    elsewhere.
+    `demand` is the text of the clause that judges it, "" where it comes from a run: that holds the
+    text elsewhere.
     """
 
     name: str
@@ -43,7 +41,7 @@ class Row:
 
     @property
     def differs(self) -> bool:
-        """Whether two backends settle it differently, as far as is known."""
+        """Whether two backends use different options, as far as is known."""
         known = [one.value for one in self.cells if one.value is not None]
         return any(not same(one, known[0]) for one in known)
 
@@ -55,7 +53,7 @@ def backends(material: Material, columns: Sequence[Column]) -> list[str]:
 
 
 def rows(material: Material, columns: Sequence[Column]) -> list[Row]:
-    """Return every choice that a run or a comparison speaks of, in their order."""
+    """Return every choice in a run or a comparison, in their order."""
     names = backends(material, columns)
     judged = {one.name: one for one in columns}
     found = _findings(material)
@@ -73,17 +71,17 @@ def rows(material: Material, columns: Sequence[Column]) -> list[Row]:
 
 
 def _described(material: Material) -> dict[str, Mapping[str, Any]]:
-    """Return what is said of every choice; what a comparison says is the fuller."""
-    told: dict[str, Mapping[str, Any]] = {}
+    """Return the description of every choice; that of a comparison is more complete."""
+    choices: dict[str, Mapping[str, Any]] = {}
     for run in material.runs:
-        told |= {one["name"]: one for one in run.header["choices"]}
+        choices |= run.choices
     for comparison in material.comparisons:
-        told |= {one["choice"]: one for one in comparison["choices"]}
-    return told
+        choices |= {one["choice"]: one for one in comparison["choices"]}
+    return choices
 
 
 def _findings(material: Material) -> dict[tuple[str, str], Finding]:
-    """Return what the comparisons measured, by backend and choice."""
+    """Return the findings of the comparisons by backend and choice."""
     return dict(_measured(material.comparisons))
 
 
@@ -99,33 +97,32 @@ def _measured(
 def _cell(
     name: str, choice: Mapping[str, Any], column: Column | None, found: Finding | None
 ) -> Cell:
-    if column is None or column.judged.failure:
+    if column is None or column.backend.failure:
         return _compared(choice["paper"], found) if found else Cell(None)
-    verdict = column.cases.get(choice["clause"])
-    declared: Value | None = column.judged.facts["choices"].get(name)
-    broken = verdict is not None and verdict.status in FAILURES
+    verdict = column.backend.by_clause.get(choice["clause"])
+    declared = column.backend.description.choices.get(name)
+    broken = verdict is not None and verdict.status.fails
     if found and not broken:
         return _compared(choice["paper"], found)
-    held = verdict is not None and verdict.status in ("pass", "deviation")
-    shown = verdict.message.rpartition("measured: ")[2] if verdict and held else ""
-    value = declared if declared is not None else choice["paper"]
-    if value is None and shown:
-        value = shown
-    return _told(choice["paper"], declared, value, held and value is not None, broken)
+    holds = verdict is not None and verdict.status.holds
+    measured = verdict.measured if verdict and holds else None
+    known = (one for one in (declared, choice["paper"], measured) if one is not None)
+    value = next(known, None)
+    return _stated(choice["paper"], declared, value, holds and value is not None, broken)
 
 
 def _compared(paper: Value | None, found: Finding) -> Cell:
-    """Return what was measured of a backend for a comparison."""
+    """Return the option that a comparison measured."""
     value = found.expected if found.expected is not None else found.measured
     shown = found.status == MEASURED and found.agrees and value is not None
-    cell = _told(paper, found.declared, value, shown, not found.agrees)
+    cell = _stated(paper, found.declared, value, shown, not found.agrees)
     if found.agrees:
         return cell
     measured = told(found.measured) if found.status == MEASURED else found.status
     return replace(cell, notes=(*cell.notes, f"measured: {measured}"))
 
 
-def _told(
+def _stated(
     paper: Value | None, declared: Value | None, value: Value | None, measured: bool, broken: bool
 ) -> Cell:
     notes = () if declared is not None else ("undeclared",)

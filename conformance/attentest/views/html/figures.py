@@ -1,11 +1,11 @@
-"""Figures of a report: what matplotlib draws, made part of the page."""
+"""Figures of a report: plots of matplotlib as SVG elements of the page."""
 
 import re
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
 
-from attentest.views.plots.drawing import GREY, drawn
+from attentest.views.plots.drawing import GREY, render
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -21,12 +21,12 @@ _SIZE = re.compile(r"font(?:-size)?:\s*(?:\w+\s+)*?([\d.]+px)")
 
 
 def inline(figure: "Figure", name: str, title: str) -> str:
-    """Return `figure` as an SVG element that can stand in a page beside others.
+    """Return `figure` as an SVG element that can be part of a page with others.
 
     Its ids begin with `name`. Styles become attributes, which a strict policy lets through, and
     ink becomes the colour of the text around it; `title` is what it is to those who cannot see.
     """
-    root = ElementTree.fromstring(drawn(figure, "svg"))
+    root = ElementTree.fromstring(render(figure, "svg"))
     for parent in list(root.iter()):
         for child in list(parent):
             if _local(child.tag) not in _KEPT:
@@ -53,10 +53,10 @@ def _attributes(element: Element, name: str) -> dict[str, str]:
 
 def _unstyled(style: str) -> dict[str, str]:
     """Return the declarations of a style as attributes; of a font its size alone."""
-    told = dict(part.split(":", 1) for part in style.split(";") if ":" in part)
-    found = {key.strip(): value.strip() for key, value in told.items()}
+    parts = (part.partition(":") for part in style.split(";") if ":" in part)
+    attributes = {key.strip(): value.strip() for key, _, value in parts}
     size = _SIZE.search(style)
-    return found | ({"font-size": size[1]} if size else {})
+    return attributes | ({"font-size": size[1]} if size else {})
 
 
 def _rewritten(key: str, value: str, name: str) -> str:

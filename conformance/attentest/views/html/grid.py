@@ -1,141 +1,122 @@
-"""The matrix of a report: columns, rows by chapter, and what a click on a cell shows."""
+"""The matrix of a report: columns, rows by chapter, and the data behind each cell."""
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from itertools import groupby
 from typing import Any
 
 from attentest.results import expected_failures
-from attentest.results.expected_failures import Deviation
-from attentest.results.plan import Plan
-from attentest.results.run import Judged
-from attentest.results.stored_runs import Run
+from attentest.results.expected_failures import ExpectedFailure
+from attentest.results.run import BackendRun, Run
 from attentest.results.text import line
-from attentest.results.verdict import FAILURES, STATUSES, Verdict
-from attentest.results.wording import likeness, mistakes
+from attentest.results.verdict import Status, Verdict
+from attentest.results.wording import likely_cause, likely_causes
 from attentest.views import matrix
 from attentest.views.html.material import Material
 
-WORDS = {status: matrix.MARKS[status][0].lower() for status in STATUSES} | {"absent": "absent"}
-"""How each status is called in a cell."""
+WORDS = {status.value: matrix.MARKS[status][0].lower() for status in Status} | {"absent": "absent"}
+"""The word for each status in a cell."""
 
 COUNTED = WORDS | {"deviation": "deviate", "violation": "violate", "warning": "warnings"}
-"""How several verdicts of a status are called."""
-
-NEEDS_WORDS = FAILURES | {"warning", "suite-bug"}
+"""The word for several verdicts of a status."""
 
 
 @dataclass(frozen=True)
 class Column:
-    """One backend of one run, what is known of it declared in `known`, by clause."""
+    """One backend of one run; `known` holds its expected failures by clause."""
 
     label: str
     run: Run
-    judged: Judged
-    cases: Mapping[str, Verdict]
+    backend: BackendRun
     known: Mapping[str, str]
 
     @property
     def name(self) -> str:
         """The backend, in full."""
-        return self.judged.target
-
-    @property
-    def score(self) -> tuple[int, int]:
-        """How many clauses it conforms to, and how many were judged."""
-        return matrix.scored(self.judged)
-
-    @property
-    def summary(self) -> str:
-        """One sentence with every denominator."""
-        return matrix.summary(self.judged, Plan(self.run.plan))
+        return self.backend.target
 
     @property
     def counts(self) -> dict[str, int]:
-        """The number of verdicts of each status that there is."""
-        counted = Counter(one.status for one in self.judged.verdicts)
-        return {status: counted[status] for status in STATUSES if counted[status]}
+        """The number of verdicts of each status that occurs."""
+        return {status: number for status, number in self.backend.totals.items() if number}
 
     @property
-    def stories(self) -> list[Verdict]:
+    def findings(self) -> list[Verdict]:
         """The verdicts that need words."""
-        return [one for one in self.judged.verdicts if one.status in NEEDS_WORDS]
+        return [one for one in self.backend.verdicts if one.status.needs_words]
 
     @property
     def likely(self) -> list[str]:
-        """What most of its failing clauses look like."""
-        return mistakes(self.judged.verdicts)
+        """The likely causes of most of its failing clauses."""
+        return likely_causes(self.backend.verdicts)
 
     def status(self, clause: str) -> str:
         """Return the status of `clause`, "lost" for no verdict, "" where none was asked for."""
-        found = self.cases.get(clause)
-        if found is None:
-            return "lost" if clause in self.run.plan else ""
-        return found.status
+        verdict = self.backend.by_clause.get(clause)
+        if verdict is None:
+            return "lost" if clause in self.run.plan.clauses else ""
+        return verdict.status
 
 
 def columns(material: Material) -> list[Column]:
     """Return a column for every backend of every run."""
-    names = [name for run in material.runs for name in run.backends]
+    names = [name for run in material.runs for name in run.targets]
     return [
-        _column(run, name, matrix.label(name, names), material.known)
+        _column(run, backend, matrix.label(backend.target, names), material.known)
         for run in material.runs
-        for name in run.backends
+        for backend in run
     ]
 
 
-def _column(run: Run, name: str, label: str, entries: Iterable[Deviation]) -> Column:
-    facts, cases = run.backends[name], run.cases[name]
-    judged = Judged(
-        name, facts, list(cases.values()), run.measured.get(name, {}), str(facts["failure"])
-    )
-    found = ((one, expected_failures.find(entries, one)) for one in judged.verdicts)
+def _column(
+    run: Run, backend: BackendRun, label: str, entries: Iterable[ExpectedFailure]
+) -> Column:
+    pairs = ((one, expected_failures.find(entries, one)) for one in backend.verdicts)
     known = {
-        one.clause: str(entry) for one, entry in found if entry is not None and entry.known(one)
+        one.clause: str(entry) for one, entry in pairs if entry is not None and entry.confirmed(one)
     }
-    return Column(line(label, 40), run, judged, cases, known)
+    return Column(line(label, 40), run, backend, known)
 
 
 def described(runs: Iterable[Run]) -> dict[str, Mapping[str, Any]]:
     """Return every planned clause as its stream describes it, chapters in one piece."""
-    found = {
-        clause["slug"]: clause
-        for run in runs
-        for clause in run.header["clauses"]
-        if clause["slug"] in run.plan
+    planned = {
+        slug: run.clauses[slug] for run in runs for slug in run.clauses if slug in run.plan.clauses
     }
-    chapters = list(dict.fromkeys(one["chapter"] for one in found.values()))
-    return dict(sorted(found.items(), key=lambda pair: chapters.index(pair[1]["chapter"])))
+    order = list(dict.fromkeys(one["chapter"] for one in planned.values()))
+    return dict(sorted(planned.items(), key=lambda pair: order.index(pair[1]["chapter"])))
 
 
-def chapters(found: Mapping[str, Mapping[str, Any]]) -> dict[str, list[Mapping[str, Any]]]:
+def chapters(clauses: Mapping[str, Mapping[str, Any]]) -> dict[str, list[Mapping[str, Any]]]:
     """Return the clauses of every chapter."""
-    pairs = groupby(found.values(), lambda one: str(one["chapter"]))
+    pairs = groupby(clauses.values(), lambda one: str(one["chapter"]))
     return {chapter: list(members) for chapter, members in pairs}
 
 
 def data(material: Material) -> dict[str, Any]:
     """Return what the page's script needs: columns, clauses, and the verdicts of each column."""
-    told = columns(material)
+    shown = columns(material)
     return {
-        "backends": [{"name": one.name, "label": one.label} for one in told],
+        "backends": [{"name": one.name, "label": one.label} for one in shown],
         "clauses": list(described(material.runs).values()),
-        "cases": [{slug: dict(_case(one, slug)) for slug in one.cases} for one in told],
+        "conforming": [status for status in Status if status.conforms],
+        "cases": [
+            {verdict.clause: dict(_cell(one, verdict)) for verdict in one.backend.verdicts}
+            for one in shown
+        ],
     }
 
 
-def _case(column: Column, slug: str) -> Iterator[tuple[str, Any]]:
-    """Yield what there is to say of a verdict; what is empty is left out to save room."""
-    verdict = column.cases[slug]
+def _cell(column: Column, verdict: Verdict) -> Iterator[tuple[str, Any]]:
+    """Yield the parts of a verdict; what is empty is left out to save room."""
     yield "status", verdict.status
-    told = {
+    parts = {
         "message": verdict.message,
         "notes": verdict.notes,
-        "known": column.known.get(slug, ""),
-        "witness": verdict.witness and asdict(verdict.witness),
-        "looks": [likeness(one) for one in verdict.diagnosis],
+        "known": column.known.get(verdict.clause, ""),
+        "counterexample": verdict.counterexample and asdict(verdict.counterexample),
+        "causes": [likely_cause(one) for one in verdict.diagnosis],
         "budget": verdict.budget,
         "seconds": verdict.seconds,
     }
-    yield from ((name, one) for name, one in told.items() if one)
+    yield from ((name, one) for name, one in parts.items() if one)

@@ -1,4 +1,4 @@
-"""Pictures of a report: heat maps as vector graphics, small enough to have many of them."""
+"""Pictures of a report: heat maps as compact vector graphics."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -26,7 +26,7 @@ class Shade:
 
 @dataclass(frozen=True)
 class Picture:
-    """A matrix as a picture, one unit a cell; `scale` is what the strongest colour stands for."""
+    """A matrix as a picture, one unit a cell; `scale` is the value of the strongest colour."""
 
     backend: str
     kind: str
@@ -50,19 +50,19 @@ class Picture:
         return len(self.rows) * len(self.columns) <= LEGIBLE
 
 
-def picture(told: Mapping[str, Any]) -> Picture:
-    """Return one entry of a comparison's pictures as it is drawn."""
-    values = [list(row) for row in told["values"]]
+def picture(entry: Mapping[str, Any]) -> Picture:
+    """Return the picture of one entry of a comparison."""
+    values = [list(row) for row in entry["values"]]
     width = len(values[0]) if values else 0
     if any(len(row) != width for row in values):
         raise ValueError("the rows of a picture are not of one length")
     scale = max((abs(one) for row in values for one in row if one is not None), default=0.0)
     return Picture(
-        str(told["backend"]),
-        str(told["kind"]),
-        str(told["title"]),
-        tuple(_names(told.get("rows"), len(values))),
-        tuple(_names(told.get("columns"), width)),
+        str(entry["backend"]),
+        str(entry["kind"]),
+        str(entry["title"]),
+        tuple(_names(entry.get("rows"), len(values))),
+        tuple(_names(entry.get("columns"), width)),
         values,
         scale,
         tuple(_shades(values, scale or 1.0)),
@@ -78,12 +78,12 @@ def _names(given: Sequence[Any] | None, number: int) -> Iterator[str]:
 
 def _shades(values: Sequence[Sequence[float | None]], scale: float) -> Iterator[Shade]:
     """Yield the cells of each colour; a run of equal cells is one rectangle."""
-    drawn: defaultdict[int | None, list[str]] = defaultdict(list)
+    outlines: defaultdict[int | None, list[str]] = defaultdict(list)
     for top, row in enumerate(values):
         steps = [None if one is None else round(one / scale * LEVELS) for one in row]
         for left, length, step in _runs(steps):
-            drawn[step].append(f"M{left} {top}h{length}v1h-{length}z")
-    for step, pieces in drawn.items():
+            outlines[step].append(f"M{left} {top}h{length}v1h-{length}z")
+    for step, pieces in outlines.items():
         sign = "unknown" if step is None else "negative" if step < 0 else "positive"
         yield Shade(sign, abs(step or 0) / LEVELS, "".join(pieces))
 

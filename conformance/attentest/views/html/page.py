@@ -1,4 +1,4 @@
-"""The page: one file that needs nothing else, made of templates, a style sheet and a script."""
+"""The page of a report: one file, rendered from templates, a style sheet and a script."""
 
 import base64
 import hashlib
@@ -11,8 +11,8 @@ from attentest.results.changes import KINDS
 from attentest.results.files import Unreadable
 from attentest.results.optional import needed
 from attentest.results.text import line
-from attentest.results.verdict import STATUSES
-from attentest.results.wording import likeness
+from attentest.results.verdict import Status
+from attentest.results.wording import likely_cause
 from attentest.studies.comparison.parts import BOUND
 from attentest.version import __version__
 from attentest.views.html import choices, grid
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
 BEGINNING = "<!doctype html><!-- attentest report -->"
-"""What a report begins with, so that nothing else is overwritten."""
+"""The first characters of a report, so that no other file is overwritten."""
 
 
 def page(material: Material) -> str:
@@ -68,9 +68,9 @@ def _context(material: Material) -> dict[str, Any]:
         "clauses": clauses,
         "chapters": grid.chapters(clauses),
         "present": {status for one in columns for status in one.counts},
-        "stories": any(one.stories for one in columns),
-        "likeness": likeness,
-        "statuses": STATUSES,
+        "findings": any(one.findings for one in columns),
+        "likely_cause": likely_cause,
+        "statuses": list(Status),
         "words": grid.WORDS,
         "counted": grid.COUNTED,
         "kinds": KINDS,
@@ -86,7 +86,7 @@ def _context(material: Material) -> dict[str, Any]:
 
 
 def _plots(material: Material) -> dict[str, list[Plotted]]:
-    """Return the sections of cost and of learning that there is something for, by their titles."""
+    """Return the sections of cost and of learning that are not empty, by their titles."""
     found = {
         "Cost": [costs(one, number) for number, one in enumerate(material.costs)],
         "Learning": [learned(one, number) for number, one in enumerate(material.learnings)],
@@ -101,9 +101,10 @@ def _sources(material: Material) -> list[str]:
 
 def _pictures(material: Material) -> dict[str, list[Picture]]:
     """Return the pictures of all comparisons by backend."""
-    drawn = [picture(one) for found in material.comparisons for one in found.get("pictures", ())]
-    names = dict.fromkeys(one.backend for one in drawn)
-    return {name: [one for one in drawn if one.backend == name] for name in names}
+    entries = (one for found in material.comparisons for one in found.get("pictures", ()))
+    pictures = [picture(one) for one in entries]
+    names = dict.fromkeys(one.backend for one in pictures)
+    return {name: [one for one in pictures if one.backend == name] for name in names}
 
 
 def _policy(style: str, script: str) -> str:
@@ -142,7 +143,7 @@ def _environment() -> "Environment":
 
 
 def _partings(found: Mapping[str, Any]) -> dict[str, str]:
-    """Return the step at which each backend of a comparison parts from the first."""
+    """Return the step at which each backend of a comparison first differs from the first one."""
     return {
         one["other"]: one["parting"]["step"]
         for one in found["explanations"]

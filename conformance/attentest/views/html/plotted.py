@@ -1,4 +1,4 @@
-"""What is measured over steps or sizes: its curves as figures of the page, and its numbers."""
+"""Costs and training in a report: curves as figures, and tables of the numbers."""
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
@@ -38,7 +38,7 @@ class Plotted:
 
 
 def learned(found: Result, number: int) -> Plotted:
-    """Return what training told; `number` sets it apart from others on the page."""
+    """Return the result of training; `number` makes its ids unique on the page."""
     from attentest.views.plots.learning import accuracy_curves, loss_curves
 
     about = f"task {found['regime']['task']}"
@@ -53,24 +53,24 @@ def learned(found: Result, number: int) -> Plotted:
 
 
 def _ends(curves: Sequence[Result]) -> Table:
-    told = ("step", "validation", "tokens", "sequences")
+    fields = ("step", "validation", "tokens", "sequences")
     return Table(
         "Where it ends",
         ("backend", "seed", "steps", "loss", "tokens right", "sequences right", "seconds"),
         tuple(
-            (one["backend"], one["seed"], *map(one["points"][-1].get, told), one["seconds"])
+            (one["backend"], one["seed"], *map(one["points"][-1].get, fields), one["seconds"])
             for one in curves
         ),
     )
 
 
 def _points(curves: Sequence[Result]) -> Table:
-    told = ("step", "training", "validation", "tokens", "sequences")
+    fields = ("step", "training", "validation", "tokens", "sequences")
     return Table(
         "Step by step",
         ("backend", "seed", "step", "loss trained on", "loss", "tokens right", "sequences right"),
         tuple(
-            (one["backend"], one["seed"], *map(point.get, told))
+            (one["backend"], one["seed"], *map(point.get, fields))
             for one in curves
             for point in one["points"]
         ),
@@ -78,7 +78,7 @@ def _points(curves: Sequence[Result]) -> Table:
 
 
 def costs(found: Result, number: int) -> Plotted:
-    """Return what was measured of cost; `number` sets it apart from others on the page."""
+    """Return the measured cost; `number` makes its ids unique on the page."""
     from attentest.views.plots.cost import memory, ratios, times
 
     about = str(found["plan"]["component"]).replace("_", " ")
@@ -118,29 +118,29 @@ def _per(value: float | None, unit: int) -> float | None:
 
 
 def _growth(found: Result) -> Table:
-    told = ("backend", "over", "which", "quantity", "exponent", "error")
+    fields = ("backend", "over", "which", "quantity", "exponent", "error")
     return Table(
         "Growth: the exponent between the two largest sizes",
         ("backend", "over", "pass", "of", "exponent", "error"),
-        tuple(tuple(map(one.get, told)) for one in found["growths"]),
+        tuple(tuple(map(one.get, fields)) for one in found["growths"]),
     )
 
 
 def _parameters(found: Result) -> Table:
-    told = ("backend", "width", "counted", "expected")
+    fields = ("backend", "width", "counted", "expected")
     return Table(
         "Parameters: counted, and by the specification",
         ("backend", "width", "counted", "by the specification"),
-        tuple(tuple(map(one.get, told)) for one in found["parameters"]),
+        tuple(tuple(map(one.get, fields)) for one in found["parameters"]),
     )
 
 
 def _layers(found: Result) -> Table:
-    told = ("layer", "complexity", "operations", "sequential", "path")
+    fields = ("layer", "complexity", "operations", "sequential", "path")
     return Table(
         "Table 1 of the paper at the longest length",
         ("layer", "complexity", "in numbers", "sequential operations", "longest path"),
-        tuple(tuple(map(one.get, told)) for one in found["layers"]),
+        tuple(tuple(map(one.get, fields)) for one in found["layers"]),
     )
 
 

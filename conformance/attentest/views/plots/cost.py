@@ -1,4 +1,4 @@
-"""Pictures of a cost, drawn from its plain values, as a result file has them."""
+"""Plots of a cost, from its plain values, as a result file has them."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -9,14 +9,14 @@ import numpy as np
 
 from attentest.results.optional import needed
 from attentest.studies.cost.memory import MIB, RESOLUTION
-from attentest.views.plots.drawing import COLOURS, GREY, LEGEND, dressed, figure, literal
+from attentest.views.plots.drawing import COLOURS, GREY, LEGEND, figure, literal, style_axes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure, SubFigure
 
 MARKERS = "osD^v"
-"""One fewer than the colours, so that the seventh backend does not look like the first."""
+"""One fewer than the colours, so that the seventh backend differs from the first."""
 
 WIDTH, HEIGHT = 9.0, 6.0
 """Inches of the picture of one quantity."""
@@ -29,10 +29,10 @@ Curve = Callable[[Any], Any]
 
 @dataclass(frozen=True)
 class Quantity:
-    """What a picture shows: the name of its field, a factor to the unit of its label, its growth.
+    """The quantity of a plot: its field, a factor to the unit of its label, and its growth.
 
-    A curve is drawn where the growth is fitted; ratios have none and a straight scale. What is
-    below `least` cannot be told from nothing: an open marker stands there for it.
+    A curve is plotted where the growth is fitted; ratios have none and a linear scale. Values below
+    `least` cannot be distinguished from zero, and are shown as open markers.
     """
 
     field: str
@@ -110,19 +110,19 @@ def _panel(axes: "Axes", found: Found, quantity: Quantity, which: str, over: str
     styles = zip(found["backends"], cycle(COLOURS), cycle(MARKERS), strict=False)
     for name, colour, marker in styles:
         points = _points(found, quantity, name, which, over)
-        told = {size: one for size, one in points.items() if one[0] >= quantity.least}
+        measurable = {size: one for size, one in points.items() if one[0] >= quantity.least}
         look: dict[str, Any] = {
             "color": colour,
             "marker": marker,
             "markersize": 4,
             "label": literal(name),
         }
-        if told:
+        if measurable:
             fitted = _fitted(found, quantity, name, which, over)
-            _series(axes, quantity, told, fitted, look)
-        if below := [size for size in points if size not in told]:
+            _series(axes, quantity, measurable, fitted, look)
+        if below := [size for size in points if size not in measurable]:
             least = [quantity.least * quantity.factor] * len(below)
-            look["label"] = None if told else literal(name)
+            look["label"] = None if measurable else literal(name)
             axes.plot(below, least, linestyle="none", markerfacecolor="none", **look)
     _furnish(axes, found, over, logarithmic=bool(quantity.growth))
 
@@ -161,8 +161,8 @@ def _points(found: Found, quantity: Quantity, name: str, which: str, over: str) 
 def _fitted(found: Found, quantity: Quantity, name: str, which: str, over: str) -> Curve | None:
     """Return the fitted curve, None where there is none."""
     for one in found["growths"]:
-        told = (one["backend"], one["which"], one["over"], one["quantity"])
-        if told == (name, which, over, quantity.growth) and one["terms"]:
+        key = (one["backend"], one["which"], one["over"], one["quantity"])
+        if key == (name, which, over, quantity.growth) and one["terms"]:
             a, b, c = one["terms"]
             return lambda size: a + b * size + c * size**2
     return None
@@ -182,4 +182,4 @@ def _furnish(axes: "Axes", found: Found, over: str, *, logarithmic: bool) -> Non
     elif not logarithmic:
         axes.axhline(1, color=GREY, linewidth=0.5)
     axes.set_xlabel(f"{over} ({fixed} {found['plan'][fixed]})", color=GREY)
-    dressed(axes)
+    style_axes(axes)

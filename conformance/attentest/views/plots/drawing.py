@@ -1,4 +1,4 @@
-"""What all plots have in common: their figures, axes and colours, and the files they become.
+"""Helpers of all plots: figures, axes, colours, and files.
 
 Everything is readable on light and on dark paper: there is no background, frames and texts are
 grey, and the colours can be told apart by the colour-blind.
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 KINDS = ("svg", "png")
-"""What a plot can be written as."""
+"""The formats of a plot."""
 
 GREY = "#808080"
 
@@ -22,13 +22,13 @@ COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00")
 """The palette of Okabe and Ito, without black and without a yellow that white paper swallows."""
 
 LEGEND: dict[str, Any] = {"frameon": False, "labelcolor": GREY}
-"""How a legend is drawn."""
+"""The style of a legend."""
 
 
 def figure(width: float, height: float) -> "Figure":
     """Return an empty figure of so many inches."""
-    drawn: Figure = needed("matplotlib.figure").Figure((width, height), layout="constrained")
-    return drawn
+    empty: Figure = needed("matplotlib.figure").Figure((width, height), layout="constrained")
+    return empty
 
 
 def literal(name: str) -> str:
@@ -40,7 +40,7 @@ def literal(name: str) -> str:
     return f" {shown}" if shown.startswith("_") else shown
 
 
-def dressed(axes: "Axes") -> "Axes":
+def style_axes(axes: "Axes") -> "Axes":
     """Return `axes` with a grey frame on two sides and a faint grid."""
     axes.patch.set_alpha(0)
     axes.tick_params(colors=GREY, which="both")
@@ -51,7 +51,7 @@ def dressed(axes: "Axes") -> "Axes":
     return axes
 
 
-def drawn(figure: "Figure", kind: str) -> bytes:
+def render(figure: "Figure", kind: str) -> bytes:
     """Return `figure` as a file of `kind`: "svg", in which texts are texts, or "png".
 
     The same figure gives the same bytes.

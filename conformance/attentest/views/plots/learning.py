@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from statistics import mean
 from typing import TYPE_CHECKING, Any
 
-from attentest.views.plots.drawing import COLOURS, GREY, LEGEND, dressed, figure, literal
+from attentest.views.plots.drawing import COLOURS, GREY, LEGEND, figure, literal, style_axes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -46,7 +46,7 @@ def learning_curves(found: Result) -> "Figure":
 def _panels(rows: int) -> tuple["Figure", Sequence["Axes"]]:
     whole = figure(WIDTH, HEIGHT * rows)
     panels = whole.subplots(rows, 1, squeeze=False)[:, 0]
-    return whole, [dressed(axes) for axes in panels]
+    return whole, [style_axes(axes) for axes in panels]
 
 
 def _losses(axes: "Axes", found: Result) -> None:

@@ -114,7 +114,7 @@ def test_the_command_prints_shapes_and_values_beside_the_oracle(target, columns)
     assert [one[0] for one in (inward, outward, oracle)] == ["in", "out", "oracle"]
     assert outward[1:4] == ["(2,", "5,", "8)"]
     assert outward[1:] == oracle[1:]
-    assert "can be seen, and are equal to those of the oracle" in " ".join(result.output.split())
+    assert "can be seen, and are equal to those of the reference" in " ".join(result.output.split())
     assert max(len(line.replace(target, "")) for line in lines) <= columns
 
 
@@ -156,7 +156,7 @@ def test_python_follows_a_backend_or_a_target(target):
 
 def test_only_the_steps_that_are_asked_for_are_printed(target):
     result = command(target, "--only", "encoder_layer: feed_forward")
-    steps = [line for line in result.output.splitlines() if "apart by" in line or "equal" in line]
+    steps = [line for line in result.output.splitlines() if "differs by" in line or "equal" in line]
     assert steps
     assert "self_attention" not in result.output
 
@@ -164,7 +164,7 @@ def test_only_the_steps_that_are_asked_for_are_printed(target):
 @pytest.mark.parametrize(
     ("name", "code", "why"),
     [
-        ("wrong", 1, "leaves the oracle under its choices"),
+        ("wrong", 1, "first differs from the reference under its choices"),
         ("dying", 1, "exit code 5"),
         ("missing", 3, "no object named 'missing'"),
     ],

@@ -67,20 +67,20 @@
   };
 
   // The filters.
-  const CONFORM = new Set(["pass", "deviation", "warning"]);
+  const CONFORM = new Set(data.conforming);
   const shown = () => columns.filter((b) => !backends.length || backends[b].checked);
   const says = (clause, found, wanted) =>
     !wanted || [clause.slug, clause.text].some((one) => one.toLowerCase().includes(wanted)) ||
     found.some((one) => one.message && one.message.toLowerCase().includes(wanted));
   const apply = () => {
-    const kept = shown();
+    const inView = shown();
     const verdicts = new Set(statuses.filter((one) => one.checked).map((one) => one.value));
     const wanted = text.value.trim().toLowerCase();
     const totals = columns.map(() => [0, 0]);
     let rows = 0, matching = 0, all = 0;
-    for (const one of $$("[data-b]", grid)) one.hidden = !kept.includes(Number(one.dataset.b));
+    for (const one of $$("[data-b]", grid)) one.hidden = !inView.includes(Number(one.dataset.b));
     for (const { row, clause, cells } of lines) {
-      const found = kept.map((b) => cases[b].get(clause.slug)).filter(Boolean);
+      const found = inView.map((b) => cases[b].get(clause.slug)).filter(Boolean);
       all += found.length;
       const fits = (one) => one && (!verdicts.size || verdicts.has(one.status));
       const visible = (!chapter.value || clause.chapter === chapter.value) &&
@@ -89,7 +89,7 @@
       row.hidden = !visible;
       if (!visible) continue;
       rows += 1;
-      for (const b of kept) {
+      for (const b of inView) {
         const one = cases[b].get(clause.slug);
         cells[b].classList.toggle("dim", verdicts.size > 0 && !fits(one));
         if (!one) continue;
@@ -104,7 +104,7 @@
       if (cases[b].size) cell.textContent = `${totals[b][0]}/${totals[b][1]}`;
     }
     $("#count").textContent = `${rows} of ${lines.length} clauses, ${matching} of ${all} verdicts of ` +
-      `${kept.length} of ${columns.length} ${columns.length === 1 ? "backend" : "backends"}.`;
+      `${inView.length} of ${columns.length} ${columns.length === 1 ? "backend" : "backends"}.`;
     reachable();
   };
   const form = $("#filters");
@@ -123,7 +123,7 @@
     current = button || null;
     if (current) current.tabIndex = 0;
   };
-  const beside = (row, b) => buttons(row).reduce((best, one) =>
+  const nearest = (row, b) => buttons(row).reduce((best, one) =>
     Math.abs(one.parentElement.dataset.b - b) < Math.abs(best.parentElement.dataset.b - b) ? one : best);
   const moved = (button, key, far) => {
     const row = button.closest("tr"), own = buttons(row), rows = visibleRows();
@@ -131,8 +131,8 @@
     switch (key) {
       case "ArrowRight": return own[place + 1];
       case "ArrowLeft": return own[place - 1];
-      case "ArrowDown": return rows[line + 1] && beside(rows[line + 1], b);
-      case "ArrowUp": return rows[line - 1] && beside(rows[line - 1], b);
+      case "ArrowDown": return rows[line + 1] && nearest(rows[line + 1], b);
+      case "ArrowUp": return rows[line - 1] && nearest(rows[line - 1], b);
       case "Home": return far ? buttons(rows[0])[0] : own[0];
       case "End": return far ? buttons(rows.at(-1)).at(-1) : own.at(-1);
       default: return null;
@@ -188,18 +188,18 @@
     const status = cell.className.split(" ").find((one) => one.startsWith("s-"));
     return make("span", [...$("button", cell).cloneNode(true).childNodes], `badge ${status}`);
   };
-  const told = (clause, found) => {
-    const witness = found.witness;
-    const script = witness && witness.code ? code(witness.code) : null;
+  const details = (clause, found) => {
+    const example = found.counterexample;
+    const script = example && example.code ? code(example.code) : null;
     return [
       make("p", clause.text),
       ...part("Found", found.message && make("p", found.message), list(found.notes)),
-      ...part("Declared as known", found.known && make("p", found.known)),
-      ...part("Looks like", list(found.looks)),
-      ...part("Witness", witness && list(witness.steps, "ol")),
-      witness && (witness.actual || witness.expected) ? make("div", [
-        make("div", part("Found values", witness.actual && code(witness.actual))),
-        make("div", part("Expected values", witness.expected && code(witness.expected))),
+      ...part("Expected to fail", found.known && make("p", found.known)),
+      ...part("Likely cause", list(found.causes)),
+      ...part("Counterexample", example && list(example.steps, "ol")),
+      example && (example.actual || example.expected) ? make("div", [
+        make("div", part("Found values", example.actual && code(example.actual))),
+        make("div", part("Expected values", example.expected && code(example.expected))),
       ], "two") : undefined,
       ...(script ? [copying(script), ...part("Reproduction", script)] : []),
       ...part("Why it matters", clause.reason && make("p", clause.reason)),
@@ -209,7 +209,7 @@
   const facts = (cell, clause, found) => make("div", [
     badge(cell), make("span", clause.level), make("span", clause.component.replaceAll("_", " ")),
     make("span", `depth: ${clause.depth}`),
-    found.budget === undefined ? undefined : make("span", `${(100 * found.budget).toPrecision(3)} % of an error bound used`),
+    found.budget === undefined ? undefined : make("span", `${(100 * found.budget).toPrecision(3)} % of a tolerance used`),
     found.seconds === undefined ? undefined : make("span", `${found.seconds} s`),
   ], "facts");
   const path = (b, slug) => `case/${encodeURIComponent(data.backends[b].name)}/${slug}`;
@@ -221,7 +221,7 @@
     if (!cell || !$("button", cell)) return false;
     opener = $("button", cell);
     $("#case-title").textContent = `${slug}, ${data.backends[b].label}`;
-    body.replaceChildren(facts(cell, line.clause, found), ...told(line.clause, found).filter(Boolean));
+    body.replaceChildren(facts(cell, line.clause, found), ...details(line.clause, found).filter(Boolean));
     if (!dialog.open) dialog.showModal();
     dialog.scrollTop = 0;
     $("#case-title").focus();
