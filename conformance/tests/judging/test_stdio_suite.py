@@ -81,7 +81,7 @@ def test_a_mistake_is_found_through_the_door_and_named():
 @pytest.mark.parametrize(
     ("moment", "status", "words"),
     [
-        ("dies", "error", "it ended with exit code 3; its last words: all was well / out of luck"),
+        ("dies", "error", "it ended with exit code 3; its stderr ends: all was well / out of luck"),
         ("hangs", "timeout", "no answer within 2 seconds"),
         ("garbage", "error", "which is no answer"),
         ("short", "error", "take 24 bytes, and data holds 8"),

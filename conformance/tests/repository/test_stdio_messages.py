@@ -29,8 +29,8 @@ def messages(monkeypatch: pytest.MonkeyPatch) -> list[tuple[bytes, bytes]]:
     heard: list[tuple[bytes, bytes]] = []
     ask = Pipe.ask
 
-    def listened(self: Pipe, line: bytes) -> bytes:
-        answer = ask(self, line)
+    def listened(self: Pipe, line: bytes, limit: float) -> bytes:
+        answer = ask(self, line, limit)
         heard.append((line, answer))
         return answer
 
@@ -96,7 +96,7 @@ def test_the_schema_and_the_code_know_the_same_words() -> None:
         ("stdio:", "names no program"),
         ("stdio:node 'port.mjs", "cannot be read: No closing quotation"),
         (f"stdio:{' '.join(COMMAND)} odd_component", "did you mean layer_norm"),
-        (f"stdio:{' '.join(COMMAND)} dies_at_start", "its last words: .*out of luck"),
+        (f"stdio:{' '.join(COMMAND)} dies_at_start", "its stderr ends: .*out of luck"),
     ],
 )
 def test_a_command_that_is_none_is_not_loaded(target, words) -> None:

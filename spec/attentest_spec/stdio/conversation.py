@@ -28,11 +28,14 @@ T = TypeVar("T")
 
 
 class Conversation:
-    """What is said to one program and what it answers; `starts` counts its processes."""
+    """The requests to one program and its answers.
+
+    `limit` is the time one answer may take, in seconds, and `starts` counts the processes.
+    """
 
     def __init__(self, command: Sequence[str], limit: float) -> None:
         self._command = list(command)
-        self._limit = limit
+        self.limit = limit
         self._pipe: Pipe | None = None
         self._number = 0
         self._silences = 0
@@ -51,7 +54,7 @@ class Conversation:
         if self._silences >= _SILENCES:
             raise self._failed(f"it gave no answer {self._silences} times and is asked no more")
         try:
-            pipe = Pipe(self._command, self._limit)
+            pipe = Pipe(self._command)
         except ProgramFailure as failure:
             raise self._failed(str(failure)) from failure
         self._pipe, self._forgotten = pipe, []
@@ -83,7 +86,7 @@ class Conversation:
         self._number += 1
         request = json.dumps({"id": self._number, "do": do, **said})
         try:
-            answer = self._answer(self._pipe.ask(request.encode()))
+            answer = self._answer(self._pipe.ask(request.encode(), self.limit))
         except BaseException as failure:  # Ctrl-C leaves an answer on its way
             self._silences += isinstance(failure, Silence)
             self._drop()

@@ -20,7 +20,7 @@ FAREWELL = b'{"id": 0, "do": "stop"}\n'
 """The last line that a program is sent; nobody reads its answer."""
 
 PATIENCE = 1.0
-"""Seconds that a program has to stop."""
+"""Seconds that a program has to end, once it was asked to or has closed its standard output."""
 
 _TAIL = 2000
 _PIECE = 2**16
@@ -37,9 +37,8 @@ class Silence(ProgramFailure):
 class Pipe:
     """One running program, and the pipes to it."""
 
-    def __init__(self, command: Sequence[str], limit: float) -> None:
-        """Start `command`; an answer may take `limit` seconds. ProgramFailure where it cannot."""
-        self._limit = limit
+    def __init__(self, command: Sequence[str]) -> None:
+        """Start `command`; ProgramFailure where it cannot be started."""
         self._heard = bytearray()
         self._printed = b""
         try:
@@ -60,13 +59,13 @@ class Pipe:
         for pipe in (self._in, self._out, self._err):
             os.set_blocking(pipe.fileno(), False)
 
-    def ask(self, line: bytes) -> bytes:
+    def ask(self, line: bytes, limit: float) -> bytes:
         """Send `line` and return the line that is answered, both without their ends.
 
-        Raises Silence after the limit, and ProgramFailure where it ends or says too much.
+        Raises Silence after `limit` seconds, and ProgramFailure where it ends or says too much.
         """
         unsent = line + b"\n"
-        end = time.monotonic() + self._limit
+        end = time.monotonic() + limit
         with selectors.DefaultSelector() as ready:
             ready.register(self._in, selectors.EVENT_WRITE)
             ready.register(self._out, selectors.EVENT_READ)
@@ -74,7 +73,7 @@ class Pipe:
             while (answer := self._line()) is None:
                 left = end - time.monotonic()
                 if left <= 0:
-                    raise Silence(f"no answer within {self._limit:g} seconds{self._last_words()}")
+                    raise Silence(f"no answer within {limit:g} seconds{self._stderr_tail()}")
                 for key, _ in ready.select(left):
                     if key.fileobj is self._out:
                         self._hear()
@@ -122,15 +121,15 @@ class Pipe:
     def _death(self) -> str:
         """Say how the program ended by itself."""
         try:
-            code = self._process.wait(timeout=1)
+            code = self._process.wait(timeout=PATIENCE)
         except subprocess.TimeoutExpired:
-            return "it closed its standard output" + self._last_words()
+            return "it closed its standard output" + self._stderr_tail()
         names = {one.value: one.name for one in signal.Signals}
         how = f"exit code {code}" if code >= 0 else names.get(-code, f"signal {-code}")
-        return f"it ended with {how}{self._last_words()}"
+        return f"it ended with {how}{self._stderr_tail()}"
 
-    def _last_words(self) -> str:
-        """Return the last lines that it wrote to its standard error, as a part of a sentence."""
+    def _stderr_tail(self) -> str:
+        """Return the last lines of its standard error, as the end of a sentence."""
         with suppress(BlockingIOError):
             while piece := os.read(self._err.fileno(), _PIECE):
                 self._printed = (self._printed + piece)[-_TAIL:]
@@ -138,7 +137,7 @@ class Pipe:
                     break
         lines = [one.strip() for one in self._printed.decode("utf-8", "replace").splitlines()]
         last = " / ".join([one for one in lines if one][-3:])
-        return f"; its last words: {last[-300:]}" if last else ""
+        return f"; its stderr ends: {last[-300:]}" if last else ""
 
     def stop(self) -> None:
         """Ask the program to stop and close its input; end it where it is still there.

@@ -63,6 +63,15 @@ class Program:
         handle = self._talk.agreed(lambda: _as(int, told["part"]))
         return ProgramPart(self._talk, handle, self._offers)
 
+    @property
+    def limit(self) -> float:
+        """The time one answer may take, in seconds; it can be changed between requests."""
+        return self._talk.limit
+
+    @limit.setter
+    def limit(self, seconds: float) -> None:
+        self._talk.limit = seconds
+
     def close(self) -> None:
         """Ask the program to stop, and end it where it does not."""
         self._talk.close()

@@ -25,10 +25,16 @@ def left() -> list[psutil.Process]:
     return [one for one in psutil.Process().children() if str(PROGRAM) in one.cmdline()]
 
 
+@pytest.fixture(autouse=True)
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wait for a program that is about to end, on a busy machine too."""
+    monkeypatch.setattr(pipe, "PATIENCE", 60.0)
+
+
 @contextmanager
-def program(moment: str = "", limit: float = 20.0) -> Iterator[Program]:
+def program(moment: str = "") -> Iterator[Program]:
     """Start the program that misbehaves at `moment`; nothing of it may be left at the end."""
-    started = Program([*COMMAND, moment], limit=limit)
+    started = Program([*COMMAND, moment])
     try:
         yield started
     finally:
@@ -37,9 +43,19 @@ def program(moment: str = "", limit: float = 20.0) -> Iterator[Program]:
 
 
 @contextmanager
-def part(moment: str = "", limit: float = 20.0) -> Iterator[Part]:
-    with program(moment, limit) as started:
+def part(moment: str = "") -> Iterator[Part]:
+    with program(moment) as started:
         yield started.build("layer_norm", Sizes())
+
+
+@contextmanager
+def impatient(backend: Program) -> Iterator[None]:
+    """Wait a moment alone for answers that never come; every other answer has all the time."""
+    ample, backend.limit = backend.limit, 0.1
+    try:
+        yield
+    finally:
+        backend.limit = ample
 
 
 # What crosses
@@ -152,8 +168,8 @@ def messages(monkeypatch: pytest.MonkeyPatch) -> list[tuple[bytes, bytes]]:
     heard: list[tuple[bytes, bytes]] = []
     ask = Pipe.ask
 
-    def listened(self: Pipe, line: bytes) -> bytes:
-        answer = ask(self, line)
+    def listened(self: Pipe, line: bytes, limit: float) -> bytes:
+        answer = ask(self, line, limit)
         heard.append((line, answer))
         return answer
 
@@ -185,7 +201,7 @@ def test_parts_that_nobody_holds_are_released(messages) -> None:
         ("odd_heads", "'four' stands where a int should"),
         ("odd_precision", "did you mean float64"),
         ("odd_capability", "no capability named 'grad'"),
-        ("dies_at_start", "it ended with exit code 3; its last words: all was well / out of luck"),
+        ("dies_at_start", "it ended with exit code 3; its stderr ends: all was well / out of luck"),
     ],
 )
 def test_a_program_that_cannot_be_understood_is_not_loaded(moment, words) -> None:
@@ -228,12 +244,16 @@ def test_an_answer_that_is_wrong_and_complete_costs_one_error(moment, words) -> 
         ("list", r"it wrote '\[1\]', which is no answer"),
         ("deep", "which is no answer"),
         ("other_id", "it answered 99, and request 4 was put"),
-        ("dies", "asked to call, it ended with exit code 3; its last words: .*out of luck"),
+        ("dies", "asked to call, it ended with exit code 3; its stderr ends: .*out of luck"),
         ("killed", "it ended with SIGKILL"),
         ("closes", "it closed its standard output"),
     ],
 )
-def test_a_program_that_says_something_else_is_ended_and_started_again(moment, words) -> None:
+def test_a_program_that_says_something_else_is_ended_and_started_again(
+    monkeypatch, moment, words
+) -> None:
+    if moment == "closes":
+        monkeypatch.setattr(pipe, "PATIENCE", 0.1)  # it never ends
     with program(moment) as backend:
         built = backend.build("layer_norm", Sizes())
         with pytest.raises(ProgramFailure, match=words):
@@ -242,6 +262,11 @@ def test_a_program_that_says_something_else_is_ended_and_started_again(moment, w
         with pytest.raises(ProgramFailure, match="the program that held this part has ended"):
             built.export()
         assert backend.build("layer_norm", Sizes()).export()
+
+
+def test_a_part_without_a_number_is_not_built() -> None:
+    with program("odd_handle") as backend, pytest.raises(ProgramFailure, match="not well formed"):
+        backend.build("layer_norm", Sizes())
 
 
 def test_an_answer_too_many_is_noticed_at_the_next_request() -> None:
@@ -254,25 +279,32 @@ def test_an_answer_too_many_is_noticed_at_the_next_request() -> None:
 
 @pytest.mark.parametrize("moment", ["hangs", "complains"])
 def test_a_program_that_is_silent_is_ended(moment) -> None:
-    with part(moment, limit=0.5) as built:
-        with pytest.raises(ProgramFailure, match=r"no answer within 0\.5 seconds"):
+    with program(moment) as backend:
+        built = backend.build("layer_norm", Sizes())
+        with impatient(backend), pytest.raises(ProgramFailure, match=r"within 0\.1 seconds"):
             built(np.zeros(1))
         assert not left()
 
 
+def test_a_program_that_is_silent_at_its_start_is_not_loaded() -> None:
+    with pytest.raises(ProgramFailure, match=r"asked to start, no answer within 0\.1 seconds"):
+        Program([*COMMAND, "hangs_at_start"], limit=0.1)
+    assert not left()
+
+
 def test_a_program_that_does_not_read_blocks_nothing() -> None:
-    with (
-        part("reads_no_more", limit=0.5) as built,
-        pytest.raises(ProgramFailure, match="no answer within"),
-    ):
-        built(np.zeros((300, 300)))
+    with program("reads_no_more") as backend:
+        built = backend.build("layer_norm", Sizes())
+        with impatient(backend), pytest.raises(ProgramFailure, match="no answer within"):
+            built(np.zeros((300, 300)))
 
 
 def test_a_program_that_is_silent_three_times_is_asked_no_more() -> None:
-    with program("hangs", limit=0.2) as backend:
+    with program("hangs") as backend:
         for _ in range(3):
-            with pytest.raises(ProgramFailure, match="no answer within"):
-                backend.build("layer_norm", Sizes())(np.zeros(1))
+            built = backend.build("layer_norm", Sizes())
+            with impatient(backend), pytest.raises(ProgramFailure, match="no answer within"):
+                built(np.zeros(1))
         with pytest.raises(ProgramFailure, match="no answer 3 times and is asked no more"):
             backend.build("layer_norm", Sizes())
 
