@@ -48,6 +48,8 @@ def page(backends: Mapping[str, Backend]) -> str:
         "weights and the same tokens. "
         "[How to read it, and how to compare your own code](../how-to/compare.md).",
         "## Choices",
+        "The declared and measured options, and those of "
+        "[Vaswani et al. 2017](https://arxiv.org/abs/1706.03762) in the column `paper`.",
         _choices(result),
         *_reasons(result),
         "## Numbers",

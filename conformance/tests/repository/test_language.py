@@ -81,12 +81,7 @@ PENDING = {
         "spec/tests",
     },
     "words": {
-        "implementations/annotated/README.md",
-        "implementations/marian/README.md",
-        "implementations/scratch/README.md",
-        "implementations/stepwise/README.md",
-        "implementations/torch_nn/README.md",
-        "implementations/x_transformers/README.md",
+        "implementations",
         "spec/attentest_spec/attention.md",
         "spec/attentest_spec/decoder.md",
         "spec/attentest_spec/embedding.md",
@@ -111,10 +106,14 @@ PENDING = {
 """The parameters of each kind of test that do not follow the rules yet."""
 
 
+def without_code(text: str) -> str:
+    """Return Markdown without fenced blocks and inline code."""
+    return re.sub(r"^ *(`{3,}).*?^ *\1 *$|`[^`]*`", "", text, flags=re.MULTILINE | re.DOTALL)
+
+
 def banned(text: str) -> list[str]:
     """Return the banned words in Markdown or help text, with replacements; code is ignored."""
-    prose = re.sub(r"^ *(`{3,}).*?^ *\1 *$|`[^`]*`", "", text, flags=re.MULTILINE | re.DOTALL)
-    prose = " ".join(prose.split())
+    prose = " ".join(without_code(text).split())
     return [
         f"{match[0]} -> {better}"
         for word, better in BANNED.items()
@@ -238,6 +237,7 @@ def test_tests_are_named_by_subject_and_behaviour(folder: str) -> None:
 # Text that users read ---------------------------------------------------------------------------
 
 WRITTEN = ("*.md", "spec/README.md", "conformance/README.md", "implementations/*/README.md")
+PAPER = "](https://arxiv.org/abs/1706.03762)"
 GENERATED = (DOCS / "generated", DOCS / "_build")
 PAGES = [
     *(path for name in WRITTEN for path in sorted(REPOSITORY.glob(name))),
@@ -248,13 +248,24 @@ PAGES = [
     ),
     *sorted((REPOSITORY / "spec" / "attentest_spec").glob("*.md")),
 ]
+OWN = [page for page in PAGES if page.parent == REPOSITORY or DOCS in page.parents]
+"""The pages that are not part of a package."""
 
 
-@pytest.mark.parametrize(
-    "page", [parameter(str(page.relative_to(REPOSITORY)), "words") for page in PAGES]
-)
-def test_page_contains_no_banned_words(page: str) -> None:
-    assert banned((REPOSITORY / page).read_text(encoding="utf-8")) == []
+def group_of(page: Path) -> str:
+    """Return the name of the test for `page`; the pages of all implementations share one."""
+    path = page.relative_to(REPOSITORY)
+    return "implementations" if path.parts[0] == "implementations" else str(path)
+
+
+GROUPS = [parameter(name, "words") for name in dict.fromkeys(map(group_of, PAGES))]
+
+
+@pytest.mark.parametrize("group", GROUPS)
+def test_page_contains_no_banned_words(group: str) -> None:
+    pages = [page for page in PAGES if group_of(page) == group]
+    found = [f"{page}: {word}" for page in pages for word in banned(page.read_text("utf-8"))]
+    assert not found
 
 
 def commands() -> Iterator[str]:
@@ -285,4 +296,11 @@ def test_help_is_read() -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(REPOSITORY)))
 def test_page_links_the_paper_at_most_once(page: Path) -> None:
-    assert page.read_text(encoding="utf-8").count("arxiv.org/abs/1706.03762") <= 1
+    assert page.read_text(encoding="utf-8").count(PAPER) <= 1
+
+
+@pytest.mark.parametrize("page", OWN, ids=lambda page: str(page.relative_to(REPOSITORY)))
+def test_page_links_the_paper_at_its_first_mention(page: Path) -> None:
+    prose = without_code(page.read_text(encoding="utf-8"))
+    mention = re.search(r"\bpaper\b", prose)
+    assert mention is None or -1 < prose.find(PAPER) < mention.start()
