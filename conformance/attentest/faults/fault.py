@@ -75,6 +75,7 @@ def fault(
     choices: Mapping[str, Value] | None = None,
     kind: Kind = "value",
     components: tuple[str, ...] = (),
+    in_layer: bool = False,
 ) -> Callable[[Override], Override]:
     """Register the decorated function as the fault `slug`: its override of the hook `seam`.
 
@@ -88,9 +89,10 @@ def fault(
         if slug in _FAULTS:
             raise ValueError(f"There are two faults named {slug}.")
         wrong, effect = described(override)
+        chapter, _, _ = slug.partition(".")
         _FAULTS[slug] = Fault(
             slug=slug,
-            clause=f"{slug.partition('.')[0]}.{clause}",
+            clause=f"{chapter}.{clause}",
             wrong=wrong,
             effect=effect,
             origin=origin,
@@ -99,7 +101,7 @@ def fault(
             models=models,
             choices=dict(choices or {}),
             kind=kind,
-            components=components,
+            components=(f"{chapter}_layer",) if in_layer else components,
         )
         return override
 
@@ -120,8 +122,7 @@ def stack_fault(
 
     `seam` has "{side}" for the name of the stack; a hook without it is called by both stacks, and
     stays correct in the other one. The function is given the model, the correct hook, and then
-    what the hook is given. `in_layer` says that it changes the layer, where the clause is one of
-    the stack.
+    what the hook is given.
     """
 
     def register(override: Override) -> Override:
@@ -133,7 +134,7 @@ def stack_fault(
                 origin=origin,
                 choices=choices,
                 kind=kind,
-                components=(f"{side}_layer",) if in_layer else (),
+                in_layer=in_layer,
             )(_on_one_side(override, seam, side))
         return override
 

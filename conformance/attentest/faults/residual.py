@@ -1,14 +1,11 @@
 """Faults of the chapter `residual`."""
 
-from collections.abc import Callable
-
 import torch
 from torch import Tensor
 
 from attentest.faults.fault import fault
-from attentest.faults.reference_models import Hooks, Node
+from attentest.faults.reference_models import Function, Hooks, Node
 
-Function = Callable[[Tensor], Tensor]
 PRE = {"norm_placement": "pre"}
 
 

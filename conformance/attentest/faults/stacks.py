@@ -7,9 +7,8 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from attentest.faults.fault import stack_fault
-from attentest.faults.reference_models import Hooks, Mask, Node
+from attentest.faults.reference_models import Function, Hooks, Mask, Node
 
-Function = Callable[[Tensor], Tensor]
 Call = Callable[..., Tensor]
 Build = Callable[..., Node]
 

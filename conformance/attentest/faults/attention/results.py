@@ -3,9 +3,7 @@
 from torch import Tensor
 
 from attentest.faults.fault import fault
-from attentest.faults.reference_models import Hooks, Mask, Node
-
-Answer = tuple[Tensor, Tensor]
+from attentest.faults.reference_models import Answer, Hooks, Mask, Node
 
 
 @fault("attention.scores-returned", "weights-formula", seam="returned_weights")

@@ -6,9 +6,7 @@ import torch
 from torch import Tensor
 
 from attentest.faults.fault import fault
-from attentest.faults.reference_models import Hooks, Mask, Node
-
-Answer = tuple[Tensor, Tensor]
+from attentest.faults.reference_models import Answer, Hooks, Mask, Node
 
 
 @fault("attention.scale-missing", "formula", seam="scale", origin="B023")

@@ -5,9 +5,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from attentest.faults.fault import fault
-from attentest.faults.reference_models import Hooks, Mask, Node
-
-Inputs = tuple[Tensor, Tensor, Tensor]
+from attentest.faults.reference_models import Hooks, Inputs, Mask, Node
 
 
 @fault("decoder.output-projection-of-the-other", "layer-formula", seam="cross_attend", origin="C")

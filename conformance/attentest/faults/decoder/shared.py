@@ -1,12 +1,9 @@
 """What several modules of faults of the chapter `decoder` need."""
 
-from collections.abc import Callable
-
 from torch import Tensor
 
-from attentest.faults.reference_models import Hooks, Mask, Node
+from attentest.faults.reference_models import Function, Hooks, Mask, Node
 
-Function = Callable[[Tensor], Tensor]
 SUBLAYERS = ("self_attention", "cross_attention", "feed_forward")
 
 

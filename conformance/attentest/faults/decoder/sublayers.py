@@ -1,14 +1,10 @@
 """Faults in the sublayers of a layer, their order, norms and the paths around them."""
 
-from collections.abc import Callable
-
 from torch import Tensor
 
 from attentest.faults.decoder.shared import SUBLAYERS, all_but, steps_of, wrapped
 from attentest.faults.fault import fault
-from attentest.faults.reference_models import Hooks, Mask, Node
-
-Function = Callable[[Tensor], Tensor]
+from attentest.faults.reference_models import Function, Hooks, Mask, Node
 
 
 @fault("decoder.masks-exchanged", "layer-formula", seam="decoder_layer", kind="loud")

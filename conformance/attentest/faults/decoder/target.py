@@ -7,13 +7,7 @@ from attentest.faults.fault import fault
 from attentest.faults.reference_models import Hooks, Mask, Node
 
 
-@fault(
-    "decoder.target-mask-ignored",
-    "causality",
-    seam="self_mask",
-    origin="C",
-    components=("decoder_layer",),
-)
+@fault("decoder.target-mask-ignored", "causality", seam="self_mask", origin="C", in_layer=True)
 def target_mask_ignored(self: Hooks, source_mask: Mask, target_mask: Mask) -> Mask:
     """Self-attention is never given its mask.
 
@@ -22,13 +16,7 @@ def target_mask_ignored(self: Hooks, source_mask: Mask, target_mask: Mask) -> Ma
     return None
 
 
-@fault(
-    "decoder.one-step-ahead",
-    "causality",
-    seam="self_mask",
-    origin="B016",
-    components=("decoder_layer",),
-)
+@fault("decoder.one-step-ahead", "causality", seam="self_mask", origin="B016", in_layer=True)
 def one_step_ahead(self: Hooks, source_mask: Mask, target_mask: Mask) -> Mask:
     """The causal triangle has one diagonal too many.
 
@@ -40,13 +28,7 @@ def one_step_ahead(self: Hooks, source_mask: Mask, target_mask: Mask) -> Mask:
     return target_mask | (ahead.triu(1).tril(1) > 0)
 
 
-@fault(
-    "decoder.triangle-transposed",
-    "causality",
-    seam="self_mask",
-    origin="B014",
-    components=("decoder_layer",),
-)
+@fault("decoder.triangle-transposed", "causality", seam="self_mask", origin="B014", in_layer=True)
 def triangle_transposed(self: Hooks, source_mask: Mask, target_mask: Mask) -> Mask:
     """The mask of the target is transposed: the steps to come are seen, not those before.
 
@@ -91,7 +73,7 @@ def gradient_from_the_future(
     "causality-by-gradient",
     seam="self_attend",
     kind="gradient",
-    components=("decoder_layer",),
+    in_layer=True,
 )
 def masked_late(self: Hooks, module: Node, x: Tensor, mask: Mask) -> Tensor:
     """The masked states are put in place of unmasked ones by their values alone.
@@ -110,7 +92,7 @@ def masked_late(self: Hooks, module: Node, x: Tensor, mask: Mask) -> Tensor:
     "target-padding",
     seam="self_mask",
     origin="B",
-    components=("decoder_layer",),
+    in_layer=True,
 )
 def padding_rows_not_columns(self: Hooks, source_mask: Mask, target_mask: Mask) -> Mask:
     """The padding in the target mask is put on the rows of pads and not on their columns.
@@ -125,7 +107,7 @@ def padding_rows_not_columns(self: Hooks, source_mask: Mask, target_mask: Mask) 
     return torch.where(real, causal, target_mask)
 
 
-@fault("decoder.causal-alone", "target-padding", seam="self_mask", components=("decoder_layer",))
+@fault("decoder.causal-alone", "target-padding", seam="self_mask", in_layer=True)
 def causal_alone(self: Hooks, source_mask: Mask, target_mask: Mask) -> Mask:
     """Of the target mask only its shape is used: the decoder makes its own triangle.
 

@@ -1,15 +1,10 @@
 """Faults in gradients and modes."""
 
-from collections.abc import Callable
-
 from torch import Tensor
 
 from attentest.faults.decoder.shared import all_but, steps_of
 from attentest.faults.fault import fault
-from attentest.faults.reference_models import Hooks, Mask, Node
-
-Function = Callable[[Tensor], Tensor]
-Inputs = tuple[Tensor, Tensor, Tensor]
+from attentest.faults.reference_models import Function, Hooks, Inputs, Mask, Node
 
 
 @fault(
@@ -17,7 +12,7 @@ Inputs = tuple[Tensor, Tensor, Tensor]
     "every-parameter-reached",
     seam="cross_attend",
     kind="gradient",
-    components=("decoder_layer",),
+    in_layer=True,
 )
 def queries_detached(self: Hooks, module: Node, x: Tensor, memory: Tensor, mask: Mask) -> Tensor:
     """Attention to the memory runs without gradients, its output detached.

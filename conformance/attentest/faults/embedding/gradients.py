@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor, nn
 
-from attentest.faults.embedding.shared import table_of
+from attentest.faults.embedding.lookup import table_of
 from attentest.faults.fault import fault
 from attentest.faults.reference_models import Hooks, Node
 

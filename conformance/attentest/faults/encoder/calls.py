@@ -17,13 +17,7 @@ def float32_rounded_at_the_end(self: Hooks, module: Node, x: Tensor, mask: Mask 
     return states.bfloat16().float() if states.dtype == torch.float32 else states
 
 
-@fault(
-    "encoder.scale-beyond-half",
-    "half-precision",
-    seam="feed",
-    origin="B126",
-    components=("encoder_layer",),
-)
+@fault("encoder.scale-beyond-half", "half-precision", seam="feed", origin="B126", in_layer=True)
 def scale_beyond_half(self: Hooks, module: Node, x: Tensor) -> Tensor:
     """The feed-forward network's output is scaled up by 2 to the 16 and down again.
 

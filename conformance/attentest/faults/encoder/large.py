@@ -22,12 +22,7 @@ def three_layers_at_most(self: Hooks, module: Node) -> Iterable[Node]:
     return list(module.layers)[:3]
 
 
-@fault(
-    "encoder.long-sentences-lose-their-start",
-    "formula",
-    seam="encoder_mask",
-    components=("encoder_layer",),
-)
+@fault("encoder.long-sentences-lose-their-start", "formula", seam="encoder_mask", in_layer=True)
 def long_sentences_lose_their_start(self: Hooks, mask: Mask) -> Mask:
     """Beyond 16 positions the first eight are hidden.
 

@@ -52,12 +52,7 @@ def final_norm_over_the_sentence(self: Hooks, module: Node, x: Tensor, mask: Mas
     return self.affine(module.norm, functional.layer_norm(x, x.shape[1:]))
 
 
-@fault(
-    "encoder.length-in-the-scale",
-    "padding-invariance",
-    seam="self_attend",
-    components=("encoder_layer",),
-)
+@fault("encoder.length-in-the-scale", "padding-invariance", seam="self_attend", in_layer=True)
 def length_in_the_scale(self: Hooks, module: Node, x: Tensor, mask: Mask) -> Tensor:
     """Queries are scaled by the logarithm of the length, padding counted.
 

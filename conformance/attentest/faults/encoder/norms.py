@@ -1,23 +1,13 @@
 """Faults in where the norms stand, and which there are."""
 
-from collections.abc import Callable
-
 from torch import Tensor
 from torch.nn import functional
 
 from attentest.faults.fault import fault
-from attentest.faults.reference_models import Hooks, Mask, Node
-
-Function = Callable[[Tensor], Tensor]
+from attentest.faults.reference_models import Function, Hooks, Mask, Node
 
 
-@fault(
-    "encoder.pre-for-post",
-    "norm-placement",
-    seam="residual",
-    origin="B070",
-    components=("encoder_layer",),
-)
+@fault("encoder.pre-for-post", "norm-placement", seam="residual", origin="B070", in_layer=True)
 def pre_for_post(self: Hooks, module: Node, norm: Node, x: Tensor, function: Function) -> Tensor:
     """The norm comes before the sublayer where it is declared to come after the sum.
 
@@ -34,7 +24,7 @@ def pre_for_post(self: Hooks, module: Node, norm: Node, x: Tensor, function: Fun
     seam="residual",
     origin="B070",
     choices={"norm_placement": "pre"},
-    components=("encoder_layer",),
+    in_layer=True,
 )
 def post_for_pre(self: Hooks, module: Node, norm: Node, x: Tensor, function: Function) -> Tensor:
     """The norm comes after the sum where it is declared to come before the sublayer.
@@ -52,7 +42,7 @@ def post_for_pre(self: Hooks, module: Node, norm: Node, x: Tensor, function: Fun
     seam="residual",
     origin="B073",
     choices={"norm_placement": "pre"},
-    components=("encoder_layer",),
+    in_layer=True,
 )
 def skip_from_the_norm(
     self: Hooks, module: Node, norm: Node, x: Tensor, function: Function
@@ -92,13 +82,7 @@ def norms_not_shared(self: Hooks, shared: Node | None = None) -> Node:
     return layer
 
 
-@fault(
-    "encoder.first-norm-twice",
-    "separate-norms",
-    seam="norm_of",
-    origin="B069",
-    components=("encoder_layer",),
-)
+@fault("encoder.first-norm-twice", "separate-norms", seam="norm_of", origin="B069", in_layer=True)
 def first_norm_twice(self: Hooks, module: Node, name: str) -> Node:
     """The first norm is called after both sublayers, the second never.
 
@@ -108,7 +92,7 @@ def first_norm_twice(self: Hooks, module: Node, name: str) -> Node:
     return self.correct.norm_of(module, "self_attention" if first else name)
 
 
-@fault("encoder.norms-exchanged", "separate-norms", seam="norm_of", components=("encoder_layer",))
+@fault("encoder.norms-exchanged", "separate-norms", seam="norm_of", in_layer=True)
 def norms_exchanged(self: Hooks, module: Node, name: str) -> Node:
     """Each of the two norms stands at the other's place.
 

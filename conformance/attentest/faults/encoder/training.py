@@ -1,15 +1,11 @@
 """Faults in gradients and modes."""
 
-from collections.abc import Callable
-
 import torch
 from torch import Tensor
 
-from attentest.faults.encoder.shared import wrapped
+from attentest.faults.encoder.sublayers import wrapped
 from attentest.faults.fault import fault
-from attentest.faults.reference_models import Hooks, Mask, Node
-
-Function = Callable[[Tensor], Tensor]
+from attentest.faults.reference_models import Function, Hooks, Mask, Node
 
 
 @fault(
@@ -79,7 +75,7 @@ def no_dropout_after_feed_forward(
     seam="residual",
     origin="A",
     kind="mode",
-    components=("encoder_layer",),
+    in_layer=True,
 )
 def dropout_on_the_wrong_tensor(
     self: Hooks, module: Node, norm: Node, x: Tensor, function: Function

@@ -27,10 +27,7 @@ def centred_over_batch(self: Hooks, module: Node, x: Tensor) -> Tensor:
 
 
 @fault(
-    "feed_forward.positions-beyond-a-chunk",
-    "position-wise",
-    seam="feed_forward",
-    models=("plain",),
+    "feed_forward.positions-beyond-a-chunk", "position-wise", seam="feed_forward", models=("plain",)
 )
 def positions_beyond_a_chunk(self: Hooks, module: Node, x: Tensor) -> Tensor:
     """Positions are taken in chunks of 32, and what is left over gets the outer bias alone.

@@ -3,7 +3,7 @@
 from torch import Tensor
 
 from attentest.faults.fault import fault
-from attentest.faults.layer_norm.shared import gain_and_bias
+from attentest.faults.layer_norm.parameters import gain_and_bias
 from attentest.faults.reference_models import Hooks, Node
 
 

@@ -4,8 +4,13 @@ import torch
 from torch import Tensor, nn
 
 from attentest.faults.fault import fault
-from attentest.faults.layer_norm.shared import gain_and_bias
 from attentest.faults.reference_models import Hooks, Node
+
+
+def gain_and_bias(module: Node) -> tuple[Tensor, Tensor]:
+    """Return the two parameters, whatever the reference model calls them."""
+    gain, bias = module.parameters()
+    return gain, bias
 
 
 @fault("layer_norm.bias-before-gain", "gain-and-bias", seam="affine")

@@ -161,3 +161,14 @@ def variance_floor(self: Hooks, centred: Tensor) -> Tensor:
     Rows of small numbers come out otherwise than in every other implementation.
     """
     return self.correct.variance(centred).clamp(min=1e-10)
+
+
+@fault("layer_norm.wide-rows-unbiased", "formula", seam="variance")
+def wide_rows_unbiased(self: Hooks, centred: Tensor) -> Tensor:
+    """Rows wider than 16 are divided by the sample deviation.
+
+    Small tests agree, and real widths are off in the third digit.
+    """
+    width = centred.shape[-1]
+    found = self.correct.variance(centred)
+    return found * width / (width - 1) if width > 16 else found

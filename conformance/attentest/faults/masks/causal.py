@@ -6,9 +6,7 @@ import torch
 from torch import Tensor
 
 from attentest.faults.fault import fault
-from attentest.faults.reference_models import Hooks
-
-Device = torch.device | None
+from attentest.faults.reference_models import Device, Hooks
 
 
 @fault("masks.causal-transposed", "causal-keeps-past", seam="causal_mask", origin="B014")

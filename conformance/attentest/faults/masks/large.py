@@ -1,14 +1,13 @@
 """Faults that show in what is long, deep, wide or many, and in nothing small."""
 
-import torch
 from torch import Tensor
 
 from attentest.faults.fault import fault
-from attentest.faults.reference_models import Hooks
+from attentest.faults.reference_models import Device, Hooks
 
 
 @fault("masks.causal-up-to-512", "causal-any-order", seam="causal_mask")
-def causal_up_to_512(self: Hooks, length: int, device: torch.device | None = None) -> Tensor:
+def causal_up_to_512(self: Hooks, length: int, device: Device = None) -> Tensor:
     """Rows from the 512th on hide nothing. Long targets see their own future."""
     mask = self.correct.causal_mask(length, device).clone()
     mask[..., 512:, :] = True

@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 
 from attentest.faults.fault import fault
-from attentest.faults.multi_head_attention.shared import bias_of
+from attentest.faults.multi_head_attention.projections import bias_of
 from attentest.faults.reference_models import Hooks, Mask, Node
 
 

@@ -165,3 +165,12 @@ def width_refused_without_numbers(self: Hooks) -> None:
     """
     if self.choices.head_width == "d/h" and self.sizes.d_model % self.sizes.heads:
         raise ValueError("The model width must be divisible by the number of heads.")
+
+
+@fault("multi_head_attention.many-heads-in-reverse", "formula", seam="merge_heads")
+def many_heads_in_reverse(self: Hooks, x: Tensor) -> Tensor:
+    """From four heads on they are merged in reverse order.
+
+    Tests with two heads pass; no checkpoint with eight fits.
+    """
+    return self.correct.merge_heads(x.flip(1) if x.shape[1] >= 4 else x)

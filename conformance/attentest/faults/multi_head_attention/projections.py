@@ -1,10 +1,15 @@
 """Faults in the projections of query, key, value and output."""
 
+import torch
 from torch import Tensor
 
 from attentest.faults.fault import fault
-from attentest.faults.multi_head_attention.shared import bias_of
 from attentest.faults.reference_models import Hooks, Node
+
+
+def bias_of(self: Hooks, module: Node, name: str, x: Tensor) -> Tensor:
+    """Return the bias of the projection `name`: what it makes of zeros."""
+    return self.correct.project(module, name, torch.zeros_like(x))
 
 
 @fault("multi_head_attention.output-projection-missing", "formula", seam="project", origin="B033")

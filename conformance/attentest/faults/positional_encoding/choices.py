@@ -4,9 +4,8 @@ import torch
 from torch import Tensor
 
 from attentest.faults.fault import fault
-from attentest.faults.reference_models import Hooks, Node
+from attentest.faults.reference_models import Device, Hooks, Node
 
-Device = torch.device | None
 FROM_TWO = {"position_offset": 2.0}
 SINGLE = {"position_arithmetic": "float32"}
 

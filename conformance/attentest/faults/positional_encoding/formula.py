@@ -5,9 +5,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from attentest.faults.fault import fault
-from attentest.faults.reference_models import Hooks
-
-Device = torch.device | None
+from attentest.faults.reference_models import Device, Hooks
 
 
 @fault("positional_encoding.exponent-doubled", "formula", seam="exponents", origin="systems.md B")
@@ -196,3 +194,12 @@ def positions_in_triangle(self: Hooks, length: int, device: Device) -> Tensor:
 def positions_in_pairs(self: Hooks, length: int, device: Device) -> Tensor:
     """Two neighbours share a position. The order within a pair of words is lost."""
     return (self.correct.positions(length, device) / 2).floor()
+
+
+@fault("positional_encoding.wide-exponent", "formula", seam="exponents")
+def wide_exponent(self: Hooks, d_model: int, device: Device) -> Tensor:
+    """From 65 columns on the exponent is doubled.
+
+    Small models agree, and the real one has other positions.
+    """
+    return self.correct.exponents(d_model, device) * (2 if d_model > 64 else 1)

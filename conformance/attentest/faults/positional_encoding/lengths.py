@@ -4,9 +4,7 @@ import torch
 from torch import Tensor
 
 from attentest.faults.fault import fault
-from attentest.faults.reference_models import Hooks, Node
-
-Device = torch.device | None
+from attentest.faults.reference_models import Device, Hooks, Node
 
 
 @fault(

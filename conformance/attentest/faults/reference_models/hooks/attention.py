@@ -8,6 +8,7 @@ from attentest.faults.reference_models.hooks.base import Base
 from attentest.faults.reference_models.modules import Node
 
 Mask = Tensor | None
+Answer = tuple[Tensor, Tensor]
 
 
 class AttentionHooks(Base):
@@ -20,7 +21,7 @@ class AttentionHooks(Base):
 
     def attention(
         self, module: Node, query: Tensor, key: Tensor, value: Tensor, mask: Mask = None
-    ) -> tuple[Tensor, Tensor]:
+    ) -> Answer:
         """Return the output (B, H, Q, G) and the weights (B, H, Q, K); `module` gives the mode."""
         factor = self.scale(self.key_width(query, key, value), query.shape[1])
         raw = self.mask_scores(self.scores(query, key, factor), mask)
