@@ -61,7 +61,7 @@ class Fault:
         return self.components or (known[require("clause", self.clause, known)].component,)
 
     def reaches(self, component: str) -> bool:
-        """Say whether it can change `component`; what all components share reaches any."""
+        """Return whether it can change `component`; a hook of all components can change any."""
         return hasattr(Base, self.seam) or bool(inside(component).intersection(self.changes))
 
 
@@ -79,10 +79,12 @@ def fault(
 ) -> Callable[[Override], Override]:
     """Register the decorated function as the fault `slug`: its override of the hook `seam`.
 
-    The function is a method of the specimen; `self.correct` is the specimen without the fault. The
-    first sentence of its docstring says what is wrong, the rest what a user sees. `clause` is
-    written without its chapter, which is the slug's. Raises ValueError for a second fault of one
-    name and for a docstring that lacks a sentence, UnknownName for a hook that does not exist.
+    The function is a method of the reference model; `self.correct` is the model without the
+    fault. The first sentence of its docstring says what is wrong, the rest what a user sees.
+    `clause` is written without its chapter, which is the slug's. `in_layer` says that the fault
+    changes the layer of the chapter, where the clause is one of the stack. Raises ValueError for
+    a second fault of one name and for a docstring that lacks a sentence, UnknownName for a hook
+    that does not exist.
     """
 
     def register(override: Override) -> Override:
@@ -157,10 +159,12 @@ def _on_one_side(override: Override, seam: str, side: str) -> Override:
 
 
 def described(override: Override) -> tuple[str, str]:
-    """Return the first sentence of a docstring and what follows it, each as one line."""
+    """Return the first sentence of a docstring and the rest, each as one line."""
     first, _, rest = " ".join((override.__doc__ or "").split()).partition(". ")
     if not rest.endswith("."):
-        raise ValueError(f"{override.__name__}: the docstring says what is wrong and what follows.")
+        raise ValueError(
+            f"{override.__name__}: the docstring must say what is wrong, then the effect."
+        )
     return f"{first}.", rest
 
 

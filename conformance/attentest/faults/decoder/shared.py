@@ -1,4 +1,4 @@
-"""What several modules of faults of the chapter `decoder` need."""
+"""Helpers that the faults of the chapter `decoder` share."""
 
 from torch import Tensor
 
@@ -19,7 +19,7 @@ def steps_of(
 
 
 def wrapped(self: Hooks, module: Node, name: str, x: Tensor, step: Function) -> Tensor:
-    """Apply one sublayer in its residual connection, as the sound layer does."""
+    """Apply one sublayer in its residual connection, as the correct layer does."""
     return self.residual(module, self.norm_of(module, name), x, step)
 
 

@@ -9,7 +9,7 @@ from attentest.faults.reference_models import Function, Hooks, Mask, Node
 
 
 def wrapped(self: Hooks, module: Node, name: str, x: Tensor, mask: Mask) -> Tensor:
-    """Apply one sublayer of a layer, in its residual connection, as the sound layer does."""
+    """Apply one sublayer of a layer, in its residual connection, as the correct layer does."""
     function = sublayer(self, module, name, mask)
     return self.residual(module, self.norm_of(module, name), x, function)
 
@@ -50,10 +50,7 @@ def branch_scaled_down(self: Hooks, module: Node, branch: Tensor) -> Tensor:
 
 @fault("encoder.feed-forward-first", "order-of-sublayers", seam="encoder_order")
 def feed_forward_first(self: Hooks) -> tuple[str, ...]:
-    """The feed-forward network comes before self-attention.
-
-    Another model with the same parameters and shapes.
-    """
+    """The feed-forward network comes first. It is another model with the same shapes."""
     return "feed_forward", "self_attention"
 
 

@@ -1,4 +1,4 @@
-"""Faults that show in what is long, deep, wide or many, and in nothing small."""
+"""Faults that only large inputs show: long, deep, wide or many."""
 
 from torch import Tensor
 
@@ -20,9 +20,9 @@ def causal_up_to_512(self: Hooks, length: int, device: Device = None) -> Tensor:
     seam="padding_mask",
 )
 def padding_from_first_pad_in_large_batches(self: Hooks, tokens: Tensor, pad: int) -> Tensor:
-    """In batches of four and more everything after the first pad is hidden.
+    """From four samples on, everything after the first padding token is hidden.
 
-    Words after a pad vanish as soon as the batch grows.
+    Tokens are lost in large batches.
     """
     real = self.correct.padding_mask(tokens, pad)
     return real.cumprod(-1).bool() if len(tokens) > 3 else real

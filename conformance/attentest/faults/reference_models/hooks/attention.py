@@ -15,7 +15,7 @@ class AttentionHooks(Base):
     """Scaled dot-product attention, step by step."""
 
     def make_attention(self) -> Node:
-        """Build attention alone; it holds nothing but its mode."""
+        """Build attention alone; it only has a mode."""
         self.check_sizes()
         return Node(self, "attention")
 
@@ -68,12 +68,12 @@ class AttentionHooks(Base):
         """Return the mean of the values under the weights."""
 
     def returned_weights(self, raw: Tensor, weights: Tensor, used: Tensor) -> Tensor:
-        """Choose what is returned beside the output: the weights that were used."""
+        """Return the weights that accompany the output: those that were used."""
         return used
 
 
 class MultiHeadHooks(AttentionHooks):
-    """Attention in several heads: projections, heads apart and together."""
+    """Attention in several heads: projections, split and merge."""
 
     def head_width(self) -> int:
         """Return the width of one head."""

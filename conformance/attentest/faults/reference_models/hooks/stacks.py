@@ -132,7 +132,7 @@ class LayerHooks(MultiHeadHooks, FeedForwardHooks, ResidualHooks):
 
 
 class StackHooks(LayerHooks):
-    """Layers on top of each other, and the norm that may end them."""
+    """A stack of layers, and its final norm where there is one."""
 
     def make_layers(self, build: Callable[[], nn.Module], count: int) -> nn.Module:
         """Build `count` layers, each on its own, in a container that registers them."""
