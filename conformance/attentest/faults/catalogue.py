@@ -1,4 +1,4 @@
-"""The catalogue of faults, loaded from the modules of its chapters."""
+"""The faults by their slug, loaded from the modules of their chapters."""
 
 from collections.abc import Mapping
 from functools import cache
@@ -26,7 +26,7 @@ def fault_of(slug: str) -> Fault:
 
 
 def _place(one: Fault) -> tuple[int, str]:
-    """Return what faults are sorted by, so that the order of imports does not show."""
+    """Return the sort key of a fault, so that the order of imports has no effect."""
     known = one.chapter in CHAPTERS
     number = CHAPTERS.index(one.chapter) if known else len(CHAPTERS)
     return number, one.override.__module__

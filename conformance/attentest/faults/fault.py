@@ -61,7 +61,7 @@ class Fault:
         return self.components or (known[require("clause", self.clause, known)].component,)
 
     def reaches(self, component: str) -> bool:
-        """Say whether it can change `component`; what all components share reaches any."""
+        """Return whether it can change `component`; a hook of all components can change any."""
         return hasattr(Base, self.seam) or bool(inside(component).intersection(self.changes))
 
 
@@ -75,22 +75,26 @@ def fault(
     choices: Mapping[str, Value] | None = None,
     kind: Kind = "value",
     components: tuple[str, ...] = (),
+    in_layer: bool = False,
 ) -> Callable[[Override], Override]:
     """Register the decorated function as the fault `slug`: its override of the hook `seam`.
 
-    The function is a method of the specimen; `self.correct` is the specimen without the fault. The
-    first sentence of its docstring says what is wrong, the rest what a user sees. `clause` is
-    written without its chapter, which is the slug's. Raises ValueError for a second fault of one
-    name and for a docstring that lacks a sentence, UnknownName for a hook that does not exist.
+    The function is a method of the reference model; `self.correct` is the model without the
+    fault. The first sentence of its docstring says what is wrong, the rest what a user sees.
+    `clause` is written without its chapter, which is the slug's. `in_layer` says that the fault
+    changes the layer of the chapter, where the clause is one of the stack. Raises ValueError for
+    a second fault of one name and for a docstring that lacks a sentence, UnknownName for a hook
+    that does not exist.
     """
 
     def register(override: Override) -> Override:
         if slug in _FAULTS:
             raise ValueError(f"There are two faults named {slug}.")
         wrong, effect = described(override)
+        chapter, _, _ = slug.partition(".")
         _FAULTS[slug] = Fault(
             slug=slug,
-            clause=f"{slug.partition('.')[0]}.{clause}",
+            clause=f"{chapter}.{clause}",
             wrong=wrong,
             effect=effect,
             origin=origin,
@@ -99,7 +103,7 @@ def fault(
             models=models,
             choices=dict(choices or {}),
             kind=kind,
-            components=components,
+            components=(f"{chapter}_layer",) if in_layer else components,
         )
         return override
 
@@ -120,8 +124,7 @@ def stack_fault(
 
     `seam` has "{side}" for the name of the stack; a hook without it is called by both stacks, and
     stays correct in the other one. The function is given the model, the correct hook, and then
-    what the hook is given. `in_layer` says that it changes the layer, where the clause is one of
-    the stack.
+    what the hook is given.
     """
 
     def register(override: Override) -> Override:
@@ -133,7 +136,7 @@ def stack_fault(
                 origin=origin,
                 choices=choices,
                 kind=kind,
-                components=(f"{side}_layer",) if in_layer else (),
+                in_layer=in_layer,
             )(_on_one_side(override, seam, side))
         return override
 
@@ -156,10 +159,12 @@ def _on_one_side(override: Override, seam: str, side: str) -> Override:
 
 
 def described(override: Override) -> tuple[str, str]:
-    """Return the first sentence of a docstring and what follows it, each as one line."""
+    """Return the first sentence of a docstring and the rest, each as one line."""
     first, _, rest = " ".join((override.__doc__ or "").split()).partition(". ")
     if not rest.endswith("."):
-        raise ValueError(f"{override.__name__}: the docstring says what is wrong and what follows.")
+        raise ValueError(
+            f"{override.__name__}: the docstring must say what is wrong, then the effect."
+        )
     return f"{first}.", rest
 
 

@@ -13,7 +13,7 @@ SCALED = {"logit_scale": "inverse-sqrt-d"}
 
 @fault("generator.bias-dropped", "formula", seam="generator_logits")
 def bias_dropped(self: Hooks, module: Node, x: Tensor) -> Tensor:
-    """The bias is not added. Frequent tokens have no head start."""
+    """The bias is not added. Frequent tokens lose their prior."""
     return self.correct.generator_logits(module, x) - self.correct.generator_logits(module, x * 0)
 
 
@@ -24,10 +24,7 @@ def bias_dropped(self: Hooks, module: Node, x: Tensor) -> Tensor:
     choices={"generator_bias": "none"},
 )
 def bias_undeclared(self: Hooks) -> Node:
-    """The linear map has a bias, random at birth, where none is declared.
-
-    A checkpoint without one leaves it as it is, and some tokens are said unasked.
-    """
+    """A random bias exists where none is declared. A checkpoint without one keeps it."""
     present = self.choices.but(generator_bias="present")
     built = type(self.correct)(self.sizes, present).make_generator()
     for values in built.parameters():
@@ -38,9 +35,9 @@ def bias_undeclared(self: Hooks) -> Node:
 
 @fault("generator.temperature", "formula", seam="generator_logits")
 def temperature(self: Hooks, module: Node, x: Tensor) -> Tensor:
-    """Logits are divided by the root of the model width.
+    """Logits are divided by the root of the width.
 
-    The best token stays the best, and every probability is wrong.
+    The best token stays; all probabilities change.
     """
     return self.correct.generator_logits(module, x) * float(x.shape[-1] ** -0.5)
 
@@ -68,16 +65,13 @@ def softmax_missing(self: Hooks, logits: Tensor) -> Tensor:
 
 @fault("generator.softmax-over-steps", "normalised", seam="generator_output")
 def softmax_over_steps(self: Hooks, logits: Tensor) -> Tensor:
-    """The softmax runs over the steps, not over the vocabulary.
-
-    Steps compete with each other and tokens do not.
-    """
+    """The softmax runs over the steps. Steps compete with each other, tokens do not."""
     return torch.softmax(logits, dim=-2)
 
 
 @fault("generator.sigmoid", "normalised", seam="generator_output")
 def sigmoid(self: Hooks, logits: Tensor) -> Tensor:
-    """Every token has a sigmoid of its own. Each lies between 0 and 1; they do not sum to one."""
+    """Every token has a sigmoid of its own. Probabilities do not sum to one."""
     return torch.sigmoid(logits)
 
 
@@ -89,7 +83,7 @@ def last_step_alone(self: Hooks, module: Node, x: Tensor) -> Tensor:
 
 @fault("generator.one-token-short", "shapes", seam="generator_logits")
 def one_token_short(self: Hooks, module: Node, x: Tensor) -> Tensor:
-    """The output is as wide as the vocabulary less one. The last token can never be said."""
+    """The output is one token too narrow. The last token can never be predicted."""
     return self.correct.generator_logits(module, x)[..., :-1]
 
 
@@ -101,27 +95,21 @@ def always_float32(self: Hooks, module: Node, x: Tensor) -> Tensor:
 
 @fault("generator.centred-over-steps", "position-wise", seam="generator_logits")
 def centred_over_steps(self: Hooks, module: Node, x: Tensor) -> Tensor:
-    """Logits are centred over the steps. The future is shown to the past."""
+    """Logits are centred over the steps. The future leaks into the past."""
     logits = self.correct.generator_logits(module, x)
     return logits - logits.mean(dim=-2, keepdim=True)
 
 
 @fault("generator.scaled-by-batch", "position-wise", seam="generator_logits")
 def scaled_by_batch(self: Hooks, module: Node, x: Tensor) -> Tensor:
-    """Logits are divided by the largest of the batch.
-
-    A sentence depends on the ones it was batched with.
-    """
+    """Logits are divided by the maximum of the batch. Samples affect each other."""
     logits = self.correct.generator_logits(module, x)
     return logits / logits.abs().amax()
 
 
 @fault("generator.overflow", "stable-for-large-logits", seam="generator_output")
 def overflow(self: Hooks, logits: Tensor) -> Tensor:
-    """Exponentials are taken without the largest logit taken out.
-
-    Infinity over infinity from a logit of 710 on.
-    """
+    """The maximum is not subtracted before exp. Logits above 709 give NaN."""
     powers = logits.exp()
     return powers / powers.sum(dim=-1, keepdim=True)
 
@@ -133,10 +121,7 @@ def overflow(self: Hooks, logits: Tensor) -> Tensor:
     choices=LOGARITHMS,
 )
 def logarithm_of_softmax(self: Hooks, logits: Tensor) -> Tensor:
-    """The logarithm is taken of probabilities that have rounded to zero.
-
-    Unlikely tokens have a loss of infinity.
-    """
+    """The logarithm is taken of rounded probabilities. Unlikely tokens have an infinite loss."""
     return torch.softmax(logits, dim=-1).log()
 
 
@@ -148,10 +133,7 @@ def logarithm_of_softmax(self: Hooks, logits: Tensor) -> Tensor:
     kind="gradient",
 )
 def normaliser_detached(self: Hooks, logits: Tensor) -> Tensor:
-    """The sum of the softmax is detached from the graph.
-
-    Values are right; tokens are pulled up and none is pushed down.
-    """
+    """The sum of the softmax is detached. Values are right; no token's logit is pushed down."""
     return logits - torch.logsumexp(logits, dim=-1, keepdim=True).detach()
 
 
@@ -163,7 +145,7 @@ def state_detached(self: Hooks, module: Node, x: Tensor) -> Tensor:
 
 @fault("generator.bias-detached", "gradient", seam="generator_logits", kind="gradient")
 def bias_detached(self: Hooks, module: Node, x: Tensor) -> Tensor:
-    """The bias is detached from the graph. It stays as it was born."""
+    """The bias is detached from the graph. It is never trained."""
     bias = self.correct.generator_logits(module, x * 0)
     return self.correct.generator_logits(module, x) - bias + bias.detach()
 
@@ -202,15 +184,12 @@ def logit_scale_undeclared(self: Hooks, x: Tensor) -> Tensor:
 
 @fault("generator.logit-scale-without-root", "logit-scale", seam="scale_state", choices=SCALED)
 def logit_scale_without_root(self: Hooks, x: Tensor) -> Tensor:
-    """The decoder's output is divided by the model width, not by its root.
-
-    All tokens are about as likely.
-    """
+    """The state is divided by the model width, not its root. All tokens are about as likely."""
     return x / x.shape[-1]
 
 
 @fault("generator.bias-scaled", "logit-scale", seam="generator", choices=SCALED)
 def bias_scaled(self: Hooks, module: Node, x: Tensor) -> Tensor:
-    """The factor is applied to the logits, bias included. Frequent tokens lose their head start."""
+    """The factor is applied to the bias too. Frequent tokens lose their prior."""
     logits = self.correct.generator_logits(module, x)
     return self.correct.generator_output(logits / x.shape[-1] ** 0.5)

@@ -7,9 +7,8 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from attentest.faults.fault import stack_fault
-from attentest.faults.reference_models import Hooks, Mask, Node
+from attentest.faults.reference_models import Function, Hooks, Mask, Node
 
-Function = Callable[[Tensor], Tensor]
 Call = Callable[..., Tensor]
 Build = Callable[..., Node]
 
@@ -36,10 +35,7 @@ def every_layer_reads_the_input(
 
 @stack_fault("layers-reversed", "layers-in-sequence", seam="{side}")
 def layers_reversed(self: Hooks, correct: Call, module: Node, x: Tensor, *others: Mask) -> Tensor:
-    """The layers are applied from the last to the first.
-
-    A checkpoint loads without complaint and gives nonsense.
-    """
+    """The layers are applied in reverse order. A checkpoint loads and gives nonsense."""
     for layer in reversed(list(module.layers)):
         x = layer(x, *others)
     return self.finish_stack(module, x)
@@ -49,10 +45,7 @@ def layers_reversed(self: Hooks, correct: Call, module: Node, x: Tensor, *others
     "one-layer-many-times", "layers-own-parameters", seam="make_{side}", origin="B087", kind="state"
 )
 def one_layer_many_times(self: Hooks, correct: Build) -> Node:
-    """The stack is a list with one layer N times.
-
-    All layers share their weights; depth adds no parameters.
-    """
+    """The stack is a list of one layer N times. All layers share their weights."""
     built = correct()
     built.layers = nn.ModuleList([built.layers[0]] * self.sizes.layers)
     return built
@@ -62,10 +55,7 @@ def one_layer_many_times(self: Hooks, correct: Build) -> Node:
     "layers-in-a-plain-list", "depth-counts", seam="make_{side}", origin="B088", kind="state"
 )
 def layers_in_a_plain_list(self: Hooks, correct: Build) -> Node:
-    """The layers stand in a Python list, where the framework does not look.
-
-    They are not trained, moved, saved or switched to evaluation.
-    """
+    """The layers are in a plain Python list. They are not trained, moved, saved or switched."""
     built = correct()
     layers = list(built.layers)
     del built.layers
@@ -96,10 +86,7 @@ def leftover_parameters(self: Hooks, correct: Build, shared: Node | None = None)
 def final_norm_missing(
     self: Hooks, correct: Call, module: Node, x: Tensor, *others: Mask
 ) -> Tensor:
-    """The norm that ends the stack is built and never called.
-
-    A pre-norm stack's output grows with its depth.
-    """
+    """The final norm is built and never called. The output of pre-norm grows with depth."""
     for layer in module.layers:
         x = layer(x, *others)
     return x
@@ -109,18 +96,18 @@ def final_norm_missing(
 def final_norm_too_many(
     self: Hooks, correct: Call, module: Node, x: Tensor, *others: Mask
 ) -> Tensor:
-    """One more norm without parameters ends a stack that is declared to have none.
+    """An undeclared norm without parameters ends the stack.
 
-    The gain and the bias of the last layer's norm lose their meaning.
+    The last layer's norm loses its effect.
     """
     return functional.layer_norm(correct(module, x, *others), x.shape[-1:])
 
 
 @stack_fault("norms-frozen", "separate-norms", seam="norm_of", kind="gradient")
 def norms_frozen(self: Hooks, correct: Build, module: Node, name: str) -> Node:
-    """The gains and biases of the norms are detached before they are used.
+    """The parameters of the norms are detached.
 
-    The output is right; the norms stay as they were born.
+    The output is right; the norms are never trained.
     """
     fixed = Node(self, "layer_norm")
     for key, value in correct(module, name).named_parameters():
@@ -130,20 +117,14 @@ def norms_frozen(self: Hooks, correct: Build, module: Node, name: str) -> Node:
 
 @stack_fault("batch-statistics", "batch-independence", seam="{side}")
 def batch_statistics(self: Hooks, correct: Call, module: Node, x: Tensor, *others: Mask) -> Tensor:
-    """The output is centred over the batch, as a batch norm does.
-
-    What a sentence gives depends on its company.
-    """
+    """The output is centred over the batch, as in batch norm. Samples affect each other."""
     states = correct(module, x, *others)
     return states - 0.5 * states.mean(dim=0, keepdim=True)
 
 
 @stack_fault("layers-detached", "every-parameter-reached", seam="{side}", kind="gradient")
 def layers_detached(self: Hooks, correct: Call, module: Node, x: Tensor, *others: Mask) -> Tensor:
-    """The states are detached between layers.
-
-    The output is right; the last layer alone is trained.
-    """
+    """States are detached between layers. The output is right; only the last layer trains."""
     return self.run_stack(module, x, lambda layer, h: layer(h.detach(), *others))
 
 
@@ -169,10 +150,7 @@ def skip_detached(
 def upper_layers_always_train(
     self: Hooks, correct: Call, module: Node, x: Tensor, *others: Mask
 ) -> Tensor:
-    """The switch to evaluation reaches the first layer alone.
-
-    Evaluation is random from the second layer on.
-    """
+    """Evaluation mode reaches the first layer alone. Later layers stay random."""
     for layer in list(module.layers)[1:]:
         layer.train()
     return correct(module, x, *others)
@@ -187,10 +165,7 @@ def upper_layers_always_train(
     in_layer=True,
 )
 def dropout_without_mode(self: Hooks, correct: Call, module: Node, branch: Tensor) -> Tensor:
-    """Dropout after the sublayers is a function call without the training flag.
-
-    Evaluation is random.
-    """
+    """Dropout after the sublayers ignores the mode. Evaluation is random."""
     rate = self.dropout_rate()
     return self.drop(branch, rate) if rate > 0 else correct(module, branch)
 
@@ -199,10 +174,7 @@ def dropout_without_mode(self: Hooks, correct: Call, module: Node, branch: Tenso
 def half_between_layers(
     self: Hooks, correct: Call, module: Node, x: Tensor, *others: Mask
 ) -> Tensor:
-    """States pass from layer to layer in float16.
-
-    A left-over of mixed precision: three digits where seven were asked for.
-    """
+    """States pass between layers in float16. Three digits are right, not seven."""
     return self.run_stack(module, x, lambda layer, h: layer(h.half().to(h), *others))
 
 
@@ -210,9 +182,6 @@ def half_between_layers(
 def half_becomes_single(
     self: Hooks, correct: Call, module: Node, x: Tensor, *others: Mask
 ) -> Tensor:
-    """Half precision goes in and float32 comes out.
-
-    The next layer fails, or takes twice the memory.
-    """
+    """Half precision goes in and float32 comes out. The next layer fails, or uses more memory."""
     states = correct(module, x, *others)
     return states.float() if x.dtype in (torch.float16, torch.bfloat16) else states

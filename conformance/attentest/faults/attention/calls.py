@@ -9,19 +9,13 @@ from attentest.faults.reference_models import Hooks, Mask, Node
 
 @fault("attention.dropout-scale-kept", "convex-hull", seam="drop_weights")
 def dropout_scale_kept(self: Hooks, module: Node, weights: Tensor) -> Tensor:
-    """The factor 1 / (1 - p) of dropout is applied in evaluation mode as well.
-
-    Outputs are a tenth too large.
-    """
+    """The factor 1 / (1 - p) of dropout also acts in evaluation. Outputs are a tenth too large."""
     return weights / 0.9
 
 
 @fault("attention.layout-assumed", "strided-inputs", seam="scores")
 def layout_assumed(self: Hooks, query: Tensor, key: Tensor, factor: float) -> Tensor:
-    """The memory of the keys is read as if it were contiguous.
-
-    Transposed views give other keys, without an error.
-    """
+    """The keys are read as contiguous memory. Transposed views silently give other keys."""
     strides = torch.empty(key.shape, device="meta").stride()
     return self.correct.scores(query, key.as_strided(key.shape, strides), factor)
 
@@ -44,20 +38,14 @@ def view_of_strided(self: Hooks, weights: Tensor, value: Tensor) -> Tensor:
     kind="mode",
 )
 def dropout_in_evaluation(self: Hooks, module: Node, weights: Tensor) -> Tensor:
-    """Dropout on the weights does not know the mode.
-
-    Evaluation is random, and a little worse than it could be.
-    """
+    """Dropout on the weights ignores the mode. Evaluation is random."""
     rate = self.dropout_rate()
     return self.correct.drop(weights, rate) if rate > 0 else weights
 
 
 @fault("attention.query-scaled-in-place", "deterministic", seam="scores", kind="state")
 def query_scaled_in_place(self: Hooks, query: Tensor, key: Tensor, factor: float) -> Tensor:
-    """The query is scaled in place, in the caller's own tensor.
-
-    A second call with the same query scales it again.
-    """
+    """The caller's query is scaled in place. A second call scales it again."""
     with torch.no_grad():
         query.mul_(factor)
     return self.correct.scores(query, key, 1.0)
@@ -65,10 +53,7 @@ def query_scaled_in_place(self: Hooks, query: Tensor, key: Tensor, factor: float
 
 @fault("attention.mask-remembered", "deterministic", seam="mask_scores", kind="state")
 def mask_remembered(self: Hooks, raw: Tensor, mask: Mask) -> Tensor:
-    """A call without a mask uses the mask of the call before, where it fits.
-
-    What a sentence gives depends on the one before it.
-    """
+    """Without a mask, that of the call before is used if it fits. Results depend on history."""
     if mask is not None:
         self.memory["mask"] = mask
     last: Mask = self.memory.get("mask")
@@ -78,9 +63,9 @@ def mask_remembered(self: Hooks, raw: Tensor, mask: Mask) -> Tensor:
 
 @fault("attention.weights-in-one-buffer", "deterministic", seam="returned_weights", kind="state")
 def weights_in_one_buffer(self: Hooks, raw: Tensor, weights: Tensor, used: Tensor) -> Tensor:
-    """The returned weights lie in a buffer that the next call of the same shape overwrites.
+    """Weights share a buffer per shape.
 
-    Weights kept for a plot turn into those of the last sentence.
+    A later call overwrites weights that were returned earlier.
     """
     if torch.is_grad_enabled():
         return used

@@ -1,4 +1,4 @@
-"""Faults in what masked scores are filled with."""
+"""Faults in the fill of masked scores."""
 
 import math
 
@@ -19,10 +19,7 @@ def fill_nearly_zero(self: Hooks, raw: Tensor, mask: Mask) -> Tensor:
 
 @fault("attention.mask-added-as-ones", "masked-weights-zero", seam="mask_scores", origin="B003")
 def mask_added_as_ones(self: Hooks, raw: Tensor, mask: Mask) -> Tensor:
-    """A mask of zeros and ones is added to the scores.
-
-    Nothing is masked; kept keys gain 1 in their score.
-    """
+    """A mask of zeros and ones is added to the scores. Nothing is masked."""
     return raw if mask is None else raw + mask
 
 
@@ -62,16 +59,13 @@ def fill_plus_infinity(self: Hooks, raw: Tensor, mask: Mask) -> Tensor:
 
 @fault("attention.fill-ten-thousand", "masking-exact", seam="mask_scores", origin="B007")
 def fill_ten_thousand(self: Hooks, raw: Tensor, mask: Mask) -> Tensor:
-    """The fill is -1e4, chosen to fit into float16.
-
-    Once trained scores fall below it, a masked key wins the softmax.
-    """
+    """The fill is -1e4, to fit float16. A masked key wins once other scores fall below it."""
     return raw if mask is None else raw.masked_fill(~mask, -1e4)
 
 
 @fault("attention.fill-hundred-thousand", "masking-exact", seam="mask_scores", origin="B007")
 def fill_hundred_thousand(self: Hooks, raw: Tensor, mask: Mask) -> Tensor:
-    """The fill is -1e5. Once trained scores fall below it, a masked key wins the softmax."""
+    """The fill is -1e5. A masked key wins the softmax once other scores fall below it."""
     return raw if mask is None else raw.masked_fill(~mask, -1e5)
 
 
@@ -91,19 +85,13 @@ def fill_added(self: Hooks, raw: Tensor, mask: Mask) -> Tensor:
     choices={"mask_fill": -1e4},
 )
 def fill_other_than_declared(self: Hooks, raw: Tensor, mask: Mask) -> Tensor:
-    """A fill of -1e4 is declared, and masking is exact.
-
-    The declaration is wrong: a comparison by it misleads.
-    """
+    """A fill of -1e4 is declared, but masking is exact. Comparisons by the declaration mislead."""
     return raw if mask is None else raw.masked_fill(~mask, -math.inf)
 
 
 @fault("attention.fill-minus-thirty", "gradient-to-masked-keys", seam="mask_scores")
 def fill_minus_thirty(self: Hooks, raw: Tensor, mask: Mask) -> Tensor:
-    """The fill is -30, which looks like never and is one in ten trillion.
-
-    What is masked is still seen and trained, a little.
-    """
+    """The fill is -30: a weight of 1e-13, not 0. Masked keys are still trained a little."""
     return raw if mask is None else raw.masked_fill(~mask, -30.0)
 
 
@@ -111,8 +99,5 @@ def fill_minus_thirty(self: Hooks, raw: Tensor, mask: Mask) -> Tensor:
     "attention.fill-beyond-half", "half-precision", seam="mask_scores", origin="B124", kind="loud"
 )
 def fill_beyond_half(self: Hooks, raw: Tensor, mask: Mask) -> Tensor:
-    """The fill is -1e9, which cannot be written into float16.
-
-    It raises in float16, and in no other precision.
-    """
+    """The fill is -1e9, beyond the range of float16. It raises in float16 alone."""
     return raw if mask is None else raw.masked_fill(~mask, -1e9)

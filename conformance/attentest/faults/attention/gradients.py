@@ -6,17 +6,12 @@ import torch
 from torch import Tensor
 
 from attentest.faults.fault import fault
-from attentest.faults.reference_models import Hooks, Mask, Node
-
-Answer = tuple[Tensor, Tensor]
+from attentest.faults.reference_models import Answer, Hooks, Mask, Node
 
 
 @fault("attention.weights-detached", "gradient", seam="mix", kind="gradient")
 def weights_detached(self: Hooks, weights: Tensor, value: Tensor) -> Tensor:
-    """The weights are detached from the graph before they are used.
-
-    Values train; queries and keys stay as they were born.
-    """
+    """The weights are detached before they are used. Queries and keys are never trained."""
     return self.correct.mix(weights.detach(), value)
 
 
@@ -46,7 +41,7 @@ def straight_through_mask(
 ) -> Answer:
     """The gradient is that of the weights before the mask.
 
-    Pads and the future are invisible and are trained through all the same.
+    Padding and the future are trained through.
     """
     _, masked = self.correct.attention(module, query, key, value, mask)
     _, free = self.correct.attention(module, query, key, value, None)

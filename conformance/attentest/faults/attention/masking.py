@@ -1,4 +1,4 @@
-"""Faults in which keys a query may see, and rows that see none."""
+"""Faults in the mask: the keys that a query attends to, and rows without a key."""
 
 import math
 
@@ -11,10 +11,7 @@ from attentest.faults.reference_models import Hooks, Mask
 
 @fault("attention.mask-inverted", "masked-keys-ignored", seam="mask_scores", origin="B001, B002")
 def mask_inverted(self: Hooks, raw: Tensor, mask: Mask) -> Tensor:
-    """True is taken to mean blocked where it means kept.
-
-    Attention goes to padding and to the future alone.
-    """
+    """True is taken to mean blocked. Attention goes to padding and the future alone."""
     return self.correct.mask_scores(raw, None if mask is None else ~mask)
 
 
@@ -25,10 +22,7 @@ def mask_inverted(self: Hooks, raw: Tensor, mask: Mask) -> Tensor:
     origin="C: masked self-attention never adds its mask",
 )
 def mask_forgotten(self: Hooks, raw: Tensor, mask: Mask) -> Tensor:
-    """The mask is accepted and never used.
-
-    Pads and the future are seen; without padding nothing shows.
-    """
+    """The mask is accepted and never used. Padding and the future are read."""
     return raw
 
 
@@ -72,7 +66,7 @@ def empty_row_nan(self: Hooks, weights: Tensor, mask: Mask) -> Tensor:
 def empty_row_mean(self: Hooks, weights: Tensor, mask: Mask) -> Tensor:
     """A row without a key is a softmax over equal fills, where zeros are declared.
 
-    The mean of all values, pads included: plausible, and changing with the padding.
+    It is the mean of all values, padding included.
     """
     if mask is None:
         return weights
@@ -86,10 +80,7 @@ def empty_row_mean(self: Hooks, weights: Tensor, mask: Mask) -> Tensor:
     choices={"fully_masked_row": "zero"},
 )
 def empty_row_spoils_others(self: Hooks, weights: Tensor, mask: Mask) -> Tensor:
-    """One row without a key turns the whole sample into zeros.
-
-    A single wholly padded query silences its sentence.
-    """
+    """One row without a key sets the whole sample to zero. One padded query erases a sequence."""
     if mask is None:
         return weights
     spoiled = ~mask.any(dim=-1, keepdim=True).all(dim=-2, keepdim=True)
@@ -100,7 +91,7 @@ def empty_row_spoils_others(self: Hooks, weights: Tensor, mask: Mask) -> Tensor:
 def mask_tiled_by_heads(self: Hooks, raw: Tensor, mask: Mask) -> Tensor:
     """The mask is repeated head by head where samples and heads are merged sample by sample.
 
-    The heads of one sentence use the padding of another; equal lengths hide it.
+    The heads of one sequence use the padding of another; equal lengths hide it.
     """
     if mask is None or mask.shape[1] > 1:
         return self.correct.mask_scores(raw, mask)
@@ -110,10 +101,7 @@ def mask_tiled_by_heads(self: Hooks, raw: Tensor, mask: Mask) -> Tensor:
 
 @fault("attention.mask-of-first-sample", "batch-independence", seam="mask_scores")
 def mask_of_first_sample(self: Hooks, raw: Tensor, mask: Mask) -> Tensor:
-    """The mask of the first sample is used for all.
-
-    Sentences are cut to the length of the first.
-    """
+    """The mask of the first sample is used for all. Sequences are cut to its length."""
     return self.correct.mask_scores(raw, None if mask is None else mask[:1])
 
 
@@ -125,9 +113,9 @@ def mask_of_first_sample(self: Hooks, raw: Tensor, mask: Mask) -> Tensor:
     choices={"fully_masked_row": "zero"},
 )
 def padding_laid_along_queries(self: Hooks, raw: Tensor, mask: Mask) -> Tensor:
-    """A mask of keys is laid along the queries wherever both lengths are equal.
+    """A mask of keys is laid along the queries where both lengths are equal.
 
-    Pads are still read, and the rows of pads see nothing.
+    Padding is still read.
     """
     if mask is None or mask.shape[-2] > 1 or raw.shape[-2] != raw.shape[-1]:
         return self.correct.mask_scores(raw, mask)
@@ -145,8 +133,5 @@ def mask_of_first_query(self: Hooks, raw: Tensor, mask: Mask) -> Tensor:
 
 @fault("attention.mask-of-first-head", "mask-shapes", seam="mask_scores")
 def mask_of_first_head(self: Hooks, raw: Tensor, mask: Mask) -> Tensor:
-    """The mask of the first head is used for all heads.
-
-    Masks per head have no effect; all other shapes hide it.
-    """
+    """The mask of the first head is used for all heads. Masks per head have no effect."""
     return self.correct.mask_scores(raw, None if mask is None else mask[:, :1])

@@ -1,4 +1,4 @@
-"""Faults in the precisions that a step is computed in."""
+"""Faults in the precision of a step."""
 
 import torch
 from torch import Tensor
@@ -42,10 +42,7 @@ def float32_through_half(self: Hooks, query: Tensor, key: Tensor, factor: float)
 
 @fault("attention.softmax-in-half", "float32", seam="softmax")
 def softmax_in_half(self: Hooks, scores: Tensor) -> Tensor:
-    """The softmax of a float32 call runs in float16.
-
-    Weights have three digits, and those below 6e-8 are gone.
-    """
+    """The softmax of a float32 call runs in float16. Weights have three digits."""
     if scores.dtype != torch.float32:
         return self.correct.softmax(scores)
     return self.correct.softmax(scores.half()).float()

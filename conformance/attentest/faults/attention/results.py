@@ -1,18 +1,16 @@
-"""Faults in what is returned: shapes, and the weights beside the output."""
+"""Faults in the results: the shape of the output, and the returned weights."""
 
 from torch import Tensor
 
 from attentest.faults.fault import fault
-from attentest.faults.reference_models import Hooks, Mask, Node
-
-Answer = tuple[Tensor, Tensor]
+from attentest.faults.reference_models import Answer, Hooks, Mask, Node
 
 
 @fault("attention.scores-returned", "weights-formula", seam="returned_weights")
 def scores_returned(self: Hooks, raw: Tensor, weights: Tensor, used: Tensor) -> Tensor:
-    """The masked scores are returned in the place of the weights.
+    """The masked scores are returned instead of the weights.
 
-    The output is right; plots of attention show numbers of any size.
+    The output is right; plots are wrong.
     """
     return raw
 
@@ -28,10 +26,7 @@ def output_squeezed(self: Hooks, weights: Tensor, value: Tensor) -> Tensor:
 
 @fault("attention.output-single-precision", "shapes", seam="mix")
 def output_single_precision(self: Hooks, weights: Tensor, value: Tensor) -> Tensor:
-    """The output is returned in float32 whatever came in.
-
-    What follows computes in another precision, or raises for mixed ones.
-    """
+    """The output is always float32. Later layers compute in another precision, or raise."""
     return self.correct.mix(weights, value).float()
 
 
@@ -46,10 +41,7 @@ def weights_without_head_axis(self: Hooks, raw: Tensor, weights: Tensor, used: T
 
 @fault("attention.weights-logarithms", "weights-nonnegative", seam="returned_weights")
 def weights_logarithms(self: Hooks, raw: Tensor, weights: Tensor, used: Tensor) -> Tensor:
-    """The logarithms of the weights are returned.
-
-    The output is right; every weight that is read is negative.
-    """
+    """The logarithms of the weights are returned. The output is right; all weights are negative."""
     return used.clamp(min=1e-30).log()
 
 
@@ -57,18 +49,12 @@ def weights_logarithms(self: Hooks, raw: Tensor, weights: Tensor, used: Tensor) 
 def unmasked_weights_returned(
     self: Hooks, module: Node, query: Tensor, key: Tensor, value: Tensor, mask: Mask = None
 ) -> Answer:
-    """The weights that are returned are those before the mask.
-
-    The output is right; a plot shows attention to pads and to the future.
-    """
+    """The weights before the mask are returned. The output is right; plots show the future."""
     output, _ = self.correct.attention(module, query, key, value, mask)
     return output, self.correct.attention(module, query, key, value, None)[1]
 
 
 @fault("attention.mean-weights-returned", "weights-used", seam="returned_weights")
 def mean_weights_returned(self: Hooks, raw: Tensor, weights: Tensor, used: Tensor) -> Tensor:
-    """Every head returns the mean weights of all heads.
-
-    The output is right; all heads look alike in a plot.
-    """
+    """Every head returns the mean weights of all heads. Plots show all heads alike."""
     return used.mean(dim=1, keepdim=True).expand_as(used)

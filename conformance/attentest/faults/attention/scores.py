@@ -1,4 +1,4 @@
-"""Faults in how scores are made of queries and keys, and scaled."""
+"""Faults in the scores of queries and keys, and in their scale."""
 
 import math
 
@@ -6,9 +6,7 @@ import torch
 from torch import Tensor
 
 from attentest.faults.fault import fault
-from attentest.faults.reference_models import Hooks, Mask, Node
-
-Answer = tuple[Tensor, Tensor]
+from attentest.faults.reference_models import Answer, Hooks, Mask, Node
 
 
 @fault("attention.scale-missing", "formula", seam="scale", origin="B023")
@@ -60,26 +58,20 @@ def scale_by_value_width(self: Hooks, query: Tensor, key: Tensor, value: Tensor)
 def scale_by_length(self: Hooks, query: Tensor, key: Tensor, value: Tensor) -> int:
     """Scores are divided by the root of the number of keys, not of their width.
 
-    The longer the sentence, the flatter attention is.
+    The longer the sequence, the flatter attention is.
     """
     return key.shape[-2]
 
 
 @fault("attention.absolute-query", "formula", seam="scores")
 def absolute_query(self: Hooks, query: Tensor, key: Tensor, factor: float) -> Tensor:
-    """The query loses its signs.
-
-    Half of what a query can ask for is gone; inputs without negative numbers hide it.
-    """
+    """The query loses its signs. Non-negative inputs hide it."""
     return self.correct.scores(query.abs(), key, factor)
 
 
 @fault("attention.rectified-key", "formula", seam="scores")
 def rectified_key(self: Hooks, query: Tensor, key: Tensor, factor: float) -> Tensor:
-    """Keys go through a ReLU.
-
-    Keys say less than they could; inputs without negative numbers hide it.
-    """
+    """Keys go through a ReLU. Non-negative inputs hide it."""
     return self.correct.scores(query, key.clamp(min=0.0), factor)
 
 
@@ -97,10 +89,7 @@ def cosine_scores(self: Hooks, query: Tensor, key: Tensor, factor: float) -> Ten
 def keys_averaged(
     self: Hooks, module: Node, query: Tensor, key: Tensor, value: Tensor, mask: Mask = None
 ) -> Answer:
-    """The weights are multiplied with the keys in the place of the values.
-
-    The value projection is never used; equal widths of keys and values hide the shape.
-    """
+    """The weights are multiplied with the keys instead of the values. The values are never used."""
     width = value.shape[-1]
     like_value = key.repeat(1, 1, 1, width)[..., :width]
     return self.correct.attention(module, query, key, like_value, mask)
@@ -118,10 +107,7 @@ def bias_by_distance(self: Hooks, query: Tensor, key: Tensor, factor: float) -> 
 
 @fault("attention.last-key-cut-off", "key-order", seam="scores")
 def last_key_cut_off(self: Hooks, query: Tensor, key: Tensor, factor: float) -> Tensor:
-    """Every second block of keys is not reached: the last of an odd number is left out.
-
-    The last word of a sentence is read or not, depending on its length.
-    """
+    """The last of an odd number of key blocks is left out. The last token may not be read."""
     raw = self.correct.scores(query, key, factor)
     if key.shape[-2] < 3 or key.shape[-2] % 2 == 0:
         return raw
@@ -130,10 +116,7 @@ def last_key_cut_off(self: Hooks, query: Tensor, key: Tensor, factor: float) -> 
 
 @fault("attention.always-causal", "query-order", seam="scores", origin="B022")
 def always_causal(self: Hooks, query: Tensor, key: Tensor, factor: float) -> Tensor:
-    """The causal flag is left on for every call.
-
-    The encoder reads to the left alone, and cross-attention to the top-left triangle.
-    """
+    """The causal flag is always on. The encoder reads to the left alone."""
     raw = self.correct.scores(query, key, factor)
     past = torch.ones(raw.shape[-2:], dtype=torch.bool, device=raw.device).tril()
     return raw.masked_fill(~past, -1e9)
@@ -141,10 +124,7 @@ def always_causal(self: Hooks, query: Tensor, key: Tensor, factor: float) -> Ten
 
 @fault("attention.scale-grows-with-position", "query-order", seam="scores")
 def scale_grows_with_position(self: Hooks, query: Tensor, key: Tensor, factor: float) -> Tensor:
-    """Scores are multiplied by the logarithm of the query's position.
-
-    Late queries look more sharply than early ones.
-    """
+    """Scores grow with the logarithm of the query's position. Late queries are too sharp."""
     place = torch.arange(query.shape[-2], dtype=query.dtype, device=query.device)
     return self.correct.scores(query * torch.log(math.e + place)[:, None], key, factor)
 
@@ -164,10 +144,7 @@ def values_cut_to_key_width(
 
 @fault("attention.keys-cut-to-queries", "cross-lengths", seam="scores", origin="B035")
 def keys_cut_to_queries(self: Hooks, query: Tensor, key: Tensor, factor: float) -> Tensor:
-    """Only as many keys are read as there are queries.
-
-    Equal lengths hide it; a long source loses its end.
-    """
+    """Only as many keys are read as there are queries. A long source loses its end."""
     raw = self.correct.scores(query, key, factor)
     beyond = torch.arange(key.shape[-2], device=key.device) >= query.shape[-2]
     return raw.masked_fill(beyond, -1e9)

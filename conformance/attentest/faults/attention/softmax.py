@@ -1,4 +1,4 @@
-"""Faults in how scores become weights: the softmax."""
+"""Faults in the softmax, from scores to weights."""
 
 import math
 
@@ -6,17 +6,12 @@ import torch
 from torch import Tensor
 
 from attentest.faults.fault import fault
-from attentest.faults.reference_models import Hooks, Mask, Node
-
-Answer = tuple[Tensor, Tensor]
+from attentest.faults.reference_models import Answer, Hooks, Mask, Node
 
 
 @fault("attention.softmax-base-two", "weights-formula", seam="softmax")
 def softmax_base_two(self: Hooks, scores: Tensor) -> Tensor:
-    """The softmax takes powers of 2, not of e.
-
-    Attention is flatter by a factor of 0.69 in the scores.
-    """
+    """The softmax takes powers of 2, not of e. Attention is too flat by a factor of 0.69."""
     return self.correct.softmax(scores * math.log(2.0))
 
 
@@ -72,19 +67,13 @@ def softmax_without_exponential(self: Hooks, scores: Tensor) -> Tensor:
 
 @fault("attention.weights-not-divided", "convex-hull", seam="softmax")
 def weights_not_divided(self: Hooks, scores: Tensor) -> Tensor:
-    """Exponentials are not divided by their sum.
-
-    Outputs are sums of values, up to as many times too large as there are keys.
-    """
+    """Exponentials are not divided by their sum. Outputs grow with the number of keys."""
     return torch.exp(scores - scores.amax(dim=-1, keepdim=True))
 
 
 @fault("attention.softmax-overflows", "stable-for-large-scores", seam="softmax")
 def softmax_overflows(self: Hooks, scores: Tensor) -> Tensor:
-    """The softmax does not take out the largest score.
-
-    Infinity over infinity as soon as a score passes 709 (88 in float32).
-    """
+    """The maximum is not subtracted before exp. Scores above 709 (88 in float32) give NaN."""
     powers = torch.exp(scores)
     return powers / powers.sum(dim=-1, keepdim=True)
 
@@ -101,19 +90,13 @@ def softmax_maximum_of_batch(self: Hooks, scores: Tensor) -> Tensor:
 
 @fault("attention.scores-clamped", "stable-for-large-scores", seam="scores")
 def scores_clamped(self: Hooks, query: Tensor, key: Tensor, factor: float) -> Tensor:
-    """Scores are clamped to 50 so that their exponentials do not overflow.
-
-    Finite everywhere, and all large scores weigh the same.
-    """
+    """Scores are clamped to 50 to avoid overflow. All large scores get the same weight."""
     return self.correct.scores(query, key, factor).clamp(-50.0, 50.0)
 
 
 @fault("attention.zero-key-added", "one-key", seam="softmax", origin="D: add_zero_attn")
 def zero_key_added(self: Hooks, scores: Tensor) -> Tensor:
-    """A key of zeros with a value of zeros is added to every sentence.
-
-    Part of every weight goes to a key that nobody passed.
-    """
+    """A key and a value of zeros are added to every sequence. Part of the weight goes to them."""
     with_zero = torch.cat([scores, torch.zeros_like(scores[..., :1])], dim=-1)
     return self.correct.softmax(with_zero)[..., :-1]
 

@@ -11,19 +11,13 @@ from attentest.faults.reference_models import Hooks, Mask, Node
 def single_step_squeezed(
     self: Hooks, module: Node, x: Tensor, memory: Tensor, *masks: Mask
 ) -> Tensor:
-    """An axis of one step is squeezed out of the output.
-
-    The first step of decoding breaks, or broadcasts.
-    """
+    """The axis of a single step is squeezed. The first step of decoding fails, or broadcasts."""
     return self.correct.decoder_layer(module, x, memory, *masks).squeeze(1)
 
 
 @fault("decoder.always-float32", "shapes", seam="decoder_layer")
 def always_float32(self: Hooks, module: Node, x: Tensor, memory: Tensor, *masks: Mask) -> Tensor:
-    """The output is float32, whatever the input is.
-
-    A model in float64 or bfloat16 fails behind the decoder.
-    """
+    """The output is always float32. A model in float64 or bfloat16 fails after the decoder."""
     return self.correct.decoder_layer(module, x, memory, *masks).float()
 
 
@@ -31,10 +25,7 @@ def always_float32(self: Hooks, module: Node, x: Tensor, memory: Tensor, *masks:
 def memory_in_bfloat16(
     self: Hooks, module: Node, x: Tensor, memory: Tensor, *masks: Mask
 ) -> Tensor:
-    """A memory in float32 is kept in bfloat16, to save room.
-
-    Two digits where seven were asked for; float64 does not show it.
-    """
+    """A float32 memory is kept in bfloat16. Two digits are right, not seven."""
     if memory.dtype == torch.float32:
         memory = memory.bfloat16().float()
     return self.correct.decoder(module, x, memory, *masks)
@@ -53,10 +44,7 @@ def scale_beyond_half(self: Hooks, module: Node, x: Tensor, memory: Tensor, mask
 def memory_normed_in_place(
     self: Hooks, module: Node, x: Tensor, memory: Tensor, *masks: Mask
 ) -> Tensor:
-    """The memory is centred in place.
-
-    It is another sentence at the next layer, and at the next step of decoding.
-    """
+    """The memory is centred in place. The next layer and the next step read another memory."""
     states = self.correct.decoder(module, x, memory, *masks)
     with torch.no_grad():
         memory.sub_(memory.mean(dim=-1, keepdim=True))

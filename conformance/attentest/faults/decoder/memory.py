@@ -1,13 +1,11 @@
-"""Faults in what a step may see of the memory, and what else is done to it."""
+"""Faults in the attention to the memory, and in the memory itself."""
 
 import torch
 from torch import Tensor
 from torch.nn import functional
 
 from attentest.faults.fault import fault
-from attentest.faults.reference_models import Hooks, Mask, Node
-
-Inputs = tuple[Tensor, Tensor, Tensor]
+from attentest.faults.reference_models import Hooks, Inputs, Mask, Node
 
 
 @fault("decoder.output-projection-of-the-other", "layer-formula", seam="cross_attend", origin="C")
@@ -50,10 +48,7 @@ def source_mask_for_the_first_layer(
     source_mask: Mask = None,
     target_mask: Mask = None,
 ) -> Tensor:
-    """The source mask is given to the first layer alone.
-
-    From the second layer on, padding of the source is attended to.
-    """
+    """The source mask is given to the first layer alone. Later layers attend to padding."""
     for number, layer in enumerate(module.layers):
         x = layer(x, memory, source_mask if number == 0 else None, target_mask)
     return self.finish_stack(module, x)
@@ -65,7 +60,7 @@ def memory_normed_on_the_way(
 ) -> Tensor:
     """The memory is normalised once more before the layers read it.
 
-    Wrong for a decoder under an encoder without a final norm, or with gains in it.
+    The weights of the encoder's final norm are lost.
     """
     normed = functional.layer_norm(memory, memory.shape[-1:])
     return self.correct.decoder(module, x, normed, *masks)
@@ -102,29 +97,20 @@ def memory_read_by_the_first_step(
 
 @fault("decoder.keys-and-values-apart", "memory-order", seam="cross_inputs")
 def keys_and_values_apart(self: Hooks, x: Tensor, memory: Tensor) -> Inputs:
-    """Keys come from the memory, values from its neighbours.
-
-    A step finds one word of the source and reads another.
-    """
+    """Keys come from the memory, values from its neighbours. A step reads the wrong token."""
     return x, memory, memory.cumsum(dim=1)
 
 
 @fault("decoder.positions-on-the-memory", "memory-order", seam="cross_inputs")
 def positions_on_the_memory(self: Hooks, x: Tensor, memory: Tensor) -> Inputs:
-    """Positions are added to the memory once more.
-
-    The decoder attends by place, which the encoder has already said.
-    """
+    """Positions are added to the memory again. The decoder attends by position."""
     place = torch.arange(memory.shape[1], device=memory.device).to(memory)[:, None].sin()
     return x, memory + place, memory
 
 
 @fault("decoder.source-mask-forgotten", "source-mask-on-memory", seam="cross_mask", origin="B086")
 def source_mask_forgotten(self: Hooks, source_mask: Mask, target_mask: Mask) -> Mask:
-    """The source mask is given to the encoder and not to the decoder.
-
-    Every step attends to padding.
-    """
+    """The decoder gets no source mask. Every step attends to padding."""
     return None
 
 
@@ -153,14 +139,11 @@ def target_mask_on_memory(self: Hooks, source_mask: Mask, target_mask: Mask) -> 
     origin="B085",
 )
 def causal_on_memory(self: Hooks, module: Node, x: Tensor, memory: Tensor, mask: Mask) -> Tensor:
-    """The causal triangle is put on the memory beside the source mask.
-
-    Step t sees the source up to token t.
-    """
+    """A causal mask is put on the memory too. Step t sees the source up to token t."""
     steps, length = x.shape[1], memory.shape[1]
     seen = torch.ones(1, 1, steps, length, dtype=torch.bool, device=x.device).tril()
     first = seen if mask is None else mask & seen
-    # A step that is left without a key falls back on what it was given.
+    # A step without a key left keeps the mask it was given.
     kept = first | ~first.any(dim=-1, keepdim=True)
     return self.correct.cross_attend(module, x, memory, kept if mask is None else kept & mask)
 
@@ -173,10 +156,7 @@ def causal_on_memory(self: Hooks, module: Node, x: Tensor, memory: Tensor, mask:
 def memory_without_its_last_row(
     self: Hooks, module: Node, x: Tensor, memory: Tensor, mask: Mask
 ) -> Tensor:
-    """The last row of the memory is cut off, as the end of a sentence.
-
-    The last word of the source is never translated.
-    """
+    """The last row of the memory is cut off. The last source token is never translated."""
     length = memory.shape[1]
     last = torch.arange(length, device=x.device) == length - 1
     kept = ~last[None, None, None] if mask is None else mask & ~last
@@ -186,10 +166,7 @@ def memory_without_its_last_row(
 
 @fault("decoder.memory-asks", "shapes", seam="cross_inputs", origin="B083", kind="loud")
 def memory_asks(self: Hooks, x: Tensor, memory: Tensor) -> Inputs:
-    """The memory is used as the query, and keys and values are the decoder's own.
-
-    An error, or output as long as the source.
-    """
+    """The memory is the query, and the state gives keys and values. The shape is wrong."""
     return memory, x, x
 
 
@@ -197,9 +174,9 @@ def memory_asks(self: Hooks, x: Tensor, memory: Tensor) -> Inputs:
 def first_row_without_mask(
     self: Hooks, module: Node, x: Tensor, memory: Tensor, mask: Mask
 ) -> Tensor:
-    """Without a source mask the first row of the memory alone is read.
+    """Without a source mask only the first row of the memory is read.
 
-    A short cut for classifiers, in a decoder that reads sentences.
+    Most of the source is lost.
     """
     return self.correct.cross_attend(module, x, memory[:, :1] if mask is None else memory, mask)
 
@@ -208,9 +185,9 @@ def first_row_without_mask(
 def memory_of_the_neighbour(
     self: Hooks, module: Node, x: Tensor, memory: Tensor, *masks: Mask
 ) -> Tensor:
-    """The memory is repeated for beams in the wrong order: a sample reads its neighbour's.
+    """The memory is repeated for beams in the wrong order.
 
-    The right answer to another sentence.
+    A sample reads its neighbour's memory.
     """
     return self.correct.decoder(module, x, memory.roll(1, dims=0), *masks)
 
@@ -224,10 +201,7 @@ def first_source_mask_of_the_batch(
     source_mask: Mask = None,
     target_mask: Mask = None,
 ) -> Tensor:
-    """The source mask of the first sentence serves the whole batch.
-
-    Longer sources are cut, shorter ones are read with their padding.
-    """
+    """The source mask of the first sample is used for all. Longer sources are cut."""
     first = None if source_mask is None else source_mask[:1]
     return self.correct.decoder(module, x, memory, first, target_mask)
 

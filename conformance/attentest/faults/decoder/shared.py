@@ -1,12 +1,9 @@
-"""What several modules of faults of the chapter `decoder` need."""
-
-from collections.abc import Callable
+"""Helpers that the faults of the chapter `decoder` share."""
 
 from torch import Tensor
 
-from attentest.faults.reference_models import Hooks, Mask, Node
+from attentest.faults.reference_models import Function, Hooks, Mask, Node
 
-Function = Callable[[Tensor], Tensor]
 SUBLAYERS = ("self_attention", "cross_attention", "feed_forward")
 
 
@@ -22,7 +19,7 @@ def steps_of(
 
 
 def wrapped(self: Hooks, module: Node, name: str, x: Tensor, step: Function) -> Tensor:
-    """Apply one sublayer in its residual connection, as the sound layer does."""
+    """Apply one sublayer in its residual connection, as the correct layer does."""
     return self.residual(module, self.norm_of(module, name), x, step)
 
 

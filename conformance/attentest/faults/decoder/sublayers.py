@@ -1,14 +1,10 @@
 """Faults in the sublayers of a layer, their order, norms and the paths around them."""
 
-from collections.abc import Callable
-
 from torch import Tensor
 
 from attentest.faults.decoder.shared import SUBLAYERS, all_but, steps_of, wrapped
 from attentest.faults.fault import fault
-from attentest.faults.reference_models import Hooks, Mask, Node
-
-Function = Callable[[Tensor], Tensor]
+from attentest.faults.reference_models import Function, Hooks, Mask, Node
 
 
 @fault("decoder.masks-exchanged", "layer-formula", seam="decoder_layer", kind="loud")
@@ -40,10 +36,7 @@ def attentions_exchanged(self: Hooks, module: Node, name: str) -> Node:
 
 @fault("decoder.memory-first", "order-of-sublayers", seam="decoder_order")
 def memory_first(self: Hooks) -> tuple[str, ...]:
-    """Attention to the memory comes before self-attention.
-
-    Another model with the same parameters and shapes.
-    """
+    """Attention to the memory comes first. It is another model with the same shapes."""
     return "cross_attention", "self_attention", "feed_forward"
 
 
@@ -118,19 +111,13 @@ def no_skip_around_feed_forward(
 
 @fault("decoder.first-norm-three-times", "separate-norms", seam="norm_of", origin="B")
 def first_norm_three_times(self: Hooks, module: Node, name: str) -> Node:
-    """The first norm is called after all three sublayers.
-
-    Equal at birth; two norms are saved, counted and never trained.
-    """
+    """The first norm is used for all sublayers. Two norms are never trained."""
     first = module.step == "decoder_layer"
     return self.correct.norm_of(module, "self_attention" if first else name)
 
 
 @fault("decoder.second-norm-twice", "separate-norms", seam="norm_of", origin="B069")
 def second_norm_twice(self: Hooks, module: Node, name: str) -> Node:
-    """The second norm is called in place of the third.
-
-    Equal at birth; the third norm is never trained.
-    """
+    """The second norm is used in place of the third. The third norm is never trained."""
     third = module.step == "decoder_layer" and name == "feed_forward"
     return self.correct.norm_of(module, "cross_attention" if third else name)

@@ -1,15 +1,10 @@
 """Faults in gradients and modes."""
 
-from collections.abc import Callable
-
 from torch import Tensor
 
 from attentest.faults.decoder.shared import all_but, steps_of
 from attentest.faults.fault import fault
-from attentest.faults.reference_models import Hooks, Mask, Node
-
-Function = Callable[[Tensor], Tensor]
-Inputs = tuple[Tensor, Tensor, Tensor]
+from attentest.faults.reference_models import Function, Hooks, Inputs, Mask, Node
 
 
 @fault(
@@ -17,13 +12,10 @@ Inputs = tuple[Tensor, Tensor, Tensor]
     "every-parameter-reached",
     seam="cross_attend",
     kind="gradient",
-    components=("decoder_layer",),
+    in_layer=True,
 )
 def queries_detached(self: Hooks, module: Node, x: Tensor, memory: Tensor, mask: Mask) -> Tensor:
-    """Attention to the memory runs without gradients, its output detached.
-
-    The output is right; how the source is read stays as it was born.
-    """
+    """Attention to the memory is detached. The output is right; it is never trained."""
     return self.correct.cross_attend(module, x, memory, mask).detach()
 
 
@@ -37,9 +29,9 @@ def memory_detached(self: Hooks, x: Tensor, memory: Tensor) -> Inputs:
     "decoder.gradient-to-padding", "gradient-to-masked-memory", seam="cross_attend", kind="gradient"
 )
 def gradient_to_padding(self: Hooks, module: Node, x: Tensor, memory: Tensor, mask: Mask) -> Tensor:
-    """The mean of all rows of the memory is added and its detached copy taken away.
+    """The mean of the memory is added and its detached copy subtracted.
 
-    The output is right; the encoder learns from what stands at its padding.
+    The encoder learns from padding.
     """
     mean = memory.mean(dim=1, keepdim=True)
     return self.correct.cross_attend(module, x, memory, mask) + (mean - mean.detach())
@@ -49,9 +41,9 @@ def gradient_to_padding(self: Hooks, module: Node, x: Tensor, memory: Tensor, ma
     "decoder.memory-masked-late", "gradient-to-masked-memory", seam="cross_attend", kind="gradient"
 )
 def memory_masked_late(self: Hooks, module: Node, x: Tensor, memory: Tensor, mask: Mask) -> Tensor:
-    """What was read under the mask is put in place of what was read without, by its values.
+    """Masked results replace unmasked ones by value alone.
 
-    The output is right; the gradient is that of a decoder without a source mask.
+    The output is right; gradients ignore the source mask.
     """
     masked = self.correct.cross_attend(module, x, memory, mask)
     free = self.correct.cross_attend(module, x, memory, None)
@@ -80,10 +72,7 @@ def _undropped(
 def no_dropout_after_the_memory(
     self: Hooks, module: Node, x: Tensor, memory: Tensor, *masks: Mask
 ) -> Tensor:
-    """Nothing is dropped of the output of the attention to the memory.
-
-    A third of the model is not regularised.
-    """
+    """The cross-attention output is not dropped. A third of the model is not regularised."""
     steps = steps_of(self, module, memory, *masks)
     return _undropped(self, module, x, steps, "cross_attention")
 
@@ -98,10 +87,7 @@ def no_dropout_after_the_memory(
 def no_dropout_after_self_attention(
     self: Hooks, module: Node, x: Tensor, memory: Tensor, *masks: Mask
 ) -> Tensor:
-    """Nothing is dropped of the output of self-attention.
-
-    A third of the model is not regularised.
-    """
+    """The self-attention output is not dropped. A third of the model is not regularised."""
     steps = steps_of(self, module, memory, *masks)
     return _undropped(self, module, x, steps, "self_attention")
 

@@ -1,16 +1,16 @@
-"""Faults in the gradients, and in a row that gets none."""
+"""Faults in the gradients, and in the frozen row."""
 
 import torch
 from torch import Tensor, nn
 
-from attentest.faults.embedding.shared import table_of
+from attentest.faults.embedding.lookup import table_of
 from attentest.faults.fault import fault
 from attentest.faults.reference_models import Hooks, Node
 
 
 @fault("embedding.table-detached", "gradient-only-to-used-rows", seam="lookup", kind="gradient")
 def table_detached(self: Hooks, module: Node, tokens: Tensor) -> Tensor:
-    """The rows are looked up outside of the graph. The table stays as it was born."""
+    """The rows are looked up without a graph. The table is never trained."""
     return self.correct.lookup(module, tokens).detach()
 
 
@@ -20,7 +20,7 @@ def table_detached(self: Hooks, module: Node, tokens: Tensor) -> Tensor:
 def gradient_to_neighbour(self: Hooks, module: Node, tokens: Tensor) -> Tensor:
     """The hand-written backward pass adds the gradient to the row below.
 
-    Values are right, and every word trains its neighbour.
+    Every token trains its neighbour.
     """
     beside = self.correct.lookup(module, (tokens + 1) % self.vocabulary_of(module))
     return self.correct.lookup(module, tokens).detach() + beside - beside.detach()
@@ -30,7 +30,7 @@ def gradient_to_neighbour(self: Hooks, module: Node, tokens: Tensor) -> Tensor:
 def decay_in_gradient(self: Hooks, module: Node, tokens: Tensor) -> Tensor:
     """Every row gets a share of the gradient: a mean of the table is subtracted and added.
 
-    Values are right, and words that do not occur drift.
+    Values are right, and tokens that do not occur drift.
     """
     mean = table_of(module).mean(dim=0)
     return self.correct.lookup(module, tokens) + 0.1 * (mean - mean.detach())
@@ -38,19 +38,16 @@ def decay_in_gradient(self: Hooks, module: Node, tokens: Tensor) -> Tensor:
 
 @fault("embedding.gradient-by-frequency", "repeated-tokens", seam="lookup", kind="gradient")
 def gradient_by_frequency(self: Hooks, module: Node, tokens: Tensor) -> Tensor:
-    """The gradient of a row is divided by how often its word occurs, an option left on.
-
-    Frequent words train too slowly.
-    """
+    """A row's gradient is divided by its token's count. Frequent tokens train too slowly."""
     rows: Tensor = nn.functional.embedding(tokens, table_of(module), scale_grad_by_freq=True)
     return rows
 
 
 @fault("embedding.gradient-of-last-occurrence", "repeated-tokens", seam="lookup", kind="gradient")
 def gradient_of_last_occurrence(self: Hooks, module: Node, tokens: Tensor) -> Tensor:
-    """The hand-written backward pass assigns gradients to rows where it should add them.
+    """The backward pass assigns gradients where it should add them.
 
-    Of a word that occurs twice, one occurrence counts.
+    Only a token's last occurrence counts.
     """
     flat = tokens.flatten()
     place = torch.arange(flat.numel(), device=flat.device)
@@ -79,9 +76,9 @@ def factor_outside_of_graph(self: Hooks, x: Tensor, d_model: int) -> Tensor:
     kind="gradient",
 )
 def frozen_row_initialised_over(self: Hooks, module: Node, tokens: Tensor) -> Tensor:
-    """The pad's row gets no gradient, and a loop over all weights has filled it.
+    """The frozen row of the pad id is initialised at random.
 
-    A random vector stands at every pad for ever.
+    Padding has a random vector for ever.
     """
     pad = self.sizes.source_pad
     rows: Tensor = nn.functional.embedding(tokens, table_of(module), padding_idx=pad)
@@ -90,10 +87,7 @@ def frozen_row_initialised_over(self: Hooks, module: Node, tokens: Tensor) -> Te
 
 @fault("embedding.frozen-row-of-ones", "frozen-row-is-zero", seam="make_embedding", kind="gradient")
 def frozen_row_of_ones(self: Hooks, vocabulary: int) -> Node:
-    """The pad's row is filled with ones and kept from training.
-
-    Every pad says the same loud thing for ever.
-    """
+    """The pad's row is ones and is not trained. Padding has a large constant vector."""
     built = self.correct.make_embedding(vocabulary)
     built.how = self
     pad = self.sizes.source_pad

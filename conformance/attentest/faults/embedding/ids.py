@@ -1,4 +1,4 @@
-"""Faults in which ids are served, and which are refused."""
+"""Faults in the ids that are accepted or refused."""
 
 import torch
 from torch import Tensor
@@ -9,7 +9,7 @@ from attentest.faults.reference_models import Hooks, Node
 
 @fault("embedding.last-row-missing", "every-id-served", seam="make_embedding", kind="loud")
 def last_row_missing(self: Hooks, vocabulary: int) -> Node:
-    """The table is one row short: pads were not counted. The rarest word raises, and no other."""
+    """The table is one row short. The last id raises."""
     built = self.correct.make_embedding(vocabulary - 1)
     built.how = self
     return built
@@ -17,7 +17,7 @@ def last_row_missing(self: Hooks, vocabulary: int) -> Node:
 
 @fault("embedding.last-id-clipped", "every-id-served", seam="lookup")
 def last_id_clipped(self: Hooks, module: Node, tokens: Tensor) -> Tensor:
-    """Ids are clipped to one below the last. The rarest word becomes the one before it."""
+    """Ids are clipped to one below the last. The last token becomes the one before it."""
     return self.correct.lookup(module, tokens.clamp(max=self.vocabulary_of(module) - 2))
 
 
@@ -29,9 +29,9 @@ def last_id_clipped(self: Hooks, module: Node, tokens: Tensor) -> Tensor:
     kind="loud",
 )
 def vocabulary_of_target(self: Hooks, vocabulary: int) -> Node:
-    """The source table has as many rows as the target vocabulary has words.
+    """The source table has as many rows as the target vocabulary has tokens.
 
-    Vocabularies of one size hide it; else the rarest words raise or rows are never used.
+    Vocabularies of one size hide it; else the rarest tokens raise or rows are never used.
     """
     built = self.correct.make_embedding(self.sizes.target_vocabulary)
     built.how = self
@@ -40,19 +40,13 @@ def vocabulary_of_target(self: Hooks, vocabulary: int) -> Node:
 
 @fault("embedding.ids-clipped", "out-of-range-refused", seam="embedding")
 def ids_clipped(self: Hooks, module: Node, tokens: Tensor) -> Tensor:
-    """Ids beyond the vocabulary are clipped to its last.
-
-    A tokenizer of another vocabulary goes unnoticed.
-    """
+    """Ids beyond the vocabulary are clipped to its last. A wrong tokenizer goes unnoticed."""
     return self.correct.embedding(module, tokens.clamp(max=self.vocabulary_of(module) - 1))
 
 
 @fault("embedding.ids-wrapped", "out-of-range-refused", seam="embedding")
 def ids_wrapped(self: Hooks, module: Node, tokens: Tensor) -> Tensor:
-    """Ids beyond the vocabulary start again from its first.
-
-    A tokenizer of another vocabulary goes unnoticed.
-    """
+    """Ids beyond the vocabulary wrap around. A wrong tokenizer goes unnoticed."""
     vocabulary = self.vocabulary_of(module)
     return self.correct.embedding(
         module, torch.where(tokens >= vocabulary, tokens % vocabulary, tokens)
@@ -61,9 +55,9 @@ def ids_wrapped(self: Hooks, module: Node, tokens: Tensor) -> Tensor:
 
 @fault("embedding.foreign-ids-zero", "out-of-range-refused", seam="embedding")
 def foreign_ids_zero(self: Hooks, module: Node, tokens: Tensor) -> Tensor:
-    """Ids beyond the vocabulary give zeros, as a product with one-hot rows would.
+    """Ids beyond the vocabulary give zeros, as one-hot rows would.
 
-    A word that is not in the vocabulary says nothing, and nobody is told.
+    A wrong tokenizer goes unnoticed.
     """
     foreign = tokens >= self.vocabulary_of(module)
     rows = self.correct.embedding(module, tokens.masked_fill(foreign, 0))
@@ -72,18 +66,12 @@ def foreign_ids_zero(self: Hooks, module: Node, tokens: Tensor) -> Tensor:
 
 @fault("embedding.negative-ids-from-the-end", "negative-id-refused", seam="embedding")
 def negative_ids_from_the_end(self: Hooks, module: Node, tokens: Tensor) -> Tensor:
-    """Negative ids count from the end of the table, as indexing does.
-
-    A marker such as -1 becomes the rarest word.
-    """
+    """Negative ids index from the end. A marker such as -1 becomes the last token."""
     vocabulary = self.vocabulary_of(module)
     return self.correct.embedding(module, torch.where(tokens < 0, tokens % vocabulary, tokens))
 
 
 @fault("embedding.negative-ids-clipped", "negative-id-refused", seam="embedding")
 def negative_ids_clipped(self: Hooks, module: Node, tokens: Tensor) -> Tensor:
-    """Negative ids are clipped to 0.
-
-    A marker such as -100 becomes the first word, often the pad.
-    """
+    """Negative ids are clipped to 0. A marker such as -100 becomes the first token."""
     return self.correct.embedding(module, tokens.clamp(min=0))

@@ -1,4 +1,4 @@
-"""Faults in what is returned: shapes and precisions."""
+"""Faults in the shape and the precision of the output."""
 
 import torch
 from torch import Tensor
@@ -9,10 +9,7 @@ from attentest.faults.reference_models import Hooks, Node
 
 @fault("embedding.output-squeezed", "shapes", seam="lookup", origin="B036")
 def output_squeezed(self: Hooks, module: Node, tokens: Tensor) -> Tensor:
-    """The output is squeezed without naming an axis.
-
-    One sample or one token drops an axis, often at inference alone.
-    """
+    """The output is squeezed without an axis. One sample or one token drops an axis."""
     return self.correct.lookup(module, tokens).squeeze()
 
 
@@ -27,8 +24,5 @@ def factor_double_precision(self: Hooks, x: Tensor, d_model: int) -> Tensor:
 
 @fault("embedding.output-single-precision", "shapes", seam="scale_embedding")
 def output_single_precision(self: Hooks, x: Tensor, d_model: int) -> Tensor:
-    """The output is returned in float32 whatever the table is.
-
-    What follows computes in another precision, or raises for mixed ones.
-    """
+    """The output is always float32. Later layers compute in another precision, or raise."""
     return self.correct.scale_embedding(x, d_model).float()

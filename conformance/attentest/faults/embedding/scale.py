@@ -8,30 +8,27 @@ from attentest.faults.reference_models import Hooks
 
 @fault("embedding.scale-missing", "scale", seam="scale_embedding", origin="B053")
 def scale_missing(self: Hooks, x: Tensor, d_model: int) -> Tensor:
-    """The rows are not multiplied by the root of the model width. Positions drown the words."""
+    """The rows are not multiplied by the root of the model width. Positions dominate the tokens."""
     return x
 
 
 @fault("embedding.scale-divided", "scale", seam="scale_embedding", origin="B053")
 def scale_divided(self: Hooks, x: Tensor, d_model: int) -> Tensor:
-    """The rows are divided by the root of the model width, not multiplied.
-
-    Positions drown the words, the more so the wider the model.
-    """
+    """The rows are divided by the root of the model width. Positions dominate the tokens."""
     return x / float(d_model**0.5)
 
 
 @fault("embedding.scale-without-root", "scale", seam="scale_embedding")
 def scale_without_root(self: Hooks, x: Tensor, d_model: int) -> Tensor:
-    """The rows are multiplied by the model width, not by its root. Words drown the positions."""
+    """The rows are multiplied by the width, not its root. Tokens dominate the positions."""
     return x * d_model
 
 
 @fault("embedding.scale-twice", "scale", seam="scale_embedding")
 def scale_twice(self: Hooks, x: Tensor, d_model: int) -> Tensor:
-    """The factor is in the rows from birth and applied again by every call.
+    """The factor is in the rows and applied by every call too.
 
-    A checkpoint from elsewhere is right, and one written here is not.
+    A checkpoint written here fits nowhere else.
     """
     return self.correct.scale_embedding(self.correct.scale_embedding(x, d_model), d_model)
 
@@ -52,8 +49,5 @@ def scale_undeclared(self: Hooks, x: Tensor, d_model: int) -> Tensor:
 
 @fault("embedding.scale-by-heads", "scale", seam="scale_embedding")
 def scale_by_heads(self: Hooks, x: Tensor, d_model: int) -> Tensor:
-    """The factor is the root of the head width.
-
-    Words are too small by the root of the number of heads; one head hides it.
-    """
+    """The factor is the root of the head width. Vectors are too small; one head hides it."""
     return x * float((d_model // self.sizes.heads) ** 0.5)

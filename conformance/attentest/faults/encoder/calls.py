@@ -17,13 +17,7 @@ def float32_rounded_at_the_end(self: Hooks, module: Node, x: Tensor, mask: Mask 
     return states.bfloat16().float() if states.dtype == torch.float32 else states
 
 
-@fault(
-    "encoder.scale-beyond-half",
-    "half-precision",
-    seam="feed",
-    origin="B126",
-    components=("encoder_layer",),
-)
+@fault("encoder.scale-beyond-half", "half-precision", seam="feed", origin="B126", in_layer=True)
 def scale_beyond_half(self: Hooks, module: Node, x: Tensor) -> Tensor:
     """The feed-forward network's output is scaled up by 2 to the 16 and down again.
 
@@ -35,28 +29,19 @@ def scale_beyond_half(self: Hooks, module: Node, x: Tensor) -> Tensor:
 
 @fault("encoder.batch-of-one-squeezed", "shapes", seam="encoder", origin="B036")
 def batch_of_one_squeezed(self: Hooks, module: Node, x: Tensor, mask: Mask = None) -> Tensor:
-    """Axes of length one are squeezed out of the output.
-
-    The last batch of an epoch breaks, or broadcasts.
-    """
+    """Axes of length one are squeezed. A last batch of one sample fails, or broadcasts."""
     return self.correct.encoder(module, x, mask).squeeze()
 
 
 @fault("encoder.always-float32", "shapes", seam="encoder")
 def always_float32(self: Hooks, module: Node, x: Tensor, mask: Mask = None) -> Tensor:
-    """The output is float32, whatever the input is.
-
-    A model in float64 or bfloat16 fails behind the encoder.
-    """
+    """The output is always float32. A model in float64 or bfloat16 fails after the encoder."""
     return self.correct.encoder(module, x, mask).float()
 
 
 @fault("encoder.sum-in-place", "input-untouched", seam="encoder", origin="B077", kind="state")
 def sum_in_place(self: Hooks, module: Node, x: Tensor, mask: Mask = None) -> Tensor:
-    """The first sublayer's output is added to the input in place.
-
-    The caller's tensor is overwritten.
-    """
+    """The first sublayer's output is added in place. The caller's tensor is overwritten."""
     states = self.correct.encoder(module, x, mask)
     with torch.no_grad():
         x.add_(states.detach())
@@ -65,10 +50,7 @@ def sum_in_place(self: Hooks, module: Node, x: Tensor, mask: Mask = None) -> Ten
 
 @fault("encoder.mask-in-place", "input-untouched", seam="encoder", kind="state")
 def mask_in_place(self: Hooks, module: Node, x: Tensor, mask: Mask = None) -> Tensor:
-    """The mask is inverted in place for code that wants the opposite, and not turned back.
-
-    The decoder is given the inverted mask.
-    """
+    """The mask is inverted in place and stays so. The decoder gets the inverted mask."""
     states = self.correct.encoder(module, x, mask)
     if mask is not None:
         mask.logical_not_()

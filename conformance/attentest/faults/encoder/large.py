@@ -1,4 +1,4 @@
-"""Faults that show in what is long, deep, wide or many, and in nothing small."""
+"""Faults that only large inputs show: long, deep, wide or many."""
 
 from collections.abc import Iterable
 
@@ -15,24 +15,13 @@ from attentest.faults.reference_models import Hooks, Mask, Node
     components=("encoder", "decoder"),
 )
 def three_layers_at_most(self: Hooks, module: Node) -> Iterable[Node]:
-    """Layers from the fourth on are skipped.
-
-    Shallow tests pass, and a deep model is a shallow one.
-    """
+    """Layers from the fourth on are skipped. Shallow tests pass."""
     return list(module.layers)[:3]
 
 
-@fault(
-    "encoder.long-sentences-lose-their-start",
-    "formula",
-    seam="encoder_mask",
-    components=("encoder_layer",),
-)
+@fault("encoder.long-sentences-lose-their-start", "formula", seam="encoder_mask", in_layer=True)
 def long_sentences_lose_their_start(self: Hooks, mask: Mask) -> Mask:
-    """Beyond 16 positions the first eight are hidden.
-
-    Short tests pass; in long sentences nobody reads the start.
-    """
+    """Beyond 16 positions the first eight are hidden. Short tests pass."""
     if mask is None or mask.shape[-1] <= 16:
         return mask
     place = torch.arange(mask.shape[-1], device=mask.device)

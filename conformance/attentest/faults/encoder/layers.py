@@ -14,10 +14,7 @@ from attentest.faults.reference_models import Hooks, Mask, Node
     kind="state",
 )
 def attention_for_all_layers(self: Hooks) -> Node:
-    """One attention is handed to the builder and not copied for every layer.
-
-    Attention is the same in all layers.
-    """
+    """All layers share one attention, which is not copied. Attention is the same in all layers."""
     stack = self.correct.make_encoder()
     for layer in stack.layers:
         layer.self_attention = stack.layers[0].self_attention
@@ -26,10 +23,7 @@ def attention_for_all_layers(self: Hooks) -> Node:
 
 @fault("encoder.last-layer-twice", "stack-of-one-is-a-layer", seam="encoder")
 def last_layer_twice(self: Hooks, module: Node, x: Tensor, mask: Mask = None) -> Tensor:
-    """The loop runs once more, with the last layer again.
-
-    The model is one layer deeper than its parameters.
-    """
+    """The last layer is applied twice. The model is one layer deeper than declared."""
     for layer in [*module.layers, module.layers[-1]]:
         x = layer(x, mask)
     return self.finish_stack(module, x)

@@ -1,4 +1,4 @@
-"""Faults in what a position can see."""
+"""Faults in the mask of the encoder."""
 
 import torch
 from torch import Tensor
@@ -9,10 +9,7 @@ from attentest.faults.reference_models import Hooks, Mask, Node
 
 @fault("encoder.mask-for-the-first-layer", "formula", seam="encoder")
 def mask_for_the_first_layer(self: Hooks, module: Node, x: Tensor, mask: Mask = None) -> Tensor:
-    """The mask is given to the first layer alone.
-
-    From the second layer on, padding is attended to.
-    """
+    """The mask is given to the first layer alone. Later layers attend to padding."""
     for number, layer in enumerate(module.layers):
         x = layer(x, mask if number == 0 else None)
     return self.finish_stack(module, x)
@@ -20,16 +17,13 @@ def mask_for_the_first_layer(self: Hooks, module: Node, x: Tensor, mask: Mask = 
 
 @fault("encoder.mask-not-passed-on", "padding-invariance", seam="encoder")
 def mask_not_passed_on(self: Hooks, module: Node, x: Tensor, mask: Mask = None) -> Tensor:
-    """The stack takes a mask and does not pass it to its layers.
-
-    What a sentence means depends on the longest one in its batch.
-    """
+    """The stack does not pass its mask to the layers. Results depend on the padding."""
     return self.correct.encoder(module, x)
 
 
 @fault("encoder.mask-inverted", "padding-content", seam="encoder_mask", origin="B001")
 def mask_inverted(self: Hooks, mask: Mask) -> Mask:
-    """The mask is inverted: only padding is attended to. Every word sees nothing but padding."""
+    """The mask is inverted. Every token sees nothing but padding."""
     return None if mask is None else ~mask
 
 
@@ -44,10 +38,7 @@ def padding_guessed(self: Hooks, module: Node, x: Tensor, mask: Mask = None) -> 
 
 @fault("encoder.padding-mask-on-queries", "padding-content", seam="encoder_mask", origin="B011")
 def padding_mask_on_queries(self: Hooks, mask: Mask) -> Mask:
-    """A padding mask is put on the queries instead of the keys.
-
-    Words attend to padding, and padding attends to nothing.
-    """
+    """A padding mask is put on the queries, not on the keys. Tokens attend to padding."""
     return None if mask is None else mask.transpose(-1, -2)
 
 
@@ -55,7 +46,7 @@ def padding_mask_on_queries(self: Hooks, mask: Mask) -> Mask:
 def mask_tiled_by_heads(self: Hooks, mask: Mask) -> Mask:
     """The mask is repeated for the heads in the order of heads, and read in that of samples.
 
-    The heads of a sentence use the padding of another.
+    The heads of a sequence use the padding of another.
     """
     if mask is None or mask.shape[0] == 1 or mask.shape[1] > 1:
         return mask
@@ -83,10 +74,7 @@ def first_head_of_the_mask(self: Hooks, mask: Mask) -> Mask:
 
 @fault("encoder.sees-itself-always", "mask-shapes", seam="encoder_mask")
 def sees_itself_always(self: Hooks, mask: Mask) -> Mask:
-    """Every position may attend to itself, whatever the mask says.
-
-    A trick against rows without a key lets hidden words through.
-    """
+    """Every position may attend to itself, whatever the mask says. Hidden tokens are read."""
     if mask is None:
         return None
     own = torch.eye(mask.shape[-1], dtype=torch.bool, device=mask.device)
@@ -95,10 +83,7 @@ def sees_itself_always(self: Hooks, mask: Mask) -> Mask:
 
 @fault("encoder.causal-by-default", "no-mask", seam="encoder_layer")
 def causal_by_default(self: Hooks, module: Node, x: Tensor, mask: Mask = None) -> Tensor:
-    """Without a mask the layer makes a causal one.
-
-    A word does not see the words after it, which the encoder is for.
-    """
+    """Without a mask the layer makes a causal one. Tokens do not see the tokens after them."""
     default = x.new_ones(x.shape[1], x.shape[1], dtype=torch.bool).tril()[None, None]
     return self.correct.encoder_layer(module, x, default if mask is None else mask)
 
@@ -117,30 +102,24 @@ def no_mask_no_scale(self: Hooks, module: Node, x: Tensor, mask: Mask) -> Tensor
 
 @fault("encoder.mask-shifted", "reach-is-the-mask", seam="encoder_mask")
 def mask_shifted(self: Hooks, mask: Mask) -> Mask:
-    """The mask is shifted by one key.
-
-    It was made for a sentence with one more token at its start.
-    """
+    """The mask is shifted by one key. It fits a sequence with one more token at its start."""
     return None if mask is None else mask.roll(1, dims=-1)
 
 
 @fault("encoder.keys-before-alone", "reach-is-the-mask", seam="encoder_mask")
 def keys_before_alone(self: Hooks, mask: Mask) -> Mask:
-    """Of what the mask keeps, a position sees itself and what stands before it.
+    """A position sees itself and the kept keys before it alone.
 
-    The causal layer of a decoder is used as an encoder; half of the sentence is not read.
+    Half of the sequence is not read.
     """
     if mask is None:
         return None
     before = mask & torch.ones(mask.shape[-1], mask.shape[-1], device=mask.device).tril().bool()
-    # A position with nothing to see keeps what it had.
+    # A position without a key left keeps its mask.
     return torch.where(before.any(dim=-1, keepdim=True), before, mask)
 
 
 @fault("encoder.first-mask-of-the-batch", "batch-independence", seam="encoder")
 def first_mask_of_the_batch(self: Hooks, module: Node, x: Tensor, mask: Mask = None) -> Tensor:
-    """The mask of the first sentence serves the whole batch.
-
-    Longer sentences are cut, shorter ones attend to padding.
-    """
+    """The mask of the first sample is used for all. Longer sequences are cut."""
     return self.correct.encoder(module, x, None if mask is None else mask[:1])

@@ -1,4 +1,4 @@
-"""Faults in what passes between positions and sentences besides the mask."""
+"""Faults that mix positions or sequences."""
 
 import math
 
@@ -12,10 +12,7 @@ from attentest.faults.reference_models import Hooks, Mask, Node
 
 @fault("encoder.positions-in-every-layer", "permutation-law", seam="self_attend")
 def positions_in_every_layer(self: Hooks, module: Node, x: Tensor, mask: Mask) -> Tensor:
-    """Positions are added again to queries and keys in every layer.
-
-    Order enters where the paper has none.
-    """
+    """Positions are added again in every layer. Order enters where it should not."""
     if module.step != "encoder_layer":
         return self.correct.self_attend(module, x, mask)
     place = torch.arange(x.shape[1], device=x.device).to(x)[:, None].sin()
@@ -25,10 +22,7 @@ def positions_in_every_layer(self: Hooks, module: Node, x: Tensor, mask: Mask) -
 
 @fault("encoder.keys-before-values", "permutation-law", seam="self_attend")
 def keys_before_values(self: Hooks, module: Node, x: Tensor, mask: Mask) -> Tensor:
-    """Each key is paired with the value of its left neighbour.
-
-    A position finds one word and reads the one before it.
-    """
+    """Each key is paired with the value to its left. A position reads the wrong token."""
     if module.step != "encoder_layer":
         return self.correct.self_attend(module, x, mask)
     attend = self.sublayer_of(module, "self_attention")
@@ -43,25 +37,17 @@ def keys_before_values(self: Hooks, module: Node, x: Tensor, mask: Mask) -> Tens
     choices={"final_norm": "present"},
 )
 def final_norm_over_the_sentence(self: Hooks, module: Node, x: Tensor, mask: Mask = None) -> Tensor:
-    """The norm at the end takes mean and variance over positions and columns together.
-
-    Positions and padding leak into each other.
-    """
+    """The final norm runs over positions and columns. Positions and padding affect each other."""
     for layer in module.layers:
         x = layer(x, mask)
     return self.affine(module.norm, functional.layer_norm(x, x.shape[1:]))
 
 
-@fault(
-    "encoder.length-in-the-scale",
-    "padding-invariance",
-    seam="self_attend",
-    components=("encoder_layer",),
-)
+@fault("encoder.length-in-the-scale", "padding-invariance", seam="self_attend", in_layer=True)
 def length_in_the_scale(self: Hooks, module: Node, x: Tensor, mask: Mask) -> Tensor:
     """Queries are scaled by the logarithm of the length, padding counted.
 
-    A sentence attends more sharply in the company of a long one.
+    Results depend on the padding.
     """
     if module.step != "encoder_layer":
         return self.correct.self_attend(module, x, mask)
@@ -73,7 +59,7 @@ def length_in_the_scale(self: Hooks, module: Node, x: Tensor, mask: Mask) -> Ten
 def length_first(self: Hooks, module: Node, x: Tensor, mask: Mask = None) -> Tensor:
     """Batch-first input is given to code that wants the length first.
 
-    Words attend to the words at their place in other sentences; it trains all the same.
+    Tokens attend across sequences.
     """
     turned = self.run_stack(module, x.transpose(0, 1), lambda layer, inner: layer(inner, None))
     return turned.transpose(0, 1)

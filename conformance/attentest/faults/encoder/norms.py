@@ -1,23 +1,13 @@
-"""Faults in where the norms stand, and which there are."""
-
-from collections.abc import Callable
+"""Faults in the number and the placement of the norms."""
 
 from torch import Tensor
 from torch.nn import functional
 
 from attentest.faults.fault import fault
-from attentest.faults.reference_models import Hooks, Mask, Node
-
-Function = Callable[[Tensor], Tensor]
+from attentest.faults.reference_models import Function, Hooks, Mask, Node
 
 
-@fault(
-    "encoder.pre-for-post",
-    "norm-placement",
-    seam="residual",
-    origin="B070",
-    components=("encoder_layer",),
-)
+@fault("encoder.pre-for-post", "norm-placement", seam="residual", origin="B070", in_layer=True)
 def pre_for_post(self: Hooks, module: Node, norm: Node, x: Tensor, function: Function) -> Tensor:
     """The norm comes before the sublayer where it is declared to come after the sum.
 
@@ -34,7 +24,7 @@ def pre_for_post(self: Hooks, module: Node, norm: Node, x: Tensor, function: Fun
     seam="residual",
     origin="B070",
     choices={"norm_placement": "pre"},
-    components=("encoder_layer",),
+    in_layer=True,
 )
 def post_for_pre(self: Hooks, module: Node, norm: Node, x: Tensor, function: Function) -> Tensor:
     """The norm comes after the sum where it is declared to come before the sublayer.
@@ -52,7 +42,7 @@ def post_for_pre(self: Hooks, module: Node, norm: Node, x: Tensor, function: Fun
     seam="residual",
     origin="B073",
     choices={"norm_placement": "pre"},
-    components=("encoder_layer",),
+    in_layer=True,
 )
 def skip_from_the_norm(
     self: Hooks, module: Node, norm: Node, x: Tensor, function: Function
@@ -69,10 +59,7 @@ def skip_from_the_norm(
 
 @fault("encoder.one-norm-for-both", "norm-sharing", seam="make_encoder_layer", origin="B068")
 def one_norm_for_both(self: Hooks, shared: Node | None = None) -> Node:
-    """One norm is built and given to both sublayers.
-
-    Equal at birth, too few parameters, and no room for two scales later.
-    """
+    """Both sublayers are given one norm. Initial outputs are equal, but parameters are missing."""
     return self.correct.make_encoder_layer(shared or self.make_norm())
 
 
@@ -92,28 +79,19 @@ def norms_not_shared(self: Hooks, shared: Node | None = None) -> Node:
     return layer
 
 
-@fault(
-    "encoder.first-norm-twice",
-    "separate-norms",
-    seam="norm_of",
-    origin="B069",
-    components=("encoder_layer",),
-)
+@fault("encoder.first-norm-twice", "separate-norms", seam="norm_of", origin="B069", in_layer=True)
 def first_norm_twice(self: Hooks, module: Node, name: str) -> Node:
     """The first norm is called after both sublayers, the second never.
 
-    Equal at birth; the second norm is saved, counted and never trained.
+    Equal when initialised; the second norm is saved, counted and never trained.
     """
     first = module.step == "encoder_layer"
     return self.correct.norm_of(module, "self_attention" if first else name)
 
 
-@fault("encoder.norms-exchanged", "separate-norms", seam="norm_of", components=("encoder_layer",))
+@fault("encoder.norms-exchanged", "separate-norms", seam="norm_of", in_layer=True)
 def norms_exchanged(self: Hooks, module: Node, name: str) -> Node:
-    """Each of the two norms stands at the other's place.
-
-    Invisible until a checkpoint of another library is loaded.
-    """
+    """The two norms are exchanged. Only a checkpoint of another library shows it."""
     if module.step != "encoder_layer":
         return self.correct.norm_of(module, name)
     other = "feed_forward" if name == "self_attention" else "self_attention"
@@ -127,10 +105,7 @@ def norms_exchanged(self: Hooks, module: Node, name: str) -> Node:
     choices={"norm_placement": "pre", "final_norm": "present"},
 )
 def final_norm_after_every_layer(self: Hooks, module: Node, x: Tensor, mask: Mask = None) -> Tensor:
-    """The final norm is applied after every layer.
-
-    Pre-norm layers no longer stand on a path that nothing touches.
-    """
+    """The final norm is applied after every layer. The identity path is broken."""
     for layer in module.layers:
         x = self.finish_stack(module, layer(x, mask))
     return x

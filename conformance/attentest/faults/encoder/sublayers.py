@@ -1,15 +1,24 @@
 """Faults in the sublayers of a layer, their order and the paths around them."""
 
 import math
-from collections.abc import Callable
 
 from torch import Tensor
 
-from attentest.faults.encoder.shared import sublayer, wrapped
 from attentest.faults.fault import fault
-from attentest.faults.reference_models import Hooks, Mask, Node
+from attentest.faults.reference_models import Function, Hooks, Mask, Node
 
-Function = Callable[[Tensor], Tensor]
+
+def wrapped(self: Hooks, module: Node, name: str, x: Tensor, mask: Mask) -> Tensor:
+    """Apply one sublayer of a layer, in its residual connection, as the correct layer does."""
+    function = sublayer(self, module, name, mask)
+    return self.residual(module, self.norm_of(module, name), x, function)
+
+
+def sublayer(self: Hooks, module: Node, name: str, mask: Mask) -> Function:
+    """Return the sublayer `name` as a function of its input."""
+    if name == "feed_forward":
+        return lambda x: self.feed(module, x)
+    return lambda x: self.self_attend(module, x, mask)
 
 
 @fault(
@@ -29,9 +38,7 @@ def keys_skip_the_norm(self: Hooks, module: Node, x: Tensor, mask: Mask = None) 
     return wrapped(self, module, "feed_forward", x, mask)
 
 
-@fault(
-    "encoder.branch-scaled-down", "layer-formula", seam="drop_branch", components=("encoder_layer",)
-)
+@fault("encoder.branch-scaled-down", "layer-formula", seam="drop_branch", in_layer=True)
 def branch_scaled_down(self: Hooks, module: Node, branch: Tensor) -> Tensor:
     """The output of each sublayer is divided by the root of 2 before it is added.
 
@@ -43,10 +50,7 @@ def branch_scaled_down(self: Hooks, module: Node, branch: Tensor) -> Tensor:
 
 @fault("encoder.feed-forward-first", "order-of-sublayers", seam="encoder_order")
 def feed_forward_first(self: Hooks) -> tuple[str, ...]:
-    """The feed-forward network comes before self-attention.
-
-    Another model with the same parameters and shapes.
-    """
+    """The feed-forward network comes first. It is another model with the same shapes."""
     return "feed_forward", "self_attention"
 
 

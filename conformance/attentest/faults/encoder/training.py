@@ -1,15 +1,11 @@
 """Faults in gradients and modes."""
 
-from collections.abc import Callable
-
 import torch
 from torch import Tensor
 
-from attentest.faults.encoder.shared import wrapped
+from attentest.faults.encoder.sublayers import wrapped
 from attentest.faults.fault import fault
-from attentest.faults.reference_models import Hooks, Mask, Node
-
-Function = Callable[[Tensor], Tensor]
+from attentest.faults.reference_models import Function, Hooks, Mask, Node
 
 
 @fault(
@@ -19,10 +15,7 @@ Function = Callable[[Tensor], Tensor]
     kind="gradient",
 )
 def only_the_last_layer_trained(self: Hooks, module: Node, x: Tensor, mask: Mask = None) -> Tensor:
-    """All layers but the last run without recording gradients.
-
-    The output is right; the lower layers stay as they were born.
-    """
+    """All layers but the last run without gradients. The lower layers are never trained."""
     layers = list(module.layers)
     with torch.no_grad():
         below = x
@@ -46,7 +39,7 @@ def attention_detached(self: Hooks, module: Node, x: Tensor, mask: Mask) -> Tens
     kind="mode",
 )
 def no_dropout_after_attention(self: Hooks, module: Node, x: Tensor, mask: Mask = None) -> Tensor:
-    """Nothing is dropped of the output of self-attention. Half of the model is not regularised."""
+    """The self-attention output is not dropped. Half of the model is not regularised."""
     norm = self.norm_of(module, "self_attention")
     attended = self.self_attend(module, self.norm_before(norm, x), mask)
     x = self.norm_after(norm, self.add_branch(x, attended))
@@ -63,10 +56,7 @@ def no_dropout_after_attention(self: Hooks, module: Node, x: Tensor, mask: Mask 
 def no_dropout_after_feed_forward(
     self: Hooks, module: Node, x: Tensor, mask: Mask = None
 ) -> Tensor:
-    """Nothing is dropped of the output of the feed-forward network.
-
-    Half of the model is not regularised.
-    """
+    """The feed-forward output is not dropped. Half of the model is not regularised."""
     x = wrapped(self, module, "self_attention", x, mask)
     norm = self.norm_of(module, "feed_forward")
     fed = self.feed(module, self.norm_before(norm, x))
@@ -79,7 +69,7 @@ def no_dropout_after_feed_forward(
     seam="residual",
     origin="A",
     kind="mode",
-    components=("encoder_layer",),
+    in_layer=True,
 )
 def dropout_on_the_wrong_tensor(
     self: Hooks, module: Node, norm: Node, x: Tensor, function: Function

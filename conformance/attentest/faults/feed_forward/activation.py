@@ -16,43 +16,31 @@ from attentest.faults.reference_models import Hooks, Node
     choices={"activation": "gelu"},
 )
 def argument_ignored(self: Hooks, x: Tensor) -> Tensor:
-    """The activation is ReLU, whatever was asked for.
-
-    Close to GELU far from zero, and other numbers around it.
-    """
+    """The activation is always ReLU. It differs from GELU around zero."""
     return x.clamp(min=0)
 
 
 @fault("feed_forward.gelu-by-tanh", "activation", seam="activation", choices={"activation": "gelu"})
 def gelu_by_tanh(self: Hooks, x: Tensor) -> Tensor:
-    """GELU is approximated by a hyperbolic tangent.
-
-    Off by up to five ten-thousandths at every hidden unit.
-    """
+    """GELU is approximated by tanh. Hidden units are off by up to 5e-4."""
     return functional.gelu(x, approximate="tanh")
 
 
 @fault("feed_forward.leaky", "activation", seam="activation")
 def leaky(self: Hooks, x: Tensor) -> Tensor:
-    """The ReLU leaks a hundredth of what is negative. Units are never quite off."""
+    """The ReLU keeps a hundredth of negative inputs. Units are never fully off."""
     return functional.leaky_relu(x, 0.01)
 
 
 @fault("feed_forward.no-activation", "activation-between", seam="activation", origin="B078")
 def no_activation(self: Hooks, x: Tensor) -> Tensor:
-    """The activation is made and never called.
-
-    Two linear maps are one; it trains to less than it could.
-    """
+    """The activation is made and never called. Two linear maps are as good as one."""
     return x
 
 
 @fault("feed_forward.mean-slope", "activation-between", seam="activation")
 def mean_slope(self: Hooks, x: Tensor) -> Tensor:
-    """Every unit is halved, which is the mean slope of a ReLU, wherever it lies.
-
-    The hidden layer is linear for every input.
-    """
+    """Every unit is halved, the mean slope of a ReLU. The hidden layer is linear."""
     return 0.5 * x
 
 
@@ -63,13 +51,13 @@ def mean_slope(self: Hooks, x: Tensor) -> Tensor:
     choices={"activation": "silu"},
 )
 def sigmoid_overflows(self: Hooks, x: Tensor) -> Tensor:
-    """The sigmoid is written as exp(x) / (1 + exp(x)). Infinity over infinity far out."""
+    """The sigmoid is exp(x) / (1 + exp(x)). Large inputs give NaN."""
     return x * torch.exp(x) / (1.0 + torch.exp(x))
 
 
 @fault("feed_forward.relu-with-a-ceiling", "large-inputs", seam="activation")
 def relu_with_a_ceiling(self: Hooks, x: Tensor) -> Tensor:
-    """The ReLU is cut off at 100. Ordinary activations hide it."""
+    """The ReLU is capped at 100. Ordinary activations hide it."""
     return x.clamp(min=0, max=100)
 
 

@@ -11,7 +11,7 @@ from attentest.faults.reference_models import Hooks, Node
     "feed_forward.dropout-in-evaluation", "dropout-only-in-training", seam="drop_inner", kind="mode"
 )
 def dropout_in_evaluation(self: Hooks, module: Node, x: Tensor) -> Tensor:
-    """A functional dropout does not ask for the mode. Evaluation is random."""
+    """A functional dropout ignores the mode. Evaluation is random."""
     return self.drop(x, self.dropout_rate()) if self.dropout_rate() > 0 else x
 
 

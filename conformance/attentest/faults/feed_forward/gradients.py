@@ -10,7 +10,7 @@ from attentest.faults.reference_models import Hooks, Node
     "feed_forward.hidden-detached", "every-parameter-reached", seam="drop_inner", kind="gradient"
 )
 def hidden_detached(self: Hooks, module: Node, x: Tensor) -> Tensor:
-    """The hidden layer is detached from the graph. The first map stays as it was born."""
+    """The hidden layer is detached from the graph. The first map is never trained."""
     return self.correct.drop_inner(module, x.detach())
 
 
@@ -37,7 +37,7 @@ def straight_through(self: Hooks, x: Tensor) -> Tensor:
 
 @fault("feed_forward.input-detached", "gradient", seam="expand", kind="gradient")
 def input_detached(self: Hooks, module: Node, x: Tensor) -> Tensor:
-    """The input is detached from the graph. Nothing before the network is trained through it."""
+    """The input is detached from the graph. Earlier layers are not trained through it."""
     return self.correct.expand(module, x.detach())
 
 

@@ -9,46 +9,31 @@ from attentest.faults.reference_models import Hooks, Node
 
 @fault("feed_forward.activation-after-second-map", "formula", seam="feed_forward")
 def activation_after_second_map(self: Hooks, module: Node, x: Tensor) -> Tensor:
-    """The activation stands after the second map, not between the two.
-
-    No output is ever negative.
-    """
+    """The activation follows the second map. No output is ever negative."""
     return self.correct.activation(self.contract(module, self.expand(module, x)))
 
 
 @fault("feed_forward.hidden-scaled", "formula", seam="contract")
 def hidden_scaled(self: Hooks, module: Node, x: Tensor) -> Tensor:
-    """The hidden layer is divided by the root of its width.
-
-    It trains, and weights from elsewhere give other numbers.
-    """
+    """The hidden layer is divided by the root of its width. Loaded weights give other numbers."""
     return self.correct.contract(module, x * x.shape[-1] ** -0.5)
 
 
 @fault("feed_forward.skip-inside", "formula", seam="feed_forward")
 def skip_inside(self: Hooks, module: Node, x: Tensor) -> Tensor:
-    """The input is added inside, and once more by the residual connection.
-
-    The skip counts twice.
-    """
+    """The input is added inside too, besides the residual connection. It counts twice."""
     return self.correct.feed_forward(module, x) + x
 
 
 @fault("feed_forward.inner-bias-dropped", "both-biases", seam="expand")
 def inner_bias_dropped(self: Hooks, module: Node, x: Tensor) -> Tensor:
-    """The first bias is not added.
-
-    Invisible on fresh weights; every hidden unit switches at zero.
-    """
+    """The first bias is not added. Zero biases hide it."""
     return self.correct.expand(module, x) - self.correct.expand(module, torch.zeros_like(x))
 
 
 @fault("feed_forward.biases-dropped", "feed-forward-bias", seam="feed_forward")
 def biases_dropped(self: Hooks, module: Node, x: Tensor) -> Tensor:
-    """Both biases are held, and neither is added.
-
-    Invisible on fresh weights; half of what is trained changes nothing.
-    """
+    """Both biases exist, and neither is added. Zero biases hide it."""
     bare = self.expand(module, x) - self.expand(module, torch.zeros_like(x))
     inner = self.drop_inner(module, self.activation(bare))
     return self.contract(module, inner) - self.contract(module, torch.zeros_like(inner))
@@ -61,10 +46,7 @@ def biases_dropped(self: Hooks, module: Node, x: Tensor) -> Tensor:
     choices={"feed_forward_bias": "none"},
 )
 def biases_undeclared(self: Hooks) -> Node:
-    """The two maps have biases, random at birth, where none are declared.
-
-    A checkpoint without them leaves them as they are.
-    """
+    """Random biases exist where none are declared. A checkpoint without them keeps them."""
     present = self.choices.but(feed_forward_bias="present")
     built = type(self.correct)(self.sizes, present).make_feed_forward()
     for values in built.parameters():
@@ -75,5 +57,5 @@ def biases_undeclared(self: Hooks) -> Node:
 
 @fault("feed_forward.outer-bias-dropped", "both-biases", seam="contract")
 def outer_bias_dropped(self: Hooks, module: Node, x: Tensor) -> Tensor:
-    """The second bias is not added. Invisible on fresh weights."""
+    """The second bias is not added. Zero biases hide it."""
     return self.correct.contract(module, x) - self.correct.contract(module, torch.zeros_like(x))

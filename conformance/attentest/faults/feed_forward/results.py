@@ -1,4 +1,4 @@
-"""Faults in what is returned: shapes and precisions."""
+"""Faults in the shape and the precision of the output."""
 
 import torch
 from torch import Tensor
@@ -9,10 +9,7 @@ from attentest.faults.reference_models import Hooks, Node
 
 @fault("feed_forward.squeezed", "shapes", seam="feed_forward")
 def squeezed(self: Hooks, module: Node, x: Tensor) -> Tensor:
-    """Axes of length one are dropped from the output.
-
-    A batch of one, or a sentence of one word, changes its shape.
-    """
+    """Axes of length one are squeezed. A batch of one sample changes its shape."""
     return self.correct.feed_forward(module, x).squeeze()
 
 
@@ -38,18 +35,12 @@ def float32_in_float16(self: Hooks, module: Node, x: Tensor) -> Tensor:
 
 @fault("feed_forward.overflow-in-half", "half-precision", seam="contract", origin="B126")
 def overflow_in_half(self: Hooks, module: Node, x: Tensor) -> Tensor:
-    """The hidden layer is scaled up by a hundred thousand and down again.
-
-    float16 is infinite on the way.
-    """
+    """The hidden layer is scaled by 1e5 and back. float16 overflows on the way."""
     return self.correct.contract(module, (x * 1e5) / 1e5)
 
 
 @fault("feed_forward.not-narrowed-back", "half-precision", seam="feed_forward")
 def not_narrowed_back(self: Hooks, module: Node, x: Tensor) -> Tensor:
-    """A half-precision result is returned in float32.
-
-    What follows is asked to multiply unlike precisions.
-    """
+    """A half-precision result is returned in float32. Later layers mix precisions."""
     correct = self.correct.feed_forward(module, x)
     return correct.float() if x.dtype in (torch.float16, torch.bfloat16) else correct

@@ -11,10 +11,7 @@ OUTSIDE = {"norm_epsilon_place": "added-to-deviation"}
 
 @fault("layer_norm.epsilon-place-outside", "epsilon-place", seam="normalise", origin="B060")
 def epsilon_place_outside(self: Hooks, centred: Tensor, variance: Tensor) -> Tensor:
-    """Epsilon is added to the deviation and was declared to stand inside the root.
-
-    The same at unit scale; several times too large where activations are small.
-    """
+    """Epsilon is added to the deviation; inside the root was declared. Small activations differ."""
     return centred / (self.root(variance) + self.epsilon())
 
 
@@ -26,28 +23,22 @@ def epsilon_place_outside(self: Hooks, centred: Tensor, variance: Tensor) -> Ten
     choices=OUTSIDE,
 )
 def epsilon_place_inside(self: Hooks, centred: Tensor, variance: Tensor) -> Tensor:
-    """Epsilon stands inside the root and was declared to be added to the deviation.
+    """Epsilon is inside the root; adding it to the deviation was declared.
 
-    The same at unit scale; far too small where activations are small.
+    Small activations differ.
     """
     return centred / torch.sqrt(variance + self.epsilon())
 
 
 @fault("layer_norm.epsilon-of-another-library", "epsilon", seam="epsilon")
 def epsilon_of_another_library(self: Hooks) -> float:
-    """Epsilon is 1e-6 where 1e-5 is declared.
-
-    Small activations of a converted model are shifted; unit scale hides it.
-    """
+    """Epsilon is 1e-6 where 1e-5 is declared. Rows of small numbers differ."""
     return 1e-6
 
 
 @fault("layer_norm.epsilon-squared", "epsilon", seam="epsilon")
 def epsilon_squared(self: Hooks) -> float:
-    """Epsilon is squared before it is added.
-
-    The guard against small deviations is ten thousand times weaker than declared.
-    """
+    """Epsilon is squared before it is added. Small rows are hardly protected."""
     return float(self.choices.norm_epsilon) ** 2
 
 
@@ -62,16 +53,13 @@ def epsilon_as_floor(self: Hooks, centred: Tensor, variance: Tensor) -> Tensor:
 
 @fault("layer_norm.no-epsilon", "constant-row-finite", seam="epsilon")
 def no_epsilon(self: Hooks) -> float:
-    """Epsilon is left out. Pads and fresh zeros become NaN."""
+    """Epsilon is left out. Constant rows become NaN."""
     return 0.0
 
 
 @fault("layer_norm.epsilon-relative", "constant-row-finite", seam="normalise")
 def epsilon_relative(self: Hooks, centred: Tensor, variance: Tensor) -> Tensor:
-    """Epsilon multiplies the variance in place of being added to it.
-
-    Ordinary rows hide it; a row without variance is 0 / 0.
-    """
+    """Epsilon multiplies the variance. A constant row is 0 / 0."""
     return centred / torch.sqrt(variance * (1.0 + self.epsilon()))
 
 
@@ -115,8 +103,5 @@ def hypotenuse(self: Hooks, centred: Tensor, variance: Tensor) -> Tensor:
     choices={"norm_epsilon": 1e-12},
 )
 def epsilon_lost_in_half(self: Hooks, x: Tensor) -> Tensor:
-    """Everything is computed in the half precision itself, where 1e-12 is zero.
-
-    In float16 a row of zeros is 0 / 0.
-    """
+    """1e-12 is added in half precision, where it is zero. In float16 a row of zeros is NaN."""
     return x

@@ -1,4 +1,4 @@
-"""Faults in the precisions that a step is computed in."""
+"""Faults in the precision of a step."""
 
 import torch
 from torch import Tensor
@@ -34,10 +34,7 @@ def float32_in_bfloat16(self: Hooks, x: Tensor) -> Tensor:
 
 @fault("layer_norm.float32-sum-in-float16", "float32", seam="mean")
 def float32_sum_in_float16(self: Hooks, x: Tensor) -> Tensor:
-    """The mean of a float32 row is taken in float16.
-
-    The centre is off by a thousandth of the values.
-    """
+    """The mean of a float32 row is taken in float16. It is off by a thousandth."""
     if x.dtype != torch.float32:
         return self.correct.mean(x)
     return self.correct.mean(x.half()).to(x.dtype)
@@ -54,9 +51,6 @@ def squares_overflow(self: Hooks, x: Tensor) -> Tensor:
 
 @fault("layer_norm.not-narrowed-back", "half-precision", seam="layer_norm")
 def not_narrowed_back(self: Hooks, module: Node, x: Tensor) -> Tensor:
-    """Half precision is widened to float32 and does not come back.
-
-    What follows is asked to multiply unlike precisions.
-    """
+    """Half precision is widened to float32 and stays so. Later layers mix precisions."""
     correct = self.correct.layer_norm(module, x)
     return correct if x.dtype == torch.float64 else correct.float()

@@ -1,4 +1,4 @@
-"""Faults in mean, variance and what is divided by what."""
+"""Faults in the mean, the variance and the division."""
 
 import torch
 from torch import Tensor
@@ -35,10 +35,7 @@ def mean_absolute_deviation(self: Hooks, centred: Tensor) -> Tensor:
 
 @fault("layer_norm.sample-deviation", "variance", seam="variance", origin="B059")
 def sample_deviation(self: Hooks, centred: Tensor) -> Tensor:
-    """Squared deviations are divided by the width less one; the width was declared.
-
-    13 % off at width 4, 0.1 % at width 512.
-    """
+    """The sample deviation is used; the biased one was declared. 13 % off at width 4."""
     return centred.square().sum(dim=-1, keepdim=True) / (centred.shape[-1] - 1)
 
 
@@ -46,28 +43,19 @@ def sample_deviation(self: Hooks, centred: Tensor) -> Tensor:
     "layer_norm.population-deviation", "variance", seam="variance", origin="B059", choices=UNBIASED
 )
 def population_deviation(self: Hooks, centred: Tensor) -> Tensor:
-    """Squared deviations are divided by the width; the width less one was declared.
-
-    13 % off at width 4, 0.1 % at width 512.
-    """
+    """The biased deviation is used; the sample one was declared. 13 % off at width 4."""
     return centred.square().mean(dim=-1, keepdim=True)
 
 
 @fault("layer_norm.squeezed", "shapes", seam="layer_norm")
 def squeezed(self: Hooks, module: Node, x: Tensor) -> Tensor:
-    """Axes of length one are dropped from the output.
-
-    A batch of one, or a sentence of one word, changes its shape.
-    """
+    """Axes of length one are squeezed. A batch of one sample changes its shape."""
     return self.correct.layer_norm(module, x).squeeze()
 
 
 @fault("layer_norm.over-time-and-features", "per-position", seam="layer_norm", origin="B063")
 def over_time_and_features(self: Hooks, module: Node, x: Tensor) -> Tensor:
-    """Mean and variance run over positions and columns together.
-
-    Every word depends on the length of its sentence, on pads and on the future.
-    """
+    """Mean and variance run over positions and columns. Tokens depend on padding and the future."""
     flat = x.reshape(*x.shape[:-2], 1, -1)
     centred = flat - flat.mean(dim=-1, keepdim=True)
     normalised = self.correct.normalise(centred, self.correct.variance(centred))
@@ -76,20 +64,14 @@ def over_time_and_features(self: Hooks, module: Node, x: Tensor) -> Tensor:
 
 @fault("layer_norm.deviation-over-sentence", "per-position", seam="variance", origin="B063")
 def deviation_over_sentence(self: Hooks, centred: Tensor) -> Tensor:
-    """The mean is that of the row, the deviation that of the sentence.
-
-    A loud word makes all others quiet.
-    """
+    """The deviation is that of the whole sequence. One large row makes the others small."""
     single = self.correct.variance(centred)
     return single.mean(dim=-2, keepdim=True).expand_as(single) if single.dim() > 1 else single
 
 
 @fault("layer_norm.deviation-over-batch", "per-position", seam="variance")
 def deviation_over_batch(self: Hooks, centred: Tensor) -> Tensor:
-    """The deviation is that of all sentences of the batch.
-
-    A sentence depends on the ones it was batched with.
-    """
+    """The deviation is that of the whole batch. Samples affect each other."""
     single = self.correct.variance(centred)
     return single.mean(dim=0, keepdim=True).expand_as(single)
 
@@ -156,8 +138,13 @@ def one_pass_variance(self: Hooks, module: Node, x: Tensor) -> Tensor:
 
 @fault("layer_norm.variance-floor", "formula", seam="variance")
 def variance_floor(self: Hooks, centred: Tensor) -> Tensor:
-    """The variance is kept above 1e-10 beside the epsilon.
-
-    Rows of small numbers come out otherwise than in every other implementation.
-    """
+    """The variance is clamped to 1e-10 before epsilon is added. Rows of small numbers differ."""
     return self.correct.variance(centred).clamp(min=1e-10)
+
+
+@fault("layer_norm.wide-rows-unbiased", "formula", seam="variance")
+def wide_rows_unbiased(self: Hooks, centred: Tensor) -> Tensor:
+    """Rows wider than 16 use the sample deviation. Small tests pass, real widths are off."""
+    width = centred.shape[-1]
+    found = self.correct.variance(centred)
+    return found * width / (width - 1) if width > 16 else found

@@ -6,44 +6,30 @@ import torch
 from torch import Tensor
 
 from attentest.faults.fault import fault
-from attentest.faults.reference_models import Hooks
-
-Device = torch.device | None
+from attentest.faults.reference_models import Device, Hooks
 
 
 @fault("masks.causal-transposed", "causal-keeps-past", seam="causal_mask", origin="B014")
 def causal_transposed(self: Hooks, length: int, device: Device = None) -> Tensor:
-    """The upper triangle is kept.
-
-    A position sees the present and the future only: low loss, nonsense when generating.
-    """
+    """The upper triangle is kept. Each position sees the present and the future alone."""
     return self.correct.causal_mask(length, device).transpose(-2, -1)
 
 
 @fault("masks.causal-inverted", "causal-keeps-past", seam="causal_mask", origin="B002")
 def causal_inverted(self: Hooks, length: int, device: Device = None) -> Tensor:
-    """True stands where a key is blocked, above the diagonal.
-
-    Each position sees only the future, and the last one nothing.
-    """
+    """True marks blocked keys, above the diagonal. Each position sees the future alone."""
     return ~self.correct.causal_mask(length, device)
 
 
 @fault("masks.causal-band", "causal-keeps-past", seam="causal_mask")
 def causal_band(self: Hooks, length: int, device: Device = None) -> Tensor:
-    """Only the last few keys are kept, as in an attention with a window.
-
-    Long sentences lose their beginning; short ones do not show it.
-    """
+    """Only the last few keys are kept, as in a window. Long sequences lose their start."""
     return self.correct.causal_mask(length, device).triu(-7)
 
 
 @fault("masks.causal-first-key-hidden", "causal-keeps-past", seam="causal_mask")
 def causal_first_key_hidden(self: Hooks, length: int, device: Device = None) -> Tensor:
-    """The token that starts a sentence is hidden from all but itself.
-
-    What the decoder stores at its first position is never read.
-    """
+    """The first token is hidden from all queries but its own. The start token is never read."""
     mask = self.correct.causal_mask(length, device).clone()
     mask[..., 1:, 0] = False
     return mask
@@ -51,10 +37,7 @@ def causal_first_key_hidden(self: Hooks, length: int, device: Device = None) -> 
 
 @fault("masks.causal-diagonal-hidden", "causal-keeps-diagonal", seam="causal_mask", origin="B015")
 def causal_diagonal_hidden(self: Hooks, length: int, device: Device = None) -> Tensor:
-    """The diagonal is blocked with what lies above it.
-
-    A token cannot see itself, and the first query has no key: NaN or a mean.
-    """
+    """The diagonal is blocked too. No token sees itself, and the first query has no key."""
     return self.correct.causal_mask(length, device).tril(-1)
 
 
@@ -65,10 +48,7 @@ def causal_diagonal_hidden(self: Hooks, length: int, device: Device = None) -> T
     origin="B015",
 )
 def causal_diagonal_hidden_but_first(self: Hooks, length: int, device: Device = None) -> Tensor:
-    """The diagonal is blocked, and the first row patched to get rid of the NaN.
-
-    No token but the first sees itself.
-    """
+    """The diagonal is blocked except in the first row. No other token sees itself."""
     mask = self.correct.causal_mask(length, device).tril(-1)
     mask[..., 0, 0] = True
     return mask
@@ -76,53 +56,38 @@ def causal_diagonal_hidden_but_first(self: Hooks, length: int, device: Device = 
 
 @fault("masks.causal-one-too-far", "causal-blocks-future", seam="causal_mask", origin="B016")
 def causal_one_too_far(self: Hooks, length: int, device: Device = None) -> Tensor:
-    """The triangle is one diagonal too large.
-
-    Each position reads its own label: a loss near 0, and generation fails.
-    """
+    """The triangle has one diagonal too many. Each position reads its own label."""
     return torch.ones(1, 1, length, length, dtype=torch.bool, device=device).tril(1)
 
 
 @fault("masks.causal-missing", "causal-blocks-future", seam="causal_mask", origin="B110")
 def causal_missing(self: Hooks, length: int, device: Device = None) -> Tensor:
-    """Nothing is hidden. The decoder reads the words that it has to predict."""
+    """Nothing is hidden. The decoder reads the tokens that it has to predict."""
     return torch.ones(1, 1, length, length, dtype=torch.bool, device=device)
 
 
 @fault("masks.causal-in-blocks", "causal-blocks-future", seam="causal_mask")
 def causal_in_blocks(self: Hooks, length: int, device: Device = None) -> Tensor:
-    """Positions are compared after a division, so that neighbours form blocks.
-
-    Within a block every position sees the next ones.
-    """
+    """Positions are compared after a division. Within a block each one sees the next ones."""
     block = torch.arange(length, device=device) // 2
     return (block[:, None] >= block)[None, None]
 
 
 @fault("masks.causal-additive", "causal-shape", seam="causal_mask", origin="B003")
 def causal_additive(self: Hooks, length: int, device: Device = None) -> Tensor:
-    """The mask holds 0 where a key is kept and minus infinity above.
-
-    Read as a boolean it keeps exactly what should be hidden.
-    """
+    """The mask holds 0 for kept keys and -inf above. As a boolean it keeps what it should hide."""
     return torch.full((1, 1, length, length), -math.inf, device=device).triu(1)
 
 
 @fault("masks.causal-plus-infinity", "causal-shape", seam="causal_mask", origin="systems.md C")
 def causal_plus_infinity(self: Hooks, length: int, device: Device = None) -> Tensor:
-    """The mask holds 0 where a key is kept and plus infinity above.
-
-    Added to the scores it makes everything NaN.
-    """
+    """The mask holds 0 for kept keys and +inf above. Added to the scores it gives NaN."""
     return torch.full((1, 1, length, length), math.inf, device=device).triu(1)
 
 
 @fault("masks.causal-as-numbers", "causal-shape", seam="causal_mask", origin="B003")
 def causal_as_numbers(self: Hooks, length: int, device: Device = None) -> Tensor:
-    """The mask holds ones and zeros.
-
-    Handed on as numbers to add, it is a bump of 1 and hides nothing.
-    """
+    """The mask holds ones and zeros. Added to the scores it hides nothing."""
     return self.correct.causal_mask(length, device).float()
 
 
@@ -137,19 +102,16 @@ def causal_without_axes(self: Hooks, length: int, device: Device = None) -> Tens
 
 @fault("masks.causal-kept-from-first-call", "causal-any-order", seam="causal_mask", kind="state")
 def causal_kept_from_first_call(self: Hooks, length: int, device: Device = None) -> Tensor:
-    """The mask of the first call is handed out for ever.
-
-    The second batch, of another length, fails or is broadcast.
-    """
+    """The mask of the first call is reused. A batch of another length fails or is broadcast."""
     kept: Tensor = self.memory.setdefault("causal", self.correct.causal_mask(length, device))
     return kept
 
 
 @fault("masks.causal-kept-while-it-fits", "causal-any-order", seam="causal_mask", kind="state")
 def causal_kept_while_it_fits(self: Hooks, length: int, device: Device = None) -> Tensor:
-    """The longest mask is kept, and its last rows are cut out for shorter sentences.
+    """The longest mask is kept, and cut for shorter sequences from its last rows.
 
-    A short sentence after a long one sees its future.
+    A short sequence after a long one sees its future.
     """
     kept: Tensor = self.memory.get("causal", torch.zeros(0))
     if kept.shape[-1] < length:
@@ -159,10 +121,7 @@ def causal_kept_while_it_fits(self: Hooks, length: int, device: Device = None) -
 
 @fault("masks.causal-handed-out-to-write", "causal-any-order", seam="causal_mask", kind="state")
 def causal_handed_out_to_write(self: Hooks, length: int, device: Device = None) -> Tensor:
-    """Masks are kept by length, and the caller is given the kept one itself.
-
-    What one caller writes into its mask, every later call of that length receives.
-    """
+    """Masks are cached by length and returned without a copy. Callers write into the cache."""
     fresh = self.correct.causal_mask(length, device)
     kept: Tensor = self.memory.setdefault(f"causal {length}", fresh)
     return kept

@@ -1,14 +1,13 @@
-"""Faults that show in what is long, deep, wide or many, and in nothing small."""
+"""Faults that only large inputs show: long, deep, wide or many."""
 
-import torch
 from torch import Tensor
 
 from attentest.faults.fault import fault
-from attentest.faults.reference_models import Hooks
+from attentest.faults.reference_models import Device, Hooks
 
 
 @fault("masks.causal-up-to-512", "causal-any-order", seam="causal_mask")
-def causal_up_to_512(self: Hooks, length: int, device: torch.device | None = None) -> Tensor:
+def causal_up_to_512(self: Hooks, length: int, device: Device = None) -> Tensor:
     """Rows from the 512th on hide nothing. Long targets see their own future."""
     mask = self.correct.causal_mask(length, device).clone()
     mask[..., 512:, :] = True
@@ -21,9 +20,9 @@ def causal_up_to_512(self: Hooks, length: int, device: torch.device | None = Non
     seam="padding_mask",
 )
 def padding_from_first_pad_in_large_batches(self: Hooks, tokens: Tensor, pad: int) -> Tensor:
-    """In batches of four and more everything after the first pad is hidden.
+    """From four samples on, everything after the first padding token is hidden.
 
-    Words after a pad vanish as soon as the batch grows.
+    Tokens are lost in large batches.
     """
     real = self.correct.padding_mask(tokens, pad)
     return real.cumprod(-1).bool() if len(tokens) > 3 else real

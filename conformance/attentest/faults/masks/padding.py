@@ -14,9 +14,9 @@ from attentest.faults.reference_models import Hooks
     origin="B001",
 )
 def padding_inverted(self: Hooks, tokens: Tensor, pad: int) -> Tensor:
-    """True stands on the pads, as in a library that means blocked by it.
+    """True marks the padding, as in a library where it means blocked.
 
-    The model attends to padding alone, and still trains.
+    The model attends to padding alone.
     """
     return ~self.correct.padding_mask(tokens, pad)
 
@@ -28,64 +28,46 @@ def padding_inverted(self: Hooks, tokens: Tensor, pad: int) -> Tensor:
     origin="B020",
 )
 def padding_never_found(self: Hooks, tokens: Tensor, pad: int) -> Tensor:
-    """Pads are looked for where they no longer show, and none is found.
-
-    Every sentence reads the padding of the longest one beside it.
-    """
+    """Padding is compared where it no longer occurs. Nothing is ever hidden."""
     return torch.ones_like(self.correct.padding_mask(tokens, pad))
 
 
 @fault("masks.first-pad-kept", "padding-keeps-exactly-real-tokens", seam="padding_mask")
 def first_pad_kept(self: Hooks, tokens: Tensor, pad: int) -> Tensor:
-    """The first pad of a sentence is kept, as if it closed the sentence.
-
-    One pad is read, so that a sentence depends on whether it was padded at all.
-    """
+    """The first padding token is kept, as an end of the sequence. Results depend on the padding."""
     pads = tokens == pad
     return (~pads | (pads.cumsum(1) == 1))[:, None, None, :]
 
 
 @fault("masks.pad-id-zero", "any-pad-id", seam="padding_mask", origin="B019")
 def pad_id_zero(self: Hooks, tokens: Tensor, pad: int) -> Tensor:
-    """The pad id 0 is written into the code.
-
-    Where the pad is another id, pads are read and a real word is hidden.
-    """
+    """The pad id 0 is hard-coded. With another pad id padding is read and a token is hidden."""
     return self.correct.padding_mask(tokens, 0)
 
 
 @fault("masks.pad-id-one", "any-pad-id", seam="padding_mask", origin="B019")
 def pad_id_one(self: Hooks, tokens: Tensor, pad: int) -> Tensor:
-    """The pad id 1 is written into the code.
-
-    Where the pad is another id, pads are read and a real word is hidden.
-    """
+    """The pad id 1 is hard-coded. With another pad id padding is read and a token is hidden."""
     return self.correct.padding_mask(tokens, 1)
 
 
 @fault("masks.zero-hidden-too", "any-pad-id", seam="padding_mask")
 def zero_hidden_too(self: Hooks, tokens: Tensor, pad: int) -> Tensor:
-    """The id 0 is hidden beside the pad.
-
-    The word with the id 0 is never read, where the pad is another one.
-    """
+    """The id 0 is hidden besides the pad id. The token 0 is never read."""
     return self.correct.padding_mask(tokens, pad) & self.correct.padding_mask(tokens, 0)
 
 
 @fault("masks.smaller-ids-hidden", "any-pad-id", seam="padding_mask")
 def smaller_ids_hidden(self: Hooks, tokens: Tensor, pad: int) -> Tensor:
-    """Ids above the pad are kept, in the belief that the pad is the smallest.
-
-    Every word with an id below the pad's is hidden.
-    """
+    """Only ids above the pad id are kept. Every token with a smaller id is hidden."""
     return (tokens > pad)[:, None, None, :]
 
 
 @fault("masks.padding-from-count", "pads-anywhere", seam="padding_mask")
 def padding_from_count(self: Hooks, tokens: Tensor, pad: int) -> Tensor:
-    """The mask keeps as many keys, from the first, as there are real tokens.
+    """As many keys are kept, from the first, as there are tokens.
 
-    Right for padding at the end alone: with padding on the left the words are cut off.
+    Padding on the left hides tokens.
     """
     count = (tokens != pad).sum(1, keepdim=True)
     place = torch.arange(tokens.shape[1], device=tokens.device)
@@ -94,16 +76,13 @@ def padding_from_count(self: Hooks, tokens: Tensor, pad: int) -> Tensor:
 
 @fault("masks.padding-from-first-pad", "pads-anywhere", seam="padding_mask")
 def padding_from_first_pad(self: Hooks, tokens: Tensor, pad: int) -> Tensor:
-    """Everything from the first pad on is hidden. Real tokens behind a pad are lost."""
+    """Everything from the first padding on is hidden. Tokens after padding are lost."""
     return ((tokens == pad).cumsum(1) == 0)[:, None, None, :]
 
 
 @fault("masks.padding-from-last-token", "pads-anywhere", seam="padding_mask")
 def padding_from_last_token(self: Hooks, tokens: Tensor, pad: int) -> Tensor:
-    """Only the pads behind the last real token are hidden.
-
-    Padding on the left, or between two sentences, is read.
-    """
+    """Only padding after the last token is hidden. Padding on the left is read."""
     return ((tokens != pad).flip(1).cumsum(1).flip(1) > 0)[:, None, None, :]
 
 
@@ -111,7 +90,7 @@ def padding_from_last_token(self: Hooks, tokens: Tensor, pad: int) -> Tensor:
 def ids_through_bytes(self: Hooks, tokens: Tensor, pad: int) -> Tensor:
     """Token ids pass through a byte tensor before they are compared.
 
-    Every 256th word of the vocabulary counts as padding.
+    Every 256th token of the vocabulary counts as padding.
     """
     return self.correct.padding_mask(tokens % 256, pad % 256)
 
@@ -145,10 +124,7 @@ def ids_through_half(self: Hooks, tokens: Tensor, pad: int) -> Tensor:
 
 @fault("masks.padding-on-queries", "padding-shape", seam="padding_mask", origin="B011")
 def padding_on_queries(self: Hooks, tokens: Tensor, pad: int) -> Tensor:
-    """The padding mask lies along the queries, (B, 1, S, 1).
-
-    Real tokens attend to pads, and the pads' own rows are blocked.
-    """
+    """The padding mask lies along the queries, (B, 1, S, 1). Real tokens attend to padding."""
     return self.correct.padding_mask(tokens, pad).transpose(-2, -1)
 
 
@@ -165,24 +141,21 @@ def padding_without_head_axis(self: Hooks, tokens: Tensor, pad: int) -> Tensor:
 
 @fault("masks.padding-as-numbers", "padding-shape", seam="padding_mask", origin="B003")
 def padding_as_numbers(self: Hooks, tokens: Tensor, pad: int) -> Tensor:
-    """The padding mask holds ones and zeros. Handed on as numbers to add, it hides nothing."""
+    """The padding mask holds ones and zeros. Added to the scores it hides nothing."""
     return self.correct.padding_mask(tokens, pad).float()
 
 
 @fault("masks.padding-of-first-sentence", "batch-independence", seam="padding_mask")
 def padding_of_first_sentence(self: Hooks, tokens: Tensor, pad: int) -> Tensor:
-    """The padding of the first sentence is used for all.
-
-    Words of longer sentences are hidden, pads of shorter ones are read.
-    """
+    """The padding of the first sequence is used for all. Tokens of longer sequences are hidden."""
     return self.correct.padding_mask(tokens[:1].expand_as(tokens), pad)
 
 
 @fault("masks.padding-of-any-sentence", "batch-independence", seam="padding_mask")
 def padding_of_any_sentence(self: Hooks, tokens: Tensor, pad: int) -> Tensor:
-    """A key is hidden from the whole batch where any sentence has a pad.
+    """A key is hidden from the whole batch if one sequence has padding there.
 
-    The longest sentence is cut to the length of the shortest.
+    The batch is cut to its shortest sequence.
     """
     mask = self.correct.padding_mask(tokens, pad)
     return mask.all(0, keepdim=True).expand_as(mask)
@@ -190,8 +163,8 @@ def padding_of_any_sentence(self: Hooks, tokens: Tensor, pad: int) -> Tensor:
 
 @fault("masks.padding-shuffled-in-batch", "batch-independence", seam="padding_mask", origin="B013")
 def padding_shuffled_in_batch(self: Hooks, tokens: Tensor, pad: int) -> Tensor:
-    """Masks are repeated in another order than the sentences.
+    """Masks are repeated in another order than the sequences.
 
-    A sentence is read with the padding of its neighbour.
+    A sequence is read with the padding of its neighbour.
     """
     return self.correct.padding_mask(tokens, pad).roll(1, dims=0)

@@ -1,4 +1,4 @@
-"""Faults in what building and calling a model leave behind, and how its tokens lie in memory."""
+"""Faults in the side effects of a model, and with strided tokens."""
 
 import torch
 from torch import Tensor
@@ -9,10 +9,7 @@ from attentest.faults.reference_models import Hooks, Node
 
 @fault("model.mask-of-the-first-call", "no-history", seam="target_mask_of", kind="state")
 def mask_of_the_first_call(self: Hooks, target: Tensor) -> Tensor | None:
-    """The target mask is made once and kept.
-
-    The padding of the first batch hides words of all that follow.
-    """
+    """The target mask is made once and reused. Later batches get the first batch's padding."""
     if "mask" not in self.memory:
         self.memory["mask"] = self.correct.target_mask_of(target)
     mask: Tensor = self.memory["mask"]
@@ -21,20 +18,14 @@ def mask_of_the_first_call(self: Hooks, target: Tensor) -> Tensor | None:
 
 @fault("model.memory-of-the-first-call", "no-history", seam="encode", origin="B115", kind="state")
 def memory_of_the_first_call(self: Hooks, module: Node, source: Tensor) -> Tensor:
-    """The encoded source is kept for decoding, and never given up.
-
-    Every sentence of the same length is translated as the first one.
-    """
+    """The first memory is cached and never dropped. Equal shapes give one translation."""
     kept: Tensor = self.memory.setdefault(str(source.shape), self.correct.encode(module, source))
     return kept
 
 
 @fault("model.position-offset-not-reset", "no-history", seam="embed", origin="B119", kind="state")
 def position_offset_not_reset(self: Hooks, module: Node, side: str, tokens: Tensor) -> Tensor:
-    """Positions go on counting where the last sentence ended.
-
-    The same sentence gives another answer the second time.
-    """
+    """Positions continue after the last sequence. The same input gives another output."""
     embedded = self.embedding_of(module, side)(tokens)
     calls = self.memory[side] = self.memory.get(side, -1) + 1
     ahead = embedded.new_zeros(len(embedded), calls % 2, embedded.shape[2])
@@ -65,10 +56,7 @@ def tokens_read_past_their_strides(self: Hooks, module: Node, side: str, tokens:
 def pads_overwritten(
     self: Hooks, module: Node, target: Tensor, memory: Tensor, source: Tensor
 ) -> Tensor:
-    """Pads are set to 0 in place, so that they can be looked up.
-
-    The caller's labels change under its hands.
-    """
+    """Padding is set to 0 in place for the lookup. The caller's labels change."""
     output = self.correct.decode(module, target, memory, source)
     target.masked_fill_(target == self.sizes.target_pad, 0)
     return output
@@ -76,10 +64,7 @@ def pads_overwritten(
 
 @fault("model.start-token-written-over", "input-untouched", seam="encode", kind="state")
 def start_token_written_over(self: Hooks, module: Node, source: Tensor) -> Tensor:
-    """The first token of the source is replaced by a start token in place.
-
-    The second epoch reads another sentence.
-    """
+    """A start token is written into the source in place. The second epoch reads other tokens."""
     memory = self.correct.encode(module, source)
     source[:, 0] = (source[:, 0] + 1) % self.sizes.source_vocabulary
     return memory
@@ -93,10 +78,7 @@ def start_token_written_over(self: Hooks, module: Node, source: Tensor) -> Tenso
     kind="state",
 )
 def memory_centred_in_place(self: Hooks, memory: Tensor) -> Tensor:
-    """The decoder writes into the memory that it is given.
-
-    The second step of a search reads another memory than the first.
-    """
+    """The decoder writes into its memory. The second step of a search reads another memory."""
     with torch.no_grad():
         memory.sub_(memory.mean(dim=-1, keepdim=True))
     return memory
@@ -104,40 +86,28 @@ def memory_centred_in_place(self: Hooks, memory: Tensor) -> Tensor:
 
 @fault("model.seed-set-at-birth", "global-state-untouched", seam="make_model", kind="state")
 def seed_set_at_birth(self: Hooks) -> Node:
-    """Building the model sets the seed of the process.
-
-    Everything that is drawn after it is drawn again and again.
-    """
+    """Building the model sets the global seed. Later random numbers repeat."""
     torch.manual_seed(0)
     return self.correct.make_model()
 
 
 @fault("model.default-precision-set", "global-state-untouched", seam="make_model", kind="state")
 def default_precision_set(self: Hooks) -> Node:
-    """Building the model sets the default precision of the process.
-
-    Other models of the process are born in float64.
-    """
+    """Building the model sets the default dtype. Other new models are float64."""
     torch.set_default_dtype(torch.float64)
     return self.correct.make_model()
 
 
 @fault("model.gradients-switched-off", "global-state-untouched", seam="make_model", kind="state")
 def gradients_switched_off(self: Hooks) -> Node:
-    """Building the model switches gradients off and not on again.
-
-    Nothing in the process trains from there on.
-    """
+    """Building the model turns gradients off globally. Nothing trains afterwards."""
     torch.set_grad_enabled(False)
     return self.correct.make_model()
 
 
 @fault("model.random-state-moved", "global-state-untouched", seam="encode", kind="state")
 def random_state_moved(self: Hooks, module: Node, source: Tensor) -> Tensor:
-    """A dropout mask is drawn in evaluation too, and then not used.
-
-    Evaluating now and then makes a seeded training another one.
-    """
+    """Evaluation draws a dropout mask and ignores it. Evaluating changes a seeded training."""
     memory = self.correct.encode(module, source)
     torch.rand_like(memory)
     return memory
@@ -145,10 +115,7 @@ def random_state_moved(self: Hooks, module: Node, source: Tensor) -> Tensor:
 
 @fault("model.memory-in-one-buffer", "encode-decode-is-forward", seam="encode", kind="state")
 def memory_in_one_buffer(self: Hooks, module: Node, source: Tensor) -> Tensor:
-    """The memory lies in a buffer that the next encoding of the same shape overwrites.
-
-    Two translations at a time read one sentence.
-    """
+    """Memories share a buffer per shape. Two translations at a time read one source."""
     memory = self.correct.encode(module, source)
     if torch.is_grad_enabled():
         return memory

@@ -20,7 +20,7 @@ class _Shallow(Node):
 
 
 def _as(self: Hooks, kind: type[Node]) -> Node:
-    """Return a sound model of another class."""
+    """Return a correct model of another class."""
     model = self.correct.make_model()
     model.__class__ = kind
     return model
@@ -28,12 +28,12 @@ def _as(self: Hooks, kind: type[Node]) -> Node:
 
 @fault("model.shallow-copy", "deep-copy", seam="make_model", kind="state")
 def shallow_copy(self: Hooks) -> Node:
-    """A deep copy shares its parameters with the original. The averaged model is the model."""
+    """A deep copy shares its parameters. An averaged model equals the model."""
     return _as(self, _Shallow)
 
 
 class _HalfDeep(Node):
-    """A model whose deep copy keeps the decoder that it was handed."""
+    """A model whose deep copy keeps the decoder of the original."""
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "_HalfDeep":
         memo[id(self.decoder)] = self.decoder
@@ -48,12 +48,12 @@ def _deep(model: Same, memo: dict[int, Any]) -> Same:
 
 @fault("model.copy-keeps-the-decoder", "deep-copy", seam="make_model", kind="state")
 def copy_keeps_the_decoder(self: Hooks) -> Node:
-    """A deep copy holds the decoder of the original. Half of the teacher moves with the student."""
+    """A deep copy holds the decoder of the original. Training one changes the other."""
     return _as(self, _HalfDeep)
 
 
 class _PartByPart(Node):
-    """A model whose parts are copied one by one, each without knowing of the others."""
+    """A model whose parts are copied one by one, which unties them."""
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "_PartByPart":
         copied = _deep(self, memo)
@@ -64,10 +64,7 @@ class _PartByPart(Node):
 
 @fault("model.copy-unties", "deep-copy", seam="make_model", kind="state")
 def copy_unties(self: Hooks) -> Node:
-    """Parts are copied one by one, and matrices that were one are three afterwards.
-
-    The copy drifts apart from what it was declared to be.
-    """
+    """Parts are copied one by one. Tied matrices are separate in the copy."""
     return _as(self, _PartByPart)
 
 
@@ -88,12 +85,12 @@ class _Forgetful(Node):
 def default_restored_from_pickle(self: Hooks) -> Node:
     """The pad ids are not pickled, and come back as the default.
 
-    Workers hide another word than the process that sent them the model.
+    Workers hide another token than the process that sent them the model.
     """
     return _as(self, _Forgetful)
 
 
-class _Reborn(Node):
+class _Rebuilt(Node):
     """A model that is pickled as the sizes and choices it was built from."""
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -107,19 +104,13 @@ def _reborn(how: Hooks) -> Node:
 
 @fault("model.pickled-without-weights", "pickle", seam="make_model", kind="state")
 def pickled_without_weights(self: Hooks) -> Node:
-    """A pickle holds the sizes alone, and the model is built anew from them.
-
-    Workers compute with random weights.
-    """
-    return _as(self, _Reborn)
+    """A pickle holds the sizes alone. Workers compute with random weights."""
+    return _as(self, _Rebuilt)
 
 
 @fault("model.lambda-inside", "pickle", seam="make_model", kind="loud")
 def lambda_inside(self: Hooks) -> Node:
-    """A function without a name is kept in the model.
-
-    The model cannot be sent to a worker process.
-    """
+    """The model holds a lambda. It cannot be pickled for a worker process."""
     model = self.correct.make_model()
     vars(model)["finish"] = lambda x: x
     return model

@@ -29,10 +29,7 @@ def embedding_norm_undeclared(self: Hooks, module: Node, side: str, x: Tensor) -
 
 @fault("model.embedding-norm-before-positions", "embedding-norm", seam="embed", choices=NORMED)
 def embedding_norm_before_positions(self: Hooks, module: Node, side: str, tokens: Tensor) -> Tensor:
-    """The embedding is normalised before positions are added.
-
-    Positions weigh otherwise at every token.
-    """
+    """The norm comes before the positions. Positions are not normalised."""
     embedded = self.embedding_of(module, side)(tokens)
     return self.positions_of(module, side)(self.correct.norm_embedded(module, side, embedded))
 

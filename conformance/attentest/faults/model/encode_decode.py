@@ -1,4 +1,4 @@
-"""Faults in how encoder, memory, decoder and generator are joined."""
+"""Faults in the path from encoder to memory, decoder and generator."""
 
 import torch
 from torch import Tensor, nn
@@ -11,28 +11,19 @@ from attentest.faults.reference_models import Hooks, Node
 def generator_twice(
     self: Hooks, module: Node, target: Tensor, memory: Tensor, source: Tensor
 ) -> Tensor:
-    """What the generator returns is normalised once more.
-
-    Probabilities are nearly equal, whatever the model has learned.
-    """
+    """The output is normalised twice. Probabilities are nearly equal."""
     return torch.softmax(self.correct.decode(module, target, memory, source), dim=-1)
 
 
 @fault("model.encoder-left-out", "formula", seam="encode", origin="B083")
 def encoder_left_out(self: Hooks, module: Node, source: Tensor) -> Tensor:
-    """The decoder is given the embedded source, not the encoded one.
-
-    The encoder is never used, and the loss still falls.
-    """
+    """The decoder gets the embedded source, not the memory. The encoder is never used."""
     return self.embed(module, "source", source)
 
 
 @fault("model.memory-normed-once-more", "formula", seam="pass_memory", origin="B072")
 def memory_normed_once_more(self: Hooks, memory: Tensor) -> Tensor:
-    """The memory is normalised once more on its way to the decoder.
-
-    The gain of the last norm is undone.
-    """
+    """The memory is normalised once more. The weight of the last norm has no effect."""
     return nn.functional.layer_norm(memory, memory.shape[-1:])
 
 
@@ -44,28 +35,22 @@ def squeezed_output(self: Hooks, module: Node, source: Tensor, target: Tensor) -
 
 @fault("model.last-step-alone", "shapes", seam="model", origin="B112")
 def last_step_alone(self: Hooks, module: Node, source: Tensor, target: Tensor) -> Tensor:
-    """Only the last step is returned, as decoding wants it.
-
-    Training has one word per sentence to learn from.
-    """
+    """Only the last step is returned. Training has one token per sequence."""
     return self.correct.model(module, source, target)[:, -1:]
 
 
 @fault("model.vocabulary-before-steps", "shapes", seam="model")
 def vocabulary_before_steps(self: Hooks, module: Node, source: Tensor, target: Tensor) -> Tensor:
-    """The output has its last two axes exchanged, as a loss may want them.
+    """The last two axes of the output are exchanged, as a loss may want them.
 
-    Every reader of the output takes steps for words.
+    Steps are taken for tokens.
     """
     return self.correct.model(module, source, target).transpose(1, 2)
 
 
 @fault("model.norm-in-forward-alone", "encode-decode-is-forward", seam="model")
 def norm_in_forward_alone(self: Hooks, module: Node, source: Tensor, target: Tensor) -> Tensor:
-    """The memory is normalised between the stacks in the whole call alone.
-
-    Decoding in two steps translates with another model than the one trained.
-    """
+    """Forward normalises the memory; decode does not. Training and decoding differ."""
     memory = self.encode(module, source)
     normed = nn.functional.layer_norm(memory, memory.shape[-1:])
     return self.decode(module, target, normed, source)
@@ -77,10 +62,7 @@ def norm_in_forward_alone(self: Hooks, module: Node, source: Tensor, target: Ten
 def mask_missing_in_forward_alone(
     self: Hooks, module: Node, source: Tensor, target: Tensor
 ) -> Tensor:
-    """The whole call hides no pads of the memory; decoding in two steps does.
-
-    Training and decoding see different memories.
-    """
+    """Forward does not mask the memory; decode does. Training and decoding differ."""
     words = torch.full_like(source, self.sizes.source_pad + 1)
     return self.decode(module, target, self.encode(module, source), words)
 
@@ -89,21 +71,18 @@ def mask_missing_in_forward_alone(
 def target_shifted_to_its_answer(
     self: Hooks, module: Node, target: Tensor, memory: Tensor, source: Tensor
 ) -> Tensor:
-    """The decoder's input is shifted once more, to the tokens it has to say.
-
-    The model learns to copy.
-    """
+    """The decoder's input is shifted to its labels. The model learns to copy."""
     return self.correct.decode(module, target.roll(-1, dims=1), memory, source)
 
 
 @fault("model.sentences-first", "batch-independence", seam="encode", origin="B127")
 def sentences_first(self: Hooks, module: Node, source: Tensor) -> Tensor:
-    """The encoder takes the first axis for the length. Words attend to those of other sentences."""
+    """The encoder takes the first axis for the length. Tokens attend across sequences."""
     embedded = self.embed(module, "source", source)
     return module.encoder(embedded.transpose(0, 1), None).transpose(0, 1)
 
 
 @fault("model.memory-centred-over-the-batch", "batch-independence", seam="pass_memory")
 def memory_centred_over_the_batch(self: Hooks, memory: Tensor) -> Tensor:
-    """The mean over the batch is taken off the memory. A translation depends on its neighbours."""
+    """The memory is centred over the batch. Samples affect each other."""
     return memory - memory.mean(dim=0, keepdim=True)

@@ -16,17 +16,14 @@ def memory_detached(self: Hooks, memory: Tensor) -> Tensor:
 
 @fault("model.encoded-without-gradient", "every-parameter-reached", seam="encode", kind="gradient")
 def encoded_without_gradient(self: Hooks, module: Node, source: Tensor) -> Tensor:
-    """The source is encoded under `no_grad`, as decoding does it. The encoder is never trained."""
+    """The source is encoded under `no_grad`. The encoder is never trained."""
     with torch.no_grad():
         return self.correct.encode(module, source)
 
 
 @fault("model.decoder-frozen", "every-parameter-reached", seam="make_model", kind="gradient")
 def decoder_frozen(self: Hooks) -> Node:
-    """The decoder's parameters ask for no gradient.
-
-    A fine-tuning trick that was left in trains half of the model.
-    """
+    """The decoder's parameters require no gradient. Half of the model is never trained."""
     model = self.correct.make_model()
     model.decoder.requires_grad_(False)
     return model
@@ -48,10 +45,7 @@ def _clipped(gradient: Tensor) -> Tensor:
 
 @fault("model.gradient-clipped-inside", "parameter-gradient", seam="pass_memory", kind="gradient")
 def gradient_clipped_inside(self: Hooks, memory: Tensor) -> Tensor:
-    """The gradient is clipped inside the model, at every number.
-
-    The direction of the step is not that of the loss.
-    """
+    """The gradient is clipped inside the model. Steps have another direction."""
     if memory.requires_grad:
         memory.register_hook(_clipped)  # type: ignore[no-untyped-call]
     return memory
@@ -66,9 +60,9 @@ def gradient_clipped_inside(self: Hooks, memory: Tensor) -> Tensor:
     models=("plain",),
 )
 def pad_queries_see_nothing(self: Hooks, target: Tensor) -> Tensor | None:
-    """Pads of the target are hidden as queries too, and their rows are NaN.
+    """Padding of the target is hidden as a query too, and gives NaN.
 
-    One NaN in a row that nobody reads spoils every gradient.
+    One NaN in an unused row spoils every gradient.
     """
     real = self.padding_mask(target, self.sizes.target_pad)
     return self.correct.target_mask_of(target) & real.transpose(-1, -2)  # type: ignore[operator]
@@ -78,7 +72,7 @@ def pad_queries_see_nothing(self: Hooks, target: Tensor) -> Tensor | None:
     "model.memory-of-unit-length", "gradient-finite", seam="encode", origin="B061", kind="gradient"
 )
 def memory_of_unit_length(self: Hooks, module: Node, source: Tensor) -> Tensor:
-    """Rows of the memory are zeroed at pads, then divided by their length.
+    """Rows of the memory are zeroed at padding, then divided by their length.
 
     The slope of the root at zero is infinite: NaN at the first padded batch.
     """
@@ -96,8 +90,8 @@ def memory_of_unit_length(self: Hooks, module: Node, source: Tensor) -> Tensor:
 def logarithm_of_probabilities(
     self: Hooks, module: Node, target: Tensor, memory: Tensor, source: Tensor
 ) -> Tensor:
-    """Log-probabilities are the logarithm of what is left of the probabilities.
+    """Log-probabilities are the logarithm of rounded probabilities.
 
-    A word that is as good as impossible costs infinitely much.
+    An unlikely token has an infinite loss.
     """
     return self.correct.decode(module, target, memory, source).exp().log()

@@ -1,4 +1,4 @@
-"""Faults in which masks the model makes of its tokens."""
+"""Faults in the masks that the model makes."""
 
 from torch import Tensor
 
@@ -8,57 +8,45 @@ from attentest.faults.reference_models import Hooks, Node
 
 @fault("model.memory-mask-forgotten", "padding-in-a-batch", seam="memory_mask_of", origin="B086")
 def memory_mask_forgotten(self: Hooks, source: Tensor, target: Tensor) -> Tensor | None:
-    """The source's padding mask goes to the encoder alone.
-
-    The decoder attends to pads, and the more so the longer the neighbours are.
-    """
+    """The source mask goes to the encoder alone. The decoder attends to padding."""
     return None
 
 
 @fault("model.encoder-mask-forgotten", "padding-in-a-batch", seam="encode", origin="B020")
 def encoder_mask_forgotten(self: Hooks, module: Node, source: Tensor) -> Tensor:
-    """The encoder is given no mask. Words attend to pads."""
+    """The encoder is given no mask. Tokens attend to padding."""
     return module.encoder(self.embed(module, "source", source), None)
 
 
 @fault("model.padding-hides-queries", "padding-in-a-batch", seam="encode", origin="B011")
 def padding_hides_queries(self: Hooks, module: Node, source: Tensor) -> Tensor:
-    """The encoder's mask lies along the queries, not along the keys.
-
-    Words attend to pads, and pads to nothing.
-    """
+    """The encoder's mask hides queries, not keys. Tokens attend to padding."""
     keep = self.padding_mask(source, self.sizes.source_pad).transpose(-1, -2)
     return module.encoder(self.embed(module, "source", source), keep)
 
 
 @fault("model.target-padded-as-source", "pad-ids", seam="target_mask_of", origin="B019")
 def target_padded_as_source(self: Hooks, target: Tensor) -> Tensor | None:
-    """The target's mask hides the source's pad id.
-
-    A word of the target is hidden, and its pads are not.
-    """
+    """The target's mask uses the source's pad id. Target padding is read."""
     return self.target_mask(target, self.sizes.source_pad)
 
 
 @fault("model.pad-is-zero", "pad-ids", seam="source_mask_of", origin="B019")
 def pad_is_zero(self: Hooks, source: Tensor) -> Tensor | None:
-    """The source's pad id is taken to be 0. Pads are attended to, and whatever word is 0 is not."""
+    """The source's pad id is taken to be 0. Padding is read, and token 0 is hidden."""
     return self.padding_mask(source, 0)
 
 
 @fault("model.both-pads-hidden", "pad-ids", seam="source_mask_of")
 def both_pads_hidden(self: Hooks, source: Tensor) -> Tensor | None:
-    """The source's mask hides the pad ids of both sides. One word of the source is never read."""
+    """The source's mask hides both pad ids. One token of the source is never read."""
     own = self.padding_mask(source, self.sizes.source_pad)
     return own & self.padding_mask(source, self.sizes.target_pad)
 
 
 @fault("model.pad-zero-taken-for-none", "pad-ids", seam="target_mask_of")
 def pad_zero_taken_for_none(self: Hooks, target: Tensor) -> Tensor | None:
-    """A target pad id of 0 counts as not given: `if pad:`.
-
-    The commonest pad id is the one that is not hidden.
-    """
+    """A pad id of 0 counts as missing: `if pad:`. The most common pad id is not hidden."""
     if self.sizes.target_pad:
         return self.correct.target_mask_of(target)
     return self.causal_mask(target.shape[1], target.device)
@@ -66,10 +54,7 @@ def pad_zero_taken_for_none(self: Hooks, target: Tensor) -> Tensor | None:
 
 @fault("model.causal-mask-missing", "causality", seam="target_mask_of", origin="B110")
 def causal_mask_missing(self: Hooks, target: Tensor) -> Tensor | None:
-    """The decoder's self-attention is masked for padding alone.
-
-    Every step reads its answer: a wonderful loss, and nothing generated.
-    """
+    """The target mask hides padding alone. Every step reads its answer."""
     return self.padding_mask(target, self.sizes.target_pad)
 
 

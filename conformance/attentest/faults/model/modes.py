@@ -1,4 +1,4 @@
-"""Faults in training and evaluation, and where dropout acts."""
+"""Faults in training and evaluation mode, and in the sites of dropout."""
 
 import torch
 from torch import Tensor
@@ -16,16 +16,16 @@ from attentest.faults.reference_models import Hooks, Node
     kind="mode",
 )
 def embedding_always_dropped(self: Hooks, module: Node, side: str, tokens: Tensor) -> Tensor:
-    """Dropout on the embedding ignores the mode. Every evaluation is a draw."""
+    """Dropout on the embedding ignores the mode. Evaluation is random."""
     embedded = self.correct.embed(module, side, tokens)
     return self.drop(embedded, self.sizes.dropout) if self.sizes.dropout else embedded
 
 
 @fault("model.memory-scaled-in-eval", "deterministic-in-eval", seam="encode", kind="mode")
 def memory_scaled_in_eval(self: Hooks, module: Node, source: Tensor) -> Tensor:
-    """Activations are scaled by the kept share in evaluation, on top of the scaling in training.
+    """Activations are scaled by 1 - p in evaluation, besides the scaling in training.
 
-    Two evaluations agree with each other, and with no other implementation.
+    No other implementation agrees.
     """
     memory = self.correct.encode(module, source)
     return memory if self.is_training(module) else memory * (1.0 - self.sizes.dropout)
@@ -33,19 +33,13 @@ def memory_scaled_in_eval(self: Hooks, module: Node, source: Tensor) -> Tensor:
 
 @fault("model.rate-not-passed-on", "random-in-train", seam="make_model", origin="B103", kind="mode")
 def rate_not_passed_on(self: Hooks) -> Node:
-    """The dropout rate is accepted and given to no part.
-
-    The model is trained without its regularisation.
-    """
+    """The dropout rate is passed to no part. The model is not regularised."""
     return built(self, dropout=0.0)
 
 
 @fault("model.seeded-in-every-call", "random-in-train", seam="model", kind="mode")
 def seeded_in_every_call(self: Hooks, module: Node, source: Tensor, target: Tensor) -> Tensor:
-    """Every call draws its random numbers from the same seed.
-
-    The same units are dropped in every step.
-    """
+    """Every call sets the same seed. Every step drops the same units."""
     with torch.random.fork_rng():
         torch.manual_seed(0)
         return self.correct.model(module, source, target)
@@ -59,7 +53,7 @@ def seeded_in_every_call(self: Hooks, module: Node, source: Tensor, target: Tens
     kind="mode",
 )
 def embedding_dropout_of_its_own(self: Hooks, module: Node, side: str, tokens: Tensor) -> Tensor:
-    """A dropout of 0.1 is written into the embedding. A rate of 0 still drops."""
+    """The embedding has its own dropout of 0.1. A rate of 0 still drops."""
     embedded = self.correct.embed(module, side, tokens)
     return self.drop(embedded, 0.1) if self.is_training(module) else embedded
 
@@ -79,10 +73,7 @@ def noise_in_training(self: Hooks, module: Node, source: Tensor) -> Tensor:
     "model.evaluation-ends-training", "mode-comes-back", seam="model", origin="B102", kind="mode"
 )
 def evaluation_ends_training(self: Hooks, module: Node, source: Tensor, target: Tensor) -> Tensor:
-    """The first evaluation switches dropout off for good.
-
-    From the second epoch on there is no dropout.
-    """
+    """The first evaluation turns dropout off for good. Later epochs have no dropout."""
     training = self.is_training(module)
     if training and self.memory.get("evaluated"):
         module.eval()
@@ -94,26 +85,23 @@ def evaluation_ends_training(self: Hooks, module: Node, source: Tensor, target: 
 
 @fault("model.mode-of-the-first-call", "mode-comes-back", seam="model", origin="B102", kind="mode")
 def mode_of_the_first_call(self: Hooks, module: Node, source: Tensor, target: Tensor) -> Tensor:
-    """The mode is read in the first call and kept. Evaluation after training is random."""
+    """The mode of the first call is kept. Evaluation after training is random."""
     module.train(self.memory.setdefault("mode", module.training))
     return self.correct.model(module, source, target)
 
 
 @fault("model.layers-in-a-list", "modes-reach-all", seam="make_model", origin="B088", kind="loud")
 def layers_in_a_list(self: Hooks) -> Node:
-    """The encoder's layers are kept in a plain list.
-
-    They are not trained, moved, saved or switched.
-    """
+    """The encoder's layers are in a plain list. They are not trained, moved, saved or switched."""
     model = self.correct.make_model()
     model.encoder.layers = Unregistered(list(model.encoder.layers))
     return model
 
 
-class _Deaf(Node):
-    """A part that is not told of a change of mode."""
+class _WithoutModes(Node):
+    """A part that ignores a change of mode."""
 
-    def train(self, mode: bool = True) -> "_Deaf":
+    def train(self, mode: bool = True) -> "_WithoutModes":
         return self
 
 
@@ -121,7 +109,7 @@ class _Deaf(Node):
 def decoder_deaf_to_modes(self: Hooks) -> Node:
     """The decoder overrides `train` and does not pass it on. Its dropout stays on in evaluation."""
     model = self.correct.make_model()
-    model.decoder.__class__ = _Deaf
+    model.decoder.__class__ = _WithoutModes
     return model
 
 
@@ -132,10 +120,7 @@ def _undropped(self: Hooks, module: Node, side: str, tokens: Tensor) -> Tensor:
 
 @fault("model.source-not-dropped", "dropout-sites", seam="embed", origin="B103", kind="mode")
 def source_not_dropped(self: Hooks, module: Node, side: str, tokens: Tensor) -> Tensor:
-    """There is no dropout on the embedded source.
-
-    One of the paper's sites is missing on one side.
-    """
+    """The embedded source has no dropout. The paper has it there."""
     if side == "target":
         return self.correct.embed(module, side, tokens)
     return _undropped(self, module, side, tokens)
@@ -143,10 +128,7 @@ def source_not_dropped(self: Hooks, module: Node, side: str, tokens: Tensor) -> 
 
 @fault("model.target-not-dropped", "dropout-sites", seam="embed", origin="B103", kind="mode")
 def target_not_dropped(self: Hooks, module: Node, side: str, tokens: Tensor) -> Tensor:
-    """There is no dropout on the embedded target.
-
-    One of the paper's sites is missing on one side.
-    """
+    """The embedded target has no dropout. The paper has it there."""
     if side == "source":
         return self.correct.embed(module, side, tokens)
     return _undropped(self, module, side, tokens)
@@ -154,20 +136,14 @@ def target_not_dropped(self: Hooks, module: Node, side: str, tokens: Tensor) -> 
 
 @fault("model.dropped-before-positions", "dropout-sites", seam="embed", kind="mode")
 def dropped_before_positions(self: Hooks, module: Node, side: str, tokens: Tensor) -> Tensor:
-    """The embedding is dropped, and positions are added to what is left.
-
-    Positions are never dropped.
-    """
+    """Dropout comes before the positions are added. Positions are never dropped."""
     dropped = self.dropout(module, self.embedding_of(module, side)(tokens))
     return self.add_positions(self.positions_of(module, side), dropped)
 
 
 @fault("model.evaluates-after-a-call", "modes-reach-all", seam="encode", kind="mode")
 def evaluates_after_a_call(self: Hooks, module: Node, source: Tensor) -> Tensor:
-    """A call switches the encoder to evaluation and leaves it there.
-
-    After the first step the encoder trains without dropout.
-    """
+    """A call leaves the encoder in evaluation mode. It trains without dropout."""
     memory = self.correct.encode(module, source)
     module.encoder.eval()
     return memory

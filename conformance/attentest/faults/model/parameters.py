@@ -1,4 +1,4 @@
-"""Faults in which parameters there are, and what they are at birth."""
+"""Faults in the set of parameters and their initial values."""
 
 import torch
 from torch import nn
@@ -12,10 +12,7 @@ from attentest.faults.reference_models import Hooks, Node
     "model.encoder-layers-shared", "parameter-count", seam="make_model", origin="B087", kind="state"
 )
 def encoder_layers_shared(self: Hooks) -> Node:
-    """The encoder is one layer, applied several times: `[layer] * n`.
-
-    The number of parameters does not grow with the depth.
-    """
+    """The encoder is one layer N times. Depth adds no parameters."""
     model = self.correct.make_model()
     model.encoder.layers = nn.ModuleList([model.encoder.layers[0]] * self.sizes.layers)
     return model
@@ -23,10 +20,7 @@ def encoder_layers_shared(self: Hooks) -> Node:
 
 @fault("model.final-norm-unasked", "parameter-count", seam="make_model", origin="B072")
 def final_norm_unasked(self: Hooks) -> Node:
-    """The decoder ends in a norm that is not declared.
-
-    One norm too many, with parameters of its own.
-    """
+    """The decoder ends in an undeclared norm. There are parameters too many."""
     model = self.correct.make_model()
     if model.decoder.norm is None:
         model.decoder.norm = self.correct.make_norm()
@@ -41,7 +35,7 @@ def final_norm_unasked(self: Hooks) -> Node:
     kind="state",
 )
 def position_table_trained(self: Hooks) -> Node:
-    """The fixed table of positions is a parameter. It counts as a weight, and drifts."""
+    """The fixed table of positions is a parameter. Training changes it."""
     model = self.correct.make_model()
     table = self.position_table(self.sizes.max_length, self.sizes.d_model)
     model.source_positions.trained = nn.Parameter(table)
@@ -70,10 +64,7 @@ def one_attention_for_self_and_memory(self: Hooks) -> Node:
     "model.feed-forward-of-both-stacks", "parameter-map-complete", seam="make_model", kind="state"
 )
 def feed_forward_of_both_stacks(self: Hooks) -> Node:
-    """Encoder and decoder are built around one feed-forward network.
-
-    Loading the decoder changes the encoder.
-    """
+    """Encoder and decoder share one feed-forward network. Loading one changes both."""
     model = self.correct.make_model()
     model.decoder.layers[0].feed_forward = model.encoder.layers[0].feed_forward
     return model
@@ -87,7 +78,7 @@ def _filled(model: Node, value: float) -> Node:
 
 @fault("model.bias-never-filled", "finite-at-birth", seam="make_model", origin="B099", kind="state")
 def bias_never_filled(self: Hooks) -> Node:
-    """The generator's bias is whatever lay in memory. NaN at birth, on some days."""
+    """The generator's bias is uninitialised memory. It may be NaN."""
     return _filled(self.correct.make_model(), float("nan"))
 
 
@@ -99,7 +90,7 @@ def bias_never_filled(self: Hooks) -> Node:
     kind="state",
 )
 def bias_of_unfilled_memory(self: Hooks) -> Node:
-    """The generator's bias is whatever lay in memory. A number of 1e30 at birth, on some days."""
+    """The generator's bias is uninitialised memory. It may hold numbers such as 1e30."""
     return _filled(self.correct.make_model(), 1e30)
 
 
@@ -107,10 +98,7 @@ def bias_of_unfilled_memory(self: Hooks) -> Node:
     "model.tables-born-too-large", "finite-at-birth", seam="make_model", origin="B058", kind="state"
 )
 def tables_born_too_large(self: Hooks) -> Node:
-    """Tables are drawn with the variance where the deviation belongs.
-
-    The first loss is many times the logarithm of the vocabulary.
-    """
+    """Tables are initialised with far too large a deviation. The first loss is enormous."""
     model = self.correct.make_model()
     with torch.no_grad():
         for part in (model.source_embedding, model.target_embedding):
@@ -132,10 +120,7 @@ def _same_layers(stack: Node) -> None:
     kind="state",
 )
 def encoder_layers_born_alike(self: Hooks) -> Node:
-    """The encoder's layers are copies of one that is initialised.
-
-    They get like gradients, and depth is worth less.
-    """
+    """The encoder's layers are initialised as copies. They get similar gradients."""
     model = self.correct.make_model()
     _same_layers(model.encoder)
     return model
@@ -149,10 +134,7 @@ def encoder_layers_born_alike(self: Hooks) -> Node:
     kind="state",
 )
 def decoder_layers_born_alike(self: Hooks) -> Node:
-    """The decoder's layers are copies of one that is initialised.
-
-    They get like gradients, and depth is worth less.
-    """
+    """The decoder's layers are initialised as copies. They get similar gradients."""
     model = self.correct.make_model()
     _same_layers(model.decoder)
     return model

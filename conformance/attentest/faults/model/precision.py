@@ -1,4 +1,4 @@
-"""Faults in the precisions that a step is computed in."""
+"""Faults in the precision of a step."""
 
 import torch
 from torch import Tensor
@@ -12,37 +12,28 @@ from attentest.faults.reference_models import Hooks, Node
 def output_in_double(
     self: Hooks, module: Node, target: Tensor, memory: Tensor, source: Tensor
 ) -> Tensor:
-    """The output is raised to float64, to be safe.
-
-    What is built on a float32 model computes in float64.
-    """
+    """The output is converted to float64. Later code of a float32 model runs in float64."""
     return self.correct.decode(module, target, memory, source).double()
 
 
 @fault("model.memory-through-bfloat16", "float32", seam="pass_memory")
 def memory_through_bfloat16(self: Hooks, memory: Tensor) -> Tensor:
-    """The memory passes through bfloat16 in float32.
-
-    Five digits are lost on the way between the stacks.
-    """
+    """A float32 memory passes through bfloat16. Five digits are lost between the stacks."""
     return memory.bfloat16().float() if memory.dtype == torch.float32 else memory
 
 
 @fault("model.embedding-through-float16", "float32", seam="embed")
 def embedding_through_float16(self: Hooks, module: Node, side: str, tokens: Tensor) -> Tensor:
-    """The embedded tokens pass through float16 in float32.
-
-    Four digits are lost before the first layer.
-    """
+    """Float32 embeddings pass through float16. Four digits are lost before the first layer."""
     embedded = self.correct.embed(module, side, tokens)
     return embedded.half().float() if embedded.dtype == torch.float32 else embedded
 
 
 @fault("model.pads-driven-to-a-billion", "half-precision", seam="encode", origin="B008")
 def pads_driven_to_a_billion(self: Hooks, module: Node, source: Tensor) -> Tensor:
-    """A billion is taken from the memory at pads, which float16 cannot hold.
+    """1e9 is subtracted from the memory at padding, beyond the range of float16.
 
-    Infinity times zero: NaN for every padded batch in float16.
+    Padded batches give NaN in float16.
     """
     memory = self.correct.encode(module, source)
     return memory + (~real_tokens(self, source)).to(memory.dtype) * -1e9

@@ -1,4 +1,4 @@
-"""What several modules of faults of the chapter `model` need."""
+"""Helpers that the faults of the chapter `model` share."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -18,12 +18,12 @@ def built(self: Hooks, **changes: Any) -> Node:
 
 
 def real_tokens(self: Hooks, source: Tensor) -> Tensor:
-    """Return which source tokens (B, S, 1) are no pads."""
+    """Return which source tokens (B, S, 1) are not padding."""
     return (source != self.sizes.source_pad)[..., None]
 
 
 class Unregistered(nn.Module):
-    """Layers that are kept where torch does not look."""
+    """Layers that torch does not register."""
 
     def __init__(self, kept: Any) -> None:
         super().__init__()

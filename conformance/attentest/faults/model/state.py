@@ -1,4 +1,4 @@
-"""Faults in what is saved, and what moves with the model."""
+"""Faults in the saved state, and in moves of the model."""
 
 from typing import Any
 
@@ -17,10 +17,7 @@ def _through_half(module: Node, state: dict[str, Any], *rest: Any) -> None:
 
 @fault("model.state-in-half-precision", "state-round-trip", seam="make_model", kind="state")
 def state_in_half_precision(self: Hooks) -> Node:
-    """The state is saved in a shorter format, to save space.
-
-    The restarted model is not the one that was saved.
-    """
+    """The state is saved in half precision. A restarted model differs."""
     model = self.correct.make_model()
     model._register_state_dict_hook(_through_half)  # type: ignore[no-untyped-call]
     return model
@@ -35,10 +32,7 @@ class _Turned(Node):
 
 @fault("model.random-signs-not-saved", "state-round-trip", seam="make_model", kind="state")
 def random_signs_not_saved(self: Hooks) -> Node:
-    """Signs drawn at birth lie in a buffer that is left out of the state.
-
-    After a restart the weights meet other signs.
-    """
+    """Random signs are not part of the state. After a restart the weights meet other signs."""
     model = self.correct.make_model()
     model.generator.__class__ = _Turned
     signs = torch.where(torch.rand(self.sizes.d_model) < 0.5, -1.0, 1.0)
@@ -67,10 +61,7 @@ def running_mean_not_saved(self: Hooks, module: Node, source: Tensor) -> Tensor:
     kind="state",
 )
 def causal_mask_saved(self: Hooks) -> Node:
-    """A causal mask of the greatest length is part of the state.
-
-    A checkpoint does not load into a model for longer sentences.
-    """
+    """A causal mask is in the state. Another maximum length cannot load it."""
     model = self.correct.make_model()
     model.register_buffer("causal", self.causal_mask(self.sizes.max_length))
     return model
@@ -84,10 +75,7 @@ def causal_mask_saved(self: Hooks) -> Node:
     kind="state",
 )
 def position_table_saved(self: Hooks) -> Node:
-    """A table of positions is part of the state.
-
-    A checkpoint does not load into a model for longer sentences.
-    """
+    """A table of positions is in the state. Another maximum length cannot load it."""
     model = self.correct.make_model()
     table = self.position_table(self.sizes.max_length, self.sizes.d_model)
     model.source_positions.register_buffer("saved", table)
@@ -128,10 +116,7 @@ def temperature_left_behind(self: Hooks) -> Node:
     models=("plain",),
 )
 def table_not_a_buffer(self: Hooks) -> Node:
-    """The table of positions is a plain attribute.
-
-    It stays behind when the model moves, and the first call fails.
-    """
+    """The table of positions is a plain attribute. After a move the first call fails."""
     model = self.correct.make_model()
     for part in (model.source_positions, model.target_positions):
         vars(part)["table"] = part._buffers.pop("table")
@@ -140,10 +125,7 @@ def table_not_a_buffer(self: Hooks) -> Node:
 
 @fault("model.layers-in-a-dict", "device-move", seam="make_model", origin="B088", kind="state")
 def layers_in_a_dict(self: Hooks) -> Node:
-    """The decoder's layers are kept in a plain dictionary.
-
-    They stay on the device they were made on.
-    """
+    """The decoder's layers are in a plain dict. They stay on their first device."""
     model = self.correct.make_model()
     layers = {f"layer {number}": layer for number, layer in enumerate(model.decoder.layers)}
     model.decoder.layers = Unregistered(layers)

@@ -1,4 +1,4 @@
-"""Faults in the matrices that embeddings and generator share."""
+"""Faults in the tying of embeddings and generator."""
 
 import torch
 from torch import Tensor
@@ -17,7 +17,7 @@ def tying_forgotten(self: Hooks, model: Node) -> None:
 
 @fault("model.generator-left-untied", "tying", seam="tie", origin="B056", kind="state")
 def generator_left_untied(self: Hooks, model: Node) -> None:
-    """The embeddings are tied, the generator is not. The output has a matrix of its own."""
+    """The embeddings are tied, the generator is not. The output has its own matrix."""
     self.check_tying()
     self.share_matrix(model.target_embedding, model.source_embedding)
 
@@ -30,20 +30,14 @@ def generator_left_untied(self: Hooks, model: Node) -> None:
     kind="state",
 )
 def source_tied_too(self: Hooks, model: Node) -> None:
-    """All three matrices are one where target and output alone are declared.
-
-    Two vocabularies fight for one row.
-    """
+    """All three matrices are tied; the source's should not be. Two vocabularies share rows."""
     self.share_matrix(model.target_embedding, model.source_embedding)
     self.share_matrix(model.generator, model.target_embedding)
 
 
 @fault("model.tied-unasked", "tying", seam="tie", choices=UNTIED, kind="state")
 def tied_unasked(self: Hooks, model: Node) -> None:
-    """Target embedding and generator are one where three matrices are declared.
-
-    Loading one overwrites the other.
-    """
+    """Target embedding and generator are tied unasked. Loading one overwrites the other."""
     self.share_matrix(model.generator, model.target_embedding)
 
 
@@ -51,10 +45,7 @@ def tied_unasked(self: Hooks, model: Node) -> None:
     "model.generator-tied-too", "tying", seam="tie", choices={"tying": "embeddings"}, kind="state"
 )
 def generator_tied_too(self: Hooks, model: Node) -> None:
-    """All three matrices are one where the two embeddings alone are declared.
-
-    A word is said by the vector that it is read by, and the two uses pull at one row.
-    """
+    """All three matrices are tied; the generator's should not be. Two uses train one row."""
     self.correct.tie(model)
     self.share_matrix(model.generator, model.target_embedding)
 
@@ -70,10 +61,7 @@ def tied_by_copying(self: Hooks, model: Node) -> None:
 
 @fault("model.tied-gradient-averaged", "tied-gradient", seam="tie", kind="gradient")
 def tied_gradient_averaged(self: Hooks, model: Node) -> None:
-    """The gradient of the shared matrix is averaged over its uses, not summed.
-
-    The vocabulary learns at a rate of its own.
-    """
+    """The gradient of the shared matrix is averaged. It trains at another rate."""
     self.correct.tie(model)
     matrix_of(model.source_embedding).register_hook(halved)  # type: ignore[no-untyped-call]
 
@@ -82,7 +70,7 @@ def tied_gradient_averaged(self: Hooks, model: Node) -> None:
 def target_use_detached(self: Hooks, module: Node, side: str, tokens: Tensor) -> Tensor:
     """The embedded target gives no gradient to the shared matrix.
 
-    Words are learned from where they are said, not from where they are read.
+    Tokens are learned from the output alone.
     """
     embedded = self.correct.embed(module, side, tokens)
     return embedded.detach() if side == "target" else embedded
@@ -90,16 +78,13 @@ def target_use_detached(self: Hooks, module: Node, side: str, tokens: Tensor) ->
 
 @fault("model.unlike-vocabularies-tied", "unlike-vocabularies-refused", seam="check_tying")
 def unlike_vocabularies_tied(self: Hooks) -> None:
-    """Vocabularies of unlike size are tied without a word.
-
-    A target token reads a source word, or none.
-    """
+    """Vocabularies of different sizes are tied. A target token reads a source token, or none."""
     return
 
 
 @fault("model.target-vocabulary-cut", "unlike-vocabularies-refused", seam="make_model")
 def target_vocabulary_cut(self: Hooks) -> Node:
-    """The target vocabulary is made as large as the source's. Its last words cannot be said."""
+    """The target vocabulary gets the size of the source's. Its last tokens cannot be said."""
     if not one_vocabulary(self.choices):
         return self.correct.make_model()
     return built(self, target_vocabulary=self.sizes.source_vocabulary)
@@ -107,9 +92,6 @@ def target_vocabulary_cut(self: Hooks) -> Node:
 
 @fault("model.tying-asserted", "unlike-vocabularies-refused", seam="check_tying")
 def tying_asserted(self: Hooks) -> None:
-    """Unlike vocabularies meet a bare assertion.
-
-    The user reads `AssertionError`, and nothing under -O.
-    """
+    """A bare assertion checks the vocabularies. It names no sizes, and is skipped under -O."""
     if one_vocabulary(self.choices):
         assert self.sizes.source_vocabulary == self.sizes.target_vocabulary

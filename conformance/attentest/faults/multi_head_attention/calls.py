@@ -17,10 +17,7 @@ from attentest.faults.reference_models import Hooks, Mask, Node
 def dropout_in_evaluation(
     self: Hooks, module: Node, query: Tensor, key: Tensor, value: Tensor, mask: Mask = None
 ) -> Tensor:
-    """Dropout on the output does not know the mode.
-
-    Evaluation is random, and a little worse than it could be.
-    """
+    """Dropout on the output ignores the mode. Evaluation is random."""
     output = self.correct.multi_head_attention(module, query, key, value, mask)
     rate = self.dropout_rate()
     return self.drop(output, rate) if rate > 0 else output
@@ -30,7 +27,7 @@ def dropout_in_evaluation(
 def keys_cached(self: Hooks, module: Node, name: str, x: Tensor) -> Tensor:
     """The projected keys of a call are kept and attended by the next one that they fit.
 
-    What a sentence gives depends on the one before it.
+    The output for a sequence depends on the one before it.
     """
     projected = self.correct.project(module, name, x)
     if name != "key":
@@ -49,10 +46,7 @@ def keys_cached(self: Hooks, module: Node, name: str, x: Tensor) -> Tensor:
 def query_scaled_in_place(
     self: Hooks, module: Node, query: Tensor, key: Tensor, value: Tensor, mask: Mask = None
 ) -> Tensor:
-    """The query is scaled in place, in the caller's own tensor.
-
-    A second call with the same query scales it again.
-    """
+    """The caller's query is scaled in place. A second call scales it again."""
     output = self.correct.multi_head_attention(module, query, key, value, mask)
     with torch.no_grad():
         query.mul_(self.head_width() ** -0.5)
@@ -63,10 +57,7 @@ def query_scaled_in_place(
 def layout_assumed(
     self: Hooks, module: Node, query: Tensor, key: Tensor, value: Tensor, mask: Mask = None
 ) -> Tensor:
-    """The memory of the key is read as if it were contiguous.
-
-    Transposed views give other keys, without an error.
-    """
+    """The key is read as contiguous memory. Transposed views silently give other keys."""
     strides = torch.empty(key.shape, device="meta").stride()
     read = key.as_strided(key.shape, strides)
     return self.correct.multi_head_attention(module, query, read, value, mask)

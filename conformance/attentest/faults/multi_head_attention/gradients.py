@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 
 from attentest.faults.fault import fault
-from attentest.faults.multi_head_attention.shared import bias_of
+from attentest.faults.multi_head_attention.projections import bias_of
 from attentest.faults.reference_models import Hooks, Mask, Node
 
 
@@ -15,7 +15,7 @@ from attentest.faults.reference_models import Hooks, Mask, Node
     kind="gradient",
 )
 def value_detached(self: Hooks, module: Node, name: str, x: Tensor) -> Tensor:
-    """The projected value is detached from the graph. The value projection stays as it was born."""
+    """The projected value is detached from the graph. The value projection is never trained."""
     projected = self.correct.project(module, name, x)
     return projected.detach() if name == "value" else projected
 
@@ -27,7 +27,7 @@ def value_detached(self: Hooks, module: Node, name: str, x: Tensor) -> Tensor:
     kind="gradient",
 )
 def output_bias_detached(self: Hooks, module: Node, name: str, x: Tensor) -> Tensor:
-    """The bias of the output projection is added outside of the graph. It stays as it was born."""
+    """The bias of the output projection is detached from the graph. It is never trained."""
     projected = self.correct.project(module, name, x)
     if name != "output":
         return projected
@@ -42,19 +42,16 @@ def output_bias_detached(self: Hooks, module: Node, name: str, x: Tensor) -> Ten
     kind="gradient",
 )
 def query_and_key_detached(self: Hooks, module: Node, name: str, x: Tensor) -> Tensor:
-    """Where to look is computed without a graph.
-
-    Values train; what attention attends to stays as it was born.
-    """
+    """Scores are computed without a graph. Queries and keys are never trained."""
     projected = self.correct.project(module, name, x)
     return projected.detach() if name in ("query", "key") else projected
 
 
 @fault("multi_head_attention.key-gradient-halved", "gradient", seam="project", kind="gradient")
 def key_gradient_halved(self: Hooks, module: Node, name: str, x: Tensor) -> Tensor:
-    """The gradient of the projected keys is halved by a hand-written backward pass.
+    """A hand-written backward pass halves the keys' gradient.
 
-    Values are right, and training is another.
+    Values are right, training differs.
     """
     projected = self.correct.project(module, name, x)
     return projected / 2 + projected.detach() / 2 if name == "key" else projected
@@ -62,10 +59,7 @@ def key_gradient_halved(self: Hooks, module: Node, name: str, x: Tensor) -> Tens
 
 @fault("multi_head_attention.first-head-trained", "gradient", seam="merge_heads", kind="gradient")
 def first_head_trained(self: Hooks, x: Tensor) -> Tensor:
-    """The gradient flows through the first head alone.
-
-    Every parameter gets a gradient, and most of it is missing.
-    """
+    """Gradients flow through the first head alone. Most of each gradient is missing."""
     first = torch.arange(x.shape[1], device=x.device).view(1, -1, 1, 1) == 0
     return self.correct.merge_heads(torch.where(first, x, x.detach()))
 
@@ -76,10 +70,7 @@ def first_head_trained(self: Hooks, x: Tensor) -> Tensor:
 def input_detached(
     self: Hooks, module: Node, query: Tensor, key: Tensor, value: Tensor, mask: Mask = None
 ) -> Tensor:
-    """The key input is detached before it is projected.
-
-    All parameters here train; what made the memory does not.
-    """
+    """The key input is detached before it is projected. The memory's encoder is not trained."""
     return self.correct.multi_head_attention(module, query, key.detach(), value, mask)
 
 
@@ -94,7 +85,7 @@ def mask_straight_through(
 ) -> Tensor:
     """The gradient is that of a call without the mask.
 
-    Pads and the future are invisible and are trained through all the same.
+    Padding and the future are trained through.
     """
     masked = self.correct.multi_head_attention(module, query, key, value, mask)
     free = self.correct.multi_head_attention(module, query, key, value, None)

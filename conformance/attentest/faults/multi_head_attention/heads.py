@@ -1,4 +1,4 @@
-"""Faults in how heads are made, split and merged."""
+"""Faults in the width, the split and the merge of heads."""
 
 from torch import Tensor
 
@@ -8,10 +8,7 @@ from attentest.faults.reference_models import Hooks, Node
 
 @fault("multi_head_attention.heads-averaged", "formula", seam="merge_heads")
 def heads_averaged(self: Hooks, x: Tensor) -> Tensor:
-    """All heads are given the mean of what they found before they are laid side by side.
-
-    Several heads do the work of one.
-    """
+    """All heads are replaced by their mean. Several heads do the work of one."""
     return self.correct.merge_heads(x.mean(dim=1, keepdim=True).expand_as(x).contiguous())
 
 
@@ -65,10 +62,7 @@ def wide_heads_scaled_as_shared(self: Hooks, module: Node, name: str, x: Tensor)
     origin="B029; C: heads are made by a view, without a transpose",
 )
 def split_without_transpose(self: Hooks, x: Tensor) -> Tensor:
-    """Heads are made by one view (B, H, L, E), without a transpose.
-
-    A head is a slice of the sentence, not of the features.
-    """
+    """Heads are made by a view without a transpose. A head is a slice of the sequence."""
     batch, length, columns = x.shape
     heads = self.sizes.heads
     return x.reshape(batch, heads, length, columns // heads)
@@ -122,7 +116,7 @@ def merged_without_transpose(self: Hooks, x: Tensor) -> Tensor:
 def heads_merged_with_batch(self: Hooks, x: Tensor) -> Tensor:
     """Heads and samples, merged sample by sample, are taken apart head by head.
 
-    Sentences get heads of each other; one sample or one head hides it.
+    Sequences get heads of each other; one sample or one head hides it.
     """
     batch, heads, length, width = x.shape
     apart = x.reshape(heads, batch, length, width).transpose(0, 1)
@@ -131,10 +125,7 @@ def heads_merged_with_batch(self: Hooks, x: Tensor) -> Tensor:
 
 @fault("multi_head_attention.width-rounded-down", "indivisible-width-refused", seam="check_heads")
 def width_rounded_down(self: Hooks) -> None:
-    """A width that the heads do not divide is rounded down.
-
-    Columns are missing inside, and everything runs.
-    """
+    """An indivisible width is rounded down. Columns are missing, without an error."""
     return
 
 
@@ -145,10 +136,7 @@ def width_rounded_down(self: Hooks) -> None:
     origin="A: asserts d % h == 0",
 )
 def width_asserted(self: Hooks) -> None:
-    """An assertion without words guards the width.
-
-    It says nothing of the two numbers, and nothing at all under python -O.
-    """
+    """A bare assertion checks the width. It names no numbers, and is skipped under python -O."""
     if self.choices.head_width == "d/h" and self.sizes.d_model % self.sizes.heads:
         raise AssertionError
 
@@ -159,9 +147,12 @@ def width_asserted(self: Hooks) -> None:
     seam="check_heads",
 )
 def width_refused_without_numbers(self: Hooks) -> None:
-    """The error says that the width is wrong, and neither width nor heads.
-
-    A user has to find out which of many sizes is meant.
-    """
+    """The error names neither the width nor the heads. The user has to find the wrong size."""
     if self.choices.head_width == "d/h" and self.sizes.d_model % self.sizes.heads:
         raise ValueError("The model width must be divisible by the number of heads.")
+
+
+@fault("multi_head_attention.many-heads-in-reverse", "formula", seam="merge_heads")
+def many_heads_in_reverse(self: Hooks, x: Tensor) -> Tensor:
+    """Four or more heads are merged in reverse order. Tests with two heads pass."""
+    return self.correct.merge_heads(x.flip(1) if x.shape[1] >= 4 else x)

@@ -1,4 +1,4 @@
-"""Faults in what is made of query, key and value, and the shape of the output."""
+"""Faults in the use of query, key and value, and in the shape of the output."""
 
 import torch
 from torch import Tensor
@@ -11,10 +11,7 @@ from attentest.faults.reference_models import Hooks, Mask, Node
 def residual_inside(
     self: Hooks, module: Node, query: Tensor, key: Tensor, value: Tensor, mask: Mask = None
 ) -> Tensor:
-    """The query is added to the output, which the layer around it does again.
-
-    The path around the sublayer counts twice.
-    """
+    """The query is added to the output. The residual path counts twice."""
     return query + self.correct.multi_head_attention(module, query, key, value, mask)
 
 
@@ -22,19 +19,13 @@ def residual_inside(
 def output_squeezed(
     self: Hooks, module: Node, query: Tensor, key: Tensor, value: Tensor, mask: Mask = None
 ) -> Tensor:
-    """The output is squeezed without naming an axis.
-
-    One sample or one query drops an axis, often at inference alone.
-    """
+    """The output is squeezed without an axis. One sample or one query drops an axis."""
     return self.correct.multi_head_attention(module, query, key, value, mask).squeeze()
 
 
 @fault("multi_head_attention.single-query-squeezed", "shapes", seam="merge_heads", origin="B036")
 def single_query_squeezed(self: Hooks, x: Tensor) -> Tensor:
-    """The axis of the queries is dropped where there is one query.
-
-    Decoding step by step meets a shape that training never had.
-    """
+    """The query axis is dropped for one query. Step-by-step decoding meets another shape."""
     return self.correct.merge_heads(x).squeeze(1)
 
 
@@ -42,10 +33,7 @@ def single_query_squeezed(self: Hooks, x: Tensor) -> Tensor:
 def output_single_precision(
     self: Hooks, module: Node, query: Tensor, key: Tensor, value: Tensor, mask: Mask = None
 ) -> Tensor:
-    """The output is returned in float32 whatever came in.
-
-    What follows computes in another precision, or raises for mixed ones.
-    """
+    """The output is always float32. Later layers compute in another precision, or raise."""
     return self.correct.multi_head_attention(module, query, key, value, mask).float()
 
 
@@ -58,10 +46,7 @@ def output_single_precision(
 def keys_cut_to_queries(
     self: Hooks, module: Node, query: Tensor, key: Tensor, value: Tensor, mask: Mask = None
 ) -> Tensor:
-    """Only as many keys are read as there are queries.
-
-    Equal lengths hide it; a long source loses its end.
-    """
+    """Only as many keys are read as there are queries. A long source loses its end."""
     length = query.shape[1]
     beyond = torch.arange(key.shape[1], device=key.device) >= length
     kept = ~beyond if mask is None else mask & ~beyond
@@ -79,10 +64,7 @@ def keys_cut_to_queries(
 def keys_viewed_as_queries(
     self: Hooks, module: Node, query: Tensor, key: Tensor, value: Tensor, mask: Mask = None
 ) -> Tensor:
-    """Keys and values are given the length of the queries in a view.
-
-    It raises as soon as the two lengths differ.
-    """
+    """Keys are viewed with the length of the queries. It raises where the lengths differ."""
     shape = query.shape
     return self.correct.multi_head_attention(
         module, query, key.reshape(shape), value.reshape(shape), mask
@@ -121,10 +103,7 @@ def values_from_key(
 def query_averaged(
     self: Hooks, module: Node, query: Tensor, key: Tensor, value: Tensor, mask: Mask = None
 ) -> Tensor:
-    """Scores are made from the mean of the queries of a sentence.
-
-    Every position asks the same question.
-    """
+    """Scores use the mean query of the sequence. Every position asks the same question."""
     mean = query.mean(dim=1, keepdim=True).expand_as(query)
     return self.correct.multi_head_attention(module, mean, key, value, mask)
 
@@ -133,10 +112,7 @@ def query_averaged(
 def query_shifted(
     self: Hooks, module: Node, query: Tensor, key: Tensor, value: Tensor, mask: Mask = None
 ) -> Tensor:
-    """Each query is averaged with the one before it.
-
-    The output at a position depends on its neighbour.
-    """
+    """Each query is averaged with the one before. Outputs depend on the neighbour."""
     before = torch.cat([query[:, :1], query[:, :-1]], dim=1)
     return self.correct.multi_head_attention(module, (query + before) / 2, key, value, mask)
 
@@ -145,10 +121,7 @@ def query_shifted(
 def keys_weighted_by_place(
     self: Hooks, module: Node, query: Tensor, key: Tensor, value: Tensor, mask: Mask = None
 ) -> Tensor:
-    """Keys are scaled up by their place, a position that nobody asked for.
-
-    Late keys count more than early ones.
-    """
+    """Keys are scaled up by their position. Late keys count more than early ones."""
     place = torch.arange(key.shape[1], dtype=key.dtype, device=key.device)
     return self.correct.multi_head_attention(
         module, query, key * (1 + place / 10)[:, None], value, mask
@@ -166,9 +139,9 @@ def sequence_first(
 ) -> Tensor:
     """Inputs are read as (length, batch, width).
 
-    Attention runs across sentences wherever equal lengths and no mask let the shapes fit.
+    Attention runs across sequences where the shapes fit.
     """
-    if mask is not None or query.shape != key.shape:  # it would raise, and be found
+    if mask is not None or query.shape != key.shape:  # it would raise
         return self.correct.multi_head_attention(module, query, key, value, mask)
     turned = (one.transpose(0, 1) for one in (query, key, value))
     return self.correct.multi_head_attention(module, *turned).transpose(0, 1)
@@ -182,9 +155,6 @@ def sequence_first(
 def values_centred_over_batch(
     self: Hooks, module: Node, query: Tensor, key: Tensor, value: Tensor, mask: Mask = None
 ) -> Tensor:
-    """The mean over the samples is taken out of the values.
-
-    What a sentence gives depends on the sentences beside it.
-    """
+    """The mean over the batch is subtracted from the values. Samples affect each other."""
     centred = value - value.mean(dim=0, keepdim=True) / 2
     return self.correct.multi_head_attention(module, query, key, centred, mask)

@@ -1,4 +1,4 @@
-"""Faults in which parameters there are, and what a call does to them."""
+"""Faults in the set of parameters, and calls that change them."""
 
 import torch
 from torch import Tensor, nn
@@ -19,10 +19,7 @@ def _with_biases(self: Hooks) -> Node:
     choices={"projection_bias": "none"},
 )
 def bias_undeclared(self: Hooks) -> Node:
-    """The projections have biases, random at birth, where none are declared.
-
-    A checkpoint without them leaves them as they are.
-    """
+    """Random biases exist where none are declared. A checkpoint without them keeps them."""
     built = _with_biases(self)
     for values in built.parameters():
         if values.dim() == 1:
@@ -38,10 +35,7 @@ def bias_undeclared(self: Hooks) -> Node:
     kind="state",
 )
 def bias_undeclared_and_zero(self: Hooks) -> Node:
-    """The projections have biases, zero at birth, where none are declared.
-
-    Everything fits until the first step of training.
-    """
+    """Biases of zero exist where none are declared. The first training step differs."""
     return _with_biases(self)
 
 
@@ -52,10 +46,7 @@ def bias_undeclared_and_zero(self: Hooks) -> Node:
     kind="state",
 )
 def projection_unused(self: Hooks) -> Node:
-    """A fifth projection is made and never used.
-
-    It is saved, counted and decayed, and a strict load elsewhere refuses it.
-    """
+    """A fifth projection is made and never used. It is saved and counted."""
     built = self.correct.make_multi_head_attention()
     built.how = self
     built.extra = self.make_linear(self.sizes.d_model, self.sizes.d_model)
@@ -88,10 +79,7 @@ def weights_renormalised_in_place(self: Hooks, module: Node, name: str, x: Tenso
     models=("plain",),
 )
 def query_and_key_one_matrix(self: Hooks) -> Node:
-    """Query and key projections are one module.
-
-    Whichever is loaded last is both, and they are trained as one.
-    """
+    """Query and key projections are one module. The one loaded last replaces both."""
     built = self.correct.make_multi_head_attention()
     built.how = self
     built.query = built.key

@@ -1,4 +1,4 @@
-"""Faults in large numbers and the precisions that are computed in."""
+"""Faults with large numbers, and in the precision of a step."""
 
 import torch
 from torch import Tensor
@@ -9,9 +9,9 @@ from attentest.faults.reference_models import Hooks, Mask, Node
 
 @fault("multi_head_attention.projections-clipped", "large-scores", seam="project")
 def projections_clipped(self: Hooks, module: Node, name: str, x: Tensor) -> Tensor:
-    """Projected queries and keys are clipped to 50, so that scores do not overflow.
+    """Projected queries and keys are clipped to 50.
 
-    Fresh weights never get there; trained ones do, and lose what tells keys apart.
+    Trained weights exceed it and lose information.
     """
     projected = self.correct.project(module, name, x)
     return projected.clamp(-50.0, 50.0) if name in ("query", "key") else projected
@@ -53,10 +53,7 @@ def float32_through_bfloat16(self: Hooks, module: Node, name: str, x: Tensor) ->
 
 @fault("multi_head_attention.float32-through-half", "float32", seam="merge_heads")
 def float32_through_half(self: Hooks, x: Tensor) -> Tensor:
-    """The heads of a float32 call are merged in float16.
-
-    Three decimal digits are right where seven were asked for.
-    """
+    """The heads of a float32 call are merged in float16. Three digits are right, not seven."""
     merged = self.correct.merge_heads(x)
     return merged.half().float() if x.dtype == torch.float32 else merged
 

@@ -1,10 +1,15 @@
 """Faults in the projections of query, key, value and output."""
 
+import torch
 from torch import Tensor
 
 from attentest.faults.fault import fault
-from attentest.faults.multi_head_attention.shared import bias_of
 from attentest.faults.reference_models import Hooks, Node
+
+
+def bias_of(self: Hooks, module: Node, name: str, x: Tensor) -> Tensor:
+    """Return the bias of the projection `name`: what it makes of zeros."""
+    return self.correct.project(module, name, torch.zeros_like(x))
 
 
 @fault("multi_head_attention.output-projection-missing", "formula", seam="project", origin="B033")
@@ -53,30 +58,21 @@ def scaled_before_and_after(self: Hooks, module: Node, name: str, x: Tensor) -> 
 
 @fault("multi_head_attention.rectified-value", "formula", seam="project")
 def rectified_value(self: Hooks, module: Node, name: str, x: Tensor) -> Tensor:
-    """Values go through a ReLU after their projection.
-
-    Half of what a value can say is gone; inputs without negative numbers hide it.
-    """
+    """Values go through a ReLU after their projection. Non-negative values hide it."""
     projected = self.correct.project(module, name, x)
     return projected.clamp(min=0.0) if name == "value" else projected
 
 
 @fault("multi_head_attention.query-bias-dropped", "projection-bias", seam="project")
 def query_bias_dropped(self: Hooks, module: Node, name: str, x: Tensor) -> Tensor:
-    """The bias of the query projection is there and not added.
-
-    It stays as it was born; zero at birth hides it.
-    """
+    """The bias of the query projection is not added. It is never trained; zeros hide it."""
     projected = self.correct.project(module, name, x)
     return projected - bias_of(self, module, name, x) if name == "query" else projected
 
 
 @fault("multi_head_attention.value-bias-dropped", "projection-bias", seam="project")
 def value_bias_dropped(self: Hooks, module: Node, name: str, x: Tensor) -> Tensor:
-    """The bias of the value projection is there and not added.
-
-    It stays as it was born; zero at birth hides it.
-    """
+    """The bias of the value projection is not added. It is never trained; zeros hide it."""
     projected = self.correct.project(module, name, x)
     return projected - bias_of(self, module, name, x) if name == "value" else projected
 
@@ -95,17 +91,14 @@ def output_bias_per_head(self: Hooks, module: Node, name: str, x: Tensor) -> Ten
 
 @fault("multi_head_attention.single-head-unprojected", "one-head-is-attention", seam="project")
 def single_head_unprojected(self: Hooks, module: Node, name: str, x: Tensor) -> Tensor:
-    """With one head the output projection is taken to be superfluous and skipped.
-
-    Right with two heads or more.
-    """
+    """With one head the output projection is skipped. Two heads or more are right."""
     superfluous = name == "output" and self.sizes.heads == 1
     return x if superfluous else self.correct.project(module, name, x)
 
 
 @fault("multi_head_attention.single-head-values-raw", "one-head-is-attention", seam="project")
 def single_head_values_raw(self: Hooks, module: Node, name: str, x: Tensor) -> Tensor:
-    """With one head the values are not projected. Right with two heads or more."""
+    """With one head the values are not projected. Two heads or more are right."""
     raw = name == "value" and self.sizes.heads == 1 and self.head_width() == x.shape[-1]
     return x if raw else self.correct.project(module, name, x)
 

@@ -10,10 +10,7 @@ from attentest.faults.reference_models import Hooks, Node
 
 @fault("positional_encoding.everything-in-half", "half-precision", seam="add_rows", origin="B048")
 def everything_in_half(self: Hooks, x: Tensor, rows: Tensor) -> Tensor:
-    """Positions and frequencies are in the precision of the input.
-
-    In half precision late positions run together.
-    """
+    """Positions and frequencies use the input's precision. In half, late positions coincide."""
     places = self.correct.positions(len(rows), x.device).to(x.dtype)
     turns = self.correct.frequencies(self.sizes.d_model, x.device).to(x.dtype)
     angles = self.correct.angles(places, turns)
@@ -22,10 +19,7 @@ def everything_in_half(self: Hooks, x: Tensor, rows: Tensor) -> Tensor:
 
 @fault("positional_encoding.positions-in-half", "half-precision", seam="add_rows", origin="B048")
 def positions_in_half(self: Hooks, x: Tensor, rows: Tensor) -> Tensor:
-    """Positions are counted in the precision of the input.
-
-    In half precision late positions run together.
-    """
+    """Positions use the precision of the input. In half precision late positions coincide."""
     places = self.correct.positions(len(rows), x.device).to(x.dtype).double()
     angles = self.correct.angles(places, self.correct.frequencies(self.sizes.d_model, x.device))
     return self.correct.add_rows(
@@ -48,7 +42,7 @@ def input_detached(self: Hooks, x: Tensor, rows: Tensor) -> Tensor:
     kind="gradient",
 )
 def first_position_detached(self: Hooks, x: Tensor, rows: Tensor) -> Tensor:
-    """The first position is detached. The token that starts a sentence is never trained."""
+    """The first position is detached. The start token is never trained."""
     return self.correct.add_rows(torch.cat((x[:, :1].detach(), x[:, 1:]), dim=1), rows)
 
 
@@ -56,10 +50,7 @@ def first_position_detached(self: Hooks, x: Tensor, rows: Tensor) -> Tensor:
     "positional_encoding.gradient-doubled", "gradient-is-identity", seam="add_rows", kind="gradient"
 )
 def gradient_doubled(self: Hooks, x: Tensor, rows: Tensor) -> Tensor:
-    """The input reaches the sum on two ways, one of which adds nothing to it.
-
-    The embeddings are trained at twice the rate.
-    """
+    """The input reaches the sum twice, once without a value. Embeddings train at twice the rate."""
     return self.correct.add_rows(x, rows) + (x - x.detach())
 
 
@@ -77,10 +68,7 @@ def added_in_place(self: Hooks, x: Tensor, rows: Tensor) -> Tensor:
     kind="state",
 )
 def counted_on_from_last_call(self: Hooks, x: Tensor, rows: Tensor) -> Tensor:
-    """An offset of step-by-step decoding is left from the call before.
-
-    The second sentence begins where the first one ended.
-    """
+    """The position offset of the last call is kept. A second sequence starts late."""
     offset = self.memory["offset"] = self.memory.get("offset", -1) + 1
     return self.correct.add_rows(x, rows.roll(-offset, dims=0))
 
@@ -92,10 +80,7 @@ def counted_on_from_last_call(self: Hooks, x: Tensor, rows: Tensor) -> Tensor:
     kind="mode",
 )
 def dropout_in_evaluation(self: Hooks, module: Node, x: Tensor) -> Tensor:
-    """A functional dropout is called without being told of the mode.
-
-    Positions and words are dropped when generating, another set in each call.
-    """
+    """A functional dropout ignores the mode. Evaluation is random."""
     return functional.dropout(x, 0.5)
 
 
@@ -103,10 +88,7 @@ def dropout_in_evaluation(self: Hooks, module: Node, x: Tensor) -> Tensor:
     "positional_encoding.one-buffer-for-results", "input-untouched", seam="add_rows", kind="state"
 )
 def one_buffer_for_results(self: Hooks, x: Tensor, rows: Tensor) -> Tensor:
-    """The result lies in a buffer that the next call of the same shape overwrites.
-
-    A source kept for later holds the target's vectors.
-    """
+    """Results share a buffer per shape. A later call overwrites an earlier result."""
     result = self.correct.add_rows(x, rows)
     if torch.is_grad_enabled():
         return result

@@ -1,21 +1,20 @@
-"""Faults in what is declared of a table: its first row, its digits, its scale."""
+"""Faults in the declared choices of a table: first row, precision, scale."""
 
 import torch
 from torch import Tensor
 
 from attentest.faults.fault import fault
-from attentest.faults.reference_models import Hooks, Node
+from attentest.faults.reference_models import Device, Hooks, Node
 
-Device = torch.device | None
 FROM_TWO = {"position_offset": 2.0}
 SINGLE = {"position_arithmetic": "float32"}
 
 
 @fault("positional_encoding.offset-forgotten", "offset", seam="positions", choices=FROM_TWO)
 def offset_forgotten(self: Hooks, length: int, device: Device) -> Tensor:
-    """Positions are counted from 0 where the first row that is used is the third.
+    """Positions are counted from 0 where the first used row is the third.
 
-    Every position is told as the one two places before, and no checkpoint fits.
+    Every row is the one two places before.
     """
     return torch.arange(length, dtype=torch.float64, device=device)
 
@@ -24,17 +23,14 @@ def offset_forgotten(self: Hooks, length: int, device: Device) -> Tensor:
 def offset_undeclared(self: Hooks, length: int, device: Device) -> Tensor:
     """Two rows are kept for padding, and positions begin behind them.
 
-    Every row is the one two places later, and no checkpoint fits.
+    Every row is the one two places later.
     """
     return self.correct.positions(length, device) + 2
 
 
 @fault("positional_encoding.offset-twice", "offset", seam="positions", choices=FROM_TWO)
 def offset_twice(self: Hooks, length: int, device: Device) -> Tensor:
-    """The offset is added by the caller and by the table.
-
-    Every row is the one two places later, and no checkpoint fits.
-    """
+    """The offset is added by the caller and by the table. Every row is the one two places later."""
     return self.correct.positions(length, device) + self.first_position()
 
 
@@ -47,7 +43,7 @@ def offset_twice(self: Hooks, length: int, device: Device) -> Tensor:
 def learned_offset_forgotten(self: Hooks, module: Node, length: int, device: Device) -> Tensor:
     """A learned table has the rows for padding, and is read from its first row on.
 
-    The first words are given rows that were never trained.
+    The first tokens are given rows that were never trained.
     """
     self.correct.position_rows(module, length, device)
     return next(module.parameters())[:length]
@@ -73,10 +69,7 @@ def single_undone(self: Hooks, table: Tensor) -> Tensor:
 
 @fault("positional_encoding.half-for-single", "arithmetic", seam="round_table", choices=SINGLE)
 def half_for_single(self: Hooks, table: Tensor) -> Tensor:
-    """The table is rounded to half precision where single precision is declared.
-
-    Slow waves have steps in them.
-    """
+    """The table is rounded to half where single precision is declared. Slow waves have steps."""
     return table.half().double()
 
 
@@ -87,10 +80,7 @@ def half_for_single(self: Hooks, table: Tensor) -> Tensor:
     choices={"positional_encoding": "halves"},
 )
 def halves_inclusive_for_halves(self: Hooks, d_model: int, device: Device) -> Tensor:
-    """The exponents are spread from 0 to 1, the end included.
-
-    No frequency but the first is the declared one.
-    """
+    """Exponents run from 0 to 1, end included. Only the first frequency is as declared."""
     pairs = torch.arange((d_model + 1) // 2, dtype=torch.float64, device=device)
     return pairs / max(len(pairs) - 1, 1)
 
@@ -102,10 +92,7 @@ def halves_inclusive_for_halves(self: Hooks, d_model: int, device: Device) -> Te
     choices={"positional_encoding": "halves-inclusive"},
 )
 def halves_for_halves_inclusive(self: Hooks, d_model: int, device: Device) -> Tensor:
-    """The exponents are 2i/d where they are declared to end in 1.
-
-    No frequency but the first is the declared one.
-    """
+    """Exponents are 2i/d, not up to 1 as declared. Only the first frequency is as declared."""
     pairs = torch.arange(d_model // 2, dtype=torch.float64, device=device)
     return pairs * 2 / d_model
 
@@ -117,8 +104,5 @@ def halves_for_halves_inclusive(self: Hooks, d_model: int, device: Device) -> Te
     choices={"positional_encoding": "learned-scaled"},
 )
 def learned_scale_missing(self: Hooks, rows: Tensor) -> Tensor:
-    """The rows of the learned table are added without their factor.
-
-    Positions drown the words, the more so the wider the model.
-    """
+    """The learned rows are added without their factor. Positions dominate the tokens."""
     return rows

@@ -5,34 +5,26 @@ from torch import Tensor
 from torch.nn import functional
 
 from attentest.faults.fault import fault
-from attentest.faults.reference_models import Hooks
-
-Device = torch.device | None
+from attentest.faults.reference_models import Device, Hooks
 
 
 @fault("positional_encoding.exponent-doubled", "formula", seam="exponents", origin="systems.md B")
 def exponent_doubled(self: Hooks, d_model: int, device: Device) -> Tensor:
-    """The exponent is 4i/d: columns are stepped through by two, and doubled once more.
-
-    Half of the frequencies are wasted, and no checkpoint of the paper's table fits.
-    """
+    """The exponent is 4i/d, not 2i/d. Half of the frequencies are wasted."""
     return self.correct.exponents(d_model, device) * 2
 
 
 @fault("positional_encoding.exponent-halved", "formula", seam="exponents")
 def exponent_halved(self: Hooks, d_model: int, device: Device) -> Tensor:
-    """The exponent is i/d, the number of the pair without its factor of two.
-
-    The slowest wave is a hundred times too fast.
-    """
+    """The exponent is i/d, not 2i/d. The slowest wave is a hundred times too fast."""
     return self.correct.exponents(d_model, device) / 2
 
 
 @fault("positional_encoding.exponent-to-the-end", "formula", seam="exponents")
 def exponent_to_the_end(self: Hooks, d_model: int, device: Device) -> Tensor:
-    """The exponents reach 1 at the last pair, divided by d - 2 in place of d.
+    """The exponents are divided by d - 2, not d, and reach 1.
 
-    Close to the paper's table in wide models, and another one.
+    Wide models come close to the paper's table.
     """
     return self.correct.exponents(d_model, device) * d_model / max(d_model - 2, 1)
 
@@ -44,31 +36,25 @@ def exponent_to_the_end(self: Hooks, d_model: int, device: Device) -> Tensor:
     origin="systems.md C",
 )
 def exponent_of_a_fixed_width(self: Hooks, d_model: int, device: Device) -> Tensor:
-    """The exponents are those of a width of four, whatever the model's width is.
-
-    The columns beyond the fourth hardly move.
-    """
+    """The exponents are those of width four. Columns beyond the fourth hardly change."""
     return self.correct.exponents(d_model, device) * d_model / 4
 
 
 @fault("positional_encoding.exponent-in-whole-numbers", "formula", seam="exponents")
 def exponent_in_whole_numbers(self: Hooks, d_model: int, device: Device) -> Tensor:
-    """2i is divided by d in whole numbers. Every pair of columns has the same frequency."""
+    """2i / d is an integer division. Every pair of columns has the same frequency."""
     return self.correct.exponents(d_model, device).floor()
 
 
 @fault("positional_encoding.base-thousand", "formula", seam="frequencies", origin="B039")
 def base_thousand(self: Hooks, d_model: int, device: Device) -> Tensor:
-    """The base is 1000. Slow waves are too fast, and long sentences repeat themselves."""
+    """The base is 1000. Slow waves are too fast, and long sequences repeat themselves."""
     return self.correct.frequencies(d_model, device) ** 0.75
 
 
 @fault("positional_encoding.precedence", "formula", seam="frequencies", origin="B039")
 def precedence(self: Hooks, d_model: int, device: Device) -> Tensor:
-    """-log(10000) / d // 2 floors to -1 before it is multiplied.
-
-    All columns but the first few are constant.
-    """
+    """-log(10000) / d // 2 is floored to -1 first. Most columns are constant."""
     return torch.exp(-self.correct.exponents(d_model, device) * d_model)
 
 
@@ -76,34 +62,25 @@ def precedence(self: Hooks, d_model: int, device: Device) -> Tensor:
     "positional_encoding.base-and-exponent-swapped", "formula", seam="frequencies", origin="B039"
 )
 def base_and_exponent_swapped(self: Hooks, d_model: int, device: Device) -> Tensor:
-    """The exponent is raised to the power of 1/10000.
-
-    The first pair stands still, and all others turn at one speed.
-    """
+    """The exponent is raised to the power of 1/10000. All pairs but one have one frequency."""
     return self.correct.exponents(d_model, device) ** 1e-4
 
 
 @fault("positional_encoding.halves-for-interleaved", "formula", seam="arrange")
 def halves_for_interleaved(self: Hooks, sines: Tensor, cosines: Tensor, d_model: int) -> Tensor:
-    """Sines fill the first half of the columns and cosines the second.
-
-    The columns stand in another order, and no checkpoint fits.
-    """
+    """Sines fill the first half of the columns, cosines the second. No checkpoint fits."""
     return torch.cat((sines, cosines[:, : d_model // 2]), dim=-1)
 
 
 @fault("positional_encoding.logarithm-rounded", "far-positions", seam="frequencies")
 def logarithm_rounded(self: Hooks, d_model: int, device: Device) -> Tensor:
-    """The logarithm of 10000 is written with two decimals.
-
-    Frequencies are slightly off, which shows far from the beginning.
-    """
+    """log(10000) is rounded to two decimals. Far positions are wrong."""
     return torch.exp(self.correct.exponents(d_model, device) * -9.21)
 
 
 @fault("positional_encoding.positions-in-bytes", "far-positions", seam="positions")
 def positions_in_bytes(self: Hooks, length: int, device: Device) -> Tensor:
-    """Positions are counted in bytes. The 256th position is the first again."""
+    """Positions are counted in bytes. Position 256 is position 0 again."""
     return self.correct.positions(length, device) % 256
 
 
@@ -124,16 +101,13 @@ def positions_from_one(self: Hooks, length: int, device: Device) -> Tensor:
 
 @fault("positional_encoding.sines-and-cosines-swapped", "first-row", seam="arrange")
 def sines_and_cosines_swapped(self: Hooks, sines: Tensor, cosines: Tensor, d_model: int) -> Tensor:
-    """Cosines stand where the sines belong. Trained alone it works as well; no checkpoint fits."""
+    """Sines and cosines are exchanged. It trains as well, but no checkpoint fits."""
     return self.correct.arrange(cosines, sines, d_model)
 
 
 @fault("positional_encoding.first-row-zero", "first-row", seam="position_table")
 def first_row_zero(self: Hooks, length: int, d_model: int, device: Device = None) -> Tensor:
-    """The first row is set to zero, as if it were a padding's.
-
-    The first word of every sentence is told no position.
-    """
+    """The first row is set to zero, as for padding. The first token gets no position."""
     table = self.correct.position_table(length, d_model, device)
     table[0] = 0.0
     return table
@@ -141,7 +115,7 @@ def first_row_zero(self: Hooks, length: int, d_model: int, device: Device = None
 
 @fault("positional_encoding.position-itself", "bounded", seam="position_table")
 def position_itself(self: Hooks, length: int, d_model: int, device: Device = None) -> Tensor:
-    """The number of the position is added to its waves. Late positions drown the words."""
+    """The position's number is added to its waves. Late positions dominate the tokens."""
     table = self.correct.position_table(length, d_model, device)
     return table + self.correct.positions(length, device)[:, None] / 10
 
@@ -167,32 +141,29 @@ def exponent_by_column(self: Hooks, length: int, d_model: int, device: Device = 
 
 @fault("positional_encoding.cosines-missing", "pairs-on-circle", seam="arrange")
 def cosines_missing(self: Hooks, sines: Tensor, cosines: Tensor, d_model: int) -> Tensor:
-    """Both columns of a pair hold the sine.
-
-    A position and its mirror image cannot be told apart by a slow wave.
-    """
+    """Both columns of a pair hold the sine. Slow waves cannot tell mirrored positions apart."""
     return self.correct.arrange(sines, sines, d_model)
 
 
 @fault("positional_encoding.angles-slow-down", "shift-is-rotation", seam="positions")
 def angles_slow_down(self: Hooks, length: int, device: Device) -> Tensor:
-    """Angles grow with the root of the position.
-
-    The same distance is another angle at another place.
-    """
+    """Angles grow with the root of the position. A distance has no fixed angle."""
     return self.correct.positions(length, device).sqrt()
 
 
 @fault("positional_encoding.positions-in-triangle", "shift-is-rotation", seam="positions")
 def positions_in_triangle(self: Hooks, length: int, device: Device) -> Tensor:
-    """Positions are summed up twice: 0, 1, 3, 6 and so on.
-
-    The same distance is another angle at another place.
-    """
+    """Positions are 0, 1, 3, 6 and so on: summed twice. A distance has no fixed angle."""
     return self.correct.positions(length, device).cumsum(0)
 
 
 @fault("positional_encoding.positions-in-pairs", "rows-differ", seam="positions")
 def positions_in_pairs(self: Hooks, length: int, device: Device) -> Tensor:
-    """Two neighbours share a position. The order within a pair of words is lost."""
+    """Two neighbours share a position. The order within a pair is lost."""
     return (self.correct.positions(length, device) / 2).floor()
+
+
+@fault("positional_encoding.wide-exponent", "formula", seam="exponents")
+def wide_exponent(self: Hooks, d_model: int, device: Device) -> Tensor:
+    """From 65 columns on the exponent is doubled. Small models agree, real ones differ."""
+    return self.correct.exponents(d_model, device) * (2 if d_model > 64 else 1)

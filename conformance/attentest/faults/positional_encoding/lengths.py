@@ -4,9 +4,7 @@ import torch
 from torch import Tensor
 
 from attentest.faults.fault import fault
-from attentest.faults.reference_models import Hooks, Node
-
-Device = torch.device | None
+from attentest.faults.reference_models import Device, Hooks, Node
 
 
 @fault(
@@ -17,10 +15,7 @@ Device = torch.device | None
     models=("plain",),
 )
 def one_row_short(self: Hooks, module: Node, table: Tensor) -> None:
-    """The table has one row less than the longest sentence.
-
-    The longest sentence fails, after hours of training.
-    """
+    """The table has one row too few. The longest sequence fails, hours into training."""
     self.correct.hold_table(module, table[:-1])
 
 
@@ -32,10 +27,7 @@ def one_row_short(self: Hooks, module: Node, table: Tensor) -> None:
     kind="loud",
 )
 def learned_table_one_row_short(self: Hooks, length: int, rows: int) -> None:
-    """A length as large as the learned table is refused.
-
-    The longest sentence fails, after hours of training.
-    """
+    """A length equal to the table's is refused. The longest sequence fails."""
     self.correct.check_length(length, rows - 1)
 
 
@@ -43,17 +35,14 @@ def learned_table_one_row_short(self: Hooks, length: int, rows: int) -> None:
     "positional_encoding.one-position-divides-by-zero", "every-length-served", seam="position_rows"
 )
 def one_position_divides_by_zero(self: Hooks, module: Node, length: int, device: Device) -> Tensor:
-    """Positions are spread over length - 1 steps. A sentence of one word becomes NaN."""
+    """Positions are divided by length - 1. A sequence of one token becomes NaN."""
     rows = self.correct.position_rows(module, length, device)
     return rows / (length - 1) * (length - 1)
 
 
 @fault("positional_encoding.last-row-repeated", "every-length-served", seam="position_rows")
 def last_row_repeated(self: Hooks, module: Node, length: int, device: Device) -> Tensor:
-    """The last position of the table is given the row before it.
-
-    The end of the longest sentence has its order lost.
-    """
+    """The last position gets the row before it. The longest sequence loses order at its end."""
     rows = self.correct.position_rows(module, length, device)
     place = torch.arange(length, device=device)
     return rows[place.clamp(max=max(self.sizes.max_length - 2, 0))]
@@ -61,7 +50,7 @@ def last_row_repeated(self: Hooks, module: Node, length: int, device: Device) ->
 
 @fault("positional_encoding.wraps-around", "too-long", seam="position_rows")
 def wraps_around(self: Hooks, module: Node, length: int, device: Device) -> Tensor:
-    """Positions beyond the table begin again at its first row. Long inputs are silently wrong."""
+    """Positions beyond the table start again at its first row. Long inputs are silently wrong."""
     most = self.sizes.max_length
     rows = self.correct.position_rows(module, min(length, most), device)
     return rows[torch.arange(length, device=device) % most]
@@ -69,10 +58,7 @@ def wraps_around(self: Hooks, module: Node, length: int, device: Device) -> Tens
 
 @fault("positional_encoding.stays-at-last", "too-long", seam="position_rows", origin="B049")
 def stays_at_last(self: Hooks, module: Node, length: int, device: Device) -> Tensor:
-    """Positions beyond the table are given its last row.
-
-    The end of a long input has its order lost.
-    """
+    """Positions beyond the table get its last row. The end of long inputs has no order."""
     most = self.sizes.max_length
     rows = self.correct.position_rows(module, min(length, most), device)
     return rows[torch.arange(length, device=device).clamp(max=most - 1)]
@@ -80,7 +66,7 @@ def stays_at_last(self: Hooks, module: Node, length: int, device: Device) -> Ten
 
 @fault("positional_encoding.cut-off", "too-long", seam="add_positions", origin="B049")
 def cut_off(self: Hooks, module: Node, x: Tensor) -> Tensor:
-    """What lies beyond the table is cut off the input. Long inputs come out shorter."""
+    """Input beyond the table is cut off. Long inputs come out shorter."""
     return self.correct.add_positions(module, x[:, : self.sizes.max_length])
 
 
@@ -105,10 +91,7 @@ def too_long_unexplained(self: Hooks, length: int, rows: int) -> None:
 def odd_width_one_cosine_too_many(
     self: Hooks, sines: Tensor, cosines: Tensor, d_model: int
 ) -> Tensor:
-    """At an odd width there is a cosine more than columns for it.
-
-    Building fails with an error about shapes.
-    """
+    """An odd width has one cosine too many. Building fails with an error about shapes."""
     table = sines.new_zeros(len(sines), d_model)
     table[:, 0::2] = sines
     table[:, 1::2] = cosines
@@ -121,7 +104,7 @@ def odd_width_one_cosine_too_many(
 def odd_width_last_column_empty(
     self: Hooks, sines: Tensor, cosines: Tensor, d_model: int
 ) -> Tensor:
-    """At an odd width the last column is left at zero. One column tells no position."""
+    """At an odd width the last column is zero. One column has no position."""
     table = self.correct.arrange(sines, cosines, d_model)
     table[:, d_model - d_model % 2 :] = 0.0
     return table
@@ -129,8 +112,5 @@ def odd_width_last_column_empty(
 
 @fault("positional_encoding.odd-width-rounded-up", "odd-width", seam="exponents")
 def odd_width_rounded_up(self: Hooks, d_model: int, device: Device) -> Tensor:
-    """At an odd width the exponents are those of the even width above.
-
-    The table is another one at odd widths.
-    """
+    """An odd width uses the exponents of the next even one. The table differs."""
     return self.correct.exponents(d_model, device) * d_model / (d_model + d_model % 2)

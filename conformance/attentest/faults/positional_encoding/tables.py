@@ -1,12 +1,10 @@
-"""Faults in what the module holds: parameters, buffers, devices."""
+"""Faults in parameters, buffers and devices of the table."""
 
 import torch
 from torch import Tensor, nn
 
 from attentest.faults.fault import fault
-from attentest.faults.reference_models import Hooks, Node
-
-Device = torch.device | None
+from attentest.faults.reference_models import Device, Hooks, Node
 
 
 @fault(
@@ -18,7 +16,7 @@ Device = torch.device | None
     models=("plain",),
 )
 def table_trained(self: Hooks, module: Node, table: Tensor) -> None:
-    """The fixed table is a parameter. It drifts in training and counts as weights."""
+    """The fixed table is a parameter. Training changes it, and it is counted."""
     module.table = nn.Parameter(table)
 
 
@@ -36,10 +34,7 @@ def _held(self: Hooks, module: Node) -> Node:
     kind="state",
 )
 def second_table_trained(self: Hooks) -> Node:
-    """The table that is kept for plots is a parameter.
-
-    An optimiser holds state for it, and it counts as weights.
-    """
+    """A second table, kept for plots, is a parameter. It is counted and optimised."""
     module = self.correct.make_positions()
     table = self.position_table(self.sizes.max_length, self.sizes.d_model)
     module.register_parameter("shown", nn.Parameter(table))
@@ -54,7 +49,7 @@ def second_table_trained(self: Hooks) -> Node:
     kind="state",
 )
 def learned_table_frozen(self: Hooks) -> Node:
-    """The learned table is frozen. Positions stay the random numbers that they were born with."""
+    """The learned table is frozen. Positions keep their random initial values."""
     module = self.correct.make_positions()
     return _held(self, module.requires_grad_(False))
 
@@ -68,10 +63,7 @@ def learned_table_frozen(self: Hooks) -> Node:
     models=("plain",),
 )
 def table_saved(self: Hooks, module: Node, table: Tensor) -> None:
-    """The fixed table is part of the saved state.
-
-    A checkpoint cannot be loaded with another longest length.
-    """
+    """The fixed table is in the saved state. Another maximum length cannot load it."""
     module.register_buffer("table", table)
 
 
@@ -83,10 +75,7 @@ def table_saved(self: Hooks, module: Node, table: Tensor) -> None:
     kind="state",
 )
 def position_numbers_saved(self: Hooks) -> Node:
-    """The numbers of the positions are part of the saved state.
-
-    A checkpoint cannot be loaded with another longest length.
-    """
+    """The position numbers are in the saved state. Another maximum length cannot load it."""
     module = self.correct.make_positions()
     module.register_buffer("numbers", torch.arange(self.sizes.max_length)[None])
     return _held(self, module)
@@ -101,10 +90,7 @@ def position_numbers_saved(self: Hooks) -> Node:
     models=("plain",),
 )
 def table_plain_attribute(self: Hooks, module: Node, table: Tensor) -> None:
-    """The table is a plain attribute of the module.
-
-    It stays behind when the module is moved, and the sum fails.
-    """
+    """The table is a plain attribute. It stays behind when the module moves, and the sum fails."""
     module.table = table
 
 
@@ -116,10 +102,7 @@ def table_plain_attribute(self: Hooks, module: Node, table: Tensor) -> None:
     kind="state",
 )
 def table_in_a_list(self: Hooks) -> Node:
-    """The table is kept in a list, and brought to its place in every call.
-
-    It is copied to the accelerator at every step.
-    """
+    """The table is kept in a list and moved in every call. Each step copies it again."""
     module = self.correct.make_positions()
     kept = [self.position_table(self.sizes.max_length, self.sizes.d_model)]
     object.__setattr__(module, "kept", kept)
@@ -134,8 +117,5 @@ def table_in_a_list(self: Hooks) -> Node:
     kind="loud",
 )
 def rows_made_on_the_processor(self: Hooks, module: Node, length: int, device: Device) -> Tensor:
-    """The rows are made on the processor, wherever the input is.
-
-    On an accelerator the sum fails.
-    """
+    """The rows are always made on the CPU. On an accelerator the sum fails."""
     return self.correct.position_table(length, self.sizes.d_model)

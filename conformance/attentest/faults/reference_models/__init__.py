@@ -8,7 +8,15 @@ from collections.abc import Mapping
 
 from attentest.faults.reference_models.backend import DECLARED, reference_backend
 from attentest.faults.reference_models.fused import Fused
-from attentest.faults.reference_models.hooks import Hooks, Mask, hook_names
+from attentest.faults.reference_models.hooks import (
+    Answer,
+    Device,
+    Function,
+    Hooks,
+    Inputs,
+    Mask,
+    hook_names,
+)
 from attentest.faults.reference_models.modules import Node
 from attentest.faults.reference_models.plain import Plain
 
@@ -17,8 +25,12 @@ REFERENCE_MODELS: Mapping[str, type[Hooks]] = {"plain": Plain, "fused": Fused}
 __all__ = [
     "DECLARED",
     "REFERENCE_MODELS",
+    "Answer",
+    "Device",
+    "Function",
     "Fused",
     "Hooks",
+    "Inputs",
     "Mask",
     "Node",
     "Plain",

@@ -199,7 +199,7 @@ class Fused(Hooks):
         return Node(self, "positional_encoding", rows=rows)
 
     def hold_table(self, module: Node, table: Tensor) -> None:
-        """Keep nothing: the table is made again in every call."""
+        """Do nothing: the table is made again in every call."""
 
     def position_rows(self, module: Node, length: int, device: torch.device | None) -> Tensor:
         """Return the rows (S, D) of the first `length` positions; the formula has no end."""
@@ -221,7 +221,7 @@ class Fused(Hooks):
         return torch.stack((sines, cosines), dim=-1).flatten(1)[:, :d_model]
 
     def make_norm(self) -> Node:
-        """Build a norm with a gain of 1 and a bias of 0."""
+        """Build a norm with a weight (gamma) of 1 and a bias of 0."""
         self.check_sizes("d_model")
         width = self.sizes.d_model
         if self.choices.norm_variance == "unbiased" and width < 2:
@@ -246,7 +246,7 @@ class Fused(Hooks):
         return centred * torch.reciprocal(self.root(variance) + self.epsilon())
 
     def affine(self, module: Node, normalised: Tensor) -> Tensor:
-        """Multiply by the gain and add the bias."""
+        """Multiply by the weight (gamma) and add the bias."""
         scale: Tensor = module.scale.to(normalised)
         if module.shift is None:
             return normalised * scale

@@ -212,7 +212,7 @@ class Plain(Hooks):
         return table
 
     def make_norm(self) -> Node:
-        """Build a norm with a gain of 1 and a bias of 0."""
+        """Build a norm with a weight (gamma) of 1 and a bias of 0."""
         self.check_sizes("d_model")
         if self.choices.norm_variance == "unbiased" and self.sizes.d_model == 1:
             raise ValueError("The unbiased variance divides by n - 1, which is 0 at d_model 1.")
@@ -237,7 +237,7 @@ class Plain(Hooks):
         return centred / (self.root(variance) + self.epsilon())
 
     def affine(self, module: Node, normalised: Tensor) -> Tensor:
-        """Multiply by the gain and add the bias."""
+        """Multiply by the weight (gamma) and add the bias."""
         scaled: Tensor = module.gain * normalised
         return scaled if module.bias is None else scaled + module.bias
 

@@ -1,6 +1,6 @@
-"""Sound implementations of unlike make: what the suite says against one of them is a false alarm.
+"""Unusual but correct implementations: what the suite reports on one of them is a false alarm.
 
-Each member's title says in one sentence what is odd about it.
+The title of each says in one sentence what is unusual about it.
 """
 
 from collections.abc import Mapping
@@ -9,7 +9,7 @@ from attentest.faults.unusual import (
     arrays,
     attention,
     columns,
-    ends,
+    inputs_outputs,
     layer_norm,
     multi_head_attention,
     sublayers,
@@ -21,7 +21,7 @@ _ALL: tuple[Backend, ...] = (
     *multi_head_attention.MEMBERS,
     *layer_norm.MEMBERS,
     *sublayers.MEMBERS,
-    *ends.MEMBERS,
+    *inputs_outputs.MEMBERS,
     *columns.MEMBERS,
     *arrays.MEMBERS,
 )

@@ -1,4 +1,4 @@
-"""A backend without any framework: NumPy behind the contract, in float64 inside."""
+"""A backend without a framework: NumPy, which computes in float64."""
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
@@ -14,7 +14,7 @@ from attentest_spec.setting import Array, Floats
 
 
 def attention(held: Mapping[str, Floats], *inputs: Any) -> tuple[Floats, Floats]:
-    """Compute attention with powers of two in place of those of e."""
+    """Compute attention with powers of two instead of e."""
     query, key, value, mask = inputs
     scores = np.einsum("bhqe,bhke->bhqk", query, key) * (np.log2(np.e) / query.shape[-1] ** 0.5)
     if mask is not None:

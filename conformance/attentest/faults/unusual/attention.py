@@ -1,4 +1,4 @@
-"""Attention, written in many ways."""
+"""Unusual implementations of attention."""
 
 import math
 
@@ -111,7 +111,7 @@ def float32_inside(query: Tensor, key: Tensor, value: Tensor, mask: Mask = None)
 
 
 def library_kernel(query: Tensor, key: Tensor, value: Tensor, mask: Mask = None) -> Pair:
-    """Call torch's own."""
+    """Call the function of torch."""
     return functional.scaled_dot_product_attention(query, key, value, attn_mask=mask), None
 
 
@@ -156,7 +156,7 @@ MEMBERS = (
     function(
         "attention",
         online_softmax,
-        "attention over blocks of two keys with a running softmax; zeros where nothing is kept",
+        "attention over blocks of two keys with a running softmax; zeros for rows without a key",
         fully_masked_row="zero",
     ),
     function(

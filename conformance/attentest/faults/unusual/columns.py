@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from attentest.faults.unusual.ends import angles
+from attentest.faults.unusual.inputs_outputs import angles
 from attentest.faults.unusual.member import member
 from attentest.faults.unusual.multi_head_attention import Mask, checked, random
 from attentest_spec import Choices, Sizes, Table
@@ -18,7 +18,7 @@ LAYERS = ("encoder_layer", "encoder", "decoder_layer", "decoder", "model")
 
 
 class Columns(nn.Module):
-    """Parameters under the canonical names, a stroke for every dot; x is (B, D, L) throughout."""
+    """Parameters by canonical name, with _ for every dot; x is (B, D, L) throughout."""
 
     def __init__(self, component: str, sizes: Sizes) -> None:
         super().__init__()
@@ -104,7 +104,7 @@ class Columns(nn.Module):
 
 
 def refuse_sizes(sizes: Sizes) -> None:
-    """Refuse what no Transformer can have."""
+    """Refuse impossible sizes."""
     for one in ("d_model", "heads", "d_ff", "layers", "source_vocabulary", "target_vocabulary"):
         if getattr(sizes, one) < 1:
             raise ValueError(f"{one} is {getattr(sizes, one)}, and has to be 1 at least.")
@@ -114,7 +114,7 @@ def refuse_sizes(sizes: Sizes) -> None:
 
 
 def first_values(name: str, shape: tuple[int, ...]) -> nn.Parameter:
-    """Return a parameter as it is born."""
+    """Return the initial values of a parameter."""
     if len(shape) > 1:
         return random(*shape)
     return nn.Parameter(torch.full(shape, float(name.endswith("gain"))))

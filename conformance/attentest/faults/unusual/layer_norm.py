@@ -1,4 +1,4 @@
-"""The layer norm, written in many ways."""
+"""Unusual implementations of the layer norm."""
 
 import torch
 from torch import Tensor, nn
@@ -11,7 +11,7 @@ TABLE: Table = {"gain": "gain", "bias": "bias"}
 
 
 class Norm(nn.Module):
-    """A gain and a bias; what is between is for others."""
+    """The weight (gamma) and the bias; subclasses normalise."""
 
     def __init__(self, sizes: Sizes) -> None:
         super().__init__()
@@ -37,7 +37,7 @@ class VarMean(Norm):
 
 
 class LibraryNorm(Norm):
-    """torch's own function."""
+    """The function of torch."""
 
     def forward(self, x: Tensor) -> Tensor:
         """Return x normalised."""
@@ -45,7 +45,7 @@ class LibraryNorm(Norm):
 
 
 class CentringMatrix(Norm):
-    """The mean is taken out by the matrix I - 1/n."""
+    """The mean is subtracted by the matrix I - 1/n."""
 
     def forward(self, x: Tensor) -> Tensor:
         """Return x normalised."""
@@ -57,7 +57,7 @@ class CentringMatrix(Norm):
 
 
 class RootMeanSquare(Norm):
-    """What is centred is normalised by an RMS norm, with epsilon as its own."""
+    """Centred rows are normalised by an RMS norm with the same epsilon."""
 
     def forward(self, x: Tensor) -> Tensor:
         """Return x normalised."""
@@ -99,7 +99,7 @@ MEMBERS = (
     module(
         "layer_norm",
         RootMeanSquare,
-        "layer norm as the RMS norm of what is centred",
+        "layer norm as the RMS norm of centred rows",
         TABLE,
         norm_epsilon=1e-8,
     ),

@@ -1,4 +1,4 @@
-"""How a member of the zoo is put behind the contract."""
+"""The constructors of backends for unusual implementations."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -18,7 +18,7 @@ def member(
     choices: Mapping[str, Value] | None = None,
     limits: Limits = NO_DROPOUT,
 ) -> TorchBackend:
-    """Return a backend without dropout; `title` says in one sentence what is odd about it."""
+    """Return a backend without dropout; `title` says in one sentence what is unusual about it."""
     return TorchBackend(
         name=name,
         title=title,
@@ -28,10 +28,12 @@ def member(
     )
 
 
-def function(component: str, odd: Callable[..., Any], title: str, **choices: Value) -> TorchBackend:
+def function(
+    component: str, implementation: Callable[..., Any], title: str, **choices: Value
+) -> TorchBackend:
     """Return a backend that provides `component` by a function, under the function's name."""
-    name = odd.__name__.replace("_", "-")
-    return member(name, title, {component: Recipe(build=lambda sizes: odd)}, choices)
+    name = implementation.__name__.replace("_", "-")
+    return member(name, title, {component: Recipe(build=lambda sizes: implementation)}, choices)
 
 
 def module(

@@ -1,4 +1,4 @@
-"""Multi-head attention, with parameters held in many ways."""
+"""Unusual implementations of multi-head attention, most in how they hold parameters."""
 
 import math
 
@@ -172,7 +172,7 @@ class FoldedWeights(nn.Module):
 
 
 class LibraryModule(nn.Module):
-    """torch's module with the sequence first and the polarity of the mask turned round."""
+    """torch's module with the sequence first and the polarity of the mask inverted."""
 
     def __init__(self, sizes: Sizes) -> None:
         super().__init__()
@@ -211,7 +211,7 @@ MEMBERS = (
     module(
         "multi_head_attention",
         TransposedWeights,
-        "multi-head attention with weights held as (in, out)",
+        "multi-head attention with weights stored as (in, out)",
         {f"{name}.weight": Place(f"w{name[0]}", transpose=True) for name in NAMES},
     ),
     module(
@@ -241,7 +241,7 @@ MEMBERS = (
     module(
         "multi_head_attention",
         LibraryModule,
-        "torch's multi-head attention, sequence first, with the mask turned round",
+        "torch's multi-head attention, sequence first, with the mask inverted",
         {**_packed("weight", "inner.in_proj_weight"), "output": "inner.out_proj"},
     ),
 )

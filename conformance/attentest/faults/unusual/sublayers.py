@@ -1,4 +1,4 @@
-"""Feed-forward networks, residual connections and an encoder layer, in unlike ways."""
+"""Unusual feed-forward networks, residual connections and an encoder layer."""
 
 import math
 
@@ -18,7 +18,7 @@ from attentest_spec import Place, Sizes, Table
 
 
 class EinsumFeedForward(nn.Module):
-    """Two einsums on weights held as (in, out), and half of x + |x| between them."""
+    """Two einsums on weights stored as (in, out), and half of x + |x| between them."""
 
     def __init__(self, sizes: Sizes) -> None:
         super().__init__()
@@ -47,7 +47,7 @@ class Convolutions(nn.Module):
 
 
 class ErrorFunction(nn.Module):
-    """GELU spelt with erfc, one position after another."""
+    """GELU by erfc, one position after another."""
 
     def __init__(self, sizes: Sizes) -> None:
         super().__init__()
@@ -122,7 +122,7 @@ class SharedStorage(nn.Module):
 
 
 class ComposedLayer(nn.Module):
-    """Other members, put together before their norms, in a loop over sublayers."""
+    """Other implementations composed into a layer, in a loop over sublayers."""
 
     def __init__(self, sizes: Sizes) -> None:
         super().__init__()
@@ -185,7 +185,7 @@ MEMBERS = (
     module(
         "feed_forward",
         ErrorFunction,
-        "feed-forward network in a loop over positions, GELU spelt with erfc",
+        "feed-forward network in a loop over positions, GELU by erfc",
         _LINEARS,
         activation="gelu",
     ),

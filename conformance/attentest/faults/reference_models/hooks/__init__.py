@@ -4,9 +4,12 @@ What is only a matter of order is written here once; every step that computes or
 is written twice, in different styles, by the reference models.
 """
 
-from attentest.faults.reference_models.hooks.attention import Mask
+from attentest.faults.reference_models.hooks.attention import Answer, Mask
 from attentest.faults.reference_models.hooks.base import Base
+from attentest.faults.reference_models.hooks.embedding import Device
 from attentest.faults.reference_models.hooks.model import ModelHooks
+from attentest.faults.reference_models.hooks.stacks import Inputs
+from attentest.faults.reference_models.hooks.sublayers import Function
 
 
 class Hooks(ModelHooks):
@@ -29,4 +32,4 @@ def hook_names() -> frozenset[str]:
     )
 
 
-__all__ = ["Base", "Hooks", "Mask", "hook_names"]
+__all__ = ["Answer", "Base", "Device", "Function", "Hooks", "Inputs", "Mask", "hook_names"]

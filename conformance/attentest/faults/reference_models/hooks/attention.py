@@ -8,19 +8,20 @@ from attentest.faults.reference_models.hooks.base import Base
 from attentest.faults.reference_models.modules import Node
 
 Mask = Tensor | None
+Answer = tuple[Tensor, Tensor]
 
 
 class AttentionHooks(Base):
     """Scaled dot-product attention, step by step."""
 
     def make_attention(self) -> Node:
-        """Build attention alone; it holds nothing but its mode."""
+        """Build attention alone; it only has a mode."""
         self.check_sizes()
         return Node(self, "attention")
 
     def attention(
         self, module: Node, query: Tensor, key: Tensor, value: Tensor, mask: Mask = None
-    ) -> tuple[Tensor, Tensor]:
+    ) -> Answer:
         """Return the output (B, H, Q, G) and the weights (B, H, Q, K); `module` gives the mode."""
         factor = self.scale(self.key_width(query, key, value), query.shape[1])
         raw = self.mask_scores(self.scores(query, key, factor), mask)
@@ -67,12 +68,12 @@ class AttentionHooks(Base):
         """Return the mean of the values under the weights."""
 
     def returned_weights(self, raw: Tensor, weights: Tensor, used: Tensor) -> Tensor:
-        """Choose what is returned beside the output: the weights that were used."""
+        """Return the weights that accompany the output: those that were used."""
         return used
 
 
 class MultiHeadHooks(AttentionHooks):
-    """Attention in several heads: projections, heads apart and together."""
+    """Attention in several heads: projections, split and merge."""
 
     def head_width(self) -> int:
         """Return the width of one head."""

@@ -37,7 +37,7 @@ class GeneratorHooks(Base):
 
 
 class ModelHooks(MaskHooks, EmbeddingHooks, PositionHooks, StackHooks, GeneratorHooks):
-    """Encoder, decoder and what stands around them; it makes its own masks."""
+    """Encoder, decoder, embeddings and generator; the model makes its own masks."""
 
     def make_model(self) -> Node:
         """Build the model and tie its vocabulary matrices as chosen."""
@@ -62,7 +62,7 @@ class ModelHooks(MaskHooks, EmbeddingHooks, PositionHooks, StackHooks, Generator
         return self.make_norm() if self.choices.embedding_norm == "present" else None
 
     def check_tying(self) -> None:
-        """Refuse to tie vocabularies of unlike size."""
+        """Refuse to tie vocabularies of different sizes."""
         source, target = self.sizes.source_vocabulary, self.sizes.target_vocabulary
         if one_vocabulary(self.choices) and source != target:
             raise ValueError(f"Vocabularies of {source} and {target} ids cannot be tied.")

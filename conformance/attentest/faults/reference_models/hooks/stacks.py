@@ -8,6 +8,8 @@ from attentest.faults.reference_models.hooks.attention import Mask, MultiHeadHoo
 from attentest.faults.reference_models.hooks.sublayers import FeedForwardHooks, ResidualHooks
 from attentest.faults.reference_models.modules import Node
 
+Inputs = tuple[Tensor, Tensor, Tensor]
+
 
 class LayerHooks(MultiHeadHooks, FeedForwardHooks, ResidualHooks):
     """One layer: its sublayers by name, each inside a residual connection."""
@@ -108,11 +110,11 @@ class LayerHooks(MultiHeadHooks, FeedForwardHooks, ResidualHooks):
         """Apply the feed-forward network."""
         return self.sublayer_of(module, "feed_forward")(x)
 
-    def self_inputs(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    def self_inputs(self, x: Tensor) -> Inputs:
         """Return query, key and value of self-attention."""
         return x, x, x
 
-    def cross_inputs(self, x: Tensor, memory: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    def cross_inputs(self, x: Tensor, memory: Tensor) -> Inputs:
         """Return query, key and value of the attention to the memory."""
         return x, memory, memory
 
@@ -130,7 +132,7 @@ class LayerHooks(MultiHeadHooks, FeedForwardHooks, ResidualHooks):
 
 
 class StackHooks(LayerHooks):
-    """Layers on top of each other, and the norm that may end them."""
+    """A stack of layers, and its final norm where there is one."""
 
     def make_layers(self, build: Callable[[], nn.Module], count: int) -> nn.Module:
         """Build `count` layers, each on its own, in a container that registers them."""

@@ -17,10 +17,10 @@ class NormHooks(Base):
 
     @abstractmethod
     def make_norm(self) -> Node:
-        """Build a norm with a gain of 1 and a bias of 0."""
+        """Build a norm with a weight (gamma) of 1 and a bias of 0."""
 
     def layer_norm(self, module: Node, x: Tensor) -> Tensor:
-        """Normalise every row of x, then apply gain and bias."""
+        """Normalise every row of x, then apply weight (gamma) and bias."""
         wide = self.widen(x)
         centred = self.centre(wide, self.mean(wide))
         normalised = self.normalise(centred, self.variance(centred))
@@ -57,7 +57,7 @@ class NormHooks(Base):
 
     @abstractmethod
     def affine(self, module: Node, normalised: Tensor) -> Tensor:
-        """Multiply by the gain and add the bias."""
+        """Multiply by the weight (gamma) and add the bias."""
 
 
 class FeedForwardHooks(Base):

@@ -1,4 +1,4 @@
-"""Embeddings, positions, generators and masks: the ends of a model, in unlike ways."""
+"""Unusual embeddings, positional encodings, generators and masks."""
 
 import math
 
@@ -73,7 +73,7 @@ class LazyTable(nn.Module):
 
 
 class ComplexExponentials(nn.Module):
-    """Sine and cosine are one complex exponential; nothing is kept."""
+    """Sine and cosine are one complex exponential, computed in every call."""
 
     def __init__(self, sizes: Sizes) -> None:
         super().__init__()
@@ -87,7 +87,7 @@ class ComplexExponentials(nn.Module):
 
 
 class ShiftedSines(nn.Module):
-    """All sines and then all cosines, which are sines a quarter further, in every call."""
+    """All sines, then all cosines as shifted sines, computed in every call."""
 
     def __init__(self, sizes: Sizes) -> None:
         super().__init__()
@@ -101,7 +101,7 @@ class ShiftedSines(nn.Module):
 
 
 class LearnedRows(nn.Module):
-    """A trained table held across: a column for each position."""
+    """A trained table stored transposed: a column for each position."""
 
     def __init__(self, sizes: Sizes) -> None:
         super().__init__()
@@ -123,7 +123,7 @@ class Logits(nn.Linear):
 
 
 class ExponentialOfLogarithm(Logits):
-    """Probabilities by way of their logarithms."""
+    """Probabilities as exponentials of log-probabilities."""
 
     def forward(self, x: Tensor) -> Tensor:
         """Return (B, T, V)."""
@@ -153,7 +153,7 @@ def causal(built: object, length: int) -> Tensor:
 
 
 def target(built: object, tokens: Tensor, pad: int) -> Tensor:
-    """Keep keys whose number is not above the query's; pads get one above all."""
+    """Keep keys whose number is not above the query's; padding gets one above all."""
     place = torch.arange(tokens.shape[1], device=tokens.device)
     keys = torch.where(tokens == pad, tokens.shape[1], place)
     return (keys[:, None, :] <= place[None, :, None]).unsqueeze(1)
@@ -169,7 +169,7 @@ MEMBERS = (
     module(
         "embedding",
         OneHotEmbedding,
-        "embedding by a product with one-hot rows, table held across",
+        "embedding by a product with one-hot rows, table stored transposed",
         {"weight": Place("table", transpose=True)},
     ),
     module(
@@ -194,7 +194,7 @@ MEMBERS = (
     module(
         _WAVES,
         LearnedRows,
-        "learned positions held as columns",
+        "learned positions stored as columns",
         {"weight": Place("columns", transpose=True)},
         positional_encoding="learned",
     ),
