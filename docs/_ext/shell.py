@@ -19,11 +19,15 @@ from pathlib import Path
 from typing import Any
 
 from docutils import nodes
+from sphinx.errors import ExtensionError
 from sphinx.util.docutils import SphinxDirective
 from walk import Walk, cut, run
 
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 _WALKS: dict[str, Walk] = {}
+# Made before pages are read by processes side by side, which end without cleaning up.
+_FOLDER = tempfile.TemporaryDirectory()
+atexit.register(_FOLDER.cleanup)
 
 
 class Shell(SphinxDirective):
@@ -51,10 +55,8 @@ class Begin(SphinxDirective):
     """Begin a walk: run the rest of this page in a new, empty folder."""
 
     def run(self) -> list[nodes.Node]:
-        """Create the folder, which is deleted after the build."""
-        folder = tempfile.TemporaryDirectory()
-        atexit.register(folder.cleanup)
-        _WALKS[self.env.docname] = Walk(Path(folder.name))
+        """Make the folder; it is kept as long as the pages are built."""
+        _WALKS[self.env.docname] = Walk(Path(tempfile.mkdtemp(dir=_FOLDER.name)))
         return []
 
 
@@ -74,8 +76,17 @@ class Paste(SphinxDirective):
         return [nodes.container("", caption, block, literal_block=True)]
 
 
+def _demand_that_all_is_written(app: Any, _: nodes.document) -> None:
+    """Refuse a walk at whose end a part of a model is still to be written."""
+    walk = _WALKS.get(app.env.docname)
+    for file in walk.folder.rglob("model.py") if walk else ():
+        if "NotImplementedError" in file.read_text(encoding="utf-8"):
+            raise ExtensionError(f"{app.env.docname} leaves a part of {file.name} unwritten")
+
+
 def setup(app: Any) -> dict[str, bool]:
-    """Register the directive."""
+    """Register the directives; the build carries out every walk and is the test of it."""
+    app.connect("doctree-read", _demand_that_all_is_written)
     for name, directive in (("shell", Shell), ("begin", Begin), ("paste", Paste)):
         app.add_directive(name, directive)
     return {"parallel_read_safe": True}

@@ -17,6 +17,9 @@ NUDGE = 2.0**-24
 """Relative change that measures amplification: far above float64's rounding, far below 1."""
 
 
+_SIGNS = np.array([-1.0, 1.0])
+
+
 def arithmetic(probe: Probe, choices: Choices | None = None) -> str:
     """Return the coarsest precision inside a part, under the declared choices unless given others.
 
@@ -61,7 +64,7 @@ def nearby(
 def _nudged(value: Any, rng: np.random.Generator) -> Any:
     if not isinstance(value, np.ndarray) or value.dtype.kind != "f":
         return value
-    return value * (1.0 + NUDGE * rng.choice((-1.0, 1.0), size=value.shape))
+    return value * (1.0 + NUDGE * _SIGNS[rng.integers(2, size=value.shape)])
 
 
 _SAFETY = 8.0

@@ -160,7 +160,10 @@ def test_drafting_needs_a_name_for_the_file(pytester):
     result.stderr.fnmatch_lines(["*Add the line: attentest_deviations = *"])
 
 
-def test_a_run_over_processes_drafts_the_same(pytester):
+def test_a_run_over_processes_judges_and_drafts_the_same(pytester):
     project(pytester, BLIND, LINE)
     words = ("-n", "2", "-p", "no:cacheprovider", "--write-deviations")
-    pytester.runpytest_subprocess(*words).stdout.fnmatch_lines(["*was written with 2 entries*"])
+    result = pytester.runpytest_subprocess(*words)
+    result.assert_outcomes(passed=1 + CLAUSES - 2, failed=2)
+    result.stdout.fnmatch_lines([f"*: {CLAUSES - 2} of {CLAUSES} judged clauses conform*"])
+    result.stdout.fnmatch_lines(["*was written with 2 entries*"])

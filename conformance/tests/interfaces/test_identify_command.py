@@ -1,6 +1,7 @@
 """`attentest identify`, as a user types it."""
 
 import pytest
+from arrival import arrivals, hurried
 from click.testing import CliRunner, Result
 
 from attentest.interfaces.cli.main import main
@@ -11,16 +12,17 @@ from attentest.faults.reference_models import REFERENCE_MODELS, reference_backen
 from dataclasses import replace
 import os, time
 
-honest = reference_backend(REFERENCE_MODELS["plain"], {"norm_placement": "pre"})
-honest = replace(honest, recipes={"residual": honest.recipes["residual"]})
-lying = replace(honest, choices={"norm_placement": "post"})
+honest = reference_backend(REFERENCE_MODELS["plain"], dict(norm_placement="pre"))
+honest = replace(honest, recipes=dict(residual=honest.recipes["residual"]))
+lying = replace(honest, choices=dict(norm_placement="post"))
 
 def dies(x):
     print("a last word")
     os._exit(5)
 
 def hangs(x):
-    time.sleep(100)
+    {announced}
+    time.sleep(86400)
 """
 
 
@@ -29,9 +31,15 @@ def command(*words: str) -> Result:
 
 
 @pytest.fixture
-def target(tmp_path):
+def place():
+    with arrivals() as found:
+        yield found
+
+
+@pytest.fixture
+def target(tmp_path, place):
     path = tmp_path / "some_targets.py"
-    path.write_text(TARGETS)
+    path.write_text(TARGETS.format(announced=place.code))
     return str(path)
 
 
@@ -64,11 +72,12 @@ def test_the_command_says_what_is_not_as_declared_and_exits_with_1(target):
             1,
             "process ended with exit code 5 (a last word)",
         ),
-        (("FILE:hangs", "--as", "layer_norm", "--timeout", "8"), 1, "within 8 seconds"),
+        (("FILE:hangs", "--as", "layer_norm", "--timeout", "3600"), 1, "within 3600 seconds"),
     ],
 )
-def test_the_command_survives_its_target_and_its_user(words, code, said, target):
-    result = command(*(word.replace("FILE", target) for word in words))
+def test_the_command_survives_its_target_and_its_user(words, code, said, target, place):
+    with hurried(place, 3600.0):
+        result = command(*(word.replace("FILE", target) for word in words))
     assert result.exit_code == code, result.output
     assert said in " ".join(result.output.split())
     assert "Traceback" not in result.output

@@ -182,10 +182,3 @@ def test_an_unknown_component_or_precision_is_one_line(pytester, words, near):
     result = ran(pytester, *words)
     assert result.ret == 4
     result.stderr.fnmatch_lines([f"*did you mean {near}*"])
-
-
-def test_clauses_are_spread_over_processes(pytester):
-    project(pytester, BLIND)
-    result = pytester.runpytest_subprocess("-n", "2", "-p", "no:cacheprovider")
-    result.assert_outcomes(passed=1 + CLAUSES - 2, failed=2)
-    result.stdout.fnmatch_lines([f"*: {CLAUSES - 2} of {CLAUSES} judged clauses conform*"])

@@ -42,8 +42,6 @@ HOSTILE = SUPPORT / "hostile"
 SOUND_ONE = HOSTILE / "sound.py"
 HOUR = 3600.0
 
-pytestmark = pytest.mark.xdist_group("hostile")  # the runs behind the fixtures are shared
-
 
 def judged(
     names: Iterable[str | Path],

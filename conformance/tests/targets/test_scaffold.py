@@ -116,7 +116,7 @@ def test_the_first_run_fails_and_leads_the_way(written: Path, tmp_path: Path) ->
     stream = tmp_path / "stream.jsonl"
     chosen = [word for slug in slugs for word in ("--clause", slug)]
     target = "attentest_my_own.backend:backend"
-    result = ran(written, "attentest", "run", target, *chosen, "--json", str(stream))
+    result = ran(written, "attentest", "run", target, *chosen, "--no-shrink", "--json", str(stream))
     assert result.returncode == 1, result.stdout + result.stderr
     assert "Write attention: softmax(query key^T / sqrt(E)) value" in result.stdout
     events = [json.loads(line) for line in stream.read_text(encoding="utf-8").splitlines()]

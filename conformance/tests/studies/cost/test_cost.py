@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from arrival import arrivals, hurried
 from costs import QUICK, clockwork
 
 from attentest.faults.reference_models import Plain, reference_backend
@@ -154,15 +155,19 @@ sound = reference_backend(Plain, name="sound")
 DOINGS = {
     "raise SystemExit(3)": "SystemExit",
     "os._exit(7)": "exit code 7",
-    "time.sleep(60)": "no answer within",
+    "{announced}; time.sleep(86400)": "no answer within 3600 seconds",
 }
 
 
 @pytest.mark.parametrize("doing", DOINGS)
 def test_a_hostile_backend_is_refused_with_the_reason(doing: str, tmp_path: Path) -> None:
     file = tmp_path / "hostile.py"
-    file.write_text(HOSTILE.format(doing=doing))
-    with TwoProcesses(str(file), Isolation(seconds=1.0)) as hostile:
+    with (
+        arrivals() as place,
+        hurried(place, 3600.0),
+        TwoProcesses(str(file), Isolation(seconds=3600.0)) as hostile,
+    ):
+        file.write_text(HOSTILE.format(doing=doing.format(announced=place.code)))
         plan = Plan(component="layer_norm").fitted({"it": facts(hostile)})
         with pytest.raises(Unavailable, match=DOINGS[doing]):
             holding(hostile, plan, Point(4, 4))

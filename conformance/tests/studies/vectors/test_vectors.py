@@ -30,8 +30,6 @@ from attentest_spec.setting import Array
 
 JAVASCRIPT = DOCS / "examples" / "javascript"
 
-pytestmark = pytest.mark.xdist_group("vectors")  # what is drawn is shared
-
 
 @pytest.fixture(scope="module")
 def everything() -> list[Case]:
