@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -28,6 +28,18 @@ T = TypeVar("T")
 
 BACKEND = -1
 """The number that stands for the backend itself."""
+
+
+class Answer(NamedTuple):
+    """What a call returns: the output, and the attention weights where there are any."""
+
+    output: Array
+    weights: Array | None = None
+
+    @classmethod
+    def of(cls, result: Any) -> "Answer":
+        """Return the `result` of a call, the output alone or a tuple that starts with it."""
+        return cls(*result[:2]) if isinstance(result, tuple) else cls(result)
 
 
 @dataclass(frozen=True)
@@ -218,8 +230,8 @@ class Probe:
         doing = f"loading the parameters of {self.component}"
         self._ask(doing, lambda part: part.load(given))
 
-    def __call__(self, *inputs: Input, method: str = "") -> Any:
-        """Return what the backend computes, as the arrays it returned."""
+    def __call__(self, *inputs: Input, method: str = "") -> Answer:
+        """Return what the backend computes: the arrays that it returned."""
         doing = f"calling {self.component}{'.' + method if method else ''}"
         self.subject.record.called(inputs, method)
 
@@ -228,29 +240,26 @@ class Probe:
             return part(*given, method=method), given
 
         result, given = self._ask(doing, call, Question(copy(self), inputs, method))
-        checked = _checked(doing, result)
+        answer = _answer(doing, result)
         self._unchanged(given, inputs)
-        return checked
+        return answer
 
     def output(self, *inputs: Input, method: str = "") -> Array:
-        """Return the output alone, where a component may return weights beside it."""
-        result = self(*inputs, method=method)
-        output: Array = result[0] if isinstance(result, tuple) else result
-        return output
+        """Return the output of a call, without the weights."""
+        return self(*inputs, method=method).output
 
     def weights(self, *inputs: Input) -> Array:
         """Return the attention weights; absent where the backend returns none."""
-        result = self(*inputs)
-        if not isinstance(result, tuple) or len(result) < 2 or result[1] is None:
+        weights = self(*inputs).weights
+        if weights is None:
             raise Absent(f"the {self.component} of {self.subject.name} returns no weights")
-        weights: Array = result[1]
         return weights
 
-    def expected(self, *inputs: Input, method: str = "", choices: Choices | None = None) -> Any:
+    def expected(self, *inputs: Input, method: str = "", choices: Choices | None = None) -> Answer:
         """Return what the oracle computes, under the backend's choices unless others are given."""
         given = Setting(self.sizes, choices or self.subject.choices, self.parameters)
         oracle = METHODS[method] if method else ORACLES[self.component]
-        return oracle(given, *inputs)
+        return Answer.of(oracle(given, *inputs))
 
     def vjp(self, inputs: tuple[Input, ...], cotangent: Floats) -> Gradient:
         """Pull `cotangent` back through the backend."""
@@ -306,12 +315,12 @@ class Probe:
                 raise Violation(f"{self.component} wrote into its input number {number}.")
 
 
-def _checked(doing: str, result: Any) -> Any:
-    """Return `result` when it is made of arrays, and raise a Violation that says what it is."""
-    parts = result if isinstance(result, tuple) else (result,)
-    for one in parts:
-        if one is not None and not isinstance(one, np.ndarray):
-            raise Violation(f"{doing} returned a {type(one).__name__}, not an array.")
-    if parts[0] is None:
+def _answer(doing: str, result: Any) -> Answer:
+    """Return `result` by names; raise a Violation where it is not made of arrays."""
+    arrays = result if isinstance(result, tuple) else (result,)
+    for array in arrays:
+        if array is not None and not isinstance(array, np.ndarray):
+            raise Violation(f"{doing} returned a {type(array).__name__}, not an array.")
+    if not arrays or arrays[0] is None:
         raise Violation(f"{doing} returned nothing.")
-    return result
+    return Answer.of(result)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from attentest.harness.subject import Probe
+from attentest.harness.subject import Answer, Probe
 from attentest_spec import Choices
 from attentest_spec.components import inside
 from attentest_spec.contract import Input
@@ -64,6 +64,9 @@ def _nudged(value: Any, rng: np.random.Generator) -> Any:
     return value * (1.0 + NUDGE * rng.choice((-1.0, 1.0), size=value.shape))
 
 
+Pick = Callable[[Answer], Array | None]
+"""Takes the array that is compared out of an answer."""
+
 _SAFETY = 8.0
 """Constant in front of every bound: few roundings per term, and a sampled amplification."""
 
@@ -79,7 +82,7 @@ def error_bound(
     expected: Floats,
     *,
     method: str = "",
-    pick: Callable[[Any], Array] | None = None,
+    pick: Pick | None = None,
     choices: Choices | None = None,
     difference: float = np.inf,
 ) -> float:
@@ -136,13 +139,11 @@ def _answer(
     probe: Probe,
     inputs: tuple[Input, ...],
     method: str,
-    pick: Callable[[Any], Array] | None,
+    pick: Pick | None,
     choices: Choices | None,
 ) -> Floats:
-    result = probe.expected(*inputs, method=method, choices=choices)
-    if pick is not None:
-        return as_floats(pick(result))
-    return as_floats(result[0] if isinstance(result, tuple) else result)
+    answer = probe.expected(*inputs, method=method, choices=choices)
+    return as_floats(answer.output if pick is None else pick(answer))
 
 
 def rounding(precision: str, terms: int) -> float:
@@ -154,7 +155,7 @@ def _of_a_single_softmax(
     probe: Probe,
     inputs: tuple[Input, ...],
     method: str,
-    pick: Callable[[Any], Array] | None,
+    pick: Pick | None,
     choices: Choices | None,
 ) -> float:
     """Return the error that the roundings of a softmax in float32 may make to a float64 output.
@@ -181,7 +182,7 @@ def _amplification(
     inputs: tuple[Input, ...],
     expected: Floats,
     method: str,
-    pick: Callable[[Any], Array] | None,
+    pick: Pick | None,
     choices: Choices | None,
 ) -> float:
     worst = 0.0

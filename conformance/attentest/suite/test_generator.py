@@ -45,11 +45,11 @@ def right(probe: Probe, x: Floats) -> Array:
     if probe.parameters:
         # A logit is rounded by its own size, and exp(logit - logsumexp) keeps that rounding
         # where a softmax has saturated: both are sound.
-        logits = probe.expected(x, choices=probe.subject.choices.but(output="logits"))
+        logits = probe.expected(x, choices=probe.subject.choices.but(output="logits")).output
         near(
             probe.subject,
             output,
-            as_floats(probe.expected(x)),
+            as_floats(probe.expected(x).output),
             terms=probe.sizes.d_model + probe.sizes.target_vocabulary,
             size=1.0 + largest(logits),
             precision=probe.precision,

@@ -109,9 +109,9 @@ def trained(subject: Subject, draw: Draw) -> tuple[Array, Array]:
     probe.train()
     output = as_floats(probe.output(x, matrix))
     scaled = matrix / (1.0 - _RATE)
-    bound = error_bound(probe, (x, scaled), as_floats(probe.expected(x, scaled)))
+    bound = error_bound(probe, (x, scaled), as_floats(probe.expected(x, scaled).output))
     whole, *kept = (
-        np.abs(output - as_floats(probe.expected(x, one))).max(axis=-1) <= bound
+        np.abs(output - as_floats(probe.expected(x, one).output)).max(axis=-1) <= bound
         for one in (matrix, *(scaled * columns for columns in _sets(x.shape[-1])))
     )
     return whole, np.stack(kept)

@@ -8,7 +8,6 @@ measured on the oracle: it is evaluated again with every input and parameter cha
 digits, and what that changes is what rounding may change.
 """
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -16,6 +15,7 @@ import numpy as np
 from attentest.harness.errors import Violation
 from attentest.harness.subject import Probe, Subject
 from attentest.harness.tolerances import (
+    Pick,
     _answer,
     _selected,
     as_floats,
@@ -88,7 +88,7 @@ def matches(
     *inputs: Input,
     actual: Array,
     method: str = "",
-    pick: Callable[[Any], Array] | None = None,
+    pick: Pick | None = None,
     what: str = "output",
     rows: Array | None = None,
     choices: Choices | None = None,

@@ -39,9 +39,8 @@ def _used(
     """Build the part and call it; return it, and the names of what calling it has changed."""
     probe = subject.part(component, sizes)
     before = {**random_states(), **_framework(probe)}
-    result = probe(*inputs)
+    output = probe.output(*inputs)
     after = {**look_at_random_states(), **_framework(probe)}
-    output = result[0] if isinstance(result, tuple) else result
     if "gradient" in probe.part.capabilities and np.issubdtype(output.dtype, np.floating):
         probe.vjp(inputs, draw.floats(*output.shape))
     return probe, [name for name in before if before[name] != after[name] and name != "changed"]

@@ -112,7 +112,7 @@ def as_in_the_formula(probe: Probe, *inputs: Input, names: Iterable[str], draw: 
     """
     if probe.precision != "float64":
         raise Absent("differences of the output resolve gradients in float64 alone")
-    output = _first(probe.expected(*inputs))
+    output = as_floats(probe.expected(*inputs).output)
     cotangent = draw.floats(*output.shape)
     gradient = probe.vjp(inputs, cotangent)
     for name in names:
@@ -147,7 +147,7 @@ def _formula_slope(
 def _formula(probe: Probe, inputs: tuple[Input, ...]) -> Floats:
     """Return the oracle's output with nothing rounded in it: steps this small are lost there."""
     smooth = probe.subject.choices.but(softmax_arithmetic="as-computed")
-    return _first(probe.expected(*inputs, choices=smooth))
+    return as_floats(probe.expected(*inputs, choices=smooth).output)
 
 
 def _share(probe: Probe) -> float:
@@ -277,7 +277,3 @@ def _along(
         value + step * direction if direction is not None else value  # type: ignore[operator]
         for value, direction in zip(inputs, steps, strict=True)
     )
-
-
-def _first(result: object) -> Floats:
-    return as_floats(result[0] if isinstance(result, tuple) else result)

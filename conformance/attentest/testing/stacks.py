@@ -40,7 +40,7 @@ def composed(case: Case) -> Array:
     """
     subject, component = case.probe.subject, f"{case.probe.component}_layer"
     if not subject.provides(component):
-        return as_floats(case.probe.expected(*case.inputs))
+        return as_floats(case.probe.expected(*case.inputs).output)
     given = Setting(case.probe.sizes, subject.choices, case.probe.parameters)
     x = case.x
     for number in range(case.probe.sizes.layers):
@@ -111,7 +111,7 @@ def drops_all_branches(case: Case, last: Sequence[str]) -> None:
     judged(case, what="output in evaluation")
     bare = copy.copy(case.probe)
     bare.parameters = without(bare.parameters, last)
-    wanted = as_floats(bare.expected(*case.inputs))
+    wanted = as_floats(bare.expected(*case.inputs).output)
     bound = error_bound(bare, case.inputs, wanted)
     case.probe.train()
     found = as_floats(case.output())

@@ -134,7 +134,7 @@ def test_a_method_is_judged_as_a_method() -> None:
 def norm(declared: float, real: float) -> tuple[Any, np.ndarray]:
     """Return a norm that declares one epsilon, and the output that another one gives."""
     part, other = (probe("layer_norm", SIZES, norm_epsilon=value) for value in (declared, real))
-    return part, other.expected(X)
+    return part, other.expected(X).output
 
 
 OTHERS = (1e-12, 1e-3, 0.5)
@@ -165,7 +165,7 @@ def test_options_that_give_the_same_are_not_told_apart() -> None:
     part = probe("layer_norm", SIZES, norm_epsilon=1e-30)
     text = r"^norm_epsilon: the numbers cannot tell 1e-30 from 1e-25$"
     with pytest.raises(Absent, match=text):
-        shows(part, X, actual=part.expected(X), choice="norm_epsilon", others=(0.5, 1e-25))
+        shows(part, X, actual=part.expected(X).output, choice="norm_epsilon", others=(0.5, 1e-25))
 
 
 # Evaluation mode
@@ -291,7 +291,7 @@ def training(change: Callable[[Any], Any]) -> Any:
 
 def room(one: Any, x: Any) -> float:
     """Return what rounding alone allows the mean of 500 samples to be off."""
-    output = one.expected(x)
+    output = one.expected(x).output
     return 2 * error_bound(one, (x,), output) + 4 * 2.0**-52 * 500**0.5 * np.abs(output).max()
 
 

@@ -68,7 +68,7 @@ def test_a_parameter_without_a_gradient_is_told_with_its_effect() -> None:
     draw = seeded(probe)
     draw.floats(2, 3, 4)
     move = draw.floats(4)
-    share = np.abs(move).max() / np.abs(probe.expected(X)).max()
+    share = np.abs(move).max() / np.abs(probe.expected(X).output).max()
     text = rf"^No gradient reaches bias, and moving it .* by {share:.3g} of it per unit\.$"
     with pytest.raises(Violation, match=text):
         every_parameter_reached(probe, X, draw=seeded(probe))
@@ -132,7 +132,7 @@ def test_a_gradient_unlike_the_formula_is_refused(name: str) -> None:
 @claimed()
 def test_the_bound_of_a_formula_is_a_share_of_what_is_summed(sign: float) -> None:
     plain = spoilt("generator")
-    draw, output = seeded(plain), plain.expected(X)
+    draw, output = seeded(plain), plain.expected(X).output
     cotangent, move = draw.floats(2, 3, 4), draw.floats(4)
     slope = float((cotangent * move).sum())
     bound = 1e-7 * (1.0 + abs(slope) + np.abs(output).max() * output.size)

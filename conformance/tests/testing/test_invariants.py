@@ -88,7 +88,7 @@ def test_a_part_without_a_map_stays_as_it_is_born(data: st.DataObject) -> None:
 def steep() -> tuple[Probe, np.ndarray, np.ndarray, float]:
     """Return a norm, rows that amplify, its answer, and twice the bound of one answer."""
     part, x = probe("layer_norm", SIZES, norm_epsilon=0.0), 1.0 + 1e-4 * X
-    answer = part.expected(x)
+    answer = part.expected(x).output
     return part, x, answer, 2 * error_bound(part, (x,), answer)
 
 
@@ -145,7 +145,7 @@ def test_an_answer_beside_weights_is_measured_by_itself() -> None:
     part = probe("attention", SIZES)
     part.parameters = {"given": np.ones(1)}
     inputs = (*np.random.default_rng(5).normal(size=(3, 1, 1, 2, 6)), None)
-    answer = part.expected(*inputs)[0]
+    answer = part.expected(*inputs).output
     bound = 2 * error_bound(part, inputs, answer)
     alike(part, *inputs, actual=answer + 0.98 * bound, expected=answer, what="output")
     with pytest.raises(Violation):

@@ -22,7 +22,7 @@ from attentest_spec.setting import Setting
 @claimed()
 def test_the_oracles_answer_is_judged_right(component: str) -> None:
     one = case(component)
-    assert (layer_calls.judged(one) == one.probe.expected(*one.inputs)).all()
+    assert (layer_calls.judged(one) == one.probe.expected(*one.inputs).output).all()
     layer_calls.judged(one, one.output())
 
 

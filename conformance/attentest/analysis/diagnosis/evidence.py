@@ -120,8 +120,7 @@ def _tolerance(step: Step, difference: float, precision: str) -> float:
 
 def _bound(question: Question, difference: float) -> float:
     probe, inputs, method = question.probe, question.inputs, question.method
-    answer = probe.expected(*inputs, method=method)
-    expected = as_floats(answer[0] if isinstance(answer, tuple) else answer)
+    expected = as_floats(probe.expected(*inputs, method=method).output)
     return error_bound(probe, inputs, expected, method=method, difference=min(difference, inf))
 
 

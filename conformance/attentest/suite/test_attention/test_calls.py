@@ -125,8 +125,7 @@ def test_deterministic(subject: Subject, draw: Draw) -> None:
 
 
 def _repeated(subject: Subject, draw: Draw, case: Case) -> None:
-    result = case.probe(*case.inputs)
-    given = [one for one in result if one is not None] if isinstance(result, tuple) else [result]
+    given = [one for one in case.probe(*case.inputs) if one is not None]
     kept = [one.copy() for one in given]
     first = kept[0]
     equal(case.output(), first, what="output of the second call")

@@ -66,7 +66,7 @@ def _shows_the_fill(case: Case, inputs: tuple[Array | None, ...], actual: Array)
     """Demand that the numbers tell the declared fill from an exact mask, where they can."""
     exact = case.probe.subject.choices.but(mask_fill="exact")
     apart = distance(
-        case.probe.expected(*inputs)[0], case.probe.expected(*inputs, choices=exact)[0]
+        case.probe.expected(*inputs).output, case.probe.expected(*inputs, choices=exact).output
     )
     if apart > 1e-3:
         holds(

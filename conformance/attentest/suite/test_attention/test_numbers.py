@@ -27,8 +27,7 @@ def test_formula(subject: Subject, draw: Draw) -> None:
 def test_shapes(subject: Subject, draw: Draw) -> None:
     ones = draw.choose((False, True))
     case = drawn(subject, draw, kinds=("none", "padding"), lengths=(1, 1) if ones else None)
-    result = case.probe(*case.inputs)
-    output, weights = result if isinstance(result, tuple) else (result, None)
+    output, weights = case.probe(*case.inputs)
     same_shape(output, (*case.query.shape[:-1], case.value.shape[-1]))
     same_precision(case.probe, output)
     alive(case, output)

@@ -14,7 +14,9 @@ from attentest.testing.draw import Draw
 def test_weights_formula(subject: Subject, draw: Draw) -> None:
     case = drawn(subject, draw)
     weights = case.weights()
-    matches(case.probe, *case.inputs, actual=weights, pick=lambda pair: pair[1], what="weights")
+    matches(
+        case.probe, *case.inputs, actual=weights, pick=lambda answer: answer.weights, what="weights"
+    )
 
 
 @check("attention.rows-sum-to-one")

@@ -56,7 +56,7 @@ def test_scale_law(subject: Subject, draw: Draw) -> None:
     factor = draw.choose((64.0, 0.125, -1.0, -64.0, -0.125))
     bias = case.probe.parameters.get("bias", 0.0)
     sizes = [
-        np.linalg.norm(case.probe.expected(x) - bias, axis=-1, keepdims=True)
+        np.linalg.norm(case.probe.expected(x).output - bias, axis=-1, keepdims=True)
         for x in (case.x, case.x * factor)
     ]
     expected = bias + np.sign(factor) * (before - bias) * sizes[1] / sizes[0]

@@ -102,7 +102,7 @@ def alike(
 
 def changed(before: Case, after: Case, first: Array, second: Array, rows: Array, why: str) -> None:
     """Demand that the answers to two cases differ in `rows`, where rounding cannot hide it."""
-    one, other = (as_floats(case.probe.expected(*case.inputs)) for case in (before, after))
+    one, other = (as_floats(case.probe.expected(*case.inputs).output) for case in (before, after))
     noise = error_bound(before.probe, before.inputs, one)
     if distance(one[rows], other[rows]) > 100 * noise:
         holds(distance(first[rows], second[rows]) > noise, f"The output is the same {why}.")

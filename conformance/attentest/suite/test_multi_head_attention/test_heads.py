@@ -79,7 +79,7 @@ def _answer(case: Case, parameters: Mapping[str, Floats]) -> tuple[Floats, float
     kept = case.probe.parameters
     case.probe.parameters = dict(parameters)
     try:
-        answer: Floats = case.probe.expected(*case.inputs)
+        answer: Floats = case.probe.expected(*case.inputs).output
         return answer, error_bound(case.probe, case.inputs, answer)
     finally:
         case.probe.parameters = kept

@@ -66,7 +66,7 @@ def _counts(case: Case, before: Array, name: str, changed: Floats) -> None:
     """Demand that the input `name`, `changed`, changes the output where the oracle's changes."""
     given = cast(changed, case.probe.precision)
     other = case.but(**{name: given})
-    here, there = (case.probe.expected(*one.inputs) for one in (case, other))
+    here, there = (case.probe.expected(*one.inputs).output for one in (case, other))
     wanted = np.abs(there - here).max(axis=-1)
     found = np.abs(as_floats(other.output()) - as_floats(before)).max(axis=-1)
     rounding = error_bound(case.probe, other.inputs, there) + error_bound(

@@ -43,7 +43,7 @@ class Case:
     def table(self, **changes: Value) -> Floats:
         """Return the rows (S, D) that are declared to be added, or those under other choices."""
         choices = self.probe.subject.choices.but(**changes)
-        rows: Floats = self.probe.expected(np.zeros_like(self.x[:1]), choices=choices)[0]
+        rows: Floats = self.probe.expected(np.zeros_like(self.x[:1]), choices=choices).output[0]
         return rows
 
     def pairs(self, added: Floats) -> tuple[Floats, Floats]:
