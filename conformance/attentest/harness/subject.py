@@ -1,4 +1,4 @@
-"""The backend as a check sees it: guarded, copied for, recorded.
+"""The backend as checks use it: guarded, with copies of inputs, recorded.
 
 A check never touches a backend directly. Inputs cross as copies and are verified unchanged,
 whatever the backend raises becomes a :class:`BackendError`, and every step is recorded, so that a
@@ -13,9 +13,9 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from attentest.harness.copies import copied, kept
+from attentest.harness.copies import copy_arrays, copy_with_layout
 from attentest.harness.errors import Absent, BackendError, Violation
-from attentest.harness.process_state import watched
+from attentest.harness.process_state import restore_changes
 from attentest.harness.reproduction import Record
 from attentest.results.text import line
 from attentest_spec import Backend, Choices, Gradient, Limits, Part, Setting, Sizes, Unsupported
@@ -53,9 +53,9 @@ class Question:
 
 @dataclass(frozen=True)
 class Step:
-    """One thing asked: of which part, how, what came of it, and which part it made.
+    """One step of an example: the part that was asked, the action, its outcome, the part it made.
 
-    `question` is there for calls alone.
+    `question` is set for calls alone.
     """
 
     asked: int
@@ -69,10 +69,10 @@ class Step:
 def guarded(doing: str, changed: set[str] | None = None) -> Iterator[None]:
     """Turn whatever a backend raises while `doing` something into a :class:`BackendError`.
 
-    What it changes of the process is set back, and its name added to `changed`.
+    Global state of the process that it changes is restored, and its name added to `changed`.
     """
     try:
-        with watched(set() if changed is None else changed):
+        with restore_changes(set() if changed is None else changed):
             yield
     except KeyboardInterrupt:
         raise
@@ -83,7 +83,7 @@ def guarded(doing: str, changed: set[str] | None = None) -> Iterator[None]:
 
 
 class Subject:
-    """One backend under judgement."""
+    """One backend under test."""
 
     def __init__(
         self,
@@ -93,7 +93,7 @@ class Subject:
         precision: str = "float64",
         device: str = "cpu",
     ) -> None:
-        """Judge `backend` under `choices` (its declared ones by default)."""
+        """Test `backend` under `choices` (its declared ones by default)."""
         self.backend = backend
         self.name = line(str(backend.name))
         self.declared: Mapping[str, Any] = dict(backend.choices)
@@ -111,13 +111,13 @@ class Subject:
         self._parts = 0
 
     def begin(self) -> None:
-        """Forget what the last example did."""
+        """Begin an example: clear the record and the trace of the last one."""
         self.record.clear()
         self.trace = []
         self._parts = 0
 
     def provides(self, component: str) -> bool:
-        """Say whether the backend provides `component`."""
+        """Return whether the backend provides `component`."""
         return component in self.backend.components
 
     def require(self, component: str) -> None:
@@ -131,7 +131,7 @@ class Subject:
             raise Absent(f"{self.name} does not compute in {precision}")
 
     def note(self, text: str) -> None:
-        """Keep something worth telling beside the status, once."""
+        """Add a note to the verdict, once."""
         if text not in self.notes:
             self.notes.append(text)
 
@@ -153,9 +153,9 @@ class Subject:
             self.backend,
             lambda backend: backend.build(component, sizes, precision=wanted, device=self.device),
         )
-        lacking = [need for need in self.needs if need not in built.capabilities]
-        if lacking:
-            raise Absent(f"the {component} of {self.name} offers no {', '.join(lacking)}")
+        missing = [need for need in self.needs if need not in built.capabilities]
+        if missing:
+            raise Absent(f"the {component} of {self.name} offers no {', '.join(missing)}")
         self.record.built(component, sizes, wanted)
         probe = Probe(self, component, sizes, built, wanted, number)
         if parameters is not None:
@@ -172,12 +172,12 @@ class Subject:
         made: int | None = None,
         question: Question | None = None,
     ) -> T:
-        """Ask something of a part (or the backend), guarded, and keep what came of it."""
+        """Run an action on a part (or the backend), guarded, and record its outcome."""
         outcome: Any = None
         try:
             with guarded(doing, self.changed):
                 result = action(of)
-            outcome = kept(result)
+            outcome = copy_arrays(result)
         except BackendError as error:
             outcome = error.cause
             raise
@@ -191,19 +191,19 @@ class Subject:
     def made(
         self, doing: str, asked: int, of: Any, action: Callable[[Any], Part]
     ) -> tuple[int, Part]:
-        """Ask for a part and return its number and the part."""
+        """Run an action that makes a part, and return the number of the part and the part."""
         number = self._parts
         self._parts += 1
         return number, self.ask(doing, asked, of, action, made=number)
 
     def used(self, share: float) -> None:
-        """Remember the largest used share of an error bound."""
+        """Record the largest share of a tolerance that was used."""
         if np.isfinite(share):
             self.budget = max(share, self.budget or 0.0)
 
 
 class Probe:
-    """One built part, with the oracle's answer at hand."""
+    """One built part, together with the answers of the reference."""
 
     def __init__(
         self,
@@ -223,7 +223,7 @@ class Probe:
         self.parameters: dict[str, Floats] = {}
 
     def load(self, parameters: Mapping[str, Floats]) -> None:
-        """Load canonical `parameters`; the oracle uses the same."""
+        """Load canonical `parameters`; the reference uses the same."""
         self.parameters = dict(parameters)
         given = {name: values.astype(dtype(self.precision)) for name, values in parameters.items()}
         self.subject.record.loaded(given)
@@ -256,7 +256,7 @@ class Probe:
         return weights
 
     def expected(self, *inputs: Input, method: str = "", choices: Choices | None = None) -> Answer:
-        """Return what the oracle computes, under the backend's choices unless others are given."""
+        """Return the answer of the reference, under the backend's choices by default."""
         given = Setting(self.sizes, choices or self.subject.choices, self.parameters)
         oracle = METHODS[method] if method else ORACLES[self.component]
         return Answer.of(oracle(given, *inputs))
@@ -275,7 +275,7 @@ class Probe:
         return gradient
 
     def do(self, doing: str, action: Callable[[Part], T]) -> T:
-        """Ask the part for a capability, such as `lambda part: part.export()`."""
+        """Use a capability of the part, such as `lambda part: part.export()`."""
         self.subject.record.did(doing)
         return self._ask(doing, action)
 
@@ -307,7 +307,7 @@ class Probe:
         if not isinstance(value, np.ndarray):
             return value
         wanted = dtype(self.precision) if value.dtype == np.float64 else value.dtype
-        return copied(value, wanted)
+        return copy_with_layout(value, wanted)
 
     def _unchanged(self, given: tuple[Input, ...], inputs: tuple[Input, ...]) -> None:
         for number, (now, then) in enumerate(zip(given, self._inputs(inputs), strict=True)):
