@@ -1,4 +1,4 @@
-"""The oracles behind the contract: a backend that is right by definition, under any choices."""
+"""The reference backend: the oracles behind the contract, under any choices."""
 
 from collections import Counter
 from collections.abc import Collection, Mapping
@@ -17,7 +17,7 @@ from attentest_spec.setting import Array
 
 @dataclass(frozen=True)
 class Reference:
-    """Every component, computed by its oracle in float64; called, loaded and followed, no more."""
+    """Every component, computed by its oracle in float64; it can be called, loaded and traced."""
 
     given: Choices
     name: str = "oracle"
@@ -81,4 +81,4 @@ class _ReferencePart:
         self._given = replace(self._given, parameters=wide)
 
     def __getattr__(self, name: str) -> Any:
-        raise Unsupported(f"the oracle has no {name}")
+        raise Unsupported(f"the reference has no {name}")

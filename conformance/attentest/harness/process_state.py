@@ -1,7 +1,7 @@
-"""What all code of a process shares: looked at before and after a backend has its turn.
+"""Global state of the process, compared and restored around every call of a backend.
 
-A backend that changes any of it is found out, and the suite's own code, which goes on in the same
-process, finds it as it was.
+A backend that changes any of it is reported, and the suite's own code, which runs in the same
+process, is not affected.
 """
 
 import os
@@ -24,35 +24,35 @@ _SIGNALS = (
     signal.SIGUSR1,
     signal.SIGUSR2,
 )
-"""The signals whose handlers are looked at: those that programs handle."""
+"""The signals whose handlers are compared: those that programs handle."""
 
 
 @contextmanager
-def watched(changed: set[str]) -> Iterator[None]:
-    """Set back whatever is changed inside, and add its name to `changed`."""
-    before = {name: look() for name, (look, _) in _SETTINGS.items()}
+def restore_changes(changed: set[str]) -> Iterator[None]:
+    """Restore all state that is changed inside, and add its name to `changed`."""
+    before = {name: read() for name, (read, _) in _SETTINGS.items()}
     try:
         yield
     finally:
-        for name, (look, put) in _SETTINGS.items():
-            if look() != before[name]:
+        for name, (read, write) in _SETTINGS.items():
+            if read() != before[name]:
                 changed.add(name)
-                # What cannot be set back (a folder that is gone, outside the main thread) is told.
+                # What cannot be restored (a deleted folder, another thread) is still reported.
                 with suppress(OSError, ValueError, TypeError):
-                    put(before[name])
+                    write(before[name])
 
 
-def random_states() -> dict[str, Any]:
-    """Return the states of the generators that Python and NumPy share, each moved on by one draw.
+def advance_random_states() -> dict[str, Any]:
+    """Return the states of the generators that Python and NumPy share, each advanced by one draw.
 
-    Moved on, so that a seed that is set to what it was set to before is seen as well.
+    Advanced, so that setting the seed that was set before shows as well.
     """
     random.random()
     np.random.random()
-    return look_at_random_states()
+    return read_random_states()
 
 
-def look_at_random_states() -> dict[str, Any]:
+def read_random_states() -> dict[str, Any]:
     """Return the states of the generators that Python and NumPy share."""
     name, keys, *rest = np.random.get_state(legacy=True)
     return {
@@ -106,4 +106,4 @@ _SETTINGS: Mapping[str, tuple[Callable[[], Any], Callable[[Any], Any]]] = {
     "recursion limit": (sys.getrecursionlimit, sys.setrecursionlimit),
     "NumPy error handling": (np.geterr, lambda before: np.seterr(**before)),
 }
-"""What is watched: how it is looked at and how it is set back."""
+"""The state that is compared, as functions that read and restore it."""

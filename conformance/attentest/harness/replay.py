@@ -1,19 +1,20 @@
-"""Replays what was asked of a backend in one example, so that another backend is asked the same.
+"""Replay of the steps of one example on another backend.
 
-A trace is a list of steps. Every part that is built or made has a number; a step says which part
-was asked (or the backend itself), how, and what it answered: a value or the exception it raised.
+A trace is a list of steps. Every part that is built or made has a number; a step holds the number
+of the part that was called (or of the backend itself), the call, and its outcome: a value or the
+exception that it raised.
 """
 
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from attentest.harness.copies import kept
+from attentest.harness.copies import copy_arrays
 from attentest.harness.subject import BACKEND, Step
 from attentest_spec import Backend
 
 
-def followed(steps: Sequence[Step], backend: Backend) -> Iterator[Any]:
-    """Ask `backend` the same and yield what comes of each step, an exception as itself.
+def replay(steps: Sequence[Step], backend: Backend) -> Iterator[Any]:
+    """Repeat the steps on `backend` and yield the outcome of each, an exception as itself.
 
     Ends early where a part could not be made that later steps need.
     """
@@ -28,4 +29,4 @@ def followed(steps: Sequence[Step], backend: Backend) -> Iterator[Any]:
             continue
         if step.made is not None:
             parts[step.made] = outcome
-        yield kept(outcome)
+        yield copy_arrays(outcome)

@@ -1,4 +1,4 @@
-"""The backend as a check sees it: guarded, copied for, recorded.
+"""The backend as checks use it: guarded, with copies of inputs, recorded.
 
 A check never touches a backend directly. Inputs cross as copies and are verified unchanged,
 whatever the backend raises becomes a :class:`BackendError`, and every step is recorded, so that a
@@ -9,13 +9,13 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from attentest.harness.copies import copied, kept
+from attentest.harness.copies import copy_arrays, copy_with_layout
 from attentest.harness.errors import Absent, BackendError, Violation
-from attentest.harness.process_state import watched
+from attentest.harness.process_state import restore_changes
 from attentest.harness.reproduction import Built, Called, Loaded, Pulled, Record, asked
 from attentest.results.text import line
 from attentest_spec import Backend, Choices, Gradient, Limits, Part, Setting, Sizes, Unsupported
@@ -30,6 +30,18 @@ BACKEND = -1
 """The number that stands for the backend itself."""
 
 
+class Answer(NamedTuple):
+    """What a call returns: the output, and the attention weights where there are any."""
+
+    output: Array
+    weights: Array | None = None
+
+    @classmethod
+    def of(cls, result: Any) -> "Answer":
+        """Return the `result` of a call, the output alone or a tuple that starts with it."""
+        return cls(*result[:2]) if isinstance(result, tuple) else cls(result)
+
+
 @dataclass(frozen=True)
 class Question:
     """A call of a component: the probe as it was then, with its parameters, and the inputs."""
@@ -41,9 +53,9 @@ class Question:
 
 @dataclass(frozen=True)
 class Step:
-    """One thing asked: of which part, how, what came of it, and which part it made.
+    """One step of an example: the part that was asked, the action, its outcome, the part it made.
 
-    `question` is there for calls alone.
+    `question` is set for calls alone.
     """
 
     asked: int
@@ -57,10 +69,10 @@ class Step:
 def guarded(doing: str, changed: set[str] | None = None) -> Iterator[None]:
     """Turn whatever a backend raises while `doing` something into a :class:`BackendError`.
 
-    What it changes of the process is set back, and its name added to `changed`.
+    Global state of the process that it changes is restored, and its name added to `changed`.
     """
     try:
-        with watched(set() if changed is None else changed):
+        with restore_changes(set() if changed is None else changed):
             yield
     except KeyboardInterrupt:
         raise
@@ -71,7 +83,7 @@ def guarded(doing: str, changed: set[str] | None = None) -> Iterator[None]:
 
 
 class Subject:
-    """One backend under judgement."""
+    """One backend under test."""
 
     def __init__(
         self,
@@ -81,7 +93,7 @@ class Subject:
         precision: str = "float64",
         device: str = "cpu",
     ) -> None:
-        """Judge `backend` under `choices` (its declared ones by default)."""
+        """Test `backend` under `choices` (its declared ones by default)."""
         self.backend = backend
         self.name = line(str(backend.name))
         self.declared: Mapping[str, Any] = dict(backend.choices)
@@ -99,13 +111,13 @@ class Subject:
         self.parts = 0
 
     def begin(self) -> None:
-        """Forget what the last example did."""
+        """Begin an example: clear the record and the trace of the last one."""
         self.record.clear()
         self.trace = []
         self.parts = 0
 
     def provides(self, component: str) -> bool:
-        """Say whether the backend provides `component`."""
+        """Return whether the backend provides `component`."""
         return component in self.backend.components
 
     def require(self, component: str) -> None:
@@ -119,7 +131,7 @@ class Subject:
             raise Absent(f"{self.name} does not compute in {precision}")
 
     def note(self, text: str) -> None:
-        """Keep something worth telling beside the status, once."""
+        """Add a note to the verdict, once."""
         if text not in self.notes:
             self.notes.append(text)
 
@@ -142,9 +154,9 @@ class Subject:
             self.backend,
             lambda backend: backend.build(component, sizes, precision=wanted, device=self.device),
         )
-        lacking = [need for need in self.needs if need not in built.capabilities]
-        if lacking:
-            raise Absent(f"the {component} of {self.name} offers no {', '.join(lacking)}")
+        missing = [need for need in self.needs if need not in built.capabilities]
+        if missing:
+            raise Absent(f"the {component} of {self.name} offers no {', '.join(missing)}")
         self.record.done(built)
         probe = Probe(self, component, sizes, built, wanted, number)
         if parameters is not None:
@@ -161,12 +173,12 @@ class Subject:
         made: int | None = None,
         question: Question | None = None,
     ) -> T:
-        """Ask something of a part (or the backend), guarded, and keep what came of it."""
+        """Run an action on a part (or the backend), guarded, and record its outcome."""
         outcome: Any = None
         try:
             with guarded(doing, self.changed):
                 result = action(of)
-            outcome = kept(result)
+            outcome = copy_arrays(result)
         except BackendError as error:
             outcome = error.cause
             raise
@@ -180,19 +192,19 @@ class Subject:
     def made(
         self, doing: str, asked: int, of: Any, action: Callable[[Any], Part]
     ) -> tuple[int, Part]:
-        """Ask for a part and return its number and the part."""
+        """Run an action that makes a part, and return the number of the part and the part."""
         number = self.parts
         self.parts += 1
         return number, self.ask(doing, asked, of, action, made=number)
 
     def used(self, share: float) -> None:
-        """Remember the largest used share of an error bound."""
+        """Record the largest share of a tolerance that was used."""
         if np.isfinite(share):
             self.budget = max(share, self.budget or 0.0)
 
 
 class Probe:
-    """One built part, with the oracle's answer at hand."""
+    """One built part, together with the answers of the reference."""
 
     def __init__(
         self,
@@ -212,15 +224,15 @@ class Probe:
         self.parameters: dict[str, Floats] = {}
 
     def load(self, parameters: Mapping[str, Floats]) -> None:
-        """Load canonical `parameters`; the oracle uses the same."""
+        """Load canonical `parameters`; the reference uses the same."""
         self.parameters = dict(parameters)
         given = {name: values.astype(dtype(self.precision)) for name, values in parameters.items()}
         self.subject.record.add(Loaded(self.number, given))
         doing = f"loading the parameters of {self.component}"
         self._ask(doing, lambda part: part.load(given))
 
-    def __call__(self, *inputs: Input, method: str = "") -> Any:
-        """Return what the backend computes, as the arrays it returned."""
+    def __call__(self, *inputs: Input, method: str = "") -> Answer:
+        """Return what the backend computes: the arrays that it returned."""
         doing = f"calling {self.component}{'.' + method if method else ''}"
         self.subject.record.add(Called(self.number, self._inputs(inputs), method))
 
@@ -229,29 +241,26 @@ class Probe:
             return part(*given, method=method), given
 
         result, given = self._ask(doing, call, Question(copy(self), inputs, method))
-        checked = _checked(doing, result)
+        answer = _answer(doing, result)
         self._unchanged(given, inputs)
-        return checked
+        return answer
 
     def output(self, *inputs: Input, method: str = "") -> Array:
-        """Return the output alone, where a component may return weights beside it."""
-        result = self(*inputs, method=method)
-        output: Array = result[0] if isinstance(result, tuple) else result
-        return output
+        """Return the output of a call, without the weights."""
+        return self(*inputs, method=method).output
 
     def weights(self, *inputs: Input) -> Array:
         """Return the attention weights; absent where the backend returns none."""
-        result = self(*inputs)
-        if not isinstance(result, tuple) or len(result) < 2 or result[1] is None:
+        weights = self(*inputs).weights
+        if weights is None:
             raise Absent(f"the {self.component} of {self.subject.name} returns no weights")
-        weights: Array = result[1]
         return weights
 
-    def expected(self, *inputs: Input, method: str = "", choices: Choices | None = None) -> Any:
-        """Return what the oracle computes, under the backend's choices unless others are given."""
+    def expected(self, *inputs: Input, method: str = "", choices: Choices | None = None) -> Answer:
+        """Return the answer of the reference, under the backend's choices by default."""
         given = Setting(self.sizes, choices or self.subject.choices, self.parameters)
         oracle = METHODS[method] if method else ORACLES[self.component]
-        return oracle(given, *inputs)
+        return Answer.of(oracle(given, *inputs))
 
     def vjp(self, inputs: tuple[Input, ...], cotangent: Floats) -> Gradient:
         """Pull `cotangent` back through the backend."""
@@ -267,7 +276,7 @@ class Probe:
         return gradient
 
     def do(self, doing: str, action: Callable[[Part], T]) -> T:
-        """Ask the part for a capability, such as `lambda part: part.export()`."""
+        """Use a capability of the part, such as `lambda part: part.export()`."""
         self.subject.record.add(asked(self.number, doing, action))
         return self._ask(doing, action)
 
@@ -299,7 +308,7 @@ class Probe:
         if not isinstance(value, np.ndarray):
             return value
         wanted = dtype(self.precision) if value.dtype == np.float64 else value.dtype
-        return copied(value, wanted)
+        return copy_with_layout(value, wanted)
 
     def _unchanged(self, given: tuple[Input, ...], inputs: tuple[Input, ...]) -> None:
         for number, (now, then) in enumerate(zip(given, self._inputs(inputs), strict=True)):
@@ -307,12 +316,12 @@ class Probe:
                 raise Violation(f"{self.component} wrote into its input number {number}.")
 
 
-def _checked(doing: str, result: Any) -> Any:
-    """Return `result` when it is made of arrays, and raise a Violation that says what it is."""
-    parts = result if isinstance(result, tuple) else (result,)
-    for one in parts:
-        if one is not None and not isinstance(one, np.ndarray):
-            raise Violation(f"{doing} returned a {type(one).__name__}, not an array.")
-    if parts[0] is None:
+def _answer(doing: str, result: Any) -> Answer:
+    """Return `result` by names; raise a Violation where it is not made of arrays."""
+    arrays = result if isinstance(result, tuple) else (result,)
+    for array in arrays:
+        if array is not None and not isinstance(array, np.ndarray):
+            raise Violation(f"{doing} returned a {type(array).__name__}, not an array.")
+    if not arrays or arrays[0] is None:
         raise Violation(f"{doing} returned nothing.")
-    return result
+    return Answer.of(result)

@@ -1,4 +1,4 @@
-"""What a bound is worked out from: how a part computes, and inputs a rounding away."""
+"""Tolerances: the error that correct code can make, from its arithmetic and its inputs."""
 
 from collections.abc import Callable, Iterable, Iterator
 from copy import copy
@@ -6,14 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from attentest.harness.subject import Probe
+from attentest.harness.subject import Answer, Probe
 from attentest_spec import Choices
 from attentest_spec.components import inside
 from attentest_spec.contract import Input
 from attentest_spec.precision import epsilon
 from attentest_spec.setting import Array, Floats
 
-NUDGE = 2.0**-24
+PERTURBATION = 2.0**-24
 """Relative change that measures amplification: far above float64's rounding, far below 1."""
 
 
@@ -50,29 +50,32 @@ def terms(probe: Probe, inputs: tuple[Input, ...]) -> int:
     return whole.get(probe.component, width)
 
 
-def nearby(
+def perturbations(
     probe: Probe, inputs: tuple[Input, ...], *, seeds: Iterable[int]
 ) -> Iterator[tuple[Probe, tuple[Input, ...]]]:
-    """Yield the probe and its inputs with the last digits of all numbers changed."""
+    """Yield the probe and its inputs with the last digits of all numbers changed, once per seed."""
     for seed in seeds:
         rng = np.random.default_rng(seed)
-        near_by = copy(probe)
-        near_by.parameters = {name: _nudged(one, rng) for name, one in probe.parameters.items()}
-        yield near_by, tuple(_nudged(value, rng) for value in inputs)
+        other = copy(probe)
+        other.parameters = {name: _perturb(one, rng) for name, one in probe.parameters.items()}
+        yield other, tuple(_perturb(value, rng) for value in inputs)
 
 
-def _nudged(value: Any, rng: np.random.Generator) -> Any:
+def _perturb(value: Any, rng: np.random.Generator) -> Any:
     if not isinstance(value, np.ndarray) or value.dtype.kind != "f":
         return value
-    return value * (1.0 + NUDGE * _SIGNS[rng.integers(2, size=value.shape)])
+    return value * (1.0 + PERTURBATION * _SIGNS[rng.integers(2, size=value.shape)])
 
+
+Pick = Callable[[Answer], Array | None]
+"""Takes the array that is compared out of an answer."""
 
 _SAFETY = 8.0
-"""Constant in front of every bound: few roundings per term, and a sampled amplification."""
+"""Constant in front of every tolerance: few roundings per term, and a sampled amplification."""
 
 
 def as_floats(values: Any) -> Floats:
-    """Return `values` as float64, whatever they came in."""
+    """Return `values` as float64."""
     return np.asarray(values).astype(np.float64)
 
 
@@ -82,19 +85,19 @@ def error_bound(
     expected: Floats,
     *,
     method: str = "",
-    pick: Callable[[Any], Array] | None = None,
+    pick: Pick | None = None,
     choices: Choices | None = None,
     difference: float = np.inf,
 ) -> float:
-    """Return the error that sound code may make here.
+    """Return the error that correct code may make in the output `expected`: the tolerance.
 
-    Amplification is measured only when `difference` exceeds half of the bound without it: it
-    costs several more evaluations of the oracle.
+    Amplification is measured only when `difference` exceeds half of the tolerance without it: it
+    costs several more evaluations of the reference.
     """
     unit = rounding(probe.precision, terms(probe, inputs))
     plain = unit * largest(expected)
     if 2 * difference <= plain:
-        return plain  # and the share of the bound that is told is at most one half
+        return plain  # the share of the tolerance that is reported is at most one half
     amplified = unit * _amplification(probe, inputs, expected, method, pick, choices)
     return plain + amplified + _of_a_single_softmax(probe, inputs, method, pick, choices)
 
@@ -107,11 +110,11 @@ def fits(
     method: str = "",
     rows: Array | None = None,
 ) -> bool:
-    """Say whether `actual` is what the oracle computes under `choices`, up to rounding."""
-    expected = _answer(probe, inputs, method, None, choices)
+    """Return whether `actual` is what the reference computes under `choices`, up to rounding."""
+    expected = _expected(probe, inputs, method, None, choices)
     if actual.shape != expected.shape:
         return False
-    found, wanted = _selected(actual, expected, rows)
+    found, wanted = _select(actual, expected, rows)
     difference = distance(found, wanted)
     return difference <= error_bound(
         probe, inputs, expected, method=method, choices=choices, difference=difference
@@ -124,9 +127,10 @@ def distance(actual: Array, expected: Array) -> float:
     if found.size == 0:
         return 0.0
     with np.errstate(invalid="ignore"):
-        apart = np.abs(found - wanted)
-    apart = np.where((found == wanted) | (np.isnan(found) & np.isnan(wanted)), 0.0, apart)
-    return float(np.where(np.isnan(apart), np.inf, apart).max())
+        difference = np.abs(found - wanted)
+    same = (found == wanted) | (np.isnan(found) & np.isnan(wanted))
+    difference = np.where(same, 0.0, difference)
+    return float(np.where(np.isnan(difference), np.inf, difference).max())
 
 
 def largest(values: Array) -> float:
@@ -135,17 +139,15 @@ def largest(values: Array) -> float:
     return float(sizes[np.isfinite(sizes)].max(initial=0.0))
 
 
-def _answer(
+def _expected(
     probe: Probe,
     inputs: tuple[Input, ...],
     method: str,
-    pick: Callable[[Any], Array] | None,
+    pick: Pick | None,
     choices: Choices | None,
 ) -> Floats:
-    result = probe.expected(*inputs, method=method, choices=choices)
-    if pick is not None:
-        return as_floats(pick(result))
-    return as_floats(result[0] if isinstance(result, tuple) else result)
+    answer = probe.expected(*inputs, method=method, choices=choices)
+    return as_floats(answer.output if pick is None else pick(answer))
 
 
 def rounding(precision: str, terms: int) -> float:
@@ -157,13 +159,13 @@ def _of_a_single_softmax(
     probe: Probe,
     inputs: tuple[Input, ...],
     method: str,
-    pick: Callable[[Any], Array] | None,
+    pick: Pick | None,
     choices: Choices | None,
 ) -> float:
     """Return the error that the roundings of a softmax in float32 may make to a float64 output.
 
-    What they do make to the oracle's is one sample of it: its distance from the oracle that rounds
-    nothing there. Inputs and parameters that differ in their 24th digit give others.
+    The error that they make in the reference is one sample of it: its distance from the reference
+    without them. Inputs and parameters that differ in their 24th digit give others.
     """
     chosen = choices or probe.subject.choices
     if arithmetic(probe, chosen) == probe.precision:
@@ -171,11 +173,11 @@ def _of_a_single_softmax(
     exact = chosen.but(softmax_arithmetic="as-computed")
     with np.errstate(invalid="ignore"):
         return _SAFETY * max(
-            largest(  # of what is finite: a score beyond float32 is no room without an end
-                _answer(near_by, moved, method, pick, chosen)
-                - _answer(near_by, moved, method, pick, exact)
+            largest(  # of finite numbers: a score beyond float32 is no infinite tolerance
+                _expected(other, moved, method, pick, chosen)
+                - _expected(other, moved, method, pick, exact)
             )
-            for near_by, moved in nearby(probe, inputs, seeds=range(8))
+            for other, moved in perturbations(probe, inputs, seeds=range(8))
         )
 
 
@@ -184,16 +186,16 @@ def _amplification(
     inputs: tuple[Input, ...],
     expected: Floats,
     method: str,
-    pick: Callable[[Any], Array] | None,
+    pick: Pick | None,
     choices: Choices | None,
 ) -> float:
     worst = 0.0
-    for near_by, moved in nearby(probe, inputs, seeds=(1, 2, 3, 4)):  # some may cancel by luck
-        apart = np.abs(_answer(near_by, moved, method, pick, choices) - expected)
-        worst = max(worst, float(apart[np.isfinite(apart)].max(initial=0.0)) / NUDGE)
+    for other, moved in perturbations(probe, inputs, seeds=(1, 2, 3, 4)):  # some may cancel by luck
+        change = np.abs(_expected(other, moved, method, pick, choices) - expected)
+        worst = max(worst, float(change[np.isfinite(change)].max(initial=0.0)) / PERTURBATION)
     return worst
 
 
-def _selected(actual: Array, expected: Array, rows: Array | None) -> tuple[Floats, Floats]:
+def _select(actual: Array, expected: Array, rows: Array | None) -> tuple[Floats, Floats]:
     found, wanted = as_floats(actual), as_floats(expected)
     return (found, wanted) if rows is None else (found[rows], wanted[rows])

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from hypothesis.errors import Flaky
 
-from attentest.analysis.diagnosis import Case, diagnose
+from attentest.analysis.diagnosis import BrokenClause, diagnose
 from attentest.harness.errors import Absent, BackendError, Violation
 from attentest.harness.subject import Step, Subject
 from attentest.judging.bench import Bench
@@ -118,7 +118,7 @@ def _diagnosis(
     def complain(backend: Backend) -> str:
         return judge(replace(plain, backend=backend), clause.slug).message
 
-    case = Case(subject, clause.component, clause.slug, traces(), finding, bench.suspects)
+    case = BrokenClause(subject, clause.component, clause.slug, traces(), finding, bench.suspects)
     return diagnose(case, complain)
 
 

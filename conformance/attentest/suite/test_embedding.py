@@ -12,20 +12,20 @@ from attentest.testing.assertions import equal, finite, holds, matches, near, sa
 from attentest.testing.common import same_precision
 from attentest.testing.draw import Draw
 from attentest.testing.gradients import gradient_of
-from attentest.testing.invariants import prepared
-from attentest.testing.refusal import refused
+from attentest.testing.invariants import build_with_parameters
+from attentest.testing.refusal import refuses
 from attentest_spec import CHOICES, Sizes
 from attentest_spec.parameters import one_vocabulary
 from attentest_spec.setting import Array, Floats
 
 
-def drawn(subject: Subject, draw: Draw, **fixed: int) -> tuple[Sizes, Probe]:
+def build(subject: Subject, draw: Draw, **fixed: int) -> tuple[Sizes, Probe]:
     """Build an embedding with a drawn table, of two columns or more."""
     sizes = draw.sizes(layers=1, **fixed)
-    return sizes, prepared(subject, draw, "embedding", sizes)
+    return sizes, build_with_parameters(subject, draw, "embedding", sizes)
 
 
-def loaded(
+def build_loaded(
     subject: Subject, draw: Draw, *, scale: float = 1.0, **fixed: int
 ) -> tuple[Sizes, Probe]:
     """Build an embedding that has loaded a drawn table; absent without a parameter map."""
@@ -34,13 +34,13 @@ def loaded(
     return sizes, subject.part("embedding", sizes, parameters=parameters)
 
 
-def words(draw: Draw, sizes: Sizes, low: int = 1) -> Array:
+def draw_tokens(draw: Draw, sizes: Sizes, low: int = 1) -> Array:
     """Draw tokens (B, S) of any id, pads among them."""
     shape = (draw.batch(), draw.length(low))
     return draw.rng.integers(0, sizes.source_vocabulary, size=shape)
 
 
-def few_words(draw: Draw, sizes: Sizes) -> Array:
+def draw_repeated_tokens(draw: Draw, sizes: Sizes) -> Array:
     """Draw tokens (B, S) of four ids at most, one of them twice."""
     pool = draw.rng.permutation(sizes.source_vocabulary)[:4]
     tokens = draw.rng.choice(pool, size=(draw.batch(), draw.length(2)))
@@ -48,7 +48,7 @@ def few_words(draw: Draw, sizes: Sizes) -> Array:
     return tokens
 
 
-def every_word(sizes: Sizes) -> Array:
+def every_token(sizes: Sizes) -> Array:
     """Return every id of the vocabulary, one a sample."""
     return np.arange(sizes.source_vocabulary)[:, None]
 
@@ -61,14 +61,14 @@ def factor_of(output: Array, rows: Floats) -> float:
 @check("embedding.lookup", examples=15)
 def test_lookup(subject: Subject, draw: Draw) -> None:
     words_held = draw.choose((11, 300))
-    sizes, probe = loaded(
+    sizes, probe = build_loaded(
         subject,
         draw,
         scale=draw.choose((1.0, 30.0)),
         source_vocabulary=words_held,
         target_vocabulary=words_held,
     )
-    tokens = np.concatenate([every_word(sizes), draw.rng.permutation(every_word(sizes))])
+    tokens = np.concatenate([every_token(sizes), draw.rng.permutation(every_token(sizes))])
     rows = probe.parameters["weight"][tokens]
     output = probe.output(tokens)
     same_shape(output, rows.shape)
@@ -76,15 +76,15 @@ def test_lookup(subject: Subject, draw: Draw) -> None:
     holds(factor > 0, f"The factor of the rows is {factor:.6g}.", actual=output)
     what = "output, compared with the rows times one factor"
     near(subject, output, factor * rows, what=what, terms=sizes.d_model)
-    again = words(draw, sizes)
+    again = draw_tokens(draw, sizes)
     wanted = factor * probe.parameters["weight"][again]
     near(subject, probe.output(again), wanted, what=what, terms=sizes.d_model)
 
 
 @check("embedding.scale", examples=15)
 def test_scale(subject: Subject, draw: Draw) -> None:
-    sizes, probe = loaded(subject, draw)
-    tokens = words(draw, sizes)
+    sizes, probe = build_loaded(subject, draw)
+    tokens = draw_tokens(draw, sizes)
     actual = probe.output(tokens)
     matches(probe, tokens, actual=actual)
     for option in CHOICES["embedding_scale"].options:
@@ -104,7 +104,7 @@ def test_scale(subject: Subject, draw: Draw) -> None:
 def test_shapes(subject: Subject, draw: Draw) -> None:
     wanted = draw.choose((subject.precision, *subject.limits.precisions))
     sizes = draw.sizes(layers=1)
-    probe = prepared(subject, draw, "embedding", sizes, precision=wanted)
+    probe = build_with_parameters(subject, draw, "embedding", sizes, precision=wanted)
     for batch, length in ((1, 1), (3, 1), (1, draw.length()), (2, draw.length())):
         tokens = draw.tokens(batch, length, sizes.source_vocabulary, sizes.source_pad)
         output = probe.output(tokens)
@@ -126,7 +126,9 @@ def test_every_id_served(subject: Subject, draw: Draw) -> None:
         source_pad=0,
         target_pad=0,
     )
-    output = as_floats(prepared(subject, draw, "embedding", sizes).output(every_word(sizes)))
+    output = as_floats(
+        build_with_parameters(subject, draw, "embedding", sizes).output(every_token(sizes))
+    )
     same_shape(output, (source, 1, sizes.d_model))
     finite(output)
     different = len(np.unique(output[:, 0], axis=0))
@@ -135,14 +137,14 @@ def test_every_id_served(subject: Subject, draw: Draw) -> None:
 
 @check("embedding.out-of-range-refused", examples=6)
 def test_out_of_range_refused(subject: Subject, draw: Draw) -> None:
-    sizes, probe = drawn(subject, draw)
+    sizes, probe = build(subject, draw)
     first = sizes.source_vocabulary
     _refuses(subject, draw, sizes, probe, (first, first + 1, 2 * first, first + 1000))
 
 
 @check("embedding.negative-id-refused", examples=6)
 def test_negative_id_refused(subject: Subject, draw: Draw) -> None:
-    sizes, probe = drawn(subject, draw)
+    sizes, probe = build(subject, draw)
     _refuses(subject, draw, sizes, probe, (-1, -100, -sizes.source_vocabulary))
 
 
@@ -151,10 +153,10 @@ def _refuses(
 ) -> None:
     """Demand that each of the `foreign` ids is refused among others that are served."""
     for word in foreign:
-        tokens = words(draw, sizes)
+        tokens = draw_tokens(draw, sizes)
         finite(probe.output(tokens))
         tokens[-1, draw.integer(0, tokens.shape[1] - 1)] = word
-        refused(
+        refuses(
             subject,
             f"looking up {word} in {sizes.source_vocabulary} ids",
             partial(probe.output, tokens),
@@ -163,18 +165,18 @@ def _refuses(
 
 @check("embedding.no-positions")
 def test_no_positions(subject: Subject, draw: Draw) -> None:
-    sizes, probe = drawn(subject, draw)
-    alone = probe.output(every_word(sizes))[:, 0]
+    sizes, probe = build(subject, draw)
+    alone = probe.output(every_token(sizes))[:, 0]
     different = len(np.unique(as_floats(alone), axis=0))
     holds(different > 1, f"All {len(alone)} ids have the same vector.", actual=alone)
-    tokens = words(draw, sizes, low=2)
+    tokens = draw_tokens(draw, sizes, low=2)
     equal(probe.output(tokens), alone[tokens], what="output, compared with each id alone")
 
 
 @check("embedding.gradient-only-to-used-rows", examples=6)
 def test_gradient_only_to_used_rows(subject: Subject, draw: Draw) -> None:
-    sizes, probe = loaded(subject, draw)
-    tokens = few_words(draw, sizes)
+    sizes, probe = build_loaded(subject, draw)
+    tokens = draw_repeated_tokens(draw, sizes)
     pulled, _ = _pulled(draw, probe, tokens)
     used = np.isin(np.arange(len(pulled)), tokens)
     stray = np.flatnonzero(pulled.any(axis=-1) & ~used)
@@ -194,8 +196,8 @@ def test_gradient_only_to_used_rows(subject: Subject, draw: Draw) -> None:
 
 @check("embedding.repeated-tokens", examples=6)
 def test_repeated_tokens(subject: Subject, draw: Draw) -> None:
-    sizes, probe = loaded(subject, draw)
-    tokens = few_words(draw, sizes)
+    sizes, probe = build_loaded(subject, draw)
+    tokens = draw_repeated_tokens(draw, sizes)
     pulled, cotangent = _pulled(draw, probe, tokens)
     factor = factor_of(probe.output(tokens), probe.parameters["weight"][tokens])
     wanted = np.zeros_like(pulled)
@@ -220,7 +222,7 @@ def test_frozen_row_is_zero(subject: Subject, draw: Draw) -> None:
     if "weight" not in born:
         raise Absent(f"the embedding of {subject.name} has no parameter map")
     probe.parameters = {name: as_floats(values) for name, values in born.items()}
-    pulled, _ = _pulled(draw, probe, every_word(sizes))
+    pulled, _ = _pulled(draw, probe, every_token(sizes))
     frozen = ~pulled.any(axis=-1)
     rest = largest(probe.parameters["weight"][frozen])
     holds(

@@ -8,43 +8,43 @@ from attentest.harness.tolerances import as_floats, largest
 from attentest.judging.check import check
 from attentest.testing.assertions import equal, finite, holds, matches, same_shape
 from attentest.testing.common import (
-    HALVES,
+    HALF_PRECISIONS,
     Call,
-    halves,
-    keeps_the_mean,
-    precise,
-    quiet_in_evaluation,
+    dropout_keeps_mean,
+    dropout_off_in_evaluation,
+    half_precisions,
+    matches_declared_biases,
+    matches_declared_option,
+    matches_in_precision,
     same_precision,
-    shows,
-    shows_biases,
 )
 from attentest.testing.draw import Draw
 from attentest.testing.gradients import agrees_with_differences, every_parameter_reached
-from attentest.testing.invariants import alike, prepared
+from attentest.testing.invariants import agree_up_to_rounding, build_with_parameters
 from attentest_spec import CHOICES, Sizes
 from attentest_spec.setting import Array, Floats
 
 COMPONENT = "feed_forward"
 
 
-def sized(draw: Draw) -> Sizes:
+def draw_sizes(draw: Draw) -> Sizes:
     """Draw a width and an inner width that are unlike."""
     sizes = Sizes(d_model=draw.integer(2, 6), d_ff=draw.choose((7, 11)), heads=1)
     return draw.subject.limits.fitted(sizes)
 
 
-def loaded(
+def build_loaded(
     subject: Subject, draw: Draw, *, scale: float = 1.0, precision: str = ""
 ) -> tuple[Probe, Floats]:
     """Build with drawn parameters, and draw x (B, S, D)."""
-    sizes = sized(draw)
+    sizes = draw_sizes(draw)
     parameters = draw.parameters(COMPONENT, sizes, precision=precision)
     probe = subject.part(COMPONENT, sizes, parameters=parameters, precision=precision)
     x = draw.floats(draw.batch(), draw.length(), sizes.d_model, scale=scale, precision=precision)
     return probe, x
 
 
-def right(probe: Probe, x: Floats) -> Array:
+def check_output(probe: Probe, x: Floats) -> Array:
     """Return the output, of the shape of x; demanded to be the oracle's where it has a map."""
     output = probe.output(x)
     same_shape(output, x.shape)
@@ -56,36 +56,36 @@ def right(probe: Probe, x: Floats) -> Array:
 
 @check("feed_forward.formula", examples=15)
 def test_formula(subject: Subject, draw: Draw) -> None:
-    right(*loaded(subject, draw, scale=draw.scale()))
+    check_output(*build_loaded(subject, draw, scale=draw.scale()))
 
 
 @check("feed_forward.activation")
 def test_activation(subject: Subject, draw: Draw) -> None:
-    if subject.precision in HALVES:
+    if subject.precision in HALF_PRECISIONS:
         raise Absent(f"{subject.precision} is too coarse to tell activations apart")
-    probe, x = loaded(subject, draw)
+    probe, x = build_loaded(subject, draw)
     names = [option.name for option in CHOICES["activation"].options]
-    shows(probe, x, actual=probe.output(x), choice="activation", others=names)
+    matches_declared_option(probe, x, actual=probe.output(x), choice="activation", others=names)
 
 
 @check("feed_forward.shapes")
 def test_shapes(subject: Subject, draw: Draw) -> None:
-    probe = prepared(subject, draw, COMPONENT, sized(draw))
+    probe = build_with_parameters(subject, draw, COMPONENT, draw_sizes(draw))
     batch, length = draw.choose(((1, 1), (1, 0), (0, 1), (0, 0)))
     x = draw.floats(batch or draw.batch(), length or draw.length(), probe.sizes.d_model)
-    same_precision(probe, right(probe, x))
+    same_precision(probe, check_output(probe, x))
 
 
 @check("feed_forward.position-wise")
 def test_position_wise(subject: Subject, draw: Draw) -> None:
-    probe = prepared(subject, draw, COMPONENT, sized(draw))
+    probe = build_with_parameters(subject, draw, COMPONENT, draw_sizes(draw))
     batch, length = draw.choose((2, 3)), draw.choose((draw.length(), draw.long()))
     x = draw.floats(batch, length, probe.sizes.d_model)
-    together = right(probe, x)
+    together = check_output(probe, x)
     alone = np.zeros((batch, length), dtype=bool)
     alone[draw.integer(0, batch - 1), draw.integer(0, length - 1)] = True
     changed = np.where(alone[..., None], x, draw.floats(*x.shape, scale=30.0))
-    alike(
+    agree_up_to_rounding(
         probe,
         x,
         actual=probe.output(changed),
@@ -93,7 +93,7 @@ def test_position_wise(subject: Subject, draw: Draw) -> None:
         rows=alone,
         what="output at a position after changing all others",
     )
-    alike(
+    agree_up_to_rounding(
         probe,
         x,
         actual=probe.output(x[::-1, ::-1]),
@@ -104,9 +104,9 @@ def test_position_wise(subject: Subject, draw: Draw) -> None:
 
 @check("feed_forward.activation-between")
 def test_activation_between(subject: Subject, draw: Draw) -> None:
-    probe = prepared(subject, draw, COMPONENT, sized(draw))
+    probe = build_with_parameters(subject, draw, COMPONENT, draw_sizes(draw))
     x = draw.floats(4, draw.length(), probe.sizes.d_model, scale=3.0)
-    here, there, middle = (as_floats(right(probe, one)) for one in (x, -x, np.zeros_like(x)))
+    here, there, middle = (as_floats(check_output(probe, one)) for one in (x, -x, np.zeros_like(x)))
     reach = largest(here - middle)
     if reach == 0 and not probe.parameters:
         raise Absent(f"the {COMPONENT} of {subject.name} is constant at birth")
@@ -122,28 +122,28 @@ def test_activation_between(subject: Subject, draw: Draw) -> None:
 def test_both_biases(subject: Subject, draw: Draw) -> None:
     if subject.choices.feed_forward_bias == "none":
         raise Absent(f"{subject.name} declares no biases")
-    probe, x = loaded(subject, draw)
-    right(probe, np.zeros_like(x))
+    probe, x = build_loaded(subject, draw)
+    check_output(probe, np.zeros_like(x))
 
 
 @check("feed_forward.feed-forward-bias")
 def test_feed_forward_bias(subject: Subject, draw: Draw) -> None:
-    probe, x = loaded(subject, draw)
-    shows_biases(probe, np.zeros_like(x), choice="feed_forward_bias")
+    probe, x = build_loaded(subject, draw)
+    matches_declared_biases(probe, np.zeros_like(x), choice="feed_forward_bias")
 
 
 @check("feed_forward.every-parameter-reached", examples=5)
 def test_every_parameter_reached(subject: Subject, draw: Draw) -> None:
-    probe, x = loaded(subject, draw)
+    probe, x = build_loaded(subject, draw)
     every_parameter_reached(probe, x, draw=draw)
     agrees_with_differences(probe, x, draw=draw)
 
 
 @check("feed_forward.gradient", examples=5)
 def test_gradient(subject: Subject, draw: Draw) -> None:
-    probe = prepared(subject, draw, COMPONENT, sized(draw))
+    probe = build_with_parameters(subject, draw, COMPONENT, draw_sizes(draw))
     x = draw.floats(draw.batch(), draw.length(), probe.sizes.d_model)
-    right(probe, x)
+    check_output(probe, x)
     agrees_with_differences(probe, x, draw=draw)
 
 
@@ -152,16 +152,18 @@ def test_large_inputs(subject: Subject, draw: Draw) -> None:
     for precision in ("float64", "float32"):
         if precision not in subject.limits.precisions:
             continue
-        probe = prepared(subject, draw, COMPONENT, sized(draw), precision=precision)
+        probe = build_with_parameters(
+            subject, draw, COMPONENT, draw_sizes(draw), precision=precision
+        )
         x = draw.rng.uniform(-1e3, 1e3, size=(draw.batch(), draw.length(), probe.sizes.d_model))
-        right(probe, np.round(x))
-        right(probe, np.round(x) * 1e3)
+        check_output(probe, np.round(x))
+        check_output(probe, np.round(x) * 1e3)
 
 
 @check("feed_forward.activation-survives-copies", examples=4)
 def test_activation_survives_copies(subject: Subject, draw: Draw) -> None:
-    probe, x = loaded(subject, draw)
-    before = right(probe, x)
+    probe, x = build_loaded(subject, draw)
+    before = check_output(probe, x)
     copies = {
         "a deep copy": lambda part: part.copied("deepcopy"),
         "a pickled copy": lambda part: part.copied("pickle"),
@@ -174,31 +176,31 @@ def test_activation_survives_copies(subject: Subject, draw: Draw) -> None:
 
 @check("feed_forward.dropout-only-in-training", examples=4)
 def test_dropout_only_in_training(subject: Subject, draw: Draw) -> None:
-    sizes = sized(draw)
-    quiet_in_evaluation(subject, draw, COMPONENT, sizes, draw.floats(2, 3, sizes.d_model))
+    sizes = draw_sizes(draw)
+    dropout_off_in_evaluation(subject, draw, COMPONENT, sizes, draw.floats(2, 3, sizes.d_model))
     if subject.limits.dropout:
-        probe = prepared(subject, draw, COMPONENT, sizes.but(dropout=0.5))
-        keeps_the_mean(probe, draw.floats(1, 2, sizes.d_model))
+        probe = build_with_parameters(subject, draw, COMPONENT, sizes.but(dropout=0.5))
+        dropout_keeps_mean(probe, draw.floats(1, 2, sizes.d_model))
 
 
 @check("feed_forward.float32")
 def test_float32(subject: Subject, draw: Draw) -> None:
-    precise(lambda precision: _call(subject, draw, precision), "float32")
+    matches_in_precision(lambda precision: _call(subject, draw, precision), "float32")
 
 
 @check("feed_forward.half-precision")
 def test_half_precision(subject: Subject, draw: Draw) -> None:
-    for precision in halves(subject):
-        precise(lambda one: _call(subject, draw, one), precision)
+    for precision in half_precisions(subject):
+        matches_in_precision(lambda one: _call(subject, draw, one), precision)
 
 
 def _call(subject: Subject, draw: Draw, precision: str) -> Call:
-    probe, x = loaded(subject, draw, precision=precision)
+    probe, x = build_loaded(subject, draw, precision=precision)
     return probe, (x,)
 
 
 @check("feed_forward.input-untouched", examples=4)
 def test_input_untouched(subject: Subject, draw: Draw) -> None:
-    probe = prepared(subject, draw, COMPONENT, sized(draw))
+    probe = build_with_parameters(subject, draw, COMPONENT, draw_sizes(draw))
     # Every call compares its inputs before and after.
-    right(probe, draw.floats(2, draw.length(), probe.sizes.d_model))
+    check_output(probe, draw.floats(2, draw.length(), probe.sizes.d_model))

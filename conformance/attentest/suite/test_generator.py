@@ -8,17 +8,24 @@ from attentest.harness.subject import Probe, Subject
 from attentest.harness.tolerances import as_floats, largest, rounding
 from attentest.judging.check import check
 from attentest.testing.assertions import finite, holds, near, same_shape
-from attentest.testing.common import HALVES, Call, precise, same_precision, shows, shows_biases
+from attentest.testing.common import (
+    HALF_PRECISIONS,
+    Call,
+    matches_declared_biases,
+    matches_declared_option,
+    matches_in_precision,
+    same_precision,
+)
 from attentest.testing.draw import Draw
 from attentest.testing.gradients import agrees_with_differences, gradient_of, gradient_to
-from attentest.testing.invariants import alike, prepared
+from attentest.testing.invariants import agree_up_to_rounding, build_with_parameters
 from attentest_spec import CHOICES, Sizes
 from attentest_spec.setting import Array, Floats
 
 COMPONENT = "generator"
 
 
-def sized(draw: Draw) -> Sizes:
+def draw_sizes(draw: Draw) -> Sizes:
     """Draw sizes whose vocabularies are unlike."""
     vocabulary = draw.choose((7, 13, 300))
     return Sizes(
@@ -26,18 +33,18 @@ def sized(draw: Draw) -> Sizes:
     )
 
 
-def loaded(
+def build_loaded(
     subject: Subject, draw: Draw, *, scale: float = 1.0, precision: str = ""
 ) -> tuple[Probe, Floats]:
     """Build with drawn parameters, and draw x (B, T, D)."""
-    sizes = sized(draw)
+    sizes = draw_sizes(draw)
     parameters = draw.parameters(COMPONENT, sizes, precision=precision)
     probe = subject.part(COMPONENT, sizes, parameters=parameters, precision=precision)
     x = draw.floats(draw.batch(), draw.length(), sizes.d_model, scale=scale, precision=precision)
     return probe, x
 
 
-def right(probe: Probe, x: Floats) -> Array:
+def check_output(probe: Probe, x: Floats) -> Array:
     """Return the output, (B, T, V); demanded to be the oracle's where it has a map."""
     output = probe.output(x)
     same_shape(output, (*x.shape[:-1], probe.sizes.target_vocabulary))
@@ -45,11 +52,11 @@ def right(probe: Probe, x: Floats) -> Array:
     if probe.parameters:
         # A logit is rounded by its own size, and exp(logit - logsumexp) keeps that rounding
         # where a softmax has saturated: both are sound.
-        logits = probe.expected(x, choices=probe.subject.choices.but(output="logits"))
+        logits = probe.expected(x, choices=probe.subject.choices.but(output="logits")).output
         near(
             probe.subject,
             output,
-            as_floats(probe.expected(x)),
+            as_floats(probe.expected(x).output),
             terms=probe.sizes.d_model + probe.sizes.target_vocabulary,
             size=1.0 + largest(logits),
             precision=probe.precision,
@@ -57,7 +64,7 @@ def right(probe: Probe, x: Floats) -> Array:
     return output
 
 
-def steep(probe: Probe, x: Floats, size: float) -> Floats:
+def scale_to_logit(probe: Probe, x: Floats, size: float) -> Floats:
     """Return x scaled so that the largest logit without its bias has `size`."""
     reach = largest(x @ probe.parameters["weight"].T) or 1.0
     return cast(x * (size / reach), probe.precision)
@@ -65,31 +72,31 @@ def steep(probe: Probe, x: Floats, size: float) -> Floats:
 
 @check("generator.formula", examples=15)
 def test_formula(subject: Subject, draw: Draw) -> None:
-    right(*loaded(subject, draw, scale=draw.choose((1.0, 1e-3, 30.0))))
+    check_output(*build_loaded(subject, draw, scale=draw.choose((1.0, 1e-3, 30.0))))
 
 
 @check("generator.output")
 def test_output(subject: Subject, draw: Draw) -> None:
-    if subject.precision in HALVES:
+    if subject.precision in HALF_PRECISIONS:
         raise Absent(f"{subject.precision} is too coarse to tell the options of output apart")
-    probe, x = loaded(subject, draw)
+    probe, x = build_loaded(subject, draw)
     names = [option.name for option in CHOICES["output"].options]
-    shows(probe, x, actual=probe.output(x), choice="output", others=names)
+    matches_declared_option(probe, x, actual=probe.output(x), choice="output", others=names)
 
 
 @check("generator.logit-scale")
 def test_logit_scale(subject: Subject, draw: Draw) -> None:
-    if subject.precision in HALVES:
+    if subject.precision in HALF_PRECISIONS:
         raise Absent(f"{subject.precision} is too coarse to tell the options of logit_scale apart")
-    probe, x = loaded(subject, draw, scale=3.0)
+    probe, x = build_loaded(subject, draw, scale=3.0)
     names = [option.name for option in CHOICES["logit_scale"].options]
-    shows(probe, x, actual=probe.output(x), choice="logit_scale", others=names)
+    matches_declared_option(probe, x, actual=probe.output(x), choice="logit_scale", others=names)
 
 
 @check("generator.generator-bias")
 def test_generator_bias(subject: Subject, draw: Draw) -> None:
-    probe, x = loaded(subject, draw)
-    shows_biases(probe, np.zeros_like(x), choice="generator_bias")
+    probe, x = build_loaded(subject, draw)
+    matches_declared_biases(probe, np.zeros_like(x), choice="generator_bias")
 
 
 @check("generator.normalised")
@@ -97,9 +104,9 @@ def test_normalised(subject: Subject, draw: Draw) -> None:
     kind = subject.choices.output
     if kind == "logits":
         raise Absent("logits are not normalised")
-    probe = prepared(subject, draw, COMPONENT, sized(draw))
+    probe = build_with_parameters(subject, draw, COMPONENT, draw_sizes(draw))
     x = draw.floats(draw.batch(), draw.length(), probe.sizes.d_model, scale=3.0)
-    output = as_floats(right(probe, x))
+    output = as_floats(check_output(probe, x))
     powers = output if kind == "probabilities" else np.exp(output)
     # The exponential turns the rounding of a logarithm, which is as large as it, into a share.
     size = 1.0 if kind == "probabilities" else 1.0 + largest(output)
@@ -114,22 +121,22 @@ def test_normalised(subject: Subject, draw: Draw) -> None:
 
 @check("generator.shapes")
 def test_shapes(subject: Subject, draw: Draw) -> None:
-    probe = prepared(subject, draw, COMPONENT, sized(draw))
+    probe = build_with_parameters(subject, draw, COMPONENT, draw_sizes(draw))
     batch, length = draw.choose(((1, 1), (1, 0), (0, 1), (0, 0)))
     x = draw.floats(batch or draw.batch(), length or draw.length(), probe.sizes.d_model)
-    same_precision(probe, right(probe, x))
+    same_precision(probe, check_output(probe, x))
 
 
 @check("generator.position-wise")
 def test_position_wise(subject: Subject, draw: Draw) -> None:
-    probe = prepared(subject, draw, COMPONENT, sized(draw))
+    probe = build_with_parameters(subject, draw, COMPONENT, draw_sizes(draw))
     length = draw.choose((draw.length(), draw.long()))
     x = draw.floats(draw.choose((2, 3)), length, probe.sizes.d_model)
-    together = right(probe, x)
+    together = check_output(probe, x)
     alone = np.zeros(x.shape[:-1], dtype=bool)
     alone[draw.integer(0, x.shape[0] - 1), draw.integer(0, x.shape[1] - 1)] = True
     changed = np.where(alone[..., None], x, draw.floats(*x.shape, scale=10.0))
-    alike(
+    agree_up_to_rounding(
         probe,
         x,
         actual=probe.output(changed),
@@ -141,15 +148,15 @@ def test_position_wise(subject: Subject, draw: Draw) -> None:
 
 @check("generator.stable-for-large-logits")
 def test_stable_for_large_logits(subject: Subject, draw: Draw) -> None:
-    probe, x = loaded(subject, draw)
+    probe, x = build_loaded(subject, draw)
     reach = 1e3 if subject.precision == "float16" else 1e6
-    right(probe, steep(probe, x, draw.choose((reach, 1e3, 800.0, 100.0))))
+    check_output(probe, scale_to_logit(probe, x, draw.choose((reach, 1e3, 800.0, 100.0))))
 
 
 @check("generator.gradient", examples=6)
 def test_gradient(subject: Subject, draw: Draw) -> None:
-    probe, x = loaded(subject, draw)
-    large = steep(probe, x, draw.choose((1e3, 3e3)))
+    probe, x = build_loaded(subject, draw)
+    large = scale_to_logit(probe, x, draw.choose((1e3, 3e3)))
     gradient = probe.vjp((large,), draw.floats(*x.shape[:-1], probe.sizes.target_vocabulary))
     gradient_to(gradient, 0, "input", x.shape)
     for name in probe.parameters:
@@ -159,9 +166,9 @@ def test_gradient(subject: Subject, draw: Draw) -> None:
 
 @check("generator.float32")
 def test_float32(subject: Subject, draw: Draw) -> None:
-    precise(lambda precision: _call(subject, draw, precision), "float32")
+    matches_in_precision(lambda precision: _call(subject, draw, precision), "float32")
 
 
 def _call(subject: Subject, draw: Draw, precision: str) -> Call:
-    probe, x = loaded(subject, draw, precision=precision)
+    probe, x = build_loaded(subject, draw, precision=precision)
     return probe, (x,)

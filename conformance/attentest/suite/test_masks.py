@@ -24,7 +24,7 @@ TWINS = (
 
 
 @dataclass(frozen=True)
-class Sentences:
+class MaskCall:
     """One call of a mask of tokens: the part and its inputs."""
 
     probe: Probe
@@ -45,30 +45,30 @@ class Sentences:
 
     def expected(self) -> Array:
         """Return what the oracle makes of them."""
-        mask: Array = self.probe.expected(self.tokens, self.pad)
+        mask: Array = self.probe.expected(self.tokens, self.pad).output
         return mask
 
 
-def sources(
+def draw_sources(
     subject: Subject, draw: Draw, *, batch: int = 0, low: int = 2, length: int = 0
-) -> Sentences:
+) -> MaskCall:
     """Draw source sentences with pads anywhere; each has a real token and a pad."""
     sizes = draw.sizes(layers=1, source_pad=draw.choose((3, 0, 1)))
     tokens = draw.source(batch or draw.batch(), length or draw.length(low, 7), sizes)
-    return Sentences(subject.part("padding_mask", sizes), tokens, sizes.source_pad)
+    return MaskCall(subject.part("padding_mask", sizes), tokens, sizes.source_pad)
 
 
-def targets(subject: Subject, draw: Draw, *, low: int = 3, length: int = 0) -> Sentences:
+def draw_targets(subject: Subject, draw: Draw, *, low: int = 3, length: int = 0) -> MaskCall:
     """Draw target sentences that start with a real token; one has a pad between real tokens."""
     sizes = draw.sizes(layers=1)
     tokens = draw.target(draw.batch(), length or draw.length(low, 7), sizes)
     real = sizes.target_pad + 1
     tokens[0, 1:] = np.where(tokens[0, 1:] == sizes.target_pad, real, tokens[0, 1:])
     tokens[0, draw.integer(1, tokens.shape[1] - 2)] = sizes.target_pad
-    return Sentences(subject.part("target_mask", sizes), tokens, sizes.target_pad)
+    return MaskCall(subject.part("target_mask", sizes), tokens, sizes.target_pad)
 
 
-def triangle(subject: Subject, draw: Draw, *, low: int = 2, high: int = 6) -> Array:
+def draw_triangle(subject: Subject, draw: Draw, *, low: int = 2, high: int = 6) -> Array:
     """Draw a causal mask of two or more positions, and return its queries and keys (T, T)."""
     length = draw.length(low, high)
     mask = subject.part("causal_mask", Sizes()).output(length)
@@ -77,13 +77,13 @@ def triangle(subject: Subject, draw: Draw, *, low: int = 2, high: int = 6) -> Ar
     return square
 
 
-def chooses(mask: Array) -> None:
+def keeps_and_hides(mask: Array) -> None:
     """Demand that `mask` keeps something and hides something."""
     kept = int((mask != 0).sum())
     holds(0 < kept < mask.size, f"The mask keeps {kept} of {mask.size} places.", actual=mask)
 
 
-def boolean(mask: Array, shape: tuple[int, ...]) -> None:
+def is_boolean(mask: Array, shape: tuple[int, ...]) -> None:
     """Demand the shape, and the type of a mask."""
     same_shape(mask, shape, what="mask")
     holds(mask.dtype == np.bool_, f"The mask is of type {mask.dtype}, not bool.", actual=mask)
@@ -108,7 +108,7 @@ def hides(mask: Array, unwanted: Array, which: str) -> None:
 @check("masks.padding-keeps-exactly-real-tokens")
 def test_padding_keeps_exactly_real_tokens(subject: Subject, draw: Draw) -> None:
     for batch, length in ((0, 0), (5, draw.long())):
-        case = sources(subject, draw, batch=batch, length=length)
+        case = draw_sources(subject, draw, batch=batch, length=length)
         equal(case.mask(), case.expected(), what="mask")
 
 
@@ -120,7 +120,7 @@ def test_any_pad_id(subject: Subject, draw: Draw) -> None:
     pads = sorted({0, 1, draw.choose((3, 7)), int(ids[0])})
     for pad in pads:
         probe = subject.part("padding_mask", Sizes(source_pad=pad, target_pad=pad))
-        case = Sentences(probe, tokens, pad)
+        case = MaskCall(probe, tokens, pad)
         equal(case.mask(), case.expected(), what=f"mask for the pad id {pad}")
 
 
@@ -132,7 +132,7 @@ def test_pads_anywhere(subject: Subject, draw: Draw) -> None:
     tokens[0, : draw.integer(1, length - 2)] = pad
     tokens[1, draw.integer(1, length - 2)] = pad
     tokens[2, draw.integer(1, length - 1) :] = pad
-    case = Sentences(subject.part("padding_mask", sizes), tokens, pad)
+    case = MaskCall(subject.part("padding_mask", sizes), tokens, pad)
     equal(case.mask(), case.expected(), what="mask")
 
 
@@ -142,66 +142,66 @@ def test_large_ids(subject: Subject, draw: Draw) -> None:
     for pad, twin in TWINS:
         tokens = draw.rng.permuted(np.tile([pad, twin], (3, length))[:, :length], axis=1)
         probe = subject.part("padding_mask", Sizes(source_pad=pad, target_pad=pad))
-        case = Sentences(probe, tokens, pad)
+        case = MaskCall(probe, tokens, pad)
         equal(case.mask(), case.expected(), what=f"mask for the pad {pad} and the token {twin}")
 
 
 @check("masks.padding-shape", examples=6)
 def test_padding_shape(subject: Subject, draw: Draw) -> None:
-    case = sources(subject, draw, low=1)
+    case = draw_sources(subject, draw, low=1)
     mask = case.probe.output(case.tokens, case.pad)
-    boolean(mask, (len(case.tokens), 1, 1, case.tokens.shape[1]))
+    is_boolean(mask, (len(case.tokens), 1, 1, case.tokens.shape[1]))
     if case.tokens.shape[1] > 1:
-        chooses(mask)
+        keeps_and_hides(mask)
 
 
 @check("masks.batch-independence", examples=6)
 def test_batch_independence(subject: Subject, draw: Draw) -> None:
-    case = sources(subject, draw, batch=draw.choose((2, 3)))
+    case = draw_sources(subject, draw, batch=draw.choose((2, 3)))
     together = case.mask()
-    chooses(together)
+    keeps_and_hides(together)
     for number in range(len(case.tokens)):
-        alone = Sentences(case.probe, case.tokens[number : number + 1], case.pad).mask()
+        alone = MaskCall(case.probe, case.tokens[number : number + 1], case.pad).mask()
         equal(together[number : number + 1], alone, what=f"mask of sentence {number} in a batch")
 
 
 @check("masks.tokens-untouched", examples=4)
 def test_tokens_untouched(subject: Subject, draw: Draw) -> None:
-    case = targets(subject, draw)
+    case = draw_targets(subject, draw)
     first = case.mask().copy()  # the probe compares the tokens with a copy after every call
-    chooses(first)
+    keeps_and_hides(first)
     equal(case.mask(), first, what="mask of the same tokens again")
 
 
 @check("masks.causal-keeps-past", examples=4)
 def test_causal_keeps_past(subject: Subject, draw: Draw) -> None:
     for low, high in ((2, 6), (draw.long(40), 72)):
-        mask = triangle(subject, draw, low=low, high=high)
+        mask = draw_triangle(subject, draw, low=low, high=high)
         keeps(mask, np.tri(len(mask), k=-1, dtype=bool), "keys before their query")
-        chooses(mask)
+        keeps_and_hides(mask)
 
 
 @check("masks.causal-keeps-diagonal", examples=6)
 def test_causal_keeps_diagonal(subject: Subject, draw: Draw) -> None:
-    mask = triangle(subject, draw)
+    mask = draw_triangle(subject, draw)
     keeps(mask, np.eye(len(mask), dtype=bool), "keys at the position of their query")
-    chooses(mask)
+    keeps_and_hides(mask)
 
 
 @check("masks.causal-blocks-future", examples=6)
 def test_causal_blocks_future(subject: Subject, draw: Draw) -> None:
-    mask = triangle(subject, draw, high=draw.choose((6, 40)))
+    mask = draw_triangle(subject, draw, high=draw.choose((6, 40)))
     hides(mask, ~np.tri(len(mask), dtype=bool), "keys after their query")
-    chooses(mask)
+    keeps_and_hides(mask)
 
 
 @check("masks.causal-shape", examples=6)
 def test_causal_shape(subject: Subject, draw: Draw) -> None:
     length = draw.length(1, 6)
     mask = subject.part("causal_mask", Sizes()).output(length)
-    boolean(mask, (1, 1, length, length))
+    is_boolean(mask, (1, 1, length, length))
     if length > 1:
-        chooses(mask)
+        keeps_and_hides(mask)
 
 
 @check("masks.causal-any-order", examples=2)
@@ -210,7 +210,7 @@ def test_causal_any_order(subject: Subject, draw: Draw) -> None:
     long, short = sorted(draw.lengths(), reverse=True)
     for length in (short, long, short, long, draw.long(1100), long):
         mask = probe.output(length)
-        equal(mask, probe.expected(length), what=f"mask of length {length}")
+        equal(mask, probe.expected(length).output, what=f"mask of length {length}")
         if mask.flags.writeable:
             mask[...] = mask == 0  # a caller may do with its mask what it likes
 
@@ -218,13 +218,13 @@ def test_causal_any_order(subject: Subject, draw: Draw) -> None:
 @check("masks.target-is-both")
 def test_target_is_both(subject: Subject, draw: Draw) -> None:
     for length in (0, draw.long()):
-        case = targets(subject, draw, length=length)
+        case = draw_targets(subject, draw, length=length)
         equal(case.mask(), case.expected(), what="mask")
 
 
 @check("masks.target-blocks-pad-keys", examples=6)
 def test_target_blocks_pad_keys(subject: Subject, draw: Draw) -> None:
-    case = targets(subject, draw)
+    case = draw_targets(subject, draw)
     mask = case.mask()
     hides(mask, np.broadcast_to(~case.real[:, None, None, :], mask.shape), "keys that are pads")
     keeps(mask[:, :, :, 0], np.ones(mask.shape[:3], dtype=bool), "first keys, which are real")
@@ -232,20 +232,20 @@ def test_target_blocks_pad_keys(subject: Subject, draw: Draw) -> None:
 
 @check("masks.target-keeps-pad-queries", examples=6)
 def test_target_keeps_pad_queries(subject: Subject, draw: Draw) -> None:
-    case = targets(subject, draw)
+    case = draw_targets(subject, draw)
     mask = case.mask()
-    chooses(mask)
+    keeps_and_hides(mask)
     past = np.tri(mask.shape[-1], dtype=bool) & case.real[:, None, None, :]
     keeps(mask, past & ~case.real[:, None, :, None], "real keys up to a query that is a pad")
 
 
 @check("masks.target-shape", examples=6)
 def test_target_shape(subject: Subject, draw: Draw) -> None:
-    case = targets(subject, draw)
+    case = draw_targets(subject, draw)
     mask = case.probe.output(case.tokens, case.pad)
     batch, length = case.tokens.shape
-    boolean(mask, (batch, 1, length, length))
-    chooses(mask)
+    is_boolean(mask, (batch, 1, length, length))
+    keeps_and_hides(mask)
 
 
 @check("masks.length-one", examples=2)
@@ -262,8 +262,8 @@ def test_length_one(subject: Subject, draw: Draw) -> None:
 
 @check("masks.device", examples=2)
 def test_device(subject: Subject, draw: Draw) -> None:
-    case = targets(subject, draw)
-    chooses(case.mask())
+    case = draw_targets(subject, draw)
+    keeps_and_hides(case.mask())
     place = case.probe.do(
         "asking where the mask of tokens on the device meta lies",
         lambda part: part.placed((case.tokens, case.pad), "meta"),

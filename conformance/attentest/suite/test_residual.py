@@ -8,10 +8,10 @@ from attentest.harness.subject import Probe, Subject
 from attentest.harness.tolerances import as_floats, error_bound
 from attentest.judging.check import check
 from attentest.testing.assertions import equal, holds, matches
-from attentest.testing.common import quiet_in_evaluation
+from attentest.testing.common import dropout_off_in_evaluation
 from attentest.testing.draw import Draw
 from attentest.testing.gradients import agrees_with_differences, every_parameter_reached
-from attentest.testing.invariants import alike
+from attentest.testing.invariants import agree_up_to_rounding
 from attentest_spec import Sizes
 from attentest_spec.setting import Array, Floats
 
@@ -68,7 +68,7 @@ def test_per_position(subject: Subject, draw: Draw) -> None:
     alone = np.zeros(x.shape[:-1], dtype=bool)
     alone[draw.integer(0, x.shape[0] - 1), draw.integer(0, x.shape[1] - 1)] = True
     changed = np.where(alone[..., None], x, draw.floats(*x.shape, scale=30.0))
-    alike(
+    agree_up_to_rounding(
         probe,
         x,
         matrix,
@@ -109,9 +109,9 @@ def trained(subject: Subject, draw: Draw) -> tuple[Array, Array]:
     probe.train()
     output = as_floats(probe.output(x, matrix))
     scaled = matrix / (1.0 - _RATE)
-    bound = error_bound(probe, (x, scaled), as_floats(probe.expected(x, scaled)))
+    bound = error_bound(probe, (x, scaled), as_floats(probe.expected(x, scaled).output))
     whole, *kept = (
-        np.abs(output - as_floats(probe.expected(x, one))).max(axis=-1) <= bound
+        np.abs(output - as_floats(probe.expected(x, one).output)).max(axis=-1) <= bound
         for one in (matrix, *(scaled * columns for columns in _sets(x.shape[-1])))
     )
     return whole, np.stack(kept)
@@ -148,4 +148,4 @@ def test_dropout_only_in_training(subject: Subject, draw: Draw) -> None:
     width = draw.integer(3, 5)
     sizes = Sizes(d_model=width, heads=1)
     given = inputs(draw, width, 2, draw.length())
-    quiet_in_evaluation(subject, draw, COMPONENT, sizes, *given)
+    dropout_off_in_evaluation(subject, draw, COMPONENT, sizes, *given)

@@ -1,14 +1,15 @@
-"""Assertions about arrays, with bounds that come from the arithmetic.
+"""Assertions about arrays, with tolerances that come from the arithmetic.
 
-The bound of a comparison is the error that sound code can make: the unit roundoff of the precision
-times the root of the number of roundings that add up (they have random signs), times the size of
-what is rounded. Where inputs are
-amplified on the way (a steep softmax, a norm of nearly equal numbers), the amplification is
-measured on the oracle: it is evaluated again with every input and parameter changed in its last
-digits, and what that changes is what rounding may change.
+The tolerance of a comparison is the error that correct code can make: the unit roundoff of the
+precision times the root of the number of roundings that add up (they have random signs), times the
+magnitude of what is rounded. Where inputs are amplified on the way (a steep softmax, a norm of
+nearly equal numbers), the amplification is measured on the reference: it is evaluated again with
+every input and parameter changed in its last digits, and what that changes is what rounding may
+change.
+
+Messages begin with "The `what`", a noun phrase such as "weights" or "output of the second call".
 """
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -16,8 +17,9 @@ import numpy as np
 from attentest.harness.errors import Violation
 from attentest.harness.subject import Probe, Subject
 from attentest.harness.tolerances import (
-    _answer,
-    _selected,
+    Pick,
+    _expected,
+    _select,
     as_floats,
     distance,
     error_bound,
@@ -32,30 +34,29 @@ from attentest_spec.setting import Array, Floats
 def same_shape(actual: Array, shape: tuple[int, ...], *, what: str = "output") -> None:
     """Demand that `actual` has `shape`."""
     if actual.shape != shape:
-        raise Violation(f"The {what} has the shape {actual.shape}, not {shape}.")
+        raise Violation(f"The {what} {_verb(what, 'has')} the shape {actual.shape}, not {shape}.")
 
 
-def holds(truth: bool | np.bool_, found: str, *, actual: Any = None, expected: Any = None) -> None:
-    """Demand `truth`; `found` says in one sentence, with numbers, what is the case if it fails."""
+def holds(
+    truth: bool | np.bool_, message: str, *, actual: Any = None, expected: Any = None
+) -> None:
+    """Demand `truth`; `message` states in one sentence, with numbers, what was found instead."""
     if not truth:
-        raise Violation(found, actual=actual, expected=expected)
+        raise Violation(message, actual=actual, expected=expected)
 
 
 def finite(actual: Array, *, what: str = "output") -> None:
     """Demand that every number is finite."""
     wrong = int(np.size(actual) - np.isfinite(as_floats(actual)).sum())
-    holds(
-        wrong == 0,
-        f"The {what} has {wrong} of {np.size(actual)} numbers that are not finite.",
-        actual=actual,
-    )
+    text = f"{wrong} of {np.size(actual)} numbers that are not finite"
+    holds(wrong == 0, f"The {what} {_verb(what, 'has')} {text}.", actual=actual)
 
 
 def equal(actual: Array, expected: Array, *, what: str = "output") -> None:
     """Demand the same shape and exactly the same numbers."""
     same_shape(actual, np.shape(expected), what=what)
     if not np.array_equal(as_floats(actual), as_floats(expected), equal_nan=True):
-        raise Violation(_worst(actual, expected, what), actual=actual, expected=expected)
+        raise Violation(_mismatch(actual, expected, what), actual=actual, expected=expected)
 
 
 def near(
@@ -75,12 +76,13 @@ def near(
     `expected` by default), `rows` selects the positions that are judged (all by default).
     """
     same_shape(actual, np.shape(expected), what=what)
-    found, wanted = _selected(actual, expected, rows)
+    found, wanted = _select(actual, expected, rows)
     # Two answers of one backend may both be NaN, and agree in nothing.
-    holds(not np.isnan(found).any(), f"The {what} holds NaN.", actual=actual, expected=expected)
+    text = f"The {what} {_verb(what, 'contains')} NaN."
+    holds(not np.isnan(found).any(), text, actual=actual, expected=expected)
     magnitude = largest(wanted) if size is None else size
-    bound = rounding(precision or subject.precision, terms) * magnitude
-    _within(subject, found, wanted, bound, what)
+    tolerance = rounding(precision or subject.precision, terms) * magnitude
+    _within(subject, found, wanted, tolerance, what)
 
 
 def matches(
@@ -88,19 +90,19 @@ def matches(
     *inputs: Input,
     actual: Array,
     method: str = "",
-    pick: Callable[[Any], Array] | None = None,
+    pick: Pick | None = None,
     what: str = "output",
     rows: Array | None = None,
     choices: Choices | None = None,
 ) -> None:
-    """Demand that `actual` is what the oracle computes from the same inputs, up to rounding.
+    """Demand that `actual` is what the reference computes from the same inputs, up to rounding.
 
-    `pick` takes the judged array out of the oracle's answer (the output by default).
+    `pick` takes the array to compare out of the answer of the reference (the output by default).
     """
-    expected = _answer(probe, inputs, method, pick, choices)
+    expected = _expected(probe, inputs, method, pick, choices)
     same_shape(actual, expected.shape, what=what)
-    found, wanted = _selected(actual, expected, rows)
-    bound = error_bound(
+    found, wanted = _select(actual, expected, rows)
+    tolerance = error_bound(
         probe,
         inputs,
         expected,
@@ -109,26 +111,39 @@ def matches(
         choices=choices,
         difference=distance(found, wanted),
     )
-    _within(probe.subject, found, wanted, bound, what)
+    _within(probe.subject, found, wanted, tolerance, what)
 
 
-def _within(subject: Subject, found: Floats, wanted: Floats, bound: float, what: str) -> None:
+def _within(subject: Subject, found: Floats, wanted: Floats, tolerance: float, what: str) -> None:
     difference = distance(found, wanted)
-    if not difference <= bound:  # so that a bound of NaN accepts nothing
-        text = f"{_worst(found, wanted, what)}; the bound is {bound:.2g}."
+    if not difference <= tolerance:  # so that a tolerance of NaN accepts nothing
+        text = f"{_mismatch(found, wanted, what)}; the tolerance is {tolerance:.2g}."
         raise Violation(text, actual=found, expected=wanted)
-    if bound > 0:
-        subject.used(difference / bound)
+    if tolerance > 0:
+        subject.used(difference / tolerance)
 
 
-def _worst(actual: Array, expected: Array, what: str) -> str:
+def _mismatch(actual: Array, expected: Array, what: str) -> str:
+    """Return a message about the largest difference: its size, its place and the two numbers."""
     found, wanted = as_floats(actual), as_floats(expected)
     with np.errstate(invalid="ignore"):
-        apart = np.where(found == wanted, 0.0, np.abs(found - wanted))
-    apart = np.where(np.isnan(apart) & ~(np.isnan(found) & np.isnan(wanted)), np.inf, apart)
-    place = np.unravel_index(int(np.nanargmax(apart)), apart.shape)
+        difference = np.where(found == wanted, 0.0, np.abs(found - wanted))
+    nans = np.isnan(difference) & ~(np.isnan(found) & np.isnan(wanted))
+    difference = np.where(nans, np.inf, difference)
+    place = np.unravel_index(int(np.nanargmax(difference)), difference.shape)
     where = tuple(int(index) for index in place)
     return (
-        f"The {what} differs by {float(apart[place]):.3g} at {where}: "
+        f"The {what} {_verb(what, 'differs')} by {float(difference[place]):.3g} at {where}: "
         f"found {float(found[place]):.9g}, expected {float(wanted[place]):.9g}"
     )
+
+
+def _verb(what: str, singular: str) -> str:
+    """Return the verb in the number of the noun that `what` begins with."""
+    if what.split()[0].strip(",") not in _PLURALS:
+        return singular
+    return "have" if singular == "has" else singular.removesuffix("s")
+
+
+_PLURALS = ("weights", "gradients", "sines", "cosines")
+"""The plural nouns that messages are about."""

@@ -1,4 +1,4 @@
-"""Cases that several chapters check in the same way."""
+"""Assertions that several chapters share: precisions, declared choices, round trips, dropout."""
 
 from collections.abc import Callable, Collection, Mapping
 from copy import copy
@@ -16,14 +16,14 @@ from attentest_spec.choices import Value
 from attentest_spec.contract import Input
 from attentest_spec.setting import Array, Floats
 
-HALVES = ("bfloat16", "float16")
+HALF_PRECISIONS = ("bfloat16", "float16")
 """The precisions of two bytes."""
 
 SAMPLES = 500
-"""Equal samples over which a mean is taken: what dropout leaves out shows as half of a part."""
+"""Equal samples over which a mean is taken, enough to show that dropout does not rescale."""
 
 Call = tuple[Probe, tuple[Input, ...]]
-"""A part and the inputs that it is called with."""
+"""A part and the inputs of one call of it."""
 
 Make = Callable[[str], Call]
 """Builds a part in the named precision, and draws its parameters and inputs in it."""
@@ -35,20 +35,20 @@ def same_precision(probe: Probe, output: Array) -> None:
     holds(str(output.dtype) == wanted, f"The output is {output.dtype}; the inputs are {wanted}.")
 
 
-def halves(subject: Subject) -> list[str]:
+def half_precisions(subject: Subject) -> list[str]:
     """Return the half precisions that the backend computes in; absent where there is none."""
-    found = [one for one in HALVES if one in subject.limits.precisions]
-    if not found:
+    supported = [one for one in HALF_PRECISIONS if one in subject.limits.precisions]
+    if not supported:
         raise Absent(f"{subject.name} computes in no half precision")
-    return found
+    return supported
 
 
-def half(subject: Subject, draw: Draw) -> str:
+def draw_half_precision(subject: Subject, draw: Draw) -> str:
     """Draw one of the half precisions that the backend computes in."""
-    return draw.choose(halves(subject))
+    return draw.choose(half_precisions(subject))
 
 
-def precise(
+def matches_in_precision(
     make: Make, precision: str, *, method: str = "", rows: Array | None = None
 ) -> tuple[Probe, Array]:
     """Demand a finite output in `precision`, within the error that the format allows.
@@ -65,32 +65,32 @@ def precise(
     return probe, actual
 
 
-def shows(
+def matches_declared_option(
     probe: Probe, *inputs: Input, actual: Array, choice: str, others: Collection[Value]
 ) -> None:
-    """Demand that `actual` shows what is declared for `choice`, and none of the `others`.
+    """Demand that `actual` matches the declared value of `choice`, and none of the `others`.
 
     The declared value may be among the others, and is left out. Draw inputs at which the values
-    lie apart: a part that matches the declared one says nothing where they do not.
+    give different outputs; it is absent where another one fits as well.
     """
     declared = probe.subject.choices
-    unlike = [declared.but(**{choice: value}) for value in others if value != declared[choice]]
+    differing = [declared.but(**{choice: value}) for value in others if value != declared[choice]]
     if not fits(probe, *inputs, actual=actual, choices=declared):
-        for other in unlike:
+        for other in differing:
             holds(
                 not fits(probe, *inputs, actual=actual, choices=other),
                 f"{choice} is declared as {declared[choice]}; the numbers show {other[choice]}.",
                 actual=actual,
             )
     matches(probe, *inputs, actual=actual)
-    for other in unlike:
+    for other in differing:
         if fits(probe, *inputs, actual=actual, choices=other):
             raise Absent(
-                f"{choice}: the numbers cannot tell {declared[choice]} from {other[choice]}"
+                f"{choice}: the numbers do not distinguish {declared[choice]} from {other[choice]}"
             )
 
 
-def alone_fits(
+def fits_one_option(
     probe: Probe,
     *inputs: Input,
     actual: Array,
@@ -106,14 +106,14 @@ def alone_fits(
     full.parameters = {**without, **probe.parameters}
     declared = probe.subject.choices
     options = [option.name for option in CHOICES[choice].options]
-    unlike = {option: declared.but(**{choice: option}) for option in options}
+    varied = {option: declared.but(**{choice: option}) for option in options}
     fitting = [
         option
-        for option, choices in unlike.items()
+        for option, choices in varied.items()
         if fits(full, *inputs, actual=actual, choices=choices, rows=rows)
     ]
     if len(fitting) > 1 and probe.precision != "float64":
-        raise Absent(f"{probe.precision} does not tell the options of {choice} apart")
+        raise Absent(f"{probe.precision} does not distinguish the options of {choice}")
     if not fitting:
         matches(probe, *inputs, actual=actual, rows=rows)
     holds(
@@ -123,7 +123,7 @@ def alone_fits(
     )
 
 
-def shows_biases(probe: Probe, *inputs: Input, choice: str) -> None:
+def matches_declared_biases(probe: Probe, *inputs: Input, choice: str) -> None:
     """Demand biases where `choice` declares them and none where it does not.
 
     At the `inputs`, such as zeros, nothing but a bias moves the output.
@@ -134,32 +134,34 @@ def shows_biases(probe: Probe, *inputs: Input, choice: str) -> None:
         name: values for name, values in probe.parameters.items() if not name.endswith("bias")
     }
     choices = probe.subject.choices
-    found = "none" if fits(bare, *inputs, actual=actual, choices=choices) else "present"
-    if found != choices[choice] and fits(probe, *inputs, actual=actual, choices=choices):
-        raise Absent(f"{choice}: the numbers cannot tell what is declared from {found}")
+    shown = "none" if fits(bare, *inputs, actual=actual, choices=choices) else "present"
+    if shown != choices[choice] and fits(probe, *inputs, actual=actual, choices=choices):
+        raise Absent(f"{choice}: the numbers do not distinguish {choices[choice]} from {shown}")
     holds(
-        found == choices[choice],
+        shown == choices[choice],
         f"{choice} is declared as {choices[choice]}; where nothing but a bias moves the output, "
-        f"the numbers show {found}.",
+        f"the numbers show {shown}.",
         actual=actual,
     )
     matches(probe, *inputs, actual=actual)
 
 
-def comes_back(probe: Probe, found: Mapping[str, Array], loaded: Mapping[str, Floats]) -> None:
-    """Demand that every parameter that was `loaded` is `found` again.
+def parameters_round_trip(
+    probe: Probe, exported: Mapping[str, Array], loaded: Mapping[str, Floats]
+) -> None:
+    """Demand that every parameter that was `loaded` is among the `exported` ones.
 
-    All do so to the last bit but a gain, which may be stored less one: it comes back with the
-    rounding of a number of that size.
+    All are bit-exact but a weight (gamma) of a norm, which may be stored minus one: it is exported
+    with the rounding of a number of that size.
     """
     for name, values in loaded.items():
-        what = f"parameter {name}, as it comes back,"
+        what = f"parameter {name}, exported after loading,"
         if not name.endswith("gain"):
-            equal(as_floats(found[name]), as_floats(cast(values, probe.precision)), what=what)
+            equal(as_floats(exported[name]), as_floats(cast(values, probe.precision)), what=what)
             continue
         near(
             probe.subject,
-            as_floats(found[name]),
+            as_floats(exported[name]),
             values,
             size=max(1.0, largest(values)),
             precision=probe.precision,
@@ -167,33 +169,33 @@ def comes_back(probe: Probe, found: Mapping[str, Array], loaded: Mapping[str, Fl
         )
 
 
-def keeps_the_mean(probe: Probe, *inputs: Input) -> None:
+def dropout_keeps_mean(probe: Probe, *inputs: Input) -> None:
     """Demand that in training, over many equal samples, the mean is the output of evaluation.
 
-    `inputs` are one sample, in which dropout acts on what the output is linear in. The bound is six
-    standard errors. Where a call drops the same of all its samples, there are as many calls.
+    `inputs` are one sample, in which dropout acts on what the output is linear in. The tolerance is
+    six standard errors. Where a call drops the same of all its samples, there are as many calls.
     """
     before = as_floats(probe.output(*inputs))
     many = tuple(
         np.repeat(one, SAMPLES, axis=0) if isinstance(one, np.ndarray) else one for one in inputs
     )
-    room = 2 * error_bound(probe, inputs, before)
+    exact = 2 * error_bound(probe, inputs, before)
     probe.train()
-    found = as_floats(probe.output(*many))
-    if (np.ptp(found, axis=0) <= room).all():
-        found = np.concatenate([as_floats(probe.output(*inputs)) for _ in range(SAMPLES)])
+    trained = as_floats(probe.output(*many))
+    if (np.ptp(trained, axis=0) <= exact).all():
+        trained = np.concatenate([as_floats(probe.output(*inputs)) for _ in range(SAMPLES)])
     probe.eval()
-    off = np.abs(found.mean(axis=0) - before[0])
-    exact = room + rounding(probe.precision, SAMPLES) * largest(found)
-    room = 6 * found.std(axis=0) / SAMPLES**0.5 + exact
+    difference = np.abs(trained.mean(axis=0) - before[0])
+    exact += rounding(probe.precision, SAMPLES) * largest(trained)
+    tolerance = 6 * trained.std(axis=0) / SAMPLES**0.5 + exact
     holds(
-        bool((off <= room).all()),
+        bool((difference <= tolerance).all()),
         f"At a dropout rate of {probe.sizes.dropout}, the mean of {SAMPLES} equal samples in "
-        f"training is off by {off.max():.3g} from the output of evaluation.",
+        f"training differs by {difference.max():.3g} from the output of evaluation.",
     )
 
 
-def quiet_in_evaluation(
+def dropout_off_in_evaluation(
     subject: Subject, draw: Draw, component: str, sizes: Sizes, *inputs: Input
 ) -> None:
     """Demand that dropout does nothing in evaluation mode, before and after training mode."""

@@ -1,8 +1,8 @@
-"""Draws the inputs of one example: inputs that can hurt, inside the limits of the backend.
+"""Random inputs of one example: hard cases, within the limits of the backend.
 
 Sizes, kinds and one seed are drawn by Hypothesis, so that failing examples shrink; bulk numbers
 come from the seed, because that is forty times cheaper than drawing each. Numbers are signed and
-rounded to two decimals before scaling, so that a printed witness is short and exact.
+rounded to two decimals before scaling, so that a printed counterexample is short and exact.
 """
 
 from collections.abc import Sequence
@@ -23,13 +23,13 @@ from attentest_spec.setting import Array, Floats
 T = TypeVar("T")
 
 SCALES = (1.0, 1e-3, 30.0, 1e3)
-"""Magnitudes that inputs are drawn at: one hides what another shows."""
+"""Magnitudes of drawn inputs: some mistakes show at one of them alone."""
 
 LONG = 131
 """A length beyond blocks and windows of 16, 32, 64 and 128, and a multiple of none of them."""
 
 DEEP = 6
-"""Layers enough to tell a list of the first few from all; the paper's number."""
+"""Number of layers that no shortcut for the first few covers; that of Vaswani et al. 2017."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class Draw:
         return self.integer(low, high if limit is None else min(high, limit))
 
     def lengths(self) -> tuple[int, int]:
-        """Draw two unlike lengths, the first above or below the second."""
+        """Draw two different lengths, the first above or below the second."""
         short = self.length(1, 4)
         limit = self.subject.limits.length or 6
         if short >= limit:
@@ -74,7 +74,7 @@ class Draw:
         return min(wanted, self.subject.limits.length or wanted)
 
     def batch(self) -> int:
-        """Draw a number of samples, mostly two or more; a witness shrinks to one."""
+        """Draw a number of samples, mostly two or more; a counterexample shrinks to one."""
         return self.choose((1, 2, 3, 2, 5))
 
     def heads(self, low: int = 1) -> int:
@@ -92,19 +92,19 @@ class Draw:
         return self.integer(low, high if limit is None else min(high, limit))
 
     def deepest(self) -> int:
-        """Return more layers than a shortcut is tried with, or as many as the backend has."""
+        """Return more layers than a small test has, or as many as the backend has."""
         return min(DEEP, self.subject.limits.layers or DEEP)
 
     def sizes(self, *, heads: int = 0, head_width: int = 0, **fixed: int | float) -> Sizes:
-        """Draw sizes whose free dimensions are unlike; `fixed` ones are taken as they are.
+        """Draw sizes whose free dimensions differ; `fixed` ones are taken as they are.
 
-        Vocabularies are equal where both embeddings are one, pad ids are unlike and not 0.
+        Vocabularies are equal where both embeddings are one, pad ids differ and are not 0.
         """
         count = heads or self.heads()
         width = count * (head_width or self.choose((2, 4, 3)))
         source = 11
         target = 11 if one_vocabulary(self.subject.choices) else 13
-        drawn = {
+        values = {
             "d_model": width,
             "heads": count,
             "d_ff": self.choose((5, 7)),
@@ -115,9 +115,9 @@ class Draw:
             "target_pad": 5,
             **fixed,
         }
-        if drawn["layers"] == 0:
-            drawn["layers"] = self.layers(1, 2)
-        sizes = Sizes(**drawn)  # type: ignore[arg-type]  # every value is a number
+        if values["layers"] == 0:
+            values["layers"] = self.layers(1, 2)
+        sizes = Sizes(**values)  # type: ignore[arg-type]  # every value is a number
         return self.subject.limits.fitted(sizes)
 
     def floats(self, *shape: int, scale: float = 1.0, precision: str = "") -> Floats:
@@ -132,19 +132,19 @@ class Draw:
     def parameters(
         self, component: str, sizes: Sizes, *, scale: float = 1.0, precision: str = ""
     ) -> dict[str, Floats]:
-        """Draw canonical parameters under the backend's choices, gains and biases random too."""
-        drawn = draw_parameters(component, sizes, self.subject.choices, self.rng, scale=scale)
-        asked = precision or self.subject.precision
-        return {name: cast(values, asked) for name, values in drawn.items()}
+        """Draw canonical parameters under the backend's choices, those of norms random too."""
+        parameters = draw_parameters(component, sizes, self.subject.choices, self.rng, scale=scale)
+        wanted = precision or self.subject.precision
+        return {name: cast(values, wanted) for name, values in parameters.items()}
 
     def keep(self, *shape: int) -> Array:
         """Draw a boolean mask; every row keeps a key and, if it has two, hides one."""
         mask = self.rng.random(shape) < 0.6
         keys = shape[-1]
-        kept = self.rng.integers(keys, size=shape[:-1])
-        np.put_along_axis(mask, kept[..., None], True, axis=-1)
+        visible = self.rng.integers(keys, size=shape[:-1])
+        np.put_along_axis(mask, visible[..., None], True, axis=-1)
         if keys > 1:
-            hidden = (kept + self.rng.integers(1, keys, size=shape[:-1])) % keys
+            hidden = (visible + self.rng.integers(1, keys, size=shape[:-1])) % keys
             np.put_along_axis(mask, hidden[..., None], False, axis=-1)
         return mask
 
@@ -184,17 +184,17 @@ class Draw:
 
     def tokens(self, batch: int, length: int, vocabulary: int, pad: int) -> Array:
         """Draw real tokens (B, S): any id but `pad`."""
-        drawn = self.rng.integers(0, vocabulary - 1, size=(batch, length))
-        return drawn + (drawn >= pad)
+        tokens = self.rng.integers(0, vocabulary - 1, size=(batch, length))
+        return tokens + (tokens >= pad)
 
     def source(self, batch: int, length: int, sizes: Sizes) -> Array:
-        """Draw a source (B, S) with pads anywhere and at least one real token in each sentence."""
+        """Draw a source (B, S) with padding anywhere and a real token in each sequence."""
         tokens = self.tokens(batch, length, sizes.source_vocabulary, sizes.source_pad)
         return np.where(self.keep(batch, length), tokens, sizes.source_pad)
 
     def target(self, batch: int, length: int, sizes: Sizes) -> Array:
-        """Draw a target (B, T) that starts with a real token and has pads anywhere after it."""
+        """Draw a target (B, T) that starts with a real token and has padding anywhere after it."""
         tokens = self.tokens(batch, length, sizes.target_vocabulary, sizes.target_pad)
-        kept = self.rng.random((batch, length)) < 0.7
-        kept[:, 0] = True
-        return np.where(kept, tokens, sizes.target_pad)
+        real = self.rng.random((batch, length)) < 0.7
+        real[:, 0] = True
+        return np.where(real, tokens, sizes.target_pad)

@@ -1,11 +1,11 @@
-"""Demands that a component leaves what its process shares as it was."""
+"""Assertions that a component does not change the global state of its process."""
 
 from typing import Any
 
 import numpy as np
 
 from attentest.harness.errors import Absent
-from attentest.harness.process_state import look_at_random_states, random_states
+from attentest.harness.process_state import advance_random_states, read_random_states
 from attentest.harness.subject import Probe, Subject
 from attentest.testing.assertions import holds
 from attentest.testing.draw import Draw
@@ -13,18 +13,18 @@ from attentest_spec import COMPONENTS, Sizes
 from attentest_spec.contract import MASK_KINDS, Input
 
 
-def leaves_the_process(subject: Subject, draw: Draw, component: str) -> None:
-    """Demand that building, calling and differentiating `component` changes nothing shared.
+def leaves_process_unchanged(subject: Subject, draw: Draw, component: str) -> None:
+    """Demand that building, calling and differentiating `component` changes no global state.
 
-    All is done twice and judged the second time: what is imported at a first call may set filters
-    and search paths of its own.
+    All is done twice and judged the second time: modules imported by a first call may set filters
+    and search paths of their own.
     """
     sizes = draw.sizes(head_width=4, layers=1)
     inputs = _inputs(draw, component, sizes)
     for _ in range(2):
         subject.changed.clear()
-        probe, touched = _used(subject, draw, component, sizes, inputs)
-    holds(not touched, f"Calling {component} changes the {', the '.join(touched)}.")
+        probe, by_call = _call(subject, draw, component, sizes, inputs)
+    holds(not by_call, f"Calling {component} changes the {', the '.join(by_call)}.")
     changed = sorted({*subject.changed, *_framework(probe).get("changed", ())})
     holds(not changed, f"Building or calling {component} changes the {', the '.join(changed)}.")
     states = [_after_build(subject, component, sizes) for _ in range(2)]
@@ -33,15 +33,14 @@ def leaves_the_process(subject: Subject, draw: Draw, component: str) -> None:
           f"is always the same.")  # fmt: skip
 
 
-def _used(
+def _call(
     subject: Subject, draw: Draw, component: str, sizes: Sizes, inputs: tuple[Input, ...]
 ) -> tuple[Probe, list[str]]:
-    """Build the part and call it; return it, and the names of what calling it has changed."""
+    """Build the part and call it; return it, and the names of the state that the call changed."""
     probe = subject.part(component, sizes)
-    before = {**random_states(), **_framework(probe)}
-    result = probe(*inputs)
-    after = {**look_at_random_states(), **_framework(probe)}
-    output = result[0] if isinstance(result, tuple) else result
+    before = {**advance_random_states(), **_framework(probe)}
+    output = probe.output(*inputs)
+    after = {**read_random_states(), **_framework(probe)}
     if "gradient" in probe.part.capabilities and np.issubdtype(output.dtype, np.floating):
         probe.vjp(inputs, draw.floats(*output.shape))
     return probe, [name for name in before if before[name] != after[name] and name != "changed"]
@@ -54,11 +53,11 @@ def _framework(probe: Probe) -> dict[str, Any]:
 
 
 def _after_build(subject: Subject, component: str, sizes: Sizes) -> dict[str, Any]:
-    """Return the random states after a build; they move on before it, and so are never the same."""
-    random_states()
+    """Return the random states after a build; they are advanced before it, so never the same."""
+    advance_random_states()
     looked = _framework(subject.part(component, sizes))
     own = {name: state for name, state in looked.items() if name == "random state"}
-    return {**look_at_random_states(), **own}
+    return {**read_random_states(), **own}
 
 
 def _inputs(draw: Draw, component: str, sizes: Sizes) -> tuple[Input, ...]:

@@ -1,4 +1,4 @@
-"""Checks gradients, of inputs and of parameters, against what moving them does to the output."""
+"""Assertions that gradients of inputs and parameters agree with differences of the output."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -10,27 +10,27 @@ from attentest.harness.subject import Probe
 from attentest.harness.tolerances import arithmetic, as_floats, distance, largest, rounding
 from attentest.testing.assertions import finite, holds, same_shape
 from attentest.testing.draw import Draw
-from attentest.testing.invariants import alike
+from attentest.testing.invariants import agree_up_to_rounding
 from attentest_spec import Gradient
 from attentest_spec.contract import Input
 from attentest_spec.parameters import shapes, tied
 from attentest_spec.setting import Array, Floats
 
 _STEPS = (1e-6, 1e-7)
-"""Steps of a central difference: step squared of it is wrong, and rounding over the step.
+"""Steps of a central difference, whose error is the step squared plus rounding over the step.
 
 The second is taken where the first disagrees: the kink of a relu may lie within one step, and
 hardly ever within both.
 """
 
 _SHARE = 1e-7
-"""Error of a difference, as a share of what is summed: a thousand roundings over the last step."""
+"""Error of a difference, relative to what is summed: a thousand roundings over the last step."""
 
 _WEIGHT = 100.0
-"""Size of the cotangent: what is clipped on the way back is clipped here."""
+"""Magnitude of the cotangent: large enough that a clipped gradient shows."""
 
 _MOVES = 1e-9
-"""Change of the oracle's output, as a share of it, from which a parameter counts as used."""
+"""Relative change of the reference's output from which a parameter counts as used."""
 
 Steps = Mapping[str, Floats]
 
@@ -41,7 +41,7 @@ def agrees_with_differences(probe: Probe, *inputs: Input, draw: Draw) -> None:
     The direction moves all float inputs and all loaded parameters at once (tied ones together);
     the pulled-back cotangent times the direction is the change of the output along it. Float64
     alone resolves the difference, so other precisions are absent, and a part with a softmax in
-    float32 is held to the differences of the formula. A part without dropout is one function:
+    float32 is compared with differences of the formula. A part without dropout is one function:
     recording a gradient or training must not change it, and all its answers are compared.
     """
     if probe.precision != "float64":
@@ -55,7 +55,7 @@ def agrees_with_differences(probe: Probe, *inputs: Input, draw: Draw) -> None:
     size = 1.0 + abs(slopes[0]) + _WEIGHT * largest(output) * output.size
     for mode in _modes(probe):
         gradient = probe.vjp(inputs, cotangent)
-        alike(
+        agree_up_to_rounding(
             probe,
             *inputs,
             actual=gradient.output,
@@ -73,7 +73,7 @@ def agrees_with_differences(probe: Probe, *inputs: Input, draw: Draw) -> None:
 
 
 def _modes(probe: Probe) -> Iterator[str]:
-    """Name the modes in which the part is one and the same function, each while it is switched."""
+    """Switch to each mode in which the part is the same function, and yield its name."""
     yield "evaluation"
     if probe.sizes.dropout == 0 and "mode" in probe.part.capabilities:
         probe.train()
@@ -87,13 +87,13 @@ def every_parameter_reached(
     """Demand a finite gradient for every loaded parameter, not zero, and return the gradients.
 
     `except_` names endings that need none: the bias of the keys never changes a softmax. A
-    gradient of zero is right where the oracle's output does not move either (a relu that no input
-    wakes, queries with one key to choose from); so draw several keys, positions and samples.
+    gradient of zero is right where the reference's output does not change either (a relu without a
+    positive input, queries with a single key); so draw several keys, positions and samples.
     """
     output = as_floats(probe.output(*inputs))
     gradient = probe.vjp(inputs, draw.floats(*output.shape))
-    found = {name: gradient_of(probe, gradient, name) for name in probe.parameters}
-    for name, values in found.items():
+    gradients = {name: gradient_of(probe, gradient, name) for name in probe.parameters}
+    for name, values in gradients.items():
         if values.any() or any(f".{name}".endswith(f".{ending}") for ending in except_):
             continue
         moved = _reach(probe, inputs, name, draw)
@@ -102,26 +102,26 @@ def every_parameter_reached(
             f"No gradient reaches {name}, and moving it changes the output by {moved:.3g} of it "
             "per unit.",
         )
-    return found
+    return gradients
 
 
-def as_in_the_formula(probe: Probe, *inputs: Input, names: Iterable[str], draw: Draw) -> None:
-    """Demand that the gradient of each parameter in `names` is what the oracle's output changes by.
+def gradients_match_formula(probe: Probe, *inputs: Input, names: Iterable[str], draw: Draw) -> None:
+    """Demand that the gradient of each parameter in `names` agrees with differences of the formula.
 
     Each is moved alone, together with those that it is tied to. Float64 alone resolves it.
     """
     if probe.precision != "float64":
         raise Absent("differences of the output resolve gradients in float64 alone")
-    output = _first(probe.expected(*inputs))
+    output = as_floats(probe.expected(*inputs).output)
     cotangent = draw.floats(*output.shape)
     gradient = probe.vjp(inputs, cotangent)
     for name in names:
         moves = _moves(probe, draw, only=name)
         pulled = float((gradient_of(probe, gradient, name) * moves[name]).sum())
         slopes = [_formula_slope(probe, inputs, cotangent, moves, step) for step in _STEPS]
-        bound = _share(probe) * (1.0 + abs(slopes[0]) + largest(output) * output.size)
+        tolerance = _share(probe) * (1.0 + abs(slopes[0]) + largest(output) * output.size)
         holds(
-            min(abs(pulled - slope) for slope in slopes) <= bound,
+            min(abs(pulled - slope) for slope in slopes) <= tolerance,
             f"The gradient of {name} along a random direction is {pulled:.9g}; in the formula the "
             f"output changes by {slopes[0]:.9g}.",
         )
@@ -135,7 +135,7 @@ def _formula_slope(
     step: float,
     steps: Sequence[Floats | None] = (),
 ) -> float:
-    """Return the central difference of the oracle's output, weighed by the cotangent."""
+    """Return the central difference of the reference's output, weighted by the cotangent."""
     still = steps or [None] * len(inputs)
     moved = []
     for sign in (step, -step):
@@ -145,13 +145,13 @@ def _formula_slope(
 
 
 def _formula(probe: Probe, inputs: tuple[Input, ...]) -> Floats:
-    """Return the oracle's output with nothing rounded in it: steps this small are lost there."""
+    """Return the reference's output without a softmax in float32, where small steps are lost."""
     smooth = probe.subject.choices.but(softmax_arithmetic="as-computed")
-    return _first(probe.expected(*inputs, choices=smooth))
+    return as_floats(probe.expected(*inputs, choices=smooth).output)
 
 
 def _share(probe: Probe) -> float:
-    """Return the error of a gradient, as a share of what is summed for it."""
+    """Return the error of a gradient, relative to what is summed for it."""
     coarse = arithmetic(probe)
     if coarse == probe.precision:
         return _SHARE
@@ -161,7 +161,7 @@ def _share(probe: Probe) -> float:
 
 
 def gradient_of(probe: Probe, gradient: Gradient, name: str) -> Floats:
-    """Return the gradient of the parameter `name`; demand that it is there, whole and finite."""
+    """Return the gradient of the parameter `name`; demand the right shape and finite numbers."""
     if name not in gradient.parameters:
         raise Violation(f"There is no gradient for {name}.")
     values = as_floats(gradient.parameters[name])
@@ -171,7 +171,7 @@ def gradient_of(probe: Probe, gradient: Gradient, name: str) -> Floats:
 
 
 def gradient_to(gradient: Gradient, number: int, name: str, shape: tuple[int, ...]) -> Floats:
-    """Return the gradient of the input `number`; demand that it is there, whole and finite."""
+    """Return the gradient of the input `number`; demand the right shape and finite numbers."""
     pulled = gradient.inputs[number]
     if pulled is None:
         raise Violation(f"No gradient reaches the {name}.")
@@ -187,7 +187,7 @@ def _direction(draw: Draw, value: Input) -> Floats | None:
 
 
 def _twins(probe: Probe) -> dict[str, str]:
-    """Return, for every parameter that is another one under a second name, that other name."""
+    """Return the name of the other parameter for every one that is tied to another."""
     return tied(probe.component, probe.sizes, probe.subject.choices)
 
 
@@ -232,9 +232,9 @@ def _slope(
     moves: Steps,
     step: float,
 ) -> float:
-    """Return the central difference of the output, weighed by the cotangent.
+    """Return the central difference of the output, weighted by the cotangent.
 
-    Where something inside rounds to float32 the steps drown in it, and the formula is asked.
+    Where something inside rounds to float32 the steps are lost in it, and the formula is used.
     """
     if arithmetic(probe) != probe.precision:
         return _formula_slope(probe, inputs, cotangent, moves, step, steps)
@@ -246,7 +246,7 @@ def _slope(
 
 
 def _reach(probe: Probe, inputs: tuple[Input, ...], name: str, draw: Draw) -> float:
-    """Return the oracle's change of output per unit of the parameter `name`, as a share of it."""
+    """Return the relative change of the reference's output per unit of the parameter `name`."""
     moves = _moves(probe, draw, only=name)
     outputs = []
     for sign in (_STEPS[0], -_STEPS[0]):
@@ -257,17 +257,17 @@ def _reach(probe: Probe, inputs: tuple[Input, ...], name: str, draw: Draw) -> fl
 
 @contextmanager
 def _moved(probe: Probe, moves: Steps, step: float, *, load: bool) -> Iterator[None]:
-    """Move the oracle's parameters by `step`, and the backend's too where they are to be loaded."""
-    kept = probe.parameters
-    if not kept:
+    """Move the parameters of the reference by `step`, and the backend's too where `load` is set."""
+    original = probe.parameters
+    if not original:
         yield
         return
-    moved = {name: values + step * moves[name] for name, values in kept.items()}
+    moved = {name: values + step * moves[name] for name, values in original.items()}
     try:
         probe.load(moved) if load else setattr(probe, "parameters", moved)
         yield
     finally:
-        probe.load(kept) if load else setattr(probe, "parameters", kept)
+        probe.load(original) if load else setattr(probe, "parameters", original)
 
 
 def _along(
@@ -277,7 +277,3 @@ def _along(
         value + step * direction if direction is not None else value  # type: ignore[operator]
         for value, direction in zip(inputs, steps, strict=True)
     )
-
-
-def _first(result: object) -> Floats:
-    return as_floats(result[0] if isinstance(result, tuple) else result)

@@ -1,4 +1,4 @@
-"""Laws: what an implementation is held to by its own answers, with a parameter map or without."""
+"""Invariants: laws between answers of one implementation, with a parameter map or without."""
 
 import numpy as np
 
@@ -19,20 +19,20 @@ from attentest_spec.contract import Input
 from attentest_spec.setting import Array
 
 
-def prepared(
+def build_with_parameters(
     subject: Subject, draw: Draw, component: str, sizes: Sizes, *, precision: str = ""
 ) -> Probe:
-    """Build `component` with drawn parameters, or as it is born where it has no parameter map.
+    """Build `component` with drawn parameters, or its initial ones where it has no parameter map.
 
-    For clauses of behaviour, which a bare callable has to keep as well.
+    For clauses of behaviour, which hold for a bare callable as well.
     """
     probe = subject.part(component, sizes, precision=precision)
-    if has_map(probe):
+    if has_parameter_map(probe):
         probe.load(draw.parameters(component, sizes, precision=precision))
     return probe
 
 
-def alike(
+def agree_up_to_rounding(
     probe: Probe,
     *inputs: Input,
     actual: Array,
@@ -40,44 +40,43 @@ def alike(
     what: str,
     rows: Array | None = None,
 ) -> None:
-    """Demand that two answers of one part, which a law makes equal, are so up to rounding.
+    """Demand that two answers of one part, which are equal by a law, are equal up to rounding.
 
     `inputs` are those of one of the answers. Each may be as wrong as the arithmetic allows, which
-    the oracle measures; without parameters the scores are taken to grow as the inputs squared.
+    the reference measures; without parameters the scores are taken to grow as the inputs squared.
     """
     unit = rounding(probe.precision, 1)
     found, wanted = (actual, expected) if rows is None else (actual[rows], expected[rows])
     if actual.shape == expected.shape and 4 * distance(found, wanted) <= unit * largest(wanted):
-        bound = unit * largest(wanted)  # within a few roundings: no need to measure
+        tolerance = unit * largest(wanted)  # within a few roundings: no need to measure
     elif probe.parameters:
-        result = probe.expected(*inputs)
-        answer = as_floats(result[0] if isinstance(result, tuple) else result)
-        bound = 2 * error_bound(probe, inputs, answer)
+        answer = as_floats(probe.expected(*inputs).output)
+        tolerance = 2 * error_bound(probe, inputs, answer)
     else:
         reach = max(
             (largest(one) for one in inputs if isinstance(one, np.ndarray) and one.dtype != bool),
             default=1.0,
         )
-        bound = rounding(arithmetic(probe), probe.sizes.d_model) * (1.0 + reach) ** 3
+        tolerance = rounding(arithmetic(probe), probe.sizes.d_model) * (1.0 + reach) ** 3
     near(
         probe.subject,
         actual,
         expected,
         what=what,
-        size=bound / unit,
+        size=tolerance / unit,
         precision=probe.precision,
         rows=rows,
     )
 
 
-def shuffled(draw: Draw, length: int) -> Array:
-    """Return an order of `length` items that is not the one they came in."""
+def draw_order(draw: Draw, length: int) -> Array:
+    """Draw a permutation of `length` items that is not the identity, where there is one."""
     order = draw.rng.permutation(length)
     return np.roll(order, 1) if np.array_equal(order, np.arange(length)) else order
 
 
-def has_map(probe: Probe) -> bool:
-    """Say whether the part has a parameter map, so that it can be given numbers."""
+def has_parameter_map(probe: Probe) -> bool:
+    """Return whether the part has a parameter map, so that parameters can be loaded."""
     try:
         with guarded("exporting the parameters"):
             return bool(probe.part.export())

@@ -1,4 +1,4 @@
-"""Layers and stacks: calls of them on embedded sequences, and what their numbers are held to.
+"""Calls of layers and stacks on embedded sequences, and assertions about their numbers.
 
 One kind of call serves encoder and decoder, layer and stack; a decoder's has a memory too.
 """
@@ -11,18 +11,18 @@ import numpy as np
 from attentest.harness.errors import Absent
 from attentest.harness.subject import Probe, Subject
 from attentest.testing.assertions import matches, same_shape
-from attentest.testing.common import alone_fits
+from attentest.testing.common import fits_one_option
 from attentest.testing.draw import Draw
-from attentest.testing.invariants import alike, prepared
+from attentest.testing.invariants import agree_up_to_rounding, build_with_parameters
 from attentest_spec.contract import Input
 from attentest_spec.setting import Array, Floats
 
 WIDE = (3, 4)
-"""Head widths from which a norm has a slope: at width 2 it is a sign."""
+"""Head widths from which a norm has a slope: at width 2 it returns signs."""
 
 
 @dataclass(frozen=True)
-class Case:
+class LayerCall:
     """One call: the part, the embedded x with its mask, and a decoder's memory with its own."""
 
     probe: Probe
@@ -39,10 +39,10 @@ class Case:
         return self.x, self.memory, self.source_mask, self.mask
 
     @property
-    def read(self) -> Floats:
+    def decoder_memory(self) -> Floats:
         """The memory of a decoder."""
         if self.memory is None:
-            raise TypeError(f"An {self.probe.component} reads no memory.")
+            raise TypeError(f"An {self.probe.component} takes no memory.")
         return self.memory
 
     @property
@@ -54,40 +54,40 @@ class Case:
     @property
     def source_keep(self) -> Array:
         """The source mask as (B, T, S), by any head."""
-        shape = (len(self.x), self.probe.sizes.heads, self.x.shape[1], self.read.shape[1])
+        shape = (len(self.x), self.probe.sizes.heads, self.x.shape[1], self.decoder_memory.shape[1])
         return _any_head(self.source_mask, shape)
 
     @property
     def rows(self) -> Array:
-        """The positions (B, L) that are not hidden from all: the others are nobody's affair."""
-        seen: Array = np.asarray(self.keep.any(axis=1))
-        return seen
+        """The positions (B, L) that are not hidden from all: the others are unspecified."""
+        visible: Array = np.asarray(self.keep.any(axis=1))
+        return visible
 
     def output(self) -> Array:
         """Return what the backend computes; demand its shape."""
-        found = self.probe.output(*self.inputs)
-        same_shape(found, self.x.shape)
-        return found
+        output = self.probe.output(*self.inputs)
+        same_shape(output, self.x.shape)
+        return output
 
-    def seen(self) -> "Case":
+    def with_all_visible(self) -> "LayerCall":
         """Return the call with a mask that hides no position from all, so that all rows count."""
         if self.rows.all():
             return self
         batch, length, _ = self.x.shape
-        return self.but(mask=everything(self.probe.subject, batch, length, length))
+        return self.but(mask=open_mask(self.probe.subject, batch, length, length))
 
-    def but(self, **changes: Array | Probe | None) -> "Case":
-        """Return the same call with something else in it."""
+    def but(self, **changes: Array | Probe | None) -> "LayerCall":
+        """Return the same call with other inputs or another part."""
         return replace(self, **changes)  # type: ignore[arg-type]  # the names are those of fields
 
 
 def _any_head(mask: Array | None, shape: tuple[int, ...]) -> Array:
     whole = np.broadcast_to(np.ones((), dtype=bool) if mask is None else mask, shape)
-    kept: Array = np.asarray(whole.any(axis=1))
-    return kept
+    keep: Array = np.asarray(whole.any(axis=1))
+    return keep
 
 
-def drawn(
+def draw_call(
     subject: Subject,
     draw: Draw,
     component: str,
@@ -105,34 +105,34 @@ def drawn(
     layers: int = 0,
     dropout: float = 0.0,
     precision: str = "",
-) -> Case:
+) -> LayerCall:
     """Draw a call of `component`.
 
-    `mapped` demands a parameter map, without it a bare callable will do. `kinds` and
+    `mapped` demands a parameter map; otherwise a bare callable will do. `kinds` and
     `source_kinds` are of masks ("target" is a causal one with padding), `hiding` leaves out no mask
     at all. `lengths` fixes those of x and of the memory, otherwise they are `shortest` or more.
     """
     least = max(shortest, 2) if hiding else shortest
     length, reach = lengths or (draw.length(least), draw.length(least))
     samples = batch or draw.batch()
-    depth, width = layers or deep(draw), draw.choose(widths)
+    depth, width = layers or draw_depth(draw), draw.choose(widths)
     sizes = draw.sizes(heads=heads, head_width=width, layers=depth, dropout=dropout)
     if mapped:
         given = draw.parameters(component, sizes, precision=precision)
         probe = subject.part(component, sizes, parameters=given, precision=precision)
     else:
-        probe = prepared(subject, draw, component, sizes, precision=precision)
+        probe = build_with_parameters(subject, draw, component, sizes, precision=precision)
     shape = (samples, length, sizes.d_model)
     x = draw.floats(*shape, scale=scale, precision=precision)
     mask = _mask(draw, kinds, samples, sizes.heads, length, length, hiding)
     if not component.startswith("decoder"):
-        return Case(probe, x, mask)
+        return LayerCall(probe, x, mask)
     memory = draw.floats(samples, reach, sizes.d_model, precision=precision)
     source_mask = _mask(draw, source_kinds, samples, sizes.heads, length, reach, hiding)
-    return Case(probe, x, mask, memory, source_mask)
+    return LayerCall(probe, x, mask, memory, source_mask)
 
 
-def deep(draw: Draw) -> int:
+def draw_depth(draw: Draw) -> int:
     """Draw a number of layers: two or three, or as many as the backend has."""
     most = draw.subject.limits.layers or 3
     return draw.integer(min(2, most), min(3, most))
@@ -158,7 +158,7 @@ def _mask(
 
 
 def target_mask(draw: Draw, batch: int, length: int) -> Array:
-    """Draw the mask (B, 1, T, T) of targets that start with a real token: causal, pads hidden."""
+    """Draw a causal mask (B, 1, T, T) that hides padding too, but never the first token."""
     real = draw.rng.random((batch, 1, 1, length)) < 0.6
     real[..., 0] = True
     if length > 1:
@@ -166,26 +166,32 @@ def target_mask(draw: Draw, batch: int, length: int) -> Array:
     return np.asarray(real & np.tril(np.ones((length, length), dtype=bool)))
 
 
-def judged(case: Case, actual: Array | None = None, *, what: str = "output") -> Array:
-    """Demand the oracle's answer at the positions that are not hidden, and return the backend's."""
+def matches_reference(
+    case: LayerCall, actual: Array | None = None, *, what: str = "output"
+) -> Array:
+    """Demand the answer of the reference at visible positions, and return the backend's."""
     answer = case.output() if actual is None else actual
     matches(case.probe, *case.inputs, actual=answer, rows=case.rows, what=what)
     return answer
 
 
-def agree(case: Case, actual: Array, expected: Array, *, what: str) -> None:
-    """Demand that two answers to `case`, which a law makes equal, are so at visible positions."""
-    alike(case.probe, *case.inputs, actual=actual, expected=expected, rows=case.rows, what=what)
+def rows_agree(case: LayerCall, actual: Array, expected: Array, *, what: str) -> None:
+    """Demand that two answers to `case`, which are equal by a law, agree at visible positions."""
+    agree_up_to_rounding(
+        case.probe, *case.inputs, actual=actual, expected=expected, rows=case.rows, what=what
+    )
 
 
-def shows(case: Case, actual: Array, choice: str, without: Mapping[str, Floats]) -> None:
-    """Demand that the numbers fit the declared option of `choice`; see :func:`alone_fits`."""
-    alone_fits(
+def shows_one_option(
+    case: LayerCall, actual: Array, choice: str, without: Mapping[str, Floats]
+) -> None:
+    """Demand that the numbers fit the declared option of `choice`; see :func:`fits_one_option`."""
+    fits_one_option(
         case.probe, *case.inputs, actual=actual, choice=choice, without=without, rows=case.rows
     )
 
 
-def permuted(mask: Array | None, order: Array) -> Array | None:
+def permute_mask(mask: Array | None, order: Array) -> Array | None:
     """Return a self-attention mask for positions in another order."""
     if mask is None:
         return None
@@ -193,7 +199,7 @@ def permuted(mask: Array | None, order: Array) -> Array | None:
     return keys if mask.shape[-2] == 1 else keys[..., order, :]
 
 
-def everything(subject: Subject, batch: int, queries: int, keys: int) -> Array:
+def open_mask(subject: Subject, batch: int, queries: int, keys: int) -> Array:
     """Return a mask that hides nothing, of a kind that the backend supports."""
     shapes = {"padding": (batch, 1, 1, keys), "per-sample": (batch, 1, queries, keys)}
     for kind, shape in shapes.items():
@@ -202,7 +208,7 @@ def everything(subject: Subject, batch: int, queries: int, keys: int) -> Array:
     raise Absent(f"{subject.name} supports none of the needed kinds of mask")
 
 
-def without(parameters: Mapping[str, Floats], maps: Sequence[str]) -> dict[str, Floats]:
+def zero_maps(parameters: Mapping[str, Floats], maps: Sequence[str]) -> dict[str, Floats]:
     """Return the parameters with zeros in the linear maps named by `maps`, weights and biases."""
     starts = tuple(f"{name}." for name in maps)
     return {

@@ -1,4 +1,4 @@
-"""Demands that a backend refuses what cannot be, with an error that helps."""
+"""Assertions that a backend refuses invalid input with an error that helps."""
 
 import re
 from collections.abc import Callable, Collection
@@ -13,12 +13,12 @@ from attentest.results.text import summary
 _REFUSALS = (ValueError, IndexError)
 
 
-def refused(
+def refuses(
     subject: Subject, doing: str, action: Callable[[], Any], *, naming: Collection[int | float] = ()
 ) -> None:
-    """Demand that `action` raises ValueError or IndexError, its text containing all of `naming`.
+    """Demand that `action` raises ValueError or IndexError, its message containing all of `naming`.
 
-    `doing` says with its numbers what must be refused, such as "building 7 columns for 2 heads".
+    `doing` describes the action with its numbers, such as "building 7 columns for 2 heads".
     """
     try:
         result = action()
@@ -37,14 +37,14 @@ def _helpful(
             f"{doing} must be refused with a ValueError or an IndexError; "
             f"{subject.name} raised {summary(cause)}."
         ) from cause
-    lacking = [str(number) for number in naming if not _names(str(cause), number)]
-    if lacking:
+    missing = [str(number) for number in naming if not _names(str(cause), number)]
+    if missing:
         raise Violation(
             f"{doing} is refused by {subject.name} with an error that does not name "
-            f"{' and '.join(lacking)}: {summary(cause)}."
+            f"{' and '.join(missing)}: {summary(cause)}."
         ) from cause
 
 
 def _names(text: str, number: float) -> bool:
-    """Say whether `text` contains `number` as a number of its own, and not as part of another."""
+    """Return whether `text` contains `number` as a number of its own, not as part of another."""
     return re.search(rf"(?<![\w.]){re.escape(str(number))}(?!\w|\.\d)", text) is not None

@@ -1,4 +1,4 @@
-"""What layers on top of each other keep: parameters of their own, order, depth and modes."""
+"""Assertions about stacks of layers: their own parameters, order, depth and modes."""
 
 import copy
 from collections.abc import Sequence
@@ -10,37 +10,37 @@ from attentest.harness.errors import BackendError
 from attentest.harness.subject import Subject
 from attentest.harness.tolerances import as_floats, error_bound
 from attentest.testing.assertions import equal, holds
-from attentest.testing.common import comes_back
+from attentest.testing.common import parameters_round_trip
 from attentest.testing.draw import Draw
-from attentest.testing.layer_calls import Case, judged, without
+from attentest.testing.layer_calls import LayerCall, matches_reference, zero_maps
 from attentest_spec import Setting
 from attentest_spec.layer_norm import layer_norm
 from attentest_spec.parameters import count, tied
 from attentest_spec.setting import Array
 
 ALMOST_ALL = 1.0 - 2.0**-13
-"""A dropout rate that leaves nothing: a row of 12 columns keeps a number once in 700 times."""
+"""A dropout rate that drops all: a row of 12 columns keeps a number once in 700 times."""
 
 
-def own_their_parameters(draw: Draw, case: Case) -> None:
-    """Demand that what is loaded into the layers of a stack, all at once, is found in each."""
-    judged(case)
+def layers_own_parameters(draw: Draw, case: LayerCall) -> None:
+    """Demand that every layer of a stack exports the parameters that were loaded into it."""
+    matches_reference(case)
     again = draw.parameters(case.probe.component, case.probe.sizes, precision=case.probe.precision)
     for given in (case.probe.parameters, again):
         case.probe.load(given)
-        held = case.probe.do("exporting the parameters", lambda part: part.export())
-        comes_back(case.probe, held, given)
-    judged(case, what="output after loading other parameters")
+        exported = case.probe.do("exporting the parameters", lambda part: part.export())
+        parameters_round_trip(case.probe, exported, given)
+    matches_reference(case, what="output after loading other parameters")
 
 
-def composed(case: Case) -> Array:
-    """Return what the layers of a stack give one after the other, by themselves.
+def compose_layers(case: LayerCall) -> Array:
+    """Return the output of the layers of a stack, called one after the other.
 
-    The backend's own layers are taken where it provides them alone, the oracle's otherwise.
+    The backend's own layers are taken where it provides them alone, the reference's otherwise.
     """
     subject, component = case.probe.subject, f"{case.probe.component}_layer"
     if not subject.provides(component):
-        return as_floats(case.probe.expected(*case.inputs))
+        return as_floats(case.probe.expected(*case.inputs).output)
     given = Setting(case.probe.sizes, subject.choices, case.probe.parameters)
     x = case.x
     for number in range(case.probe.sizes.layers):
@@ -52,7 +52,7 @@ def composed(case: Case) -> Array:
     return layer_norm(given.under("norm"), x) if subject.choices.final_norm == "present" else x
 
 
-def depth_counts(subject: Subject, draw: Draw, component: str) -> None:
+def layer_adds_its_parameters(subject: Subject, draw: Draw, component: str) -> None:
     """Demand that one more layer adds the parameters of one layer, and that there are any."""
     shallow = draw.layers(2) - 1
     sizes = draw.sizes(layers=shallow)
@@ -73,27 +73,29 @@ def _trained(subject: Subject, component: str, sizes: Any) -> int:
     return sum(int(np.prod(facts["shape"])) for facts in listed.values())
 
 
-def one_norm(case: Case) -> None:
-    """Demand that a layer whose norms are declared shared holds one: loaded apart, they are equal.
+def shares_one_norm(case: LayerCall) -> None:
+    """Demand that norms declared as shared are one: loaded with different values, they are equal.
 
-    A backend may refuse to load what contradicts itself.
+    A backend may refuse to load parameters that contradict each other.
     """
     twins = tied(case.probe.component, case.probe.sizes, case.probe.subject.choices)
-    kept = case.probe.parameters
-    apart = {name: values + (1.0 if name in twins else 0.0) for name, values in kept.items()}
+    loaded = case.probe.parameters
+    changed = {name: values + (1.0 if name in twins else 0.0) for name, values in loaded.items()}
     try:
-        case.probe.load(apart)
+        case.probe.load(changed)
     except BackendError as refusal:
         if not isinstance(refusal.cause, ValueError):
             raise
-    held = case.probe.do("exporting the parameters", lambda part: part.export())
+    exported = case.probe.do("exporting the parameters", lambda part: part.export())
     for name, twin in twins.items():
-        equal(held[name], held[twin], what=f"{name}, declared one with {twin}, after loading")
-    case.probe.load(kept)
+        equal(
+            exported[name], exported[twin], what=f"{name}, declared one with {twin}, after loading"
+        )
+    case.probe.load(loaded)
 
 
-def steady(case: Case) -> None:
-    """Demand the same output to the last bit at every call in evaluation mode, trained or not."""
+def repeats_in_evaluation(case: LayerCall) -> None:
+    """Demand bit-exact output at every call in evaluation mode, before and after training mode."""
     first = case.output().copy()
     equal(case.output(), first, what="output of the second call")
     case.probe.train()
@@ -102,25 +104,25 @@ def steady(case: Case) -> None:
     equal(case.output(), first, what="output in evaluation after training")
 
 
-def drops_all_branches(case: Case, last: Sequence[str]) -> None:
+def drops_all_branches(case: LayerCall, last: Sequence[str]) -> None:
     """Demand that in training, at a rate of almost 1, the identity paths are left.
 
-    `last` names the last linear maps of the sublayers; with zeros in them the oracle computes
-    the identity paths. Evaluation has to give the whole formula all the same.
+    `last` names the last linear maps of the sublayers; with zeros in them the reference computes
+    the identity paths. The output of evaluation has to be that of the whole formula.
     """
-    judged(case, what="output in evaluation")
+    matches_reference(case, what="output in evaluation")
     bare = copy.copy(case.probe)
-    bare.parameters = without(bare.parameters, last)
-    wanted = as_floats(bare.expected(*case.inputs))
-    bound = error_bound(bare, case.inputs, wanted)
+    bare.parameters = zero_maps(bare.parameters, last)
+    wanted = as_floats(bare.expected(*case.inputs).output)
+    tolerance = error_bound(bare, case.inputs, wanted)
     case.probe.train()
     found = as_floats(case.output())
     case.probe.eval()
-    left = (np.abs(found - wanted).max(axis=-1) <= bound)[case.rows]
+    left = (np.abs(found - wanted).max(axis=-1) <= tolerance)[case.rows]
     holds(
         2 * int(left.sum()) >= left.size,
-        f"At a dropout rate of {case.probe.sizes.dropout:.5f}, {int(left.sum())} of {left.size} "
-        "positions are left with their identity paths.",
+        f"At a dropout rate of {case.probe.sizes.dropout:.5f}, the identity paths are left at "
+        f"{int(left.sum())} of {left.size} positions.",
         actual=found,
         expected=wanted,
     )

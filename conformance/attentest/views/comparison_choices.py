@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from attentest.analysis.identify import MEASURED, Finding
-from attentest.analysis.identify.finding import told
+from attentest.analysis.identify.finding import format_value
 from attentest.studies.comparison.parts import ChoiceRow
 
 GAP = 2
@@ -31,19 +31,19 @@ def _column(rows: Sequence[ChoiceRow], name: str, place: int) -> list[Text]:
 
 
 def _cells(row: ChoiceRow) -> list[Text]:
-    paper = Text("(silent)" if row.paper is None else told(row.paper))
+    paper = Text("(silent)" if row.paper is None else format_value(row.paper))
     return [paper, *map(_cell, row.findings)]
 
 
 def _cell(one: Finding) -> Text:
     """Return what is measured; what is declared where that is other or nothing was measured."""
-    declared = "-" if one.declared is None else told(one.declared)
+    declared = "-" if one.declared is None else format_value(one.declared)
     if not one.agrees:
-        shown = told(one.measured) if one.status == MEASURED else one.status
+        shown = format_value(one.measured) if one.status == MEASURED else one.status
         return Text(f"{shown} ! {declared}", style="bold red")
     if one.status != MEASURED:
         return Text(declared if one.declared is None else f"{declared} ?", style="dim")
-    return Text(told(one.measured) if one.declared is None else declared)
+    return Text(format_value(one.measured) if one.declared is None else declared)
 
 
 def _widths(columns: Sequence[Sequence[Text]], room: int) -> list[int]:

@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from attentest.analysis.identify.finding import MEASURED, Finding, same, told
+from attentest.analysis.identify.finding import MEASURED, Finding, format_value, same
 
 LEGEND = "* another option than the paper's    ! not what is declared    ? cannot be determined"
 
@@ -27,9 +27,9 @@ def show(console: Console, target: str, found: Mapping[str, Finding]) -> None:
 
 
 def _row(one: Finding) -> tuple[Text | str, ...]:
-    measured = told(one.measured) if one.status == MEASURED else one.status
-    paper = "(silent)" if one.paper is None else told(one.paper)
-    declared = "-" if one.declared is None else told(one.declared)
+    measured = format_value(one.measured) if one.status == MEASURED else one.status
+    paper = "(silent)" if one.paper is None else format_value(one.paper)
+    declared = "-" if one.declared is None else format_value(one.declared)
     mark, style = _mark(one)
     return Text(mark, style=style), one.choice, declared, Text(measured, style=style), paper
 
@@ -66,5 +66,5 @@ def _summary(target: str, found: Mapping[str, Finding]) -> str:
 
 def _contradiction(one: Finding) -> str:
     how = "declared as" if one.declared is not None else "undeclared, so the paper's"
-    shown = told(one.measured) if one.status == MEASURED else one.status
-    return f"{one.choice} is {how} {told(one.expected)}, and the numbers show {shown}"
+    shown = format_value(one.measured) if one.status == MEASURED else one.status
+    return f"{one.choice} is {how} {format_value(one.expected)}, and the numbers show {shown}"

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 import torch
 
-from attentest.analysis.diagnosis.apart import apart, size
-from attentest.analysis.diagnosis.variants import named
+from attentest.analysis.diagnosis.difference import difference, size
+from attentest.analysis.diagnosis.variants import variant_named
 from attentest.faults import Fault, fault_of, faults, with_faults
 from attentest.faults.reference_models import REFERENCE_MODELS, reference_backend
 from attentest.harness.oracle import Reference
@@ -200,55 +200,55 @@ def test_every_likeness_crosses_the_stream() -> None:
 class TestApart:
     def test_arrays_by_their_numbers(self) -> None:
         one = np.array([1.0, np.nan, np.inf])
-        assert apart(one, one) == 0.0
-        assert apart(one, np.array([1.5, np.nan, np.inf])) == 0.5
-        assert apart(one, np.array([1.0, 0.0, np.inf])) == np.inf
+        assert difference(one, one) == 0.0
+        assert difference(one, np.array([1.5, np.nan, np.inf])) == 0.5
+        assert difference(one, np.array([1.0, 0.0, np.inf])) == np.inf
 
     @pytest.mark.parametrize("other", [np.ones((1, 2)), np.ones(2, np.float32), np.array([1, 1])])
     def test_arrays_of_unlike_shape_or_type_are_infinitely_apart(self, other) -> None:
-        assert apart(np.ones(2), other) == np.inf
+        assert difference(np.ones(2), other) == np.inf
 
     def test_exceptions_by_their_type(self) -> None:
-        assert apart(ValueError("a"), ValueError("b")) == 0.0
-        assert apart(ValueError("a"), TypeError("a")) == np.inf
-        assert apart(ValueError("a"), np.ones(2)) == np.inf
+        assert difference(ValueError("a"), ValueError("b")) == 0.0
+        assert difference(ValueError("a"), TypeError("a")) == np.inf
+        assert difference(ValueError("a"), np.ones(2)) == np.inf
 
     def test_what_is_not_told_makes_no_difference(self) -> None:
-        assert apart((np.ones(2), None), (np.ones(2), np.ones(3))) == 0.0
-        assert apart(np.ones(2), Unsupported("no")) == 0.0
+        assert difference((np.ones(2), None), (np.ones(2), np.ones(3))) == 0.0
+        assert difference(np.ones(2), Unsupported("no")) == 0.0
 
     def test_gradients_by_all_their_arrays(self) -> None:
         one = Gradient(np.ones(2), (np.ones(2), None), {"weight": np.ones(3)})
-        assert apart(one, one) == 0.0
+        assert difference(one, one) == 0.0
         for other in (
             Gradient(np.zeros(2), (np.ones(2), None), {"weight": np.ones(3)}),
             Gradient(np.ones(2), (np.zeros(2), None), {"weight": np.ones(3)}),
             Gradient(np.ones(2), (np.ones(2), None), {"weight": np.zeros(3)}),
         ):
-            assert apart(one, other) == 1.0
+            assert difference(one, other) == 1.0
 
     def test_inventories_by_what_is_there(self) -> None:
         one = {"parameters": {"a": {"shape": (2,)}, "b": {"shape": (3,)}}}
         renamed = {"parameters": {"x": {"shape": (3,)}, "y": {"shape": (2,)}}}
         fewer = {"parameters": {"x": {"shape": (3,)}}}
-        assert apart(one, renamed) == 0.0
-        assert apart(one, fewer) == np.inf
-        assert apart({"trained": True}, {"trained": False}) == np.inf
+        assert difference(one, renamed) == 0.0
+        assert difference(one, fewer) == np.inf
+        assert difference({"trained": True}, {"trained": False}) == np.inf
 
     def test_words_and_numbers(self) -> None:
-        assert apart("meta", "cpu") == np.inf
-        assert apart(3, 5) == 2.0
-        assert apart(3, "3") == np.inf
+        assert difference("meta", "cpu") == np.inf
+        assert difference(3, 5) == 2.0
+        assert difference(3, "3") == np.inf
 
     def test_size_is_the_largest_finite_number(self) -> None:
         assert size((np.array([1.0, -7.0, np.inf]), {"a": np.array([2.0])})) == 7.0
 
 
 def test_names_lead_back_to_the_variant() -> None:
-    variant = named(["norm_placement=pre", "attention.scale-missing"], Choices())
+    variant = variant_named(["norm_placement=pre", "attention.scale-missing"], Choices())
     assert variant.names == ("norm_placement=pre", "attention.scale-missing")
     assert variant.kind == "combination"
-    assert variant.joined(variant) is None
+    assert variant.combined(variant) is None
 
 
 def test_clauses_named_here_exist() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from oracle_backend import OracleBackend, OraclePart
 
-from attentest.harness.subject import Probe, Subject
+from attentest.harness.subject import Answer, Probe, Subject
 from attentest.testing.draw import Draw
 from attentest_spec import Gradient, Sizes
 from attentest_spec.parameters import draw as draw_parameters
@@ -54,11 +54,6 @@ def of_input(change: Callable[[Any], Any]) -> Spoil:
     return lambda gradient: replace(gradient, inputs=(change(gradient.inputs[0]),))
 
 
-def first(answer: Any) -> Any:
-    """Return the output, where weights may stand beside it."""
-    return answer[0] if isinstance(answer, tuple) else answer
-
-
 class Measured(OraclePart):
     """A part that pulls back by differences of its own, tied parameters moved together."""
 
@@ -70,7 +65,7 @@ class Measured(OraclePart):
             for moved in (kept + 1e-6, kept - 1e-6, kept):
                 for array in arrays:
                     array[place] = moved
-                ends.append((cotangent * first(self.answer(inputs))).sum())
+                ends.append((cotangent * Answer.of(self.answer(inputs)).output).sum())
             return float(ends[0] - ends[1]) / 2e-6
 
         def slopes(*arrays: Any) -> Any:
@@ -83,4 +78,4 @@ class Measured(OraclePart):
 
         pulled = tuple(slopes(one) if isinstance(one, np.ndarray) else None for one in inputs)
         found = {name: slopes(*family(name)) for name in self.parameters}
-        return Gradient(first(self(*inputs)), pulled, found)
+        return Gradient(Answer.of(self(*inputs)).output, pulled, found)

@@ -11,7 +11,7 @@ from oracle_backend import Bend, OracleBackend, OraclePart, claimed
 from attentest.harness.copies import cast
 from attentest.harness.subject import Subject
 from attentest.testing.draw import Draw
-from attentest.testing.layer_calls import Case
+from attentest.testing.layer_calls import LayerCall
 from attentest_spec import Limits, Sizes
 from attentest_spec.parameters import draw as draw_parameters
 
@@ -44,18 +44,18 @@ def case(
     precision: str = "float64",
     sizes: Sizes = SIZES,
     **about: Any,
-) -> Case:
+) -> LayerCall:
     """Return a call of a part that answers with the bent oracle."""
     subject = subject_of(bend, **about)
     drawn = draw_parameters(component, sizes, subject.choices, np.random.default_rng(7))
     given = {name: cast(values, precision) for name, values in drawn.items()}
     probe = subject.part(component, sizes, parameters=given, precision=precision)
     if component.startswith("decoder"):
-        return Case(probe, X, CAUSAL if mask is PADDING else mask, MEMORY, SOURCE)
-    return Case(probe, X, mask)
+        return LayerCall(probe, X, CAUSAL if mask is PADDING else mask, MEMORY, SOURCE)
+    return LayerCall(probe, X, mask)
 
 
-def seeded(one: Case | Subject) -> Draw:
+def seeded(one: LayerCall | Subject) -> Draw:
     subject = one if isinstance(one, Subject) else one.probe.subject
     return Draw(Chooser(), subject, np.random.default_rng(11))  # type: ignore[arg-type]
 

@@ -1,5 +1,7 @@
 """The comparing helpers: a wrong value just beyond the bound is refused, one just within is not."""
 
+import ast
+from pathlib import Path
 from typing import Any
 
 import ml_dtypes
@@ -7,6 +9,7 @@ import numpy as np
 import pytest
 from oracle_backend import OracleBackend
 
+import attentest
 from attentest.harness.errors import Violation
 from attentest.harness.subject import Subject
 from attentest.harness.tolerances import as_floats, distance, largest, rounding
@@ -116,15 +119,59 @@ def test_the_last_bit_counts(actual: np.ndarray, expected: np.ndarray) -> None:
 
 def test_an_inequality_names_the_worst_place_and_keeps_the_arrays() -> None:
     actual, expected = np.array([[1.0, 2.0], [3.0, 9.0]]), np.array([[1.0, 2.5], [3.0, 4.0]])
-    text = r"^The weights differs by 5 at \(1, 1\): found 9, expected 4"
+    text = r"^The weights differ by 5 at \(1, 1\): found 9, expected 4"
     with pytest.raises(Violation, match=text) as told:
         equal(actual, expected, what="weights")
     assert told.value.actual is actual
     assert told.value.expected is expected
     with pytest.raises(Violation, match=r"^The output differs"):
         equal(actual, expected)
-    with pytest.raises(Violation, match=r"^The weights has the shape"):
+    with pytest.raises(Violation, match=r"^The weights have the shape"):
         equal(actual, expected[0], what="weights")
+
+
+# Nouns
+
+
+def nouns() -> set[str]:
+    """Return the first words of everything that messages of the suite are about."""
+    found = {"output"}
+    for folder in ("suite", "testing"):
+        for file in (Path(attentest.__file__).parent / folder).rglob("*.py"):
+            for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+                if isinstance(node, ast.keyword) and node.arg == "what":
+                    found |= {text.split()[0].strip(",") for text in beginnings(node.value)}
+    return found
+
+
+def beginnings(value: ast.expr) -> list[str]:
+    """Return the constant text that a `what` begins with, where it does."""
+    first = value.values[0] if isinstance(value, ast.JoinedStr) else value
+    return [first.value] if isinstance(first, ast.Constant) else []
+
+
+def test_messages_agree_in_number_with_every_noun_of_the_suite(subject: Subject) -> None:
+    found = nouns()
+    plural = {noun for noun in found if noun.endswith("s")}
+    assert plural == {"weights", "sines", "cosines"}
+    assert {"output", "mask", "gradient", "sum", "parameter", "encoding"} <= found
+    for noun in {*found, "gradients"}:
+        differs, has = ("differ", "have") if noun.endswith("s") else ("differs", "has")
+        contains = "contain" if noun.endswith("s") else "contains"
+        what = f"{noun} of the second call"
+        with pytest.raises(Violation, match=rf"^The {what} {differs} by 1 at "):
+            equal(array(1.0), array(2.0), what=what)
+        with pytest.raises(Violation, match=rf"^The {what} {has} the shape \(1,\), not \(2,\)"):
+            same_shape(array(1.0), (2,), what=what)
+        with pytest.raises(Violation, match=rf"^The {what} {has} 1 of 2 numbers that are not"):
+            finite(array(NAN, 1.0), what=what)
+        with pytest.raises(Violation, match=rf"^The {what} {contains} NaN"):
+            near(subject, array(NAN), array(1.0), what=what)
+
+
+def test_parameter_whose_name_ends_with_s_is_singular() -> None:
+    with pytest.raises(Violation, match=r"^The norm\.bias, declared one with it, differs by 1 at"):
+        equal(array(1.0), array(2.0), what="norm.bias, declared one with it,")
 
 
 @pytest.mark.parametrize(
@@ -223,14 +270,14 @@ def test_near_without_size_demands_the_very_numbers(subject: Subject) -> None:
     near(subject, EMPTY, EMPTY)
     near(subject, array(INF, 1.0), array(INF, 1.0))
     assert subject.budget == 0.0 or subject.budget is None
-    with pytest.raises(Violation, match=r"; the bound is 0\.$"):
+    with pytest.raises(Violation, match=r"; the tolerance is 0\.$"):
         near(subject, array(0.0, 5e-324), np.zeros(2))
 
 
 @pytest.mark.parametrize("expected", [NAN, 1.0])
 def test_near_refuses_nan_even_where_nan_is_expected(subject: Subject, expected: float) -> None:
     actual = array(NAN, 1.0)
-    with pytest.raises(Violation, match=r"^The row holds NaN\.$") as told:
+    with pytest.raises(Violation, match=r"^The row contains NaN\.$") as told:
         near(subject, actual, array(expected, 1.0), what="row")
     assert told.value.actual is actual
     assert told.value.expected[1] == 1.0
@@ -257,7 +304,7 @@ def test_near_judges_the_named_rows_alone(subject: Subject) -> None:
 
 def test_a_violation_tells_the_place_the_numbers_and_the_bound(subject: Subject) -> None:
     actual, expected = np.array([[1.0, 2.0]]), np.array([[1.0, 1.0]])
-    text = r"^The sum differs by 1 at \(0, 1\): found 2, expected 1; the bound is 8\.9e-16\.$"
+    text = r"^The sum differs by 1 at \(0, 1\): found 2, expected 1; the tolerance is 8\.9e-16\.$"
     with pytest.raises(Violation, match=text) as told:
         near(subject, actual, expected, what="sum")
     assert (told.value.actual == actual).all()
@@ -266,7 +313,7 @@ def test_a_violation_tells_the_place_the_numbers_and_the_bound(subject: Subject)
         near(subject, actual, expected)
     with pytest.raises(Violation, match=r"^The sum has the shape"):
         near(subject, actual, expected[0], what="sum")
-    with pytest.raises(Violation, match=r"^The output holds NaN"):
+    with pytest.raises(Violation, match=r"^The output contains NaN"):
         near(subject, actual * NAN, expected)
 
 

@@ -15,14 +15,14 @@ from attentest.harness.tolerances import error_bound
 from attentest.judging.bench import Bench
 from attentest.judging.judge import judge
 from attentest.testing.common import (
-    half,
-    halves,
-    keeps_the_mean,
-    precise,
-    quiet_in_evaluation,
+    draw_half_precision,
+    dropout_keeps_mean,
+    dropout_off_in_evaluation,
+    half_precisions,
+    matches_declared_biases,
+    matches_declared_option,
+    matches_in_precision,
     same_precision,
-    shows,
-    shows_biases,
 )
 from attentest.testing.draw import Draw
 from attentest_spec import Limits, Sizes
@@ -58,14 +58,14 @@ def test_half_precisions_are_those_supported(
     data: st.DataObject, supported: Any, found: Any
 ) -> None:
     subject = Subject(OracleBackend(limits=Limits(precisions=supported)))
-    assert halves(subject) == found
-    assert half(subject, Draw.of(data, subject)) in found
+    assert half_precisions(subject) == found
+    assert draw_half_precision(subject, Draw.of(data, subject)) in found
 
 
 def test_without_half_precisions_it_is_absent() -> None:
     subject = Subject(OracleBackend(limits=Limits(precisions=("float32",))))
     with pytest.raises(Absent, match=r"^oracle computes in no half precision$"):
-        halves(subject)
+        half_precisions(subject)
 
 
 def bent_norm(bend: Bend) -> Any:
@@ -76,7 +76,7 @@ def bent_norm(bend: Bend) -> Any:
 @pytest.mark.parametrize("precision", ["float64", "float32", "bfloat16", "float16"])
 @claimed()
 def test_a_precise_output_is_returned_with_its_part(precision: str) -> None:
-    part, output = precise(bent_norm(lambda answer, part: answer), precision)
+    part, output = matches_in_precision(bent_norm(lambda answer, part: answer), precision)
     assert part.precision == str(output.dtype) == precision
     assert (output == part.output(X)).all()
 
@@ -93,10 +93,10 @@ def test_an_imprecise_output_is_refused_at_the_rows_that_count(wrong: float) -> 
         return answer
 
     with pytest.raises(Violation, match=r"^The output in float32 differs"):
-        precise(bent_norm(bend), "float32")
-    precise(bent_norm(bend), "float32", rows=ROWS)
+        matches_in_precision(bent_norm(bend), "float32")
+    matches_in_precision(bent_norm(bend), "float32", rows=ROWS)
     with pytest.raises(Violation):
-        precise(bent_norm(bend), "float32", rows=~ROWS)
+        matches_in_precision(bent_norm(bend), "float32", rows=~ROWS)
 
 
 def test_an_output_that_overflows_as_the_oracle_does_is_not_finite() -> None:
@@ -107,8 +107,8 @@ def test_an_output_that_overflows_as_the_oracle_does_is_not_finite() -> None:
         return part, (x,)
 
     with pytest.raises(Violation, match=r"has 6 of 60 numbers that are not finite"):
-        precise(make, "float32")
-    precise(make, "float32", rows=ROWS)
+        matches_in_precision(make, "float32")
+    matches_in_precision(make, "float32", rows=ROWS)
 
 
 def test_an_output_in_another_precision_is_refused() -> None:
@@ -118,13 +118,15 @@ def test_an_output_in_another_precision_is_refused() -> None:
     part, inputs = make("")
     part.precision = "float64"
     with pytest.raises(Violation, match="float32; the inputs are float64"):
-        precise(lambda _: (part, inputs), "float64")
+        matches_in_precision(lambda _: (part, inputs), "float64")
 
 
 @claimed()
 def test_a_method_is_judged_as_a_method() -> None:
     source = np.array([[1, 2, 4]])
-    _, output = precise(lambda _: (probe("model", SIZES), (source,)), "float64", method="encode")
+    _, output = matches_in_precision(
+        lambda _: (probe("model", SIZES), (source,)), "float64", method="encode"
+    )
     assert output.shape == (1, 3, 6)
 
 
@@ -134,7 +136,7 @@ def test_a_method_is_judged_as_a_method() -> None:
 def norm(declared: float, real: float) -> tuple[Any, np.ndarray]:
     """Return a norm that declares one epsilon, and the output that another one gives."""
     part, other = (probe("layer_norm", SIZES, norm_epsilon=value) for value in (declared, real))
-    return part, other.expected(X)
+    return part, other.expected(X).output
 
 
 OTHERS = (1e-12, 1e-3, 0.5)
@@ -144,28 +146,30 @@ OTHERS = (1e-12, 1e-3, 0.5)
 @claimed()
 def test_what_is_declared_is_shown(declared: float) -> None:
     part, output = norm(declared, declared)
-    shows(part, X, actual=output, choice="norm_epsilon", others=OTHERS)
+    matches_declared_option(part, X, actual=output, choice="norm_epsilon", others=OTHERS)
 
 
 def test_another_option_is_named() -> None:
     part, output = norm(1e-3, 0.5)
     text = r"^norm_epsilon is declared as 0\.001; the numbers show 0\.5\.$"
     with pytest.raises(Violation, match=text) as told:
-        shows(part, X, actual=output, choice="norm_epsilon", others=OTHERS)
+        matches_declared_option(part, X, actual=output, choice="norm_epsilon", others=OTHERS)
     assert told.value.actual is output
 
 
 def test_what_no_option_gives_is_unlike_the_declared() -> None:
     part, output = norm(1e-3, 0.2)
     with pytest.raises(Violation, match=r"^The output differs by"):
-        shows(part, X, actual=output, choice="norm_epsilon", others=OTHERS)
+        matches_declared_option(part, X, actual=output, choice="norm_epsilon", others=OTHERS)
 
 
 def test_options_that_give_the_same_are_not_told_apart() -> None:
     part = probe("layer_norm", SIZES, norm_epsilon=1e-30)
-    text = r"^norm_epsilon: the numbers cannot tell 1e-30 from 1e-25$"
+    text = r"^norm_epsilon: the numbers do not distinguish 1e-30 from 1e-25$"
     with pytest.raises(Absent, match=text):
-        shows(part, X, actual=part.expected(X), choice="norm_epsilon", others=(0.5, 1e-25))
+        matches_declared_option(
+            part, X, actual=part.expected(X).output, choice="norm_epsilon", others=(0.5, 1e-25)
+        )
 
 
 # Evaluation mode
@@ -173,7 +177,7 @@ def test_options_that_give_the_same_are_not_told_apart() -> None:
 
 def quiet(bend: Bend, **limits: Any) -> None:
     subject = Subject(OracleBackend(bend, limits=Limits(**limits)))
-    quiet_in_evaluation(subject, seeded(subject), "layer_norm", SIZES, X)
+    dropout_off_in_evaluation(subject, seeded(subject), "layer_norm", SIZES, X)
 
 
 def dropping(answer: Any, part: Any) -> Any:
@@ -239,7 +243,7 @@ def test_an_output_that_is_written_to_later_is_told() -> None:
 
     subject = Subject(OracleBackend(part=Reusing))
     with pytest.raises(Violation, match=r"^The output of the second call differs"):
-        quiet_in_evaluation(subject, seeded(subject), "layer_norm", SIZES, X)
+        dropout_off_in_evaluation(subject, seeded(subject), "layer_norm", SIZES, X)
 
 
 # Training mode
@@ -255,11 +259,11 @@ def test_dropout_keeps_the_mean(factor: float, sound: bool) -> None:
 
     one = probe("layer_norm", SIZES.but(dropout=0.5), bend)
     if sound:
-        keeps_the_mean(one, X[:1])
+        dropout_keeps_mean(one, X[:1])
     else:
-        text = r"^At a dropout rate of 0\.5, the mean of 500 equal samples in training is off by "
+        text = r"^At a dropout rate of 0\.5, the mean of 500 equal samples in training differs by "
         with pytest.raises(Violation, match=text):
-            keeps_the_mean(one, X[:1])
+            dropout_keeps_mean(one, X[:1])
     assert not one.part.training
 
 
@@ -275,10 +279,10 @@ def test_dropout_that_treats_all_samples_alike_keeps_the_mean_of_many_calls(
 
     one = probe("layer_norm", SIZES.but(dropout=0.5), bend)
     if sound:
-        keeps_the_mean(one, X[:1])
+        dropout_keeps_mean(one, X[:1])
     else:
         with pytest.raises(Violation, match=r"^At a dropout rate of 0\.5, the mean of 500 equal"):
-            keeps_the_mean(one, X[:1])
+            dropout_keeps_mean(one, X[:1])
     assert not one.part.training
 
 
@@ -291,7 +295,7 @@ def training(change: Callable[[Any], Any]) -> Any:
 
 def room(one: Any, x: Any) -> float:
     """Return what rounding alone allows the mean of 500 samples to be off."""
-    output = one.expected(x)
+    output = one.expected(x).output
     return 2 * error_bound(one, (x,), output) + 4 * 2.0**-52 * 500**0.5 * np.abs(output).max()
 
 
@@ -300,9 +304,9 @@ def room(one: Any, x: Any) -> float:
 )
 def test_without_chance_the_mean_is_as_exact_as_its_rounding(x: Any, share: float) -> None:
     allowed = room(training(lambda answer: answer), x)
-    keeps_the_mean(training(lambda answer: answer + share * allowed), x)
+    dropout_keeps_mean(training(lambda answer: answer + share * allowed), x)
     with pytest.raises(Violation):
-        keeps_the_mean(training(lambda answer: answer + 1.1 * allowed), x)
+        dropout_keeps_mean(training(lambda answer: answer + 1.1 * allowed), x)
 
 
 @pytest.mark.parametrize("share", [0.99, 1.01])
@@ -313,14 +317,14 @@ def test_chance_allows_the_mean_six_standard_errors(share: float) -> None:
         return answer
 
     if share < 1:
-        keeps_the_mean(training(change), X[:1])
+        dropout_keeps_mean(training(change), X[:1])
         return
     with pytest.raises(Violation):
-        keeps_the_mean(training(change), X[:1])
+        dropout_keeps_mean(training(change), X[:1])
 
 
 def test_the_mean_of_a_part_that_takes_more_than_arrays() -> None:
-    keeps_the_mean(probe("encoder_layer", SIZES), X[:1], None)
+    dropout_keeps_mean(probe("encoder_layer", SIZES), X[:1], None)
 
 
 # Biases
@@ -333,7 +337,7 @@ def test_a_declared_bias_that_does_not_act_is_told_where_it_is_not_zero(
     norm = probe("layer_norm", SIZES, lambda output, part: 0.0 * output)
     norm.load({"gain": np.ones(6), "bias": np.full(6, bias)})
     with pytest.raises(raised, match="norm_bias"):
-        shows_biases(norm, np.zeros((1, 2, 6)), choice="norm_bias")
+        matches_declared_biases(norm, np.zeros((1, 2, 6)), choice="norm_bias")
 
 
 def test_a_mean_that_float32_cannot_take_out_makes_no_violation() -> None:

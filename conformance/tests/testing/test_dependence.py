@@ -27,10 +27,10 @@ def test_other_numbers_stand_where_they_are_asked_for() -> None:
     where = np.zeros((2, 4), bool)
     where[0, 2] = True
     one = case()
-    found = dependence.changed(seeded(one), X, where, scale=30.0)
+    found = dependence.replace_positions(seeded(one), X, where, scale=30.0)
     assert (found[~where] == X[~where]).all()
     assert (found[where] == seeded(one).floats(2, 4, 6, scale=30.0)[where]).all()
-    plain = dependence.changed(seeded(one), X, np.bool_(True) & where)
+    plain = dependence.replace_positions(seeded(one), X, np.bool_(True) & where)
     assert (plain[where] == seeded(one).floats(2, 4, 6)[where]).all()
 
 
@@ -50,15 +50,15 @@ def test_what_is_unmoved_is_so_to_the_last_bit() -> None:
     rows[1, 1] = False
     after = X.copy()
     after[1, 1] = np.nan
-    dependence.unmoved(X, after, rows, what="before")
+    dependence.output_unchanged(X, after, rows, what="before")
     after[0, 0, 0] += 2.0**-50
     with pytest.raises(Violation, match=r"^The output before differs"):
-        dependence.unmoved(X, after, rows, what="before")
+        dependence.output_unchanged(X, after, rows, what="before")
 
 
 def asked(bend: Bend, **about: Any) -> None:
     one = case(bend=bend, **about)
-    dependence.answers(seeded(one), one, one.output())
+    dependence.depends_on_visible_positions(seeded(one), one, one.output())
 
 
 @pytest.mark.parametrize("precision", ["float64", "float32", "bfloat16", "float16"])
@@ -79,8 +79,10 @@ def test_a_real_answer_heeds_the_others(precision: str, mask: Any) -> None:
 )
 @pytest.mark.parametrize("mask", [PADDING, CAUSAL, None])
 def test_a_constant_and_a_copy_heed_nothing(bend: Bend, mask: Any) -> None:
-    text = r"^What the positions that see most may attend to is changed, and their output stays as "
-    with pytest.raises(Violation, match=text + r"it is \(positions \[\d, \d\] of the samples\)\.$"):
+    text = r"^The output does not depend on the positions that may be attended to "
+    with pytest.raises(
+        Violation, match=text + r"\(observed at positions \[\d, \d\] of the samples\)\.$"
+    ):
         asked(bend, mask=mask)
 
 
@@ -134,7 +136,7 @@ def deaf(step: int) -> Bend:
 
 def heeded(row: int, bend: Bend = straight, **more: Any) -> None:
     one = case("decoder_layer", bend)
-    dependence.heeds_the_memory(seeded(one), one, row, **more)
+    dependence.depends_on_memory(seeded(one), one, row, **more)
 
 
 @claimed()
@@ -145,7 +147,10 @@ def test_a_decoder_heeds_the_memory() -> None:
 
 
 def test_steps_that_do_not_heed_the_memory_are_counted() -> None:
-    text = r"^Row 2 of the memory is changed, and the output of {} steps that may read it stays as"
+    text = (
+        r"^The output does not depend on row 2 of the memory; "
+        r"number of steps that may attend to it: {}\.$"
+    )
     with pytest.raises(Violation, match=text.format(1)):
         heeded(2, deaf(3))
     with pytest.raises(Violation, match=text.format(8)):
@@ -159,7 +164,7 @@ def test_steps_that_do_not_heed_the_memory_are_counted() -> None:
 @pytest.mark.parametrize("scale", [{}, {"scale": 30.0}])
 def test_a_row_of_the_memory_is_changed_as_far_as_asked_for(scale: Any) -> None:
     one = case("decoder_layer")
-    dependence.heeds_the_memory(seeded(one), one, 2, **scale)
+    dependence.depends_on_memory(seeded(one), one, 2, **scale)
     memory: Any = one.probe.part.inputs[1]  # type: ignore[attr-defined]
     assert (memory[:, 2] == seeded(one).floats(2, 5, 6, **scale)[:, 2]).all()
     assert (np.delete(memory, 2, axis=1) == np.delete(MEMORY, 2, axis=1)).all()
@@ -169,14 +174,14 @@ def test_a_change_is_told_by_position() -> None:
     one = case("decoder_layer")
     memory = MEMORY.copy()
     memory[0, 2] += 1.0
-    told = dependence._tells(one, one.but(memory=memory))
+    told = dependence._distinguishable(one, one.but(memory=memory))
     assert told.tolist() == [[True] * 4, [False] * 4]
 
 
 def test_a_change_below_the_rounding_need_not_be_heeded() -> None:
     one = case("decoder_layer")
-    one.probe.load(layer_calls.without(one.probe.parameters, ["cross_attention.output"]))
-    dependence.heeds_the_memory(seeded(one), one, 2)
+    one.probe.load(layer_calls.zero_maps(one.probe.parameters, ["cross_attention.output"]))
+    dependence.depends_on_memory(seeded(one), one, 2)
 
 
 def test_reach_is_where_the_gradient_is_not_zero() -> None:
@@ -191,26 +196,30 @@ def test_reach_is_where_the_gradient_is_not_zero() -> None:
             return Gradient(cotangent, (first, second, None, None), {})
 
     one = case("decoder_layer", part=Pulled)
-    assert {tuple(at) for at in np.argwhere(dependence.reach(seeded(one), one, 2))} == {(0, 1)}
-    assert {tuple(at) for at in np.argwhere(dependence.reach(seeded(one), one, 1, 1))} == {(1, 4)}
+    assert {tuple(at) for at in np.argwhere(dependence.gradient_reach(seeded(one), one, 2))} == {
+        (0, 1)
+    }
+    assert {tuple(at) for at in np.argwhere(dependence.gradient_reach(seeded(one), one, 1, 1))} == {
+        (1, 4)
+    }
     assert not told[0][:, [0, 1, 3]].any()
     assert told[0][:, 2].any(axis=-1).all()
     assert (told[0][:, 2] == seeded(one).floats(2, 6)).all()
     with pytest.raises(Violation, match=r"^No gradient reaches the input number 2\.$"):
-        dependence.reach(seeded(one), one, 2, 2)
+        dependence.gradient_reach(seeded(one), one, 2, 2)
 
 
 def test_a_permuted_mask_keeps_what_it_says_of_each_pair() -> None:
     order = np.array([2, 0, 3, 1])
     whole = np.random.default_rng(5).random((2, 1, 4, 4)) < 0.5
-    turned = layer_calls.permuted(whole, order)
+    turned = layer_calls.permute_mask(whole, order)
     assert turned is not None
     assert all(
         (turned[..., i, j] == whole[..., order[i], order[j]]).all()
         for i in range(4)
         for j in range(4)
     )
-    padding = layer_calls.permuted(PADDING, order)
+    padding = layer_calls.permute_mask(PADDING, order)
     assert padding is not None
     assert (padding[:, 0, 0] == PADDING[:, 0, 0][:, order]).all()
-    assert layer_calls.permuted(None, order) is None
+    assert layer_calls.permute_mask(None, order) is None

@@ -13,10 +13,10 @@ from attentest.harness.errors import Absent, Violation
 from attentest.harness.subject import Probe, Subject
 from attentest.testing.gradients import (
     agrees_with_differences,
-    as_in_the_formula,
     every_parameter_reached,
     gradient_of,
     gradient_to,
+    gradients_match_formula,
 )
 from attentest_spec import Gradient, Sizes
 
@@ -73,7 +73,7 @@ def test_the_closed_form_agrees(component: str) -> None:
     kept = {name: values.copy() for name, values in probe.parameters.items()}
     agrees_with_differences(probe, X, draw=seeded(probe))
     every_parameter_reached(probe, X, draw=seeded(probe))
-    as_in_the_formula(probe, X, names=list(kept), draw=seeded(probe))
+    gradients_match_formula(probe, X, names=list(kept), draw=seeded(probe))
     for name, values in kept.items():
         assert (probe.parameters[name] == values).all()
         assert (probe.part.export()[name] == values).all()
@@ -109,7 +109,7 @@ def exact() -> tuple[Any, float, float]:
     weight, bias = draw.floats(4, 3), draw.floats(4)
     moved = step @ held["weight"].T + X @ weight.T + bias
     slope = float((cotangent * moved).sum())
-    output = probe.expected(X)
+    output = probe.expected(X).output
     return step, slope, 1e-7 * (1.0 + abs(slope) + 100.0 * np.abs(output).max() * output.size)
 
 
@@ -150,12 +150,12 @@ def test_a_kink_within_the_first_step_is_no_disagreement() -> None:
     for at in (1.0, 5e-7):
         probe = kinked(at=at)
         agrees_with_differences(probe, x, draw=seeded(probe))
-        as_in_the_formula(probe, x, names=["inner.bias", "outer.weight"], draw=seeded(probe))
+        gradients_match_formula(probe, x, names=["inner.bias", "outer.weight"], draw=seeded(probe))
     probe = kinked(at=0.0)
     with pytest.raises(Violation):
         agrees_with_differences(probe, x, draw=seeded(probe))
     with pytest.raises(Violation):
-        as_in_the_formula(probe, x, names=["inner.bias"], draw=seeded(probe))
+        gradients_match_formula(probe, x, names=["inner.bias"], draw=seeded(probe))
 
 
 @pytest.mark.parametrize("share", [0.995, 1.005])
@@ -251,14 +251,14 @@ def test_the_formula_moves_no_parameter_of_the_backend(monkeypatch: pytest.Monke
     monkeypatch.setattr(probe.part, "load", loaded.append)
     with pytest.raises(Violation):
         every_parameter_reached(probe, X, draw=seeded(probe))
-    as_in_the_formula(probe, X, names=["weight"], draw=seeded(probe))
+    gradients_match_formula(probe, X, names=["weight"], draw=seeded(probe))
     assert not loaded
 
 
-@pytest.mark.parametrize("check", [agrees_with_differences, as_in_the_formula])
+@pytest.mark.parametrize("check", [agrees_with_differences, gradients_match_formula])
 def test_only_float64_resolves_a_difference(check: Any) -> None:
     probe = spoilt("generator", precision="float32")
-    more = {"names": ["bias"]} if check is as_in_the_formula else {}
+    more = {"names": ["bias"]} if check is gradients_match_formula else {}
     text = "^differences of the output resolve gradients in float64 alone$"
     with pytest.raises(Absent, match=text):
         check(probe, X, draw=seeded(probe), **more)

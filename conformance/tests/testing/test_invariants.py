@@ -12,7 +12,12 @@ from attentest.harness.errors import BackendError, Violation
 from attentest.harness.subject import Probe, Subject
 from attentest.harness.tolerances import error_bound, largest
 from attentest.testing.draw import Draw
-from attentest.testing.invariants import alike, has_map, prepared, shuffled
+from attentest.testing.invariants import (
+    agree_up_to_rounding,
+    build_with_parameters,
+    draw_order,
+    has_parameter_map,
+)
 from attentest_spec import Sizes
 from attentest_spec.contract import Unsupported
 from attentest_spec.precision import epsilon
@@ -48,11 +53,11 @@ def drawing(data: st.DataObject, **about: Any) -> Draw:
 
 
 def test_a_map_is_there_if_it_holds_a_parameter() -> None:
-    assert has_map(probe("layer_norm"))
-    assert not has_map(probe("attention"))
-    assert not has_map(Subject(OracleBackend(part=Mapless)).part("layer_norm", SIZES))
+    assert has_parameter_map(probe("layer_norm"))
+    assert not has_parameter_map(probe("attention"))
+    assert not has_parameter_map(Subject(OracleBackend(part=Mapless)).part("layer_norm", SIZES))
     with pytest.raises(BackendError, match="exporting the parameters raised RuntimeError"):
-        has_map(Subject(OracleBackend(part=Broken)).part("layer_norm", SIZES))
+        has_parameter_map(Subject(OracleBackend(part=Broken)).part("layer_norm", SIZES))
 
 
 @EXAMPLES
@@ -60,7 +65,7 @@ def test_a_map_is_there_if_it_holds_a_parameter() -> None:
 @claimed()
 def test_a_part_is_prepared_with_drawn_parameters(data: st.DataObject) -> None:
     draw = drawing(data)
-    part = prepared(draw.subject, draw, "layer_norm", SIZES, precision="float32")
+    part = build_with_parameters(draw.subject, draw, "layer_norm", SIZES, precision="float32")
     assert part.component == "layer_norm"
     assert part.sizes is SIZES
     assert part.precision == "float32"
@@ -69,7 +74,7 @@ def test_a_part_is_prepared_with_drawn_parameters(data: st.DataObject) -> None:
         (part.part.export()[name] == part.parameters[name]).all() for name in ("gain", "bias")
     )
     assert all((one == one.astype(np.float32)).all() for one in part.parameters.values())
-    wide = prepared(draw.subject, draw, "feed_forward", SIZES)
+    wide = build_with_parameters(draw.subject, draw, "feed_forward", SIZES)
     assert wide.precision == "float64"
     assert (wide.parameters["inner.weight"] != wide.parameters["inner.weight"].astype("f4")).any()
 
@@ -78,7 +83,7 @@ def test_a_part_is_prepared_with_drawn_parameters(data: st.DataObject) -> None:
 @given(st.data())
 def test_a_part_without_a_map_stays_as_it_is_born(data: st.DataObject) -> None:
     draw = drawing(data, part=Mapless)
-    part = prepared(draw.subject, draw, "layer_norm", SIZES)
+    part = build_with_parameters(draw.subject, draw, "layer_norm", SIZES)
     assert part.parameters == {}
 
 
@@ -88,7 +93,7 @@ def test_a_part_without_a_map_stays_as_it_is_born(data: st.DataObject) -> None:
 def steep() -> tuple[Probe, np.ndarray, np.ndarray, float]:
     """Return a norm, rows that amplify, its answer, and twice the bound of one answer."""
     part, x = probe("layer_norm", SIZES, norm_epsilon=0.0), 1.0 + 1e-4 * X
-    answer = part.expected(x)
+    answer = part.expected(x).output
     return part, x, answer, 2 * error_bound(part, (x,), answer)
 
 
@@ -97,10 +102,12 @@ def test_each_answer_may_be_as_wrong_as_the_arithmetic_allows() -> None:
     assert bound > 100 * 4 * EPS * largest(answer)
     place = np.zeros_like(answer)
     place[1, 4, 2] = 1.0
-    alike(part, x, actual=answer + 0.98 * bound * place, expected=answer, what="row")
+    agree_up_to_rounding(part, x, actual=answer + 0.98 * bound * place, expected=answer, what="row")
     assert part.subject.budget == pytest.approx(0.98, rel=1e-3)
     with pytest.raises(Violation, match=r"^The row differs by .* at \(1, 4, 2\)"):
-        alike(part, x, actual=answer + 1.02 * bound * place, expected=answer, what="row")
+        agree_up_to_rounding(
+            part, x, actual=answer + 1.02 * bound * place, expected=answer, what="row"
+        )
 
 
 def test_answers_within_a_few_roundings_are_not_measured(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -108,14 +115,14 @@ def test_answers_within_a_few_roundings_are_not_measured(monkeypatch: pytest.Mon
     asked: list[Any] = []
     oracle = part.expected
     monkeypatch.setattr(part, "expected", lambda *a, **k: asked.append(a) or oracle(*a, **k))
-    alike(part, X, actual=twos + 2 * EPS, expected=twos, what="row")
+    agree_up_to_rounding(part, X, actual=twos + 2 * EPS, expected=twos, what="row")
     assert part.subject.budget == 0.25
     first = np.zeros((2, 5), bool)
     first[0] = True
     actual = np.where(first[..., None], twos, 9.0)
-    alike(part, X, actual=actual, expected=twos, what="row", rows=first)
+    agree_up_to_rounding(part, X, actual=actual, expected=twos, what="row", rows=first)
     assert not asked
-    alike(part, X, actual=twos + 4 * EPS, expected=twos, what="row")
+    agree_up_to_rounding(part, X, actual=twos + 4 * EPS, expected=twos, what="row")
     assert asked
 
 
@@ -127,29 +134,37 @@ def test_without_parameters_the_bound_follows_the_inputs(precision: str) -> None
     mask = np.ones((1, 1, 1, 2), bool)
     bound = 4 * epsilon(precision) * 6**0.5 * (1.0 + 3.0) ** 3
     inputs = (ones, -3.0 * ones, 2.0 * ones, mask)
-    alike(part, *inputs, actual=ones + 0.98 * bound, expected=ones, what="output")
+    agree_up_to_rounding(part, *inputs, actual=ones + 0.98 * bound, expected=ones, what="output")
     with pytest.raises(Violation):
-        alike(part, *inputs, actual=ones + 1.02 * bound, expected=ones, what="output")
+        agree_up_to_rounding(
+            part, *inputs, actual=ones + 1.02 * bound, expected=ones, what="output"
+        )
 
 
 def test_without_arrays_the_reach_is_one() -> None:
     part = Subject(OracleBackend(part=Mapless)).part("attention", SIZES)
     one, bound = np.ones(1), 4 * EPS * 6**0.5 * 2.0**3
     for inputs in ((4, None), (np.ones(3, bool),)):
-        alike(part, *inputs, actual=one + 0.98 * bound, expected=one, what="output")
+        agree_up_to_rounding(part, *inputs, actual=one + 0.98 * bound, expected=one, what="output")
         with pytest.raises(Violation):
-            alike(part, *inputs, actual=one + 1.02 * bound, expected=one, what="output")
+            agree_up_to_rounding(
+                part, *inputs, actual=one + 1.02 * bound, expected=one, what="output"
+            )
 
 
 def test_an_answer_beside_weights_is_measured_by_itself() -> None:
     part = probe("attention", SIZES)
     part.parameters = {"given": np.ones(1)}
     inputs = (*np.random.default_rng(5).normal(size=(3, 1, 1, 2, 6)), None)
-    answer = part.expected(*inputs)[0]
+    answer = part.expected(*inputs).output
     bound = 2 * error_bound(part, inputs, answer)
-    alike(part, *inputs, actual=answer + 0.98 * bound, expected=answer, what="output")
+    agree_up_to_rounding(
+        part, *inputs, actual=answer + 0.98 * bound, expected=answer, what="output"
+    )
     with pytest.raises(Violation):
-        alike(part, *inputs, actual=answer + 1.02 * bound, expected=answer, what="output")
+        agree_up_to_rounding(
+            part, *inputs, actual=answer + 1.02 * bound, expected=answer, what="output"
+        )
 
 
 def test_the_named_rows_are_judged_alone() -> None:
@@ -158,12 +173,14 @@ def test_the_named_rows_are_judged_alone() -> None:
     wrong[0, 2] = np.nan
     rows = np.ones((2, 5), bool)
     with pytest.raises(Violation):
-        alike(part, x, actual=wrong, expected=answer, what="row", rows=rows)
+        agree_up_to_rounding(part, x, actual=wrong, expected=answer, what="row", rows=rows)
     with pytest.raises(Violation):
-        alike(part, x, actual=wrong, expected=answer, what="row")
+        agree_up_to_rounding(part, x, actual=wrong, expected=answer, what="row")
     rows[0, 2] = False
-    alike(part, x, actual=wrong, expected=answer, what="row", rows=rows)
-    alike(part, x, actual=wrong + 0.9 * bound, expected=answer, what="row", rows=rows)
+    agree_up_to_rounding(part, x, actual=wrong, expected=answer, what="row", rows=rows)
+    agree_up_to_rounding(
+        part, x, actual=wrong + 0.9 * bound, expected=answer, what="row", rows=rows
+    )
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
@@ -174,14 +191,14 @@ def test_what_is_no_number_is_alike_to_nothing(bad: float) -> None:
     pairs = [(wrong, answer), (answer, wrong)] + [(wrong, wrong)] * bool(np.isnan(bad))
     for actual, expected in pairs:
         with pytest.raises(Violation):
-            alike(part, x, actual=actual, expected=expected, what="row")
+            agree_up_to_rounding(part, x, actual=actual, expected=expected, what="row")
 
 
 def test_another_shape_is_refused() -> None:
     part, x, answer, _ = steep()
     for actual in (answer[0], answer[:, :1], answer[..., :1]):
         with pytest.raises(Violation, match=r"^The row has the shape"):
-            alike(part, x, actual=actual, expected=answer, what="row")
+            agree_up_to_rounding(part, x, actual=actual, expected=answer, what="row")
 
 
 # Orders
@@ -190,7 +207,7 @@ def test_another_shape_is_refused() -> None:
 @EXAMPLES
 @given(st.data(), st.integers(2, 6))
 def test_an_order_is_a_permutation_and_not_the_first(data: st.DataObject, length: int) -> None:
-    order = shuffled(drawing(data), length)
+    order = draw_order(drawing(data), length)
     assert sorted(order) == list(range(length))
     assert list(order) != list(range(length))
 
@@ -198,4 +215,4 @@ def test_an_order_is_a_permutation_and_not_the_first(data: st.DataObject, length
 @EXAMPLES
 @given(st.data())
 def test_one_item_has_one_order(data: st.DataObject) -> None:
-    assert list(shuffled(drawing(data), 1)) == [0]
+    assert list(draw_order(drawing(data), 1)) == [0]

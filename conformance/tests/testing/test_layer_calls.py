@@ -25,7 +25,7 @@ from oracle_backend import OraclePart, claimed
 from attentest.harness.errors import Absent, Violation
 from attentest.testing import layer_calls
 from attentest.testing.draw import Draw
-from attentest.testing.layer_calls import Case
+from attentest.testing.layer_calls import LayerCall
 from attentest_spec.contract import Unsupported
 
 # The call
@@ -37,9 +37,9 @@ def test_the_inputs_are_those_of_the_call() -> None:
     assert encoder.inputs[1] is PADDING
     assert len(encoder.inputs) == 2
     assert all(a is b for a, b in zip(decoder.inputs, (X, MEMORY, SOURCE, CAUSAL), strict=True))
-    assert decoder.read is MEMORY
-    with pytest.raises(TypeError, match="encoder_layer reads no memory"):
-        _ = encoder.read
+    assert decoder.decoder_memory is MEMORY
+    with pytest.raises(TypeError, match="encoder_layer takes no memory"):
+        _ = encoder.decoder_memory
 
 
 def test_a_position_counts_that_any_head_shows_to_any_other() -> None:
@@ -65,13 +65,13 @@ def test_the_output_has_the_shape_of_x() -> None:
 
 def test_a_call_in_which_all_rows_are_seen() -> None:
     whole = case(mask=CAUSAL)
-    assert whole.seen() is whole
-    seen = case().seen()
+    assert whole.with_all_visible() is whole
+    seen = case().with_all_visible()
     assert seen.rows.all()
     assert seen.mask is not None
     assert seen.mask.shape == (2, 1, 1, 4)
     assert seen.x is X
-    assert case(masks=("per-sample",)).seen().mask.shape == (2, 1, 4, 4)  # type: ignore[union-attr]
+    assert case(masks=("per-sample",)).with_all_visible().mask.shape == (2, 1, 4, 4)  # type: ignore[union-attr]
 
 
 @claimed()
@@ -80,7 +80,7 @@ def test_a_mask_that_hides_nothing_is_of_a_supported_kind() -> None:
         (("padding", "per-sample"), (2, 1, 1, 7)),
         (("per-sample",), (2, 1, 3, 7)),
     ):
-        mask = layer_calls.everything(subject_of(masks=masks), 2, 3, 7)
+        mask = layer_calls.open_mask(subject_of(masks=masks), 2, 3, 7)
         assert mask.shape == shape
         assert mask.dtype == bool
         assert mask.all()
@@ -88,7 +88,7 @@ def test_a_mask_that_hides_nothing_is_of_a_supported_kind() -> None:
 
 def test_without_a_mask_that_may_hide_nothing_it_is_absent() -> None:
     with pytest.raises(Absent, match=r"^oracle supports none of the needed kinds of mask$"):
-        layer_calls.everything(subject_of(masks=("causal", "none")), 2, 3, 7)
+        layer_calls.open_mask(subject_of(masks=("causal", "none")), 2, 3, 7)
 
 
 # Drawn calls
@@ -100,7 +100,7 @@ def test_without_a_mask_that_may_hide_nothing_it_is_absent() -> None:
 @claimed()
 def test_a_drawn_call_is_ready(component: str, data: st.DataObject) -> None:
     subject = subject_of()
-    one = layer_calls.drawn(subject, Draw.of(data, subject), component)
+    one = layer_calls.draw_call(subject, Draw.of(data, subject), component)
     assert one.probe.component == component
     assert one.probe.parameters
     assert one.probe.sizes.d_model // one.probe.sizes.heads in (3, 4)
@@ -108,19 +108,19 @@ def test_a_drawn_call_is_ready(component: str, data: st.DataObject) -> None:
     assert one.probe.sizes.dropout == 0.0
     assert one.x.shape[1:] == (one.x.shape[1], one.probe.sizes.d_model)
     assert (one.memory is None) == (component == "encoder")
-    layer_calls.judged(one)
+    layer_calls.matches_reference(one)
 
 
 def test_drawn_calls_follow_what_is_asked_for() -> None:
-    def ask(draw: Draw) -> Case:
-        return layer_calls.drawn(
+    def ask(draw: Draw) -> LayerCall:
+        return layer_calls.draw_call(
             draw.subject, draw, "decoder", kinds=("target",), source_kinds=("none",), batch=3,
             lengths=(3, 5), widths=(2,), scale=30.0, layers=1, dropout=0.5, precision="float32",
         )  # fmt: skip
 
     for one in gathered(ask):
         assert one.x.shape[:2] == (3, 3)
-        assert one.read.shape[:2] == (3, 5)
+        assert one.decoder_memory.shape[:2] == (3, 5)
         assert one.source_mask is None
         assert one.mask is not None
         assert one.mask.shape == (3, 1, 3, 3)
@@ -129,35 +129,37 @@ def test_drawn_calls_follow_what_is_asked_for() -> None:
         assert one.probe.sizes.layers == 1
         assert one.probe.sizes.dropout == 0.5
         assert one.probe.precision == "float32"
-        for values in (one.x, one.read, *one.probe.parameters.values()):
+        for values in (one.x, one.decoder_memory, *one.probe.parameters.values()):
             assert (values == values.astype(np.float32)).all()
-        assert np.abs(one.x).max() > 10 > np.abs(one.read).max()
+        assert np.abs(one.x).max() > 10 > np.abs(one.decoder_memory).max()
 
 
 def test_drawn_lengths_and_masks() -> None:
-    found = gathered(lambda draw: layer_calls.drawn(draw.subject, draw, "decoder_layer"))
+    found = gathered(lambda draw: layer_calls.draw_call(draw.subject, draw, "decoder_layer"))
     assert {one.x.shape[1] for one in found} == set(range(1, 7))
-    assert {one.read.shape[1] for one in found} == set(range(1, 7))
+    assert {one.decoder_memory.shape[1] for one in found} == set(range(1, 7))
     assert {one.x.shape[0] for one in found} >= {1, 2, 3}
     assert any(one.mask is None for one in found)
     assert any(one.source_mask is None for one in found)
     assert {one.source_mask.shape[1:3] for one in found if one.source_mask is not None} == {(1, 1)}
     hiding = gathered(
-        lambda draw: layer_calls.drawn(draw.subject, draw, "decoder_layer", hiding=True, shortest=1)
+        lambda draw: layer_calls.draw_call(
+            draw.subject, draw, "decoder_layer", hiding=True, shortest=1
+        )
     )
     assert {one.x.shape[1] for one in hiding} == set(range(2, 7))
-    assert {one.read.shape[1] for one in hiding} == set(range(2, 7))
+    assert {one.decoder_memory.shape[1] for one in hiding} == set(range(2, 7))
     assert all(one.mask is not None and one.source_mask is not None for one in hiding)
     longer = gathered(
-        lambda draw: layer_calls.drawn(draw.subject, draw, "encoder_layer", shortest=4)
+        lambda draw: layer_calls.draw_call(draw.subject, draw, "encoder_layer", shortest=4)
     )
     assert {one.x.shape[1] for one in longer} == {4, 5, 6}
 
 
 def test_drawn_masks_are_of_the_kinds_asked_for() -> None:
-    def ask(component: str, **kinds: Any) -> list[Case]:
-        def drawn(draw: Draw) -> Case:
-            return layer_calls.drawn(draw.subject, draw, component, lengths=(3, 4), **kinds)
+    def ask(component: str, **kinds: Any) -> list[LayerCall]:
+        def drawn(draw: Draw) -> LayerCall:
+            return layer_calls.draw_call(draw.subject, draw, component, lengths=(3, 4), **kinds)
 
         return gathered(drawn)
 
@@ -175,8 +177,8 @@ def test_drawn_masks_are_of_the_kinds_asked_for() -> None:
 
 
 def test_without_a_map_a_bare_part_will_do() -> None:
-    def ask(draw: Draw) -> Case:
-        return layer_calls.drawn(
+    def ask(draw: Draw) -> LayerCall:
+        return layer_calls.draw_call(
             draw.subject, draw, "encoder_layer", mapped=False, precision="float32"
         )
 
@@ -196,17 +198,17 @@ class Mapless(OraclePart):
 
 def test_a_map_is_demanded_unless_a_bare_part_will_do() -> None:
     subject = subject_of(part=Mapless)
-    bare = layer_calls.drawn(subject, seeded(subject), "encoder_layer", mapped=False)
+    bare = layer_calls.draw_call(subject, seeded(subject), "encoder_layer", mapped=False)
     assert bare.probe.parameters == {}
     with pytest.raises(Absent, match="no parameter map"):
-        layer_calls.drawn(subject, seeded(subject), "encoder_layer")
+        layer_calls.draw_call(subject, seeded(subject), "encoder_layer")
 
 
 def test_depths_stay_inside_the_limits() -> None:
-    assert set(gathered(layer_calls.deep)) == {2, 3}
-    assert set(gathered(layer_calls.deep, layers=2)) == {2}
-    assert set(gathered(layer_calls.deep, layers=1)) == {1}
-    assert set(gathered(layer_calls.deep, layers=9)) == {2, 3}
+    assert set(gathered(layer_calls.draw_depth)) == {2, 3}
+    assert set(gathered(layer_calls.draw_depth, layers=2)) == {2}
+    assert set(gathered(layer_calls.draw_depth, layers=1)) == {1}
+    assert set(gathered(layer_calls.draw_depth, layers=9)) == {2, 3}
 
 
 def test_a_target_mask_is_causal_and_hides_a_pad() -> None:

@@ -22,30 +22,30 @@ from attentest_spec.setting import Setting
 @claimed()
 def test_the_oracles_answer_is_judged_right(component: str) -> None:
     one = case(component)
-    assert (layer_calls.judged(one) == one.probe.expected(*one.inputs)).all()
-    layer_calls.judged(one, one.output())
+    assert (layer_calls.matches_reference(one) == one.probe.expected(*one.inputs).output).all()
+    layer_calls.matches_reference(one, one.output())
 
 
 def test_positions_hidden_from_all_are_not_judged() -> None:
-    layer_calls.judged(case(bend=wrong_at(1)))
-    layer_calls.judged(case(bend=wrong_at(2, np.nan)))
+    layer_calls.matches_reference(case(bend=wrong_at(1)))
+    layer_calls.matches_reference(case(bend=wrong_at(2, np.nan)))
     for position in (0, 3):
         with pytest.raises(Violation, match=r"^The output differs"):
-            layer_calls.judged(case(bend=wrong_at(position)))
+            layer_calls.matches_reference(case(bend=wrong_at(position)))
     with pytest.raises(Violation, match=r"^The sum differs"):
-        layer_calls.judged(case(), case().output() + 0.1, what="sum")
+        layer_calls.matches_reference(case(), case().output() + 0.1, what="sum")
 
 
-def test_two_answers_agree_at_visible_positions() -> None:
+def test_two_answers_rows_agree() -> None:
     one = case()
     right, hidden, seen = (
         case(bend=bend).output() for bend in (straight, wrong_at(1), wrong_at(0))
     )
-    layer_calls.agree(one, hidden, right, what="order")
-    layer_calls.agree(one, right, hidden, what="order")
+    layer_calls.rows_agree(one, hidden, right, what="order")
+    layer_calls.rows_agree(one, right, hidden, what="order")
     for pair in ((seen, right), (right, seen)):
         with pytest.raises(Violation, match=r"^The order differs"):
-            layer_calls.agree(one, *pair, what="order")
+            layer_calls.rows_agree(one, *pair, what="order")
 
 
 def norms(part: Any) -> Mapping[str, Any]:
@@ -56,50 +56,50 @@ def norms(part: Any) -> Mapping[str, Any]:
 def test_the_declared_option_is_shown() -> None:
     for option in ("post", "pre"):
         one = case(norm_placement=option)
-        layer_calls.shows(one, one.output(), "norm_placement", {})
+        layer_calls.shows_one_option(one, one.output(), "norm_placement", {})
     for option in ("none", "present"):
         one = case("encoder", final_norm=option)
-        layer_calls.shows(one, one.output(), "final_norm", norms(one))
+        layer_calls.shows_one_option(one, one.output(), "final_norm", norms(one))
 
 
 def test_another_option_is_named() -> None:
     one, other = case(), case(norm_placement="pre")
     text = r"^norm_placement is post, and the numbers are those of pre\.$"
     with pytest.raises(Violation, match=text) as told:
-        layer_calls.shows(one, actual := other.output(), "norm_placement", {})
+        layer_calls.shows_one_option(one, actual := other.output(), "norm_placement", {})
     assert told.value.actual is actual
     plain = case("encoder")
     wrong = layer_norm(
         Setting(parameters={"gain": np.full(6, 1.5), "bias": np.full(6, 0.25)}), plain.output()
     )
     with pytest.raises(Violation, match="final_norm is none, and the numbers are those of present"):
-        layer_calls.shows(plain, wrong, "final_norm", norms(plain))
+        layer_calls.shows_one_option(plain, wrong, "final_norm", norms(plain))
     with pytest.raises(Violation, match=r"^The output differs"):
-        layer_calls.shows(one, other.output() + 0.5, "norm_placement", {})
+        layer_calls.shows_one_option(one, other.output() + 0.5, "norm_placement", {})
 
 
 @claimed()
 def test_options_that_are_not_told_apart() -> None:
     one = case("encoder_layer", activation="relu", projection_bias="none")
-    silent = layer_calls.without(one.probe.parameters, ["feed_forward.inner"])
+    silent = layer_calls.zero_maps(one.probe.parameters, ["feed_forward.inner"])
     one.probe.load(silent)
     text = "activation is relu, and the numbers are those of relu and gelu and silu"
     with pytest.raises(Violation, match=text):
-        layer_calls.shows(one, one.output(), "activation", {})
+        layer_calls.shows_one_option(one, one.output(), "activation", {})
     half = case("encoder_layer", activation="relu", precision="float32")
     half.probe.load(silent)
-    with pytest.raises(Absent, match=r"^float32 does not tell the options of activation apart$"):
-        layer_calls.shows(half, half.output(), "activation", {})
+    with pytest.raises(Absent, match=r"^float32 does not distinguish the options of activation$"):
+        layer_calls.shows_one_option(half, half.output(), "activation", {})
     two = case("encoder_layer", norm_epsilon=0.0, precision="float32")
     with pytest.raises(Absent, match="the options of norm_epsilon_place apart"):
-        layer_calls.shows(two, two.output(), "norm_epsilon_place", {})
+        layer_calls.shows_one_option(two, two.output(), "norm_epsilon_place", {})
     one = case("encoder_layer", precision="float32")
-    layer_calls.shows(one, one.output(), "norm_placement", {})
+    layer_calls.shows_one_option(one, one.output(), "norm_placement", {})
     other = case("encoder_layer", precision="float32", norm_placement="pre").output()
     with pytest.raises(Violation, match="the numbers are those of pre"):
-        layer_calls.shows(one, other, "norm_placement", {})
+        layer_calls.shows_one_option(one, other, "norm_placement", {})
 
 
 def test_only_visible_positions_show_an_option() -> None:
     one = case(bend=wrong_at(1))
-    layer_calls.shows(one, one.output(), "norm_placement", {})
+    layer_calls.shows_one_option(one, one.output(), "norm_placement", {})

@@ -74,7 +74,7 @@ def looked_up(precision: str = "float64") -> tuple[Probe, np.ndarray, np.ndarray
     """
     part = probe("embedding", PRIMES.but(d_model=9), precision=precision, embedding_scale="none")
     tokens = np.array([[1, 4, 2]])
-    answer = part.expected(tokens)
+    answer = part.expected(tokens).output
     return part, tokens, answer, 12 * epsilon(precision) * float(np.abs(answer).max())
 
 
@@ -95,7 +95,7 @@ def test_amplification_is_measured_from_half_of_the_bound_on() -> None:
 
 def test_amplification_is_the_same_at_every_call() -> None:
     part = probe("encoder", PRIMES)
-    answer = part.expected(X, None)
+    answer = part.expected(X, None).output
     assert error_bound(part, (X, None), answer) == error_bound(part, (X, None), answer)
 
 
@@ -127,16 +127,16 @@ def test_amplification_moves_inputs_and_parameters() -> None:
 def test_amplification_of_a_steep_norm_follows_its_slope() -> None:
     part = probe("layer_norm", PRIMES, norm_epsilon=0.0)
     flat = 1.0 + 1e-6 * X
-    steep = error_bound(part, (flat,), part.expected(flat))
-    gentle = error_bound(part, (X,), part.expected(X))
+    steep = error_bound(part, (flat,), part.expected(flat).output)
+    gentle = error_bound(part, (X,), part.expected(X).output)
     assert 1e4 * gentle < steep < 1e9 * gentle
 
 
 def test_amplification_leaves_out_what_is_not_finite() -> None:
     part = probe("attention", PRIMES)
     inputs = (*np.random.default_rng(5).normal(size=(3, 1, 1, 2, 14)), np.zeros((1, 1, 1, 2), bool))
-    assert np.isnan(part.expected(*inputs)[0]).all()
-    assert error_bound(part, inputs, part.expected(*inputs)[0]) == 0.0
+    assert np.isnan(part.expected(*inputs).output).all()
+    assert error_bound(part, inputs, part.expected(*inputs).output) == 0.0
 
 
 # Equality with the oracle
@@ -193,16 +193,16 @@ def test_matches_takes_the_output_or_what_is_picked() -> None:
     inputs = (*np.random.default_rng(5).normal(size=(3, 1, 1, 2, 14)), None)
     output, weights = part.expected(*inputs)
     matches(part, *inputs, actual=output)
-    matches(part, *inputs, actual=weights, pick=lambda result: result[1])
+    matches(part, *inputs, actual=weights, pick=lambda answer: answer.weights)
     with pytest.raises(Violation):
-        matches(part, *inputs, actual=output, pick=lambda result: result[1])
+        matches(part, *inputs, actual=output, pick=lambda answer: answer.weights)
     plain = error_bound(part, inputs, weights, difference=0.0)
-    matches(part, *inputs, actual=weights + 0.9 * plain, pick=lambda result: result[1])
+    matches(part, *inputs, actual=weights + 0.9 * plain, pick=lambda answer: answer.weights)
 
 
 def test_matches_asks_the_method_named() -> None:
     part, source = probe("model", PRIMES), np.array([[1, 2, 3]])
-    memory = part.expected(source, method="encode")
+    memory = part.expected(source, method="encode").output
     noisy = memory + 1e-13 * np.sign(memory)  # beyond the plain bound, within the measured one
     matches(part, source, actual=noisy, method="encode")
     assert fits(part, source, actual=noisy, choices=part.subject.choices, method="encode")

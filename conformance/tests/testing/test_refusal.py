@@ -9,7 +9,7 @@ from oracle_backend import OracleBackend
 
 from attentest.harness.errors import Absent, BackendError, Violation
 from attentest.harness.subject import Subject, guarded
-from attentest.testing.refusal import refused
+from attentest.testing.refusal import refuses
 
 DOING = "building 7 columns for 2 heads"
 
@@ -32,15 +32,15 @@ def raising(error: BaseException) -> Callable[[], NoReturn]:
 
 @pytest.mark.parametrize("kind", [ValueError, IndexError, UnicodeError])
 def test_a_refusal_with_the_numbers_is_one(subject: Subject, kind: type[Exception]) -> None:
-    refused(subject, DOING, raising(kind("7 columns, 2 heads")), naming=(7, 2))
-    refused(subject, DOING, raising(kind("no numbers")))
+    refuses(subject, DOING, raising(kind("7 columns, 2 heads")), naming=(7, 2))
+    refuses(subject, DOING, raising(kind("no numbers")))
 
 
 @pytest.mark.parametrize("kind", [RuntimeError, KeyError, AssertionError, TypeError, SystemExit])
 def test_another_error_is_no_refusal(subject: Subject, kind: type[BaseException]) -> None:
     text = rf"^{DOING} must be refused with a ValueError or an IndexError; oracle raised "
     with pytest.raises(Violation, match=text + kind.__name__) as told:
-        refused(subject, DOING, raising(kind("7 and 2")), naming=(7, 2))
+        refuses(subject, DOING, raising(kind("7 and 2")), naming=(7, 2))
     assert isinstance(told.value.__cause__, kind)
 
 
@@ -51,7 +51,7 @@ def test_another_error_is_no_refusal(subject: Subject, kind: type[BaseException]
 def test_an_answer_is_no_refusal(subject: Subject, answer: Any, said: str) -> None:
     text = rf"^{DOING} was not refused: oracle answered with {said}\.$"
     with pytest.raises(Violation, match=text):
-        refused(subject, DOING, lambda: answer)
+        refuses(subject, DOING, lambda: answer)
 
 
 def test_what_is_absent_stays_absent(subject: Subject) -> None:
@@ -59,7 +59,7 @@ def test_what_is_absent_stays_absent(subject: Subject) -> None:
         raise Absent("no such thing")
 
     with pytest.raises(Absent, match="no such thing"):
-        refused(subject, DOING, absent)
+        refuses(subject, DOING, absent)
 
 
 def test_what_the_suite_raises_is_no_refusal(subject: Subject) -> None:
@@ -67,7 +67,7 @@ def test_what_the_suite_raises_is_no_refusal(subject: Subject) -> None:
         raise ValueError("7 and 2: a mistake of the check itself")
 
     with pytest.raises(ValueError, match="itself"):
-        refused(subject, DOING, broken, naming=(7, 2))
+        refuses(subject, DOING, broken, naming=(7, 2))
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,7 @@ def test_what_the_suite_raises_is_no_refusal(subject: Subject) -> None:
     ["7, 2", "7 columns.", "(7)", "width=7", "7", "-7", "d:7", "7.", "is 7.\n", "[7]", "7/2"],
 )
 def test_a_number_of_its_own_is_named(subject: Subject, text: str) -> None:
-    refused(subject, DOING, raising(ValueError(text)), naming=[7])
+    refuses(subject, DOING, raising(ValueError(text)), naming=[7])
 
 
 @pytest.mark.parametrize(
@@ -84,16 +84,16 @@ def test_a_number_of_its_own_is_named(subject: Subject, text: str) -> None:
 def test_a_number_inside_of_another_is_not_named(subject: Subject, text: str) -> None:
     said = rf"^{DOING} is refused by oracle with an error that does not name 7: ValueError"
     with pytest.raises(Violation, match=said) as told:
-        refused(subject, DOING, raising(ValueError(text)), naming=[7])
+        refuses(subject, DOING, raising(ValueError(text)), naming=[7])
     assert isinstance(told.value.__cause__, ValueError)
 
 
 def test_every_number_has_to_be_named(subject: Subject) -> None:
     with pytest.raises(Violation, match=r"does not name 2 and 9: ValueError: 7\.$"):
-        refused(subject, DOING, raising(ValueError("7")), naming=(7, 2, 9))
-    refused(subject, DOING, raising(ValueError("rate 1.5")), naming=[1.5])
+        refuses(subject, DOING, raising(ValueError("7")), naming=(7, 2, 9))
+    refuses(subject, DOING, raising(ValueError("rate 1.5")), naming=[1.5])
     with pytest.raises(Violation, match=r"does not name 1\.5"):
-        refused(subject, DOING, raising(ValueError("rate 1x5")), naming=[1.5])
+        refuses(subject, DOING, raising(ValueError("rate 1x5")), naming=[1.5])
 
 
 def test_the_error_told_is_the_backends_own(subject: Subject) -> None:

@@ -29,7 +29,7 @@ from attentest_spec.setting import Setting
 def test_layers_own_what_is_loaded() -> None:
     for component, precision in (("encoder", "float32"), ("decoder", "float64")):
         one = case(component, precision=precision)
-        stacks.own_their_parameters(seeded(one), one)
+        stacks.layers_own_parameters(seeded(one), one)
         assert "exporting the parameters" in one.probe.subject.record.counterexample().steps
 
 
@@ -69,14 +69,17 @@ class Deaf(OraclePart):
     [
         (OneLayer, "The output differs"),
         (Stale, "The output after loading other parameters differs"),
-        (Deaf, "The parameter layers.0.self_attention.query.weight, as it comes back, differs"),
+        (
+            Deaf,
+            "The parameter layers.0.self_attention.query.weight, exported after loading, differs",
+        ),
     ],
 )
 @claimed()
 def test_layers_that_do_not_own_what_is_loaded_are_told(part: Any, told: str) -> None:
     one = case("encoder", part=part)
     with pytest.raises(Violation, match=f"^{told}"):
-        stacks.own_their_parameters(seeded(one), one)
+        stacks.layers_own_parameters(seeded(one), one)
 
 
 @pytest.mark.parametrize("component", ["encoder", "decoder"])
@@ -86,7 +89,7 @@ def test_layers_that_do_not_own_what_is_loaded_are_told(part: Any, told: str) ->
 def test_a_stack_is_its_layers_in_turn(component: str, final: str, alone: bool) -> None:
     provided = (component, f"{component}_layer") if alone else (component,)
     one = case(component, final_norm=final, components=provided)
-    np.testing.assert_allclose(stacks.composed(one), one.output(), rtol=1e-13)
+    np.testing.assert_allclose(stacks.compose_layers(one), one.output(), rtol=1e-13)
 
 
 @claimed()
@@ -95,7 +98,7 @@ def test_a_stack_is_composed_of_the_backends_own_layers() -> None:
         return answer + 1.0 if part.component == "encoder_layer" else answer
 
     one = case("encoder", bend, precision="float32")
-    apart = stacks.composed(one)
+    apart = stacks.compose_layers(one)
     assert apart.dtype == np.float64
     assert (apart == apart.astype(np.float32)).all()
     layer = one.probe.sizes
@@ -110,7 +113,7 @@ def test_a_stack_is_composed_of_the_backends_own_layers() -> None:
 @claimed()
 def test_one_more_layer_adds_one_layers_parameters(component: str) -> None:
     for subject in (subject_of(), subject_of(layers=2)):
-        stacks.depth_counts(subject, seeded(subject), component)
+        stacks.layer_adds_its_parameters(subject, seeded(subject), component)
         assert "taking inventory" in subject.record.counterexample().steps
 
 
@@ -129,7 +132,7 @@ def test_a_layer_that_adds_less_is_told(forgotten: str) -> None:
     added = 0 if forgotten == "layers.1" else one - sizes.d_model
     text = rf"^Layer 2 adds {added} trained numbers to {one}; a layer has {one}\.$"
     with pytest.raises(Violation, match=text):
-        stacks.depth_counts(subject, seeded(subject), "encoder")
+        stacks.layer_adds_its_parameters(subject, seeded(subject), "encoder")
 
 
 class Shared(OraclePart):
@@ -164,7 +167,7 @@ class Failing(Refusing):
 def test_a_shared_norm_is_one(part: Any) -> None:
     one = case("encoder", part=part, norm_sharing="shared")
     kept = dict(one.probe.parameters)
-    stacks.one_norm(one)
+    stacks.shares_one_norm(one)
     assert "exporting the parameters" in one.probe.subject.record.counterexample().steps
     assert all((one.probe.parameters[name] == kept[name]).all() for name in kept)
     assert all((one.probe.part.export()[name] == kept[name]).all() for name in kept)
@@ -173,9 +176,9 @@ def test_a_shared_norm_is_one(part: Any) -> None:
 def test_norms_that_are_not_one_are_told() -> None:
     text = r"^The layers\.\d\.\S+, declared one with layers\.0\.\S+, after loading differs"
     with pytest.raises(Violation, match=text):
-        stacks.one_norm(case("encoder", norm_sharing="shared"))
+        stacks.shares_one_norm(case("encoder", norm_sharing="shared"))
     with pytest.raises(BackendError, match="KeyError"):
-        stacks.one_norm(case("encoder", part=Failing, norm_sharing="shared"))
+        stacks.shares_one_norm(case("encoder", part=Failing, norm_sharing="shared"))
 
 
 # Modes
@@ -187,9 +190,11 @@ def steady_but(call: int) -> Bend:
 
 @claimed()
 def test_a_steady_part_answers_the_same_in_evaluation() -> None:
-    stacks.steady(case())
-    stacks.steady(case(bend=lambda answer, part: 2 * answer if part.training else answer))
-    stacks.steady(case(bend=steady_but(3)))
+    stacks.repeats_in_evaluation(case())
+    stacks.repeats_in_evaluation(
+        case(bend=lambda answer, part: 2 * answer if part.training else answer)
+    )
+    stacks.repeats_in_evaluation(case(bend=steady_but(3)))
 
 
 @pytest.mark.parametrize(
@@ -202,7 +207,7 @@ def test_a_steady_part_answers_the_same_in_evaluation() -> None:
 @claimed()
 def test_a_part_that_is_not_steady_is_told(bend: Bend, told: str) -> None:
     with pytest.raises(Violation, match=f"^The {told} differs"):
-        stacks.steady(case(bend=bend))
+        stacks.repeats_in_evaluation(case(bend=bend))
 
 
 LAST = ("self_attention.output", "feed_forward.outer")
@@ -214,7 +219,7 @@ def identity_but(positions: int) -> Bend:
     def bend(answer: Any, part: Any) -> Any:
         if not part.training:
             return answer
-        bare = layer_calls.without(part.parameters, LAST)
+        bare = layer_calls.zero_maps(part.parameters, LAST)
         left = ORACLES["encoder_layer"](Setting(SIZES, part.choices, bare), X, CAUSAL)
         left.reshape(-1, 6)[:positions] = answer.reshape(-1, 6)[:positions]
         return left
@@ -233,7 +238,7 @@ def test_dropping_all_branches_leaves_the_identity_paths(positions: int) -> None
 
 def test_a_branch_that_is_not_dropped_is_told() -> None:
     one = case(bend=identity_but(5), mask=CAUSAL, sizes=SIZES.but(dropout=0.99))
-    text = r"^At a dropout rate of 0\.99000, 3 of 8 positions are left with their identity paths\.$"
+    text = r"^At a dropout rate of 0\.99000, the identity paths are left at 3 of 8 positions\.$"
     with pytest.raises(Violation, match=text) as told:
         stacks.drops_all_branches(one, LAST)
     assert told.value.actual.shape == told.value.expected.shape == X.shape
@@ -245,6 +250,6 @@ def test_a_branch_that_is_not_dropped_is_told() -> None:
 
 def test_named_maps_are_silenced() -> None:
     given = {name: np.ones(2) for name in ("a.b.weight", "a.b.bias", "a.bc.weight", "a.c.bias")}
-    found = layer_calls.without(given, ["a.b"])
+    found = layer_calls.zero_maps(given, ["a.b"])
     silent = {name: not values.any() for name, values in found.items()}
     assert silent == {"a.b.weight": True, "a.b.bias": True, "a.bc.weight": False, "a.c.bias": False}

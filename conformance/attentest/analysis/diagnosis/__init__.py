@@ -1,10 +1,10 @@
-"""Names the mistake: which options and catalogued faults answer as the backend does.
+"""Diagnosis: names the options and catalogued faults that give the same wrong answers.
 
-The steps of failing examples are asked again of variants of sound code: with another option of a
-choice, with a fault of the catalogue planted, with two of these where none fits alone. Those that
-give the same wrong answers are named, the ones that agree with most other answers first. Where no
+The steps of failing examples are repeated on variants of correct code: with another option of a
+choice, with a fault of the catalogue injected, with two of these where none fits alone. Those that
+give the same wrong answers are named, the ones that reproduce most other answers first. Where no
 answer can be compared (a draw of dropout, a refusal, an inventory), the faults that break the same
-clause in the same words are named instead.
+clause with the same message are named instead.
 """
 
 import re
@@ -15,11 +15,18 @@ from itertools import islice
 from math import inf
 from typing import Any
 
-from attentest.analysis.diagnosis.apart import apart
-from attentest.analysis.diagnosis.evidence import Evidence, examined
+from attentest.analysis.diagnosis.difference import difference
+from attentest.analysis.diagnosis.evidence import Example, examine
 from attentest.analysis.diagnosis.explain import SECONDS, Match, explain
-from attentest.analysis.diagnosis.standing import Standing
-from attentest.analysis.diagnosis.variants import Variant, abroad, named, pairs, singles, sound
+from attentest.analysis.diagnosis.ranking import Ranking
+from attentest.analysis.diagnosis.variants import (
+    Variant,
+    correct_backends,
+    in_other_models,
+    pairs,
+    singles,
+    variant_named,
+)
 from attentest.harness.subject import Step, Subject
 from attentest.results.verdict import LikelyCause
 from attentest_spec import Backend, Unsupported
@@ -28,13 +35,13 @@ MOST = 3
 """How many likely causes are named."""
 
 EXAMPLES = 6
-"""How many examples are looked at."""
+"""How many examples are examined."""
 
 KEYS = 2
-"""How many of them are asked what reproduces their wrong answer: the first may be too plain."""
+"""How many of them have to be explained: the first may be too simple to tell causes apart."""
 
-ALIKE = 0.5
-"""How alike two complaints are, numbers apart, that are called the same."""
+SIMILAR = 0.5
+"""The similarity from which on two messages, leaving out numbers, count as the same."""
 
 _NAMES = re.compile(r"\([^)]*\)|\S*[\d._]\S*")
 """Numbers, shapes and dotted names: what differs between two pieces of code with one mistake."""
@@ -42,23 +49,23 @@ _NAMES = re.compile(r"\([^)]*\)|\S*[\d._]\S*")
 _NUMBERS = re.compile(r"\d+(?:\.\d+)?(?:e[-+]?\d+)?")
 
 Complain = Callable[[Backend], str]
-"""Judges the same clause on another backend and returns the message of the verdict."""
+"""Judges the same clause on another backend, and returns the message of the verdict."""
 
 
 @dataclass(frozen=True)
-class Case:
-    """A clause that a backend breaks: traces of examples, a failing one first, and the finding."""
+class BrokenClause:
+    """A clause that a backend breaks: traces of examples, a failing one first, and the message."""
 
     subject: Subject
     component: str
     clause: str
     traces: Iterable[Sequence[Step]]
-    found: str
+    message: str
     suspects: Sequence[tuple[str, ...]] = ()
 
     def suspected(self) -> Iterator[Variant]:
-        """Yield what explained other clauses of this backend, and may explain this one."""
-        variants = (named(names, self.subject.choices) for names in self.suspects)
+        """Yield the variants that explained other clauses of this backend."""
+        variants = (variant_named(names, self.subject.choices) for names in self.suspects)
         return (variant for variant in variants if variant.reaches(self.component))
 
     def singles(self) -> Iterator[Variant]:
@@ -66,52 +73,52 @@ class Case:
         return singles(self.subject.choices, self.component, self.clause)
 
 
-def diagnose(case: Case, complain: Complain) -> tuple[LikelyCause, ...]:
-    """Return what `case` looks like, the likeliest first."""
-    correct = sound(case.subject.choices)
+def diagnose(broken: BrokenClause, complain: Complain) -> tuple[LikelyCause, ...]:
+    """Return the likely causes of a broken clause, the likeliest first."""
+    correct = correct_backends(broken.subject.choices)
     examples = [
-        examined(steps, case.subject.backend, correct, case.subject.precision)
-        for steps in islice(case.traces, EXAMPLES)
+        examine(steps, broken.subject.backend, correct, broken.subject.precision)
+        for steps in islice(broken.traces, EXAMPLES)
     ]
     keys = [one for one in examples if one.key is not None][:KEYS]
-    found = _reproducing(case, [_Trial(key, correct) for key in keys], examples)
-    if found and not all(key.weak for key in keys):
-        return found
-    alike = _complaining(case, complain)
-    named = {one.names for one in found}
-    return (*found, *(one for one in alike if one.names not in named))[:MOST]
+    causes = _reproducing(broken, [_KeyStep(key, correct) for key in keys], examples)
+    if causes and not all(key.weak for key in keys):
+        return causes
+    similar = _with_similar_message(broken, complain)
+    named = {one.names for one in causes}
+    return (*causes, *(one for one in similar if one.names not in named))[:MOST]
 
 
 def _reproducing(
-    case: Case, trials: Sequence["_Trial"], examples: Sequence[Evidence]
+    broken: BrokenClause, key_steps: Sequence["_KeyStep"], examples: Sequence[Example]
 ) -> tuple[LikelyCause, ...]:
     """Return the variants that give the wrong answers of an example, the best ones first."""
     likely: dict[tuple[str, ...], Variant] = {}
-    for trial in trials:
-        for stage in _stages(case, trial):
+    for key_step in key_steps:
+        for stage in _stages(broken, key_step):
             likely = {variant.names: variant for variant in stage} | likely
-            standing = Standing(list(likely.values()), examples)
-            if standing.perfect:
-                return standing.likely_causes(MOST)
-    return standing.likely_causes(MOST) if likely else ()
+            ranking = Ranking(list(likely.values()), examples)
+            if ranking.perfect:
+                return ranking.likely_causes(MOST)
+    return ranking.likely_causes(MOST) if likely else ()
 
 
-def _stages(case: Case, trial: "_Trial") -> Iterator[list[Variant]]:
+def _stages(broken: BrokenClause, key_step: "_KeyStep") -> Iterator[list[Variant]]:
     """Yield the variants that give the wrong answer: suspects, then all, then pairs."""
-    yield trial.fitting(case.suspected())
-    yield trial.fitting(case.singles())
-    yield trial.fitting(abroad(case.singles()))
-    yield trial.fitting(pairs(trial.active(), case.component))
+    yield key_step.fitting(broken.suspected())
+    yield key_step.fitting(broken.singles())
+    yield key_step.fitting(in_other_models(broken.singles()))
+    yield key_step.fitting(pairs(key_step.active(), broken.component))
 
 
-class _Trial:
-    """Variants tried on the key step of one example, with what they answered."""
+class _KeyStep:
+    """The key step of one example, and the answers of the variants that were tried on it."""
 
-    def __init__(self, evidence: Evidence, correct: Sequence[Backend]) -> None:
-        self._evidence = evidence
+    def __init__(self, example: Example, correct: Sequence[Backend]) -> None:
+        self._example = example
         self._correct = correct
-        self._key = evidence.key
-        mark = evidence.marks[evidence.key or 0]
+        self._key = example.key
+        mark = example.marks[example.key or 0]
         assert mark is not None
         self._mark = mark
         self._answers: dict[str, tuple[Variant, Any]] = {}
@@ -125,53 +132,54 @@ class _Trial:
             self._mark.tolerance,
             measure=_reproduced,
         )
-        found = {match.name for match in matches}
-        return [variant for name, variant in given.items() if name in found]
+        names = {match.name for match in matches}
+        return [variant for name, variant in given.items() if name in names]
 
     def _answer(self, name: str, variant: Variant) -> Any:
-        answer = self._evidence.at_key(variant.backend())
+        answer = self._example.at_key(variant.backend())
         self._answers[name] = (variant, answer)
         return answer
 
     def active(self) -> list[Variant]:
         """Return the variants tried that changed the answer: others add nothing to a pair."""
-        neutral = [self._evidence.at_key(backend) for backend in self._correct]
+        right = [self._example.at_key(backend) for backend in self._correct]
         return [
             variant
             for variant, answer in self._answers.values()
-            if min(apart(one, answer) for one in neutral) > self._mark.tolerance
+            if min(difference(one, answer) for one in right) > self._mark.tolerance
         ]
 
 
 def _reproduced(outcome: Any, answer: Any) -> float:
-    return inf if isinstance(answer, Unsupported) else apart(outcome, answer)
+    return inf if isinstance(answer, Unsupported) else difference(outcome, answer)
 
 
-def _complaining(case: Case, complain: Complain) -> tuple[LikelyCause, ...]:
-    """Return the clause's own faults that break it in the same words, closest numbers first."""
-    own = [one for one in case.singles() if one.faults and one.faults[0].clause == case.clause]
-    said = {variant.names: complain(variant.backend()) for variant in own}
+def _with_similar_message(broken: BrokenClause, complain: Complain) -> tuple[LikelyCause, ...]:
+    """Return the clause's own faults that break it with the same message, closest numbers first."""
+    own = [one for one in broken.singles() if one.faults and one.faults[0].clause == broken.clause]
+    messages = {variant.names: complain(variant.backend()) for variant in own}
     ranks = {
-        names: (_alike(case.found, text), _near(case.found, text)) for names, text in said.items()
+        names: (_similarity(broken.message, text), _nearness(broken.message, text))
+        for names, text in messages.items()
     }
-    found = sorted(own, key=lambda variant: ranks[variant.names], reverse=True)
+    ranked = sorted(own, key=lambda variant: ranks[variant.names], reverse=True)
     return tuple(
         LikelyCause("complaint", variant.names, variant.text)
-        for variant in found[:MOST]
-        if ranks[variant.names][0] >= ALIKE
+        for variant in ranked[:MOST]
+        if ranks[variant.names][0] >= SIMILAR
     )
 
 
-def _alike(one: str, other: str) -> float:
-    """Return how alike two sentences are, from 0 to 1, whatever numbers and names they hold."""
+def _similarity(one: str, other: str) -> float:
+    """Return how similar two messages are, from 0 to 1, leaving out numbers and names."""
     first, second = (_NAMES.sub("#", text) for text in (one, other))
     return round(SequenceMatcher(None, first, second).ratio(), 2)
 
 
-def _near(one: str, other: str) -> float:
-    """Return how near the numbers of two sentences are, 0 where they are the same."""
+def _nearness(one: str, other: str) -> float:
+    """Return how near the numbers of two messages are, 0 where they are the same."""
     first, second = ([float(number) for number in _NUMBERS.findall(text)] for text in (one, other))
     return -sum(abs(a - b) / (abs(a) + abs(b) or 1.0) for a, b in zip(first, second, strict=False))
 
 
-__all__ = ["SECONDS", "Case", "Match", "diagnose", "explain"]
+__all__ = ["SECONDS", "BrokenClause", "Match", "diagnose", "explain"]

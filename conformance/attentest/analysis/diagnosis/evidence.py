@@ -1,8 +1,8 @@
-"""What a failing example shows: where the backend answers otherwise than sound code does.
+"""The evidence in a failing example: the steps whose outcomes differ from those of correct code.
 
-The same steps are asked again of the backend itself and of sound code. A step that the backend
-does not answer twice alike shows nothing (a draw of dropout, a random birth); one that it answers
-otherwise than sound code is wrong, and has to be explained.
+The same steps are repeated on the backend itself and on correct code. A step whose outcome is not
+repeatable is ignored (a draw of dropout, a random initialisation); one whose outcome differs from
+that of correct code is wrong, and has to be explained.
 """
 
 from collections.abc import Sequence
@@ -11,28 +11,28 @@ from itertools import islice
 from math import inf
 from typing import Any
 
-from attentest.analysis.diagnosis.apart import apart, size
+from attentest.analysis.diagnosis.difference import difference, size
 from attentest.harness.errors import BackendError
-from attentest.harness.replay import followed
+from attentest.harness.replay import replay
 from attentest.harness.subject import Question, Step
 from attentest.harness.tolerances import as_floats, error_bound, rounding
 from attentest_spec import Backend, Unsupported
 
 _TERMS = 4096
-"""Roundings allowed where no oracle measures how inputs are amplified, as in gradients."""
+"""Roundings allowed where no reference measures how inputs are amplified, as in gradients."""
 
 _FEW_TERMS = 64
-"""Roundings of a single call, in parts of the size of its answer."""
+"""Roundings allowed in a single call, relative to the size of its answer."""
 
 _REPEATS = 3
-"""How often a step is asked again: an answer drawn at random may be the same by chance."""
+"""How often a step is repeated: an answer drawn at random may be the same by chance."""
 
 NOT_REACHED = Unsupported("not reached")
 
 
 @dataclass(frozen=True)
 class Mark:
-    """What a step shows: whether sound code answers otherwise, and how far rounding may go."""
+    """The outcome of a step, whether it differs from correct code, and the tolerance of that."""
 
     outcome: Any
     wrong: bool
@@ -40,8 +40,8 @@ class Mark:
 
 
 @dataclass(frozen=True)
-class Evidence:
-    """The steps of one failing example with their marks; None marks one that shows nothing."""
+class Example:
+    """The steps of one failing example with their marks; None marks a step that is ignored."""
 
     steps: Sequence[Step]
     marks: Sequence[Mark | None]
@@ -53,8 +53,8 @@ class Evidence:
         Numbers and exceptions say more than an inventory, whose names are a matter of style.
         """
         wrong = [number for number, mark in enumerate(self.marks) if mark and mark.wrong]
-        telling = [n for n in wrong if not isinstance(self.steps[n].outcome, dict)]
-        return next(iter(telling or wrong), None)
+        informative = [n for n in wrong if not isinstance(self.steps[n].outcome, dict)]
+        return next(iter(informative or wrong), None)
 
     @property
     def weak(self) -> bool:
@@ -64,67 +64,69 @@ class Evidence:
     def at_key(self, backend: Backend) -> Any:
         """Return what `backend` answers at the key step."""
         assert self.key is not None
-        return next(islice(followed(self.steps, backend), self.key, None), NOT_REACHED)
+        return next(islice(replay(self.steps, backend), self.key, None), NOT_REACHED)
 
-    def unlike(self, backend: Backend) -> tuple[int, float]:
-        """Return how many steps `backend` answers otherwise, and the largest other difference."""
+    def mismatches(self, backend: Backend) -> tuple[int, float]:
+        """Return the number of steps that `backend` does not reproduce.
+
+        The second number is the largest difference in the wrong steps that it does reproduce.
+        """
         count, worst = 0, 0.0
         for mark, outcome in zip(self.marks, _all(self.steps, backend), strict=True):
             if mark is None:
                 continue
-            difference = apart(mark.outcome, outcome)
-            if difference > mark.tolerance:
+            remaining = difference(mark.outcome, outcome)
+            if remaining > mark.tolerance:
                 count += 1
             elif mark.wrong:
-                worst = max(worst, difference)
+                worst = max(worst, remaining)
         return count, worst
 
 
-def examined(
-    steps: Sequence[Step], backend: Backend, sound: Sequence[Backend], precision: str
-) -> Evidence:
-    """Ask `backend` and the `sound` ones again, and mark every step.
+def examine(
+    steps: Sequence[Step], backend: Backend, correct: Sequence[Backend], precision: str
+) -> Example:
+    """Repeat the steps on `backend` and on the `correct` ones, and mark every step.
 
-    A step is wrong where every sound one that answers it answers otherwise.
+    A step is wrong where its outcome differs from that of every correct backend that has one.
     """
     again = list(zip(*(_all(steps, backend) for _ in range(_REPEATS)), strict=True))
-    answers = list(zip(*(_all(steps, one) for one in sound), strict=True))
+    answers = list(zip(*(_all(steps, one) for one in correct), strict=True))
     marks = [
         _mark(step, repeated, answered, precision)
         for step, repeated, answered in zip(steps, again, answers, strict=True)
     ]
-    return Evidence(steps, marks)
+    return Example(steps, marks)
 
 
-def _mark(step: Step, again: Sequence[Any], sound: Sequence[Any], precision: str) -> Mark | None:
-    told = [apart(step.outcome, one) for one in sound if not isinstance(one, Unsupported)]
-    difference = min(told, default=0.0)
-    tolerance = _tolerance(step, difference, precision)
-    if any(apart(step.outcome, one) > tolerance for one in again):
+def _mark(step: Step, again: Sequence[Any], correct: Sequence[Any], precision: str) -> Mark | None:
+    known = [one for one in correct if not isinstance(one, Unsupported)]
+    closest = min((difference(step.outcome, one) for one in known), default=0.0)
+    tolerance = _tolerance(step, closest, precision)
+    if any(difference(step.outcome, one) > tolerance for one in again):
         return None
-    return Mark(step.outcome, difference > tolerance, tolerance)
+    return Mark(step.outcome, closest > tolerance, tolerance)
 
 
-def _tolerance(step: Step, difference: float, precision: str) -> float:
-    """Return how far sound code may be from what was answered."""
-    if step.question is not None and difference > 0:
+def _tolerance(step: Step, closest: float, precision: str) -> float:
+    """Return the tolerance of the outcome, which is `closest` from that of correct code."""
+    if step.question is not None and closest > 0:
         try:
             # A wrong answer may be larger than the right one, and is rounded accordingly.
             answer = step.outcome[0] if isinstance(step.outcome, tuple) else None
             own = rounding(precision, _FEW_TERMS) * size(answer)
-            return max(own, _bound(step.question, difference))
+            return max(own, _call_tolerance(step.question, closest))
         except (LookupError, ValueError, ArithmeticError, BackendError):
-            pass  # the oracle refuses it too, or lacks parameters
+            pass  # the reference refuses it too, or lacks parameters
     return rounding(precision, _TERMS) * size(step.outcome)
 
 
-def _bound(question: Question, difference: float) -> float:
+def _call_tolerance(question: Question, closest: float) -> float:
     probe, inputs, method = question.probe, question.inputs, question.method
-    answer = probe.expected(*inputs, method=method)
-    expected = as_floats(answer[0] if isinstance(answer, tuple) else answer)
-    return error_bound(probe, inputs, expected, method=method, difference=min(difference, inf))
+    expected = as_floats(probe.expected(*inputs, method=method).output)
+    return error_bound(probe, inputs, expected, method=method, difference=min(closest, inf))
 
 
 def _all(steps: Sequence[Step], backend: Backend) -> list[Any]:
-    found = list(followed(steps, backend))
-    return found + [NOT_REACHED] * (len(steps) - len(found))
+    outcomes = list(replay(steps, backend))
+    return outcomes + [NOT_REACHED] * (len(steps) - len(outcomes))

@@ -1,4 +1,4 @@
-"""The engine behind diagnosis and identification: which variant gives the same numbers."""
+"""The search behind diagnosis and identification: the variants that give the same numbers."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -11,7 +11,7 @@ from attentest.harness.tolerances import distance
 from attentest_spec.setting import Array
 
 SECONDS = 2.0
-"""How long it may take."""
+"""Time limit of one search."""
 
 Variant = Callable[[], Any]
 Measure = Callable[[Any, Any], float]
@@ -19,7 +19,7 @@ Measure = Callable[[Any, Any], float]
 
 @dataclass(frozen=True)
 class Match:
-    """A variant that reproduces an output, and the difference that is left."""
+    """A variant that reproduces an output, and the difference that remains."""
 
     name: str
     difference: float
@@ -28,18 +28,18 @@ class Match:
 def explain(
     actual: Any,
     variants: Mapping[str, Variant],
-    bound: float,
+    tolerance: float,
     seconds: float = SECONDS,
     measure: Measure | None = None,
 ) -> list[Match]:
-    """Return the variants that give `actual` to within `bound`, the closest first.
+    """Return the variants that give `actual` to within `tolerance`, the closest first.
 
-    `measure` tells how far two outcomes are apart (arrays, by default). A variant that raises
+    `measure` returns the difference of two outcomes (of arrays, by default). A variant that raises
     explains nothing. Those not reached within `seconds` are left out.
     """
-    apart = measure or _apart
+    difference_of = measure or _difference
     end = time.perf_counter() + seconds
-    found = []
+    matches = []
     for name, variant in variants.items():
         if time.perf_counter() > end:
             break
@@ -47,11 +47,11 @@ def explain(
             result = variant()
         except (ArithmeticError, ValueError, LookupError, BackendError, Absent, Violation):
             continue
-        difference = apart(actual, result)
-        if difference <= bound:
-            found.append(Match(name, difference))
-    return sorted(found, key=lambda match: match.difference)
+        difference = difference_of(actual, result)
+        if difference <= tolerance:
+            matches.append(Match(name, difference))
+    return sorted(matches, key=lambda match: match.difference)
 
 
-def _apart(actual: Array, result: Array) -> float:
+def _difference(actual: Array, result: Array) -> float:
     return distance(actual, result) if result.shape == actual.shape else inf

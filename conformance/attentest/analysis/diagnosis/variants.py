@@ -1,4 +1,4 @@
-"""What a wrong answer is compared with: options of choices, catalogued faults, and pairs."""
+"""Variants of correct code, one of which may explain a wrong answer: options, faults and pairs."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 class Variant:
     """Options that differ from the declared ones, and faults, in one implementation.
 
-    `home` is the number of the specimen that the faults are planted in: styles differ where a
-    mistake meets what nobody promises, such as a query that may attend to nothing.
+    `home` is the number of the reference model that the faults are injected into: models of two
+    styles differ where behaviour is unspecified, as for a query that may attend to nothing.
     """
 
     options: Mapping[str, str]
@@ -32,7 +32,7 @@ class Variant:
         return (*flipped, *(fault.slug for fault in self.faults))
 
     def reaches(self, component: str) -> bool:
-        """Say whether it can change `component`; of options that is not known beforehand."""
+        """Say whether it can change `component`; every option is taken to."""
         return all(fault.reaches(component) for fault in self.faults)
 
     @property
@@ -53,7 +53,7 @@ class Variant:
         return " together with ".join([*meanings, *faults])
 
     def backend(self) -> Backend:
-        """Return it as a backend: the oracle, or a specimen where faults have to be planted."""
+        """Return it as a backend: the reference, or a model with the faults injected."""
         choices = self.declared.but(**self.options)
         if not self.faults:
             return Reference(choices)
@@ -63,13 +63,13 @@ class Variant:
         specimen = REFERENCE_MODELS[self.faults[0].models[self.home]]
         return reference_backend(with_faults(specimen, *self.faults), choices.as_dict())
 
-    def elsewhere(self) -> "Variant | None":
-        """Return the same in the other specimen, None where it can be in one alone."""
+    def in_other_model(self) -> "Variant | None":
+        """Return the same in the other reference model, None where it fits one alone."""
         other = self.faults and len(self.faults[0].models) > 1
         return replace(self, home=1) if other else None
 
-    def joined(self, other: "Variant") -> "Variant | None":
-        """Return both together; None for two of one choice or seam, or of unlike homes."""
+    def combined(self, other: "Variant") -> "Variant | None":
+        """Return both together; None for two of one choice or hook, or of different models."""
         clash = set(self.options) & set(other.options)
         seams = {fault.seam for fault in self.faults} & {fault.seam for fault in other.faults}
         mine, theirs = self.faults[:1], other.faults[:1]
@@ -84,10 +84,10 @@ def _meaning(choice: str, option: str) -> str:
     return next(one.meaning for one in CHOICES[choice].options if one.name == option)
 
 
-def sound(declared: Choices) -> list[Backend]:
-    """Return implementations that are right under the declared choices.
+def correct_backends(declared: Choices) -> list[Backend]:
+    """Return implementations that are correct under the declared choices.
 
-    The oracle answers calls; gradients, modes and state are a specimen's to answer.
+    The reference answers calls; reference models answer for gradients, modes and state.
     """
     if not _catalogue():
         return [Reference(declared)]
@@ -99,7 +99,7 @@ def sound(declared: Choices) -> list[Backend]:
     ]
 
 
-def named(names: Iterable[str], declared: Choices) -> Variant:
+def variant_named(names: Iterable[str], declared: Choices) -> Variant:
     """Return the variant with these :attr:`Variant.names`."""
     names = list(names)
     options = dict(name.split("=", 1) for name in names if "=" in name)
@@ -127,30 +127,30 @@ def singles(declared: Choices, component: str, clause: str) -> Iterator[Variant]
             yield Variant({}, (fault,), declared)
 
 
-def abroad(given: Iterable[Variant]) -> Iterator[Variant]:
-    """Yield those of `given` that can be planted in another specimen, planted there."""
-    return (other for one in given if (other := one.elsewhere()) is not None)
+def in_other_models(given: Iterable[Variant]) -> Iterator[Variant]:
+    """Yield those of `given` that fit the other reference model, injected there."""
+    return (other for one in given if (other := one.in_other_model()) is not None)
 
 
-def pairs(found: Sequence[Variant], component: str) -> Iterator[Variant]:
-    """Yield two of `found` together, where both are the component's own or options.
+def pairs(active: Sequence[Variant], component: str) -> Iterator[Variant]:
+    """Yield two of `active` together, where both are options or faults of the component itself.
 
-    Mistakes in state and mode answer by chance, and with one of them beside it anything fits.
+    Faults in state and mode give answers by chance, and together with one of them anything fits.
     """
     steady = ("value", "loud", "gradient")
     own = [
         one
-        for one in found
+        for one in active
         if all(component in fault.changes and fault.kind in steady for fault in one.faults)
     ]
     for first, second in combinations(own, 2):
-        both = first.joined(second)
+        both = first.combined(second)
         if both is not None:
             yield both
 
 
 def _catalogue() -> Mapping[str, "Fault"]:
-    """Return the faults; none where torch, which the specimens are made of, is not installed."""
+    """Return the faults; none where torch, which the reference models need, is not installed."""
     try:
         from attentest.faults import faults
     except ImportError:

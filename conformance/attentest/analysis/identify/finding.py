@@ -121,7 +121,7 @@ def _unseen(choice: str) -> Evidence:
     return Evidence(choice, "", CANNOT_TELL, reason="no component that it provides shows it")
 
 
-def told(value: Value | None) -> str:
+def format_value(value: Value | None) -> str:
     """Return a value of a choice as it is written, a number as short as it can be."""
     if not isinstance(value, float):
         return str(value)

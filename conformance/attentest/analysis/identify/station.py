@@ -3,13 +3,12 @@
 from collections.abc import Iterable, Mapping
 from copy import copy
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from attentest.analysis.diagnosis import explain
 from attentest.harness.copies import cast
-from attentest.harness.subject import Probe
+from attentest.harness.subject import Answer, Probe
 from attentest.harness.tolerances import as_floats, distance, error_bound
 from attentest_spec import Choices, Setting
 from attentest_spec.contract import Input
@@ -58,10 +57,10 @@ class Station:
         given = Setting(self.probe.sizes, choices, self.probe.parameters)
         with np.errstate(all="ignore"):  # a wrong option may overflow where the right one does not
             result = ORACLES[self.probe.component](given, *self.inputs)
-        return self._seen(result)
+        return self._seen(Answer.of(result))
 
-    def _seen(self, result: Any) -> Floats:
-        return as_floats(result[0] if isinstance(result, tuple) else result)[..., self.first :]
+    def _seen(self, answer: Answer) -> Floats:
+        return as_floats(answer.output)[..., self.first :]
 
     def distance(self, choices: Choices) -> float:
         """Return how far the oracle is from the answer under `choices`."""

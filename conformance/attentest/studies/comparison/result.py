@@ -3,7 +3,7 @@
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from attentest.analysis.identify.finding import told
+from attentest.analysis.identify.finding import format_value
 from attentest.results.html_table import paragraph, table
 from attentest.studies.comparison.example import Example
 from attentest.studies.comparison.parts import (
@@ -83,8 +83,8 @@ class Comparison:
             (
                 "*" if row.differs else "",
                 row.choice,
-                "(silent)" if row.paper is None else told(row.paper),
-                *("" if value is None else told(value) for value in row.values),
+                "(silent)" if row.paper is None else format_value(row.paper),
+                *("" if value is None else format_value(value) for value in row.values),
             )
             for row in self.choices
         ]

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from attentest.analysis.identify.finding import told
+from attentest.analysis.identify.finding import format_value
 from attentest.studies.comparison.parts import (
     BOUND,
     EQUAL,
@@ -66,7 +66,7 @@ def departure(where: Departure) -> str:
 
 def flip(option: Flip) -> str:
     """Return a choice with the two ways in which it is settled."""
-    return f"{option.choice} {told(option.first)} -> {told(option.other)}"
+    return f"{option.choice} {format_value(option.first)} -> {format_value(option.other)}"
 
 
 def _astray(one: Explanation) -> list[str]:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import TypeVar
 
 from attentest.harness.errors import Absent, BackendError, NotConvertible
-from attentest.harness.subject import guarded
+from attentest.harness.subject import Answer, guarded
 from attentest.results.text import line
 from attentest_spec import Backend, Part, Sizes, Stateful
 from attentest_spec.precision import PRECISIONS
@@ -55,8 +55,7 @@ class Built:
     def output(self, *inputs: Array, method: str = "") -> Array:
         """Return what the model, or one of its methods, computes."""
         answer = self._guarded("calling it", lambda: self.part(*inputs, method=method))
-        output: Array = answer[0] if isinstance(answer, tuple) else answer
-        return output
+        return Answer.of(answer).output
 
     def _guarded(self, doing: str, action: Callable[[], T]) -> T:
         try:

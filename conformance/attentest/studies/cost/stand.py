@@ -12,7 +12,7 @@ import psutil
 
 from attentest.harness.description import Facts
 from attentest.harness.errors import Absent, BackendError, Unavailable
-from attentest.harness.subject import guarded
+from attentest.harness.subject import Answer, guarded
 from attentest.studies.comparison.inputs import inputs
 from attentest.studies.cost.clock import seconds
 from attentest.studies.cost.memory import peak
@@ -100,7 +100,7 @@ class Stand:
         )
         with _doing(f"calling {plan.component}"):
             result = part(*given)
-        output = np.asarray(result[0] if isinstance(result, tuple) else result)
+        output = np.asarray(Answer.of(result).output)
         self._calls[FORWARD] = lambda: part(*given)
         cotangent = np.ones_like(output)
         if "gradient" in part.capabilities and output.dtype.kind in "fV":

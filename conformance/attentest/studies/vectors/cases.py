@@ -4,13 +4,13 @@ import zlib
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 from hypothesis import strategies as st
 
 from attentest.harness.oracle import Reference
-from attentest.harness.subject import Probe, Subject
+from attentest.harness.subject import Answer, Probe, Subject
 from attentest.harness.tolerances import distance, error_bound
 from attentest.studies.vectors.recipes import Given, Recipe, recipes
 from attentest.studies.vectors.stacks import stacks
@@ -141,7 +141,7 @@ class _Call:
     def answers(self) -> tuple[Array, ...]:
         """Return what the oracle returns: the output, and weights beside it."""
         found = self.probe.expected(*self.given.inputs, method=self.recipe.method)
-        return found if isinstance(found, tuple) else (found,)
+        return tuple(array for array in found if array is not None)
 
     def judged(self, array: Array) -> Array:
         """Return the rows that are judged, out of an output or a gradient."""
@@ -164,8 +164,9 @@ class _Call:
     def bound(self, number: int) -> float:
         """Return the error that sound code may make in the answer `number`, as the suite does."""
 
-        def pick(result: Any) -> Array:
-            return self.judged(result[number] if isinstance(result, tuple) else result)
+        def pick(answer: Answer) -> Array | None:
+            array = answer[number]
+            return None if array is None else self.judged(array)
 
         wanted = self.answers()[number]
         if wanted.dtype == np.bool_:

@@ -9,7 +9,7 @@ from attentest.harness.errors import Absent
 from attentest.harness.subject import Probe, Subject
 from attentest.harness.tolerances import arithmetic, as_floats, largest
 from attentest.testing.assertions import finite, holds, same_shape
-from attentest.testing.common import HALVES
+from attentest.testing.common import HALF_PRECISIONS
 from attentest.testing.draw import Draw
 from attentest_spec import Sizes
 from attentest_spec.attention import scores
@@ -17,7 +17,7 @@ from attentest_spec.setting import Array, Floats
 
 
 @dataclass(frozen=True)
-class Case:
+class AttentionCall:
     """One call of attention: the part, its inputs, and the mask at full shape."""
 
     probe: Probe
@@ -58,7 +58,7 @@ class Case:
         return as_floats(weights)
 
 
-def drawn(
+def draw_call(
     subject: Subject,
     draw: Draw,
     *,
@@ -71,7 +71,7 @@ def drawn(
     heads: int = 0,
     precision: str = "",
     dropout: float = 0.0,
-) -> Case:
+) -> AttentionCall:
     """Draw a call of attention; `hiding` asks for a mask, `lengths` fixes queries and keys."""
     kind = draw.mask_kind(hiding=hiding, kinds=kinds)
     batch, heads = samples or draw.batch(), heads or draw.heads()
@@ -81,7 +81,7 @@ def drawn(
     width, out = width or draw.integer(2, 5), draw.integer(2, 5)
     size = scale or draw.scale() ** 0.5
     sizes = Sizes(d_model=width * heads, heads=heads, dropout=dropout)
-    return Case(
+    return AttentionCall(
         subject.part("attention", sizes, precision=precision),
         draw.floats(batch, heads, queries, width, scale=size, precision=precision),
         draw.floats(batch, heads, keys, width, scale=size, precision=precision),
@@ -90,7 +90,7 @@ def drawn(
     )
 
 
-def alive(case: Case, output: Array) -> None:
+def depends_on_values(case: AttentionCall, output: Array) -> None:
     """Demand that `output` follows the values: a constant agrees with itself and proves nothing."""
     finite(output)
     raised = case.output(case.query, case.key, case.value + 1.0, case.mask)
@@ -102,12 +102,12 @@ def alive(case: Case, output: Array) -> None:
     )
 
 
-def steepness(case: Case) -> float:
+def steepness(case: AttentionCall) -> float:
     """Return how much a rounding of a score can change a weight: the size of the scores."""
     return 1.0 + largest(scores(case.query, case.key))
 
 
 def require_large_scores(subject: Subject) -> None:
     """End as absent where a score of one million is rounded to thousands, or is no number."""
-    if subject.precision in HALVES:
+    if subject.precision in HALF_PRECISIONS:
         raise Absent(f"scores of one million cannot be told apart in {subject.precision}")

@@ -5,7 +5,12 @@ import numpy as np
 from attentest.harness.subject import Subject
 from attentest.harness.tolerances import largest
 from attentest.judging.check import check
-from attentest.suite.test_attention.cases import Case, alive, drawn, steepness
+from attentest.suite.test_attention.cases import (
+    AttentionCall,
+    depends_on_values,
+    draw_call,
+    steepness,
+)
 from attentest.testing.assertions import equal, near
 from attentest.testing.draw import Draw
 from attentest_spec.setting import Array
@@ -16,15 +21,17 @@ def test_key_order(subject: Subject, draw: Draw) -> None:
     for kind in draw.mask_kinds(("per-sample", "none")):
         for keys in (draw.length(2), draw.long(5)):
             _unordered(
-                subject, draw, drawn(subject, draw, kinds=(kind,), lengths=(draw.length(), keys))
+                subject,
+                draw,
+                draw_call(subject, draw, kinds=(kind,), lengths=(draw.length(), keys)),
             )
 
 
-def _unordered(subject: Subject, draw: Draw, case: Case) -> None:
+def _unordered(subject: Subject, draw: Draw, case: AttentionCall) -> None:
     order = _shuffled(draw, case.key.shape[-2])
     mask = None if case.mask is None else case.mask[..., order]
     before = case.output()
-    alive(case, before)
+    depends_on_values(case, before)
     after = case.output(case.query, case.key[..., order, :], case.value[..., order, :], mask)
     near(
         subject,
@@ -39,13 +46,13 @@ def _unordered(subject: Subject, draw: Draw, case: Case) -> None:
 
 @check("attention.query-order")
 def test_query_order(subject: Subject, draw: Draw) -> None:
-    case = drawn(
+    case = draw_call(
         subject, draw, kinds=("per-sample", "none"), lengths=(draw.length(2), draw.length())
     )
     order = _shuffled(draw, case.query.shape[-2])
     mask = None if case.mask is None else case.mask[..., order, :]
     before = case.output()
-    alive(case, before)
+    depends_on_values(case, before)
     after = case.output(case.query[..., order, :], case.key, case.value, mask)
     near(
         subject,
@@ -72,14 +79,14 @@ def test_batch_independence(subject: Subject, draw: Draw) -> None:
         _independent(
             subject,
             draw,
-            drawn(subject, draw, kinds=(kind,), samples=5, heads=heads, lengths=lengths),
+            draw_call(subject, draw, kinds=(kind,), samples=5, heads=heads, lengths=lengths),
         )
 
 
-def _independent(subject: Subject, draw: Draw, case: Case) -> None:
+def _independent(subject: Subject, draw: Draw, case: AttentionCall) -> None:
     head = draw.integer(0, case.query.shape[1] - 1)
     together = case.output()
-    alive(case, together)
+    depends_on_values(case, together)
     for sample in range(len(together)):
         own = np.s_[sample : sample + 1, head : head + 1]
         near(
@@ -95,13 +102,13 @@ def _independent(subject: Subject, draw: Draw, case: Case) -> None:
 
 @check("attention.strided-inputs")
 def test_strided_inputs(subject: Subject, draw: Draw) -> None:
-    case = drawn(subject, draw, scale=1.0)
+    case = draw_call(subject, draw, scale=1.0)
     strided = tuple(
         np.ascontiguousarray(array.transpose(3, 2, 0, 1)).transpose(2, 3, 1, 0)
         for array in (case.query, case.key, case.value)
     )
     plain = case.output()
-    alive(case, plain)
+    depends_on_values(case, plain)
     near(
         subject,
         case.output(*strided, case.mask),
@@ -120,17 +127,16 @@ def test_deterministic(subject: Subject, draw: Draw) -> None:
         # Dropout that is never switched off spares so many weights by chance alone twice.
         lengths = (draw.length(min(2, longest)), draw.length(min(3, longest)))
         _repeated(
-            subject, draw, drawn(subject, draw, kinds=(kind,), lengths=lengths, dropout=dropout)
+            subject, draw, draw_call(subject, draw, kinds=(kind,), lengths=lengths, dropout=dropout)
         )
 
 
-def _repeated(subject: Subject, draw: Draw, case: Case) -> None:
-    result = case.probe(*case.inputs)
-    given = [one for one in result if one is not None] if isinstance(result, tuple) else [result]
+def _repeated(subject: Subject, draw: Draw, case: AttentionCall) -> None:
+    given = [one for one in case.probe(*case.inputs) if one is not None]
     kept = [one.copy() for one in given]
     first = kept[0]
     equal(case.output(), first, what="output of the second call")
-    alive(case, first)
+    depends_on_values(case, first)
     # A call with other inputs of the same shapes stands between: nothing of it may be left.
     batch, heads, queries, keys = case.keep.shape
     kind = "padding" if "padding" in subject.limits.masks else "none"

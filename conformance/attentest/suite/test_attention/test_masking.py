@@ -6,14 +6,19 @@ from attentest.harness.copies import cast
 from attentest.harness.subject import Subject
 from attentest.harness.tolerances import as_floats, distance, fits, largest
 from attentest.judging.check import check
-from attentest.suite.test_attention.cases import Case, drawn, require_large_scores, steepness
+from attentest.suite.test_attention.cases import (
+    AttentionCall,
+    draw_call,
+    require_large_scores,
+    steepness,
+)
 from attentest.testing.assertions import equal, finite, holds, matches, near
 from attentest.testing.draw import Draw
 from attentest_spec.attention import scores
 from attentest_spec.setting import Array, Floats
 
 
-def poisoned(draw: Draw, case: Case, size: float) -> tuple[Floats, Floats, Array]:
+def poisoned(draw: Draw, case: AttentionCall, size: float) -> tuple[Floats, Floats, Array]:
     """Return key and value with other numbers where no query of a sample and head may look."""
     seen: Array = np.asarray(case.keep.any(axis=-2))[..., None]
     key = np.where(seen, case.key, draw.floats(*case.key.shape, scale=size))
@@ -23,7 +28,7 @@ def poisoned(draw: Draw, case: Case, size: float) -> tuple[Floats, Floats, Array
 
 @check("attention.masked-keys-ignored")
 def test_masked_keys_ignored(subject: Subject, draw: Draw) -> None:
-    case = drawn(subject, draw, hiding=True, kinds=("padding",), scale=1.0)
+    case = draw_call(subject, draw, hiding=True, kinds=("padding",), scale=1.0)
     key, value, hidden = poisoned(draw, case, 100.0)
     before = case.output()
     finite(before)
@@ -49,7 +54,7 @@ def test_masking_exact(subject: Subject, draw: Draw) -> None:
     require_large_scores(subject)
     fill = subject.choices.mask_fill
     reach = 1e6 if fill == "exact" else 100.0 * abs(float(fill))
-    case = drawn(subject, draw, hiding=True, scale=1.0)
+    case = draw_call(subject, draw, hiding=True, scale=1.0)
     # Every key that may be attended fits far worse than the ones that are masked.
     sign = np.where(case.keep.any(axis=-2), -1.0, 1.0)[..., None]
     query = np.abs(case.query) + 1.0
@@ -62,11 +67,11 @@ def test_masking_exact(subject: Subject, draw: Draw) -> None:
         _shows_the_fill(case, inputs, actual)
 
 
-def _shows_the_fill(case: Case, inputs: tuple[Array | None, ...], actual: Array) -> None:
+def _shows_the_fill(case: AttentionCall, inputs: tuple[Array | None, ...], actual: Array) -> None:
     """Demand that the numbers tell the declared fill from an exact mask, where they can."""
     exact = case.probe.subject.choices.but(mask_fill="exact")
     apart = distance(
-        case.probe.expected(*inputs)[0], case.probe.expected(*inputs, choices=exact)[0]
+        case.probe.expected(*inputs).output, case.probe.expected(*inputs, choices=exact).output
     )
     if apart > 1e-3:
         holds(
@@ -77,7 +82,7 @@ def _shows_the_fill(case: Case, inputs: tuple[Array | None, ...], actual: Array)
 
 @check("attention.fully-masked-row")
 def test_fully_masked_row(subject: Subject, draw: Draw) -> None:
-    case = drawn(subject, draw, hiding=True, kinds=("per-sample", "per-head"))
+    case = draw_call(subject, draw, hiding=True, kinds=("per-sample", "per-head"))
     queries = case.keep.shape[-2]
     empty = draw.integer(0, queries - 1)
     mask = np.array(case.mask)
@@ -94,10 +99,12 @@ def test_fully_masked_row(subject: Subject, draw: Draw) -> None:
 def test_mask_shapes(subject: Subject, draw: Draw) -> None:
     for kind in draw.mask_kinds(("padding", "causal", "per-sample", "per-head")):
         heads = draw.several()
-        _shaped(subject, drawn(subject, draw, hiding=True, scale=1.0, kinds=(kind,), heads=heads))
+        _shaped(
+            subject, draw_call(subject, draw, hiding=True, scale=1.0, kinds=(kind,), heads=heads)
+        )
 
 
-def _shaped(subject: Subject, case: Case) -> None:
+def _shaped(subject: Subject, case: AttentionCall) -> None:
     output = case.output()
     if "per-head" in subject.limits.masks:
         whole = np.array(case.keep)

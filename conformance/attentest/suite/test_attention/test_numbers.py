@@ -9,9 +9,9 @@ from attentest.harness.errors import Absent
 from attentest.harness.subject import Subject
 from attentest.harness.tolerances import fits, largest
 from attentest.judging.check import check
-from attentest.suite.test_attention.cases import alive, drawn, require_large_scores
+from attentest.suite.test_attention.cases import depends_on_values, draw_call, require_large_scores
 from attentest.testing.assertions import equal, finite, holds, matches, near, same_shape
-from attentest.testing.common import Call, halves, precise, same_precision
+from attentest.testing.common import Call, half_precisions, matches_in_precision, same_precision
 from attentest.testing.draw import Draw
 from attentest_spec.attention import scores
 
@@ -19,19 +19,18 @@ from attentest_spec.attention import scores
 @check("attention.formula", examples=20)
 def test_formula(subject: Subject, draw: Draw) -> None:
     for width, scale in ((0, 0.0), (72, 1.0)):
-        case = drawn(subject, draw, width=width, scale=scale)
+        case = draw_call(subject, draw, width=width, scale=scale)
         matches(case.probe, *case.inputs, actual=case.output())
 
 
 @check("attention.shapes")
 def test_shapes(subject: Subject, draw: Draw) -> None:
     ones = draw.choose((False, True))
-    case = drawn(subject, draw, kinds=("none", "padding"), lengths=(1, 1) if ones else None)
-    result = case.probe(*case.inputs)
-    output, weights = result if isinstance(result, tuple) else (result, None)
+    case = draw_call(subject, draw, kinds=("none", "padding"), lengths=(1, 1) if ones else None)
+    output, weights = case.probe(*case.inputs)
     same_shape(output, (*case.query.shape[:-1], case.value.shape[-1]))
     same_precision(case.probe, output)
-    alive(case, output)
+    depends_on_values(case, output)
     if weights is not None:
         same_shape(weights, case.keep.shape, what="weights")
 
@@ -39,7 +38,7 @@ def test_shapes(subject: Subject, draw: Draw) -> None:
 @check("attention.stable-for-large-scores")
 def test_stable_for_large_scores(subject: Subject, draw: Draw) -> None:
     require_large_scores(subject)
-    case = drawn(subject, draw, kinds=("none",), scale=1.0)
+    case = draw_call(subject, draw, kinds=("none",), scale=1.0)
     raw = largest(scores(case.query, case.key)) or 1.0
     size = draw.choose((1e6, 1e3, 100.0, 800.0))
     query = cast(case.query * draw.choose((1.0, -1.0)) * (size / raw), case.probe.precision)
@@ -70,7 +69,7 @@ def test_stable_for_large_scores(subject: Subject, draw: Draw) -> None:
 def test_softmax_arithmetic(subject: Subject, draw: Draw) -> None:
     if subject.precision != "float64":
         raise Absent(f"a softmax in float32 is no coarser than {subject.precision}")
-    case = drawn(subject, draw, scale=1.0, lengths=(draw.long(5), draw.long(7)))
+    case = draw_call(subject, draw, scale=1.0, lengths=(draw.long(5), draw.long(7)))
     actual = case.output()
     declared = subject.choices.softmax_arithmetic
     exact = subject.choices.but(softmax_arithmetic="as-computed")
@@ -89,7 +88,7 @@ def test_softmax_arithmetic(subject: Subject, draw: Draw) -> None:
 
 @check("attention.value-width")
 def test_value_width(subject: Subject, draw: Draw) -> None:
-    case = drawn(subject, draw, scale=1.0)
+    case = draw_call(subject, draw, scale=1.0)
     width = case.query.shape[-1] + draw.choose((3, 1, 7))
     value = draw.floats(*case.value.shape[:-1], width)
     inputs = (case.query, case.key, value, case.mask)
@@ -102,13 +101,13 @@ def test_cross_lengths(subject: Subject, draw: Draw) -> None:
     few, many = draw.length(), draw.long(523)
     square = draw.long()
     for lengths in (draw.lengths(), (square, square), (many, few), (few, many)):
-        case = drawn(subject, draw, kinds=kinds, lengths=lengths, scale=1.0)
+        case = draw_call(subject, draw, kinds=kinds, lengths=lengths, scale=1.0)
         matches(case.probe, *case.inputs, actual=case.output())
 
 
 @check("attention.one-key")
 def test_one_key(subject: Subject, draw: Draw) -> None:
-    case = drawn(subject, draw, kinds=("none",))
+    case = draw_call(subject, draw, kinds=("none",))
     batch, heads, keys = case.key.shape[:3]
     last = draw.integer(0, keys - 1)
     mask = np.zeros((batch, 1, 1, keys), dtype=bool)
@@ -132,16 +131,16 @@ def test_one_key(subject: Subject, draw: Draw) -> None:
 
 @check("attention.half-precision", examples=8)
 def test_half_precision(subject: Subject, draw: Draw) -> None:
-    for known in halves(subject):
+    for known in half_precisions(subject):
         for scale in (1.0, 4.0):
-            precise(partial(_call, subject, draw, scale=scale), known)
+            matches_in_precision(partial(_call, subject, draw, scale=scale), known)
 
 
 @check("attention.float32")
 def test_float32(subject: Subject, draw: Draw) -> None:
-    precise(lambda precision: _call(subject, draw, precision), "float32")
+    matches_in_precision(lambda precision: _call(subject, draw, precision), "float32")
 
 
 def _call(subject: Subject, draw: Draw, precision: str, scale: float = 1.0) -> Call:
-    case = drawn(subject, draw, scale=scale, precision=precision)
+    case = draw_call(subject, draw, scale=scale, precision=precision)
     return case.probe, case.inputs

@@ -5,21 +5,23 @@ import numpy as np
 from attentest.harness.subject import Subject
 from attentest.harness.tolerances import as_floats, largest
 from attentest.judging.check import check
-from attentest.suite.test_attention.cases import drawn
+from attentest.suite.test_attention.cases import draw_call
 from attentest.testing.assertions import finite, holds, matches, near
 from attentest.testing.draw import Draw
 
 
 @check("attention.weights-formula")
 def test_weights_formula(subject: Subject, draw: Draw) -> None:
-    case = drawn(subject, draw)
+    case = draw_call(subject, draw)
     weights = case.weights()
-    matches(case.probe, *case.inputs, actual=weights, pick=lambda pair: pair[1], what="weights")
+    matches(
+        case.probe, *case.inputs, actual=weights, pick=lambda answer: answer.weights, what="weights"
+    )
 
 
 @check("attention.rows-sum-to-one")
 def test_rows_sum_to_one(subject: Subject, draw: Draw) -> None:
-    case = drawn(subject, draw)
+    case = draw_call(subject, draw)
     sums = case.weights().sum(axis=-1)
     ones, terms = np.ones_like(sums), case.key.shape[-2]
     near(subject, sums, ones, what="sum of a row", terms=terms, precision=case.arithmetic)
@@ -27,7 +29,7 @@ def test_rows_sum_to_one(subject: Subject, draw: Draw) -> None:
 
 @check("attention.weights-nonnegative")
 def test_weights_nonnegative(subject: Subject, draw: Draw) -> None:
-    case = drawn(subject, draw)
+    case = draw_call(subject, draw)
     weights = case.weights()
     finite(weights, what="weights")
     low, high = weights.min(), weights.max()
@@ -41,14 +43,14 @@ def test_weights_nonnegative(subject: Subject, draw: Draw) -> None:
 
 @check("attention.masked-weights-zero")
 def test_masked_weights_zero(subject: Subject, draw: Draw) -> None:
-    case = drawn(subject, draw, hiding=True)
+    case = draw_call(subject, draw, hiding=True)
     hidden = case.weights()[~case.keep]
     holds(not hidden.any(), f"A masked key has the weight {largest(hidden):.6g}.", actual=hidden)
 
 
 @check("attention.convex-hull")
 def test_convex_hull(subject: Subject, draw: Draw) -> None:
-    case = drawn(subject, draw)
+    case = draw_call(subject, draw)
     output = as_floats(case.output())
     seen = case.keep[..., None]
     values = case.value[..., None, :, :]
@@ -68,7 +70,7 @@ def test_convex_hull(subject: Subject, draw: Draw) -> None:
 
 @check("attention.weights-used")
 def test_weights_used(subject: Subject, draw: Draw) -> None:
-    case = drawn(subject, draw)
+    case = draw_call(subject, draw)
     weights = case.weights()
     near(
         subject,

@@ -2,9 +2,9 @@
 
 from attentest.harness.tolerances import as_floats
 from attentest.testing.assertions import holds
-from attentest.testing.common import HALVES
+from attentest.testing.common import HALF_PRECISIONS
 from attentest.testing.draw import Draw
-from attentest.testing.layer_calls import Case
+from attentest.testing.layer_calls import LayerCall
 from attentest_spec.setting import Array
 
 LAYER = "decoder_layer"
@@ -18,9 +18,9 @@ PADDED = ("target",)
 FREE = ("none",)
 
 
-def heeds_any_memory(draw: Draw, case: Case, before: Array) -> None:
+def depends_on_any_memory(draw: Draw, case: LayerCall, before: Array) -> None:
     """Demand a real answer: another memory moves the output."""
-    other = case.but(memory=case.read + 1.0 + draw.floats(*case.read.shape))
+    other = case.but(memory=case.decoder_memory + 1.0 + draw.floats(*case.decoder_memory.shape))
     moved = (as_floats(other.output()) != as_floats(before))[case.rows]
-    told = case.probe.precision not in HALVES  # a narrow norm may round all to the same
+    told = case.probe.precision not in HALF_PRECISIONS  # a narrow norm may round all to the same
     holds(moved.any() or not told, "Another memory leaves the output as it is.")

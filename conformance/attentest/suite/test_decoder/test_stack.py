@@ -5,17 +5,28 @@ import numpy as np
 from attentest.harness.subject import Subject
 from attentest.judging.check import check
 from attentest.suite.test_decoder.cases import LAYER, STACK, TARGET
-from attentest.testing.common import Call, half, precise
+from attentest.testing.common import Call, draw_half_precision, matches_in_precision
 from attentest.testing.draw import Draw
-from attentest.testing.layer_calls import agree, drawn, judged, shows
-from attentest.testing.stacks import composed, depth_counts, own_their_parameters
+from attentest.testing.layer_calls import (
+    draw_call,
+    matches_reference,
+    rows_agree,
+    shows_one_option,
+)
+from attentest.testing.stacks import (
+    compose_layers,
+    layer_adds_its_parameters,
+    layers_own_parameters,
+)
 
 
 @check("decoder.formula", examples=5)
 def test_formula(subject: Subject, draw: Draw) -> None:
     long = draw.long(37)
     for size in (lengths(draw), (long, long)):
-        judged(drawn(subject, draw, STACK, kinds=("target", "causal", "none"), lengths=size))
+        matches_reference(
+            draw_call(subject, draw, STACK, kinds=("target", "causal", "none"), lengths=size)
+        )
 
 
 def lengths(draw: Draw) -> tuple[int, int]:
@@ -25,27 +36,34 @@ def lengths(draw: Draw) -> tuple[int, int]:
 
 @check("decoder.layers-own-parameters", examples=4)
 def test_layers_own_parameters(subject: Subject, draw: Draw) -> None:
-    own_their_parameters(draw, drawn(subject, draw, STACK, kinds=TARGET, layers=draw.layers(2)))
+    layers_own_parameters(
+        draw, draw_call(subject, draw, STACK, kinds=TARGET, layers=draw.layers(2))
+    )
 
 
 @check("decoder.layers-in-sequence", examples=3)
 def test_layers_in_sequence(subject: Subject, draw: Draw) -> None:
     for layers in (draw.layers(2), draw.deepest()):
-        case = drawn(subject, draw, STACK, kinds=TARGET, layers=layers, shortest=2)
-        agree(case, case.output(), composed(case), what="output beside that of the layers in turn")
+        case = draw_call(subject, draw, STACK, kinds=TARGET, layers=layers, shortest=2)
+        rows_agree(
+            case,
+            case.output(),
+            compose_layers(case),
+            what="output beside that of the layers in turn",
+        )
 
 
 @check("decoder.final-norm", examples=6)
 def test_final_norm(subject: Subject, draw: Draw) -> None:
-    case = drawn(subject, draw, STACK, kinds=TARGET)
+    case = draw_call(subject, draw, STACK, kinds=TARGET)
     width = case.probe.sizes.d_model
     norm = {"norm.gain": np.ones(width), "norm.bias": np.zeros(width)}
-    shows(case, case.output(), "final_norm", norm)
+    shows_one_option(case, case.output(), "final_norm", norm)
 
 
 @check("decoder.depth-counts", examples=3)
 def test_depth_counts(subject: Subject, draw: Draw) -> None:
-    depth_counts(subject, draw, STACK)
+    layer_adds_its_parameters(subject, draw, STACK)
 
 
 @check("decoder.float32", examples=6)
@@ -55,14 +73,14 @@ def test_float32(subject: Subject, draw: Draw) -> None:
 
 @check("decoder.half-precision", examples=8)
 def test_half_precision(subject: Subject, draw: Draw) -> None:
-    _precise(subject, draw, LAYER, half(subject, draw))
+    _precise(subject, draw, LAYER, draw_half_precision(subject, draw))
 
 
 def _precise(subject: Subject, draw: Draw, component: str, precision: str) -> None:
     subject.require_precision(precision)
-    case = drawn(subject, draw, component, kinds=TARGET, precision=precision)
+    case = draw_call(subject, draw, component, kinds=TARGET, precision=precision)
 
     def make(asked: str) -> Call:
         return case.probe, case.inputs
 
-    precise(make, precision, rows=case.rows)
+    matches_in_precision(make, precision, rows=case.rows)

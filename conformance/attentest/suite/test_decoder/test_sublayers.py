@@ -4,8 +4,8 @@ from attentest.harness.subject import Subject
 from attentest.judging.check import check
 from attentest.suite.test_decoder.cases import LAST, LAYER, TARGET
 from attentest.testing.draw import Draw
-from attentest.testing.gradients import as_in_the_formula
-from attentest.testing.layer_calls import drawn, judged, without
+from attentest.testing.gradients import gradients_match_formula
+from attentest.testing.layer_calls import draw_call, matches_reference, zero_maps
 
 SUBLAYERS = ("self_attention", "cross_attention", "feed_forward")
 NORMS = tuple(f"{name}_norm.{leaf}" for name in SUBLAYERS for leaf in ("gain", "bias"))
@@ -15,26 +15,28 @@ NORMS = tuple(f"{name}_norm.{leaf}" for name in SUBLAYERS for leaf in ("gain", "
 def test_layer_formula(subject: Subject, draw: Draw) -> None:
     kinds = ("per-sample", "padding", "none", "per-head")
     x = draw.scale() if subject.precision == "float64" else 1.0
-    judged(drawn(subject, draw, LAYER, source_kinds=kinds, widths=(2, 4, 3), scale=x))
+    matches_reference(
+        draw_call(subject, draw, LAYER, source_kinds=kinds, widths=(2, 4, 3), scale=x)
+    )
 
 
 @check("decoder.order-of-sublayers", examples=6)
 def test_order_of_sublayers(subject: Subject, draw: Draw) -> None:
-    judged(drawn(subject, draw, LAYER, kinds=TARGET, scale=draw.choose((1.0, 0.1))))
+    matches_reference(draw_call(subject, draw, LAYER, kinds=TARGET, scale=draw.choose((1.0, 0.1))))
 
 
 @check("decoder.skip-connections", examples=6)
 def test_skip_connections(subject: Subject, draw: Draw) -> None:
-    case = drawn(subject, draw, LAYER, kinds=TARGET)
+    case = draw_call(subject, draw, LAYER, kinds=TARGET)
     kept = case.probe.parameters
     for silent in ((LAST[0],), (LAST[1],), (LAST[2],), LAST):
-        case.probe.load(without(kept, silent))
-        judged(case, what=f"output with zeros in {' and '.join(silent)}")
+        case.probe.load(zero_maps(kept, silent))
+        matches_reference(case, what=f"output with zeros in {' and '.join(silent)}")
     case.probe.load(kept)
 
 
 @check("decoder.separate-norms", examples=5)
 def test_separate_norms(subject: Subject, draw: Draw) -> None:
-    case = drawn(subject, draw, LAYER, kinds=("causal", "none"), shortest=2)
+    case = draw_call(subject, draw, LAYER, kinds=("causal", "none"), shortest=2)
     norms = [name for name in NORMS if name in case.probe.parameters]
-    as_in_the_formula(case.probe, *case.inputs, names=norms, draw=draw)
+    gradients_match_formula(case.probe, *case.inputs, names=norms, draw=draw)

@@ -7,43 +7,51 @@ from attentest.judging.check import check
 from attentest.suite.test_encoder.cases import LAYER, STACK
 from attentest.testing.assertions import equal
 from attentest.testing.common import same_precision
-from attentest.testing.dependence import answers, changed, unmoved
+from attentest.testing.dependence import (
+    depends_on_visible_positions,
+    output_unchanged,
+    replace_positions,
+)
 from attentest.testing.draw import Draw
-from attentest.testing.invariants import shuffled
-from attentest.testing.layer_calls import agree, drawn, permuted
+from attentest.testing.invariants import draw_order
+from attentest.testing.layer_calls import draw_call, permute_mask, rows_agree
 
 
 @check("encoder.permutation-law", examples=6)
 def test_permutation_law(subject: Subject, draw: Draw) -> None:
     kinds = ("none", "padding", "per-sample")
-    case = drawn(subject, draw, LAYER, mapped=False, kinds=kinds, shortest=2)
-    order = shuffled(draw, case.x.shape[1])
+    case = draw_call(subject, draw, LAYER, mapped=False, kinds=kinds, shortest=2)
+    order = draw_order(draw, case.x.shape[1])
     before = case.output()
-    moved = case.but(x=case.x[:, order], mask=permuted(case.mask, order))
-    agree(moved, moved.output(), before[:, order], what="output after reordering the positions")
-    answers(draw, case, before)
+    moved = case.but(x=case.x[:, order], mask=permute_mask(case.mask, order))
+    rows_agree(
+        moved, moved.output(), before[:, order], what="output after reordering the positions"
+    )
+    depends_on_visible_positions(draw, case, before)
 
 
 @check("encoder.batch-independence", examples=6)
 def test_batch_independence(subject: Subject, draw: Draw) -> None:
     kinds, batch = ("padding",), draw.choose((2, 3))
-    case = drawn(subject, draw, STACK, mapped=False, kinds=kinds, hiding=True, batch=batch)
+    case = draw_call(subject, draw, STACK, mapped=False, kinds=kinds, hiding=True, batch=batch)
     before = case.output()
     sample = draw.integer(0, len(case.x) - 1)
     others = np.arange(len(case.x)) != sample
     where = np.broadcast_to(others[:, None], case.rows.shape)
-    after = case.but(x=changed(draw, case.x, where)).output()
-    unmoved(before, after, case.rows & ~where, what="of a sample after changing the others")
+    after = case.but(x=replace_positions(draw, case.x, where)).output()
+    output_unchanged(
+        before, after, case.rows & ~where, what="of a sample after changing the others"
+    )
     mask = None if case.mask is None else case.mask[sample : sample + 1]
     alone = case.but(x=case.x[sample : sample + 1], mask=mask)
-    agree(alone, alone.output(), before[sample : sample + 1], what="output of a sample alone")
-    answers(draw, case, before)
+    rows_agree(alone, alone.output(), before[sample : sample + 1], what="output of a sample alone")
+    depends_on_visible_positions(draw, case, before)
 
 
 @check("encoder.shapes", examples=6)
 def test_shapes(subject: Subject, draw: Draw) -> None:
     one = draw.choose(("batch", "length", "both", "neither"))
-    case = drawn(
+    case = draw_call(
         subject,
         draw,
         STACK,
@@ -54,12 +62,12 @@ def test_shapes(subject: Subject, draw: Draw) -> None:
     )
     before = case.output()
     same_precision(case.probe, before)
-    answers(draw, case, before)
+    depends_on_visible_positions(draw, case, before)
 
 
 @check("encoder.input-untouched", examples=5)
 def test_input_untouched(subject: Subject, draw: Draw) -> None:
-    case = drawn(subject, draw, STACK, mapped=False, kinds=("padding", "none"), shortest=2)
+    case = draw_call(subject, draw, STACK, mapped=False, kinds=("padding", "none"), shortest=2)
     before = case.output().copy()
     equal(case.output(), before, what="output of the second call")
-    answers(draw, case, before)
+    depends_on_visible_positions(draw, case, before)

@@ -5,10 +5,19 @@ import numpy as np
 from attentest.harness.subject import Subject
 from attentest.judging.check import check
 from attentest.suite.test_encoder.cases import LAYER, STACK, scale
-from attentest.testing.common import Call, half, precise
+from attentest.testing.common import Call, draw_half_precision, matches_in_precision
 from attentest.testing.draw import Draw
-from attentest.testing.layer_calls import agree, drawn, judged, shows
-from attentest.testing.stacks import composed, depth_counts, own_their_parameters
+from attentest.testing.layer_calls import (
+    draw_call,
+    matches_reference,
+    rows_agree,
+    shows_one_option,
+)
+from attentest.testing.stacks import (
+    compose_layers,
+    layer_adds_its_parameters,
+    layers_own_parameters,
+)
 
 
 @check("encoder.formula", examples=5)
@@ -16,14 +25,16 @@ def test_formula(subject: Subject, draw: Draw) -> None:
     kinds = ("padding", "per-sample", "none", "per-head")
     for length in (draw.length(), draw.long(37)):
         size = scale(subject, draw)
-        judged(drawn(subject, draw, STACK, kinds=kinds, scale=size, lengths=(length, 1)))
+        matches_reference(
+            draw_call(subject, draw, STACK, kinds=kinds, scale=size, lengths=(length, 1))
+        )
 
 
 @check("encoder.final-norm", examples=6)
 def test_final_norm(subject: Subject, draw: Draw) -> None:
-    case = drawn(subject, draw, STACK)
+    case = draw_call(subject, draw, STACK)
     width = case.probe.sizes.d_model
-    shows(
+    shows_one_option(
         case,
         case.output(),
         "final_norm",
@@ -33,25 +44,32 @@ def test_final_norm(subject: Subject, draw: Draw) -> None:
 
 @check("encoder.layers-own-parameters", examples=4)
 def test_layers_own_parameters(subject: Subject, draw: Draw) -> None:
-    own_their_parameters(draw, drawn(subject, draw, STACK, layers=draw.layers(2)))
+    layers_own_parameters(draw, draw_call(subject, draw, STACK, layers=draw.layers(2)))
 
 
 @check("encoder.layers-in-sequence", examples=3)
 def test_layers_in_sequence(subject: Subject, draw: Draw) -> None:
     for layers in (draw.layers(2), draw.deepest()):
-        case = drawn(subject, draw, STACK, kinds=("padding", "none"), layers=layers, shortest=2)
-        agree(case, case.output(), composed(case), what="output beside that of the layers in turn")
+        case = draw_call(subject, draw, STACK, kinds=("padding", "none"), layers=layers, shortest=2)
+        rows_agree(
+            case,
+            case.output(),
+            compose_layers(case),
+            what="output beside that of the layers in turn",
+        )
 
 
 @check("encoder.stack-of-one-is-a-layer", examples=6)
 def test_stack_of_one_is_a_layer(subject: Subject, draw: Draw) -> None:
-    case = drawn(subject, draw, STACK, kinds=("padding", "none"), layers=1)
-    agree(case, case.output(), composed(case), what="output beside that of the layer alone")
+    case = draw_call(subject, draw, STACK, kinds=("padding", "none"), layers=1)
+    rows_agree(
+        case, case.output(), compose_layers(case), what="output beside that of the layer alone"
+    )
 
 
 @check("encoder.depth-counts", examples=3)
 def test_depth_counts(subject: Subject, draw: Draw) -> None:
-    depth_counts(subject, draw, STACK)
+    layer_adds_its_parameters(subject, draw, STACK)
 
 
 @check("encoder.float32", examples=6)
@@ -61,15 +79,15 @@ def test_float32(subject: Subject, draw: Draw) -> None:
 
 @check("encoder.half-precision", examples=8)
 def test_half_precision(subject: Subject, draw: Draw) -> None:
-    _precise(subject, draw, LAYER, half(subject, draw))
+    _precise(subject, draw, LAYER, draw_half_precision(subject, draw))
 
 
 def _precise(subject: Subject, draw: Draw, component: str, precision: str) -> None:
     subject.require_precision(precision)
     kinds = ("padding", "none")
-    case = drawn(subject, draw, component, kinds=kinds, precision=precision)
+    case = draw_call(subject, draw, component, kinds=kinds, precision=precision)
 
     def make(asked: str) -> Call:
         return case.probe, case.inputs
 
-    precise(make, precision, rows=case.rows)
+    matches_in_precision(make, precision, rows=case.rows)

@@ -4,9 +4,9 @@ from attentest.harness.subject import Subject
 from attentest.judging.check import check
 from attentest.suite.test_encoder.cases import LAST, LAYER, scale
 from attentest.testing.draw import Draw
-from attentest.testing.gradients import as_in_the_formula
-from attentest.testing.layer_calls import drawn, judged, shows, without
-from attentest.testing.stacks import one_norm
+from attentest.testing.gradients import gradients_match_formula
+from attentest.testing.layer_calls import draw_call, matches_reference, shows_one_option, zero_maps
+from attentest.testing.stacks import shares_one_norm
 
 NORMS = tuple(
     f"{name}_norm.{leaf}"
@@ -17,41 +17,41 @@ NORMS = tuple(
 
 @check("encoder.layer-formula", examples=12)
 def test_layer_formula(subject: Subject, draw: Draw) -> None:
-    judged(drawn(subject, draw, LAYER, widths=(2, 4, 3), scale=scale(subject, draw)))
+    matches_reference(draw_call(subject, draw, LAYER, widths=(2, 4, 3), scale=scale(subject, draw)))
 
 
 @check("encoder.norm-placement", examples=6)
 def test_norm_placement(subject: Subject, draw: Draw) -> None:
-    case = drawn(subject, draw, LAYER)
-    shows(case, case.output(), "norm_placement", {})
+    case = draw_call(subject, draw, LAYER)
+    shows_one_option(case, case.output(), "norm_placement", {})
 
 
 @check("encoder.norm-sharing", examples=6)
 def test_norm_sharing(subject: Subject, draw: Draw) -> None:
-    case = drawn(subject, draw, LAYER)
-    judged(case)
+    case = draw_call(subject, draw, LAYER)
+    matches_reference(case)
     if subject.choices.norm_sharing == "shared":
-        one_norm(case)
+        shares_one_norm(case)
 
 
 @check("encoder.order-of-sublayers", examples=6)
 def test_order_of_sublayers(subject: Subject, draw: Draw) -> None:
-    case = drawn(subject, draw, LAYER, kinds=("none", "padding"), scale=draw.choose((1.0, 0.1)))
-    judged(case)
+    case = draw_call(subject, draw, LAYER, kinds=("none", "padding"), scale=draw.choose((1.0, 0.1)))
+    matches_reference(case)
 
 
 @check("encoder.skip-connections", examples=6)
 def test_skip_connections(subject: Subject, draw: Draw) -> None:
-    case = drawn(subject, draw, LAYER)
+    case = draw_call(subject, draw, LAYER)
     for silent in ((LAST[0],), (LAST[1],), LAST):
         bare = case.probe.parameters
-        case.probe.load(without(bare, silent))
-        judged(case, what=f"output with zeros in {' and '.join(silent)}")
+        case.probe.load(zero_maps(bare, silent))
+        matches_reference(case, what=f"output with zeros in {' and '.join(silent)}")
         case.probe.load(bare)
 
 
 @check("encoder.separate-norms", examples=5)
 def test_separate_norms(subject: Subject, draw: Draw) -> None:
-    case = drawn(subject, draw, LAYER, kinds=("padding", "none"))
+    case = draw_call(subject, draw, LAYER, kinds=("padding", "none"))
     norms = [name for name in NORMS if name in case.probe.parameters]
-    as_in_the_formula(case.probe, *case.seen().inputs, names=norms, draw=draw)
+    gradients_match_formula(case.probe, *case.with_all_visible().inputs, names=norms, draw=draw)

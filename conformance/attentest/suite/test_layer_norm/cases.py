@@ -9,14 +9,14 @@ from attentest.harness.copies import cast
 from attentest.harness.subject import Probe, Subject
 from attentest.testing.assertions import matches, same_shape
 from attentest.testing.draw import Draw
-from attentest.testing.invariants import prepared
+from attentest.testing.invariants import build_with_parameters
 from attentest_spec import Sizes
 from attentest_spec.parameters import shapes
 from attentest_spec.setting import Array, Floats
 
 
 @dataclass(frozen=True)
-class Case:
+class NormCall:
     """One call of a layer norm on x (B, S, D); `loaded` where it has a parameter map."""
 
     probe: Probe
@@ -36,25 +36,25 @@ class Case:
         return found
 
 
-def built(subject: Subject, draw: Draw, width: int, precision: str = "") -> tuple[Probe, bool]:
+def build_norm(subject: Subject, draw: Draw, width: int, precision: str = "") -> tuple[Probe, bool]:
     """Build a norm with drawn parameters; a bare callable has the gain and bias of birth."""
-    probe = prepared(
+    probe = build_with_parameters(
         subject, draw, "layer_norm", Sizes(d_model=width, heads=1), precision=precision
     )
     loaded = bool(probe.parameters)
     if not loaded:
-        probe.parameters = newborn(probe)
+        probe.parameters = initial_parameters(probe)
     return probe, loaded
 
 
-def newborn(probe: Probe) -> dict[str, Floats]:
+def initial_parameters(probe: Probe) -> dict[str, Floats]:
     """Return the parameters that a norm is born with."""
     born = {"gain": np.ones, "bias": np.zeros}
     declared = shapes("layer_norm", probe.sizes, probe.subject.choices)
     return {name: born[name](shape) for name, shape in declared.items()}
 
 
-def drawn(
+def draw_call(
     subject: Subject,
     draw: Draw,
     *,
@@ -63,13 +63,13 @@ def drawn(
     widths: tuple[int, int] = (2, 12),
     shape: Sequence[int] = (),
     precision: str = "",
-) -> Case:
+) -> NormCall:
     """Draw a call; every row has columns apart, about one `scale` wide around `offset` of them."""
     batch, length = shape or (draw.batch(), draw.length())
-    probe, loaded = built(subject, draw, draw.integer(*widths), precision)
+    probe, loaded = build_norm(subject, draw, draw.integer(*widths), precision)
     width = probe.sizes.d_model
     rows = np.round(draw.rng.normal(size=(batch, length, width)), 2)
     flat = np.ptp(rows, axis=-1) < 0.5
     rows[..., 0] += np.where(flat, 1.0, 0.0)
     rows = (rows + offset) * (scale or draw.scale())
-    return Case(probe, cast(rows, probe.precision), loaded)
+    return NormCall(probe, cast(rows, probe.precision), loaded)

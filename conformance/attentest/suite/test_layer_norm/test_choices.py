@@ -5,8 +5,12 @@ import numpy as np
 from attentest.harness.errors import Absent
 from attentest.harness.subject import Subject
 from attentest.judging.check import check
-from attentest.suite.test_layer_norm.cases import drawn
-from attentest.testing.common import HALVES, shows, shows_biases
+from attentest.suite.test_layer_norm.cases import draw_call
+from attentest.testing.common import (
+    HALF_PRECISIONS,
+    matches_declared_biases,
+    matches_declared_option,
+)
 from attentest.testing.draw import Draw
 from attentest_spec.choices import Value
 
@@ -16,21 +20,21 @@ _OTHER_EPSILONS = (1e-5, 1e-6, 1e-12, 0.0)
 
 def _choice(subject: Subject, draw: Draw, choice: str, scale: float, *values: Value) -> None:
     """Demand what is declared for `choice` at a scale that tells it from the other `values`."""
-    if subject.precision in HALVES:
+    if subject.precision in HALF_PRECISIONS:
         raise Absent(f"{subject.precision} is too coarse to tell the options of {choice} apart")
-    case = drawn(subject, draw, scale=scale, widths=(3, 5))
-    shows(case.probe, case.x, actual=case.output(), choice=choice, others=values)
+    case = draw_call(subject, draw, scale=scale, widths=(3, 5))
+    matches_declared_option(case.probe, case.x, actual=case.output(), choice=choice, others=values)
 
 
 @check("layer_norm.norm-bias")
 def test_norm_bias(subject: Subject, draw: Draw) -> None:
     if subject.choices.norm_epsilon == 0:
         raise Absent("without an epsilon a constant row, which shows the bias alone, has no value")
-    case = drawn(subject, draw, scale=1.0)
+    case = draw_call(subject, draw, scale=1.0)
     # Means that are exact, so that nothing is left of them. In coarse precisions only zero is sure:
     # what rounding may leave of another mean, a small epsilon makes as large as a bias.
     level = draw.choose((0.0, 3.0, -2.0) if subject.precision == "float64" else (0.0,))
-    shows_biases(case.probe, np.full_like(case.x, level), choice="norm_bias")
+    matches_declared_biases(case.probe, np.full_like(case.x, level), choice="norm_bias")
 
 
 @check("layer_norm.epsilon-place")

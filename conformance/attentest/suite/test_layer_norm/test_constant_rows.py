@@ -6,9 +6,9 @@ from attentest.harness.errors import Absent
 from attentest.harness.subject import Subject
 from attentest.harness.tolerances import as_floats
 from attentest.judging.check import check
-from attentest.suite.test_layer_norm.cases import Case, drawn
+from attentest.suite.test_layer_norm.cases import NormCall, draw_call
 from attentest.testing.assertions import finite, holds, matches
-from attentest.testing.common import halves
+from attentest.testing.common import half_precisions
 from attentest.testing.draw import Draw
 from attentest.testing.gradients import gradient_to
 from attentest_spec.precision import largest as largest_of
@@ -18,11 +18,11 @@ _LEVELS = (0.0, 3.0, -2.0)
 """Constant rows whose mean is exact, so that nothing is left to be blown up by 1 / epsilon."""
 
 
-def constant(subject: Subject, draw: Draw, *, level: float, precision: str = "") -> Case:
+def constant(subject: Subject, draw: Draw, *, level: float, precision: str = "") -> NormCall:
     """Draw a call with two positions, the first of them constant."""
     if subject.choices.norm_epsilon == 0:
         raise Absent("without an epsilon a constant row has no value")
-    case = drawn(subject, draw, scale=1.0, shape=(draw.batch(), 2), precision=precision)
+    case = draw_call(subject, draw, scale=1.0, shape=(draw.batch(), 2), precision=precision)
     case.x[:, 0] = level
     return case
 
@@ -36,7 +36,7 @@ def test_constant_row_finite(subject: Subject, draw: Draw) -> None:
     holds(bool(as_floats(actual)[:, 1].any()), "Rows that are not constant came out as 0.")
 
 
-def _gives_the_bias(case: Case, actual: Array) -> None:
+def _gives_the_bias(case: NormCall, actual: Array) -> None:
     """Demand the bias at constant rows, but for what is left of a mean that is not exact."""
     first = np.zeros(actual.shape[:-1], dtype=bool)
     first[:, 0] = True
@@ -63,7 +63,7 @@ def _fits_the_format(subject: Subject) -> None:
 
 @check("layer_norm.constant-row-half-precision")
 def test_constant_row_half_precision(subject: Subject, draw: Draw) -> None:
-    for precision in halves(subject):
+    for precision in half_precisions(subject):
         case = constant(subject, draw, level=0.0, precision=precision)
         actual = case.output()
         finite(actual, what=f"output in {precision}")

@@ -6,16 +6,16 @@ from attentest.harness.copies import cast
 from attentest.harness.subject import Subject
 from attentest.harness.tolerances import as_floats, largest
 from attentest.judging.check import check
-from attentest.suite.test_layer_norm.cases import Case, drawn
-from attentest.testing.common import HALVES
+from attentest.suite.test_layer_norm.cases import NormCall, draw_call
+from attentest.testing.common import HALF_PRECISIONS
 from attentest.testing.draw import Draw
-from attentest.testing.invariants import alike
+from attentest.testing.invariants import agree_up_to_rounding
 
 
 @check("layer_norm.per-position")
 def test_per_position(subject: Subject, draw: Draw) -> None:
     batch, length = draw.choose((2, 3)), draw.choose((draw.length(), draw.long()))
-    case = drawn(subject, draw, shape=(batch, length))
+    case = draw_call(subject, draw, shape=(batch, length))
     together = case.right()
     sample, place = draw.integer(0, batch - 1), draw.integer(0, length - 1)
     alone = np.zeros((batch, length), dtype=bool)
@@ -23,7 +23,7 @@ def test_per_position(subject: Subject, draw: Draw) -> None:
     others = draw.floats(*case.x.shape, scale=30.0 * largest(case.x))
     changed = np.where(alone[..., None], case.x, others)
     after = case.probe.output(changed)
-    alike(
+    agree_up_to_rounding(
         case.probe,
         case.x,
         actual=after,
@@ -35,32 +35,32 @@ def test_per_position(subject: Subject, draw: Draw) -> None:
 
 @check("layer_norm.shift-law")
 def test_shift_law(subject: Subject, draw: Draw) -> None:
-    case = drawn(subject, draw, scale=1.0, widths=(4, 12))
-    size = 4.0 if subject.precision in HALVES else draw.choose((100.0, 1.0, 1000.0))
+    case = draw_call(subject, draw, scale=1.0, widths=(4, 12))
+    size = 4.0 if subject.precision in HALF_PRECISIONS else draw.choose((100.0, 1.0, 1000.0))
     shift = draw.choose((1.0, -1.0)) * size
     # Digits that the shift pushes out of the format are missing on both sides.
     moved = cast(case.x + shift, subject.precision)
-    alike(
+    agree_up_to_rounding(
         case.probe,
         moved,
         actual=case.probe.output(moved),
-        expected=Case(case.probe, moved - shift, case.loaded).right(),
+        expected=NormCall(case.probe, moved - shift, case.loaded).right(),
         what=f"output after adding {shift:g} to every column",
     )
 
 
 @check("layer_norm.scale-law")
 def test_scale_law(subject: Subject, draw: Draw) -> None:
-    case = drawn(subject, draw, scale=draw.choose((1.0, 30.0)))
+    case = draw_call(subject, draw, scale=draw.choose((1.0, 30.0)))
     before = as_floats(case.right())
     factor = draw.choose((64.0, 0.125, -1.0, -64.0, -0.125))
     bias = case.probe.parameters.get("bias", 0.0)
     sizes = [
-        np.linalg.norm(case.probe.expected(x) - bias, axis=-1, keepdims=True)
+        np.linalg.norm(case.probe.expected(x).output - bias, axis=-1, keepdims=True)
         for x in (case.x, case.x * factor)
     ]
     expected = bias + np.sign(factor) * (before - bias) * sizes[1] / sizes[0]
-    alike(
+    agree_up_to_rounding(
         case.probe,
         case.x,
         actual=case.probe.output(case.x * factor),

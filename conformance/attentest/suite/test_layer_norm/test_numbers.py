@@ -5,69 +5,77 @@ from attentest.harness.errors import Absent
 from attentest.harness.subject import Subject
 from attentest.harness.tolerances import as_floats
 from attentest.judging.check import check
-from attentest.suite.test_layer_norm.cases import Case, drawn, newborn
-from attentest.testing.common import HALVES, Call, halves, precise, same_precision
+from attentest.suite.test_layer_norm.cases import NormCall, draw_call, initial_parameters
+from attentest.testing.common import (
+    HALF_PRECISIONS,
+    Call,
+    half_precisions,
+    matches_in_precision,
+    same_precision,
+)
 from attentest.testing.draw import Draw
-from attentest.testing.invariants import alike
+from attentest.testing.invariants import agree_up_to_rounding
 
 
 @check("layer_norm.formula", examples=15)
 def test_formula(subject: Subject, draw: Draw) -> None:
     scale = draw.choose((0.0, 1e-6))  # 0 draws one; rows below the root of the epsilon show a floor
-    drawn(subject, draw, scale=scale, widths=draw.choose(((2, 12), (60, 130)))).right()
+    draw_call(subject, draw, scale=scale, widths=draw.choose(((2, 12), (60, 130)))).right()
 
 
 @check("layer_norm.gain-and-bias")
 def test_gain_and_bias(subject: Subject, draw: Draw) -> None:
     # As many positions as columns: a gain along the wrong axis fits.
     width = draw.length(2, 5)
-    case = drawn(subject, draw, widths=(width, width), shape=(draw.batch(), width))
+    case = draw_call(subject, draw, widths=(width, width), shape=(draw.batch(), width))
     if not case.loaded:
         raise Absent(f"{subject.name} gives no access to gain and bias")
     after = case.right()
     given = dict(case.probe.parameters)
-    case.probe.load(newborn(case.probe))
+    case.probe.load(initial_parameters(case.probe))
     expected = given["gain"] * as_floats(case.output()) + given.get("bias", 0.0)
     case.probe.load(given)
-    alike(case.probe, case.x, actual=after, expected=expected, what="output with a gain and a bias")
+    agree_up_to_rounding(
+        case.probe, case.x, actual=after, expected=expected, what="output with a gain and a bias"
+    )
 
 
 @check("layer_norm.shapes")
 def test_shapes(subject: Subject, draw: Draw) -> None:
     ones = draw.choose(((1, 1), (1, 0), (0, 1), (0, 0)))
     shape = (ones[0] or draw.batch(), ones[1] or draw.length())
-    case = drawn(subject, draw, scale=1.0, shape=shape)
+    case = draw_call(subject, draw, scale=1.0, shape=shape)
     same_precision(case.probe, case.right())
 
 
 @check("layer_norm.birth", examples=6)
 def test_birth(subject: Subject, draw: Draw) -> None:
-    case = drawn(subject, draw, scale=1.0)
+    case = draw_call(subject, draw, scale=1.0)
     fresh = subject.part("layer_norm", case.probe.sizes)
-    fresh.parameters = newborn(fresh)
-    Case(fresh, case.x, False).right()
+    fresh.parameters = initial_parameters(fresh)
+    NormCall(fresh, case.x, False).right()
 
 
 @check("layer_norm.large-offset")
 def test_large_offset(subject: Subject, draw: Draw) -> None:
-    if subject.precision in HALVES:
+    if subject.precision in HALF_PRECISIONS:
         raise Absent(f"{subject.precision} cannot hold a deviation a thousandth of the mean")
-    drawn(subject, draw, offset=draw.choose((1e3, -1e3)), widths=(4, 12)).right()
+    draw_call(subject, draw, offset=draw.choose((1e3, -1e3)), widths=(4, 12)).right()
 
 
 @check("layer_norm.float32")
 def test_float32(subject: Subject, draw: Draw) -> None:
-    precise(lambda precision: _call(subject, draw, precision), "float32")
+    matches_in_precision(lambda precision: _call(subject, draw, precision), "float32")
 
 
 @check("layer_norm.half-precision")
 def test_half_precision(subject: Subject, draw: Draw) -> None:
-    for precision in halves(subject):
-        precise(lambda one: _call(subject, draw, one, largest_row=300.0), precision)
+    for precision in half_precisions(subject):
+        matches_in_precision(lambda one: _call(subject, draw, one, largest_row=300.0), precision)
 
 
 def _call(subject: Subject, draw: Draw, precision: str, largest_row: float = 30.0) -> Call:
     """Draw a call in a precision; the first sample's squares are beyond the range of float16."""
-    case = drawn(subject, draw, scale=1.0, widths=(3, 12), precision=precision)
+    case = draw_call(subject, draw, scale=1.0, widths=(3, 12), precision=precision)
     case.x[0] = cast(case.x[0] * largest_row, precision)
     return case.probe, (case.x,)

@@ -3,7 +3,7 @@
 from attentest.harness.errors import Absent
 from attentest.harness.subject import Subject
 from attentest.judging.check import check
-from attentest.suite.test_layer_norm.cases import drawn
+from attentest.suite.test_layer_norm.cases import draw_call
 from attentest.testing.assertions import holds
 from attentest.testing.draw import Draw
 from attentest.testing.gradients import agrees_with_differences
@@ -13,7 +13,7 @@ from attentest_spec.parameters import shapes
 
 @check("layer_norm.gradient", examples=6)
 def test_gradient(subject: Subject, draw: Draw) -> None:
-    case = drawn(subject, draw, scale=1.0, widths=(3, 8))
+    case = draw_call(subject, draw, scale=1.0, widths=(3, 8))
     if not case.loaded:
         raise Absent(f"{subject.name} gives no access to gain and bias")
     agrees_with_differences(case.probe, case.x, draw=draw)
@@ -37,7 +37,7 @@ def test_parameters_trained(subject: Subject, draw: Draw) -> None:
 
 @check("layer_norm.input-untouched", examples=4)
 def test_input_untouched(subject: Subject, draw: Draw) -> None:
-    case = drawn(subject, draw)
+    case = draw_call(subject, draw)
     case.right()  # every call compares its inputs before and after
     if "mode" in case.probe.part.capabilities:
         case.probe.train()

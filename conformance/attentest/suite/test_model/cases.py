@@ -20,7 +20,7 @@ from attentest_spec.setting import Array, Floats
 
 
 @dataclass(frozen=True)
-class Case:
+class ModelCall:
     """One call of the model: the part, the source and the target."""
 
     probe: Probe
@@ -43,15 +43,15 @@ class Case:
         return np.asarray(self.target != self.sizes.target_pad)
 
     def output(self) -> Array:
-        """Call the model; see :func:`answer`."""
-        return answer(self.probe, self.source, self.target)
+        """Call the model; see :func:`call_model`."""
+        return call_model(self.probe, self.source, self.target)
 
-    def but(self, **changes: Any) -> "Case":
+    def but(self, **changes: Any) -> "ModelCall":
         """Return the case with another source, target or part."""
         return replace(self, **changes)
 
 
-def drawn(
+def draw_call(
     subject: Subject,
     draw: Draw,
     *,
@@ -60,13 +60,13 @@ def drawn(
     loaded: bool = True,
     precision: str = "",
     **fixed: Any,
-) -> Case:
+) -> ModelCall:
     """Draw a model of one layer, unless told otherwise, and a call of it with ragged padding."""
     sizes = model_sizes(subject, draw, **fixed)
     parameters = draw.parameters("model", sizes, precision=precision) if loaded else None
     samples = batch or draw.batch()
     lengths = lengths or (draw.length(2), draw.length(2))
-    return Case(
+    return ModelCall(
         subject.part("model", sizes, parameters=parameters, precision=precision),
         draw.source(samples, lengths[0], sizes),
         draw.target(samples, lengths[1], sizes),
@@ -80,7 +80,7 @@ def model_sizes(subject: Subject, draw: Draw, **fixed: Any) -> Sizes:
     return draw.sizes(**{**chosen, **fixed})
 
 
-def answer(probe: Probe, source: Array, target: Array) -> Array:
+def call_model(probe: Probe, source: Array, target: Array) -> Array:
     """Call the model, and demand an output of the right shape that tells tokens apart."""
     output = probe.output(source, target)
     same_shape(output, (*target.shape, probe.sizes.target_vocabulary))
@@ -91,24 +91,26 @@ def answer(probe: Probe, source: Array, target: Array) -> Array:
     return output
 
 
-def alike(
-    case: Case, actual: Array, expected: Array, *, what: str, rows: Array | None = None
+def agree(
+    case: ModelCall, actual: Array, expected: Array, *, what: str, rows: Array | None = None
 ) -> None:
     """Demand that two answers of the backend, one of them to `case`, agree."""
-    invariants.alike(
+    invariants.agree_up_to_rounding(
         case.probe, *case.inputs, actual=actual, expected=expected, what=what, rows=rows
     )
 
 
-def changed(before: Case, after: Case, first: Array, second: Array, rows: Array, why: str) -> None:
+def output_changes(
+    before: ModelCall, after: ModelCall, first: Array, second: Array, rows: Array, why: str
+) -> None:
     """Demand that the answers to two cases differ in `rows`, where rounding cannot hide it."""
-    one, other = (as_floats(case.probe.expected(*case.inputs)) for case in (before, after))
+    one, other = (as_floats(case.probe.expected(*case.inputs).output) for case in (before, after))
     noise = error_bound(before.probe, before.inputs, one)
     if distance(one[rows], other[rows]) > 100 * noise:
         holds(distance(first[rows], second[rows]) > noise, f"The output is the same {why}.")
 
 
-def exchanged(draw: Draw, tokens: Array, vocabulary: int, pad: int) -> Array:
+def exchange_tokens(draw: Draw, tokens: Array, vocabulary: int, pad: int) -> Array:
     """Return other real tokens for `tokens`, pads left where they are."""
     others = [
         draw.rng.choice([one for one in range(vocabulary) if one not in (token, pad)])
@@ -130,7 +132,7 @@ def require_dropout(subject: Subject) -> None:
         raise Absent(f"{subject.name} has no dropout")
 
 
-def unlike(case: Case, draw: Draw) -> dict[str, Floats]:
+def draw_untied_parameters(case: ModelCall, draw: Draw) -> dict[str, Floats]:
     """Draw parameters that are unlike under every name, declared ties or not."""
     free = case.probe.subject.choices.but(tying="none", norm_sharing="separate")
     values = draw_parameters("model", case.sizes, free, draw.rng)
@@ -147,12 +149,12 @@ def inventory(probe: Probe) -> Mapping[str, Mapping[str, Any]]:
     return probe.do("listing what it holds", lambda part: part.inventory())
 
 
-def few(names: list[str]) -> str:
+def first_names(names: list[str]) -> str:
     """Return the first four of `names` as text."""
     return ", ".join(names[:4]) + (", .." if len(names) > 4 else "")
 
 
-def without_pads(draw: Draw, case: Case) -> tuple[Array, Array]:
+def without_pads(draw: Draw, case: ModelCall) -> tuple[Array, Array]:
     """Return tokens without pads."""
     sizes, batch = case.sizes, len(case.source)
     return (
@@ -161,7 +163,7 @@ def without_pads(draw: Draw, case: Case) -> tuple[Array, Array]:
     )
 
 
-def steepen(case: Case, factor: float) -> None:
+def steepen(case: ModelCall, factor: float) -> None:
     """Multiply the generator's bias, so that most tokens become as good as impossible.
 
     Where it has none its weight is multiplied, and what that is tied to.
@@ -175,6 +177,6 @@ def steepen(case: Case, factor: float) -> None:
     case.probe.load(parameters)
 
 
-def exported(probe: Probe) -> dict[str, Array]:
+def export_parameters(probe: Probe) -> dict[str, Array]:
     """Return the parameters that the part holds, by canonical names."""
     return probe.do("exporting its parameters", lambda part: part.export())

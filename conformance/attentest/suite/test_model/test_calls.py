@@ -5,15 +5,22 @@ import numpy as np
 from attentest.harness.errors import BackendError
 from attentest.harness.subject import Subject
 from attentest.judging.check import check
-from attentest.suite.test_model.cases import alike, answer, changed, drawn, exchanged, real_token
+from attentest.suite.test_model.cases import (
+    agree,
+    call_model,
+    draw_call,
+    exchange_tokens,
+    output_changes,
+    real_token,
+)
 from attentest.testing.assertions import equal
 from attentest.testing.draw import Draw
-from attentest.testing.global_state import leaves_the_process
+from attentest.testing.global_state import leaves_process_unchanged
 
 
 @check("model.no-history", examples=3)
 def test_no_history(subject: Subject, draw: Draw) -> None:
-    case = drawn(subject, draw)
+    case = draw_call(subject, draw)
     batch, lengths = draw.batch(), (draw.length(1), draw.length(1))
     if draw.choose((True, False)):  # the same shapes betray what unlike ones make fail
         batch, lengths = len(case.source), (case.source.shape[1], case.target.shape[1])
@@ -26,26 +33,26 @@ def test_no_history(subject: Subject, draw: Draw) -> None:
     second = other.output().copy()
     rows = case.real
     equal(given[rows], first[rows], what="output of the first call, looked at after the second,")
-    alike(case, case.output(), first, rows=rows, what="output of the first call made once more")
+    agree(case, case.output(), first, rows=rows, what="output of the first call made once more")
     fresh = subject.part("model", case.sizes, parameters=case.probe.parameters)
     what = "output of a fresh model, beside that of one called before,"
-    alike(other, second, answer(fresh, *other.inputs), rows=other.real, what=what)
+    agree(other, second, call_model(fresh, *other.inputs), rows=other.real, what=what)
 
 
 @check("model.sliced-tokens", examples=2)
 def test_sliced_tokens(subject: Subject, draw: Draw) -> None:
-    case = drawn(subject, draw, batch=draw.choose((2, 3)))
+    case = draw_call(subject, draw, batch=draw.choose((2, 3)))
     subject.record.note("from here on the tokens are slices of longer arrays")
     wide = [np.pad(tokens, ((0, 0), (0, 1)), constant_values=1) for tokens in case.inputs]
-    sliced = answer(case.probe, wide[0][:, :-1], wide[1][:, :-1])
-    alike(case, sliced, case.output(), rows=case.real, what="output for slices of longer arrays")
-    turned = answer(case.probe, np.asfortranarray(case.source), np.asfortranarray(case.target))
-    alike(case, turned, case.output(), rows=case.real, what="output for transposed arrays")
+    sliced = call_model(case.probe, wide[0][:, :-1], wide[1][:, :-1])
+    agree(case, sliced, case.output(), rows=case.real, what="output for slices of longer arrays")
+    turned = call_model(case.probe, np.asfortranarray(case.source), np.asfortranarray(case.target))
+    agree(case, turned, case.output(), rows=case.real, what="output for transposed arrays")
 
 
 @check("model.input-untouched", examples=2)
 def test_input_untouched(subject: Subject, draw: Draw) -> None:
-    case = drawn(subject, draw)
+    case = draw_call(subject, draw)
     case.source[0, -1] = case.sizes.source_pad
     case.source[0, 0] = real_token(case.sizes.source_pad)
     case.target[0, -1] = case.sizes.target_pad
@@ -57,7 +64,7 @@ def test_input_untouched(subject: Subject, draw: Draw) -> None:
 
 @check("model.batch-independence", examples=3)
 def test_batch_independence(subject: Subject, draw: Draw) -> None:
-    case = drawn(subject, draw, batch=draw.choose((3, 2)))
+    case = draw_call(subject, draw, batch=draw.choose((3, 2)))
     one = draw.integer(0, len(case.source) - 1)
     mine, sizes = np.arange(len(case.source)) == one, case.sizes
     source = draw.source(len(mine), case.source.shape[1], sizes)
@@ -66,11 +73,11 @@ def test_batch_independence(subject: Subject, draw: Draw) -> None:
     before, rows = case.output(), case.real & mine[:, None]
     others = case.but(source=source, target=target)
     what = f"output of pair {one} beside other pairs"
-    alike(others, others.output(), before, rows=rows, what=what)
+    agree(others, others.output(), before, rows=rows, what=what)
     target = case.target.copy()
-    target[one] = exchanged(draw, target[one], sizes.target_vocabulary, sizes.target_pad)
+    target[one] = exchange_tokens(draw, target[one], sizes.target_vocabulary, sizes.target_pad)
     after = case.but(target=target)
-    changed(case, after, before, after.output(), rows, f"for other words in pair {one}")
+    output_changes(case, after, before, after.output(), rows, f"for other words in pair {one}")
 
 
 @check("model.global-state-untouched", examples=1)
@@ -79,7 +86,7 @@ def test_global_state_untouched(subject: Subject, draw: Draw) -> None:
     raised = []
     for component in components:
         try:
-            leaves_the_process(subject, draw, component)
+            leaves_process_unchanged(subject, draw, component)
         except BackendError as error:  # the clauses of the component tell it
             raised.append(error)
     if raised and len(raised) == len(components):

@@ -3,7 +3,13 @@
 from attentest.harness.subject import Subject
 from attentest.harness.tolerances import largest
 from attentest.judging.check import check
-from attentest.suite.test_model.cases import answer, drawn, real_token, steepen, without_pads
+from attentest.suite.test_model.cases import (
+    call_model,
+    draw_call,
+    real_token,
+    steepen,
+    without_pads,
+)
 from attentest.testing.assertions import holds
 from attentest.testing.draw import Draw
 from attentest.testing.gradients import (
@@ -16,21 +22,21 @@ from attentest.testing.gradients import (
 @check("model.every-parameter-reached", examples=2)
 def test_every_parameter_reached(subject: Subject, draw: Draw) -> None:
     lengths = (draw.length(2, 4), draw.length(2, 4))
-    case = drawn(subject, draw, batch=3, lengths=lengths, layers=draw.layers(1, 2))
+    case = draw_call(subject, draw, batch=3, lengths=lengths, layers=draw.layers(1, 2))
     every_parameter_reached(case.probe, *without_pads(draw, case), draw=draw)
 
 
 @check("model.parameter-gradient", examples=2)
 def test_parameter_gradient(subject: Subject, draw: Draw) -> None:
-    case = drawn(subject, draw, layers=draw.layers(1, 2))
+    case = draw_call(subject, draw, layers=draw.layers(1, 2))
     source, target = without_pads(draw, case)
-    answer(case.probe, source, target)
+    call_model(case.probe, source, target)
     agrees_with_differences(case.probe, source, target, draw=draw)
 
 
 @check("model.gradient-finite", examples=2)
 def test_gradient_finite(subject: Subject, draw: Draw) -> None:
-    case = drawn(subject, draw, lengths=(draw.length(2), draw.length(3)))
+    case = draw_call(subject, draw, lengths=(draw.length(2), draw.length(3)))
     case.source[0, -1], case.target[0, 1] = case.sizes.source_pad, case.sizes.target_pad
     case.source[0, 0] = real_token(case.sizes.source_pad)
     real = case.real[..., None]

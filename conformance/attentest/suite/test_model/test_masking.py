@@ -5,12 +5,12 @@ import numpy as np
 from attentest.harness.subject import Subject
 from attentest.judging.check import check
 from attentest.suite.test_model.cases import (
-    Case,
-    alike,
-    answer,
-    changed,
-    drawn,
-    exchanged,
+    ModelCall,
+    agree,
+    call_model,
+    draw_call,
+    exchange_tokens,
+    output_changes,
     require_hiding,
     without_pads,
 )
@@ -22,7 +22,7 @@ from attentest_spec.setting import Array
 @check("model.padding-in-a-batch", examples=3)
 def test_padding_in_a_batch(subject: Subject, draw: Draw) -> None:
     require_hiding(subject)
-    case = drawn(subject, draw, batch=3, lengths=(draw.length(2), draw.length(2)))
+    case = draw_call(subject, draw, batch=3, lengths=(draw.length(2), draw.length(2)))
     one = draw.choose((1, 2, 0))
     source = draw.source(1, draw.integer(1, case.source.shape[1] - 1), case.sizes)
     target = draw.target(1, draw.integer(1, case.target.shape[1] - 1), case.sizes)
@@ -30,8 +30,8 @@ def test_padding_in_a_batch(subject: Subject, draw: Draw) -> None:
         source=_padded(case.source, one, source, case.sizes.source_pad),
         target=_padded(case.target, one, target, case.sizes.target_pad),
     )
-    alone = answer(case.probe, source, target)
-    alike(
+    alone = call_model(case.probe, source, target)
+    agree(
         together,
         together.output()[one : one + 1, : target.shape[1]],
         alone,
@@ -51,7 +51,7 @@ def _padded(tokens: Array, place: int, alone: Array, pad: int) -> Array:
 @check("model.pad-ids", examples=2)
 def test_pad_ids(subject: Subject, draw: Draw) -> None:
     for pads in ((0, 10), (10, 0), draw.choose(((3, 3), (1, 2)))):
-        case = drawn(
+        case = draw_call(
             subject,
             draw,
             lengths=(draw.length(3), draw.length(3)),
@@ -62,7 +62,7 @@ def test_pad_ids(subject: Subject, draw: Draw) -> None:
         matches(case.probe, *case.inputs, actual=case.output(), rows=case.real)
 
 
-def _mix_pads(case: Case) -> None:
+def _mix_pads(case: ModelCall) -> None:
     """Write the pads of both sides into both sentences, beside words that are pads of neither."""
     source_pad, target_pad = case.sizes.source_pad, case.sizes.target_pad
     case.source[:, 1], case.target[:, 1] = source_pad, target_pad
@@ -73,17 +73,17 @@ def _mix_pads(case: Case) -> None:
 
 @check("model.source-order-matters", examples=3)
 def test_source_order_matters(subject: Subject, draw: Draw) -> None:
-    case = drawn(subject, draw, lengths=(draw.length(2), draw.length()))
+    case = draw_call(subject, draw, lengths=(draw.length(2), draw.length()))
     sizes, last = case.sizes, case.source.shape[1] - 1
     source = without_pads(draw, case)[0]
-    moved = exchanged(draw, source[:, :1], sizes.source_vocabulary, sizes.source_pad)[:, 0]
+    moved = exchange_tokens(draw, source[:, :1], sizes.source_vocabulary, sizes.source_pad)[:, 0]
     source[:, last] = moved
     swapped = source.copy()
     swapped[:, 0], swapped[:, last] = source[:, last], source[:, 0]
     before, after = case.but(source=source), case.but(source=swapped)
     first, second = before.output(), after.output()
     if subject.choices.positional_encoding == "none":
-        alike(
+        agree(
             before,
             second,
             first,
@@ -92,24 +92,26 @@ def test_source_order_matters(subject: Subject, draw: Draw) -> None:
         )
     else:
         why = "after exchanging two tokens of the source"
-        changed(before, after, first, second, case.real, why)
+        output_changes(before, after, first, second, case.real, why)
 
 
 @check("model.causality", examples=4)
 def test_causality(subject: Subject, draw: Draw) -> None:
     require_hiding(subject)
-    case = drawn(subject, draw, lengths=(draw.length(), draw.length(2)))
+    case = draw_call(subject, draw, lengths=(draw.length(), draw.length(2)))
     step = draw.integer(1, case.target.shape[1] - 1)
     target = case.target.copy()
     sizes = case.sizes
     target[:, step] = draw.tokens(len(target), 1, sizes.target_vocabulary, sizes.target_pad)[:, 0]
     later = target.copy()
-    later[:, step:] = exchanged(draw, target[:, step:], sizes.target_vocabulary, sizes.target_pad)
+    later[:, step:] = exchange_tokens(
+        draw, target[:, step:], sizes.target_vocabulary, sizes.target_pad
+    )
     before, after = case.but(target=target), case.but(target=later)
     first, second = before.output(), after.output()
     past = before.real.copy()
     past[:, step:] = False
-    alike(
+    agree(
         before,
         second,
         first,
@@ -118,16 +120,16 @@ def test_causality(subject: Subject, draw: Draw) -> None:
     )
     here = np.zeros_like(past)
     here[:, step] = True
-    changed(before, after, first, second, here, f"at step {step} after changing its token")
+    output_changes(before, after, first, second, here, f"at step {step} after changing its token")
 
 
 @check("model.prefix-consistency", examples=3)
 def test_prefix_consistency(subject: Subject, draw: Draw) -> None:
     require_hiding(subject)
-    case = drawn(subject, draw, lengths=(draw.length(), draw.length(2)))
+    case = draw_call(subject, draw, lengths=(draw.length(), draw.length(2)))
     steps = draw.integer(1, case.target.shape[1] - 1)
     prefix = case.but(target=case.target[:, :steps].copy())
-    alike(
+    agree(
         case,
         prefix.output(),
         case.output()[:, :steps],

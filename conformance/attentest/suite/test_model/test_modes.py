@@ -6,11 +6,11 @@ from attentest.harness.subject import Probe, Subject
 from attentest.harness.tolerances import as_floats, distance, largest, rounding
 from attentest.judging.check import check
 from attentest.suite.test_model.cases import (
-    Case,
-    alike,
-    answer,
-    drawn,
-    few,
+    ModelCall,
+    agree,
+    call_model,
+    draw_call,
+    first_names,
     inventory,
     require_dropout,
 )
@@ -21,25 +21,25 @@ from attentest_spec.setting import Array, Floats
 
 @check("model.deterministic-in-eval", examples=2)
 def test_deterministic_in_eval(subject: Subject, draw: Draw) -> None:
-    case = drawn(subject, draw, dropout=0.5 if subject.limits.dropout else 0.0)
+    case = draw_call(subject, draw, dropout=0.5 if subject.limits.dropout else 0.0)
     first = case.output().copy()
     equal(case.output()[case.real], first[case.real], what="output of the second call")
     if subject.limits.dropout:
         sizes = case.sizes.but(dropout=0.0)
         plain = subject.part("model", sizes, parameters=case.probe.parameters)
         what = "output in evaluation mode, beside that of a model without dropout,"
-        alike(case, first, answer(plain, *case.inputs), rows=case.real, what=what)
+        agree(case, first, call_model(plain, *case.inputs), rows=case.real, what=what)
 
 
 @check("model.random-in-train", examples=2)
 def test_random_in_train(subject: Subject, draw: Draw) -> None:
     require_dropout(subject)
-    case = drawn(subject, draw, dropout=0.5)
+    case = draw_call(subject, draw, dropout=0.5)
     case.probe.train()
     _random(case, "in training mode at a dropout rate of 0.5")
 
 
-def _random(case: Case, when: str) -> None:
+def _random(case: ModelCall, when: str) -> None:
     """Demand unlike answers to the same call; in a thousand numbers no two draws agree.
 
     The third call tells a model that a call switches to evaluation.
@@ -55,18 +55,18 @@ def _random(case: Case, when: str) -> None:
 @check("model.training-without-dropout", examples=2)
 def test_training_without_dropout(subject: Subject, draw: Draw) -> None:
     lengths = (draw.length(1, 6), draw.length(2, 6))
-    case = drawn(subject, draw, batch=3, lengths=lengths, layers=draw.layers(1, 2), dropout=0.0)
+    case = draw_call(subject, draw, batch=3, lengths=lengths, layers=draw.layers(1, 2), dropout=0.0)
     before = case.output().copy()
     case.probe.train()
     for _ in range(3):
         now = case.output()
-        alike(case, now, before, rows=case.real, what="output in training mode without dropout")
+        agree(case, now, before, rows=case.real, what="output in training mode without dropout")
 
 
 @check("model.mode-comes-back", examples=2)
 def test_mode_comes_back(subject: Subject, draw: Draw) -> None:
     require_dropout(subject)
-    case = drawn(subject, draw, dropout=0.5)
+    case = draw_call(subject, draw, dropout=0.5)
     case.probe.train()
     _random(case, "in training mode at a dropout rate of 0.5")
     case.probe.eval()
@@ -80,7 +80,7 @@ def test_mode_comes_back(subject: Subject, draw: Draw) -> None:
 
 @check("model.modes-reach-all", examples=2)
 def test_modes_reach_all(subject: Subject, draw: Draw) -> None:
-    case = drawn(subject, draw, loaded=False, layers=draw.layers(1, 2))
+    case = draw_call(subject, draw, loaded=False, layers=draw.layers(1, 2))
     for training, switch in ((True, case.probe.train), (False, case.probe.eval)):
         switch()
         _all_modes(case.probe, training=training)
@@ -93,14 +93,17 @@ def _all_modes(probe: Probe, *, training: bool) -> None:
     wrong = [name or "the model" for name, mode in modes.items() if mode != training]
     asked = "training" if training else "evaluation"
     holds(bool(modes), "The inventory lists no parts.")
-    holds(not wrong, f"{len(wrong)} of {len(modes)} parts are not in {asked} mode: {few(wrong)}.")
+    holds(
+        not wrong,
+        f"{len(wrong)} of {len(modes)} parts are not in {asked} mode: {first_names(wrong)}.",
+    )
 
 
 @check("model.dropout-sites", examples=2)
 def test_dropout_sites(subject: Subject, draw: Draw) -> None:
     require_dropout(subject)
     longest = draw.length(3, 6)
-    case = drawn(subject, draw, batch=3, lengths=(longest, longest), dropout=0.9999)
+    case = draw_call(subject, draw, batch=3, lengths=(longest, longest), dropout=0.9999)
     sizes = case.sizes
     source = _distinct(draw, case.source, sizes.source_vocabulary, sizes.source_pad)
     target = _distinct(draw, case.target, sizes.target_vocabulary, sizes.target_pad)

@@ -5,9 +5,9 @@ import numpy as np
 from attentest.harness.errors import Absent
 from attentest.harness.subject import Subject
 from attentest.judging.check import check
-from attentest.suite.test_model.cases import alike, drawn, real_token, steepen
+from attentest.suite.test_model.cases import agree, draw_call, real_token, steepen
 from attentest.testing.assertions import matches
-from attentest.testing.common import HALVES, alone_fits, same_precision
+from attentest.testing.common import HALF_PRECISIONS, fits_one_option, same_precision
 from attentest.testing.draw import Draw
 from attentest_spec.parameters import one_vocabulary
 
@@ -15,7 +15,7 @@ from attentest_spec.parameters import one_vocabulary
 @check("model.formula", examples=2)
 def test_formula(subject: Subject, draw: Draw) -> None:
     tied = one_vocabulary(subject.choices)
-    case = drawn(
+    case = draw_call(
         subject,
         draw,
         lengths=(draw.length(), draw.length()),
@@ -26,20 +26,20 @@ def test_formula(subject: Subject, draw: Draw) -> None:
     )
     matches(case.probe, *case.inputs, actual=case.output(), rows=case.real)
     size = draw.long(37)
-    large = drawn(subject, draw, lengths=(size, size), layers=draw.deepest(), max_length=size)
+    large = draw_call(subject, draw, lengths=(size, size), layers=draw.deepest(), max_length=size)
     matches(large.probe, *large.inputs, actual=large.output(), rows=large.real)
 
 
 @check("model.embedding-norm", examples=3)
 def test_embedding_norm(subject: Subject, draw: Draw) -> None:
-    case = drawn(subject, draw)
+    case = draw_call(subject, draw)
     width = case.sizes.d_model
     without = {
         f"{side}_embedding_norm.{leaf}": np.full(width, float(leaf == "gain"))
         for side in ("source", "target")
         for leaf in ("gain", "bias")
     }
-    alone_fits(
+    fits_one_option(
         case.probe,
         *case.inputs,
         actual=case.output(),
@@ -53,13 +53,13 @@ def test_embedding_norm(subject: Subject, draw: Draw) -> None:
 def test_shapes(subject: Subject, draw: Draw) -> None:
     ones = draw.choose((False, True))
     lengths = (1, 1) if ones else draw.lengths()
-    case = drawn(subject, draw, lengths=lengths, batch=draw.choose((1, 2, 3)))
+    case = draw_call(subject, draw, lengths=lengths, batch=draw.choose((1, 2, 3)))
     same_precision(case.probe, case.output())
 
 
 @check("model.encode-decode-is-forward", examples=3)
 def test_encode_decode_is_forward(subject: Subject, draw: Draw) -> None:
-    case = drawn(subject, draw, layers=draw.layers(1, 2))
+    case = draw_call(subject, draw, layers=draw.layers(1, 2))
     memory = case.probe.output(case.source, method="encode")
     seen = case.source != case.sizes.source_pad
     matches(
@@ -69,7 +69,7 @@ def test_encode_decode_is_forward(subject: Subject, draw: Draw) -> None:
     other = draw.source(len(case.source), case.source.shape[1], case.sizes)
     case.probe.output(other, method="encode")
     decoded = case.probe.output(case.target, memory, case.source, method="decode")
-    alike(
+    agree(
         case,
         decoded,
         case.output(),
@@ -80,7 +80,7 @@ def test_encode_decode_is_forward(subject: Subject, draw: Draw) -> None:
 
 @check("model.float32", examples=4)
 def test_float32(subject: Subject, draw: Draw) -> None:
-    case = drawn(subject, draw, precision="float32", head_width=4, layers=draw.layers(1, 2))
+    case = draw_call(subject, draw, precision="float32", head_width=4, layers=draw.layers(1, 2))
     actual = case.output()
     same_precision(case.probe, actual)
     matches(case.probe, *case.inputs, actual=actual, rows=case.real, what="output in float32")
@@ -88,11 +88,11 @@ def test_float32(subject: Subject, draw: Draw) -> None:
 
 @check("model.half-precision", examples=2)
 def test_half_precision(subject: Subject, draw: Draw) -> None:
-    halves = [one for one in HALVES if one in subject.limits.precisions]
+    halves = [one for one in HALF_PRECISIONS if one in subject.limits.precisions]
     if not halves:
         raise Absent(f"{subject.name} computes in no half precision")
     for precision in halves:
-        case = drawn(subject, draw, precision=precision, layers=draw.layers(1, 2))
+        case = draw_call(subject, draw, precision=precision, layers=draw.layers(1, 2))
         case.source[0, -1], case.source[0, 0] = (
             case.sizes.source_pad,
             real_token(case.sizes.source_pad),

@@ -9,29 +9,29 @@ from attentest.harness.subject import Subject
 from attentest.harness.tolerances import as_floats, largest
 from attentest.judging.check import check
 from attentest.suite.test_model.cases import (
-    drawn,
-    exported,
-    few,
+    draw_call,
+    draw_untied_parameters,
+    export_parameters,
+    first_names,
     inventory,
     model_sizes,
-    unlike,
     without_pads,
 )
 from attentest.testing.assertions import equal, finite, holds, matches
-from attentest.testing.common import comes_back
+from attentest.testing.common import parameters_round_trip
 from attentest.testing.draw import Draw
 from attentest.testing.gradients import agrees_with_differences, gradient_of
-from attentest.testing.refusal import refused
+from attentest.testing.refusal import refuses
 from attentest_spec import Sizes
 from attentest_spec.parameters import count, one_vocabulary, tied
 
 
 @check("model.tying", examples=3)
 def test_tying(subject: Subject, draw: Draw) -> None:
-    case = drawn(subject, draw, source_vocabulary=11, target_vocabulary=11)
+    case = draw_call(subject, draw, source_vocabulary=11, target_vocabulary=11)
     declared = subject.choices.tying
-    case.probe.load(unlike(case, draw))
-    held = {name: as_floats(one) for name, one in exported(case.probe).items()}
+    case.probe.load(draw_untied_parameters(case, draw))
+    held = {name: as_floats(one) for name, one in export_parameters(case.probe).items()}
     for one, other, options in _MATRICES:
         same = np.array_equal(held[one], held[other])
         found = "come back as one" if same else "come back unlike"
@@ -54,7 +54,7 @@ _MATRICES = (
 
 @check("model.tied-gradient", examples=2)
 def test_tied_gradient(subject: Subject, draw: Draw) -> None:
-    case = drawn(subject, draw)
+    case = draw_call(subject, draw)
     twins = tied("model", case.sizes, subject.choices)
     pairs = {name: root for name, root in twins.items() if name in _VOCABULARIES}
     if not pairs:
@@ -81,7 +81,7 @@ def test_unlike_vocabularies_refused(subject: Subject, draw: Draw) -> None:
     pair = draw.choose(((11, 13), (13, 11)))
     sizes = model_sizes(subject, draw, source_vocabulary=pair[0], target_vocabulary=pair[1])
     doing = f"building a model that ties vocabularies of {pair[0]} and {pair[1]} tokens"
-    refused(subject, doing, lambda: subject.part("model", sizes), naming=pair)
+    refuses(subject, doing, lambda: subject.part("model", sizes), naming=pair)
 
 
 @check("model.parameter-count", examples=3)
@@ -102,21 +102,24 @@ def _counted(subject: Subject, sizes: Sizes) -> None:
 
 @check("model.parameter-map-complete", examples=2)
 def test_parameter_map_complete(subject: Subject, draw: Draw) -> None:
-    case = drawn(subject, draw, layers=draw.layers(1, 2))
-    found, loaded = exported(case.probe), case.probe.parameters
+    case = draw_call(subject, draw, layers=draw.layers(1, 2))
+    found, loaded = export_parameters(case.probe), case.probe.parameters
     lacking, extra = sorted(set(loaded) - set(found)), sorted(set(found) - set(loaded))
-    holds(not lacking, f"{len(lacking)} parameters do not come back: {few(lacking)}.")
-    holds(not extra, f"{len(extra)} parameters come back that were never loaded: {few(extra)}.")
-    comes_back(case.probe, found, loaded)
+    holds(not lacking, f"{len(lacking)} parameters do not come back: {first_names(lacking)}.")
+    holds(
+        not extra,
+        f"{len(extra)} parameters come back that were never loaded: {first_names(extra)}.",
+    )
+    parameters_round_trip(case.probe, found, loaded)
     case.probe.load({name: as_floats(values) for name, values in found.items()})
-    for name, values in exported(case.probe).items():
+    for name, values in export_parameters(case.probe).items():
         equal(values, found[name], what=f"parameter {name}, as it comes back again,")
 
 
 @check("model.finite-at-birth", examples=3)
 def test_finite_at_birth(subject: Subject, draw: Draw) -> None:
     sizes = model_sizes(subject, draw, layers=draw.layers(1, 2))
-    for name, values in exported(subject.part("model", sizes)).items():
+    for name, values in export_parameters(subject.part("model", sizes)).items():
         finite(values, what=f"parameter {name} of a fresh model")
         size = largest(values)
         holds(size < 10, f"The parameter {name} of a fresh model holds {size:.3g}.")
@@ -125,7 +128,7 @@ def test_finite_at_birth(subject: Subject, draw: Draw) -> None:
 @check("model.layers-differ-at-birth", examples=2)
 def test_layers_differ_at_birth(subject: Subject, draw: Draw) -> None:
     sizes = model_sizes(subject, draw, layers=draw.layers(2, 3))
-    held = exported(subject.part("model", sizes))
+    held = export_parameters(subject.part("model", sizes))
     matrices = [name for name, values in held.items() if ".layers." in name and values.ndim > 1]
     seen: dict[tuple[str, bytes], str] = {}
     for name in matrices:

@@ -5,10 +5,10 @@ from collections.abc import Callable
 from attentest.harness.errors import BackendError
 from attentest.harness.subject import Subject
 from attentest.judging.check import check
-from attentest.suite.test_model.cases import Case, drawn
+from attentest.suite.test_model.cases import ModelCall, draw_call
 from attentest.testing.assertions import holds, matches
 from attentest.testing.draw import Draw
-from attentest.testing.refusal import refused
+from attentest.testing.refusal import refuses
 from attentest_spec import Sizes
 from attentest_spec.parameters import learned_positions, one_vocabulary
 from attentest_spec.setting import Array
@@ -27,17 +27,17 @@ def test_out_of_range_named(subject: Subject, draw: Draw) -> None:
 _UNLIKE = ((11, 13), (13, 11))
 
 
-def _with_the_last_ids(subject: Subject, draw: Draw) -> Case:
+def _with_the_last_ids(subject: Subject, draw: Draw) -> ModelCall:
     """Return sentences with the last id of either vocabulary, which are served."""
     vocabularies = (11, 11) if one_vocabulary(subject.choices) else draw.choose(_UNLIKE)
     source, target = vocabularies
-    case = drawn(subject, draw, source_vocabulary=source, target_vocabulary=target)
+    case = draw_call(subject, draw, source_vocabulary=source, target_vocabulary=target)
     case.source[-1, -1], case.target[-1, -1] = source - 1, target - 1
     case.output()
     return case
 
 
-def _refuses_ids(case: Case, draw: Draw, *, named: bool = False) -> None:
+def _refuses_ids(case: ModelCall, draw: Draw, *, named: bool = False) -> None:
     """Demand that ids outside the vocabulary of their own side are refused, on either side."""
     sizes = case.sizes
     sides = {"source": sizes.source_vocabulary, "target": sizes.target_vocabulary}
@@ -47,7 +47,7 @@ def _refuses_ids(case: Case, draw: Draw, *, named: bool = False) -> None:
             place = tuple(draw.integer(0, extent - 1) for extent in tokens.shape)
             tokens[place] = wrong
             inputs = case.but(**{side: tokens}).inputs
-            refused(
+            refuses(
                 case.probe.subject,
                 f"the {side} token {wrong} in a vocabulary of {vocabulary}",
                 lambda inputs=inputs: case.probe.output(*inputs),  # type: ignore[misc]
@@ -59,14 +59,14 @@ def _refuses_ids(case: Case, draw: Draw, *, named: bool = False) -> None:
 def test_too_long_input(subject: Subject, draw: Draw) -> None:
     longest = draw.length(2, 5)
     lengths = (longest, draw.integer(1, longest))
-    case = drawn(subject, draw, lengths=lengths, max_length=longest)
+    case = draw_call(subject, draw, lengths=lengths, max_length=longest)
     matches(case.probe, *case.inputs, actual=case.output(), rows=case.real)
     case = case.but(target=draw.target(len(case.source), longest, case.sizes))
     matches(case.probe, *case.inputs, actual=case.output(), rows=case.real)
     _refuses_lengths(case, draw, longest)
 
 
-def _refuses_lengths(case: Case, draw: Draw, longest: int) -> None:
+def _refuses_lengths(case: ModelCall, draw: Draw, longest: int) -> None:
     """Demand that more than `longest` tokens are refused or served in full, on either side."""
     subject, sizes = case.probe.subject, case.sizes
     batch, length = len(case.source), longest + draw.integer(1, 2)
@@ -80,13 +80,15 @@ def _refuses_lengths(case: Case, draw: Draw, longest: int) -> None:
         _refused_or_served(subject, doing, lambda longer=longer: longer, length)  # type: ignore[misc]
 
 
-def _refused_or_served(subject: Subject, doing: str, make: Callable[[], Case], number: int) -> None:
+def _refused_or_served(
+    subject: Subject, doing: str, make: Callable[[], ModelCall], number: int
+) -> None:
     """Demand a refusal that names `number`, or the whole answer where positions have no end."""
     try:
         case = make()
         actual = case.output()
     except BackendError:
-        refused(subject, doing, lambda: make().output(), naming=(number,))
+        refuses(subject, doing, lambda: make().output(), naming=(number,))
         return
     learned = learned_positions(subject.choices)
     holds(not learned, f"{doing} was not refused, and there are no positions to learn beyond it.")
@@ -96,11 +98,11 @@ def _refused_or_served(subject: Subject, doing: str, make: Callable[[], Case], n
 @check("model.impossible-sizes-refused", examples=1)
 def test_impossible_sizes_refused(subject: Subject, draw: Draw) -> None:
     longest = min(subject.limits.length or 4, 4)
-    case = drawn(subject, draw, lengths=(longest, longest), max_length=longest)
+    case = draw_call(subject, draw, lengths=(longest, longest), max_length=longest)
     for changes, naming in _impossible(subject, case.sizes):
         told = ", ".join(f"{name} {value}" for name, value in changes.items())
         sizes = case.sizes.but(**changes)
-        refused(
+        refuses(
             subject,
             f"building a model with {told}",
             lambda sizes=sizes: subject.part("model", sizes),  # type: ignore[misc]
@@ -110,11 +112,11 @@ def test_impossible_sizes_refused(subject: Subject, draw: Draw) -> None:
         _without_length(case, useless)
 
 
-def _without_length(case: Case, longest: int) -> None:
+def _without_length(case: ModelCall, longest: int) -> None:
     """Demand that a greatest length of `longest` is refused, or means nothing to the model."""
     subject, sizes = case.probe.subject, case.sizes.but(max_length=longest)
 
-    def make() -> Case:
+    def make() -> ModelCall:
         probe = subject.part("model", sizes)
         if not learned_positions(subject.choices):
             probe.load(case.probe.parameters)

@@ -8,7 +8,14 @@ from attentest.harness.errors import Absent
 from attentest.harness.subject import Probe, Subject
 from attentest.harness.tolerances import distance
 from attentest.judging.check import check
-from attentest.suite.test_model.cases import answer, drawn, few, inventory, model_sizes, unlike
+from attentest.suite.test_model.cases import (
+    call_model,
+    draw_call,
+    draw_untied_parameters,
+    first_names,
+    inventory,
+    model_sizes,
+)
 from attentest.testing.assertions import equal, holds, matches
 from attentest.testing.common import same_precision
 from attentest.testing.draw import Draw
@@ -17,8 +24,8 @@ from attentest_spec.parameters import shapes
 
 @check("model.state-round-trip", examples=2)
 def test_state_round_trip(subject: Subject, draw: Draw) -> None:
-    case = drawn(subject, draw, dropout=0.5 if subject.limits.dropout else 0.0)
-    case.probe.load(unlike(case, draw))
+    case = draw_call(subject, draw, dropout=0.5 if subject.limits.dropout else 0.0)
+    case.probe.load(draw_untied_parameters(case, draw))
     if "mode" in case.probe.part.capabilities:
         case.probe.train()
         case.probe.output(*case.inputs)
@@ -48,7 +55,10 @@ def test_state_independent_of_max_length(subject: Subject, draw: Draw) -> None:
         if states[0].get(name) != states[1].get(name) and states[0].get(name) != table
     ]
     holds(bool(names), "The saved state is empty.")
-    holds(not differ, f"With a greatest length of {longest} the state has another {few(differ)}.")
+    holds(
+        not differ,
+        f"With a greatest length of {longest} the state has another {first_names(differ)}.",
+    )
 
 
 @check("model.deep-copy", examples=2)
@@ -63,11 +73,11 @@ def test_pickle(subject: Subject, draw: Draw) -> None:
 
 def _lives_on(subject: Subject, draw: Draw, how: str, name: str) -> None:
     """Demand that a copy computes the same, moves nothing of its original, and ties the same."""
-    case = drawn(subject, draw)
+    case = draw_call(subject, draw)
     before = case.output()[case.real].copy()
     copy = case.but(probe=case.probe.become(f"making a {name}", lambda part: part.copied(how)))
     equal(copy.output()[case.real], before, what=f"output of the {name}")
-    parameters = unlike(case, draw)
+    parameters = draw_untied_parameters(case, draw)
     copy.probe.load(parameters)
     what = f"output of the original after loading into its {name}"
     equal(case.output()[case.real], before, what=what)
@@ -82,7 +92,7 @@ def _lives_on(subject: Subject, draw: Draw, how: str, name: str) -> None:
 def test_precision_move(subject: Subject, draw: Draw) -> None:
     subject.require_precision("float32")
     subject.require_precision("float64")
-    case = drawn(subject, draw, precision="float64")
+    case = draw_call(subject, draw, precision="float64")
     case.probe.load({name: cast(one, "float32") for name, one in case.probe.parameters.items()})
     moved = case.probe.become(
         "moving it to float32", lambda part: part.moved(precision="float32"), "float32"
@@ -94,8 +104,8 @@ def test_precision_move(subject: Subject, draw: Draw) -> None:
         if "float" in facts["dtype"] and facts["dtype"] != "float32"
     ]
     holds(bool(held), "The inventory lists no arrays.")
-    holds(not wrong, f"Moved to float32 the model still holds {few(wrong)}.")
-    actual = answer(moved, *case.inputs)
+    holds(not wrong, f"Moved to float32 the model still holds {first_names(wrong)}.")
+    actual = call_model(moved, *case.inputs)
     same_precision(moved, actual)
     matches(moved, *case.inputs, actual=actual, rows=case.real, what="output after the move")
 
@@ -120,4 +130,4 @@ def test_device_move(subject: Subject, draw: Draw) -> None:
         f"{name} ({facts['device']})" for name, facts in held.items() if facts["device"] != "meta"
     ]
     holds(bool(held), "The inventory lists no arrays.")
-    holds(not behind, f"{len(behind)} of {len(held)} arrays stayed behind: {few(behind)}.")
+    holds(not behind, f"{len(behind)} of {len(held)} arrays stayed behind: {first_names(behind)}.")

@@ -11,7 +11,7 @@ from attentest.harness.subject import Probe, Subject
 from attentest.harness.tolerances import as_floats
 from attentest.testing.assertions import holds, matches, same_shape
 from attentest.testing.draw import Draw
-from attentest.testing.invariants import alike
+from attentest.testing.invariants import agree_up_to_rounding
 from attentest_spec import Sizes
 from attentest_spec.setting import Array, Floats
 
@@ -23,7 +23,7 @@ UNORDERED = ("per-sample", "none", "padding")
 
 
 @dataclass(frozen=True)
-class Case:
+class MultiHeadCall:
     """One call of multi-head attention: the part, its inputs and the mask."""
 
     probe: Probe
@@ -50,7 +50,7 @@ class Case:
         same_shape(found, self.query.shape)
         return found
 
-    def but(self, **changes: Array | None) -> "Case":
+    def but(self, **changes: Array | None) -> "MultiHeadCall":
         """Return the same call with some inputs changed.
 
         Where one input is query, key and value at once, another value is another input.
@@ -59,20 +59,20 @@ class Case:
             changes |= dict.fromkeys(("query", "key"), changes["value"])
         return replace(self, **changes)  # type: ignore[arg-type]  # the names are those of inputs
 
-    def sample(self, number: int) -> "Case":
+    def sample(self, number: int) -> "MultiHeadCall":
         """Return the call of one sample alone."""
         own = slice(number, number + 1)
         mask = self.mask if self.mask is None or len(self.mask) == 1 else self.mask[own]
         return self.but(query=self.query[own], key=self.key[own], value=self.value[own], mask=mask)
 
 
-def sized(draw: Draw, heads: int = 0, low: int = 1) -> Sizes:
+def draw_sizes(draw: Draw, heads: int = 0, low: int = 1) -> Sizes:
     """Draw a model width and a number of heads that divides it, `low` heads at least."""
     number = heads or draw.heads(low)
     return Sizes(d_model=number * draw.choose((2, 3, 4)), heads=number)
 
 
-def call(
+def draw_call(
     draw: Draw,
     probe: Probe,
     *,
@@ -81,7 +81,7 @@ def call(
     scale: float = 1.0,
     lengths: tuple[int, int] | None = None,
     batch: int = 0,
-) -> Case:
+) -> MultiHeadCall:
     """Draw a call of `probe`; `hiding` asks for a mask, `lengths` fixes queries and keys.
 
     Where one input is query, key and value at once, all three are equal.
@@ -99,10 +99,10 @@ def call(
         for length in (queries, keys, keys)
     )
     mask = draw.mask(kind, samples, probe.sizes.heads, queries, keys)
-    return Case(probe, query, *((query, query) if one_input else (key, value)), mask)
+    return MultiHeadCall(probe, query, *((query, query) if one_input else (key, value)), mask)
 
 
-def loaded(
+def build_loaded(
     subject: Subject, draw: Draw, sizes: Sizes, *, scale: float = 1.0, precision: str = ""
 ) -> Probe:
     """Build a part with drawn parameters; absent without a parameter map."""
@@ -110,19 +110,21 @@ def loaded(
     return subject.part(COMPONENT, sizes, parameters=parameters, precision=precision)
 
 
-def needs_cross(subject: Subject) -> None:
+def require_cross(subject: Subject) -> None:
     """End as absent where query, key and value cannot differ."""
     if not subject.limits.cross:
         raise Absent(f"query, key and value are one input of {subject.name}")
 
 
-def judged(case: Case, actual: Array | None = None, what: str = "output") -> None:
+def matches_reference(
+    case: MultiHeadCall, actual: Array | None = None, what: str = "output"
+) -> None:
     """Demand the oracle's answer to the call."""
     answer = case.output() if actual is None else actual
     matches(case.probe, *case.inputs, actual=answer, what=what)
 
 
-def answers(draw: Draw, case: Case, before: Array) -> None:
+def depends_on_values(draw: Draw, case: MultiHeadCall, before: Array) -> None:
     """Demand a real answer: every query that may attend to a key heeds a change of its value.
 
     No constant output does, and no copy of an input: other positions are changed too.
@@ -144,11 +146,11 @@ def answers(draw: Draw, case: Case, before: Array) -> None:
     )
 
 
-def alone_as_together(case: Case, together: Array) -> None:
+def samples_alone_agree(case: MultiHeadCall, together: Array) -> None:
     """Demand of every sample alone what it gave beside the others."""
     for number in range(len(together)):
         own = case.sample(number)
-        alike(
+        agree_up_to_rounding(
             own.probe,
             *own.inputs,
             actual=own.output(),

@@ -7,10 +7,10 @@ from attentest.suite.test_multi_head_attention.cases import (
     COMPONENT,
     INPUTS,
     UNORDERED,
-    call,
-    loaded,
-    needs_cross,
-    sized,
+    build_loaded,
+    draw_call,
+    draw_sizes,
+    require_cross,
 )
 from attentest.testing.assertions import finite, holds
 from attentest.testing.draw import Draw
@@ -19,29 +19,29 @@ from attentest.testing.gradients import (
     every_parameter_reached,
     gradient_to,
 )
-from attentest.testing.invariants import prepared
+from attentest.testing.invariants import build_with_parameters
 
 
 @check("multi_head_attention.every-parameter-reached", examples=4)
 def test_every_parameter_reached(subject: Subject, draw: Draw) -> None:
-    probe = loaded(subject, draw, sized(draw))
-    case = call(draw, probe, kinds=UNORDERED, lengths=(draw.length(2), draw.length(3)))
+    probe = build_loaded(subject, draw, draw_sizes(draw))
+    case = draw_call(draw, probe, kinds=UNORDERED, lengths=(draw.length(2), draw.length(3)))
     every_parameter_reached(probe, *case.inputs, draw=draw)
 
 
 @check("multi_head_attention.gradient", examples=5)
 def test_gradient(subject: Subject, draw: Draw) -> None:
-    needs_cross(subject)
-    probe = loaded(subject, draw, sized(draw))
-    case = call(draw, probe, lengths=(draw.length(), draw.length(2)))
+    require_cross(subject)
+    probe = build_loaded(subject, draw, draw_sizes(draw))
+    case = draw_call(draw, probe, lengths=(draw.length(), draw.length(2)))
     agrees_with_differences(probe, *case.inputs, draw=draw)
 
 
 @check("multi_head_attention.gradient-to-masked-keys", examples=5)
 def test_gradient_to_masked_keys(subject: Subject, draw: Draw) -> None:
-    needs_cross(subject)
-    probe = prepared(subject, draw, COMPONENT, sized(draw))
-    case = call(draw, probe, hiding=True, kinds=("padding",), scale=draw.choose((1.0, 30.0)))
+    require_cross(subject)
+    probe = build_with_parameters(subject, draw, COMPONENT, draw_sizes(draw))
+    case = draw_call(draw, probe, hiding=True, kinds=("padding",), scale=draw.choose((1.0, 30.0)))
     cotangent = draw.floats(*case.query.shape)
     gradient = probe.vjp(case.inputs, cotangent)
     hidden = ~case.keep.any(axis=(1, 2))

@@ -13,16 +13,16 @@ from attentest.suite.test_multi_head_attention.cases import (
     COMPONENT,
     INPUTS,
     UNORDERED,
-    Case,
-    call,
-    judged,
-    loaded,
-    sized,
+    MultiHeadCall,
+    build_loaded,
+    draw_call,
+    draw_sizes,
+    matches_reference,
 )
 from attentest.testing.assertions import equal, holds
 from attentest.testing.draw import Draw
-from attentest.testing.invariants import alike, has_map, shuffled
-from attentest.testing.refusal import refused
+from attentest.testing.invariants import agree_up_to_rounding, draw_order, has_parameter_map
+from attentest.testing.refusal import refuses
 from attentest_spec import Sizes
 from attentest_spec.parameters import count, head_width
 from attentest_spec.setting import Array, Floats
@@ -30,7 +30,7 @@ from attentest_spec.setting import Array, Floats
 
 @check("multi_head_attention.head-width")
 def test_head_width(subject: Subject, draw: Draw) -> None:
-    sizes = sized(draw, low=2)
+    sizes = draw_sizes(draw, low=2)
     probe = subject.part(COMPONENT, sizes)
     born = probe.do("exporting the parameters at birth", lambda part: part.export())
     if "query.weight" not in born:
@@ -43,15 +43,15 @@ def test_head_width(subject: Subject, draw: Draw) -> None:
         f"{wanted}.",
     )
     probe.load(draw.parameters(COMPONENT, sizes))
-    judged(call(draw, probe, lengths=(draw.length(), draw.length(2))))
+    matches_reference(draw_call(draw, probe, lengths=(draw.length(), draw.length(2))))
 
 
 @check("multi_head_attention.projection-bias")
 def test_projection_bias(subject: Subject, draw: Draw) -> None:
-    probe = loaded(subject, draw, sized(draw))
-    case = call(draw, probe, lengths=(draw.length(), draw.length(2)))
+    probe = build_loaded(subject, draw, draw_sizes(draw))
+    case = draw_call(draw, probe, lengths=(draw.length(), draw.length(2)))
     actual = case.output()
-    judged(case, actual)
+    matches_reference(case, actual)
     if subject.choices.projection_bias == "none":
         nothing = case.but(value=np.zeros_like(case.value)).output()
         holds(
@@ -74,12 +74,12 @@ def test_projection_bias(subject: Subject, draw: Draw) -> None:
     )
 
 
-def _answer(case: Case, parameters: Mapping[str, Floats]) -> tuple[Floats, float]:
+def _answer(case: MultiHeadCall, parameters: Mapping[str, Floats]) -> tuple[Floats, float]:
     """Return what the oracle computes from `parameters`, and the error that sound code makes."""
     kept = case.probe.parameters
     case.probe.parameters = dict(parameters)
     try:
-        answer: Floats = case.probe.expected(*case.inputs)
+        answer: Floats = case.probe.expected(*case.inputs).output
         return answer, error_bound(case.probe, case.inputs, answer)
     finally:
         case.probe.parameters = kept
@@ -87,24 +87,24 @@ def _answer(case: Case, parameters: Mapping[str, Floats]) -> tuple[Floats, float
 
 @check("multi_head_attention.own-projections", examples=6)
 def test_own_projections(subject: Subject, draw: Draw) -> None:
-    probe = loaded(subject, draw, sized(draw))
-    case = call(draw, probe, kinds=UNORDERED, lengths=(draw.length(2), draw.length(3)))
+    probe = build_loaded(subject, draw, draw_sizes(draw))
+    case = draw_call(draw, probe, kinds=UNORDERED, lengths=(draw.length(2), draw.length(3)))
     first = probe.parameters
     for name in INPUTS:
         weight = f"{name}.weight"
         fresh = draw.floats(*first[weight].shape, scale=probe.sizes.d_model**-0.5)
         probe.load({**first, weight: fresh})
-        judged(case, what=f"output with another {weight}")
+        matches_reference(case, what=f"output with another {weight}")
 
 
 @check("multi_head_attention.heads-are-slices")
 def test_heads_are_slices(subject: Subject, draw: Draw) -> None:
-    probe = loaded(subject, draw, sized(draw, low=2))
-    case = call(draw, probe, kinds=UNORDERED, lengths=(draw.length(2), draw.length(2)))
+    probe = build_loaded(subject, draw, draw_sizes(draw, low=2))
+    case = draw_call(draw, probe, kinds=UNORDERED, lengths=(draw.length(2), draw.length(2)))
     before, kept = case.output(), probe.parameters
-    order = shuffled(draw, probe.sizes.heads)
+    order = draw_order(draw, probe.sizes.heads)
     probe.load({name: _dealt(name, values, order) for name, values in kept.items()})
-    alike(
+    agree_up_to_rounding(
         probe,
         *case.inputs,
         actual=case.output(),
@@ -113,7 +113,7 @@ def test_heads_are_slices(subject: Subject, draw: Draw) -> None:
     )
     query = {name: values for name, values in kept.items() if name.startswith("query")}
     probe.load(kept | {name: _dealt(name, values, order) for name, values in query.items()})
-    judged(case, what="output after reordering the heads in the query projection alone")
+    matches_reference(case, what="output after reordering the heads in the query projection alone")
 
 
 def _dealt(name: str, values: Floats, order: Array) -> Floats:
@@ -135,10 +135,10 @@ def test_indivisible_width_refused(subject: Subject, draw: Draw) -> None:
         raise Absent(f"{subject.name} is limited to {subject.limits.heads} heads")
     whole = heads * draw.integer(2, 4)
     probe = subject.part(COMPONENT, Sizes(d_model=whole, heads=heads))
-    if not has_map(probe) and "mode" not in probe.part.capabilities:
+    if not has_parameter_map(probe) and "mode" not in probe.part.capabilities:
         raise Absent("a plain function is not built")
     width = whole - draw.integer(1, heads - 1)
-    refused(
+    refuses(
         subject,
         f"building a width of {width} for {heads} heads",
         lambda: subject.part(COMPONENT, Sizes(d_model=width, heads=heads)),
@@ -148,7 +148,7 @@ def test_indivisible_width_refused(subject: Subject, draw: Draw) -> None:
 
 @check("multi_head_attention.parameter-count", examples=4)
 def test_parameter_count(subject: Subject, draw: Draw) -> None:
-    sizes = sized(draw)
+    sizes = draw_sizes(draw)
     probe = subject.part(COMPONENT, sizes)
     held = probe.do("listing what it holds", lambda part: part.inventory())["parameters"]
     found = sum(prod(facts["shape"]) for facts in held.values())
@@ -159,8 +159,8 @@ def test_parameter_count(subject: Subject, draw: Draw) -> None:
 
 @check("multi_head_attention.parameters-round-trip", examples=5)
 def test_parameters_round_trip(subject: Subject, draw: Draw) -> None:
-    probe = loaded(subject, draw, sized(draw))
-    judged(call(draw, probe))
+    probe = build_loaded(subject, draw, draw_sizes(draw))
+    matches_reference(draw_call(draw, probe))
     exported = probe.do("exporting the parameters", lambda part: part.export())
     names, wanted = sorted(exported), sorted(probe.parameters)
     holds(names == wanted, f"The exported parameters are {names}, not {wanted}.")

@@ -10,47 +10,51 @@ from attentest.suite.test_multi_head_attention.cases import (
     COMPONENT,
     INPUTS,
     UNORDERED,
-    Case,
-    alone_as_together,
-    answers,
-    call,
-    judged,
-    loaded,
-    needs_cross,
-    sized,
+    MultiHeadCall,
+    build_loaded,
+    depends_on_values,
+    draw_call,
+    draw_sizes,
+    matches_reference,
+    require_cross,
+    samples_alone_agree,
 )
 from attentest.testing.assertions import equal, finite, holds
-from attentest.testing.common import keeps_the_mean, same_precision
+from attentest.testing.common import dropout_keeps_mean, same_precision
 from attentest.testing.draw import Draw
-from attentest.testing.invariants import alike, prepared, shuffled
+from attentest.testing.invariants import agree_up_to_rounding, build_with_parameters, draw_order
 from attentest_spec.setting import Array, Floats
 
 
 @check("multi_head_attention.shapes", examples=6)
 def test_shapes(subject: Subject, draw: Draw) -> None:
-    probe = prepared(subject, draw, COMPONENT, sized(draw))
+    probe = build_with_parameters(subject, draw, COMPONENT, draw_sizes(draw))
     long, longer = draw.length(), draw.length()
     for batch, queries, keys in ((2, long, longer), (1, long, 1), (1, 1, longer), (2, 1, 1)):
-        case = call(draw, probe, kinds=("none", "padding"), lengths=(queries, keys), batch=batch)
+        case = draw_call(
+            draw, probe, kinds=("none", "padding"), lengths=(queries, keys), batch=batch
+        )
         output = case.output()
         same_precision(probe, output)
         finite(output)
-        answers(draw, case, output)
+        depends_on_values(draw, case, output)
 
 
 @check("multi_head_attention.cross-lengths", examples=4)
 def test_cross_lengths(subject: Subject, draw: Draw) -> None:
-    needs_cross(subject)
-    probe = loaded(subject, draw, sized(draw))
+    require_cross(subject)
+    probe = build_loaded(subject, draw, draw_sizes(draw))
     for lengths in (draw.lengths(), (draw.long(), draw.length()), (draw.length(), draw.long())):
-        judged(call(draw, probe, kinds=UNORDERED, lengths=lengths))
+        matches_reference(draw_call(draw, probe, kinds=UNORDERED, lengths=lengths))
 
 
 @check("multi_head_attention.every-input-counts", examples=4)
 def test_every_input_counts(subject: Subject, draw: Draw) -> None:
-    needs_cross(subject)
-    probe = loaded(subject, draw, sized(draw))
-    case = call(draw, probe, kinds=("none", "padding"), lengths=(draw.length(2), draw.length(2)))
+    require_cross(subject)
+    probe = build_loaded(subject, draw, draw_sizes(draw))
+    case = draw_call(
+        draw, probe, kinds=("none", "padding"), lengths=(draw.length(2), draw.length(2))
+    )
     before = case.output()
     moves = draw.floats(*case.query.shape)
     centred = cast(moves - moves.mean(axis=1, keepdims=True), probe.precision)
@@ -62,11 +66,11 @@ def test_every_input_counts(subject: Subject, draw: Draw) -> None:
             _counts(case, before, name, changed)
 
 
-def _counts(case: Case, before: Array, name: str, changed: Floats) -> None:
+def _counts(case: MultiHeadCall, before: Array, name: str, changed: Floats) -> None:
     """Demand that the input `name`, `changed`, changes the output where the oracle's changes."""
     given = cast(changed, case.probe.precision)
     other = case.but(**{name: given})
-    here, there = (case.probe.expected(*one.inputs) for one in (case, other))
+    here, there = (case.probe.expected(*one.inputs).output for one in (case, other))
     wanted = np.abs(there - here).max(axis=-1)
     found = np.abs(as_floats(other.output()) - as_floats(before)).max(axis=-1)
     rounding = error_bound(case.probe, other.inputs, there) + error_bound(
@@ -83,16 +87,16 @@ def _counts(case: Case, before: Array, name: str, changed: Floats) -> None:
 
 @check("multi_head_attention.query-order")
 def test_query_order(subject: Subject, draw: Draw) -> None:
-    needs_cross(subject)
-    probe = prepared(subject, draw, COMPONENT, sized(draw))
-    case = call(draw, probe, kinds=UNORDERED, lengths=(draw.length(2), draw.length()))
-    order = shuffled(draw, case.query.shape[1])
+    require_cross(subject)
+    probe = build_with_parameters(subject, draw, COMPONENT, draw_sizes(draw))
+    case = draw_call(draw, probe, kinds=UNORDERED, lengths=(draw.length(2), draw.length()))
+    order = draw_order(draw, case.query.shape[1])
     mask = case.mask
     if mask is not None and mask.shape[2] > 1:
         mask = mask[:, :, order]
     before = case.output()
-    answers(draw, case, before)
-    alike(
+    depends_on_values(draw, case, before)
+    agree_up_to_rounding(
         probe,
         *case.inputs,
         actual=case.but(query=case.query[:, order], mask=mask).output(),
@@ -103,20 +107,20 @@ def test_query_order(subject: Subject, draw: Draw) -> None:
 
 @check("multi_head_attention.key-order")
 def test_key_order(subject: Subject, draw: Draw) -> None:
-    needs_cross(subject)
-    probe = prepared(subject, draw, COMPONENT, sized(draw))
+    require_cross(subject)
+    probe = build_with_parameters(subject, draw, COMPONENT, draw_sizes(draw))
     for kind in draw.mask_kinds(UNORDERED):
         lengths = (draw.length(2), draw.length(3))
-        _unordered(probe, draw, call(draw, probe, kinds=(kind,), lengths=lengths))
+        _unordered(probe, draw, draw_call(draw, probe, kinds=(kind,), lengths=lengths))
 
 
-def _unordered(probe: Probe, draw: Draw, case: Case) -> None:
-    order = shuffled(draw, case.key.shape[1])
+def _unordered(probe: Probe, draw: Draw, case: MultiHeadCall) -> None:
+    order = draw_order(draw, case.key.shape[1])
     mask = None if case.mask is None else case.mask[..., order]
     before = case.output()
-    answers(draw, case, before)
+    depends_on_values(draw, case, before)
     moved = case.but(key=case.key[:, order], value=case.value[:, order], mask=mask)
-    alike(
+    agree_up_to_rounding(
         probe,
         *case.inputs,
         actual=moved.output(),
@@ -127,40 +131,40 @@ def _unordered(probe: Probe, draw: Draw, case: Case) -> None:
 
 @check("multi_head_attention.batch-independence", examples=6)
 def test_batch_independence(subject: Subject, draw: Draw) -> None:
-    probe = prepared(subject, draw, COMPONENT, sized(draw))
+    probe = build_with_parameters(subject, draw, COMPONENT, draw_sizes(draw))
     # Inputs read in another order fit where there is no mask and both lengths are equal.
     length, free = draw.length(2), "none" in subject.limits.masks
     for kinds, lengths in (((), None), (("none",) if free else (), (length, length))):
-        case = call(draw, probe, kinds=kinds, lengths=lengths, batch=draw.choose((2, 3)))
+        case = draw_call(draw, probe, kinds=kinds, lengths=lengths, batch=draw.choose((2, 3)))
         together = case.output()
-        answers(draw, case, together)
-        alone_as_together(case, together)
+        depends_on_values(draw, case, together)
+        samples_alone_agree(case, together)
 
 
 @check("multi_head_attention.deterministic", examples=3)
 def test_deterministic(subject: Subject, draw: Draw) -> None:
-    sizes = sized(draw).but(dropout=0.5 if subject.limits.dropout else 0.0)
-    probe = prepared(subject, draw, COMPONENT, sizes)
+    sizes = draw_sizes(draw).but(dropout=0.5 if subject.limits.dropout else 0.0)
+    probe = build_with_parameters(subject, draw, COMPONENT, sizes)
     # With a single key the weights are all 1, whatever the keys hold.
-    case = call(draw, probe, lengths=(draw.length(2), draw.length(2)))
+    case = draw_call(draw, probe, lengths=(draw.length(2), draw.length(2)))
     first = case.output().copy()
     others = {name: draw.floats(*getattr(case, name).shape) for name in INPUTS}
-    answers(draw, case.but(**others), case.but(**others).output())
+    depends_on_values(draw, case.but(**others), case.but(**others).output())
     equal(case.output(), first, what="output of the same call after others")
     if sizes.dropout and "mode" in probe.part.capabilities:
-        one = call(draw, probe, kinds=("none",), batch=1, lengths=(2, 3))
-        keeps_the_mean(probe, *one.inputs)
+        one = draw_call(draw, probe, kinds=("none",), batch=1, lengths=(2, 3))
+        dropout_keeps_mean(probe, *one.inputs)
 
 
 @check("multi_head_attention.strided-inputs")
 def test_strided_inputs(subject: Subject, draw: Draw) -> None:
-    probe = prepared(subject, draw, COMPONENT, sized(draw))
+    probe = build_with_parameters(subject, draw, COMPONENT, draw_sizes(draw))
     lengths = draw.length(2), draw.length(2)
-    case = call(draw, probe, lengths=lengths, batch=draw.choose((2, 3)))
+    case = draw_call(draw, probe, lengths=lengths, batch=draw.choose((2, 3)))
     before = case.output()
-    answers(draw, case, before)
+    depends_on_values(draw, case, before)
     turned = {name: np.ascontiguousarray(getattr(case, name).T).T for name in INPUTS}
-    alike(
+    agree_up_to_rounding(
         probe,
         *case.inputs,
         actual=case.but(**turned).output(),

@@ -6,17 +6,17 @@ from attentest.harness.subject import Subject
 from attentest.judging.check import check
 from attentest.suite.test_multi_head_attention.cases import (
     COMPONENT,
-    Case,
-    alone_as_together,
-    answers,
-    call,
-    judged,
-    loaded,
-    sized,
+    MultiHeadCall,
+    build_loaded,
+    depends_on_values,
+    draw_call,
+    draw_sizes,
+    matches_reference,
+    samples_alone_agree,
 )
 from attentest.testing.assertions import equal, finite
 from attentest.testing.draw import Draw
-from attentest.testing.invariants import alike, prepared
+from attentest.testing.invariants import agree_up_to_rounding, build_with_parameters
 from attentest_spec.setting import Array
 
 ONE_HEAD_AXIS = ("per-sample", "padding", "causal")
@@ -24,15 +24,15 @@ ONE_HEAD_AXIS = ("per-sample", "padding", "causal")
 
 @check("multi_head_attention.masked-keys-ignored")
 def test_masked_keys_ignored(subject: Subject, draw: Draw) -> None:
-    probe = prepared(subject, draw, COMPONENT, sized(draw))
-    case = call(draw, probe, hiding=True, kinds=("padding", "per-sample", "causal"))
+    probe = build_with_parameters(subject, draw, COMPONENT, draw_sizes(draw))
+    case = draw_call(draw, probe, hiding=True, kinds=("padding", "per-sample", "causal"))
     before = case.output()
     finite(before)
-    answers(draw, case, before)
+    depends_on_values(draw, case, before)
     _ignores_hidden(draw, case, before)
 
 
-def _ignores_hidden(draw: Draw, case: Case, before: Array) -> None:
+def _ignores_hidden(draw: Draw, case: MultiHeadCall, before: Array) -> None:
     """Demand that other keys and values change nothing for the queries they are hidden from."""
     seen: Array = np.asarray(case.keep.any(axis=1))
     for number in range(case.key.shape[1]):
@@ -54,13 +54,13 @@ def _ignores_hidden(draw: Draw, case: Case, before: Array) -> None:
 
 @check("multi_head_attention.one-mask-for-all-heads")
 def test_one_mask_for_all_heads(subject: Subject, draw: Draw) -> None:
-    probe = prepared(subject, draw, COMPONENT, sized(draw, low=2))
-    case = call(draw, probe, hiding=True, kinds=ONE_HEAD_AXIS)
+    probe = build_with_parameters(subject, draw, COMPONENT, draw_sizes(draw, low=2))
+    case = draw_call(draw, probe, hiding=True, kinds=ONE_HEAD_AXIS)
     before = case.output()
-    answers(draw, case, before)
+    depends_on_values(draw, case, before)
     _ignores_hidden(draw, case, before)
     if "per-head" in subject.limits.masks:
-        alike(
+        agree_up_to_rounding(
             probe,
             *case.inputs,
             actual=case.but(mask=np.array(case.keep)).output(),
@@ -71,14 +71,14 @@ def test_one_mask_for_all_heads(subject: Subject, draw: Draw) -> None:
 
 @check("multi_head_attention.mask-per-sample")
 def test_mask_per_sample(subject: Subject, draw: Draw) -> None:
-    probe = prepared(subject, draw, COMPONENT, sized(draw, low=2))
+    probe = build_with_parameters(subject, draw, COMPONENT, draw_sizes(draw, low=2))
     kinds = ("padding", "per-sample")
-    case = call(draw, probe, hiding=True, kinds=kinds, batch=draw.choose((2, 3)))
+    case = draw_call(draw, probe, hiding=True, kinds=kinds, batch=draw.choose((2, 3)))
     case = case.but(mask=_unlike(case.mask, axis=0))
     together = case.output()
-    answers(draw, case, together)
+    depends_on_values(draw, case, together)
     _ignores_hidden(draw, case, together)
-    alone_as_together(case, together)
+    samples_alone_agree(case, together)
 
 
 def _unlike(mask: Array | None, axis: int) -> Array:
@@ -93,6 +93,6 @@ def _unlike(mask: Array | None, axis: int) -> Array:
 
 @check("multi_head_attention.mask-per-head")
 def test_mask_per_head(subject: Subject, draw: Draw) -> None:
-    probe = loaded(subject, draw, sized(draw, low=2))
-    case = call(draw, probe, hiding=True, kinds=("per-head",))
-    judged(case.but(mask=_unlike(case.mask, axis=1)))
+    probe = build_loaded(subject, draw, draw_sizes(draw, low=2))
+    case = draw_call(draw, probe, hiding=True, kinds=("per-head",))
+    matches_reference(case.but(mask=_unlike(case.mask, axis=1)))

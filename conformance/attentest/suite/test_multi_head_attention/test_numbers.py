@@ -6,40 +6,46 @@ from attentest.harness.copies import cast
 from attentest.harness.errors import Absent
 from attentest.harness.subject import Subject
 from attentest.judging.check import check
-from attentest.suite.test_multi_head_attention.cases import COMPONENT, call, judged, loaded, sized
+from attentest.suite.test_multi_head_attention.cases import (
+    COMPONENT,
+    build_loaded,
+    draw_call,
+    draw_sizes,
+    matches_reference,
+)
 from attentest.testing.assertions import finite
-from attentest.testing.common import Call, half, precise
+from attentest.testing.common import Call, draw_half_precision, matches_in_precision
 from attentest.testing.draw import Draw
 from attentest_spec.setting import Floats
 
 
 @check("multi_head_attention.formula", examples=15)
 def test_formula(subject: Subject, draw: Draw) -> None:
-    for sizes in (sized(draw), sized(draw, draw.most_heads())):
-        probe = loaded(subject, draw, sizes)
-        judged(call(draw, probe, scale=draw.scale() ** 0.5))
+    for sizes in (draw_sizes(draw), draw_sizes(draw, draw.most_heads())):
+        probe = build_loaded(subject, draw, sizes)
+        matches_reference(draw_call(draw, probe, scale=draw.scale() ** 0.5))
 
 
 @check("multi_head_attention.one-head-is-attention")
 def test_one_head_is_attention(subject: Subject, draw: Draw) -> None:
-    probe = loaded(subject, draw, sized(draw, heads=1))
-    judged(call(draw, probe, lengths=(draw.length(), draw.length(2))))
+    probe = build_loaded(subject, draw, draw_sizes(draw, heads=1))
+    matches_reference(draw_call(draw, probe, lengths=(draw.length(), draw.length(2))))
 
 
 @check("multi_head_attention.large-scores")
 def test_large_scores(subject: Subject, draw: Draw) -> None:
     if subject.precision not in ("float64", "float32"):
         raise Absent("half precision does not resolve scores of this size")
-    sizes = sized(draw)
+    sizes = draw_sizes(draw)
     parameters = {
         name: values * (200.0 if name.startswith(("query", "key")) else 1.0)
         for name, values in draw.parameters(COMPONENT, sizes).items()
     }
     probe = subject.part(COMPONENT, sizes, parameters=_cast(parameters, subject.precision))
-    case = call(draw, probe, hiding=True)
+    case = draw_call(draw, probe, hiding=True)
     output = case.output()
     finite(output)
-    judged(case, output)
+    matches_reference(case, output)
 
 
 def _cast(parameters: Mapping[str, Floats], precision: str) -> dict[str, Floats]:
@@ -48,14 +54,16 @@ def _cast(parameters: Mapping[str, Floats], precision: str) -> dict[str, Floats]
 
 @check("multi_head_attention.float32")
 def test_float32(subject: Subject, draw: Draw) -> None:
-    precise(lambda precision: _in(subject, draw, precision), "float32")
+    matches_in_precision(lambda precision: _in(subject, draw, precision), "float32")
 
 
 @check("multi_head_attention.half-precision", examples=15)
 def test_half_precision(subject: Subject, draw: Draw) -> None:
-    precise(lambda precision: _in(subject, draw, precision), half(subject, draw))
+    matches_in_precision(
+        lambda precision: _in(subject, draw, precision), draw_half_precision(subject, draw)
+    )
 
 
 def _in(subject: Subject, draw: Draw, precision: str) -> Call:
-    case = call(draw, loaded(subject, draw, sized(draw), precision=precision))
+    case = draw_call(draw, build_loaded(subject, draw, draw_sizes(draw), precision=precision))
     return case.probe, case.inputs

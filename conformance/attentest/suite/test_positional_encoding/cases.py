@@ -21,7 +21,7 @@ WAVES = ("interleaved", "halves", "halves-inclusive", "doubled-exponent")
 
 
 @dataclass(frozen=True)
-class Case:
+class EncodingCall:
     """One call: the part and an input (B, S, D)."""
 
     probe: Probe
@@ -43,7 +43,7 @@ class Case:
     def table(self, **changes: Value) -> Floats:
         """Return the rows (S, D) that are declared to be added, or those under other choices."""
         choices = self.probe.subject.choices.but(**changes)
-        rows: Floats = self.probe.expected(np.zeros_like(self.x[:1]), choices=choices)[0]
+        rows: Floats = self.probe.expected(np.zeros_like(self.x[:1]), choices=choices).output[0]
         return rows
 
     def pairs(self, added: Floats) -> tuple[Floats, Floats]:
@@ -70,7 +70,7 @@ class Case:
         return max(1.0, rounded) + largest(given) + arithmetic * place
 
 
-def drawn(
+def draw_call(
     subject: Subject,
     draw: Draw,
     *,
@@ -80,7 +80,7 @@ def drawn(
     precision: str = "",
     most: int = 0,
     **fixed: int,
-) -> Case:
+) -> EncodingCall:
     """Draw a call; `waves` asks for sines and cosines, `most` is the longest that is built for."""
     if waves and subject.choices.positional_encoding not in WAVES:
         raise Absent(f"what is added is declared as {subject.choices.positional_encoding}")
@@ -93,11 +93,16 @@ def drawn(
         "positional_encoding", sizes, parameters=parameters or None, precision=precision
     )
     batch = fixed.get("batch") or draw.batch()
-    return Case(probe, draw.floats(batch, length, width, precision=precision))
+    return EncodingCall(probe, draw.floats(batch, length, width, precision=precision))
 
 
 def same_rows(
-    case: Case, actual: Floats, wanted: Floats, size: Floats, *, what: str = "encoding added"
+    case: EncodingCall,
+    actual: Floats,
+    wanted: Floats,
+    size: Floats,
+    *,
+    what: str = "encoding added",
 ) -> None:
     """Demand equal rows (.., S, D), each up to the rounding of its `size`."""
     same_shape(actual, wanted.shape, what=what)
@@ -113,14 +118,14 @@ def same_rows(
     )
 
 
-def follows(case: Case, added: Floats, *, x: Floats | None = None) -> None:
+def matches_table(case: EncodingCall, added: Floats, *, x: Floats | None = None) -> None:
     """Demand that what is `added` to every sample is the declared table."""
     table = case.table()
     same_shape(added, (*added.shape[:-2], *table.shape))
     same_rows(case, added, np.broadcast_to(table, added.shape), case.size(x))
 
 
-def tells(case: Case, added: Floats) -> None:
+def separates_positions(case: EncodingCall, added: Floats) -> None:
     """Demand that what is added tells the last position from the one before, if it is declared to.
 
     A position alone has to be given half of what is declared.

@@ -5,7 +5,7 @@ import numpy as np
 from attentest.harness.subject import Subject
 from attentest.harness.tolerances import as_floats
 from attentest.judging.check import check
-from attentest.suite.test_positional_encoding.cases import drawn, same_rows, tells
+from attentest.suite.test_positional_encoding.cases import draw_call, same_rows, separates_positions
 from attentest.testing.assertions import equal, same_shape
 from attentest.testing.common import same_precision
 from attentest.testing.draw import Draw
@@ -15,9 +15,9 @@ from attentest_spec.setting import Array
 
 @check("positional_encoding.prefix", examples=6)
 def test_prefix(subject: Subject, draw: Draw) -> None:
-    case = drawn(subject, draw, lengths=(2, 9))
+    case = draw_call(subject, draw, lengths=(2, 9))
     whole = case.added()
-    tells(case, whole)
+    separates_positions(case, whole)
     for length in sorted({1, draw.integer(1, case.x.shape[1] - 1), case.x.shape[1] - 1}):
         start = case.added(case.x[:, :length])
         same_rows(case, start, whole[:, :length], case.size()[:length])
@@ -25,9 +25,9 @@ def test_prefix(subject: Subject, draw: Draw) -> None:
 
 @check("positional_encoding.added", examples=8)
 def test_added(subject: Subject, draw: Draw) -> None:
-    case = drawn(subject, draw)
+    case = draw_call(subject, draw)
     before = case.added()
-    tells(case, before)
+    separates_positions(case, before)
     other = draw.floats(*case.x.shape, scale=draw.choose((1.0, 30.0, 1e-3, 1e3)))
     other[-1, -1] = 0.0
     same_rows(
@@ -37,9 +37,9 @@ def test_added(subject: Subject, draw: Draw) -> None:
 
 @check("positional_encoding.indexed-by-position", examples=8)
 def test_indexed_by_position(subject: Subject, draw: Draw) -> None:
-    case = drawn(subject, draw, batch=draw.choose((3, 2)))
+    case = draw_call(subject, draw, batch=draw.choose((3, 2)))
     together = case.added()
-    tells(case, together)
+    separates_positions(case, together)
     size = 2 * case.size()
     first = np.broadcast_to(together[:1], together.shape)
     same_rows(case, together, first, size, what="encoding of all samples")
@@ -56,29 +56,29 @@ def test_shapes(subject: Subject, draw: Draw) -> None:
 
 
 def _shaped(subject: Subject, draw: Draw, precision: str) -> None:
-    case = drawn(subject, draw, lengths=(1, 4), precision=precision)
+    case = draw_call(subject, draw, lengths=(1, 4), precision=precision)
     for x in (case.x, case.x[:1], case.x[:, :1], case.x[:1, :1]):
         output = case.probe.output(x)
         same_shape(output, x.shape)
         same_precision(case.probe, output)
-    tells(case, case.added())
+    separates_positions(case, case.added())
 
 
 @check("positional_encoding.gradient-is-identity", examples=4)
 def test_gradient_is_identity(subject: Subject, draw: Draw) -> None:
-    case = drawn(subject, draw)
+    case = draw_call(subject, draw)
     cotangent = draw.floats(*case.x.shape)
     gradient = case.probe.vjp((case.x,), cotangent)
     same_shape(gradient.output, case.x.shape)
-    tells(case, as_floats(gradient.output) - case.x)
+    separates_positions(case, as_floats(gradient.output) - case.x)
     equal(gradient_to(gradient, 0, "input", case.x.shape), cotangent, what="gradient of the input")
 
 
 @check("positional_encoding.input-untouched", examples=4)
 def test_input_untouched(subject: Subject, draw: Draw) -> None:
-    case = drawn(subject, draw)
+    case = draw_call(subject, draw)
     first: Array = case.added()  # the probe compares the input with a copy after every call
-    tells(case, first)
+    separates_positions(case, first)
     given = case.probe.output(case.x)
     kept = given.copy()
     case.added(case.x + 1.0)

@@ -5,10 +5,15 @@ from collections.abc import Callable, Sequence
 from attentest.harness.errors import BackendError, Violation
 from attentest.harness.subject import Subject
 from attentest.judging.check import check
-from attentest.suite.test_positional_encoding.cases import Case, drawn, follows, tells
+from attentest.suite.test_positional_encoding.cases import (
+    EncodingCall,
+    draw_call,
+    matches_table,
+    separates_positions,
+)
 from attentest.testing.assertions import holds
 from attentest.testing.draw import Draw
-from attentest.testing.refusal import refused
+from attentest.testing.refusal import refuses
 from attentest_spec import Sizes
 from attentest_spec.parameters import learned_positions
 from attentest_spec.setting import Floats
@@ -17,17 +22,17 @@ from attentest_spec.setting import Floats
 @check("positional_encoding.every-length-served", examples=4)
 def test_every_length_served(subject: Subject, draw: Draw) -> None:
     most = draw.length(1, 8)
-    case = drawn(subject, draw, lengths=(most, most), most=most)
+    case = draw_call(subject, draw, lengths=(most, most), most=most)
     for length in range(1, most + 1):
-        part = Case(case.probe, case.x[:, :length])
-        tells(part, part.added())
+        part = EncodingCall(case.probe, case.x[:, :length])
+        separates_positions(part, part.added())
 
 
 @check("positional_encoding.too-long", examples=6)
 def test_too_long(subject: Subject, draw: Draw) -> None:
     length = draw.length(2, 9)
     most = draw.integer(1, length - 1)
-    case = drawn(subject, draw, lengths=(length, length), most=most)
+    case = draw_call(subject, draw, lengths=(length, length), most=most)
     added = _served(subject, f"{length} positions, built for {most}", case.added, (length, most))
     if added is None:
         return
@@ -35,7 +40,7 @@ def test_too_long(subject: Subject, draw: Draw) -> None:
         not learned_positions(subject.choices),
         f"{length} positions are served by a learned table of {most} rows.",
     )
-    follows(case, added)
+    matches_table(case, added)
 
 
 def _served(
@@ -49,7 +54,7 @@ def _served(
     found: list[Violation] = []
     for name in names:
         try:
-            refused(subject, doing, lambda: _again(broken), naming=(name,))
+            refuses(subject, doing, lambda: _again(broken), naming=(name,))
             return None
         except Violation as violation:
             found.append(violation)
@@ -67,13 +72,13 @@ def test_odd_width(subject: Subject, draw: Draw) -> None:
     sizes = Sizes(d_model=width, heads=1, max_length=length)
     parameters = draw.parameters("positional_encoding", sizes)
     x = draw.floats(draw.batch(), length, width)
-    made: list[Case] = []
+    made: list[EncodingCall] = []
 
     def computed() -> Floats:
         probe = subject.part("positional_encoding", sizes, parameters=parameters or None)
-        made.append(Case(probe, x))
+        made.append(EncodingCall(probe, x))
         return made[0].added()
 
     added = _served(subject, f"an odd width of {width}", computed, (width,))
     if added is not None:
-        follows(made[0], added)
+        matches_table(made[0], added)

@@ -6,9 +6,9 @@ from attentest.harness.errors import Absent
 from attentest.harness.subject import Subject
 from attentest.harness.tolerances import as_floats, rounding
 from attentest.judging.check import check
-from attentest.suite.test_positional_encoding.cases import Case, drawn, follows
+from attentest.suite.test_positional_encoding.cases import EncodingCall, draw_call, matches_table
 from attentest.testing.assertions import holds
-from attentest.testing.common import half, same_precision
+from attentest.testing.common import draw_half_precision, same_precision
 from attentest.testing.draw import Draw
 from attentest_spec import CHOICES
 from attentest_spec.choices import Value
@@ -17,7 +17,7 @@ from attentest_spec.precision import epsilon
 from attentest_spec.setting import Floats
 
 
-def share(case: Case, added: Floats, table: Floats) -> float:
+def share(case: EncodingCall, added: Floats, table: Floats) -> float:
     """Return the largest difference, as a share of what rounding allows."""
     apart = np.abs(added - table).max(axis=-1) / case.size()
     return float(apart.max() / rounding(case.probe.precision, 1))
@@ -25,11 +25,11 @@ def share(case: Case, added: Floats, table: Floats) -> float:
 
 @check("positional_encoding.formula")
 def test_formula(subject: Subject, draw: Draw) -> None:
-    case = drawn(subject, draw, lengths=(2, 12) if (subject.limits.length or 2) > 1 else (1, 1))
+    case = draw_call(subject, draw, lengths=(2, 12) if (subject.limits.length or 2) > 1 else (1, 1))
     added = case.added()
-    follows(case, added)
-    wide = drawn(subject, draw, lengths=(1, 3), widths=(66, 130))
-    follows(wide, wide.added())
+    matches_table(case, added)
+    wide = draw_call(subject, draw, lengths=(1, 3), widths=(66, 130))
+    matches_table(wide, wide.added())
     for option in CHOICES["positional_encoding"].options:
         choices = subject.choices.but(positional_encoding=option.name)
         if option.name == case.option or (learned_positions(choices) and not case.probe.parameters):
@@ -46,7 +46,7 @@ def test_formula(subject: Subject, draw: Draw) -> None:
 def test_offset(subject: Subject, draw: Draw) -> None:
     if subject.choices.positional_encoding == "none":
         raise Absent("no positions are declared, and no row is the first")
-    case = drawn(subject, draw, lengths=(1, 4))
+    case = draw_call(subject, draw, lengths=(1, 4))
     added = case.added()
     for first in OFFSETS:
         choices = subject.choices.but(position_offset=first)
@@ -56,14 +56,14 @@ def test_offset(subject: Subject, draw: Draw) -> None:
                 f"position_offset is declared as {subject.choices.position_offset}; the numbers "
                 f"show {first}.",
             )
-    follows(case, added)
+    matches_table(case, added)
 
 
 OFFSETS: tuple[Value, ...] = ("none", 1.0, 2.0, 3.0)
 """First positions in use, and one that is not."""
 
 
-def _reaches(case: Case, first: int) -> bool:
+def _reaches(case: EncodingCall, first: int) -> bool:
     """Say whether a learned table has all rows from `first` on; a formula has."""
     rows = case.probe.parameters.get("weight")
     return rows is None or first + case.x.shape[1] <= len(rows)
@@ -75,7 +75,7 @@ def test_arithmetic(subject: Subject, draw: Draw) -> None:
         raise Absent(f"{subject.precision} has no more digits than float32")
     if subject.limits.length == 1:
         raise Absent("a single position is told by 0 and 1, which every precision holds")
-    case = drawn(subject, draw, lengths=(2, 12), waves=True)
+    case = draw_call(subject, draw, lengths=(2, 12), waves=True)
     zeros = np.zeros_like(case.x)
     added = case.added(zeros)
     rounded = added == added.astype(np.float32)
@@ -87,24 +87,24 @@ def test_arithmetic(subject: Subject, draw: Draw) -> None:
         f"{rounded.size} numbers that are added to zeros are numbers of single precision.",
         actual=added,
     )
-    follows(case, added, x=zeros)
+    matches_table(case, added, x=zeros)
 
 
 @check("positional_encoding.far-positions", examples=3)
 def test_far_positions(subject: Subject, draw: Draw) -> None:
     wanted = draw.choose((5000, 1200))
     length = min(wanted, subject.limits.length or wanted)
-    case = drawn(subject, draw, lengths=(length, length), waves=True, most=length, batch=1)
+    case = draw_call(subject, draw, lengths=(length, length), waves=True, most=length, batch=1)
     zeros = np.zeros_like(case.x)
-    follows(case, case.added(zeros), x=zeros)
+    matches_table(case, case.added(zeros), x=zeros)
 
 
 @check("positional_encoding.half-precision", examples=4)
 def test_half_precision(subject: Subject, draw: Draw) -> None:
-    precision = half(subject, draw)
+    precision = draw_half_precision(subject, draw)
     wanted = draw.choose((2500, 600))
     length = min(wanted, subject.limits.length or wanted)
-    case = drawn(
+    case = draw_call(
         subject,
         draw,
         lengths=(length, length),
@@ -116,4 +116,4 @@ def test_half_precision(subject: Subject, draw: Draw) -> None:
     zeros = np.zeros_like(case.x)
     output = case.probe.output(zeros)
     same_precision(case.probe, output)
-    follows(case, as_floats(output), x=zeros)
+    matches_table(case, as_floats(output), x=zeros)

@@ -5,7 +5,12 @@ import numpy as np
 from attentest.harness.subject import Subject
 from attentest.harness.tolerances import as_floats
 from attentest.judging.check import check
-from attentest.suite.test_positional_encoding.cases import Case, drawn, follows, tells
+from attentest.suite.test_positional_encoding.cases import (
+    EncodingCall,
+    draw_call,
+    matches_table,
+    separates_positions,
+)
 from attentest.testing.assertions import holds
 from attentest.testing.common import same_precision
 from attentest.testing.draw import Draw
@@ -15,8 +20,8 @@ from attentest_spec.precision import epsilon
 
 @check("positional_encoding.not-trained", examples=2)
 def test_not_trained(subject: Subject, draw: Draw) -> None:
-    case = drawn(subject, draw, most=draw.length(7, 9))
-    tells(case, case.added())
+    case = draw_call(subject, draw, most=draw.length(7, 9))
+    separates_positions(case, case.added())
     held = case.probe.do("listing what it holds", lambda part: part.inventory())
     trained = {
         name: tuple(facts["shape"])
@@ -35,8 +40,8 @@ def test_not_trained(subject: Subject, draw: Draw) -> None:
 @check("positional_encoding.not-saved", examples=2)
 def test_not_saved(subject: Subject, draw: Draw) -> None:
     most = draw.length(13, 20)  # more positions than columns: a frequency each may be saved
-    case = drawn(subject, draw, most=most, waves=True)
-    tells(case, case.added())
+    case = draw_call(subject, draw, most=most, waves=True)
+    separates_positions(case, case.added())
     held = case.probe.do("listing what it saves", lambda part: part.inventory())
     saved = {
         name: tuple(shape)
@@ -48,7 +53,7 @@ def test_not_saved(subject: Subject, draw: Draw) -> None:
 
 @check("positional_encoding.follows-moves", examples=3)
 def test_follows_moves(subject: Subject, draw: Draw) -> None:
-    case = drawn(subject, draw, lengths=(2, 5))
+    case = draw_call(subject, draw, lengths=(2, 5))
     _follows_to_device(case)
     others = [
         one
@@ -67,8 +72,8 @@ def test_follows_moves(subject: Subject, draw: Draw) -> None:
     same_precision(moved, output)
     # What was rounded before the move stays rounded: the coarser precision of the two counts.
     coarse = max((subject.precision, precision), key=epsilon)
-    judged = case if coarse == subject.precision else Case(moved, x)
-    follows(judged, as_floats(output), x=x)
+    judged = case if coarse == subject.precision else EncodingCall(moved, x)
+    matches_table(judged, as_floats(output), x=x)
 
 
 def _independent_of_others(subject: Subject, draw: Draw, precision: str) -> None:
@@ -77,12 +82,12 @@ def _independent_of_others(subject: Subject, draw: Draw, precision: str) -> None
     No other check draws this width: a table that is shared is made here.
     """
     for one in (precision, subject.precision):
-        case = drawn(subject, draw, lengths=(5, 5), widths=(14,), precision=one)
+        case = draw_call(subject, draw, lengths=(5, 5), widths=(14,), precision=one)
         x = np.zeros_like(case.x)
-        follows(case, case.added(x), x=x)
+        matches_table(case, case.added(x), x=x)
 
 
-def _follows_to_device(case: Case) -> None:
+def _follows_to_device(case: EncodingCall) -> None:
     """Demand that no array stays behind when the part is moved, and that it computes there."""
     held = case.probe.do(
         "listing what it holds on the device meta",

@@ -5,7 +5,7 @@ import numpy as np
 from attentest.harness.errors import Absent
 from attentest.harness.subject import Subject
 from attentest.judging.check import check
-from attentest.suite.test_positional_encoding.cases import drawn, same_rows, tells
+from attentest.suite.test_positional_encoding.cases import draw_call, same_rows, separates_positions
 from attentest.testing.assertions import finite, holds
 from attentest.testing.draw import Draw
 
@@ -17,7 +17,7 @@ APART = 0.1
 def test_first_row(subject: Subject, draw: Draw) -> None:
     if subject.choices.position_offset != "none":
         raise Absent(f"the first position is given row {subject.choices.position_offset:g}")
-    case = drawn(subject, draw, lengths=(1, 4), waves=True)
+    case = draw_call(subject, draw, lengths=(1, 4), waves=True)
     first = case.added()[:, :1]
     sines, cosines = case.pairs(first)
     width = case.x.shape[-1]
@@ -31,9 +31,9 @@ def test_first_row(subject: Subject, draw: Draw) -> None:
 
 @check("positional_encoding.bounded", examples=6)
 def test_bounded(subject: Subject, draw: Draw) -> None:
-    case = drawn(subject, draw, lengths=(2, 40), waves=True)
+    case = draw_call(subject, draw, lengths=(2, 40), waves=True)
     added = case.added()
-    tells(case, added)
+    separates_positions(case, added)
     beyond = np.maximum(np.abs(added) - 1.0, 0.0)
     same_rows(
         case, beyond, np.zeros_like(beyond), case.size(), what="distance from -1 and 1 of what is"
@@ -42,7 +42,7 @@ def test_bounded(subject: Subject, draw: Draw) -> None:
 
 @check("positional_encoding.pairs-on-circle", examples=6)
 def test_pairs_on_circle(subject: Subject, draw: Draw) -> None:
-    case = drawn(subject, draw, lengths=(2, 40), waves=True)
+    case = draw_call(subject, draw, lengths=(2, 40), waves=True)
     sines, cosines = case.pairs(case.added())
     squares = sines**2 + cosines**2
     # An error of one unit in both changes the sum of the squares by 2 (|sin| + |cos|) units.
@@ -52,7 +52,7 @@ def test_pairs_on_circle(subject: Subject, draw: Draw) -> None:
 @check("positional_encoding.shift-is-rotation", examples=6)
 def test_shift_is_rotation(subject: Subject, draw: Draw) -> None:
     shift = draw.integer(1, min(5, (subject.limits.length or 7) - 2) or 1)
-    case = drawn(subject, draw, lengths=(shift + 2, 24), waves=True)
+    case = draw_call(subject, draw, lengths=(shift + 2, 24), waves=True)
     sines, cosines = case.pairs(case.added())
     hands = cosines + 1j * sines
     turns = hands[:, shift:] * hands[:, :-shift].conj()
@@ -72,7 +72,7 @@ def test_shift_is_rotation(subject: Subject, draw: Draw) -> None:
 
 @check("positional_encoding.rows-differ", examples=6)
 def test_rows_differ(subject: Subject, draw: Draw) -> None:
-    case = drawn(subject, draw, lengths=(2, 40), waves=True, batch=1)
+    case = draw_call(subject, draw, lengths=(2, 40), waves=True, batch=1)
     zeros = np.zeros_like(case.x)
     rows = case.added(zeros)[0]
     apart = np.linalg.norm(rows[:, None] - rows[None], axis=-1) + 9 * np.eye(len(rows))

@@ -14,6 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from attentest.harness.subject import Answer
 from attentest.results.text import summary
 from attentest.targets.adapt.adapter import Adapter
 from attentest.targets.adapt.layouts import layouts
@@ -96,7 +97,7 @@ class Probe:
                 result = adapter(self.built, *given.values())
         except Exception as failure:  # code that a user wrote may raise anything
             return summary(failure, 120)
-        output = result[0] if isinstance(result, tuple) else result
+        output = Answer.of(result).output
         return output if isinstance(output, Tensor) else f"it returned a {type(output).__name__}"
 
     def returned(self, adapter: Adapter, given: Given) -> Returns | str:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from attentest.analysis.identify.finding import MEASURED, Finding, same, told
+from attentest.analysis.identify.finding import MEASURED, Finding, format_value, same
 from attentest.views.html.grid import Column
 from attentest.views.html.material import Material
 from attentest_spec.choices import Value
@@ -118,7 +118,7 @@ def _compared(paper: Value | None, found: Finding) -> Cell:
     cell = _stated(paper, found.declared, value, shown, not found.agrees)
     if found.agrees:
         return cell
-    measured = told(found.measured) if found.status == MEASURED else found.status
+    measured = format_value(found.measured) if found.status == MEASURED else found.status
     return replace(cell, notes=(*cell.notes, f"measured: {measured}"))
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
-from attentest.analysis.identify.finding import told
+from attentest.analysis.identify.finding import format_value
 from attentest.results.changes import KINDS
 from attentest.results.files import Unreadable
 from attentest.results.optional import needed
@@ -133,7 +133,7 @@ def _environment() -> "Environment":
         lstrip_blocks=True,
     )
     made.filters |= {
-        "value": told,
+        "value": format_value,
         "line": line,
         "number": _number,
         "numbers": numbers,

@@ -1,4 +1,4 @@
-"""How far two outcomes of one step are apart: numbers, gradients, inventories, exceptions."""
+"""The difference between two outcomes of one step: numbers, gradients, inventories, exceptions."""
 
 from collections.abc import Iterable, Mapping
 from math import inf
@@ -13,22 +13,22 @@ from attentest_spec import Gradient, Unsupported
 _COMPARED = (np.ndarray, Gradient, tuple, Mapping, Real)
 
 
-def apart(one: Any, other: Any) -> float:
-    """Return the largest difference; infinite where the two are unlike in kind.
+def difference(one: Any, other: Any) -> float:
+    """Return the largest difference; infinite where the two differ in kind, shape or type.
 
-    What one of them does not tell (an array it does not return, a capability it lacks) and what
+    What one of them does not have (an array it does not return, a capability it lacks) and what
     cannot be compared (a part, bytes) makes no difference.
     """
-    if _silent(one) or _silent(other):
+    if _missing(one) or _missing(other):
         return 0.0
     if isinstance(one, BaseException) or isinstance(other, BaseException):
         return 0.0 if type(one) is type(other) else inf
     match one, other:
         case np.ndarray(), np.ndarray():
-            alike = one.shape == other.shape and one.dtype == other.dtype
-            return distance(one, other) if alike else inf
+            comparable = one.shape == other.shape and one.dtype == other.dtype
+            return distance(one, other) if comparable else inf
         case Gradient(), Gradient():
-            return apart(_parts(one), _parts(other))
+            return difference(_parts(one), _parts(other))
         case tuple(), tuple():
             return _worst(zip(one, other, strict=False))
         case Mapping(), Mapping():
@@ -54,7 +54,7 @@ def size(outcome: Any) -> float:
     return 0.0
 
 
-def _silent(outcome: Any) -> bool:
+def _missing(outcome: Any) -> bool:
     return outcome is None or isinstance(outcome, Unsupported)
 
 
@@ -63,11 +63,11 @@ def _parts(gradient: Gradient) -> tuple[Any, ...]:
 
 
 def _worst(pairs: Iterable[tuple[Any, Any]]) -> float:
-    return max((apart(one, other) for one, other in pairs), default=0.0)
+    return max((difference(one, other) for one, other in pairs), default=0.0)
 
 
 def _of_mappings(one: Mapping[Any, Any], other: Mapping[Any, Any]) -> float:
-    """Compare by names; under unlike names, as inventories of unlike code are, what is there."""
+    """Compare by names; where the names differ, as in inventories of two styles, by values."""
     if set(one) == set(other):
         return _worst((one[name], other[name]) for name in one)
     return 0.0 if _listed(one) == _listed(other) else inf
