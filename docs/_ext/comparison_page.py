@@ -20,7 +20,7 @@ from attentest.studies.comparison.parts import BOUND, ChoiceRow, Explanation
 from attentest.studies.comparison.pictures import ATTENTION, POSITIONS, Picture
 from attentest.studies.comparison.pictures import MASK as MASKS
 from attentest.studies.comparison.words import departure, in_short, pair
-from attentest.views.identification import told
+from attentest.analysis.identify.finding import format_value
 from attentest_spec import Backend, registry
 
 SHOWN: Mapping[str, tuple[Kind, str, str]] = {
@@ -74,8 +74,8 @@ def _choices(found: Comparison) -> str:
     def row(one: ChoiceRow) -> Iterator[str]:
         name = f"{{ref}}`{one.choice} <choice-{one.choice}>`"
         yield f"**{name}**" if one.differs else name
-        yield "(unspecified)" if one.paper is None else f"`{told(one.paper)}`"
-        yield from ("-" if value is None else f"`{told(value)}`" for value in one.values)
+        yield "(unspecified)" if one.paper is None else f"`{format_value(one.paper)}`"
+        yield from ("-" if value is None else f"`{format_value(value)}`" for value in one.values)
 
     return table(["choice", "paper", *found.backends], (tuple(row(one)) for one in found.choices))
 
@@ -114,8 +114,8 @@ def _explained(one: Explanation) -> str:
     if one.status != EXPLAINED:
         return f"**{pair(one)}**{in_short(one).removeprefix(pair(one))}"
     flips = [
-        f"- {{ref}}`{flip.choice} <choice-{flip.choice}>`: `{told(flip.first)}` becomes "
-        f"`{told(flip.other)}`"
+        f"- {{ref}}`{flip.choice} <choice-{flip.choice}>`: `{format_value(flip.first)}` becomes "
+        f"`{format_value(flip.other)}`"
         for flip in one.options
     ]
     where = f"{departure(one.parting)}; {one.left:.0e} remains with these choices changed:"

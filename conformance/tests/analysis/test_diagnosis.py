@@ -16,7 +16,7 @@ from attentest.harness.oracle import Reference
 from attentest.judging.bench import Bench
 from attentest.judging.judge import judge
 from attentest.results.verdict import LikelyCause, Verdict
-from attentest.results.wording import mistakes
+from attentest.results import wording
 from attentest_spec import CHOICES, Choices, Gradient, Unsupported
 from attentest_spec.clauses import clauses
 
@@ -265,7 +265,7 @@ def test_the_commonest_likeness_is_told_of_the_backend() -> None:
         Verdict("mine", "four", "violation"),
         Verdict("mine", "five", "pass"),
     ]
-    first, second = mistakes(verdicts)
+    first, second = wording.likely_causes(verdicts)
     assert first.startswith("the scale is missing (2 of 3 failing clauses")
     assert second.startswith("the option b (1 of 3")
-    assert mistakes(verdicts[-2:]) == []
+    assert wording.likely_causes(verdicts[-2:]) == []
