@@ -16,7 +16,7 @@ from attentest.harness.oracle import Reference
 from attentest.judging.bench import Bench
 from attentest.judging.judge import judge
 from attentest.results.verdict import LikelyCause, Verdict
-from attentest.results import wording
+from attentest.results.wording import likely_causes
 from attentest_spec import CHOICES, Choices, Gradient, Unsupported
 from attentest_spec.clauses import clauses
 
@@ -30,7 +30,7 @@ def planted(*faults: Fault, specimen: str = "fused", **choices):
     )
 
 
-def likely_causes(backend, clause, **settings):
+def causes_of(backend, clause, **settings):
     verdict = judge(Bench(backend, **settings), clause)
     assert verdict.status in ("violation", "warning", "error"), verdict
     return verdict.diagnosis
@@ -53,7 +53,7 @@ REST = some(("state", "mode"), 6)
 def diagnosed(slug: str):
     fault = fault_of(slug)
     model = fault.models[-1]  # injected in one style, and searched for in the other
-    return likely_causes(planted(fault, specimen=model), fault.clause)
+    return causes_of(planted(fault, specimen=model), fault.clause)
 
 
 @pytest.mark.parametrize("fault", NUMBERS, ids=lambda fault: fault.slug)
@@ -100,7 +100,7 @@ def test_another_option_than_the_declared_one_is_named_first(choice, option, cla
         recipes=sound.recipes,
         choices={**sound.choices, choice: Choices()[choice]},
     )
-    first = likely_causes(backend, clause)[0]
+    first = causes_of(backend, clause)[0]
     assert first.kind == "option"
     assert first.names == (f"{choice}={option}",)
     assert CHOICES[choice].why
@@ -145,7 +145,7 @@ def test_two_mistakes_at_once_are_named_where_none_fits_alone() -> None:
 def test_a_pair_is_named_as_a_pair() -> None:
     names = ("attention.scale-missing", "attention.mask-added-as-ones")
     backend = planted(*(fault_of(name) for name in names))
-    first = likely_causes(backend, "attention.formula")[0]
+    first = causes_of(backend, "attention.formula")[0]
     assert first.kind == "combination"
     assert set(first.names) == set(names)
     assert first.difference < 1e-12
@@ -179,7 +179,7 @@ def test_what_no_variant_gives_is_called_nothing() -> None:
 
             return Odd()
 
-    found = likely_causes(Noise(Choices()), "layer_norm.formula")
+    found = causes_of(Noise(Choices()), "layer_norm.formula")
     assert all(one.kind == "complaint" for one in found)
 
 
@@ -191,7 +191,7 @@ def test_a_mistake_found_inside_is_looked_for_first_outside() -> None:
     assert len(outer.diagnosis) == 1
 
 
-def test_every_likeness_crosses_the_stream() -> None:
+def test_likely_causes_survive_the_stream() -> None:
     verdict = judge(Bench(planted(fault_of("attention.scale-missing"))), "attention.formula")
     assert type(verdict).from_dict(verdict.as_dict()) == verdict
     assert isinstance(verdict.diagnosis[0], LikelyCause)
@@ -255,7 +255,7 @@ def test_clauses_named_here_exist() -> None:
     assert {clause for *_, clause in FLIPS} <= set(clauses())
 
 
-def test_the_commonest_likeness_is_told_of_the_backend() -> None:
+def test_commonest_likely_cause_is_named_for_the_backend() -> None:
     scale = LikelyCause("fault", ("attention.scale-missing",), "the scale is missing", 0.0)
     other = LikelyCause("option", ("a=b",), "the option b", 0.0)
     verdicts = [
@@ -265,7 +265,7 @@ def test_the_commonest_likeness_is_told_of_the_backend() -> None:
         Verdict("mine", "four", "violation"),
         Verdict("mine", "five", "pass"),
     ]
-    first, second = wording.likely_causes(verdicts)
+    first, second = likely_causes(verdicts)
     assert first.startswith("the scale is missing (2 of 3 failing clauses")
     assert second.startswith("the option b (1 of 3")
-    assert wording.likely_causes(verdicts[-2:]) == []
+    assert likely_causes(verdicts[-2:]) == []

@@ -26,7 +26,7 @@ def test_a_name_is_shown_letter_by_letter(name: str) -> None:
         for step in (0, 1)
     ]
     found = {"backends": [name], "curves": [{"backend": name, "points": points}]}
-    assert f">{name}<" in drawing.drawn(loss_curves(found), "svg").decode().replace("> ", ">")
+    assert f">{name}<" in drawing.render(loss_curves(found), "svg").decode().replace("> ", ">")
 
 
 def test_a_missing_library_is_told_of_plots_as_of_reports(monkeypatch: pytest.MonkeyPatch) -> None:
