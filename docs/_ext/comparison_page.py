@@ -13,6 +13,7 @@ from panels import draw
 from tables import table
 from views import Kind, Pair, View
 
+from attentest.analysis.identify.finding import format_value
 from attentest.studies.comparison import EXAMPLES, EXPLAINED, BadExample, Comparison
 from attentest.studies.comparison.compare import side_by_side
 from attentest.studies.comparison.participant import local
@@ -20,7 +21,6 @@ from attentest.studies.comparison.parts import BOUND, ChoiceRow, Explanation
 from attentest.studies.comparison.pictures import ATTENTION, POSITIONS, Picture
 from attentest.studies.comparison.pictures import MASK as MASKS
 from attentest.studies.comparison.words import departure, in_short, pair
-from attentest.analysis.identify.finding import format_value
 from attentest_spec import Backend, registry
 
 SHOWN: Mapping[str, tuple[Kind, str, str]] = {

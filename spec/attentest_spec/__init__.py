@@ -1,7 +1,7 @@
-"""The executable specification of the Transformer: what is right, in prose, clauses and NumPy.
+"""The executable specification of the Transformer, in prose, clauses and NumPy.
 
-Nothing here needs a deep-learning framework, except :mod:`attentest_spec.torch` and
-:mod:`attentest_spec.jax`, the glue that lets implementations stand behind the contract.
+Nothing here needs a deep-learning framework, except the adapters :mod:`attentest_spec.torch` and
+:mod:`attentest_spec.jax`, through which implementations meet the contract.
 """
 
 from attentest_spec.choices import CHOICES, PAPER, Choice, Choices, Option

@@ -13,8 +13,8 @@ A clause is a level-three heading with its slug, a paragraph with its text, and 
     - since: 0.1
 
 Optional fields are `choice` (the choice this clause alone may call a deviation), `needs`
-(capabilities of the contract, separated by commas) and `reach` (`anything`: it is judged on all
-that a backend provides, the component or not).
+(capabilities of the contract, separated by commas) and `reach` (`anything`: it is judged on
+every component that a backend provides).
 """
 
 import re
@@ -44,7 +44,7 @@ class Clause:
 
     `level` is MUST or SHOULD, the strongest word in `text`; `choice` is the choice this clause
     judges or ""; `needs` are the capabilities without which it cannot be judged; `anywhere` says
-    that it is judged on all components that a backend provides, and not on its own alone.
+    that it is judged on every component that a backend provides.
     """
 
     slug: str

@@ -18,7 +18,7 @@ Output = Any
 """One array, or a tuple of arrays of which some may be None (weights that are not returned)."""
 
 MASK_KINDS = ("none", "padding", "causal", "per-sample", "per-head")
-"""What a mask may look like: absent, (B,1,1,K), (1,1,Q,K), (B,1,Q,K) and (B,H,Q,K)."""
+"""The kinds of masks: absent, (B, 1, 1, K), (1, 1, Q, K), (B, 1, Q, K) and (B, H, Q, K)."""
 
 CAPABILITIES = (
     "gradient",  # vjp
@@ -29,11 +29,11 @@ CAPABILITIES = (
     "inventory",  # lists of trained and of fixed arrays
     "globals",  # a look at the framework's global state
 )
-"""What belongs to a framework and can be asked for; a backend says which of them it has."""
+"""The capabilities that depend on a framework; a backend says which of them it has."""
 
 
 class Unsupported(Exception):
-    """Raised by a backend asked for something it never claimed; the verdict is `absent`."""
+    """Raised by a backend for what it never claimed to support; the verdict is `absent`."""
 
 
 class NoParameterMap(Unsupported):
@@ -59,7 +59,7 @@ class Gradient:
 
 @dataclass(frozen=True)
 class Step:
-    """What one part of a component did at one call of the component.
+    """One call of a part inside one call of its component.
 
     `part` is its canonical name, such as `encoder.layers.0.self_attention`; `call` counts from 0
     how often that part was called before. `inputs` are the arrays it was given, in its own order.
@@ -73,7 +73,7 @@ class Step:
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
-    """What a backend does not claim to handle; draws stay inside, and None means no limit.
+    """The limits of what a backend supports; inputs are drawn inside, and None means no limit.
 
     The list is closed: `layers`, `heads` and `length` are the largest supported, `precisions` and
     `masks` (see :data:`MASK_KINDS`) the supported kinds, `dropout` is False where there is none,
@@ -94,11 +94,11 @@ class Limits:
 
     @property
     def finest(self) -> str:
-        """The finest precision that is supported (float64 where none is)."""
+        """The most precise supported format (float64 where none is)."""
         return next((one for one in PRECISIONS if one in self.precisions), "float64")
 
     def fitted(self, sizes: Sizes) -> Sizes:
-        """Return `sizes` with the inner width that they must have."""
+        """Return `sizes` with the inner width that the limits demand."""
         return sizes if self.inner is None else sizes.but(d_ff=self.inner * sizes.d_model)
 
 
@@ -145,17 +145,17 @@ class Part(Protocol):
         """Describe what it holds (capability `inventory`).
 
         `parameters` and `buffers` map the backend's own names to (shape, dtype, device), and
-        parameters to `trained` too, which is False for a frozen one; `loose` names arrays that are
-        held and are neither; `modes` maps submodules to whether they are in training mode; `state`
-        maps the saved names to shapes.
+        parameters to `trained` too, which is False for a frozen one; `loose` names other arrays;
+        `modes` maps submodules to whether they are in training mode; `state` maps the saved names
+        to shapes.
         """
 
     def global_state(self) -> Mapping[str, Any]:
         """Return comparable values of the framework's global state (capability `globals`).
 
-        "random state" is the one value that building changes: it always moves on, so that a seed
-        that is set once more is seen. "changed" names the settings and functions that building or
-        calling this part has changed, whoever has set them back since.
+        "random state" is the one value that building always changes, so that a seed that is set
+        to its former value is noticed. "changed" names the settings and functions that building or
+        calling this part has changed, even if they were set back since.
         """
 
 
@@ -163,7 +163,7 @@ class Part(Protocol):
 class Stateful(Protocol):
     """A part whose state can be read and set by the backend's own names, as a checkpoint has them.
 
-    Not every part is one: a backend whose model is none takes part in everything but conversion.
+    This is optional: other backends take part in everything but conversion.
     """
 
     def state(self) -> dict[str, Array]:
@@ -175,13 +175,13 @@ class Stateful(Protocol):
 
 @runtime_checkable
 class Traceable(Protocol):
-    """A part that can tell what the parts inside of it do.
+    """A part that can list the calls of the parts inside it.
 
-    Not every part is one: a backend whose parts are none is compared by its outputs alone.
+    This is optional: other backends are compared by their outputs alone.
     """
 
     def steps(self, inputs: tuple[Input, ...]) -> list[Step]:
-        """Call it, and return what the parts inside did, in the order in which they finished.
+        """Call it, and return the calls of the parts inside, in the order in which they finished.
 
         The inputs have the shapes of a call. Parts that the framework cannot observe are left out.
         """
@@ -191,11 +191,11 @@ class Traceable(Protocol):
 class Counted(Protocol):
     """A part that can count the floating-point operations of a call.
 
-    Not every part is one: what the others cost is told by formulas and by the clock alone.
+    This is optional: the cost of other parts comes from formulas and from the clock alone.
     """
 
     def flops(self, inputs: tuple[Input, ...], cotangent: Array | None = None) -> int:
-        """Count those of the matrix products of one call, a multiplication with an addition as two.
+        """Count those of the matrix products of one call; a multiply-add counts as two.
 
         The inputs have the shapes of a call. With a `cotangent`, shaped as the output, those of
         pulling it back are counted as well, as :meth:`Part.vjp` does.
@@ -220,7 +220,7 @@ class Backend(Protocol):
 
     @property
     def limits(self) -> Limits:
-        """What it does not claim to handle."""
+        """The limits of what it supports."""
 
     @property
     def components(self) -> Collection[str]:
@@ -231,5 +231,5 @@ class Backend(Protocol):
     ) -> Part:
         """Build `component` at `sizes`, freshly initialised.
 
-        Raises ValueError, with the numbers in it, for sizes that cannot be.
+        Raises ValueError, with the numbers in its text, for impossible sizes.
         """

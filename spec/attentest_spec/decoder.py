@@ -21,8 +21,8 @@ def decoder_layer(
     """Apply self-attention, attention to the memory, then the feed-forward network.
 
     x (B, T, D), memory (B, S, D), source_mask broadcastable to (B, H, T, S), target_mask to
-    (B, H, T, T), True = may be attended; returns (B, T, D). Each of the three stands inside a
-    residual connection; the memory is read as it is. Source: section 3.1, "Decoder".
+    (B, H, T, T), True = may be attended; returns (B, T, D). Each of the three is inside a
+    residual connection; the memory is not normalised. Source: section 3.1, "Decoder".
     """
     attend = partial(self_attention, given, mask=target_mask)
     attended = wrap(given.under("self_attention_norm"), x, attend)

@@ -40,6 +40,6 @@ def _gelu(x: Floats) -> Floats:
 
 
 def _silu(x: Floats) -> Floats:
-    """Return x sigmoid(x); only the smaller exponential is taken, so none overflows."""
+    """Return x sigmoid(x), with the smaller exponential alone, so that none overflows."""
     small = np.exp(-np.abs(x))
     return x * np.where(x >= 0, 1.0, small) / (1.0 + small)

@@ -1,4 +1,4 @@
-"""The generator: from the decoder's state to the next token, from section 3.4."""
+"""The generator, from the decoder's state to the next token (section 3.4)."""
 
 from typing import Annotated
 
@@ -11,7 +11,7 @@ from attentest_spec.setting import Floats, Setting, reported
 
 @reported
 def generator(given: Setting, x: Annotated[Floats, "*rows D"]) -> Annotated[Floats, "*rows V"]:
-    """Map x to the vocabulary, and normalise as the choice `output` says.
+    """Map x to the vocabulary, and normalise under the choice `output`.
 
     x (.., D) gives (.., V). Choices: `logit_scale`, `generator_bias`, `output`. Source:
     section 3.4.

@@ -25,10 +25,10 @@ def layer_norm(given: Setting, x: Annotated[Floats, "*rows D"]) -> Annotated[Flo
 
 
 def _centred(x: Floats) -> Floats:
-    """Return x less the mean of its row.
+    """Return x minus the mean of its row.
 
-    The mean is taken out before anything is squared, and once more for what its rounding left:
-    a mean of squares less a squared mean loses every digit of a row that lies far from zero.
+    The mean is subtracted before anything is squared, and once more to remove its rounding error:
+    a mean of squares minus a squared mean loses every digit of a row far from zero.
     """
     once = x - x.mean(axis=-1, keepdims=True)
     twice: Floats = once - once.mean(axis=-1, keepdims=True)

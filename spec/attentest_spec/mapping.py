@@ -8,9 +8,11 @@ of a layer. A composite's table is composed from its parts' with :func:`nested`.
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 from einops import rearrange
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -18,12 +20,13 @@ class Place:
     """Where a canonical parameter lives in a backend.
 
     `name` is the backend's own name; a `*` in it that stands for no layer stands for every head,
-    and the canonical rows are those of the heads in turn. `part` = (k, n) means the k-th of n equal
-    slices along the first axis of a packed parameter. `transpose` says that the backend stores it
-    as (in, out). `layout` says how it is stored where that is neither, in the notation of einops,
-    from the backend's axes to the canonical ones: `h` is the number of heads and `n` that of
-    packed parameters, as in "(h n e) d -> (n h e) d" or "h d e -> (h e) d". `plus` is what the
-    backend adds to the stored numbers before it uses them: 1 where a gain is stored less one.
+    and the canonical rows are those of the heads, one after the other. `part` = (k, n) means the
+    k-th of n equal slices along the first axis of a packed parameter. `transpose` says that the
+    backend stores it as (in, out). `layout` says how it is stored where that is neither, in the
+    notation of einops, from the backend's axes to the canonical ones: `h` is the number of heads
+    and `n` that of packed parameters, as in "(h n e) d -> (n h e) d" or "h d e -> (h e) d". `plus`
+    is what the backend adds to the stored numbers before it uses them: 1 where it stores a gain
+    minus 1.
     """
 
     name: str
@@ -41,7 +44,7 @@ class Place:
         return [one[0] for one in sorted(found, key=lambda one: [int(n) for n in one.groups()])]
 
     def view(self, stored: Any, heads: int = 1) -> Any:
-        """Return the view of `stored` that holds the parameter less `plus`; one can write to it.
+        """Return the writable view of `stored` that holds the parameter minus `plus`.
 
         Its numbers lie in the canonical order; a layout may leave more axes than the canonical
         parameter has, because merged ones are no view.
@@ -50,13 +53,13 @@ class Place:
         return self._slice(stored, f"{source}->{re.sub('[()]', '', target)}", heads)
 
     def read(self, own: Mapping[str, Any], heads: int = 1) -> Any:
-        """Return the canonical parameter out of the backend's `own` arrays or tensors by name."""
+        """Return the canonical parameter from the backend's `own` arrays or tensors by name."""
         pieces = [self._slice(own[name], self.layout, heads) for name in self.names(own)]
         joined = rearrange(pieces, "h e ... -> (h e) ...") if len(pieces) > 1 else pieces[0]
         return joined + self.plus if self.plus else joined
 
     def gradient(self, own: Mapping[str, Any], heads: int = 1) -> Any:
-        """Return the gradient of the canonical parameter out of those of the backend's `own`."""
+        """Return the gradient of the canonical parameter from those of the backend's `own`."""
         return replace(self, plus=0.0).read(own, heads)
 
     def write(self, own: Mapping[str, Any], values: Any, heads: int = 1) -> None:
@@ -110,6 +113,34 @@ def locate(name: str, table: Table) -> Place:
                 own = _join(_fill(place.name, stars), ".".join(segments[length:]))
                 return replace(place, name=own)
     raise KeyError(f"The parameter map has no entry for {name!r}.")
+
+
+def require_mapped(own: Mapping[str, T], name: str, place: Place, holder: str) -> Mapping[str, T]:
+    """Return the `own` parameters of `holder` where they include the one that `name` maps to.
+
+    Raises ValueError, with what there is, where they do not.
+    """
+    if not own.keys() & set(place.names(own)):
+        raise ValueError(
+            f"The parameter map sends {name} to {place.name}, which the {holder} does not have; "
+            f"it has: {', '.join(sorted(own)) or 'none'}."
+        )
+    return own
+
+
+def check_names(known: Iterable[str], given: Iterable[str]) -> None:
+    """Raise ValueError, with the missing and the extra names, where `given` is not `known`."""
+    missing, extra = sorted(set(known) - set(given)), sorted(set(given) - set(known))
+    if missing or extra:
+        raise ValueError(f"Cannot load: missing {missing or 'none'}, extra {extra or 'none'}.")
+
+
+def check_shape(name: str, shape: tuple[int, ...], own: str, room: tuple[int, ...]) -> None:
+    """Raise ValueError where `name` has another shape than `room`, that of the backend's `own`."""
+    if shape != room:
+        raise ValueError(
+            f"Cannot load {name}: its shape is {shape}, and {own} has room for {room}."
+        )
 
 
 def _place(entry: str | Place) -> Place:

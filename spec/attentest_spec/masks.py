@@ -30,9 +30,9 @@ def causal_mask(given: Setting, length: int) -> Annotated[Mask, "1 1 T T"]:
 def target_mask(
     given: Setting, tokens: Annotated[Tokens, "B T"], pad: int
 ) -> Annotated[Mask, "B 1 T T"]:
-    """Keep the keys that are real tokens and lie not after their query.
+    """Keep the keys that are real tokens and not after their query.
 
-    Tokens (B, T) give (B, 1, T, T). A query that is a pad keeps its row. Source: section 3.2.3.
+    Tokens (B, T) give (B, 1, T, T). A padding query keeps its row. Source: section 3.2.3.
     """
     keep: Mask = padding_mask(given, tokens, pad) & causal_mask(given, tokens.shape[1])
     return keep

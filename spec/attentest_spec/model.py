@@ -15,7 +15,7 @@ from attentest_spec.setting import Floats, Setting, Tokens
 def model(
     given: Setting, source: Annotated[Tokens, "B S"], target: Annotated[Tokens, "B T"]
 ) -> Annotated[Floats, "B T V"]:
-    """Return, for every step of the target, what the generator says of the token after it.
+    """Return the generator's output for every step of the target: it is about the next token.
 
     Source tokens (B, S) and target tokens (B, T) give (B, T, V), in evaluation mode. Raises
     IndexError for a token outside its vocabulary. Source: section 3.1 and figure 1.
@@ -37,7 +37,7 @@ def decode(
 ) -> Annotated[Floats, "B T V"]:
     """Return the generator's output (B, T, V) for target tokens (B, T) and a memory (B, S, D).
 
-    `source` (B, S) are the tokens the memory was made of: they say which of its rows are pads.
+    `source` (B, S) are the tokens of the memory: they show which of its rows are padding.
     """
     state = decoder(
         given.under("decoder"),

@@ -1,11 +1,11 @@
-"""Look a name up, and suggest the nearest ones when it is not there."""
+"""Lookup of names, with suggestions of the nearest ones for an unknown name."""
 
 from collections.abc import Iterable
 from difflib import get_close_matches
 
 
 class UnknownName(LookupError):
-    """A name that nothing answers to; its text names the nearest known ones."""
+    """An unknown name; the message suggests the nearest known ones."""
 
     def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
         """Keep `kind` (such as "clause"), the unknown `name` and the sorted `known` names."""
@@ -23,7 +23,7 @@ class UnknownName(LookupError):
 
 
 def require(kind: str, name: str, known: Iterable[str]) -> str:
-    """Return `name` when it is one of `known`, and raise :class:`UnknownName` when it is not."""
+    """Return `name` if it is one of `known`; raise :class:`UnknownName` if it is not."""
     names = list(known)
     if name not in names:
         raise UnknownName(kind, name, names)

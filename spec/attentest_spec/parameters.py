@@ -1,4 +1,4 @@
-"""The canonical parameters: names, shapes, which of them are one, and how many numbers they hold.
+"""The canonical parameters: names, shapes, ties, and the count of their numbers.
 
 Shapes follow the sizes and the choices; a composite's are composed from its parts'.
 """
@@ -35,12 +35,12 @@ def learned_positions(choices: Choices) -> bool:
 
 
 def first_position(choices: Choices) -> int:
-    """Return the row of the positions that the first position is given."""
+    """Return the row of the position table that the first position gets."""
     return 0 if choices.position_offset == "none" else int(choices.position_offset)
 
 
 def one_vocabulary(choices: Choices) -> bool:
-    """Say whether source and target share an embedding, so that they need one vocabulary."""
+    """Say whether source and target share an embedding, and so need one vocabulary."""
     return choices.tying in ("all-three", "embeddings")
 
 
@@ -51,7 +51,7 @@ def shapes(component: str, sizes: Sizes, choices: Choices) -> Shapes:
 
 
 def tied(component: str, sizes: Sizes, choices: Choices) -> dict[str, str]:
-    """Return, for every parameter that is another one under a second name, that other name."""
+    """Return, for every tied parameter, the name of the parameter that it is tied to."""
     names = shapes(component, sizes, choices)
     return _shared_norms(names, choices) | _tied_vocabularies(names, choices)
 
@@ -97,7 +97,8 @@ def draw_one(
     """Draw the parameter `name` of the given `shape`, gains and biases random too.
 
     Weights have a standard deviation of `scale` / sqrt(inputs), gains lie around 1 on both sides
-    of it, biases around 0. All are rounded to `decimals`, so that a printed witness is exact.
+    of it, biases around 0. All are rounded to `decimals`, so that a printed
+    counterexample is exact.
     """
     values = rng.normal(size=shape)
     if name.endswith("gain"):

@@ -47,7 +47,7 @@ def _arranged(option: str, position: Array, d_model: int) -> Floats:
 
 
 def _waves(position: Array, d_model: int, doubling: int) -> Floats:
-    """Return sin and cos of p / 10000^(2i/d) in turn; an odd width ends in a sine alone.
+    """Return sin and cos of p / 10000^(2i/d) in turn; an odd width ends in a sine.
 
     The division is by the power, as in the paper: a power of the inverse, or an exponential of a
     logarithm, rounds once more before the position multiplies what was lost.
@@ -73,6 +73,6 @@ def _learned(given: Setting, length: int) -> Floats:
     rows, first = given["weight"], first_position(given.choices)
     if first + length > len(rows):
         served = max(len(rows) - first, 0)
-        raise IndexError(f"{length} positions were asked for, and the table has {served} rows.")
+        raise IndexError(f"{length} positions were requested, and the table has {served} rows.")
     scaled = given.choices.positional_encoding == "learned-scaled"
     return rows[first : first + length] / (np.sqrt(rows.shape[-1]) if scaled else 1.0)

@@ -1,4 +1,4 @@
-"""The floating-point formats a backend can be asked to compute in."""
+"""The floating-point formats that a backend can compute in."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -1,4 +1,4 @@
-"""What backends have in common that are made of one recipe per component."""
+"""The common base of backends that are made of one recipe per component."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
@@ -13,7 +13,7 @@ R = TypeVar("R")
 
 @dataclass(frozen=True, kw_only=True)
 class RecipeBackend(Generic[R]):
-    """What a backend says of itself; a framework's glue adds how a recipe is built."""
+    """The description of a backend; the adapter of a framework adds how a recipe is built."""
 
     name: str
     title: str

@@ -1,4 +1,4 @@
-"""The registry: where backends announce themselves and are found."""
+"""The registry of the backends that installed distributions announce."""
 
 from importlib.metadata import EntryPoint, PackageNotFoundError, distribution, entry_points
 from importlib.util import find_spec
@@ -17,11 +17,11 @@ EXTRA = "library"
 
 
 class LoadFailure(Exception):
-    """A backend that is there and cannot be loaded; its text is one paragraph with the reason."""
+    """A backend that is announced and cannot be loaded; the message gives the reason."""
 
 
 class NotInstalled(LoadFailure):
-    """A backend whose adapter is there and whose library is not; its text says how to get it."""
+    """A backend whose adapter is installed and whose library is not; the message says how to."""
 
 
 def names() -> list[str]:
@@ -30,17 +30,17 @@ def names() -> list[str]:
 
 
 def installed() -> list[str]:
-    """Return the names of the backends that lack no library, sorted; nothing is imported."""
+    """Return the names of the backends whose library is installed, sorted; imports nothing."""
     return [name for name in names() if not install_command(name)]
 
 
 def not_installed() -> dict[str, str]:
-    """Return the backends that lack their library, with the command that installs it."""
+    """Return the backends whose library is missing, with the command that installs it."""
     return {name: command for name in names() if (command := install_command(name))}
 
 
 def install_command(name: str) -> str:
-    """Return the command that installs the library of the backend `name`, "" where it is there.
+    """Return the command that installs the library of the backend `name`, "" if it is installed.
 
     Raises :class:`UnknownName` when no backend is announced as `name`.
     """
@@ -51,8 +51,8 @@ def install_command(name: str) -> str:
 def load(name: str) -> Backend:
     """Import and return the backend announced as `name`.
 
-    Raises :class:`UnknownName` when none is, :class:`NotInstalled` when the library it is for is
-    missing, and :class:`LoadFailure` when it cannot be imported or is no backend.
+    Raises :class:`UnknownName` for an unknown name, :class:`NotInstalled` where its library is
+    missing, and :class:`LoadFailure` where it cannot be imported or is not a backend.
     """
     return _imported(name, _entry(name))
 
@@ -86,7 +86,7 @@ def _imported(name: str, entry: EntryPoint) -> Backend:
 
 
 def as_backend(name: str, loaded: object) -> Backend:
-    """Return `loaded` as a backend, and raise :class:`LoadFailure` when it is none."""
+    """Return `loaded` if it is a backend; raise :class:`LoadFailure` if it is not."""
     if isinstance(loaded, Backend):
         return loaded
     missing = [
@@ -102,20 +102,20 @@ def as_backend(name: str, loaded: object) -> Backend:
 
 
 def _command(entry: EntryPoint) -> str:
-    assert entry.dist is not None  # what lacks a library has a distribution that says so
+    assert entry.dist is not None  # only a distribution can have an extra
     return f'pip install "{entry.dist.name}[{EXTRA}]"'
 
 
 def _lacked(entry: EntryPoint, failure: ModuleNotFoundError) -> str:
-    """Return the missing library that `failure` is about, "" where it is about anything else."""
+    """Return the missing library that `failure` names, "" where it names something else."""
     module = canonicalize_name(failure.name or "")
-    # Without the look at the dot, a part that a library has not would be a library that is missing.
+    # A dotted name is a missing module of an installed library, and not a missing library.
     known = [] if "." in (failure.name or ".") else _lacking(entry)
     return next((one for one in known if canonicalize_name(one) == module), "")
 
 
 def _lacking(entry: EntryPoint) -> list[str]:
-    """Return what the extra of the entry's distribution asks for beyond it, and is missing."""
+    """Return the missing requirements of the extra of the entry's distribution."""
     requires = (entry.dist.requires if entry.dist else None) or ()
     asked = [Requirement(one) for one in requires]
     plain = {canonicalize_name(one.name) for one in asked if _applies(one, "")}
@@ -128,7 +128,7 @@ def _applies(requirement: Requirement, extra: str) -> bool:
 
 
 def _there(library: str) -> bool:
-    """Say whether `library` is installed, or lies in the path as a module of the same name."""
+    """Say whether `library` is installed, or importable as a module of the same name."""
     try:
         return bool(distribution(library))
     except PackageNotFoundError:

@@ -1,4 +1,4 @@
-"""What an oracle is given besides its inputs."""
+"""The setting of an oracle: sizes, choices and parameters; and the types of arrays."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -23,7 +23,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 Observe = Callable[[str, tuple[Any, ...], Any], None]
-"""Told the canonical name of a part, its inputs and its output."""
+"""A function of the canonical name of a part, its inputs and its output."""
 
 
 @dataclass(frozen=True)
@@ -31,8 +31,8 @@ class Setting:
     """The sizes, the choices and the canonical parameters of one component.
 
     `parameters` maps canonical names, relative to the component, to float64 arrays. `path` is the
-    canonical name of the part it has come to, "" for the component itself; `observe` is told what
-    every part inside does.
+    canonical name of the current part, "" for the component itself; `observe` is called with the
+    inputs and the output of every part inside.
     """
 
     sizes: Sizes = field(default_factory=Sizes)
@@ -50,7 +50,7 @@ class Setting:
         return self.parameters.get(name)
 
     def under(self, prefix: str) -> "Setting":
-        """Return the setting of the part named `prefix`: its parameters, names cut short."""
+        """Return the setting of the part named `prefix`: its parameters, without the prefix."""
         start = prefix + "."
         cut = len(start)
         inner = {
@@ -61,13 +61,13 @@ class Setting:
         return Setting(self.sizes, self.choices, inner, path, self.observe)
 
     def report(self, inputs: tuple[Any, ...], output: Any) -> None:
-        """Tell the observer, where there is one, what the part at `path` did."""
+        """Call the observer, if there is one, with the inputs and the output of the part."""
         if self.observe is not None and self.path:
             self.observe(self.path, inputs, output)
 
 
 def reported(oracle: Callable[Concatenate[Setting, P], T]) -> Callable[Concatenate[Setting, P], T]:
-    """Return `oracle` so that whoever observes its setting is told its inputs and its output."""
+    """Return `oracle` so that it reports its inputs and its output to the setting's observer."""
 
     @wraps(oracle)
     def reporting(given: Setting, /, *inputs: P.args, **named: P.kwargs) -> T:

@@ -6,10 +6,10 @@ from typing import Any
 
 @dataclass(frozen=True, kw_only=True)
 class Sizes:
-    """Every size a Transformer has; a component reads those that concern it.
+    """The sizes of a Transformer; a component reads those that it needs.
 
     `d_model` (D), `heads` (H), `d_ff` (F), `layers` (N, of each stack), the two vocabularies (V),
-    `max_length` (positions that must be served), the two padding ids and the `dropout` rate
+    `max_length` (positions that must be supported), the two padding ids and the `dropout` rate
     (a probability, active in training mode alone). The values are not checked here: refusing
     impossible ones is a duty of the implementation, and clauses check that it does.
     """

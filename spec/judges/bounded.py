@@ -1,4 +1,4 @@
-"""Inputs for oracle and judge alike, and the bounds of what they then answer.
+"""Inputs for oracles and judges, and the tolerances of their outputs.
 
 Everything is drawn from a seed in float64 and rounded to the precision of the judge, so that both
 start from equal numbers.

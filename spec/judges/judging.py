@@ -1,4 +1,4 @@
-"""What an outside judge says against an oracle, and whether they agree."""
+"""Comparison of an oracle with an independent implementation."""
 
 from dataclasses import dataclass
 
@@ -9,7 +9,7 @@ from attentest_spec.setting import Array, Floats
 
 @dataclass(frozen=True)
 class Answer:
-    """What the oracle says, what the judge says, and how far they may be apart."""
+    """The output of the oracle, that of the judge, and the tolerance of their difference."""
 
     oracle: Floats
     expected: Array
@@ -17,7 +17,7 @@ class Answer:
 
     @property
     def share(self) -> float:
-        """The largest used share of the bound; infinite where numbers that must be equal differ."""
+        """The largest share of the tolerance that is used; infinite where exact numbers differ."""
         if self.oracle.shape != self.expected.shape:
             return float("inf")
         expected = self.expected.astype(np.float64)

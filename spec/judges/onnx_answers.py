@@ -1,4 +1,4 @@
-"""What the oracles answer to the cases of onnx, or why one is not theirs to answer.
+"""The outputs of the oracles for the cases of onnx, or the reason why a case is out of scope.
 
 An operator that can do more than a component is expressed by the component's inputs where that is
 exact: another scale by scaled queries, a bias of scores by more columns, shared heads by repeated

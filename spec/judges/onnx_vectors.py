@@ -1,4 +1,4 @@
-"""The test vectors that ship inside of the package onnx, one object a case."""
+"""The test vectors inside the package onnx, one object per case."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass

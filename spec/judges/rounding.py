@@ -1,4 +1,4 @@
-"""How far a sound computation in lower precision may be from the oracle's.
+"""Tolerances for correct computations in lower precision against the oracle.
 
 First-order bounds, from the arithmetic: u is half the distance of 1 to the next number, a sum of n
 products is off by at most n u times the sum of their sizes. Each returns one bound per number.

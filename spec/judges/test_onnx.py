@@ -123,14 +123,14 @@ MISTAKES: dict[str, tuple[str, Callable[..., Any]]] = {
 
 
 @pytest.mark.parametrize("name", MISTAKES)
-def test_mistaken_oracle_is_told(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_wrong_oracle_is_detected(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     oracle, mistaken = MISTAKES[name]
     monkeypatch.setattr(onnx_answers, oracle, mistaken)
-    assert any(told(case) for case in IN_SCOPE)
+    assert any(detected(case) for case in IN_SCOPE)
 
 
-def told(case: Case) -> bool:
-    """Return whether `case` tells that an oracle is wrong."""
+def detected(case: Case) -> bool:
+    """Say whether `case` shows that an oracle is wrong."""
     try:
         return any(one.share > 1 for one in answer(case))
     except ValueError:

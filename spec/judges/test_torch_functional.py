@@ -1,4 +1,4 @@
-"""torch.nn.functional says what the oracles say, in both precisions and at every scale."""
+"""torch.nn.functional agrees with the oracles, in both precisions and at every scale."""
 
 import sys
 from collections.abc import Callable
@@ -210,9 +210,7 @@ ORACLES = {
 
 
 @pytest.mark.parametrize("name", JUDGES)
-def test_oracle_that_is_off_by_a_millionth_is_told(
-    name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_oracle_off_by_a_millionth_is_detected(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     oracle = ORACLES.get(name, name)
     place = bounded if oracle == "attention" else sys.modules[__name__]
     monkeypatch.setattr(place, oracle, off_by_a_millionth(getattr(place, oracle)))

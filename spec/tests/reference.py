@@ -1,4 +1,4 @@
-"""Torch's own layers, loaded with canonical parameters: the second opinion on the oracles.
+"""Torch's own layers with canonical parameters, a second implementation beside the oracles.
 
 Nothing here shares a line with the oracles; the packed projections and torch's polarity of masks
 (True = hidden) are dealt with in this file alone.

@@ -1,4 +1,4 @@
-"""The choices: the table and the fields agree, and what is no option is refused."""
+"""The choices: the table and the fields agree, and unknown options are refused."""
 
 from dataclasses import FrozenInstanceError, fields
 
@@ -22,7 +22,7 @@ def test_the_default_is_the_first_option(choice: Choice) -> None:
 
 
 @ALL
-def test_the_paper_option_comes_first_where_the_paper_speaks(choice: Choice) -> None:
+def test_option_of_the_paper_is_the_first(choice: Choice) -> None:
     assert choice.paper in (None, choice.first)
 
 
@@ -73,7 +73,7 @@ def test_numbers_can_stand_for_themselves() -> None:
         ("mask_fill", "minus", "mask_fill cannot be 'minus'.*exact, a negative number"),
     ],
 )
-def test_what_is_no_option_is_refused(name: str, value: Value, said: str) -> None:
+def test_unknown_option_is_refused(name: str, value: Value, said: str) -> None:
     with pytest.raises(ValueError, match=said):
         Choices.of({name: value})
 
@@ -87,7 +87,7 @@ def test_an_unknown_choice_is_refused_with_the_nearest() -> None:
         PAPER["colour"]
 
 
-def test_what_is_not_declared_stays_the_papers() -> None:
+def test_undeclared_choice_is_the_option_of_the_paper() -> None:
     assert Choices.of({}) == PAPER
     assert Choices.of({"output": "logits"}) == PAPER.but(output="logits")
 

@@ -1,4 +1,4 @@
-"""The clauses: what the parser refuses, and what the written chapters promise each other."""
+"""The clauses: errors of the parser, and the consistency of the chapters."""
 
 import re
 from collections import Counter
@@ -116,7 +116,7 @@ def test_a_heading_that_is_no_slug_is_refused(heading: str) -> None:
     assert heading in problem(heading=heading)
 
 
-def test_every_problem_is_told_at_once() -> None:
+def test_all_problems_are_reported_at_once() -> None:
     said = problem(text="It holds.", fields="\n- depth: deep\n")
     for part in ("attention.one", "no field reason", "depth deep is not known", "no MUST"):
         assert part in said

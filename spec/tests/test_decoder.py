@@ -84,7 +84,7 @@ def test_a_silent_post_norm_layer_is_its_three_norms(rng: np.random.Generator) -
     assert (decoder_layer(silenced(given, *last), x, memory) == expected).all()
 
 
-def test_a_memory_of_one_row_is_read_alike_by_every_step(rng: np.random.Generator) -> None:
+def test_a_memory_of_one_row_gives_the_same_to_every_step(rng: np.random.Generator) -> None:
     given = setting("decoder_layer", rng, norm_placement="pre")
     quiet = silenced(given, "self_attention.output", "feed_forward.outer")
     x, memory, _, _ = drawn(rng, 1, 7)

@@ -20,9 +20,9 @@ def setting(rng: np.random.Generator, **choices: Value) -> Setting:
 
 
 def plain(width: int, **choices: Value) -> Setting:
-    """Give a norm as it is born: gain 1, bias 0."""
-    newborn = {"gain": np.ones(width), "bias": np.zeros(width)}
-    return Setting(Sizes(d_model=width), PAPER.but(**choices), newborn)
+    """Return a norm with its initial parameters: gain 1, bias 0."""
+    initial = {"gain": np.ones(width), "bias": np.zeros(width)}
+    return Setting(Sizes(d_model=width), PAPER.but(**choices), initial)
 
 
 def test_worked_values_of_the_chapter() -> None:
@@ -90,7 +90,7 @@ def test_a_large_offset_costs_no_digits(rng: np.random.Generator, offset: float)
 
 
 @pytest.mark.parametrize("variance", ["biased", "unbiased"])
-def test_born_rows_have_mean_zero_and_deviation_one(
+def test_initial_rows_have_mean_zero_and_deviation_one(
     rng: np.random.Generator, variance: str
 ) -> None:
     given = plain(5, norm_variance=variance, norm_epsilon=0.0)

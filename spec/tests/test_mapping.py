@@ -42,7 +42,7 @@ def test_a_packed_bias() -> None:
     assert Place("b", part=(2, 3)).view(np.arange(6.0)).tolist() == [4.0, 5.0]
 
 
-def test_what_is_stored_less_one_is_read_with_it() -> None:
+def test_gain_stored_minus_one_is_read_in_full() -> None:
     own = {"gamma": np.array([0.0, -1.0, 0.5])}
     place = Place("gamma", plus=1.0)
     assert place.read(own).tolist() == [1.0, 0.0, 1.5]
@@ -94,7 +94,7 @@ def test_a_star_stands_for_a_number_alone() -> None:
 
 
 @pytest.mark.parametrize("name", ["quer.weight", "query_weight", "queryx.weight", "weight", ""])
-def test_a_name_without_an_entry_is_told(name: str) -> None:
+def test_name_without_an_entry_is_reported(name: str) -> None:
     with pytest.raises(KeyError, match=f"no entry for {name!r}"):
         locate(name, {"query": "linears.0"})
 
@@ -163,7 +163,7 @@ def test_axes_of_length_one() -> None:
     assert place.read(own, HEADS).tolist() == list(range(6))
 
 
-def test_a_layout_of_weight_and_bias_alike() -> None:
+def test_layout_of_both_weight_and_bias() -> None:
     place = locate(
         "key.bias", {"key": Place("qkv", part=(1, 3), layout="(h n e) ... -> (n h e) ...")}
     )

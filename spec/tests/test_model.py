@@ -75,9 +75,7 @@ def test_encode_then_decode_is_the_model(rng: np.random.Generator) -> None:
 
 
 @pytest.mark.parametrize("positions", ["interleaved", "learned", "none"])
-def test_a_sentence_alone_equals_itself_in_a_batch(
-    rng: np.random.Generator, positions: str
-) -> None:
+def test_sequence_alone_equals_itself_in_a_batch(rng: np.random.Generator, positions: str) -> None:
     given = drawn(rng, positional_encoding=positions)
     whole = model(given, SOURCE, TARGET)
     alone = model(given, SOURCE[:1, :3], TARGET[:1, :4])

@@ -162,7 +162,7 @@ def test_draws_fit_and_keep_ties(component: str, rng: np.random.Generator) -> No
     assert len(set(alone)) == len(alone)
 
 
-def test_draws_are_short_decimals_away_from_birth_values(rng: np.random.Generator) -> None:
+def test_draws_are_short_decimals_away_from_initial_values(rng: np.random.Generator) -> None:
     drawn = draw("encoder_layer", SMALL, BIASED, rng, decimals=2)
     for name, array in drawn.items():
         assert (np.round(array, 2) == array).all(), name

@@ -77,7 +77,7 @@ def test_an_unknown_name_suggests_the_nearest() -> None:
         ("zz-spoiled", "OSError: no weights here"),
     ],
 )
-def test_what_cannot_be_loaded_says_why_in_one_paragraph(name: str, reason: str) -> None:
+def test_load_failure_gives_the_reason_in_one_paragraph(name: str, reason: str) -> None:
     with pytest.raises(registry.LoadFailure, match=reason) as caught:
         registry.load(name)
     assert name in str(caught.value)
@@ -85,7 +85,7 @@ def test_what_cannot_be_loaded_says_why_in_one_paragraph(name: str, reason: str)
 
 
 @pytest.mark.usefixtures("announced")
-def test_what_is_no_backend_is_told_what_it_lacks() -> None:
+def test_object_that_is_not_a_backend_is_refused_with_what_it_lacks() -> None:
     with pytest.raises(registry.LoadFailure, match=r"int that lacks name, title.*build"):
         registry.load("zz-seven")
 
@@ -156,7 +156,7 @@ def test_a_backend_without_its_library_is_not_installed(lent: Announce, code: st
     ],
     ids=["typo", "needed", "needed-too", "other-extra", "no-such-part", "elsewhere", "other-error"],
 )  # fmt: skip
-def test_what_else_is_wrong_is_a_failure_to_load(
+def test_other_import_errors_are_load_failures(
     lent: Announce, requirements: str, code: str
 ) -> None:
     lent(requirements, code)
@@ -166,7 +166,7 @@ def test_what_else_is_wrong_is_a_failure_to_load(
 
 
 @pytest.mark.parametrize("requirement", ["numpy", "zz-absent-library", "numpy; extra == 'library'"])
-def test_what_lacks_no_library_is_installed(lent: Announce, requirement: str) -> None:
+def test_backend_with_its_library_is_installed(lent: Announce, requirement: str) -> None:
     lent(requirement, "")
     assert registry.install_command("zz-lent") == ""
     assert "zz-lent" in registry.installed()

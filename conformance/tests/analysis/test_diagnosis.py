@@ -74,7 +74,7 @@ def test_most_mistakes_in_numbers_are_named_first() -> None:
 
 @pytest.mark.parametrize("fault", REST, ids=lambda fault: fault.slug)
 def test_other_mistakes_are_known_by_the_clause_that_fails(fault: Fault) -> None:
-    found = likely_causes(planted(fault, specimen=fault.models[-1]), fault.clause)
+    found = causes_of(planted(fault, specimen=fault.models[-1]), fault.clause)
     assert (fault.slug,) in [one.names for one in found], found
 
 

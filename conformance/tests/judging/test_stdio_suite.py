@@ -83,8 +83,8 @@ def test_a_mistake_is_found_through_the_door_and_named():
     [
         ("dies", "error", "it ended with exit code 3; its stderr ends: all was well / out of luck"),
         ("hangs", "timeout", "no answer within 2 seconds"),
-        ("garbage", "error", "which is no answer"),
-        ("short", "error", "take 24 bytes, and data holds 8"),
+        ("garbage", "error", "which is not an answer"),
+        ("short", "error", "take 24 bytes, and data has 8"),
         ("floods", "error", "MiB without a line's end"),
         ("complains", "timeout", "no answer within 2 seconds"),
         ("reads_no_more", "timeout", "no answer within 2 seconds"),

@@ -16,7 +16,7 @@ from attentest_spec import Sizes
 from attentest_spec.registry import LoadFailure
 from attentest_spec.stdio import Program, conversation, pipe
 from attentest_spec.stdio.pipe import Pipe
-from attentest_spec.stdio.tensors import TYPES, decoded
+from attentest_spec.stdio.tensors import TYPES, decode
 
 DOCS = REPOSITORY / "docs" / "examples"
 PROGRAM = REPOSITORY / "spec" / "tests" / "test_stdio" / "stdio_program.py"
@@ -74,7 +74,7 @@ def test_every_message_is_of_the_schema(messages) -> None:
         name = "error" if "error" in answer else f"answer-{request['do']}"
         validator(name).validate(answer)
         seen.add(request["do"])
-    validator("request").validate(json.loads(pipe.FAREWELL))
+    validator("request").validate(json.loads(pipe.STOP))
     assert seen | {"stop"} == set(schema()["$defs"]["request"]["properties"]["do"]["enum"])
 
 
@@ -123,5 +123,5 @@ def test_the_transcript_of_the_documentation_is_what_the_program_says() -> None:
         name = "error" if "error" in answer else f"answer-{json.loads(request)['do']}"
         validator(name).validate(json.loads(answer))
     assert seen[:5] == ["start", "describe", "build", "load", "call"]
-    output = decoded(json.loads(answered[4])["outputs"][0])
+    output = decode(json.loads(answered[4])["outputs"][0])
     assert np.allclose(output, [[[-1.0, 2.5]]], rtol=0, atol=3e-5)  # (-1, 1) but for epsilon

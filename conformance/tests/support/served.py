@@ -7,7 +7,7 @@ from typing import Any
 
 from attentest.targets import resolve
 from attentest_spec import Sizes, Unsupported
-from attentest_spec.stdio.tensors import decoded, encoded
+from attentest_spec.stdio.tensors import decode, encode
 
 KINDS = {
     ValueError: "value",
@@ -58,9 +58,9 @@ class Served:
         return {"outputs": [given(one) for one in (found if isinstance(found, tuple) else [found])]}
 
     def vjp(self, part, inputs, cotangent):
-        found = self.parts[part].vjp(tuple(map(taken, inputs)), decoded(cotangent))
+        found = self.parts[part].vjp(tuple(map(taken, inputs)), decode(cotangent))
         return {
-            "output": encoded(found.output),
+            "output": encode(found.output),
             "inputs": [given(one) for one in found.inputs],
             "parameters": tensors(found.parameters),
         }
@@ -80,19 +80,19 @@ class Served:
 
 
 def taken(value):
-    return decoded(value) if isinstance(value, dict) else value
+    return decode(value) if isinstance(value, dict) else value
 
 
 def given(array):
-    return None if array is None else encoded(array)
+    return None if array is None else encode(array)
 
 
 def tensors(named):
-    return {name: encoded(one) for name, one in named.items()}
+    return {name: encode(one) for name, one in named.items()}
 
 
 def arrays(named):
-    return {name: decoded(one) for name, one in named.items()}
+    return {name: decode(one) for name, one in named.items()}
 
 
 def main() -> None:

@@ -1,7 +1,7 @@
 """The design choices on which correct implementations differ, and those of the paper.
 
 A choice is one entry in `table.py` and one field of :class:`Choices`; a new option is one entry
-there and one line in an oracle. The first option is the one that is judged by when nothing is
+there and one line in an oracle. The first option applies when nothing is
 declared. Where the paper does not specify one, every listed option conforms and is reported.
 """
 

@@ -1,4 +1,4 @@
-"""What a design choice is: a question, its options, and where the paper stands."""
+"""The data of a design choice: a question, its options, and the option of the paper."""
 
 from dataclasses import dataclass
 from math import isfinite
@@ -8,7 +8,7 @@ Value = str | float
 
 @dataclass(frozen=True)
 class Option:
-    """One way to settle a choice: its name and what it means in one phrase."""
+    """One answer to a choice: its name and its meaning in one phrase."""
 
     name: str
     meaning: str
@@ -16,10 +16,10 @@ class Option:
 
 @dataclass(frozen=True)
 class Choice:
-    """A design axis: its options, where the paper stands, and the clause that judges it.
+    """A design axis: its options, the option of the paper, and the clause that judges it.
 
-    `paper` is the paper's option or None where the paper is silent. `number` says which numbers
-    are allowed in place of an option's name ("" for none).
+    `paper` is the paper's option, or None where the paper does not specify one. `number` says which
+    numbers are allowed in place of an option's name ("" for none).
     """
 
     name: str
@@ -34,11 +34,11 @@ class Choice:
 
     @property
     def first(self) -> Value:
-        """The value that is judged by when a backend declares nothing."""
+        """The value that applies when a backend declares nothing."""
         return self.default if self.default != "" else self.options[0].name
 
     def check(self, value: Value) -> Value:
-        """Return `value` when it is an option, and raise a ValueError that lists them if not."""
+        """Return `value` if it is an option; raise a ValueError that lists the options if not."""
         if self.number and isinstance(value, int | float) and not isinstance(value, bool):
             if not isfinite(value):
                 raise ValueError(

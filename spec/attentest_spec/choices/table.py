@@ -1,4 +1,4 @@
-"""The table of the choices: one entry each, first the option that undeclared ones are judged by."""
+"""The table of the choices: one entry each, first the option that applies when none is declared."""
 
 from typing import Any
 
@@ -39,7 +39,7 @@ ENTRIES = (
         paper=None,
         clause="layer_norm.epsilon-place",
         source="section 3.1 names layer normalisation and gives no formula",
-        why="Equal at unit scale; far apart where activations are small.",
+        why="Almost equal at unit scale, very different where activations are small.",
     ),
     _choice(
         "norm_variance",
@@ -49,8 +49,8 @@ ENTRIES = (
         paper=None,
         clause="layer_norm.variance",
         source="section 3.1 names layer normalisation and gives no formula",
-        why="13 % apart at width 4, 0.1 % at width 512: invisible in large models, and still "
-        "another function.",
+        why="They differ by 13 % at width 4 and by 0.1 % at width 512: invisible in large models, "
+        "and still another function.",
     ),
     _choice(
         "norm_epsilon",
@@ -64,7 +64,7 @@ ENTRIES = (
     ),
     _choice(
         "norm_bias",
-        "Has the layer norm a bias beside its gain?",
+        "Does the layer norm have a bias as well as a gain?",
         ("present", "gain times the normalised row, plus bias"),
         ("none", "gain times the normalised row"),
         paper="present",
@@ -75,14 +75,14 @@ ENTRIES = (
     ),
     _choice(
         "norm_sharing",
-        "Has every sublayer a layer norm of its own?",
+        "Does every sublayer have a layer norm of its own?",
         ("separate", "one norm per sublayer"),
         ("shared", "one norm for all sublayers of a stack"),
         paper="separate",
         clause="encoder.norm-sharing",
         source="section 3.1",
-        why="Sharing saves few parameters and couples sublayers of unlike scale; by accident it "
-        "leaves another norm untrained.",
+        why="Sharing saves few parameters and couples sublayers of different scale; by accident "
+        "it leaves another norm untrained.",
     ),
     _choice(
         "embedding_scale",
@@ -96,7 +96,7 @@ ENTRIES = (
     ),
     _choice(
         "positional_encoding",
-        "What is added to an embedding to tell its position?",
+        "What is added to an embedding to encode its position?",
         ("interleaved", "sine on even columns, cosine on odd ones, exponent 2i/d"),
         ("halves", "sines in the first half of the columns, cosines in the second"),
         ("halves-inclusive", "halves with the exponent i/(d/2 - 1), so that it ends in 10000"),
@@ -113,8 +113,8 @@ ENTRIES = (
     ),
     _choice(
         "position_offset",
-        "Which row of the positions is the first position given?",
-        ("none", "position p is given row p, from 0 on"),
+        "Which row of the position table does the first position get?",
+        ("none", "position p gets row p, from 0 on"),
         paper="none",
         clause="positional_encoding.offset",
         source="section 3.5 counts positions and gives no other start",
@@ -130,8 +130,8 @@ ENTRIES = (
         paper="as-computed",
         clause="positional_encoding.arithmetic",
         source="not in the paper: its formula has no rounding",
-        why="A difference of up to 3e-8 in float64 that looks like a mistake elsewhere, and none "
-        "at all in float32.",
+        why="A difference of up to 3e-8 in float64, which looks like another mistake, and none "
+        "in float32.",
     ),
     _choice(
         "embedding_norm",
@@ -166,7 +166,7 @@ ENTRIES = (
     ),
     _choice(
         "fully_masked_row",
-        "What does a query see that may attend to nothing?",
+        "What is the output of a query that may attend to no key?",
         ("unspecified", "no promise"),
         ("uniform", "the mean of all values"),
         ("zero", "zeros"),
@@ -174,7 +174,7 @@ ENTRIES = (
         paper=None,
         clause="attention.fully-masked-row",
         source="not in the paper",
-        why="NaN spreads through gradients even from rows that are thrown away.",
+        why="NaN spreads through gradients even from rows that are discarded.",
     ),
     _choice(
         "softmax_arithmetic",
@@ -185,7 +185,7 @@ ENTRIES = (
         clause="attention.softmax-arithmetic",
         source="not in the paper: its formula has no rounding",
         why="Half precision gains from it; a float64 model keeps seven digits of its weights, and "
-        "no test at 1e-9 passes.",
+        "no comparison at 1e-9 passes.",
     ),
     _choice(
         "activation",
@@ -200,7 +200,7 @@ ENTRIES = (
     ),
     _choice(
         "feed_forward_bias",
-        "Have the two linear maps of the feed-forward network a bias?",
+        "Do the two linear maps of the feed-forward network have a bias?",
         ("present", "act(x W1 + b1) W2 + b2"),
         ("none", "act(x W1) W2"),
         paper="present",
@@ -227,8 +227,8 @@ ENTRIES = (
         paper="none",
         clause="generator.logit-scale",
         source="section 3.4 scales the embedding alone",
-        why="A temperature of sqrt(d_model) that the best token does not show, and every "
-        "probability does.",
+        why="A temperature of sqrt(d_model): the best token stays the best, and every probability "
+        "changes.",
     ),
     _choice(
         "output",
@@ -239,11 +239,11 @@ ENTRIES = (
         paper="probabilities",
         clause="generator.output",
         source="section 3.4",
-        why="A loss that applies its own softmax to probabilities trains badly and says nothing.",
+        why="A loss that applies its own softmax to probabilities trains badly, without an error.",
     ),
     _choice(
         "generator_bias",
-        "Has the linear map to the vocabulary a bias?",
+        "Does the linear map to the vocabulary have a bias?",
         ("present", "x W + b"),
         ("none", "x W"),
         paper=None,
@@ -253,7 +253,7 @@ ENTRIES = (
     ),
     _choice(
         "tying",
-        "Which of the three vocabulary matrices are one?",
+        "Which of the three vocabulary matrices are tied?",
         ("all-three", "both embeddings and the generator"),
         ("target-and-output", "target embedding and generator"),
         ("embeddings", "both embeddings; the generator has a matrix of its own"),

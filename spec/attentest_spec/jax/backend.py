@@ -1,8 +1,8 @@
-"""The glue that lets JAX functions and modules stand behind the contract.
+"""Recipes, backends and parts that adapt JAX functions and modules to the contract.
 
 An adapter writes one :class:`Recipe` per component and one :class:`JaxBackend`. In JAX a model is a
-pure function and a tree of parameters: the function is the recipe's, the tree is held here, as
-NumPy arrays under the names of its leaves. All is compiled by `jax.jit`, as it is in use.
+pure function and a tree of parameters: the recipe has the function, and the part holds the tree, as
+NumPy arrays by the names of its leaves. Everything is compiled by `jax.jit`, as users do.
 """
 
 import copy
@@ -25,18 +25,22 @@ from attentest_spec.contract import (
     Output,
     Unsupported,
 )
-from attentest_spec.jax.computing import Key, compiled, fresh_key, initialised, settings
+from attentest_spec.jax.computing import Key, compile_program, initialiser, next_key, settings
 from attentest_spec.jax.values import (
-    held,
     is_float,
-    joined,
-    outward,
-    parted,
-    same_names,
-    same_shape,
-    word,
+    join_inputs,
+    split_inputs,
+    step_name,
+    to_output,
 )
-from attentest_spec.mapping import Place, Table, locate
+from attentest_spec.mapping import (
+    Place,
+    Table,
+    check_names,
+    check_shape,
+    locate,
+    require_mapped,
+)
 from attentest_spec.names import require
 from attentest_spec.parameters import shapes
 from attentest_spec.precision import PRECISIONS, dtype
@@ -82,7 +86,7 @@ class JaxBackend(RecipeBackend[Recipe]):
         """Build `component` at `sizes`; see :meth:`attentest_spec.Backend.build`."""
         recipe = self.recipe(component)
         part = JaxPart(recipe, sizes, precision, device)
-        if recipe.parameters:  # asked for last: sizes that cannot be are for the backend to refuse
+        if recipe.parameters:  # last: impossible sizes are for the backend to refuse
             part.names = tuple(shapes(component, sizes, Choices.of(self.choices)))
         return part
 
@@ -90,14 +94,14 @@ class JaxBackend(RecipeBackend[Recipe]):
 class JaxPart:
     """One JAX component behind the contract.
 
-    `names` are the canonical parameters that it holds. JAX has no random state to share and no
-    device without memory; what is left of the capabilities is answered here.
+    `names` are the canonical parameters that it holds. JAX has no shared random state and no
+    device without memory.
     """
 
     capabilities: Collection[str] = CAPABILITIES
 
     def __init__(self, recipe: Recipe, sizes: Sizes, precision: str, device: str) -> None:
-        """Build from `recipe`; the shapes of the parameters are found without computing them."""
+        """Build from `recipe`; the shapes of the parameters are inferred without computing them."""
         self.names: tuple[str, ...] = ()
         self._recipe = recipe
         self._sizes = sizes
@@ -109,17 +113,17 @@ class JaxPart:
             self._built = recipe.build(sizes, dtype(precision))
             tree = jax.eval_shape(partial(recipe.init, self._built), jax.random.key(0))
             paths, self._structure = jax.tree_util.tree_flatten_with_path(tree)
-        self._shapes = {".".join(map(word, path)): leaf for path, leaf in paths}
+        self._shapes = {".".join(map(step_name, path)): leaf for path, leaf in paths}
 
     @contextmanager
     def _computing(self) -> Iterator[None]:
-        """Compute on the device, in 64 bits only where they are asked for; watch the settings."""
+        """Compute on the device, in 64 bits for float64 alone; set changed settings back."""
         wide, place = self._precision == "float64", jax.devices(self._device)[0]
         before = settings()
         try:
             with jax.enable_x64(wide), jax.default_device(place):
                 yield
-        finally:  # outside of what holds here alone, which would hide what was set for all
+        finally:  # outside of the local settings, which would hide the global ones
             for name, value in settings().items():
                 if value != before[name]:
                     self._changed.add(name)
@@ -127,23 +131,23 @@ class JaxPart:
 
     @cached_property
     def _own(self) -> dict[str, Array]:
-        """The parameters by their own names, drawn when they are first asked for."""
+        """The parameters by their own names, drawn at the first use."""
         with self._computing():
-            tree = initialised()(self._recipe.init, self._built, fresh_key())
+            tree = initialiser()(self._recipe.init, self._built, next_key())
         return dict(zip(self._shapes, map(np.array, jax.tree.leaves(tree)), strict=True))
 
     def __call__(self, *inputs: Input, method: str = "") -> Output:
         """Compute the component; see :meth:`attentest_spec.Part.__call__`."""
-        arrays, rest = parted(inputs)
+        arrays, rest = split_inputs(inputs)
         with self._computing():
-            return outward(self._compiled(self._own, self._key(), arrays, rest, method))
+            return to_output(self._compiled(self._own, self._key(), arrays, rest, method))
 
     def _key(self) -> Key:
-        return fresh_key() if self._training else None
+        return next_key() if self._training else None
 
     @cached_property
     def _compiled(self) -> Callable[..., Any]:
-        return compiled(self._run, static=(3, 4))
+        return compile_program(self._run, static=(3, 4))
 
     def _run(
         self, own: Any, key: Key, arrays: tuple[Any, ...], rest: tuple[Any, ...], method: str
@@ -152,11 +156,11 @@ class JaxPart:
         if method:
             call = self._recipe.methods[require("method", method, self._recipe.methods)]
         tree = jax.tree.unflatten(self._structure, [own[name] for name in self._shapes])
-        return call(self._built, tree, key, *joined(arrays, rest))
+        return call(self._built, tree, key, *join_inputs(arrays, rest))
 
     def vjp(self, inputs: tuple[Input, ...], cotangent: Array) -> Gradient:
         """Pull `cotangent` back; see :meth:`attentest_spec.Part.vjp`."""
-        arrays, rest = parted(inputs)
+        arrays, rest = split_inputs(inputs)
         with self._computing():
             output, own, pulled = self._pull(self._own, self._key(), arrays, rest, cotangent)
         gradients = iter(pulled)
@@ -170,7 +174,7 @@ class JaxPart:
 
     @cached_property
     def _pull(self) -> Callable[..., Any]:
-        return compiled(self._pulled, static=(3,))
+        return compile_program(self._pulled, static=(3,))
 
     def _pulled(
         self, own: Any, key: Key, arrays: tuple[Any, ...], rest: tuple[Any, ...], cotangent: Any
@@ -191,16 +195,18 @@ class JaxPart:
         """Copy canonical `parameters` into the tree; ValueError for missing or extra ones."""
         if parameters and not self.names:
             raise NoParameterMap
-        same_names(self.names, parameters)
+        check_names(self.names, parameters)
         places = self._places()
         reached = {leaf for place in places.values() for leaf in place.names(self._shapes)}
-        own = {  # nothing is drawn to be written over
+        own = {  # only what is not loaded is drawn
             name: np.zeros(leaf.shape, leaf.dtype) if name in reached else self._own[name].copy()
             for name, leaf in self._shapes.items()
         }
         for name, place in places.items():
-            room = tuple(place.read(held(own, name, place), self._sizes.heads).shape)
-            same_shape(name, parameters[name], room)
+            room = tuple(
+                place.read(require_mapped(own, name, place, "tree"), self._sizes.heads).shape
+            )
+            check_shape(name, parameters[name].shape, place.name, room)
             place.write(own, parameters[name], self._sizes.heads)
         if own:
             self._own = own
@@ -212,7 +218,7 @@ class JaxPart:
     def _canonical(self, own: Mapping[str, Array], *, gradient: bool = False) -> dict[str, Array]:
         read = Place.gradient if gradient else Place.read
         return {
-            name: np.array(read(place, held(own, name, place), self._sizes.heads))
+            name: np.array(read(place, require_mapped(own, name, place, "tree"), self._sizes.heads))
             for name, place in self._places().items()
         }
 
@@ -230,9 +236,9 @@ class JaxPart:
 
     def restore(self, state: Mapping[str, Array]) -> None:
         """Set all leaves; ValueError for missing and extra names and other shapes."""
-        same_names(self._shapes, state)
+        check_names(self._shapes, state)
         for name, leaf in self._shapes.items():
-            same_shape(name, state[name], leaf.shape)
+            check_shape(name, state[name].shape, name, leaf.shape)
         self._own = {name: np.array(state[name], leaf.dtype) for name, leaf in self._shapes.items()}
 
     def reloaded(self) -> "JaxPart":
@@ -240,9 +246,9 @@ class JaxPart:
         return self._rebuilt(pickle.loads(pickle.dumps(self._own)), self._precision)
 
     def copied(self, how: str) -> "JaxPart":
-        """Return a copy of the tree behind a fresh build: the function itself holds nothing.
+        """Return a fresh build with a copy of the tree: the function itself has no state.
 
-        Raises :class:`~attentest_spec.names.UnknownName` where `how` is no way of copying.
+        Raises :class:`~attentest_spec.names.UnknownName` for any other `how`.
         """
         if require("way of copying", how, ("deepcopy", "pickle")) == "pickle":
             return self.reloaded()
@@ -261,11 +267,11 @@ class JaxPart:
         return other
 
     def placed(self, inputs: tuple[Input, ...], device: str) -> str:
-        """Refuse: the device that this is asked about is one without memory."""
+        """Refuse: JAX has no device without memory."""
         raise Unsupported("JAX has no device without memory")
 
     def inventory(self) -> Mapping[str, Mapping[str, Any]]:
-        """List the leaves of the tree; JAX knows nothing else that is held."""
+        """List the leaves of the tree; a JAX model holds nothing else."""
         facts = {
             name: {"shape": tuple(one.shape), "dtype": str(one.dtype), "device": self._device}
             for name, one in self._shapes.items()
@@ -279,6 +285,6 @@ class JaxPart:
         }
 
     def global_state(self) -> Mapping[str, Any]:
-        """Return JAX's settings, and what building and calling changed of them so far."""
-        told = {name: str(value) for name, value in settings().items()}
-        return {**told, "changed": tuple(sorted(self._changed))}
+        """Return JAX's settings, and which of them building and calling have changed."""
+        state = {name: str(value) for name, value in settings().items()}
+        return {**state, "changed": tuple(sorted(self._changed))}

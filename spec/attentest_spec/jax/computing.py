@@ -1,4 +1,4 @@
-"""How JAX computes here: which settings are watched, how programs are compiled, random keys."""
+"""Settings, compilation and random keys of JAX."""
 
 from collections.abc import Callable
 from functools import cache
@@ -8,7 +8,7 @@ from typing import Any
 import jax
 
 Key = Any
-"""A key of `jax.random`; in evaluation mode there is None."""
+"""A key of `jax.random`; None in evaluation mode."""
 
 _SETTINGS = (
     "jax_debug_nans",
@@ -19,27 +19,27 @@ _SETTINGS = (
     "jax_numpy_dtype_promotion",
 )
 
-_QUICK = {
+_FEWER_PASSES = {
     "xla_backend_optimization_level": 0,
     "xla_llvm_disable_expensive_passes": True,
     "xla_cpu_use_fusion_emitters": False,
 }
 
-_numbers = count()
+_key_numbers = count()
 
 
 def settings() -> dict[str, Any]:
-    """Return the settings of JAX that decide what is computed."""
+    """Return the settings of JAX that change results."""
     return {name: getattr(jax.config, name) for name in _SETTINGS}
 
 
 @cache
-def quick() -> dict[str, Any]:
-    """Return the options, of those that this XLA knows, that make compiling take less time.
+def compiler_options() -> dict[str, Any]:
+    """Return the options for faster compilation that this version of XLA knows.
 
-    Most programs here are run once: with all optimisations, compiling a gradient takes a second.
+    Most programs here run once, and with all optimisations compiling a gradient takes a second.
     """
-    return {name: value for name, value in _QUICK.items() if _known(name, value)}
+    return {name: value for name, value in _FEWER_PASSES.items() if _known(name, value)}
 
 
 def _known(name: str, value: Any) -> bool:
@@ -50,18 +50,20 @@ def _known(name: str, value: Any) -> bool:
     return True
 
 
-def fresh_key() -> Key:
-    """Return a key that was not used before, the same one in the same place of another process."""
-    return jax.random.fold_in(jax.random.key(0), next(_numbers))
+def next_key() -> Key:
+    """Return a key that was not used before: the n-th key of every process is the same."""
+    return jax.random.fold_in(jax.random.key(0), next(_key_numbers))
 
 
-def compiled(function: Callable[..., Any], static: tuple[int, ...]) -> Callable[..., Any]:
-    """Return `function` compiled, anew for every value of its `static` arguments."""
-    program: Callable[..., Any] = jax.jit(function, static_argnums=static, compiler_options=quick())
+def compile_program(function: Callable[..., Any], static: tuple[int, ...]) -> Callable[..., Any]:
+    """Return `function` compiled, once for every value of its `static` arguments."""
+    program: Callable[..., Any] = jax.jit(
+        function, static_argnums=static, compiler_options=compiler_options()
+    )
     return program
 
 
 @cache
-def initialised() -> Callable[..., Any]:
-    """Return the program that calls an `init`: what is equal is compiled once."""
-    return compiled(lambda init, built, key: init(built, key), static=(0, 1))
+def initialiser() -> Callable[..., Any]:
+    """Return the program that calls an `init`; equal calls are compiled once."""
+    return compile_program(lambda init, built, key: init(built, key), static=(0, 1))

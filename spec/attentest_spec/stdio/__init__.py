@@ -1,7 +1,7 @@
 """Backends in any language: programs that answer lines of JSON on their standard input.
 
-One object a line goes each way, and every request has one answer; the messages are described by
-`schema.json` in this package. An entry point of three lines announces such a program::
+A request and its answer are one JSON object and one line each; `schema.json` in this package
+describes them. An entry point of three lines announces such a program::
 
     from attentest_spec.stdio import Program
 

@@ -1,4 +1,4 @@
-"""What is said to a program behind the contract, one request and one answer at a time."""
+"""The requests to a program and its answers, one at a time."""
 
 import json
 import shlex
@@ -8,10 +8,10 @@ from contextlib import suppress
 from typing import Any, TypeVar
 
 from attentest_spec.contract import Unsupported
-from attentest_spec.stdio.pipe import Pipe, ProgramFailure, Silence
+from attentest_spec.stdio.pipe import NoAnswer, Pipe, ProgramFailure
 
 PROTOCOL = 1
-"""The version of the protocol; a program that speaks another one is refused."""
+"""The version of the protocol; a program with another version is refused."""
 
 ERRORS: Mapping[str, type[Exception]] = {
     "value": ValueError,
@@ -20,9 +20,9 @@ ERRORS: Mapping[str, type[Exception]] = {
     "unsupported": Unsupported,
     "internal": RuntimeError,
 }
-"""What the kinds of errors that a program answers with become."""
+"""The exceptions for the kinds of errors that a program answers with."""
 
-_SILENCES = 3
+_MOST_UNANSWERED = 3
 
 T = TypeVar("T")
 
@@ -38,99 +38,103 @@ class Conversation:
         self.limit = limit
         self._pipe: Pipe | None = None
         self._number = 0
-        self._silences = 0
+        self._unanswered = 0
         self._forgotten: list[int] = []
         self.starts = 0
 
     @property
     def alive(self) -> bool:
-        """Whether a process is there to be asked."""
+        """Whether a process is running."""
         return self._pipe is not None
 
-    def wake(self) -> None:
-        """Start the program where it is not there; refuse where it was silent too often."""
+    def start(self) -> None:
+        """Start the program if it is not running; refuse if it gave no answer too often."""
         if self._pipe is not None:
             return
-        if self._silences >= _SILENCES:
-            raise self._failed(f"it gave no answer {self._silences} times and is asked no more")
+        if self._unanswered >= _MOST_UNANSWERED:
+            raise self._failure(
+                f"it gave no answer {self._unanswered} times and is not started again"
+            )
         try:
             pipe = Pipe(self._command)
         except ProgramFailure as failure:
-            raise self._failed(str(failure)) from failure
+            raise self._failure(str(failure)) from failure
         self._pipe, self._forgotten = pipe, []
         weakref.finalize(self, pipe.stop)  # at the end of this process, if not before
         self.starts += 1
-        told = self.ask("start", protocol=PROTOCOL)
-        if told.get("protocol") != PROTOCOL:
-            spoken = told.get("protocol")
+        answer = self.ask("start", protocol=PROTOCOL)
+        if answer.get("protocol") != PROTOCOL:
+            spoken = answer.get("protocol")
             self._drop()
-            raise self._failed(f"it speaks protocol {spoken!r}, and this is protocol {PROTOCOL}")
+            raise self._failure(f"its protocol is {spoken!r}, and the protocol here is {PROTOCOL}")
 
-    def described(self) -> dict[str, Any]:
-        """Start the program and return what it says of itself."""
-        self.wake()
+    def describe(self) -> dict[str, Any]:
+        """Start the program and return its description."""
+        self.start()
         return self.ask("describe")
 
-    def ask(self, do: str, **said: Any) -> dict[str, Any]:
+    def ask(self, do: str, **fields: Any) -> dict[str, Any]:
         """Return the answer to one request.
 
-        Raises what an answered error stands for, and ProgramFailure for anything else than an
-        answer; the program is ended then, because nobody knows what it would say next.
+        Raises the exception of an answered error, and ProgramFailure where there is no answer; the
+        program is ended then, because its next lines could belong to any request.
         """
         if self._forgotten and do != "release":
             parts, self._forgotten = self._forgotten, []
-            with suppress(*ERRORS.values()):  # a program may as well keep them until it ends
+            with suppress(*ERRORS.values()):  # a program may keep them until it ends
                 self.ask("release", parts=parts)
         if self._pipe is None:
-            raise self._failed("it has ended")
+            raise self._failure("it has ended")
         self._number += 1
-        request = json.dumps({"id": self._number, "do": do, **said})
+        request = json.dumps({"id": self._number, "do": do, **fields})
         try:
             answer = self._answer(self._pipe.ask(request.encode(), self.limit))
-        except BaseException as failure:  # Ctrl-C leaves an answer on its way
-            self._silences += isinstance(failure, Silence)
+        except BaseException as failure:  # after Ctrl-C an answer is still to come
+            self._unanswered += isinstance(failure, NoAnswer)
             self._drop()
             if isinstance(failure, ProgramFailure):
-                raise self._failed(f"asked to {do}, {failure}") from None
+                raise self._failure(f"asked to {do}, {failure}") from None
             raise
         if (error := answer.get("error")) is not None:
-            raise self.agreed(lambda: ERRORS[error["kind"]](str(error["message"])))
+            raise self.read(lambda: ERRORS[error["kind"]](str(error["message"])))
         return answer
 
     def _answer(self, line: bytes) -> dict[str, Any]:
-        """Read an answer; raise ProgramFailure for a line that is none, or not this request's."""
+        """Parse a line; raise ProgramFailure if it is not the answer to the current request."""
         try:
-            told = json.loads(line)
+            answer = json.loads(line)
         except (ValueError, RecursionError):
-            told = None
-        if not isinstance(told, dict) or "id" not in told:
+            answer = None
+        if not isinstance(answer, dict) or "id" not in answer:
             shown = line[:80].decode("utf-8", "replace")
             raise ProgramFailure(
-                f"it wrote {shown!r}, which is no answer; its standard output is for answers "
+                f"it wrote {shown!r}, which is not an answer; its standard output is for answers "
                 f"alone, everything else belongs on standard error"
             )
-        if told["id"] != self._number:
-            raise ProgramFailure(f"it answered {told['id']!r}, and request {self._number} was put")
-        return told
+        if answer["id"] != self._number:
+            raise ProgramFailure(
+                f"it answered request {answer['id']!r} instead of request {self._number}"
+            )
+        return answer
 
-    def agreed(self, read: Callable[[], T]) -> T:
-        """Return what `read` makes of an answer, and raise ProgramFailure for what it should not.
+    def read(self, parse: Callable[[], T]) -> T:
+        """Return the result of `parse`, and raise ProgramFailure where an answer is malformed.
 
-        The program goes on: its answer is wrong and complete.
+        The program goes on: its answer was complete.
         """
         try:
-            return read()
+            return parse()
         except (LookupError, TypeError, ValueError) as wrong:
             lacks = f"it lacks {wrong}" if type(wrong) is KeyError else str(wrong)
-            raise self._failed(f"its answer is not well formed: {lacks}") from wrong
+            raise self._failure(f"its answer is malformed: {lacks}") from wrong
 
     def forget(self, handle: int, start: int) -> None:
-        """Have the program let go of a part before it is asked anything else."""
+        """Have the program release a part before the next request."""
         if start == self.starts:
             self._forgotten.append(handle)
 
     def close(self) -> None:
-        """Ask the program to stop, and end it where it does not."""
+        """Request the program to stop, and kill it if it does not."""
         if self._pipe is not None:
             self._pipe.stop()
             self._pipe = None
@@ -140,5 +144,5 @@ class Conversation:
             self._pipe.close()
             self._pipe = None
 
-    def _failed(self, what: str) -> ProgramFailure:
+    def _failure(self, what: str) -> ProgramFailure:
         return ProgramFailure(f"The program {shlex.join(self._command)}: {what}.")

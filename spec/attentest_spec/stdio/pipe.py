@@ -1,7 +1,7 @@
-"""A program that is asked one line at a time, whatever it does.
+"""A process with pipes: one line in, one line out, and no way for it to block the caller.
 
-Everything is read and written in one place, without threads: what it writes to its standard error
-is taken off its hands while it is waited for, and no line that it does not read can block.
+One loop reads and writes, without threads: standard error is read while an answer is awaited, and
+a line that the process does not read cannot block.
 """
 
 import os
@@ -14,10 +14,10 @@ from contextlib import suppress
 from typing import IO, cast
 
 LONGEST = 2**26
-"""Bytes that one answer may have."""
+"""The most bytes that one answer may have."""
 
-FAREWELL = b'{"id": 0, "do": "stop"}\n'
-"""The last line that a program is sent; nobody reads its answer."""
+STOP = b'{"id": 0, "do": "stop"}\n'
+"""The last request; its answer is not read."""
 
 PATIENCE = 1.0
 """Seconds that a program has to end, once it was asked to or has closed its standard output."""
@@ -27,22 +27,22 @@ _PIECE = 2**16
 
 
 class ProgramFailure(Exception):
-    """A program that did not answer as the protocol demands; the text says what it did."""
+    """A program that broke the protocol; the message says how."""
 
 
-class Silence(ProgramFailure):
+class NoAnswer(ProgramFailure):
     """A program that did not answer in time."""
 
 
 class Pipe:
-    """One running program, and the pipes to it."""
+    """A running program and the pipes to it."""
 
     def __init__(self, command: Sequence[str]) -> None:
-        """Start `command`; ProgramFailure where it cannot be started."""
-        self._heard = bytearray()
-        self._printed = b""
+        """Start `command`; raise ProgramFailure if that is impossible."""
+        self._received = bytearray()
+        self._stderr_end = b""
         try:
-            # Of our process group: what ends a process with all its children ends this one too.
+            # In our process group: whoever kills this process with its children kills that one too.
             self._process = subprocess.Popen(
                 list(command),
                 stdin=subprocess.PIPE,
@@ -60,9 +60,10 @@ class Pipe:
             os.set_blocking(pipe.fileno(), False)
 
     def ask(self, line: bytes, limit: float) -> bytes:
-        """Send `line` and return the line that is answered, both without their ends.
+        """Send `line` and return the answered line, both without the line ending.
 
-        Raises Silence after `limit` seconds, and ProgramFailure where it ends or says too much.
+        Raises NoAnswer after `limit` seconds, and ProgramFailure where the program ends or its
+        answer is too long.
         """
         unsent = line + b"\n"
         end = time.monotonic() + limit
@@ -73,53 +74,53 @@ class Pipe:
             while (answer := self._line()) is None:
                 left = end - time.monotonic()
                 if left <= 0:
-                    raise Silence(f"no answer within {limit:g} seconds{self._stderr_tail()}")
+                    raise NoAnswer(f"no answer within {limit:g} seconds{self._stderr_tail()}")
                 for key, _ in ready.select(left):
                     if key.fileobj is self._out:
-                        self._hear()
+                        self._read_output()
                     elif key.fileobj is self._err:
-                        self._drain(ready)
+                        self._read_stderr(ready)
                     else:
                         unsent = self._send(unsent, ready)
         return answer
 
     def _line(self) -> bytes | None:
-        """Take the first whole line out of what was heard; None where there is none yet."""
-        # Only the last piece can hold the end of a line that was not there before.
-        place = self._heard.find(b"\n", max(0, len(self._heard) - _PIECE))
+        """Take the first whole line from what was received; None if there is none."""
+        # Only the last piece can have a new line ending.
+        place = self._received.find(b"\n", max(0, len(self._received) - _PIECE))
         if place < 0:
             return None
-        place = self._heard.find(b"\n")
-        line = bytes(self._heard[:place])
-        del self._heard[: place + 1]
+        place = self._received.find(b"\n")
+        line = bytes(self._received[:place])
+        del self._received[: place + 1]
         return line
 
-    def _hear(self) -> None:
+    def _read_output(self) -> None:
         piece = os.read(self._out.fileno(), _PIECE)
         if not piece:
-            raise ProgramFailure(self._death())
-        self._heard += piece
-        if len(self._heard) > LONGEST:
+            raise ProgramFailure(self._ending())
+        self._received += piece
+        if len(self._received) > LONGEST:
             raise ProgramFailure(f"it wrote more than {LONGEST // 2**20} MiB without a line's end")
 
-    def _drain(self, ready: selectors.BaseSelector) -> None:
-        """Keep the end of what it prints, and throw the rest away."""
+    def _read_stderr(self, ready: selectors.BaseSelector) -> None:
+        """Keep the end of standard error, and discard the rest."""
         piece = os.read(self._err.fileno(), _PIECE)
-        self._printed = (self._printed + piece)[-_TAIL:]
+        self._stderr_end = (self._stderr_end + piece)[-_TAIL:]
         if not piece:
             ready.unregister(self._err)
 
     def _send(self, unsent: bytes, ready: selectors.BaseSelector) -> bytes:
-        """Write as much as it takes, and return the rest."""
-        with suppress(BrokenPipeError):  # that it ended is told once its output ends too
+        """Write as much as the pipe takes, and return the rest."""
+        with suppress(BrokenPipeError):  # reported once its output ends too
             unsent = unsent[os.write(self._in.fileno(), unsent[:_PIECE]) :]
             if unsent:
                 return unsent
         ready.unregister(self._in)
         return b""
 
-    def _death(self) -> str:
-        """Say how the program ended by itself."""
+    def _ending(self) -> str:
+        """Return how the program ended, as a part of a sentence."""
         try:
             code = self._process.wait(timeout=PATIENCE)
         except subprocess.TimeoutExpired:
@@ -132,22 +133,22 @@ class Pipe:
         """Return the last lines of its standard error, as the end of a sentence."""
         with suppress(BlockingIOError):
             while piece := os.read(self._err.fileno(), _PIECE):
-                self._printed = (self._printed + piece)[-_TAIL:]
+                self._stderr_end = (self._stderr_end + piece)[-_TAIL:]
                 if len(piece) == _PIECE:  # it may write faster than this reads
                     break
-        lines = [one.strip() for one in self._printed.decode("utf-8", "replace").splitlines()]
+        lines = [one.strip() for one in self._stderr_end.decode("utf-8", "replace").splitlines()]
         last = " / ".join([one for one in lines if one][-3:])
         return f"; its stderr ends: {last[-300:]}" if last else ""
 
     def stop(self) -> None:
-        """Ask the program to stop and close its input; end it where it is still there.
+        """Request the program to stop and close its input; kill it if it goes on.
 
-        One that was ended before is left alone.
+        Does nothing for a program that has been stopped.
         """
         if self._in.closed:
             return
         with suppress(OSError):
-            os.write(self._in.fileno(), FAREWELL)
+            os.write(self._in.fileno(), STOP)
         with suppress(OSError):
             self._in.close()
         with suppress(subprocess.TimeoutExpired):
@@ -155,7 +156,7 @@ class Pipe:
         self.close()
 
     def close(self) -> None:
-        """End the program, whatever it does."""
+        """Kill the program."""
         self._process.kill()
         self._process.wait()
         for pipe in (self._in, self._out, self._err):

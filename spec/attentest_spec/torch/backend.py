@@ -1,8 +1,8 @@
-"""The glue that lets torch modules and functions stand behind the contract.
+"""Recipes, backends and parts that adapt torch modules and functions to the contract.
 
 An adapter writes one :class:`Recipe` per component (how to build it, how to call it, which of its
-parameters is which) and one :class:`TorchBackend`; everything a framework must answer for (state,
-copies, moves, gradients, modes) is answered here, once.
+parameters is which) and one :class:`TorchBackend`. All that belongs to the framework (state,
+copies, moves, gradients, modes) is implemented here, once.
 """
 
 import copy
@@ -25,17 +25,24 @@ from attentest_spec.contract import (
     Step,
     Unsupported,
 )
-from attentest_spec.mapping import Place, Table, locate
+from attentest_spec.mapping import (
+    Place,
+    Table,
+    check_names,
+    check_shape,
+    locate,
+    require_mapped,
+)
 from attentest_spec.names import require
 from attentest_spec.parameters import shapes
 from attentest_spec.recipes import RecipeBackend
 from attentest_spec.setting import Array
 from attentest_spec.sizes import Sizes
-from attentest_spec.torch.flops import counting
+from attentest_spec.torch.flops import count_flops
 from attentest_spec.torch.inventory import facts, modules, tensors
-from attentest_spec.torch.settings import settings, watched
-from attentest_spec.torch.steps import homes, observed
-from attentest_spec.torch.values import outward, to_array, to_tensor, torch_dtype
+from attentest_spec.torch.settings import settings, watch
+from attentest_spec.torch.steps import find_homes, observe
+from attentest_spec.torch.values import to_array, to_output, to_tensor, torch_dtype
 
 
 def _direct(built: Any, *inputs: Any) -> Any:
@@ -89,7 +96,7 @@ class TorchPart:
     ) -> None:
         """Build from `recipe`; `names` returns the canonical parameters it should hold.
 
-        They are asked for once it is built: sizes that cannot be are for the backend to refuse.
+        It is called after the build: impossible sizes are for the backend to refuse.
         `tables` are the parameter maps of the backend's components.
         """
         self._recipe = recipe
@@ -98,9 +105,9 @@ class TorchPart:
         self._precision = precision
         self._device = device
         self._changed: set[str] = set()
-        # Moved on, so that code which sets the seed to what it was set to before is seen as well.
+        # Advanced, so that code which sets the seed to its former value is noticed as well.
         torch.rand(1, device="cpu")
-        with watched(self._changed):
+        with watch(self._changed):
             self._built = recipe.build(sizes)
         self._names = names()
         if isinstance(self._built, nn.Module):
@@ -112,17 +119,17 @@ class TorchPart:
     def __call__(self, *inputs: Input, method: str = "") -> Output:
         """Compute without recording gradients; see :meth:`attentest_spec.Part.__call__`."""
         with torch.no_grad():
-            result = self._run(tuple(self._inward(value) for value in inputs), method)
-        return outward(result, torch.device(self._device).type)
+            result = self._run(tuple(self._to_input(value) for value in inputs), method)
+        return to_output(result, torch.device(self._device).type)
 
     def _run(self, tensors: tuple[Any, ...], method: str = "") -> Any:
         call = self._recipe.call
         if method:
             call = self._recipe.methods[require("method", method, self._recipe.methods)]
-        with watched(self._changed):
+        with watch(self._changed):
             return call(self._built, *tensors)
 
-    def _inward(self, value: Input) -> Any:
+    def _to_input(self, value: Input) -> Any:
         return to_tensor(value).to(self._device) if isinstance(value, np.ndarray) else value
 
     @property
@@ -140,23 +147,17 @@ class TorchPart:
     def load(self, parameters: Mapping[str, Array]) -> None:
         """Copy canonical `parameters` into the module; ValueError for missing or extra ones."""
         places = self._places()
-        missing = sorted(set(places) - set(parameters))
-        extra = sorted(set(parameters) - set(places))
         if parameters and not self._names:
             raise NoParameterMap
-        if missing or extra:
-            raise ValueError(f"Cannot load: missing {missing or 'none'}, extra {extra or 'none'}.")
+        check_names(places, parameters)
         if not places:
             return
         own = self._parameters()
         with torch.no_grad():
             for name, place in places.items():
-                room = tuple(place.read(_owned(own, name, place), self._sizes.heads).shape)
-                if room != parameters[name].shape:
-                    raise ValueError(
-                        f"Cannot load {name}: its shape is {parameters[name].shape}, and "
-                        f"{place.name} has room for {room}."
-                    )
+                stored = require_mapped(own, name, place, "module")
+                room = tuple(place.read(stored, self._sizes.heads).shape)
+                check_shape(name, parameters[name].shape, place.name, room)
                 place.write(own, to_tensor(np.array(parameters[name])), self._sizes.heads)
 
     def export(self) -> dict[str, Array]:
@@ -165,16 +166,17 @@ class TorchPart:
 
     def _canonical(self, own: Mapping[str, Tensor], *, gradient: bool = False) -> dict[str, Array]:
         read = Place.gradient if gradient else Place.read
-        return {
-            name: to_array(read(place, _owned(own, name, place), self._sizes.heads).clone())
+        stored = {
+            name: read(place, require_mapped(own, name, place, "module"), self._sizes.heads)
             for name, place in self._places().items()
         }
+        return {name: to_array(value.clone()) for name, value in stored.items()}
 
     def steps(self, inputs: tuple[Input, ...]) -> list[Step]:
-        """Return what the modules inside did; see :meth:`attentest_spec.Traceable.steps`."""
-        found = homes(self._module, self._places(), self._tables)
-        with torch.no_grad(), observed(found) as seen:
-            self._run(tuple(self._inward(value) for value in inputs))
+        """Return the calls of the modules inside; see :meth:`attentest_spec.Traceable.steps`."""
+        found = find_homes(self._module, self._places(), self._tables)
+        with torch.no_grad(), observe(found) as seen:
+            self._run(tuple(self._to_input(value) for value in inputs))
         return [
             Step(one.part, one.call, tuple(map(to_array, one.inputs)), to_array(one.output))
             for one in seen
@@ -182,7 +184,7 @@ class TorchPart:
 
     def vjp(self, inputs: tuple[Input, ...], cotangent: Array) -> Gradient:
         """Pull `cotangent` back; see :meth:`attentest_spec.Part.vjp`."""
-        tensors = [self._inward(value) for value in inputs]
+        tensors = [self._to_input(value) for value in inputs]
         floats = [
             value.requires_grad_()
             for value in tensors
@@ -193,7 +195,7 @@ class TorchPart:
         with torch.enable_grad():
             result = self._run(tuple(tensors))
             output = result[0] if isinstance(result, tuple) else result
-            pulled = self._pull(output, [*floats, *trained.values()], self._inward(cotangent))
+            pulled = self._pull(output, [*floats, *trained.values()], self._to_input(cotangent))
         of_inputs = iter(pulled[: len(floats)])
         return Gradient(
             output=to_array(output.detach()),
@@ -210,11 +212,11 @@ class TorchPart:
 
     def flops(self, inputs: tuple[Input, ...], cotangent: Array | None = None) -> int:
         """Count the operations of a call; see :meth:`attentest_spec.Counted.flops`."""
-        with counting() as counter:
+        with count_flops() as counter:
             if cotangent is not None:
                 self.vjp(inputs, cotangent)
             else:
-                self._run(tuple(self._inward(value) for value in inputs))
+                self._run(tuple(self._to_input(value) for value in inputs))
         return counter.total
 
     @staticmethod
@@ -282,7 +284,7 @@ class TorchPart:
         stored = io.BytesIO()
         torch.save(self._module, stored)
         stored.seek(0)
-        # The bytes were written two lines above, by this process: nothing foreign is unpickled.
+        # The bytes were written two lines above, by this process: no foreign data is unpickled.
         return self._with(torch.load(stored, weights_only=False))
 
     def moved(self, precision: str = "", device: str = "") -> "TorchPart":
@@ -297,7 +299,7 @@ class TorchPart:
         """Return the device of the output for inputs on `device`."""
         other = self.moved(device=device)
         with torch.no_grad():
-            result = other._run(tuple(other._inward(value) for value in inputs))
+            result = other._run(tuple(other._to_input(value) for value in inputs))
         output = result[0] if isinstance(result, tuple) else result
         return str(output.device.type)
 
@@ -320,22 +322,12 @@ class TorchPart:
         }
 
     def global_state(self) -> Mapping[str, Any]:
-        """Return torch's global state, and what building and calling changed of it so far."""
+        """Return torch's global state, and which of it building and calling have changed."""
         return {
             "random state": torch.get_rng_state().numpy().tobytes(),
             **{name: str(value) for name, value in settings().items()},
             "changed": tuple(sorted(self._changed)),
         }
-
-
-def _owned(own: Mapping[str, Tensor], name: str, place: Place) -> Mapping[str, Tensor]:
-    """Return `own` where it has what the map sends `name` to, and raise ValueError if not."""
-    if not own.keys() & set(place.names(own)):
-        raise ValueError(
-            f"The parameter map sends {name} to {place.name}, which the module does not have; "
-            f"it has: {', '.join(sorted(own)) or 'none'}."
-        )
-    return own
 
 
 def of_function(function: Callable[..., Any], component: str) -> TorchBackend:
@@ -347,7 +339,7 @@ def of_function(function: Callable[..., Any], component: str) -> TorchBackend:
 
 @dataclass(frozen=True)
 class _Plain:
-    """A callable that is called as it is, module or not: the caller's own object is not moved."""
+    """A callable that is called unchanged, module or not: the caller's own object is not moved."""
 
     function: Callable[..., Any]
 

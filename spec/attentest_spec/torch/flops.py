@@ -10,11 +10,11 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import flop_registry
 
 
-class Counter(TorchDispatchMode):  # type: ignore[no-untyped-call]
+class FlopCounter(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Adds up the operations of all matrix products, by torch's own formulas.
 
-    Torch's counter tells modules apart besides, which keeps it from following the gradients of a
-    call's own inputs.
+    Torch's own counter also counts module by module, and so cannot follow the gradients of a
+    call's inputs.
     """
 
     def __init__(self) -> None:
@@ -25,7 +25,7 @@ class Counter(TorchDispatchMode):  # type: ignore[no-untyped-call]
     def __torch_dispatch__(
         self, func: Any, types: Any, args: Any = (), kwargs: Mapping[str, Any] | None = None
     ) -> Any:
-        """Carry out `func`, and count it where it is a product."""
+        """Call `func`, and count it where it is a product."""
         named = kwargs or {}
         result = func(*args, **named)
         if formula := flop_registry.get(func._overloadpacket):
@@ -34,12 +34,12 @@ class Counter(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
 
 @contextmanager
-def counting() -> Iterator[Counter]:
-    """Count the operations of all matrix products meanwhile.
+def count_flops() -> Iterator[FlopCounter]:
+    """Count the operations of all matrix products inside the block.
 
-    Fused kernels hide their products, so they are kept out: those of attention by asking for its
-    plain form, those of whole layers by recording gradients, which they cannot. What is counted is
-    therefore the work of the function, without what a kernel computes again.
+    Fused kernels hide their products, so they are switched off: those of attention by selecting
+    its plain form, those of whole layers by recording gradients, which they do not support. The
+    count is that of the function, without operations that a kernel repeats.
     """
-    with torch.enable_grad(), sdpa_kernel(SDPBackend.MATH), Counter() as counter:
+    with torch.enable_grad(), sdpa_kernel(SDPBackend.MATH), FlopCounter() as counter:
         yield counter

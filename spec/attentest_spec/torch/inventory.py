@@ -1,4 +1,4 @@
-"""What a torch module holds, seen from outside: modules and tensors in plain containers too."""
+"""Listings of the modules and tensors that a torch module holds, in plain containers too."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -7,7 +7,7 @@ from torch import Tensor, nn
 
 
 def modules(module: nn.Module) -> Iterator[tuple[str, nn.Module]]:
-    """Find `module` and all modules inside it once, those in plain containers too."""
+    """Yield `module` and all modules inside it once each, those in plain containers too."""
     found: dict[int, tuple[str, nn.Module]] = {}
     waiting = [("", module)]
     while waiting:
@@ -41,7 +41,7 @@ def _plain(module: nn.Module) -> Iterator[tuple[str, Any]]:
 
 
 def _held(name: str, value: Any) -> Iterator[tuple[str, Tensor]]:
-    """Find the tensors in `value`, which may be a container, of modules too."""
+    """Yield the tensors in `value`, which may be a container, of modules too."""
     for path, leaf in _leaves(name, value):
         if isinstance(leaf, Tensor):
             yield path, leaf
@@ -50,7 +50,7 @@ def _held(name: str, value: Any) -> Iterator[tuple[str, Tensor]]:
 
 
 def _leaves(name: str, value: Any) -> Iterator[tuple[str, Any]]:
-    """Walk through containers inside containers."""
+    """Yield the leaves of nested containers with their paths."""
     if not isinstance(value, list | tuple | dict):
         yield name, value
         return

@@ -1,4 +1,4 @@
-"""Torch's global settings and functions: what changes them is found out, and they are set back."""
+"""Torch's global settings and functions: changes are noticed and undone."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -21,7 +21,7 @@ _OWNERS: Mapping[str, Any] = {
     "torch.Tensor": torch.Tensor,
     "torch.nn.Module": nn.Module,
 }
-"""Where the functions stand that most code calls."""
+"""The owners of the functions that most code calls."""
 
 
 def settings() -> dict[str, Any]:
@@ -35,8 +35,8 @@ def settings() -> dict[str, Any]:
 
 
 @contextmanager
-def watched(changed: set[str]) -> Iterator[None]:
-    """Set back every setting and function that is changed inside; add its name to `changed`."""
+def watch(changed: set[str]) -> Iterator[None]:
+    """Set back every setting and function that the block changes; add its name to `changed`."""
     _functions()
     before = settings()
     try:
@@ -46,12 +46,12 @@ def watched(changed: set[str]) -> Iterator[None]:
             if value != before[name]:
                 changed.add(name)
                 _SET[name](before[name])
-        changed |= set(_put_back())
+        changed |= set(_restore_functions())
 
 
 @cache
 def _functions() -> dict[str, tuple[tuple[str, ...], list[Any]]]:
-    """Return the functions of each owner as they were at the first look."""
+    """Return the functions of each owner as they were at the first call."""
     found = {}
     for place, owner in _OWNERS.items():
         own = {name: value for name, value in vars(owner).items() if callable(value)}
@@ -59,8 +59,8 @@ def _functions() -> dict[str, tuple[tuple[str, ...], list[Any]]]:
     return found
 
 
-def _put_back() -> Iterator[str]:
-    """Undo what was done to torch's functions; yield the name of each."""
+def _restore_functions() -> Iterator[str]:
+    """Set torch's replaced functions back; yield the name of each."""
     for place, (names, functions) in _functions().items():
         owner = _OWNERS[place]
         if [*map(vars(owner).get, names)] != functions:

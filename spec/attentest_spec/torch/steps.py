@@ -1,7 +1,7 @@
-"""What the modules inside a torch component do at a call, under the canonical names of the parts.
+"""The calls of the modules inside a torch component, by the canonical names of their parts.
 
-A part is at home in the module that owns its parameters and no others. Where several parts live in
-one module, such as a norm that all sublayers share, its calls are theirs in turn.
+The home of a part is the module that owns its parameters and no others. Where several parts share
+one module, such as one norm for all sublayers, its calls belong to them in turn.
 """
 
 from collections.abc import Iterator, Mapping
@@ -30,14 +30,14 @@ COMPONENTS: Mapping[str, str] = {
     "feed_forward": "feed_forward",
     "generator": "generator",
 }
-"""Which component a part is, by the last word of its name."""
+"""The component of a part, by the last word of its name."""
 
 Homes = Mapping[nn.Module, list[str]]
 
 
 @dataclass(frozen=True)
-class Seen:
-    """One call of a part, in tensors that nobody else holds; see :class:`attentest_spec.Step`."""
+class Call:
+    """One call of a part, as copies of its tensors; see :class:`attentest_spec.Step`."""
 
     part: str
     call: int
@@ -45,11 +45,11 @@ class Seen:
     output: Tensor
 
 
-def homes(root: nn.Module, places: Mapping[str, Place], tables: Mapping[str, Table]) -> Homes:
-    """Return the modules inside `root` in which parts are at home, with the names of the parts.
+def find_homes(root: nn.Module, places: Mapping[str, Place], tables: Mapping[str, Table]) -> Homes:
+    """Return the modules inside `root` that are homes of parts, with the names of the parts.
 
     `places` are those of all canonical parameters of `root`, `tables` the parameter maps of the
-    components that stand alone: they tell where a module's own names begin.
+    single components: they show where a module's own names begin.
     """
     known = [name for name, _ in root.named_parameters(remove_duplicate=False)]
     modules = dict(root.named_modules(remove_duplicate=False))
@@ -64,9 +64,9 @@ def homes(root: nn.Module, places: Mapping[str, Place], tables: Mapping[str, Tab
 
 
 @contextmanager
-def observed(found: Homes) -> Iterator[list[Seen]]:
-    """Collect what the modules of `found` do meanwhile, in the order in which they finish."""
-    seen: list[Seen] = []
+def observe(found: Homes) -> Iterator[list[Call]]:
+    """Collect the calls of the modules of `found` inside the block, in the order of their ends."""
+    seen: list[Call] = []
     hooks = [
         module.register_forward_hook(_Hook(parts, seen), with_kwargs=True)
         for module, parts in found.items()
@@ -79,9 +79,9 @@ def observed(found: Homes) -> Iterator[list[Seen]]:
 
 
 class _Hook:
-    """Notes the calls of one module. Parts of one depth take turns; a deeper one is inside."""
+    """Records the calls of one module. Parts of one depth take turns; a deeper one is inside."""
 
-    def __init__(self, parts: list[str], seen: list[Seen]) -> None:
+    def __init__(self, parts: list[str], seen: list[Call]) -> None:
         depths = {part.count(".") for part in parts}
         self._turns = [
             [part for part in parts if part.count(".") == depth]
@@ -102,12 +102,12 @@ class _Hook:
             )
             for parts in self._turns:
                 call, turn = divmod(self._calls, len(parts))
-                self._seen.append(Seen(parts[turn], call, given, output.detach().clone()))
+                self._seen.append(Call(parts[turn], call, given, output.detach().clone()))
         self._calls += 1
 
 
 def _parts(names: Mapping[str, Place]) -> list[str]:
-    """Return every beginning of canonical `names` that is a part, in their order."""
+    """Return every prefix of the canonical `names` that is a part, in their order."""
     found: dict[str, None] = {}
     for name in names:
         words = name.split(".")
@@ -120,7 +120,7 @@ def _under(path: str, names: Mapping[str, Place] | list[str]) -> list[str]:
 
 
 def _path(part: str, inner: Mapping[str, Place], tables: Mapping[str, Table]) -> str:
-    """Return the path of the module that `part` lives in, told by the names of its parameters."""
+    """Return the path of the module of `part`, inferred from the names of its parameters."""
     table = tables.get(COMPONENTS.get(part.rpartition(".")[2], ""))
     if table:
         paths = {_before(place.name, _name(leaf, table)) for leaf, place in inner.items()}
@@ -140,12 +140,12 @@ def _name(leaf: str, table: Table) -> str:
 
 
 def _before(name: str, end: str) -> str | None:
-    """Return what `name` has before its `end`; None where it ends otherwise."""
+    """Return `name` without its `end`; None where it ends otherwise."""
     if name == end:
         return ""
     return name.removesuffix(f".{end}") if name.endswith(f".{end}") else None
 
 
 def _rearranged(inner: Mapping[str, Place]) -> bool:
-    """Say whether it is one map whose parameters are stored in another order, as its output is."""
+    """Say whether it is a single map that is stored, and so answers, in another order."""
     return any("." not in leaf and (place.layout or place.part) for leaf, place in inner.items())

@@ -1,4 +1,4 @@
-"""What crosses between the contract and torch: precisions, arrays and tensors."""
+"""Conversion between the contract and torch: precisions, arrays and tensors."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -23,7 +23,7 @@ DTYPES: Mapping[str, torch.dtype] = {
 def to_tensor(array: Array) -> Tensor:
     """Return `array` as a tensor of the same shape, precision and strides.
 
-    Memory is shared, except where torch takes none: read-only arrays and negative strides.
+    Memory is shared, except where torch does not allow it: read-only arrays and negative strides.
     """
     if not array.flags.writeable or any(stride < 0 for stride in array.strides):
         array = array.copy()
@@ -40,10 +40,10 @@ def to_array(tensor: Tensor) -> Array:
     return plain.numpy()
 
 
-def outward(result: Any, device: str) -> Output:
-    """Return `result` as the contract has it; ValueError where it does not lie on `device`."""
+def to_output(result: Any, device: str) -> Output:
+    """Return `result` as arrays of the contract; ValueError where it is not on `device`."""
     if isinstance(result, tuple):
-        return tuple(outward(one, device) for one in result)
+        return tuple(to_output(one, device) for one in result)
     if not isinstance(result, Tensor):
         return result
     if result.device.type != device:

@@ -1,4 +1,4 @@
-"""The JAX glue over an attention whose kernels have an axis for the heads: calls and gradients."""
+"""The JAX adapter over an attention with an axis for the heads: calls and gradients."""
 
 from dataclasses import replace
 from typing import Any
@@ -25,7 +25,7 @@ def test_backend_and_part_meet_the_contract() -> None:
         BACKEND.build("causal_mask", SIZES, precision="float46")
 
 
-def test_sizes_that_cannot_be_are_refused_by_the_backend() -> None:
+def test_impossible_sizes_are_refused_by_the_backend() -> None:
     with pytest.raises(ValueError, match="4 heads do not divide 6"):
         BACKEND.build("multi_head_attention", SIZES.but(heads=4))
 
@@ -66,14 +66,14 @@ def test_export_gives_back_what_was_loaded_and_copies(rng: np.random.Generator) 
         assert np.abs(part.export()[name]).max() > 0
 
 
-def test_parameters_are_born_unlike_at_every_build() -> None:
+def test_parameters_differ_at_every_build() -> None:
     one, other = (BACKEND.build("multi_head_attention", SIZES).export() for _ in range(2))
     assert (one["query.weight"] != other["query.weight"]).all()
     np.testing.assert_array_equal(one["output.weight"], np.ones((6, 6)))
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "message"),
     [
         ({"query.weight": None}, r"missing \['query.weight'\], extra none"),
         ({"query.bias": np.zeros(6)}, r"missing none, extra \['query.bias'\]"),
@@ -81,11 +81,11 @@ def test_parameters_are_born_unlike_at_every_build() -> None:
     ],
 )
 def test_what_does_not_fit_is_refused(
-    rng: np.random.Generator, change: dict[str, Any], told: str
+    rng: np.random.Generator, change: dict[str, Any], message: str
 ) -> None:
     part, given = loaded(rng)
     changed = {**given.parameters, **change}
-    with pytest.raises(ValueError, match=told):
+    with pytest.raises(ValueError, match=message):
         part.load({name: one for name, one in changed.items() if one is not None})
     np.testing.assert_array_equal(part.export()["key.weight"], given.parameters["key.weight"])
 

@@ -1,4 +1,4 @@
-"""The JAX glue: states, copies, moves, and the settings of JAX, which stay as they were."""
+"""The JAX adapter: states, copies, moves, and the settings of JAX, which stay unchanged."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from jax_backend import BACKEND, SIZES, drawn, loaded
 
 from attentest_spec.contract import Unsupported
 from attentest_spec.jax import JaxBackend, Recipe
-from attentest_spec.jax.computing import quick
+from attentest_spec.jax.computing import compiler_options
 from attentest_spec.names import UnknownName
 from attentest_spec.sizes import Sizes
 
@@ -47,7 +47,7 @@ def test_the_state_goes_by_the_own_names(rng: np.random.Generator) -> None:
         fresh.restore({**state, "inward.2": np.zeros(3)})
 
 
-def test_what_the_map_does_not_reach_is_kept_when_the_rest_is_loaded() -> None:
+def test_load_keeps_unmapped_parameters() -> None:
     recipe = Recipe(
         lambda sizes, kind: np.dtype(kind),
         lambda kind, key: {"gain": jnp.ones(6, kind), "scale": jnp.full(1, 3.0, kind)},
@@ -81,7 +81,7 @@ def test_64_bits_are_left_as_they_were(rng: np.random.Generator) -> None:
     assert part.global_state()["changed"] == ()
 
 
-def test_64_bits_that_are_switched_on_for_all_are_told_and_set_back() -> None:
+def test_global_switch_to_64_bits_is_reported_and_undone() -> None:
     def meddle(sizes: Sizes, kind: Any) -> Any:
         jax.config.update("jax_enable_x64", not before)
         return jnp.ones
@@ -94,7 +94,7 @@ def test_64_bits_that_are_switched_on_for_all_are_told_and_set_back() -> None:
         assert jax.config.jax_enable_x64 == before
 
 
-def test_settings_that_are_changed_are_told_and_set_back() -> None:
+def test_jax_settings_changed_by_code_are_reported_and_restored() -> None:
     def meddle(length: int) -> Any:
         jax.config.update("jax_numpy_dtype_promotion", "strict")
         return jnp.ones(length)
@@ -112,7 +112,7 @@ def test_options_of_the_compiler_that_are_not_known_are_left_out(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(
-        "attentest_spec.jax.computing._QUICK",
+        "attentest_spec.jax.computing._FEWER_PASSES",
         {"xla_backend_optimization_level": 0, "xla_no_such_option": True},
     )
-    assert quick.__wrapped__() == {"xla_backend_optimization_level": 0}
+    assert compiler_options.__wrapped__() == {"xla_backend_optimization_level": 0}

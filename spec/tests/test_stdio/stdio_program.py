@@ -1,4 +1,4 @@
-"""A program of the stdio protocol without a library that is well behaved up to a moment.
+"""A program of the stdio protocol, without a library, that misbehaves at one request.
 
 `python stdio_program.py MOMENT`: what it does at that moment is a function below.
 """
@@ -112,8 +112,8 @@ def main(moment):
             act()
         if asked["do"] == "stop":
             break
-        told = answer if asked["do"] == at else SOUND[asked["do"]]
-        print(json.dumps({"id": asked["id"], **told}), flush=True)
+        fields = answer if asked["do"] == at else SOUND[asked["do"]]
+        print(json.dumps({"id": asked["id"], **fields}), flush=True)
         if moment == "reads_no_more" and asked["do"] == "build":
             time.sleep(600)
 

@@ -1,4 +1,4 @@
-"""The torch glue over torch's own attention, whose projections are packed into one weight."""
+"""The torch adapter over torch's own attention, whose projections are packed into one weight."""
 
 import ml_dtypes
 import numpy as np
@@ -146,7 +146,7 @@ def test_missing_and_extra_parameters_are_named(rng: np.random.Generator) -> Non
         part.load(wrong)
 
 
-def test_a_wrong_shape_is_told_with_both_shapes(rng: np.random.Generator) -> None:
+def test_wrong_shape_is_reported_with_both_shapes(rng: np.random.Generator) -> None:
     part, given = loaded(rng)
     wrong = dict(given.parameters) | {"value.weight": np.ones((6, 5))}
     with pytest.raises(ValueError, match=r"value.weight.*\(6, 5\).*in_proj_weight.*\(6, 6\)"):
@@ -235,7 +235,7 @@ def test_a_frozen_parameter_and_an_unused_input_have_a_gradient_of_zero() -> Non
     assert (found.inputs[0] == 0.0).all()
 
 
-def test_copies_compute_alike_and_live_apart(rng: np.random.Generator) -> None:
+def test_copies_compute_the_same_and_are_independent(rng: np.random.Generator) -> None:
     part, given = loaded(rng)
     inputs = drawn(rng)
     for how in ("deepcopy", "pickle"):
@@ -251,7 +251,7 @@ def test_another_way_of_copying_is_refused(rng: np.random.Generator) -> None:
         loaded(rng)[0].copied("pickles")
 
 
-def test_a_reloaded_part_computes_alike(rng: np.random.Generator) -> None:
+def test_reloaded_part_computes_the_same(rng: np.random.Generator) -> None:
     part, _ = loaded(rng)
     assert same(part, part.reloaded(), *drawn(rng))
 
@@ -280,7 +280,7 @@ def test_an_unknown_precision_suggests_the_nearest() -> None:
         BACKEND.build("generator", SIZES, precision="float23")
 
 
-def test_inventory_tells_parameters_buffers_and_loose_tensors_apart() -> None:
+def test_inventory_separates_parameters_buffers_and_loose_tensors() -> None:
     held = BACKEND.build("generator", SIZES).inventory()
     assert set(held["parameters"]) == {"kernel", "shift"}
     kernel = {"shape": (6, 13), "dtype": "float64", "device": "cpu", "trained": True}
@@ -337,7 +337,7 @@ def test_bfloat16_goes_and_comes_unchanged(rng: np.random.Generator) -> None:
     assert (to_array(tensor) == array).all()
 
 
-def test_a_look_at_the_global_state_changes_nothing_and_sees_the_seed(
+def test_global_state_is_read_without_change_and_includes_the_seed(
     rng: np.random.Generator,
 ) -> None:
     part, _ = loaded(rng)
@@ -348,7 +348,7 @@ def test_a_look_at_the_global_state_changes_nothing_and_sees_the_seed(
     assert {name for name in before if before[name] != after[name]} == {"random state"}
 
 
-def test_sizes_that_cannot_be_are_refused_by_the_implementation() -> None:
+def test_impossible_sizes_are_refused_by_the_implementation() -> None:
     with pytest.raises(AssertionError, match="divisible"):
         BACKEND.build("multi_head_attention", SIZES.but(heads=4))
 
@@ -374,7 +374,7 @@ class LessOne(nn.Module):
         return nn.functional.layer_norm(x, x.shape[-1:]) * (self.gamma + 1)
 
 
-def test_a_gain_that_is_stored_less_one_is_loaded_exported_and_differentiated() -> None:
+def test_gain_stored_minus_one_is_loaded_exported_and_differentiated() -> None:
     recipe = Recipe(LessOne, parameters={"gain": Place("gamma", plus=1.0)})
     backend = TorchBackend(
         name="less", title="less", choices={"norm_bias": "none"}, recipes={"layer_norm": recipe}

@@ -1,4 +1,4 @@
-"""What a torch module holds in plain containers, where torch does not look."""
+"""Modules and tensors in plain containers, where torch does not look."""
 
 import torch
 from torch import nn
@@ -9,7 +9,7 @@ from attentest_spec.torch import Recipe, TorchBackend
 SIZES = Sizes(d_model=6, heads=2)
 
 
-def test_what_hides_in_a_list_is_loose_too() -> None:
+def test_tensor_in_a_list_is_loose() -> None:
     class Hiding(nn.Module):
         def __init__(self) -> None:
             super().__init__()

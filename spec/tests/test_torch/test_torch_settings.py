@@ -1,4 +1,4 @@
-"""Torch's global settings and functions: what code changes of them is told, and set back."""
+"""Torch's global settings and functions: changes are reported and undone."""
 
 import numpy as np
 import torch
@@ -10,7 +10,7 @@ from attentest_spec.torch import Recipe, TorchBackend
 SIZES = Sizes(d_model=6, heads=2)
 
 
-def test_settings_that_are_changed_are_told_and_set_back() -> None:
+def test_torch_settings_changed_by_code_are_reported_and_restored() -> None:
     def build(sizes: Sizes) -> nn.Module:
         torch.set_default_dtype(torch.float16)
         return nn.Linear(2, 3)
@@ -31,7 +31,7 @@ def test_settings_that_are_changed_are_told_and_set_back() -> None:
     assert part.global_state()["changed"] == ("default dtype", "threads")
 
 
-def test_functions_that_are_replaced_are_told_and_set_back() -> None:
+def test_replaced_functions_are_reported_and_restored() -> None:
     softmax, relu = torch.softmax, torch.nn.functional.relu
 
     def build(sizes: Sizes) -> nn.Module:

@@ -1,4 +1,4 @@
-"""The state of a torch part by its own names: read, set, tied entries told."""
+"""The state of a torch part by its own names: read, set, and ties in it."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""What the parts inside a component did: told by the oracles, and seen in torch modules."""
+"""The calls of the parts inside a component, reported by oracles and by torch modules."""
 
 from typing import Any
 
@@ -31,14 +31,14 @@ def observed(component: str, choices: Choices, *inputs: Any) -> tuple[Any, list[
     return ORACLES[component](given, *inputs), seen
 
 
-def test_a_part_tells_its_inputs_and_its_output() -> None:
+def test_part_reports_its_inputs_and_its_output() -> None:
     seen: list[Any] = []
-    given = Setting(observe=lambda *told: seen.append(told)).under("one").under("two")
+    given = Setting(observe=lambda *report: seen.append(report)).under("one").under("two")
     given.report((1, 2), 3)
     assert seen == [("one.two", (1, 2), 3)]
 
 
-def test_the_oracles_tell_every_part_under_its_canonical_name() -> None:
+def test_oracles_report_every_part_under_its_canonical_name() -> None:
     _, seen = observed("model", PAPER.but(final_norm="present"), SOURCE, TARGET)
     names = [name for name, _ in seen]
     layer = [name for name in names if name.startswith("decoder.layers.1.")]
@@ -55,7 +55,7 @@ def test_the_oracles_tell_every_part_under_its_canonical_name() -> None:
     assert len(set(names)) == len(names)
 
 
-def test_what_the_oracles_tell_is_what_they_compute() -> None:
+def test_reports_of_the_oracles_equal_their_results() -> None:
     output, seen = observed("model", PAPER, SOURCE, TARGET)
     np.testing.assert_array_equal(seen[-1][1], output)
 

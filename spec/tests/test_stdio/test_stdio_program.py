@@ -1,4 +1,4 @@
-"""Backends that are programs: what crosses, and what becomes of a program that misbehaves."""
+"""Programs as backends: the contract, and programs that break the protocol."""
 
 import gc
 import json
@@ -14,7 +14,6 @@ import pytest
 from attentest_spec import Backend, Part, Sizes, Unsupported
 from attentest_spec.stdio import Program, ProgramFailure, pipe
 from attentest_spec.stdio.pipe import Pipe
-from attentest_spec.stdio.tensors import TYPES, Malformed, decoded, encoded
 
 PROGRAM = Path(__file__).with_name("stdio_program.py")
 COMMAND = [sys.executable, "-S", "-E", str(PROGRAM)]
@@ -58,43 +57,10 @@ def impatient(backend: Program) -> Iterator[None]:
         backend.limit = ample
 
 
-# What crosses
-
-
-@pytest.mark.parametrize("kind", TYPES)
-def test_a_tensor_comes_back_bit_by_bit(kind: str) -> None:
-    drawn = np.random.default_rng(0).integers(0, 256, size=(2, 3, 8), dtype=np.uint8)
-    there = (drawn % 2 == 1) if kind == "bool" else drawn.view(TYPES[kind])
-    back = decoded(json.loads(json.dumps(encoded(there))))
-    assert back.dtype == there.dtype
-    assert back.shape == there.shape
-    assert back.tobytes() == there.tobytes()  # every NaN with its bits
-
-
-def test_numbers_are_little_endian_and_in_order_whatever_the_strides() -> None:
-    turned = np.arange(6.0).reshape(2, 3).T
-    told = encoded(turned)
-    assert told["shape"] == [3, 2]
-    assert decoded(told).tolist() == turned.tolist()
-    assert encoded(np.array([1.0, np.inf]))["data"] == "AAAAAAAA8D8AAAAAAADwfw=="
-
-
-def test_a_tensor_of_nothing_and_one_without_axes_cross() -> None:
-    for array in (np.zeros((0, 3)), np.array(2.5)):
-        assert decoded(encoded(array)).shape == array.shape
-
-
-def test_what_is_no_type_of_the_contract_does_not_cross() -> None:
-    with pytest.raises(TypeError, match="complex128 cannot cross"):
-        encoded(np.zeros(1, dtype=complex))
-    with pytest.raises(Malformed, match="no base64"):
-        decoded({"dtype": "float64", "shape": [1], "data": "ä"})
-
-
 # A program that behaves
 
 
-def test_what_a_program_says_of_itself_is_a_backend() -> None:
+def test_program_is_the_backend_that_it_describes() -> None:
     with program() as backend:
         assert isinstance(backend, Backend)
         assert (backend.name, backend.title) == ("told", "a program")
@@ -104,7 +70,7 @@ def test_what_a_program_says_of_itself_is_a_backend() -> None:
         assert (backend.limits.precisions, backend.limits.dropout) == (("float64",), False)
 
 
-def test_a_part_does_what_the_contract_says() -> None:
+def test_part_meets_the_contract() -> None:
     with part() as built:
         built.load({"gain": np.ones(6)})
         assert built.export()["gain"].tolist() == [1.0]
@@ -116,14 +82,14 @@ def test_a_part_does_what_the_contract_says() -> None:
         built.eval()
 
 
-def test_several_outputs_are_a_tuple_of_which_some_may_be_none() -> None:
+def test_several_outputs_are_a_tuple_with_none_for_missing_ones() -> None:
     with part("weights") as built:
         output, weights = built(np.zeros(1))
         assert (output.tolist(), weights) == ([1.0], None)
 
 
-def test_what_a_program_is_not_asked_for_is_unsupported() -> None:
-    with program() as backend, pytest.raises(Unsupported, match="no device"):
+def test_capabilities_outside_of_the_protocol_are_unsupported() -> None:
+    with program() as backend, pytest.raises(Unsupported, match="runs on its own device"):
         backend.build("layer_norm", Sizes(), device="meta")
     with part() as built:
         for asked in (
@@ -148,14 +114,14 @@ def test_what_a_program_is_not_asked_for_is_unsupported() -> None:
         ("internal", RuntimeError),
     ],
 )
-def test_an_error_becomes_the_exception_that_the_contract_expects(kind, becomes) -> None:
+def test_error_becomes_the_exception_of_the_contract(kind, becomes) -> None:
     with part(kind) as built:
         with pytest.raises(becomes, match="7 is too much"):
             built(np.zeros(1))
         assert built.export()  # and the program goes on
 
 
-def test_a_program_need_not_release_anything() -> None:
+def test_program_may_refuse_to_release() -> None:
     with program("knows_no_release") as backend:
         backend.build("layer_norm", Sizes())
         gc.collect()
@@ -177,7 +143,7 @@ def messages(monkeypatch: pytest.MonkeyPatch) -> list[tuple[bytes, bytes]]:
     return heard
 
 
-def test_parts_that_nobody_holds_are_released(messages) -> None:
+def test_unreferenced_parts_are_released(messages) -> None:
     with program() as backend:
         backend.build("layer_norm", Sizes())
         gc.collect()
@@ -192,26 +158,26 @@ def test_parts_that_nobody_holds_are_released(messages) -> None:
 @pytest.mark.parametrize(
     ("moment", "words"),
     [
-        ("another_protocol", "it speaks protocol 2, and this is protocol 1"),
-        ("no_protocol", "it speaks protocol None"),
+        ("another_protocol", "its protocol is 2, and the protocol here is 1"),
+        ("no_protocol", "its protocol is None"),
         ("no_name", "it lacks 'name'"),
-        ("odd_title", "5 stands where a str should"),
+        ("odd_title", "5 is not of the type str"),
         ("odd_component", "did you mean layer_norm"),
         ("odd_limit", "did you mean heads"),
-        ("odd_heads", "'four' stands where a int should"),
+        ("odd_heads", "'four' is not of the type int"),
         ("odd_precision", "did you mean float64"),
         ("odd_capability", "no capability named 'grad'"),
         ("dies_at_start", "it ended with exit code 3; its stderr ends: all was well / out of luck"),
     ],
 )
-def test_a_program_that_cannot_be_understood_is_not_loaded(moment, words) -> None:
+def test_malformed_description_is_not_loaded(moment, words) -> None:
     with pytest.raises(ProgramFailure) as failure:
         Program([*COMMAND, moment])
     assert words in str(failure.value)
     assert not left()
 
 
-def test_a_program_that_is_not_there_is_not_started() -> None:
+def test_missing_program_is_reported() -> None:
     with pytest.raises(ProgramFailure, match=r"could not be started: .*No such file"):
         Program(["no-such-program-anywhere"])
 
@@ -219,18 +185,18 @@ def test_a_program_that_is_not_there_is_not_started() -> None:
 @pytest.mark.parametrize(
     ("moment", "words"),
     [
-        ("no_outputs", "it holds no output"),
-        ("short", r"3 numbers of float64 in the shape \(3,\) take 24 bytes, and data holds 8"),
-        ("negative", "is no list of whole numbers"),
-        ("odd_dtype", "the dtype 'float8' is none of float64"),
-        ("odd_data", "data is no base64"),
+        ("no_outputs", "it has no output"),
+        ("short", r"3 numbers of float64 in the shape \(3,\) take 24 bytes, and data has 8"),
+        ("negative", "is not a list of whole numbers"),
+        ("odd_dtype", "the dtype 'float8' is not one of float64"),
+        ("odd_data", "data is not base64"),
         ("odd_tensor", "a tensor has dtype, shape and data"),
         ("odd_bool", "a bool is a byte 0 or 1"),
         ("odd_kind", "it lacks 'odd'"),
-        ("odd_error", "not well formed"),
+        ("odd_error", "its answer is malformed"),
     ],
 )
-def test_an_answer_that_is_wrong_and_complete_costs_one_error(moment, words) -> None:
+def test_malformed_answer_costs_one_error(moment, words) -> None:
     with part(moment) as built:
         with pytest.raises(ProgramFailure, match=words):
             built(np.zeros(1))
@@ -240,18 +206,16 @@ def test_an_answer_that_is_wrong_and_complete_costs_one_error(moment, words) -> 
 @pytest.mark.parametrize(
     ("moment", "words"),
     [
-        ("garbage", "it wrote 'loading weights..', which is no answer"),
-        ("list", r"it wrote '\[1\]', which is no answer"),
-        ("deep", "which is no answer"),
-        ("other_id", "it answered 99, and request 4 was put"),
+        ("garbage", "it wrote 'loading weights..', which is not an answer"),
+        ("list", r"it wrote '\[1\]', which is not an answer"),
+        ("deep", "which is not an answer"),
+        ("other_id", "it answered request 99 instead of request 4"),
         ("dies", "asked to call, it ended with exit code 3; its stderr ends: .*out of luck"),
         ("killed", "it ended with SIGKILL"),
         ("closes", "it closed its standard output"),
     ],
 )
-def test_a_program_that_says_something_else_is_ended_and_started_again(
-    monkeypatch, moment, words
-) -> None:
+def test_program_that_breaks_the_protocol_is_restarted(monkeypatch, moment, words) -> None:
     if moment == "closes":
         monkeypatch.setattr(pipe, "PATIENCE", 0.1)  # it never ends
     with program(moment) as backend:
@@ -264,21 +228,21 @@ def test_a_program_that_says_something_else_is_ended_and_started_again(
         assert backend.build("layer_norm", Sizes()).export()
 
 
-def test_a_part_without_a_number_is_not_built() -> None:
-    with program("odd_handle") as backend, pytest.raises(ProgramFailure, match="not well formed"):
+def test_part_without_a_number_is_refused() -> None:
+    with program("odd_handle") as backend, pytest.raises(ProgramFailure, match="malformed"):
         backend.build("layer_norm", Sizes())
 
 
-def test_an_answer_too_many_is_noticed_at_the_next_request() -> None:
+def test_extra_answer_is_noticed_at_the_next_request() -> None:
     with part("extra") as built:
-        with pytest.raises(ProgramFailure, match="it holds no output"):
+        with pytest.raises(ProgramFailure, match="it has no output"):
             built(np.zeros(1))
-        with pytest.raises(ProgramFailure, match="it answered 4, and request 5 was put"):
+        with pytest.raises(ProgramFailure, match="it answered request 4 instead of request 5"):
             built.export()
 
 
 @pytest.mark.parametrize("moment", ["hangs", "complains"])
-def test_a_program_that_is_silent_is_ended(moment) -> None:
+def test_program_without_an_answer_is_killed(moment) -> None:
     with program(moment) as backend:
         built = backend.build("layer_norm", Sizes())
         with impatient(backend), pytest.raises(ProgramFailure, match=r"within 0\.1 seconds"):
@@ -286,47 +250,47 @@ def test_a_program_that_is_silent_is_ended(moment) -> None:
         assert not left()
 
 
-def test_a_program_that_is_silent_at_its_start_is_not_loaded() -> None:
+def test_program_without_an_answer_at_start_is_not_loaded() -> None:
     with pytest.raises(ProgramFailure, match=r"asked to start, no answer within 0\.1 seconds"):
         Program([*COMMAND, "hangs_at_start"], limit=0.1)
     assert not left()
 
 
-def test_a_program_that_does_not_read_blocks_nothing() -> None:
+def test_program_that_does_not_read_blocks_nothing() -> None:
     with program("reads_no_more") as backend:
         built = backend.build("layer_norm", Sizes())
         with impatient(backend), pytest.raises(ProgramFailure, match="no answer within"):
             built(np.zeros((300, 300)))
 
 
-def test_a_program_that_is_silent_three_times_is_asked_no_more() -> None:
+def test_program_without_three_answers_is_not_started_again() -> None:
     with program("hangs") as backend:
         for _ in range(3):
             built = backend.build("layer_norm", Sizes())
             with impatient(backend), pytest.raises(ProgramFailure, match="no answer within"):
                 built(np.zeros(1))
-        with pytest.raises(ProgramFailure, match="no answer 3 times and is asked no more"):
+        with pytest.raises(ProgramFailure, match="no answer 3 times and is not started again"):
             backend.build("layer_norm", Sizes())
 
 
-def test_an_endless_line_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_endless_line_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pipe, "LONGEST", 2**20)
     with part("floods") as built, pytest.raises(ProgramFailure, match="more than 1 MiB"):
         built(np.zeros(1))
 
 
-def test_what_is_written_to_standard_error_is_taken_off_its_hands() -> None:
+def test_standard_error_is_read_while_waiting() -> None:
     with part("chatters") as built:
         assert built(np.zeros(1)).tolist() == [1.0]
 
 
-def test_a_program_that_does_not_stop_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_program_that_does_not_stop_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pipe, "PATIENCE", 0.1)
     with program("deaf_at_stop"):
         pass
 
 
-def test_a_program_that_nobody_holds_is_stopped() -> None:
+def test_unreferenced_program_is_stopped() -> None:
     Program([*COMMAND, "sound"])
     gc.collect()
     assert not left()
