@@ -37,13 +37,20 @@ class Family:
         return len(running), held
 
     def end(self) -> None:
-        """Kill all of them but this process, and whom they start meanwhile."""
-        limit = time.monotonic() + ENDING
-        while (others := self._others()) and time.monotonic() < limit:
+        """Kill all of them but this process.
+
+        They are stopped first: what still ran could start another one that is not found, because
+        the process that started it is gone.
+        """
+        begun = time.monotonic()
+        stopped: set[psutil.Process] = set()
+        while (others := self._others()) and time.monotonic() < begun + ENDING:
+            complete = others <= stopped or time.monotonic() > begun + ENDING / 2
             for one in others:
                 with suppress(psutil.Error):
-                    one.kill()
-            time.sleep(0.005)
+                    (one.kill if complete else one.suspend)()
+            stopped = {one for one in others if _status(one) == psutil.STATUS_STOPPED}
+            time.sleep(0.002)
 
     def _others(self) -> set[psutil.Process]:
         """Return those that run; where none does, those that left before they were seen."""
@@ -72,6 +79,10 @@ class Family:
 
 
 def _runs(one: psutil.Process) -> bool:
+    return _status(one) not in ("", psutil.STATUS_ZOMBIE)
+
+
+def _status(one: psutil.Process) -> str:
     with suppress(psutil.Error):
-        return one.is_running() and one.status() != psutil.STATUS_ZOMBIE
-    return False
+        return str(one.status()) if one.is_running() else ""
+    return ""

@@ -95,9 +95,9 @@ class Child:
 
     def __exit__(self, *_: object) -> None:
         """End the process and all that it started, whatever they do."""
+        self._family.end()
         with suppress(OSError):  # its group may hold one that is found in no other way
             os.killpg(self._process.pid, signal.SIGKILL)
-        self._family.end()
         self._process.wait()
         self._pipes.close()
 
@@ -144,14 +144,12 @@ class Child:
         self._looked = time.monotonic()
         running, held = self._family.usage()
         limit = self._isolation.memory
-        if held / GIB > limit:
-            raise ProcessFailure(
-                "crash",
-                f"its process used {held / GIB:.2g} GiB, the limit is {limit:g} GiB; "
-                f"raise it with --memory",
-            )
         if running > PROCESSES:
-            raise ProcessFailure("crash", f"it ran {running} processes, the limit is {PROCESSES}")
+            reason = f"it ran {running} processes, the limit is {PROCESSES}"
+            raise ProcessFailure("crash", reason)
+        if held / GIB > limit:
+            used = f"its process used {held / GIB:.2g} GiB, the limit is {limit:g} GiB"
+            raise ProcessFailure("crash", f"{used}; raise it with --memory")
         if self._pipes.overlong:
             raise messages.disturbed()
 

@@ -105,6 +105,8 @@ def loaded(target: str, reading: Mapping[str, Any] | None) -> Backend:
             return resolve.load(target, reading)
     except (LoadFailure, UnknownName) as failure:
         raise LoadFailure(line(str(failure), 1000)) from failure
+    except Exception as failure:  # looking at a backend runs code of its author
+        raise LoadFailure(f"{target} could not be described: {summary(failure)}") from failure
     finally:
         sys.path = [*sys.path, *(folder for folder in path if folder not in sys.path)]
 

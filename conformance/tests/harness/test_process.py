@@ -1,0 +1,123 @@
+"""A child process: what it answers, its limits, and that nothing of it is left."""
+
+import threading
+from collections.abc import Iterator
+
+import psutil
+import pytest
+from folders import SUPPORT
+
+from attentest.harness import process
+from attentest.harness.errors import NotConvertible, ProcessFailure, Stopped, Unavailable
+from attentest.harness.process import Child, Isolation, in_threads
+
+LONG = "x" * 10**6
+
+
+def started(**isolation: object) -> Child:
+    return Child("answering", Isolation(**isolation), {"PYTHONPATH": str(SUPPORT)})  # type: ignore[arg-type]
+
+
+def sleeping() -> list[psutil.Process]:
+    found = psutil.process_iter(["cmdline"])
+    return [one for one in found if "86397.5" in " ".join(one.info["cmdline"] or ())]
+
+
+@pytest.fixture(scope="module")
+def child() -> Iterator[Child]:
+    with started() as made:
+        yield made
+
+
+@pytest.mark.parametrize("value", [None, 7, [1.5, float("inf")], {"a": "\ud800"}, LONG])
+def test_answers_are_the_values_that_the_method_returns(child: Child, value: object) -> None:
+    assert child.call("echo", value=value) == value
+
+
+def test_events_come_in_order_and_before_the_answer(child: Child) -> None:
+    heard: list[int] = []
+    assert child.call("events", lambda event: heard.append(event["step"]), number=300) == 300
+    assert heard == list(range(300))
+
+
+@pytest.mark.parametrize(
+    ("kind", "raised"),
+    [("Unavailable", Unavailable), ("NotConvertible", NotConvertible), ("other", Unavailable)],
+)
+def test_errors_of_the_child_are_raised_in_the_parent(
+    child: Child, kind: str, raised: type[Exception]
+) -> None:
+    with pytest.raises(raised, match="so"):
+        child.call("raises", kind=kind)
+    assert child.call("echo", value=1) == 1
+
+
+def test_answers_that_are_no_plain_values_are_unavailable(child: Child) -> None:
+    with pytest.raises(Unavailable, match="not JSON serializable"):
+        child.call("unreadable")
+
+
+def test_children_read_no_input_and_use_one_thread(child: Child) -> None:
+    assert child.call("alone") == "1"
+
+
+def test_a_child_that_dies_is_reported_with_its_last_line() -> None:
+    with started() as child, pytest.raises(ProcessFailure, match=r"code 5 \(its last line\)"):
+        child.call("dies", code=5)
+
+
+def test_a_child_that_is_silent_is_a_timeout() -> None:
+    with started() as child:
+        child.call("echo", value=0)
+        child.seconds = 0.1
+        with pytest.raises(ProcessFailure, match=r"no answer within 0\.1 seconds") as failure:
+            child.call("sleeps")
+    assert failure.value.status == "timeout"
+
+
+def test_a_child_that_is_stopped_is_given_up() -> None:
+    stop = threading.Event()
+    with started(stop=stop) as child:
+        child.call("echo", value=0)
+        threading.Timer(0.1, stop.set).start()
+        with pytest.raises(Stopped):
+            child.call("sleeps")
+
+
+def test_memory_beyond_the_limit_is_a_crash() -> None:
+    with started(memory=0.25) as child, pytest.raises(ProcessFailure, match=r"is 0\.25 GiB"):
+        child.call("takes", mebibytes=300)
+
+
+def test_processes_beyond_the_limit_are_a_crash(monkeypatch: pytest.MonkeyPatch) -> None:
+    with started() as child:
+        child.call("starts", many=3)
+        monkeypatch.setattr(process, "PROCESSES", 3)
+        with pytest.raises(ProcessFailure, match="it ran 4 processes, the limit is 3"):
+            child.call("sleeps")
+    assert not sleeping()
+
+
+def test_detached_processes_end_with_their_child() -> None:
+    with started() as child:
+        child.call("starts", many=2)
+        assert len(sleeping()) == 2
+    assert not sleeping()
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+def test_results_of_threads_are_in_the_order_of_the_actions(workers: int) -> None:
+    actions = {number: lambda number=number: number**2 for number in range(9)}
+    found = in_threads(actions, workers, threading.Event())  # type: ignore[arg-type]
+    assert list(found.items()) == [(number, number**2) for number in range(9)]
+
+
+def test_the_first_exception_stops_what_runs_beside_it() -> None:
+    stop = threading.Event()
+
+    def wrong() -> bool:
+        raise OSError("full")
+
+    with pytest.raises(OSError, match="full"):
+        in_threads({"waits": lambda: stop.wait(300), "wrong": wrong}, 2, stop)
+    assert stop.is_set()

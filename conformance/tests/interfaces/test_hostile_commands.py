@@ -1,0 +1,162 @@
+"""Every command that runs somebody's code, with hostile backends: it survives and says why.
+
+Hanging is ended by limits that are shorter than any answer; all else is waited for, however slow
+the machine is.
+"""
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import psutil
+import pytest
+from click.testing import CliRunner, Result
+from folders import SUPPORT
+from safetensors.numpy import save
+
+from attentest.harness import process
+from attentest.interfaces.cli.main import main
+
+pytestmark = pytest.mark.xdist_group("hostile commands")  # their results are shared
+
+AT_BUILD = f"{SUPPORT / 'hostile' / 'at_build.py'}"
+AT_IMPORT = f"{SUPPORT / 'hostile' / 'hangs_at_import.py'}"
+SLEEPING = "86398."
+
+LOST = {
+    "hog": "GiB, the limit is 0.5 GiB; raise it with --memory",
+    "many": "processes, the limit is 32",
+    "killed": "the process ended with SIGKILL",
+    "detached": "the process ended with exit code 8",
+    "closed": "it closed the pipe to its parent",
+    "writing": "something else than the suite wrote",
+    "forging": "its answer cannot be read",
+}
+"""What a process is lost by, and words of the reason."""
+
+JUDGING = {**LOST, "forging": "something else than the suite wrote"}
+"""The same, of the commands that judge."""
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command line: its words, and whether it takes several targets at a time."""
+
+    words: str
+    several: bool = False
+    least: int = 1
+
+    def run(self, *targets: str, limits: str = "--memory 0.5") -> Result:
+        """Run it on `targets`; where a backend is a TARGET of the words, it takes that place."""
+        named = targets * (self.least if len(targets) < self.least else 1)
+        words = [word.replace("TARGET", targets[0]) for word in self.words.split()]
+        given = [] if "TARGET" in self.words else named
+        result = CliRunner().invoke(main, [*words, *given, *limits.split()])
+        assert not left_behind()
+        return result
+
+
+def left_behind() -> list[str]:
+    """Return the command lines of processes that a command started and did not end."""
+    running = [*psutil.process_iter(["pid", "ppid", "cmdline"])]
+    return [
+        " ".join(one.info["cmdline"] or ())
+        for one in running
+        if one.info["ppid"] == os.getpid() or SLEEPING in " ".join(one.info["cmdline"] or ())
+    ]
+
+
+COMMANDS = {
+    "run": Command("run --clause feed_forward.shapes --no-shrink --workers 2", several=True),
+    "check": Command("check --clause feed_forward.shapes --no-shrink"),
+    "identify": Command("identify --component feed_forward"),
+    "compare": Command("compare", several=True, least=2),
+    "trace": Command("trace"),
+    "cost": Command(
+        "cost --component feed_forward --precision float64 --repeat 1 --lengths 2 --widths 4 "
+        "--length 2 --width 4 --heads 2 --layers 1",
+        several=True,
+    ),
+    "learn": Command("learn --steps 1 --length 4 --d-model 8 --heads 2", several=True),
+    "convert": Command(f"convert in.safetensors out.safetensors --from TARGET --to {AT_BUILD}"),
+}
+
+SEVERAL = [name for name, one in COMMANDS.items() if one.several]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Work in a folder with a checkpoint."""
+    path = tmp_path_factory.mktemp("hostile")
+    (path / "in.safetensors").write_bytes(save({"weight": np.ones(2)}))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(path)
+        yield path
+
+
+@cache
+def together(name: str) -> Result:
+    """Run a command that takes several targets on all of them, harmless ones at the end."""
+    return COMMANDS[name].run(*(f"{AT_BUILD}:{one}" for one in LOST), AT_BUILD, AT_BUILD)
+
+
+def demand(result: Result, code: int, reason: str) -> None:
+    assert result.exit_code == code, result.output
+    assert reason in " ".join(result.output.split()), result.output
+    assert "Traceback" not in result.output
+
+
+@pytest.mark.parametrize("harm", LOST)
+@pytest.mark.parametrize("name", SEVERAL)
+def test_a_command_reports_every_process_that_is_lost(name: str, harm: str) -> None:
+    demand(together(name), 1, (JUDGING if name == "run" else LOST)[harm])
+
+
+@pytest.mark.parametrize("harm", ["hog", "many", "killed", "detached"])
+@pytest.mark.parametrize("name", sorted(COMMANDS.keys() - SEVERAL))
+def test_a_command_reports_a_process_that_is_lost(name: str, harm: str) -> None:
+    demand(COMMANDS[name].run(f"{AT_BUILD}:{harm}"), 1, LOST[harm])
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_command_ends_a_backend_that_hangs_when_it_is_built(name: str) -> None:
+    result = COMMANDS[name].run(f"{AT_BUILD}:hanging", limits="--timeout 0.5")
+    demand(result, 1, "no answer within 0.5 seconds")
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_command_ends_a_backend_that_hangs_at_its_import(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(process, "LOAD_LIMIT", 0.5)
+    result = COMMANDS[name].run(AT_IMPORT)
+    demand(result, 3, "could not be loaded: no answer within 0.5 seconds")
+
+
+HARMLESS = {
+    "run": "at_build.py: 1 of 1 judged clauses conform",
+    "compare": f"{AT_BUILD} (2) against {AT_BUILD}: equal",
+    "cost": f"width {AT_BUILD} {AT_BUILD} (2)",
+    "learn": "at_build.py provides no whole model and was left out",
+}
+"""What is said of the neighbours of hostile backends."""
+
+
+@pytest.mark.parametrize("name", HARMLESS)
+def test_neighbours_of_hostile_backends_have_their_results(name: str) -> None:
+    assert HARMLESS[name] in " ".join(together(name).output.split())
+
+
+NOT_HARMED = {"exiting": "SystemExit: 7", "printing": "", "signalling": ""}
+"""What is an answer like any other, and words of it."""
+
+
+@pytest.mark.parametrize("name", SEVERAL)
+def test_a_process_survives_what_harms_only_itself(name: str) -> None:
+    result = COMMANDS[name].run(*(f"{AT_BUILD}:{one}" for one in NOT_HARMED), AT_BUILD)
+    demand(result, 1, NOT_HARMED["exiting"])
+    for reason in LOST.values():
+        assert reason not in result.output
