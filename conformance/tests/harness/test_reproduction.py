@@ -7,7 +7,7 @@ from own import OWN
 from standalone import holds, run_without_suite
 
 from attentest.harness.errors import BackendError
-from attentest.harness.reproduction import LONGEST
+from attentest.harness.reproduction import LONGEST, Called, literal
 from attentest.harness.subject import Subject
 from attentest_spec import Sizes, registry
 from attentest_spec.torch import Recipe, TorchBackend
@@ -95,9 +95,15 @@ def test_empty_and_infinite_arrays_are_written(subject: Subject) -> None:
     assert "import ml_dtypes" in subject.record.witness().code
 
 
-def _call(*inputs: np.ndarray):
-    from attentest.harness.reproduction import Called
+def test_arrays_lie_in_memory_as_they_did() -> None:
+    plain = np.arange(6.0).reshape(2, 3)
+    for one in (plain, np.asfortranarray(plain), plain[:, :2], plain.astype(np.float32)):
+        again = eval(literal(one), {"np": np})
+        assert np.array_equal(again, one)
+        assert (again.strides, again.dtype) == (one.strides, one.dtype)
 
+
+def _call(*inputs: np.ndarray):
     return Called(0, inputs)
 
 
