@@ -233,8 +233,14 @@ def literal(value: Input) -> str:
     if not value.size:
         return f"np.zeros({value.shape}, dtype={str(value.dtype)!r})"
     text = f"np.array({numbers(value, 'np')})"
-    plain = (np.dtype(bool), np.dtype(np.int64), np.dtype(np.float64))
-    return text if value.dtype in plain else f"{text}.astype({str(value.dtype)!r})"
+    if value.dtype not in (np.bool_, np.int64, np.float64):
+        text += f".astype({str(value.dtype)!r})"
+    if value.flags.c_contiguous:
+        return text
+    if value.flags.f_contiguous:
+        return f"np.asfortranarray({text})"
+    wide = [*[(0, 0)] * (value.ndim - 1), (0, 1)]
+    return f"np.pad({text}, {wide})[..., :-1]"  # a part of longer rows
 
 
 def numbers(values: Array, library: str) -> str:

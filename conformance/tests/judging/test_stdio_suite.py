@@ -5,6 +5,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
@@ -122,10 +123,11 @@ def test_the_python_door_takes_a_program_and_a_target():
 
 def test_the_code_of_a_witness_starts_the_program_again():
     code = resolve.loader("stdio:node 'a b.mjs'")
-    assert code.endswith(".Program(['node', 'a b.mjs'])")
-    again = eval(resolve.loader(f"{MISBEHAVING} sound"))
-    assert again.name == "told"
-    again.close()
+    assert code.endswith("backend = Program(['node', 'a b.mjs'])")
+    named: dict[str, Any] = {}
+    exec(resolve.loader(f"{MISBEHAVING} sound"), named)
+    assert named["backend"].name == "told"
+    named["backend"].close()
 
 
 LAYER_NORM = f"stdio:{sys.executable} -S -E {JAVASCRIPT.parent / 'program.py'}"

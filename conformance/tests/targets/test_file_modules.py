@@ -8,11 +8,11 @@ import pickle
 import random
 import subprocess
 import sys
-import textwrap
 import typing
 from pathlib import Path
 
 import pytest
+from user_files import written
 
 import attentest
 from attentest.studies.comparison import compare
@@ -33,15 +33,6 @@ def attention(query, key, value, mask=None):
 BACKEND = f"{FUNCTION}\nfrom attentest_spec.torch import of_function\n" + (
     'backend = of_function(attention, "attention")\n'
 )
-
-
-def written(folder: Path, **files: str) -> Path:
-    """Write `files` into `folder`, `__` in a name for a slash."""
-    for name, text in files.items():
-        path = folder / f"{name.replace('__', '/').replace('/init', '/__init__')}.py"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(textwrap.dedent(text), encoding="utf-8")
-    return folder
 
 
 def module(path: Path) -> typing.Any:

@@ -130,9 +130,11 @@ class Script:
         """Return the lines that compute a result, and the expression of the contract's output."""
         given = _given(self.adapter, inputs)
         lines, values, count = self._values(given, built.device, grad=grad)
-        call = str(
-            self.adapter.called(lambda *one, **two: self.writer.call(name, one, two), values)
-        )
+
+        def written(*placed: Any, **named: Any) -> str:
+            return self.writer.call(name, placed, named)
+
+        call = self.adapter.called(written, values)
         many = self.adapter.layout.fold == "alone"
         lines.append(f"result = [{call} for i in range({count})]" if many else f"result = {call}")
         output = self._part(self.adapter.returns.output)
@@ -198,8 +200,7 @@ class Script:
     ) -> Iterator[str]:
         lines, output = self._computed(name, built, inputs, grad=True)
         yield from lines
-        own = [line.partition(" = ")[0] for line in lines if line.endswith("requires_grad=True)")]
-        wanted = ", ".join(f"{one!r}: {one}" for one in own)
+        wanted = ", ".join(f"{one!r}: {one}" for one in self._leaves(_given(self.adapter, inputs)))
         module = built.part is not None and "state" in getattr(built.part, "capabilities", ())
         parameters = f", **dict({name}.named_parameters())" * module
         yield f"output = {output}"
@@ -210,6 +211,14 @@ class Script:
         yield ") if output.requires_grad else [None] * len(wanted)"
         yield "for name, gradient in zip(wanted, found):"
         yield "    print(name, gradient)"
+
+    def _leaves(self, given: Mapping[str, Any]) -> list[str]:
+        """Return the variables that hold floating-point inputs."""
+        return [
+            "weight" if role == "sublayer" else self._variable(own)
+            for role, own in self.adapter.arguments.roles.items()
+            if isinstance(given[role], Tensor) and given[role].is_floating_point()
+        ]
 
     def _asked(self, name: str, action: Asked) -> Iterator[str]:
         """Yield the torch code for a capability of the contract, a comment where there is none."""

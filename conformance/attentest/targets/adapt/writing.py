@@ -95,4 +95,8 @@ def tensor(value: Tensor, *, grad: bool = False, device: str = "cpu") -> str:
     asked = "".join(f", {one}" for one in settings)
     if not value.numel():
         return f"torch.zeros({tuple(value.shape)}{asked})"
-    return f"torch.tensor({numbers(to_array(value), 'torch')}{asked})"
+    if value.is_contiguous() or 0 in value.stride():  # rows that are one row are written out
+        return f"torch.tensor({numbers(to_array(value), 'torch')}{asked})"
+    room = f"torch.empty_strided({tuple(value.shape)}, {value.stride()}, dtype={value.dtype})"
+    filled = f"{room}.copy_({tensor(value.contiguous(), device=device)})"
+    return filled + ".requires_grad_()" * grad

@@ -1,0 +1,112 @@
+"""Reproductions through the contract: they run without the suite and do what was recorded."""
+
+import ml_dtypes
+import numpy as np
+import pytest
+from own import OWN
+from standalone import holds, run_without_suite
+
+from attentest.harness.errors import BackendError
+from attentest.harness.reproduction import LONGEST, Called, literal
+from attentest.harness.subject import Subject
+from attentest_spec import Sizes, registry
+from attentest_spec.torch import Recipe, TorchBackend
+
+SIZES = Sizes(d_model=4, heads=2)
+NAME = "annotated" if "annotated" in OWN else OWN[0]
+
+
+@pytest.fixture
+def subject() -> Subject:
+    return Subject(registry.load(NAME))
+
+
+def loaded(subject: Subject, *, precision: str = "float64", scale: float = 1.0):
+    gain = np.array([1.0, -2.0, 0.5, 3.0]) * scale
+    parameters = {"gain": gain, "bias": gain + 1.0}
+    return subject.part("layer_norm", SIZES, parameters=parameters, precision=precision)
+
+
+X = np.array([[[1.0, -2.0, 0.25, 4.0]]])
+
+
+def test_calls_are_repeated_in_the_precision_of_each_part(subject: Subject) -> None:
+    answers = [loaded(subject, precision=one)(X) for one in subject.limits.precisions]
+    ((ran, text),) = run_without_suite([subject.record.witness().code], spec=True)
+    assert ran, text
+    assert len(answers) > 1
+    assert all(holds(text, one) for one in answers), text
+
+
+def test_each_part_keeps_its_name(subject: Subject) -> None:
+    first, second = loaded(subject), loaded(subject, scale=2.0)
+    second(X)
+    first(X)
+    calls = subject.record.witness().code.splitlines()
+    assert [one for one in calls if one.startswith("print(")] == ["print(part_2(", "print(part("]
+
+
+def test_copies_modes_and_gradients_are_repeated(subject: Subject) -> None:
+    probe = loaded(subject)
+    probe.train()
+    copy = probe.become("making a pickled copy", lambda part: part.copied("pickle"))
+    moved = copy.become("moving", lambda part: part.moved(precision="float32"), "float32")
+    answer = moved(X)
+    gradient = copy.vjp((X,), X)
+    probe.do("exporting", lambda part: part.export())
+    probe.do("comparing", lambda part: sorted(part.export()))
+    code = subject.record.witness().code
+    assert "part.train()\n" in code
+    assert "print(part.export())" in code
+    assert "# then: comparing" in code
+    ((ran, text),) = run_without_suite([code], spec=True)
+    assert ran, text
+    assert holds(text, answer), text
+    assert holds(text, gradient.inputs[0]), text
+
+
+def test_a_build_that_raises_is_repeated() -> None:
+    def refuse(sizes: Sizes) -> None:
+        raise RuntimeError("no")
+
+    backend = TorchBackend(name="mine", title="", recipes={"attention": Recipe(build=refuse)})
+    subject = Subject(backend)
+    with pytest.raises(BackendError):
+        subject.part("attention", SIZES)
+    code = subject.record.witness().code
+    with pytest.raises(RuntimeError, match="no"):
+        exec(code, {"backend": backend})
+
+
+def test_an_unregistered_backend_is_not_loaded_by_its_name() -> None:
+    backend = TorchBackend(name="mine", title="", recipes={})
+    code = Subject(backend).record.witness().code
+    assert "registry" not in code
+    assert "# backend: the object called 'mine'" in code
+
+
+def test_empty_and_infinite_arrays_are_written(subject: Subject) -> None:
+    part = subject.part("causal_mask", SIZES)
+    part.subject.record.add(_call(np.zeros((0, 3)), np.array([np.inf, -np.inf, np.nan])))
+    code = subject.record.witness().code
+    assert "np.zeros((0, 3), dtype='float64')" in code
+    assert "np.array([np.inf, -np.inf, np.nan])" in code
+    part.subject.record.add(_call(np.zeros(3, dtype=ml_dtypes.bfloat16)))
+    assert "import ml_dtypes" in subject.record.witness().code
+
+
+def test_arrays_lie_in_memory_as_they_did() -> None:
+    plain = np.arange(6.0).reshape(2, 3)
+    for one in (plain, np.asfortranarray(plain), plain[:, :2], plain.astype(np.float32)):
+        again = eval(literal(one), {"np": np})
+        assert np.array_equal(again, one)
+        assert (again.strides, again.dtype) == (one.strides, one.dtype)
+
+
+def _call(*inputs: np.ndarray):
+    return Called(0, inputs)
+
+
+def test_what_is_too_large_is_a_comment(subject: Subject) -> None:
+    subject.record.add(_call(np.zeros(LONGEST)))
+    assert subject.record.witness().code.startswith("# too large")
