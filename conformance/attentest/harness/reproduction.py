@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import asdict
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -52,8 +52,8 @@ class Record:
         asked = f"\n    method={method!r}," if method else ""
         self._code.append(f"print(part(\n{_rows(inputs)}{asked}\n))")
 
-    def pulled(self, inputs: tuple[Input, ...], cotangent: Array) -> None:
-        """Record a call for gradients."""
+    def pulled(self, inputs: tuple[Input, ...], cotangent: Annotated[Array, "*shape"]) -> None:
+        """Record a call for gradients; the cotangent has the shape of the output."""
         self._words.append(f"pull a gradient back to {shapes(inputs)}")
         self._code.append(f"print(part.vjp((\n{_rows(inputs)}\n),\n    {literal(cotangent)}\n))")
 

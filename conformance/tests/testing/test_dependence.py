@@ -80,7 +80,9 @@ def test_a_real_answer_heeds_the_others(precision: str, mask: Any) -> None:
 @pytest.mark.parametrize("mask", [PADDING, CAUSAL, None])
 def test_a_constant_and_a_copy_heed_nothing(bend: Bend, mask: Any) -> None:
     text = r"^The output does not depend on the positions that may be attended to "
-    with pytest.raises(Violation, match=text + r"\(observed at positions \[\d, \d\] of the samples\)\.$"):
+    with pytest.raises(
+        Violation, match=text + r"\(observed at positions \[\d, \d\] of the samples\)\.$"
+    ):
         asked(bend, mask=mask)
 
 
@@ -146,8 +148,8 @@ def test_a_decoder_heeds_the_memory() -> None:
 
 def test_steps_that_do_not_heed_the_memory_are_counted() -> None:
     text = (
-        r"^The output does not depend on row 2 of the memory; number of steps that may attend to it: "
-        r"{}\.$"
+        r"^The output does not depend on row 2 of the memory; number of steps that may "
+        r"attend to it: {}\.$"
     )
     with pytest.raises(Violation, match=text.format(1)):
         heeded(2, deaf(3))

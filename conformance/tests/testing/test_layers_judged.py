@@ -91,7 +91,7 @@ def test_options_that_are_not_told_apart() -> None:
     with pytest.raises(Absent, match=r"^float32 does not distinguish the options of activation$"):
         layer_calls.shows_one_option(half, half.output(), "activation", {})
     two = case("encoder_layer", norm_epsilon=0.0, precision="float32")
-    with pytest.raises(Absent, match="the options of norm_epsilon_place apart"):
+    with pytest.raises(Absent, match=r"the options of norm_epsilon_place$"):
         layer_calls.shows_one_option(two, two.output(), "norm_epsilon_place", {})
     one = case("encoder_layer", precision="float32")
     layer_calls.shows_one_option(one, one.output(), "norm_placement", {})

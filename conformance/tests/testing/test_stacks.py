@@ -69,7 +69,10 @@ class Deaf(OraclePart):
     [
         (OneLayer, "The output differs"),
         (Stale, "The output after loading other parameters differs"),
-        (Deaf, "The parameter layers.0.self_attention.query.weight, exported after loading, differs"),
+        (
+            Deaf,
+            "The parameter layers.0.self_attention.query.weight, exported after loading, differs",
+        ),
     ],
 )
 @claimed()
