@@ -1,4 +1,4 @@
-"""Measures what attention does with masked scores, and with rows that keep no key."""
+"""Measurement of the mask fill, and of rows that keep no key."""
 
 from collections.abc import Callable
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Finds the choices that parameters show: which there are, their shapes, and which are one."""
+"""Measurement of the choices that parameters show: their names, shapes and ties."""
 
 import sys
 from collections.abc import Iterator, Mapping

@@ -1,4 +1,4 @@
-"""Checks of the chapter `model`: what has to be refused."""
+"""Checks of the chapter `model`: refusal of invalid input."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""Checks of the chapter `positional_encoding`: what sines and cosines keep."""
+"""Checks of the chapter `positional_encoding`: laws of sines and cosines."""
 
 import numpy as np
 
