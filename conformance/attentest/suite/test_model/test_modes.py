@@ -130,10 +130,10 @@ def _states(probe: Probe, source: Array, target: Array) -> dict[str, Array]:
 
 
 def _differences(states: Array) -> Floats:
-    """Return how far any two rows of `states` are apart; what was dropped tells none apart."""
+    """Return the differences between any two rows of `states`; dropped rows are the same."""
     rows = as_floats(states).reshape(-1, states.shape[-1])
-    apart: Floats = np.abs(rows[:, None] - rows[None]).max(axis=-1)
-    return apart
+    differences: Floats = np.abs(rows[:, None] - rows[None]).max(axis=-1)
+    return differences
 
 
 def _distinct(draw: Draw, tokens: Array, vocabulary: int, pad: int) -> Array:
