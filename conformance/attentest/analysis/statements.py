@@ -1,8 +1,8 @@
-"""Measured statements: what a backend does where the spec has no oracle line.
+"""Measured statements: dropout sites and initialisation, for which the spec has no reference.
 
-Where dropout acts and how weights are born are not judged; they are measured and told, so that
-implementations can be compared. Everything is found from outside: dropout at a rate of 0.999 in
-training mode leaves nothing of what passes through it, and a weight's spread tells its scheme.
+They are not judged but measured and reported, so that implementations can be compared. Everything
+is measured from outside: dropout at a rate of 0.999 in training mode leaves nothing of what passes
+through it, and the spread of a weight shows its scheme.
 """
 
 from collections.abc import Callable, Mapping
@@ -61,7 +61,7 @@ def _training(subject: Subject, component: str) -> tuple[Probe, Floats]:
 
 
 def _only(values: Array, constant: Array | None) -> bool:
-    """Say whether almost every row is the `constant` alone: one in a thousand units survives."""
+    """Return whether almost every row is the `constant` alone: one in a thousand units survives."""
     rest = as_floats(values) - (0.0 if constant is None else constant)
     rows = np.abs(rest).max(axis=-1)
     return bool(np.median(rows) <= 1e-6 * (1.0 + largest(values)))
@@ -87,25 +87,25 @@ def _sublayer_output(subject: Subject) -> bool:
         for name, values in probe.parameters.items()
     }
     still = subject.part("encoder_layer", SMALL.but(dropout=0.0), parameters=silent)
-    apart = np.abs(as_floats(trained) - as_floats(still.output(x, None)))
-    return bool(np.median(apart) <= 1e-6 * (1.0 + largest(trained)))
+    difference = np.abs(as_floats(trained) - as_floats(still.output(x, None)))
+    return bool(np.median(difference) <= 1e-6 * (1.0 + largest(trained)))
 
 
 def _embedding_sum(subject: Subject) -> bool:
-    """Look whether the memory still differs between positions when all dropout is at work."""
+    """Return whether the memory is the same at all positions with all dropout active."""
     rng = np.random.default_rng(7)
     parameters = draw("model", SMALL, subject.choices, rng)
     probe = subject.part("model", SMALL, parameters=parameters)
     probe.train()
     memory = as_floats(probe.output(rng.integers(1, 11, size=(2, 9)), method="encode"))
-    apart = np.abs(memory - np.median(memory, axis=(0, 1)))
-    return bool(np.median(apart) <= 1e-6 * (1.0 + largest(memory)))
+    difference = np.abs(memory - np.median(memory, axis=(0, 1)))
+    return bool(np.median(difference) <= 1e-6 * (1.0 + largest(memory)))
 
 
 def _initialisation(subject: Subject) -> str:
     try:
-        born = subject.part("model", WIDE).do(
-            "exporting the parameters at birth", lambda part: part.export()
+        initial = subject.part("model", WIDE).do(
+            "exporting the initial parameters", lambda part: part.export()
         )
     except (Absent, BackendError, Violation):
         return "unknown"
@@ -115,16 +115,16 @@ def _initialisation(subject: Subject) -> str:
         "embeddings": "source_embedding.weight",
         "generator": "generator.weight",
     }
-    return "; ".join(f"{group} {_scheme(born, name)}" for group, name in groups.items())
+    return "; ".join(f"{group} {_scheme(initial, name)}" for group, name in groups.items())
 
 
-def _scheme(born: Mapping[str, Array], ending: str) -> str:
+def _scheme(initial: Mapping[str, Array], ending: str) -> str:
     """Name the scheme whose shape and spread the weight has, or give the spread."""
-    found = as_floats(next(values for name, values in born.items() if name.endswith(ending)))
-    outputs, inputs = found.shape
-    spread = float(found.std())
+    weight = as_floats(next(values for name, values in initial.items() if name.endswith(ending)))
+    outputs, inputs = weight.shape
+    spread = float(weight.std())
     # A uniform draw never leaves root three deviations, a normal one of this size always does.
-    flat = largest(found) <= 1.8 * spread
+    flat = largest(weight) <= 1.8 * spread
     xavier, packed = sqrt(2 / (inputs + outputs)), sqrt(2 / (inputs + 3 * outputs))
     schemes = {
         "Xavier": xavier,

@@ -1,7 +1,7 @@
 """Copies of arrays that cross between the suite and a backend."""
 
 from dataclasses import replace
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -10,8 +10,8 @@ from attentest_spec.precision import dtype
 from attentest_spec.setting import Array, Floats
 
 
-def cast(values: Floats, precision: str) -> Floats:
-    """Return float64 `values` rounded to `precision`: the same numbers for both sides."""
+def cast(values: Annotated[Floats, "*shape"], precision: str) -> Annotated[Floats, "*shape"]:
+    """Return float64 `values` of any shape rounded to `precision`: the same for both sides."""
     return values.astype(dtype(precision)).astype(np.float64)
 
 
@@ -33,8 +33,10 @@ def copy_arrays(outcome: Any) -> Any:
     return outcome
 
 
-def copy_with_layout(value: Array, wanted: np.dtype[Any]) -> Array:
-    """Return a copy of `value` with its memory layout: in its order, a slice as a slice."""
+def copy_with_layout(
+    value: Annotated[Array, "*shape"], wanted: np.dtype[Any]
+) -> Annotated[Array, "*shape"]:
+    """Return a copy of `value`, of any shape, with its memory layout: a slice as a slice."""
     copy = np.array(value, dtype=wanted, copy=True, order="K")
     if value.ndim == 0 or value.strides[-1] != value.itemsize or value.flags.c_contiguous:
         return copy

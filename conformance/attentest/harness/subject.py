@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeVar
+from typing import Annotated, Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -31,10 +31,14 @@ BACKEND = -1
 
 
 class Answer(NamedTuple):
-    """What a call returns: the output, and the attention weights where there are any."""
+    """The arrays that a call returns.
 
-    output: Array
-    weights: Array | None = None
+    The output has the shape that the contract states for the component, the weights of attention
+    are (B, H, Q, K), None where there are none.
+    """
+
+    output: Annotated[Array, "*shape"]
+    weights: Annotated[Array, "B H Q K"] | None = None
 
     @classmethod
     def of(cls, result: Any) -> "Answer":
@@ -245,12 +249,12 @@ class Probe:
         self._unchanged(given, inputs)
         return answer
 
-    def output(self, *inputs: Input, method: str = "") -> Array:
-        """Return the output of a call, without the weights."""
+    def output(self, *inputs: Input, method: str = "") -> Annotated[Array, "*shape"]:
+        """Return the output of a call, without the weights; shapes as in the contract."""
         return self(*inputs, method=method).output
 
-    def weights(self, *inputs: Input) -> Array:
-        """Return the attention weights; absent where the backend returns none."""
+    def weights(self, *inputs: Input) -> Annotated[Array, "*shape"]:
+        """Return the attention weights (B, H, Q, K); absent where the backend returns none."""
         weights = self(*inputs).weights
         if weights is None:
             raise Absent(f"the {self.component} of {self.subject.name} returns no weights")
@@ -262,8 +266,8 @@ class Probe:
         oracle = METHODS[method] if method else ORACLES[self.component]
         return Answer.of(oracle(given, *inputs))
 
-    def vjp(self, inputs: tuple[Input, ...], cotangent: Floats) -> Gradient:
-        """Pull `cotangent` back through the backend."""
+    def vjp(self, inputs: tuple[Input, ...], cotangent: Annotated[Floats, "*shape"]) -> Gradient:
+        """Pull `cotangent`, which has the shape of the output, back through the backend."""
         weights = cotangent.astype(dtype(self.precision))
         self.subject.record.add(Pulled(self.number, self._inputs(inputs), weights.copy()))
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from copy import copy
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -74,22 +74,22 @@ _SAFETY = 8.0
 """Constant in front of every tolerance: few roundings per term, and a sampled amplification."""
 
 
-def as_floats(values: Any) -> Floats:
-    """Return `values` as float64."""
+def as_floats(values: Any) -> Annotated[Floats, "*shape"]:
+    """Return `values` as float64, in their shape."""
     return np.asarray(values).astype(np.float64)
 
 
 def error_bound(
     probe: Probe,
     inputs: tuple[Input, ...],
-    expected: Floats,
+    expected: Annotated[Floats, "*shape"],
     *,
     method: str = "",
     pick: Pick | None = None,
     choices: Choices | None = None,
     difference: float = np.inf,
 ) -> float:
-    """Return the error that correct code may make in the output `expected`: the tolerance.
+    """Return the error that correct code may make in `expected`, an answer of any shape.
 
     Amplification is measured only when `difference` exceeds half of the tolerance without it: it
     costs several more evaluations of the reference.
@@ -105,12 +105,16 @@ def error_bound(
 def fits(
     probe: Probe,
     *inputs: Input,
-    actual: Array,
+    actual: Annotated[Array, "*found"],
     choices: Choices,
     method: str = "",
-    rows: Array | None = None,
+    rows: Annotated[Array, "*rows"] | None = None,
 ) -> bool:
-    """Return whether `actual` is what the reference computes under `choices`, up to rounding."""
+    """Return whether `actual` is what the reference computes under `choices`, up to rounding.
+
+    `actual` may have any shape, and differs where it is not that of the reference; `rows` selects
+    positions on its first axes.
+    """
     expected = _expected(probe, inputs, method, None, choices)
     if actual.shape != expected.shape:
         return False
@@ -121,8 +125,11 @@ def fits(
     )
 
 
-def distance(actual: Array, expected: Array) -> float:
-    """Return the largest difference; infinite where one of the two is not a number."""
+def distance(actual: Annotated[Array, "*#shape"], expected: Annotated[Array, "*#shape"]) -> float:
+    """Return the largest difference; infinite where one of the two is not a number.
+
+    The two have shapes that broadcast to each other.
+    """
     found, wanted = as_floats(actual), as_floats(expected)
     if found.size == 0:
         return 0.0
@@ -133,8 +140,8 @@ def distance(actual: Array, expected: Array) -> float:
     return float(np.where(np.isnan(difference), np.inf, difference).max())
 
 
-def largest(values: Array) -> float:
-    """Return the largest finite magnitude in `values`, 0 for none."""
+def largest(values: Annotated[Array, "*shape"] | float) -> float:
+    """Return the largest finite magnitude in `values`, of any shape; 0 for none."""
     sizes = np.abs(as_floats(values))
     return float(sizes[np.isfinite(sizes)].max(initial=0.0))
 

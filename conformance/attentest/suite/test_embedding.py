@@ -35,7 +35,7 @@ def build_loaded(
 
 
 def draw_tokens(draw: Draw, sizes: Sizes, low: int = 1) -> Array:
-    """Draw tokens (B, S) of any id, pads among them."""
+    """Draw tokens (B, S) of any id, padding included."""
     shape = (draw.batch(), draw.length(low))
     return draw.rng.integers(0, sizes.source_vocabulary, size=shape)
 
@@ -49,7 +49,7 @@ def draw_repeated_tokens(draw: Draw, sizes: Sizes) -> Array:
 
 
 def every_token(sizes: Sizes) -> Array:
-    """Return every id of the vocabulary, one a sample."""
+    """Return every id of the vocabulary, one per sample."""
     return np.arange(sizes.source_vocabulary)[:, None]
 
 
@@ -151,7 +151,7 @@ def test_negative_id_refused(subject: Subject, draw: Draw) -> None:
 def _refuses(
     subject: Subject, draw: Draw, sizes: Sizes, probe: Probe, foreign: tuple[int, ...]
 ) -> None:
-    """Demand that each of the `foreign` ids is refused among others that are served."""
+    """Demand that each of the `foreign` ids is refused among others that are accepted."""
     for word in foreign:
         tokens = draw_tokens(draw, sizes)
         finite(probe.output(tokens))
@@ -218,18 +218,18 @@ def test_repeated_tokens(subject: Subject, draw: Draw) -> None:
 def test_frozen_row_is_zero(subject: Subject, draw: Draw) -> None:
     sizes = draw.sizes(layers=1)
     probe = subject.part("embedding", sizes)
-    born = probe.do("exporting the table at birth", lambda part: part.export())
-    if "weight" not in born:
+    initial = probe.do("exporting the initial table", lambda part: part.export())
+    if "weight" not in initial:
         raise Absent(f"the embedding of {subject.name} has no parameter map")
-    probe.parameters = {name: as_floats(values) for name, values in born.items()}
+    probe.parameters = {name: as_floats(values) for name, values in initial.items()}
     pulled, _ = _pulled(draw, probe, every_token(sizes))
     frozen = ~pulled.any(axis=-1)
     rest = largest(probe.parameters["weight"][frozen])
     holds(
         rest == 0,
         f"The rows {np.flatnonzero(frozen).tolist()} receive no gradient and hold numbers up to "
-        f"{rest:.6g} at birth.",
-        actual=born["weight"],
+        f"{rest:.6g} initially.",
+        actual=initial["weight"],
     )
 
 

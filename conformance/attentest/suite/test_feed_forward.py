@@ -28,7 +28,7 @@ COMPONENT = "feed_forward"
 
 
 def draw_sizes(draw: Draw) -> Sizes:
-    """Draw a width and an inner width that are unlike."""
+    """Draw a width and an inner width that differ."""
     sizes = Sizes(d_model=draw.integer(2, 6), d_ff=draw.choose((7, 11)), heads=1)
     return draw.subject.limits.fitted(sizes)
 
@@ -45,7 +45,7 @@ def build_loaded(
 
 
 def check_output(probe: Probe, x: Floats) -> Array:
-    """Return the output, of the shape of x; demanded to be the oracle's where it has a map."""
+    """Return the output, of the shape of x; demanded to be the reference's where it has a map."""
     output = probe.output(x)
     same_shape(output, x.shape)
     finite(output)
@@ -62,7 +62,7 @@ def test_formula(subject: Subject, draw: Draw) -> None:
 @check("feed_forward.activation")
 def test_activation(subject: Subject, draw: Draw) -> None:
     if subject.precision in HALF_PRECISIONS:
-        raise Absent(f"{subject.precision} is too coarse to tell activations apart")
+        raise Absent(f"{subject.precision} does not distinguish activations")
     probe, x = build_loaded(subject, draw)
     names = [option.name for option in CHOICES["activation"].options]
     matches_declared_option(probe, x, actual=probe.output(x), choice="activation", others=names)
@@ -109,7 +109,7 @@ def test_activation_between(subject: Subject, draw: Draw) -> None:
     here, there, middle = (as_floats(check_output(probe, one)) for one in (x, -x, np.zeros_like(x)))
     reach = largest(here - middle)
     if reach == 0 and not probe.parameters:
-        raise Absent(f"the {COMPONENT} of {subject.name} is constant at birth")
+        raise Absent(f"the {COMPONENT} of {subject.name} is constant initially")
     bend = largest(here + there - 2 * middle)
     holds(
         bend > 1e-3 * reach,

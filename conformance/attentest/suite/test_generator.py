@@ -26,7 +26,7 @@ COMPONENT = "generator"
 
 
 def draw_sizes(draw: Draw) -> Sizes:
-    """Draw sizes whose vocabularies are unlike."""
+    """Draw sizes whose vocabularies differ."""
     vocabulary = draw.choose((7, 13, 300))
     return Sizes(
         d_model=draw.integer(2, 6), heads=1, source_vocabulary=11, target_vocabulary=vocabulary
@@ -45,13 +45,13 @@ def build_loaded(
 
 
 def check_output(probe: Probe, x: Floats) -> Array:
-    """Return the output, (B, T, V); demanded to be the oracle's where it has a map."""
+    """Return the output, (B, T, V); demanded to be the reference's where it has a map."""
     output = probe.output(x)
     same_shape(output, (*x.shape[:-1], probe.sizes.target_vocabulary))
     finite(output)
     if probe.parameters:
         # A logit is rounded by its own size, and exp(logit - logsumexp) keeps that rounding
-        # where a softmax has saturated: both are sound.
+        # where a softmax has saturated: both are correct.
         logits = probe.expected(x, choices=probe.subject.choices.but(output="logits")).output
         near(
             probe.subject,
@@ -78,7 +78,7 @@ def test_formula(subject: Subject, draw: Draw) -> None:
 @check("generator.output")
 def test_output(subject: Subject, draw: Draw) -> None:
     if subject.precision in HALF_PRECISIONS:
-        raise Absent(f"{subject.precision} is too coarse to tell the options of output apart")
+        raise Absent(f"{subject.precision} does not distinguish the options of output")
     probe, x = build_loaded(subject, draw)
     names = [option.name for option in CHOICES["output"].options]
     matches_declared_option(probe, x, actual=probe.output(x), choice="output", others=names)
@@ -87,7 +87,7 @@ def test_output(subject: Subject, draw: Draw) -> None:
 @check("generator.logit-scale")
 def test_logit_scale(subject: Subject, draw: Draw) -> None:
     if subject.precision in HALF_PRECISIONS:
-        raise Absent(f"{subject.precision} is too coarse to tell the options of logit_scale apart")
+        raise Absent(f"{subject.precision} does not distinguish the options of logit_scale")
     probe, x = build_loaded(subject, draw, scale=3.0)
     names = [option.name for option in CHOICES["logit_scale"].options]
     matches_declared_option(probe, x, actual=probe.output(x), choice="logit_scale", others=names)
@@ -115,8 +115,8 @@ def test_normalised(subject: Subject, draw: Draw) -> None:
     near(subject, sums, np.ones_like(sums), terms=terms, size=size, what="sum of a row")
     low, high = float(output.min()), float(output.max())
     slack = rounding(probe.precision, terms) * size
-    sound = low >= 0 if kind == "probabilities" else high <= slack
-    holds(sound, f"The {kind} lie between {low:.6g} and {high:.6g}.", actual=output)
+    in_range = low >= 0 if kind == "probabilities" else high <= slack
+    holds(in_range, f"The {kind} lie between {low:.6g} and {high:.6g}.", actual=output)
 
 
 @check("generator.shapes")

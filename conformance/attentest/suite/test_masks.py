@@ -33,18 +33,18 @@ class MaskCall:
 
     @property
     def real(self) -> Array:
-        """Where the tokens are no pads, (B, S)."""
+        """Where the tokens are no padding, (B, S)."""
         real: Array = self.tokens != self.pad
         return real
 
     def mask(self) -> Array:
-        """Return what the backend makes of them, of the right shape."""
+        """Return the mask of the backend, of the right shape."""
         mask = self.probe.output(self.tokens, self.pad)
         same_shape(mask, self.expected().shape, what="mask")
         return mask
 
     def expected(self) -> Array:
-        """Return what the oracle makes of them."""
+        """Return the mask of the reference."""
         mask: Array = self.probe.expected(self.tokens, self.pad).output
         return mask
 
@@ -52,14 +52,14 @@ class MaskCall:
 def draw_sources(
     subject: Subject, draw: Draw, *, batch: int = 0, low: int = 2, length: int = 0
 ) -> MaskCall:
-    """Draw source sentences with pads anywhere; each has a real token and a pad."""
+    """Draw sources with padding anywhere; each has a real token and padding."""
     sizes = draw.sizes(layers=1, source_pad=draw.choose((3, 0, 1)))
     tokens = draw.source(batch or draw.batch(), length or draw.length(low, 7), sizes)
     return MaskCall(subject.part("padding_mask", sizes), tokens, sizes.source_pad)
 
 
 def draw_targets(subject: Subject, draw: Draw, *, low: int = 3, length: int = 0) -> MaskCall:
-    """Draw target sentences that start with a real token; one has a pad between real tokens."""
+    """Draw targets that start with a real token; one has padding between real tokens."""
     sizes = draw.sizes(layers=1)
     tokens = draw.target(draw.batch(), length or draw.length(low, 7), sizes)
     real = sizes.target_pad + 1
@@ -84,7 +84,7 @@ def keeps_and_hides(mask: Array) -> None:
 
 
 def is_boolean(mask: Array, shape: tuple[int, ...]) -> None:
-    """Demand the shape, and the type of a mask."""
+    """Demand the shape and the type of a mask."""
     same_shape(mask, shape, what="mask")
     holds(mask.dtype == np.bool_, f"The mask is of type {mask.dtype}, not bool.", actual=mask)
 

@@ -27,7 +27,7 @@ Case = tuple[Probe, Floats, Floats]
 
 
 def inputs(draw: Draw, width: int, batch: int, length: int) -> tuple[Floats, Floats]:
-    """Draw x with columns that lie apart in every row, and a sublayer."""
+    """Draw x with columns that differ in every row, and a sublayer."""
     x = np.round(draw.rng.normal(size=(batch, length, width)), 2) + 0.75 * np.arange(width)
     matrix = draw.floats(width, width, scale=0.5)
     return cast(x, draw.subject.precision), matrix
@@ -126,10 +126,10 @@ def _sets(width: int) -> Array:
 @check("residual.dropout-on-branch-alone", examples=4)
 def test_dropout_on_branch_alone(subject: Subject, draw: Draw) -> None:
     whole, kept = trained(subject, draw)
-    sound = float(kept.any(axis=0).mean())
+    share = float(kept.any(axis=0).mean())
     holds(
-        sound == 1.0 or bool(whole.all()),
-        f"At a rate of {_RATE}, {sound:.0%} of the rows are what x and some columns of the branch "
+        share == 1.0 or bool(whole.all()),
+        f"At a rate of {_RATE}, {share:.0%} of the rows are what x and some columns of the branch "
         f"give, scaled by {1 / (1 - _RATE):g}.",
     )
 

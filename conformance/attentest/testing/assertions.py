@@ -10,7 +10,7 @@ change.
 Messages begin with "The `what`", a noun phrase such as "weights" or "output of the second call".
 """
 
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -31,8 +31,10 @@ from attentest_spec.contract import Input
 from attentest_spec.setting import Array, Floats
 
 
-def same_shape(actual: Array, shape: tuple[int, ...], *, what: str = "output") -> None:
-    """Demand that `actual` has `shape`."""
+def same_shape(
+    actual: Annotated[Array, "*found"], shape: tuple[int, ...], *, what: str = "output"
+) -> None:
+    """Demand that `actual`, an array of any shape, has `shape`."""
     if actual.shape != shape:
         raise Violation(f"The {what} {_verb(what, 'has')} the shape {actual.shape}, not {shape}.")
 
@@ -45,15 +47,20 @@ def holds(
         raise Violation(message, actual=actual, expected=expected)
 
 
-def finite(actual: Array, *, what: str = "output") -> None:
-    """Demand that every number is finite."""
+def finite(actual: Annotated[Array, "*shape"], *, what: str = "output") -> None:
+    """Demand that every number of `actual`, of any shape, is finite."""
     wrong = int(np.size(actual) - np.isfinite(as_floats(actual)).sum())
     text = f"{wrong} of {np.size(actual)} numbers that are not finite"
     holds(wrong == 0, f"The {what} {_verb(what, 'has')} {text}.", actual=actual)
 
 
-def equal(actual: Array, expected: Array, *, what: str = "output") -> None:
-    """Demand the same shape and exactly the same numbers."""
+def equal(
+    actual: Annotated[Array, "*found"],
+    expected: Annotated[Array, "*shape"],
+    *,
+    what: str = "output",
+) -> None:
+    """Demand the same shape, which may be any, and exactly the same numbers."""
     same_shape(actual, np.shape(expected), what=what)
     if not np.array_equal(as_floats(actual), as_floats(expected), equal_nan=True):
         raise Violation(_mismatch(actual, expected, what), actual=actual, expected=expected)
@@ -61,19 +68,20 @@ def equal(actual: Array, expected: Array, *, what: str = "output") -> None:
 
 def near(
     subject: Subject,
-    actual: Array,
-    expected: Array,
+    actual: Annotated[Array, "*found"],
+    expected: Annotated[Array, "*shape"],
     *,
     what: str = "output",
     terms: int = 1,
     size: float | None = None,
     precision: str = "",
-    rows: Array | None = None,
+    rows: Annotated[Array, "*rows"] | None = None,
 ) -> None:
-    """Demand equality up to rounding.
+    """Demand the same shape, which may be any, and equality up to rounding.
 
     `terms` counts the roundings that add up, `size` is the magnitude of what is rounded (that of
-    `expected` by default), `rows` selects the positions that are judged (all by default).
+    `expected` by default), `rows` selects the
+    positions that are judged on the first axes (all by default).
     """
     same_shape(actual, np.shape(expected), what=what)
     found, wanted = _select(actual, expected, rows)
@@ -88,16 +96,17 @@ def near(
 def matches(
     probe: Probe,
     *inputs: Input,
-    actual: Array,
+    actual: Annotated[Array, "*found"],
     method: str = "",
     pick: Pick | None = None,
     what: str = "output",
-    rows: Array | None = None,
+    rows: Annotated[Array, "*rows"] | None = None,
     choices: Choices | None = None,
 ) -> None:
     """Demand that `actual` is what the reference computes from the same inputs, up to rounding.
 
-    `pick` takes the array to compare out of the answer of the reference (the output by default).
+    `pick` takes the array to compare out of the answer of the reference (the output by default). It
+    may have any shape; `rows` selects positions on its first axes.
     """
     expected = _expected(probe, inputs, method, pick, choices)
     same_shape(actual, expected.shape, what=what)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Collection, Mapping
 from copy import copy
+from typing import Annotated
 
 import numpy as np
 
@@ -29,8 +30,8 @@ Make = Callable[[str], Call]
 """Builds a part in the named precision, and draws its parameters and inputs in it."""
 
 
-def same_precision(probe: Probe, output: Array) -> None:
-    """Demand that `output` is in the precision that the part was built in."""
+def same_precision(probe: Probe, output: Annotated[Array, "*shape"]) -> None:
+    """Demand that `output`, of any shape, is in the precision that the part was built in."""
     wanted = probe.precision
     holds(str(output.dtype) == wanted, f"The output is {output.dtype}; the inputs are {wanted}.")
 
@@ -49,13 +50,15 @@ def draw_half_precision(subject: Subject, draw: Draw) -> str:
 
 
 def matches_in_precision(
-    make: Make, precision: str, *, method: str = "", rows: Array | None = None
-) -> tuple[Probe, Array]:
+    make: Make, precision: str, *, method: str = "", rows: Annotated[Array, "*rows"] | None = None
+) -> tuple[Probe, Annotated[Array, "*shape"]]:
     """Demand a finite output in `precision`, within the error that the format allows.
 
     `make` gets `precision` and must pass it on to `subject.part`, `draw.floats` and
-    `draw.parameters` alike; `rows` selects the positions that are judged. Absent where the backend
-    does not compute in it. The part and its output are returned for what a chapter adds.
+    `draw.parameters` alike; `rows` selects the positions that are judged, on the first axes of the
+    output. Absent where the backend
+    does not compute in it. The part and its output, of any shape, are returned for what a
+    chapter adds.
     """
     probe, inputs = make(precision)
     actual = probe.output(*inputs, method=method)
@@ -66,11 +69,16 @@ def matches_in_precision(
 
 
 def matches_declared_option(
-    probe: Probe, *inputs: Input, actual: Array, choice: str, others: Collection[Value]
+    probe: Probe,
+    *inputs: Input,
+    actual: Annotated[Array, "*shape"],
+    choice: str,
+    others: Collection[Value],
 ) -> None:
     """Demand that `actual` matches the declared value of `choice`, and none of the `others`.
 
-    The declared value may be among the others, and is left out. Draw inputs at which the values
+    `actual` has the shape of the output. The declared value may be among the others, and is left
+    out. Draw inputs at which the values
     give different outputs; it is absent where another one fits as well.
     """
     declared = probe.subject.choices
@@ -93,14 +101,15 @@ def matches_declared_option(
 def fits_one_option(
     probe: Probe,
     *inputs: Input,
-    actual: Array,
+    actual: Annotated[Array, "*shape"],
     choice: str,
     without: Mapping[str, Floats],
-    rows: Array | None = None,
+    rows: Annotated[Array, "*rows"] | None = None,
 ) -> None:
     """Demand that the numbers fit the declared option of `choice`, and no other one.
 
-    `without` are the parameters that other options have and the declared one may lack.
+    `actual` has the shape of the output, `rows` selects positions on its first axes. `without` are
+    the parameters that other options have and the declared one may lack, in canonical shapes.
     """
     full = copy(probe)
     full.parameters = {**without, **probe.parameters}
@@ -151,8 +160,8 @@ def parameters_round_trip(
 ) -> None:
     """Demand that every parameter that was `loaded` is among the `exported` ones.
 
-    All are bit-exact but a weight (gamma) of a norm, which may be stored minus one: it is exported
-    with the rounding of a number of that size.
+    Both have canonical shapes. All are bit-exact but a weight (gamma) of a norm, which may be
+    stored minus one: it is exported with the rounding of a number of that size.
     """
     for name, values in loaded.items():
         what = f"parameter {name}, exported after loading,"

@@ -1,5 +1,7 @@
 """Dependence of the positions of a layer or stack on other positions and on the memory."""
 
+from typing import Annotated
+
 import numpy as np
 
 from attentest.harness.subject import Probe
@@ -12,8 +14,13 @@ from attentest.testing.layer_calls import LayerCall
 from attentest_spec.setting import Array, Floats
 
 
-def replace_positions(draw: Draw, x: Floats, where: Array | np.bool_, scale: float = 1.0) -> Floats:
-    """Return x with other numbers at the positions (B, L) named by `where`."""
+def replace_positions(
+    draw: Draw,
+    x: Annotated[Floats, "B L D"],
+    where: Annotated[Array, "B L"] | np.bool_,
+    scale: float = 1.0,
+) -> Annotated[Floats, "B L D"]:
+    """Return x (B, L, D) with other numbers at the positions `where` (B, L)."""
     other = draw.floats(*x.shape, scale=scale)
     return np.where(np.asarray(where)[..., None], other, x)
 
@@ -23,13 +30,21 @@ def poison(probe: Probe, draw: Draw) -> float:
     return draw.choose((1e3, 1.0, 30.0) if probe.precision in ("float64", "float32") else (4.0,))
 
 
-def output_unchanged(before: Array, after: Array, rows: Array, *, what: str) -> None:
-    """Demand bit-exact output at the positions (B, L) named by `rows`."""
+def output_unchanged(
+    before: Annotated[Array, "B L D"],
+    after: Annotated[Array, "B L D"],
+    rows: Annotated[Array, "B L"],
+    *,
+    what: str,
+) -> None:
+    """Demand bit-exact outputs (B, L, D) at the positions `rows` (B, L)."""
     equal(after[rows], before[rows], what=f"output {what}")
 
 
-def depends_on_visible_positions(draw: Draw, case: LayerCall, before: Array) -> None:
-    """Demand that the output depends on the positions that may be attended to.
+def depends_on_visible_positions(
+    draw: Draw, case: LayerCall, before: Annotated[Array, "B L D"]
+) -> None:
+    """Demand that the output `before` (B, L, D) depends on the positions that may be attended to.
 
     The position of each sample that sees most is observed while the others change, and one that
     depends on them is enough: no constant output does, and no copy of the input. A position alone
@@ -87,7 +102,9 @@ def _distinguishable(case: LayerCall, other: LayerCall) -> Array:
     return distinct
 
 
-def gradient_reach(draw: Draw, case: LayerCall, row: int, number: int = 0) -> Array:
+def gradient_reach(
+    draw: Draw, case: LayerCall, row: int, number: int = 0
+) -> Annotated[Array, "B L"]:
     """Return where the output at `row` has a gradient to the input `number`, as (B, L)."""
     cotangent = np.zeros(case.x.shape)
     cotangent[:, row] = draw.floats(len(case.x), case.x.shape[-1])

@@ -7,7 +7,7 @@ rounded to two decimals before scaling, so that a printed counterexample is shor
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Annotated, TypeVar
 
 import numpy as np
 from hypothesis import strategies as st
@@ -120,8 +120,10 @@ class Draw:
         sizes = Sizes(**values)  # type: ignore[arg-type]  # every value is a number
         return self.subject.limits.fitted(sizes)
 
-    def floats(self, *shape: int, scale: float = 1.0, precision: str = "") -> Floats:
-        """Draw signed numbers of a normal distribution, representable in the precision."""
+    def floats(
+        self, *shape: int, scale: float = 1.0, precision: str = ""
+    ) -> Annotated[Floats, "*shape"]:
+        """Draw signed normal numbers of the given shape, representable in the precision."""
         values = np.round(self.rng.normal(size=shape), 2) * scale
         return cast(values, precision or self.subject.precision)
 
@@ -137,8 +139,8 @@ class Draw:
         wanted = precision or self.subject.precision
         return {name: cast(values, wanted) for name, values in parameters.items()}
 
-    def keep(self, *shape: int) -> Array:
-        """Draw a boolean mask; every row keeps a key and, if it has two, hides one."""
+    def keep(self, *shape: int) -> Annotated[Array, "*shape"]:
+        """Draw a boolean mask of `shape`; every row keeps a key and, if it has two, hides one."""
         mask = self.rng.random(shape) < 0.6
         keys = shape[-1]
         visible = self.rng.integers(keys, size=shape[:-1])
@@ -148,8 +150,13 @@ class Draw:
             np.put_along_axis(mask, hidden[..., None], False, axis=-1)
         return mask
 
-    def mask(self, kind: str, batch: int, heads: int, queries: int, keys: int) -> Array | None:
-        """Draw a mask of the given kind (see `attentest_spec.contract.MASK_KINDS`)."""
+    def mask(
+        self, kind: str, batch: int, heads: int, queries: int, keys: int
+    ) -> Annotated[Array, "#{batch} #{heads} #{queries} {keys}"] | None:
+        """Draw a mask of the given kind (see `attentest_spec.contract.MASK_KINDS`).
+
+        Its shape broadcasts to (B, H, Q, K).
+        """
         match kind:
             case "none":
                 return None
@@ -182,17 +189,19 @@ class Draw:
         """Return more heads than a small test has, or as many as the backend has."""
         return min(8, self.subject.limits.heads or 8)
 
-    def tokens(self, batch: int, length: int, vocabulary: int, pad: int) -> Array:
+    def tokens(
+        self, batch: int, length: int, vocabulary: int, pad: int
+    ) -> Annotated[Array, "{batch} {length}"]:
         """Draw real tokens (B, S): any id but `pad`."""
         tokens = self.rng.integers(0, vocabulary - 1, size=(batch, length))
         return tokens + (tokens >= pad)
 
-    def source(self, batch: int, length: int, sizes: Sizes) -> Array:
+    def source(self, batch: int, length: int, sizes: Sizes) -> Annotated[Array, "{batch} {length}"]:
         """Draw a source (B, S) with padding anywhere and a real token in each sequence."""
         tokens = self.tokens(batch, length, sizes.source_vocabulary, sizes.source_pad)
         return np.where(self.keep(batch, length), tokens, sizes.source_pad)
 
-    def target(self, batch: int, length: int, sizes: Sizes) -> Array:
+    def target(self, batch: int, length: int, sizes: Sizes) -> Annotated[Array, "{batch} {length}"]:
         """Draw a target (B, T) that starts with a real token and has padding anywhere after it."""
         tokens = self.tokens(batch, length, sizes.target_vocabulary, sizes.target_pad)
         real = self.rng.random((batch, length)) < 0.7

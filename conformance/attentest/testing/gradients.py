@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from typing import Annotated
 
 import numpy as np
 
@@ -160,8 +161,8 @@ def _share(probe: Probe) -> float:
     return rounding(coarse, 1)
 
 
-def gradient_of(probe: Probe, gradient: Gradient, name: str) -> Floats:
-    """Return the gradient of the parameter `name`; demand the right shape and finite numbers."""
+def gradient_of(probe: Probe, gradient: Gradient, name: str) -> Annotated[Floats, "*shape"]:
+    """Return the gradient of the parameter `name`; demand its canonical shape, finite numbers."""
     if name not in gradient.parameters:
         raise Violation(f"There is no gradient for {name}.")
     values = as_floats(gradient.parameters[name])
@@ -170,8 +171,10 @@ def gradient_of(probe: Probe, gradient: Gradient, name: str) -> Floats:
     return values
 
 
-def gradient_to(gradient: Gradient, number: int, name: str, shape: tuple[int, ...]) -> Floats:
-    """Return the gradient of the input `number`; demand the right shape and finite numbers."""
+def gradient_to(
+    gradient: Gradient, number: int, name: str, shape: tuple[int, ...]
+) -> Annotated[Floats, "*pulled"]:
+    """Return the gradient of the input `number`; demand `shape`, and finite numbers."""
     pulled = gradient.inputs[number]
     if pulled is None:
         raise Violation(f"No gradient reaches the {name}.")

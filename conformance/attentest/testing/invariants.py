@@ -1,5 +1,7 @@
 """Invariants: laws between answers of one implementation, with a parameter map or without."""
 
+from typing import Annotated
+
 import numpy as np
 
 from attentest.harness.errors import Absent
@@ -35,14 +37,15 @@ def build_with_parameters(
 def agree_up_to_rounding(
     probe: Probe,
     *inputs: Input,
-    actual: Array,
-    expected: Array,
+    actual: Annotated[Array, "*found"],
+    expected: Annotated[Array, "*shape"],
     what: str,
-    rows: Array | None = None,
+    rows: Annotated[Array, "*rows"] | None = None,
 ) -> None:
     """Demand that two answers of one part, which are equal by a law, are equal up to rounding.
 
-    `inputs` are those of one of the answers. Each may be as wrong as the arithmetic allows, which
+    Their shape may be any, `rows` selects positions on its first axes. `inputs` are those of one of
+    the answers. Each may be as wrong as the arithmetic allows, which
     the reference measures; without parameters the scores are taken to grow as the inputs squared.
     """
     unit = rounding(probe.precision, 1)
@@ -69,8 +72,8 @@ def agree_up_to_rounding(
     )
 
 
-def draw_order(draw: Draw, length: int) -> Array:
-    """Draw a permutation of `length` items that is not the identity, where there is one."""
+def draw_order(draw: Draw, length: int) -> Annotated[Array, "{length}"]:
+    """Draw a permutation (length,) that is not the identity, where there is one."""
     order = draw.rng.permutation(length)
     return np.roll(order, 1) if np.array_equal(order, np.arange(length)) else order
 

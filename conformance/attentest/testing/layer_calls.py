@@ -5,6 +5,7 @@ One kind of call serves encoder and decoder, layer and stack; a decoder's has a 
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Annotated
 
 import numpy as np
 
@@ -23,13 +24,17 @@ WIDE = (3, 4)
 
 @dataclass(frozen=True)
 class LayerCall:
-    """One call: the part, the embedded x with its mask, and a decoder's memory with its own."""
+    """One call: the part, the embedded x with its mask, and a decoder's memory with its own.
+
+    x is (B, L, D) and its mask broadcastable to (B, H, L, L); the memory is (B, S, D) and its mask
+    broadcastable to (B, H, L, S).
+    """
 
     probe: Probe
-    x: Floats
-    mask: Array | None
-    memory: Floats | None = None
-    source_mask: Array | None = None
+    x: Annotated[Floats, "B L D"]
+    mask: Annotated[Array, "#B #H #L L"] | None
+    memory: Annotated[Floats, "B S D"] | None = None
+    source_mask: Annotated[Array, "#B #H #L S"] | None = None
 
     @property
     def inputs(self) -> tuple[Input, ...]:
@@ -39,32 +44,32 @@ class LayerCall:
         return self.x, self.memory, self.source_mask, self.mask
 
     @property
-    def decoder_memory(self) -> Floats:
-        """The memory of a decoder."""
+    def decoder_memory(self) -> Annotated[Floats, "B S D"]:
+        """The memory (B, S, D) of a decoder."""
         if self.memory is None:
             raise TypeError(f"An {self.probe.component} takes no memory.")
         return self.memory
 
     @property
-    def keep(self) -> Array:
+    def keep(self) -> Annotated[Array, "B L L"]:
         """The mask as (B, L, L): which position may be attended to from which, by any head."""
         batch, length, _ = self.x.shape
         return _any_head(self.mask, (batch, self.probe.sizes.heads, length, length))
 
     @property
-    def source_keep(self) -> Array:
+    def source_keep(self) -> Annotated[Array, "B T S"]:
         """The source mask as (B, T, S), by any head."""
         shape = (len(self.x), self.probe.sizes.heads, self.x.shape[1], self.decoder_memory.shape[1])
         return _any_head(self.source_mask, shape)
 
     @property
-    def rows(self) -> Array:
+    def rows(self) -> Annotated[Array, "B L"]:
         """The positions (B, L) that are not hidden from all: the others are unspecified."""
         visible: Array = np.asarray(self.keep.any(axis=1))
         return visible
 
-    def output(self) -> Array:
-        """Return what the backend computes; demand its shape."""
+    def output(self) -> Annotated[Array, "B L D"]:
+        """Return what the backend computes; demand the shape of x, (B, L, D)."""
         output = self.probe.output(*self.inputs)
         same_shape(output, self.x.shape)
         return output
@@ -76,8 +81,8 @@ class LayerCall:
         batch, length, _ = self.x.shape
         return self.but(mask=open_mask(self.probe.subject, batch, length, length))
 
-    def but(self, **changes: Array | Probe | None) -> "LayerCall":
-        """Return the same call with other inputs or another part."""
+    def but(self, **changes: Annotated[Array, "*shape"] | Probe | None) -> "LayerCall":
+        """Return the same call with other inputs, whose shapes fit, or another part."""
         return replace(self, **changes)  # type: ignore[arg-type]  # the names are those of fields
 
 
@@ -157,7 +162,9 @@ def _mask(
     return draw.mask(kind, batch, heads, queries, keys)
 
 
-def target_mask(draw: Draw, batch: int, length: int) -> Array:
+def target_mask(
+    draw: Draw, batch: int, length: int
+) -> Annotated[Array, "{batch} 1 {length} {length}"]:
     """Draw a causal mask (B, 1, T, T) that hides padding too, but never the first token."""
     real = draw.rng.random((batch, 1, 1, length)) < 0.6
     real[..., 0] = True
@@ -167,40 +174,50 @@ def target_mask(draw: Draw, batch: int, length: int) -> Array:
 
 
 def matches_reference(
-    case: LayerCall, actual: Array | None = None, *, what: str = "output"
-) -> Array:
-    """Demand the answer of the reference at visible positions, and return the backend's."""
+    case: LayerCall, actual: Annotated[Array, "B L D"] | None = None, *, what: str = "output"
+) -> Annotated[Array, "B L D"]:
+    """Demand the answer (B, L, D) of the reference at visible positions; return the backend's."""
     answer = case.output() if actual is None else actual
     matches(case.probe, *case.inputs, actual=answer, rows=case.rows, what=what)
     return answer
 
 
-def rows_agree(case: LayerCall, actual: Array, expected: Array, *, what: str) -> None:
-    """Demand that two answers to `case`, which are equal by a law, agree at visible positions."""
+def rows_agree(
+    case: LayerCall,
+    actual: Annotated[Array, "B L D"],
+    expected: Annotated[Array, "B L D"],
+    *,
+    what: str,
+) -> None:
+    """Demand that two answers (B, L, D) to `case`, equal by a law, agree at visible positions."""
     agree_up_to_rounding(
         case.probe, *case.inputs, actual=actual, expected=expected, rows=case.rows, what=what
     )
 
 
 def shows_one_option(
-    case: LayerCall, actual: Array, choice: str, without: Mapping[str, Floats]
+    case: LayerCall, actual: Annotated[Array, "B L D"], choice: str, without: Mapping[str, Floats]
 ) -> None:
-    """Demand that the numbers fit the declared option of `choice`; see :func:`fits_one_option`."""
+    """Demand that the output (B, L, D) fits the declared `choice`; see :func:`fits_one_option`."""
     fits_one_option(
         case.probe, *case.inputs, actual=actual, choice=choice, without=without, rows=case.rows
     )
 
 
-def permute_mask(mask: Array | None, order: Array) -> Array | None:
-    """Return a self-attention mask for positions in another order."""
+def permute_mask(
+    mask: Annotated[Array, "#B #H #L L"] | None, order: Annotated[Array, "L"]
+) -> Annotated[Array, "#B #H #L L"] | None:
+    """Return a self-attention mask, broadcastable to (B, H, L, L), for another order (L,)."""
     if mask is None:
         return None
     keys = mask[..., order]
     return keys if mask.shape[-2] == 1 else keys[..., order, :]
 
 
-def open_mask(subject: Subject, batch: int, queries: int, keys: int) -> Array:
-    """Return a mask that hides nothing, of a kind that the backend supports."""
+def open_mask(
+    subject: Subject, batch: int, queries: int, keys: int
+) -> Annotated[Array, "{batch} 1 #{queries} {keys}"]:
+    """Return a mask (B, 1, Q, K) or (B, 1, 1, K), as the backend supports, that hides nothing."""
     shapes = {"padding": (batch, 1, 1, keys), "per-sample": (batch, 1, queries, keys)}
     for kind, shape in shapes.items():
         if kind in subject.limits.masks:
@@ -209,7 +226,7 @@ def open_mask(subject: Subject, batch: int, queries: int, keys: int) -> Array:
 
 
 def zero_maps(parameters: Mapping[str, Floats], maps: Sequence[str]) -> dict[str, Floats]:
-    """Return the parameters with zeros in the linear maps named by `maps`, weights and biases."""
+    """Return the parameters, in canonical shapes, with zeros in the linear maps named by `maps`."""
     starts = tuple(f"{name}." for name in maps)
     return {
         name: np.zeros_like(values) if name.startswith(starts) else values

@@ -2,7 +2,7 @@
 
 import copy
 from collections.abc import Sequence
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -33,8 +33,8 @@ def layers_own_parameters(draw: Draw, case: LayerCall) -> None:
     matches_reference(case, what="output after loading other parameters")
 
 
-def compose_layers(case: LayerCall) -> Array:
-    """Return the output of the layers of a stack, called one after the other.
+def compose_layers(case: LayerCall) -> Annotated[Array, "B L D"]:
+    """Return the output (B, L, D) of the layers of a stack, called one after the other.
 
     The backend's own layers are taken where it provides them alone, the reference's otherwise.
     """

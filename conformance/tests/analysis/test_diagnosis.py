@@ -1,4 +1,4 @@
-"""Diagnosis: the mistake is named, alone or with another one, for numbers and for the rest."""
+"""Diagnosis: the mistake is named, alone or with another one, for numbers and other outcomes."""
 
 import zlib
 from functools import cache
@@ -57,7 +57,7 @@ def diagnosed(slug: str):
 
 
 @pytest.mark.parametrize("fault", NUMBERS, ids=lambda fault: fault.slug)
-def test_a_mistake_in_numbers_is_named(fault: Fault) -> None:
+def test_mistake_in_numbers_is_named(fault: Fault) -> None:
     found = diagnosed(fault.slug)
     assert (fault.slug,) in [one.names for one in found], found
 
@@ -142,7 +142,7 @@ def test_two_mistakes_at_once_are_named_where_none_fits_alone() -> None:
     assert told >= 0.9 * judged_pairs, (told, judged_pairs)
 
 
-def test_a_pair_is_named_as_a_pair() -> None:
+def test_pair_is_named_as_a_pair() -> None:
     names = ("attention.scale-missing", "attention.mask-added-as-ones")
     backend = planted(*(fault_of(name) for name in names))
     first = causes_of(backend, "attention.formula")[0]
@@ -163,7 +163,7 @@ def test_faults_planted_together_are_both_at_work() -> None:
         assert set(statuses.values()) == {"violation"}
 
 
-def test_what_no_variant_gives_is_called_nothing() -> None:
+def test_answer_of_no_variant_has_no_cause() -> None:
     class Noise(Reference):
         def build(self, component, sizes, *, precision="float64", device="cpu"):
             part = super().build(component, sizes, precision=precision, device=device)
@@ -183,7 +183,7 @@ def test_what_no_variant_gives_is_called_nothing() -> None:
     assert all(one.kind == "complaint" for one in found)
 
 
-def test_a_mistake_found_inside_is_looked_for_first_outside() -> None:
+def test_mistake_found_inside_is_looked_for_first_outside() -> None:
     fault = fault_of("attention.scale-missing")
     bench = Bench(planted(fault), shrink=False)
     inner, outer = (judge(bench, slug) for slug in ("attention.formula", "encoder.layer-formula"))
@@ -205,7 +205,7 @@ class TestApart:
         assert difference(one, np.array([1.0, 0.0, np.inf])) == np.inf
 
     @pytest.mark.parametrize("other", [np.ones((1, 2)), np.ones(2, np.float32), np.array([1, 1])])
-    def test_arrays_of_unlike_shape_or_type_are_infinitely_apart(self, other) -> None:
+    def test_arrays_of_different_shape_or_type_differ_infinitely(self, other) -> None:
         assert difference(np.ones(2), other) == np.inf
 
     def test_exceptions_by_their_type(self) -> None:
@@ -213,7 +213,7 @@ class TestApart:
         assert difference(ValueError("a"), TypeError("a")) == np.inf
         assert difference(ValueError("a"), np.ones(2)) == np.inf
 
-    def test_what_is_not_told_makes_no_difference(self) -> None:
+    def test_missing_outcome_makes_no_difference(self) -> None:
         assert difference((np.ones(2), None), (np.ones(2), np.ones(3))) == 0.0
         assert difference(np.ones(2), Unsupported("no")) == 0.0
 
@@ -255,7 +255,7 @@ def test_clauses_named_here_exist() -> None:
     assert {clause for *_, clause in FLIPS} <= set(clauses())
 
 
-def test_commonest_likely_cause_is_named_for_the_backend() -> None:
+def test_most_common_cause_is_reported_for_the_backend() -> None:
     scale = LikelyCause("fault", ("attention.scale-missing",), "the scale is missing", 0.0)
     other = LikelyCause("option", ("a=b",), "the option b", 0.0)
     verdicts = [

@@ -1,4 +1,4 @@
-"""Identification: the numbers tell every option, whatever is declared."""
+"""Identification: the numbers show every option, whatever is declared."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -168,7 +168,7 @@ def test_deviations_in_many_choices_at_once_are_measured(seed):
 
 @pytest.mark.parametrize("component", FINDABLE)
 @pytest.mark.parametrize("seed", range(100, 104))
-def test_a_component_alone_shows_all_that_it_contains(component, seed):
+def test_component_alone_shows_all_that_it_contains(component, seed):
     choices, declared = drawn(seed), drawn(seed + 1000)
     specimen = ("plain", "fused")[seed % 2]
     liar = sole(replace(built(specimen, choices), choices=declared), component)
@@ -213,7 +213,7 @@ FAULTY = {
 
 
 @pytest.mark.parametrize("component", FAULTY)
-def test_what_fits_no_option_is_not_called_one(component):
+def test_numbers_of_no_option_fit_none(component):
     call, name = FAULTY[component]
     found = identify(broken(component, call))
     assert found[name].status == NONE_FITS
@@ -224,7 +224,7 @@ def test_what_fits_no_option_is_not_called_one(component):
     assert found[name].agrees == (found[name].expected is None)
 
 
-def test_a_fill_that_is_added_is_not_called_a_number():
+def test_fill_that_is_added_is_not_called_a_number():
     def call(part: Any, query: Any, key: Any, value: Any, mask: Any) -> Any:
         scores = query @ key.mT / query.shape[-1] ** 0.5
         weights = (scores + (~mask * -1e4 if mask is not None else 0.0)).softmax(-1)
@@ -233,14 +233,14 @@ def test_a_fill_that_is_added_is_not_called_a_number():
     assert identify(broken("attention", call))["mask_fill"].status == NONE_FITS
 
 
-def test_a_mask_that_is_ignored_is_not_called_a_fill():
+def test_mask_that_is_ignored_is_not_called_a_fill():
     def call(part: Any, query: Any, key: Any, value: Any, mask: Any) -> Any:
         return part(query, key, value, None)
 
     assert identify(broken("attention", call))["mask_fill"].status == NONE_FITS
 
 
-def test_a_component_of_another_option_than_the_rest_is_told():
+def test_component_of_another_option_than_the_rest_is_reported():
     pre = built("plain", {"norm_placement": "pre"}).recipes["encoder_layer"]
     whole = built("plain", {})
     mixed = replace(whole, recipes={**whole.recipes, "encoder_layer": pre})
@@ -250,7 +250,7 @@ def test_a_component_of_another_option_than_the_rest_is_told():
     assert "post in residual; pre in encoder_layer" in found.reason
 
 
-def test_parameters_that_are_tied_in_no_listed_way_are_told():
+def test_parameters_tied_in_no_listed_way_are_reported():
     whole = built("plain", {"tying": "none"})
     recipe = whole.recipes["model"]
 
@@ -263,7 +263,7 @@ def test_parameters_that_are_tied_in_no_listed_way_are_told():
     assert identify(mixed)["tying"].status == NONE_FITS
 
 
-def test_a_function_without_a_parameter_map_cannot_be_told():
+def test_function_without_a_parameter_map_cannot_be_identified():
     bare = of_function(lambda x: torch.nn.functional.layer_norm(x, x.shape[-1:]), "layer_norm")
     found = identify(bare)["norm_epsilon"]
     assert found.status == CANNOT_TELL
@@ -272,7 +272,7 @@ def test_a_function_without_a_parameter_map_cannot_be_told():
 
 
 @pytest.mark.parametrize("mishap", [RuntimeError("out of luck"), SystemExit(7)])
-def test_a_backend_that_raises_is_not_told_and_does_no_harm(mishap):
+def test_backend_that_raises_is_not_identified_and_does_no_harm(mishap):
     def call(*given: Any) -> Any:
         raise mishap
 
@@ -281,12 +281,12 @@ def test_a_backend_that_raises_is_not_told_and_does_no_harm(mishap):
     assert type(mishap).__name__ in found.reason
 
 
-def test_one_head_cannot_tell_the_width_of_heads():
+def test_one_head_does_not_show_the_width_of_heads():
     narrow = replace(built("plain", {}), limits=Limits(heads=1))
     assert identify(narrow, ("multi_head_attention",))["head_width"].status == CANNOT_TELL
 
 
-def test_limits_are_kept():
+def test_limits_are_respected():
     limits = Limits(layers=1, masks=("causal",), precisions=("float32",), length=4)
     narrow = replace(built("fused", {"norm_epsilon": 1e-3, "mask_fill": -1e4}), limits=limits)
     found = identify(narrow)
@@ -295,13 +295,13 @@ def test_limits_are_kept():
     assert found["final_norm"].measured == "none"
 
 
-def test_a_backend_behind_no_torch_glue_is_identified():
+def test_backend_behind_no_torch_glue_is_identified():
     found = identify(miniatures.good)
     assert found["mask_fill"].measured == "exact"
     assert found["fully_masked_row"].measured == "nan"
 
 
-def test_measured_choices_fill_in_what_cannot_be_told():
+def test_measured_choices_fall_back_to_declared_ones():
     mute = replace(
         sole(built("plain", {"norm_epsilon": 1e-3, "norm_variance": "unbiased"}), "layer_norm"),
         choices={"output": "logits"},
@@ -311,7 +311,7 @@ def test_measured_choices_fill_in_what_cannot_be_told():
 
 
 @pytest.mark.parametrize("epsilon", [1e-6, 0.02])
-def test_an_undeclared_formula_is_settled_by_identification(epsilon):
+def test_undeclared_formula_is_settled_by_identification(epsilon):
     backend = built("plain", {"norm_epsilon": epsilon, "norm_variance": "unbiased"})
     undeclared = replace(backend, choices={"norm_epsilon_place": "inside-root"})
     assert effective_choices(undeclared) == Choices(norm_epsilon=epsilon, norm_variance="unbiased")

@@ -24,6 +24,7 @@ from attentest.targets.adapt import probing, writing
 from attentest_spec import Sizes
 from attentest_spec.choices import Choices
 from attentest_spec.clauses import clauses
+from attentest_spec.parameters import shapes
 
 WILD = Path(__file__).parents[1] / "support" / "wild"
 

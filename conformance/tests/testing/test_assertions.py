@@ -1,4 +1,4 @@
-"""The comparing helpers: a wrong value just beyond the bound is refused, one just within is not."""
+"""Assertions about arrays: a value just beyond the tolerance is refused, one just within is not."""
 
 import ast
 from pathlib import Path
@@ -39,7 +39,7 @@ def test_floats_are_of_64_bits(values: Any) -> None:
     assert as_floats(values)[0] == 1.0
 
 
-def test_a_shape_is_held_to_the_letter() -> None:
+def test_same_shape_demands_the_exact_shape() -> None:
     same_shape(np.ones((2, 3)), (2, 3))
     same_shape(EMPTY, (2, 0))
     for shape in [(3, 2), (2, 3, 1), (6,), (2, 1), ()]:
@@ -52,18 +52,18 @@ def test_a_shape_is_held_to_the_letter() -> None:
 
 
 @pytest.mark.parametrize("truth", [True, np.bool_(True)])
-def test_what_is_true_holds(truth: Any) -> None:
+def test_holds_accepts_truth(truth: Any) -> None:
     holds(truth, "nothing to tell")
 
 
 @pytest.mark.parametrize("truth", [False, np.bool_(False)])
-def test_what_is_false_is_told_with_its_arrays(truth: Any) -> None:
-    with pytest.raises(Violation, match=r"^found$") as told:
+def test_holds_reports_message_and_arrays(truth: Any) -> None:
+    with pytest.raises(Violation, match=r"^found$") as caught:
         holds(truth, "found", actual=1, expected=2)
-    assert (told.value.actual, told.value.expected) == (1, 2)
-    with pytest.raises(Violation) as told:
+    assert (caught.value.actual, caught.value.expected) == (1, 2)
+    with pytest.raises(Violation) as caught:
         holds(truth, "found")
-    assert (told.value.actual, told.value.expected) == (None, None)
+    assert (caught.value.actual, caught.value.expected) == (None, None)
 
 
 @pytest.mark.parametrize("values", [EMPTY, array(0.0, -1e308), np.ones(2, ml_dtypes.bfloat16)])
@@ -74,9 +74,9 @@ def test_numbers_are_finite(values: np.ndarray) -> None:
 @pytest.mark.parametrize("bad", [NAN, INF, -INF])
 def test_one_number_that_is_not_finite_is_enough(bad: float) -> None:
     values = array(1.0, bad, 3.0)
-    with pytest.raises(Violation, match=r"^The output has 1 of 3 numbers that are not") as told:
+    with pytest.raises(Violation, match=r"^The output has 1 of 3 numbers that are not") as caught:
         finite(values)
-    assert told.value.actual is values
+    assert caught.value.actual is values
     with pytest.raises(Violation, match=r"^The gradient has 2 of 2 "):
         finite(array(bad, NAN), what="gradient")
 
@@ -112,18 +112,18 @@ def test_equal_numbers_are_equal(actual: np.ndarray, expected: np.ndarray) -> No
         (np.float32([0.1]), array(0.1)),
     ],
 )
-def test_the_last_bit_counts(actual: np.ndarray, expected: np.ndarray) -> None:
+def test_equal_is_bit_exact(actual: np.ndarray, expected: np.ndarray) -> None:
     with pytest.raises(Violation):
         equal(actual, expected)
 
 
-def test_an_inequality_names_the_worst_place_and_keeps_the_arrays() -> None:
+def test_inequality_names_the_worst_place_and_keeps_the_arrays() -> None:
     actual, expected = np.array([[1.0, 2.0], [3.0, 9.0]]), np.array([[1.0, 2.5], [3.0, 4.0]])
     text = r"^The weights differ by 5 at \(1, 1\): found 9, expected 4"
-    with pytest.raises(Violation, match=text) as told:
+    with pytest.raises(Violation, match=text) as caught:
         equal(actual, expected, what="weights")
-    assert told.value.actual is actual
-    assert told.value.expected is expected
+    assert caught.value.actual is actual
+    assert caught.value.expected is expected
     with pytest.raises(Violation, match=r"^The output differs"):
         equal(actual, expected)
     with pytest.raises(Violation, match=r"^The weights have the shape"):
@@ -184,7 +184,7 @@ def test_parameter_whose_name_ends_with_s_is_singular() -> None:
         (array(INF, 3.0), array(1.0, 2.0), r"inf at \(0,\): found inf, expected 1"),
     ],
 )
-def test_what_is_no_number_is_worst_unless_both_are_alike(
+def test_nan_is_the_largest_difference_unless_both_are_nan(
     actual: np.ndarray, expected: np.ndarray, told: str
 ) -> None:
     with pytest.raises(Violation, match=rf"differs by {told}"):
@@ -236,7 +236,7 @@ def test_roundings_add_up_as_their_root(precision: str) -> None:
 
 @pytest.mark.parametrize("sign", [1, -1])
 @pytest.mark.parametrize(("terms", "steps"), [(1, 4), (4, 8)])
-def test_near_bound_is_sharp(subject: Subject, sign: int, terms: int, steps: int) -> None:
+def test_near_tolerance_is_sharp(subject: Subject, sign: int, terms: int, steps: int) -> None:
     one = array(1.0, -1.0)
     near(subject, one + sign * steps * EPS, one, terms=terms)
     assert subject.budget == 1.0
@@ -244,7 +244,7 @@ def test_near_bound_is_sharp(subject: Subject, sign: int, terms: int, steps: int
         near(subject, one + sign * (steps + 1) * EPS, one, terms=terms)
 
 
-def test_near_takes_one_term_and_the_size_of_what_is_expected(subject: Subject) -> None:
+def test_near_defaults_to_one_term_and_the_expected_magnitude(subject: Subject) -> None:
     near(subject, array(1.0 + 8 * EPS, 2.0), array(1.0, 2.0))
     with pytest.raises(Violation):
         near(subject, array(1.0 + 9 * EPS, 2.0), array(1.0, 2.0))
@@ -277,10 +277,10 @@ def test_near_without_size_demands_the_very_numbers(subject: Subject) -> None:
 @pytest.mark.parametrize("expected", [NAN, 1.0])
 def test_near_refuses_nan_even_where_nan_is_expected(subject: Subject, expected: float) -> None:
     actual = array(NAN, 1.0)
-    with pytest.raises(Violation, match=r"^The row contains NaN\.$") as told:
+    with pytest.raises(Violation, match=r"^The row contains NaN\.$") as caught:
         near(subject, actual, array(expected, 1.0), what="row")
-    assert told.value.actual is actual
-    assert told.value.expected[1] == 1.0
+    assert caught.value.actual is actual
+    assert caught.value.expected[1] == 1.0
 
 
 @pytest.mark.parametrize(("actual", "expected"), [(INF, 1.0), (1.0, INF), (INF, -INF), (1.0, NAN)])
@@ -302,13 +302,13 @@ def test_near_judges_the_named_rows_alone(subject: Subject) -> None:
         near(subject, actual[:1], expected, rows=np.array([True, False]))
 
 
-def test_a_violation_tells_the_place_the_numbers_and_the_bound(subject: Subject) -> None:
+def test_violation_reports_place_numbers_and_tolerance(subject: Subject) -> None:
     actual, expected = np.array([[1.0, 2.0]]), np.array([[1.0, 1.0]])
     text = r"^The sum differs by 1 at \(0, 1\): found 2, expected 1; the tolerance is 8\.9e-16\.$"
-    with pytest.raises(Violation, match=text) as told:
+    with pytest.raises(Violation, match=text) as caught:
         near(subject, actual, expected, what="sum")
-    assert (told.value.actual == actual).all()
-    assert (told.value.expected == expected).all()
+    assert (caught.value.actual == actual).all()
+    assert (caught.value.expected == expected).all()
     with pytest.raises(Violation, match=r"^The output differs"):
         near(subject, actual, expected)
     with pytest.raises(Violation, match=r"^The sum has the shape"):
@@ -317,7 +317,7 @@ def test_a_violation_tells_the_place_the_numbers_and_the_bound(subject: Subject)
         near(subject, actual * NAN, expected)
 
 
-def test_the_used_share_of_the_bound_is_told(subject: Subject) -> None:
+def test_used_share_of_the_tolerance_is_recorded(subject: Subject) -> None:
     near(subject, array(1.0 + 2 * EPS), array(1.0))
     assert subject.budget == 0.5
     near(subject, array(1.0 + EPS), array(1.0))

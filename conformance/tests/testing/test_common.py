@@ -1,4 +1,4 @@
-"""The cases that chapters share: what they accept, what they refuse, and when they are absent."""
+"""Assertions that chapters share: accepted, refused and absent cases."""
 
 from collections.abc import Callable
 from typing import Any
@@ -38,7 +38,7 @@ def seeded(subject: Subject) -> Draw:
 # Precisions
 
 
-def test_the_output_is_in_the_precision_of_the_part() -> None:
+def test_output_is_in_the_precision_of_the_part() -> None:
     same_precision(probe("layer_norm", precision="float32"), X.astype(np.float32))
     with pytest.raises(Violation, match=r"^The output is float64; the inputs are float32\.$"):
         same_precision(probe("layer_norm", precision="float32"), X)
@@ -75,7 +75,7 @@ def bent_norm(bend: Bend) -> Any:
 
 @pytest.mark.parametrize("precision", ["float64", "float32", "bfloat16", "float16"])
 @claimed()
-def test_a_precise_output_is_returned_with_its_part(precision: str) -> None:
+def test_precise_output_is_returned_with_its_part(precision: str) -> None:
     part, output = matches_in_precision(bent_norm(lambda answer, part: answer), precision)
     assert part.precision == str(output.dtype) == precision
     assert (output == part.output(X)).all()
@@ -87,7 +87,7 @@ ROWS[1, 2] = False
 
 @pytest.mark.parametrize("wrong", [1.1, np.nan, np.inf])
 @claimed()
-def test_an_imprecise_output_is_refused_at_the_rows_that_count(wrong: float) -> None:
+def test_imprecise_output_is_refused_at_the_rows_that_count(wrong: float) -> None:
     def bend(answer: Any, part: Any) -> Any:
         answer[1, 2] *= wrong
         return answer
@@ -99,7 +99,7 @@ def test_an_imprecise_output_is_refused_at_the_rows_that_count(wrong: float) -> 
         matches_in_precision(bent_norm(bend), "float32", rows=~ROWS)
 
 
-def test_an_output_that_overflows_as_the_oracle_does_is_not_finite() -> None:
+def test_output_that_overflows_as_the_oracle_does_is_not_finite() -> None:
     def make(precision: str) -> Any:
         part = probe("positional_encoding", SIZES, precision=precision)
         x = X.copy()
@@ -111,7 +111,7 @@ def test_an_output_that_overflows_as_the_oracle_does_is_not_finite() -> None:
     matches_in_precision(make, "float32", rows=ROWS)
 
 
-def test_an_output_in_another_precision_is_refused() -> None:
+def test_output_in_another_precision_is_refused() -> None:
     def make(precision: str) -> Any:
         return probe("layer_norm", SIZES, precision="float32"), (X,)
 
@@ -122,7 +122,7 @@ def test_an_output_in_another_precision_is_refused() -> None:
 
 
 @claimed()
-def test_a_method_is_judged_as_a_method() -> None:
+def test_method_is_compared_with_the_method_of_the_reference() -> None:
     source = np.array([[1, 2, 4]])
     _, output = matches_in_precision(
         lambda _: (probe("model", SIZES), (source,)), "float64", method="encode"
@@ -144,7 +144,7 @@ OTHERS = (1e-12, 1e-3, 0.5)
 
 @pytest.mark.parametrize("declared", [1e-3, 0.5, 0.25])
 @claimed()
-def test_what_is_declared_is_shown(declared: float) -> None:
+def test_declared_option_matches(declared: float) -> None:
     part, output = norm(declared, declared)
     matches_declared_option(part, X, actual=output, choice="norm_epsilon", others=OTHERS)
 
@@ -152,18 +152,18 @@ def test_what_is_declared_is_shown(declared: float) -> None:
 def test_another_option_is_named() -> None:
     part, output = norm(1e-3, 0.5)
     text = r"^norm_epsilon is declared as 0\.001; the numbers show 0\.5\.$"
-    with pytest.raises(Violation, match=text) as told:
+    with pytest.raises(Violation, match=text) as caught:
         matches_declared_option(part, X, actual=output, choice="norm_epsilon", others=OTHERS)
-    assert told.value.actual is output
+    assert caught.value.actual is output
 
 
-def test_what_no_option_gives_is_unlike_the_declared() -> None:
+def test_output_of_no_option_differs_from_the_declared_one() -> None:
     part, output = norm(1e-3, 0.2)
     with pytest.raises(Violation, match=r"^The output differs by"):
         matches_declared_option(part, X, actual=output, choice="norm_epsilon", others=OTHERS)
 
 
-def test_options_that_give_the_same_are_not_told_apart() -> None:
+def test_options_with_the_same_numbers_are_not_distinguished() -> None:
     part = probe("layer_norm", SIZES, norm_epsilon=1e-30)
     text = r"^norm_epsilon: the numbers do not distinguish 1e-30 from 1e-25$"
     with pytest.raises(Absent, match=text):
@@ -188,7 +188,7 @@ def dropping(answer: Any, part: Any) -> Any:
 
 @pytest.mark.parametrize("dropout", [True, False])
 @claimed()
-def test_dropout_in_training_alone_is_quiet(dropout: bool) -> None:
+def test_dropout_in_training_alone_is_off_in_evaluation(dropout: bool) -> None:
     rates = []
 
     def bend(answer: Any, part: Any) -> Any:
@@ -226,12 +226,12 @@ def _rate(answer: Any, part: Any) -> Any:
     ],
 )
 @claimed()
-def test_what_is_not_quiet_is_refused(bend: Bend, told: str) -> None:
+def test_dropout_in_evaluation_is_refused(bend: Bend, told: str) -> None:
     with pytest.raises(Violation, match=f"^The {told}"):
         quiet(bend)
 
 
-def test_an_output_that_is_written_to_later_is_told() -> None:
+def test_output_written_to_later_is_reported() -> None:
     held = np.zeros_like(X)
 
     class Reusing(OraclePart):
@@ -268,7 +268,7 @@ def test_dropout_keeps_the_mean(factor: float, sound: bool) -> None:
 
 
 @pytest.mark.parametrize(("factor", "sound"), [(2.0, True), (1.0, False), (0.0, False)])
-def test_dropout_that_treats_all_samples_alike_keeps_the_mean_of_many_calls(
+def test_dropout_shared_by_all_samples_keeps_the_mean_of_many_calls(
     factor: float, sound: bool
 ) -> None:
     rng = np.random.default_rng(5)
@@ -323,7 +323,7 @@ def test_chance_allows_the_mean_six_standard_errors(share: float) -> None:
         dropout_keeps_mean(training(change), X[:1])
 
 
-def test_the_mean_of_a_part_that_takes_more_than_arrays() -> None:
+def test_mean_of_a_part_that_takes_more_than_arrays() -> None:
     dropout_keeps_mean(probe("encoder_layer", SIZES), X[:1], None)
 
 
@@ -331,7 +331,7 @@ def test_the_mean_of_a_part_that_takes_more_than_arrays() -> None:
 
 
 @pytest.mark.parametrize(("bias", "raised"), [(1.0, Violation), (0.0, Absent)])
-def test_a_declared_bias_that_does_not_act_is_told_where_it_is_not_zero(
+def test_declared_bias_without_effect_is_reported_where_it_is_not_zero(
     bias: float, raised: type[Exception]
 ) -> None:
     norm = probe("layer_norm", SIZES, lambda output, part: 0.0 * output)
@@ -340,7 +340,7 @@ def test_a_declared_bias_that_does_not_act_is_told_where_it_is_not_zero(
         matches_declared_biases(norm, np.zeros((1, 2, 6)), choice="norm_bias")
 
 
-def test_a_mean_that_float32_cannot_take_out_makes_no_violation() -> None:
+def test_mean_that_float32_cannot_take_out_makes_no_violation() -> None:
     place = {"norm_epsilon_place": "added-to-deviation", "norm_epsilon": 1e-6}
     backend = OracleBackend(choices=place)
     verdict = judge(Bench(backend, precision="float32", diagnose=False), "layer_norm.norm-bias")

@@ -1,4 +1,4 @@
-"""What a position of a layer can see: what is taken for an answer, and what is told."""
+"""Dependence of positions on each other and on the memory."""
 
 from typing import Any
 
@@ -34,7 +34,7 @@ def test_other_numbers_stand_where_they_are_asked_for() -> None:
     assert (plain[where] == seeded(one).floats(2, 4, 6)[where]).all()
 
 
-def test_poison_is_what_the_precision_bears() -> None:
+def test_poison_fits_the_precision() -> None:
     for precision, sizes in (
         ("float64", {1e3, 1.0, 30.0}),
         ("float32", {1e3, 1.0, 30.0}),
@@ -45,7 +45,7 @@ def test_poison_is_what_the_precision_bears() -> None:
         assert set(gathered(lambda draw, probe=probe: dependence.poison(probe, draw))) == sizes
 
 
-def test_what_is_unmoved_is_so_to_the_last_bit() -> None:
+def test_output_unchanged_is_bit_exact() -> None:
     rows = np.ones((2, 4), bool)
     rows[1, 1] = False
     after = X.copy()
@@ -64,7 +64,7 @@ def asked(bend: Bend, **about: Any) -> None:
 @pytest.mark.parametrize("precision", ["float64", "float32", "bfloat16", "float16"])
 @pytest.mark.parametrize("mask", [PADDING, CAUSAL, None])
 @claimed()
-def test_a_real_answer_heeds_the_others(precision: str, mask: Any) -> None:
+def test_output_depends_on_visible_positions(precision: str, mask: Any) -> None:
     asked(straight, mask=mask, precision=precision)
 
 
@@ -78,7 +78,7 @@ def test_a_real_answer_heeds_the_others(precision: str, mask: Any) -> None:
     ],
 )
 @pytest.mark.parametrize("mask", [PADDING, CAUSAL, None])
-def test_a_constant_and_a_copy_heed_nothing(bend: Bend, mask: Any) -> None:
+def test_constant_and_copy_depend_on_nothing(bend: Bend, mask: Any) -> None:
     text = r"^The output does not depend on the positions that may be attended to "
     with pytest.raises(
         Violation, match=text + r"\(observed at positions \[\d, \d\] of the samples\)\.$"
@@ -92,7 +92,7 @@ def test_in_single_precision_a_position_changes_with_the_others() -> None:
         asked(lambda answer, part: np.zeros_like(answer), precision="float32")
 
 
-def test_a_sample_whose_positions_stand_alone_is_not_asked() -> None:
+def test_sample_whose_positions_see_only_themselves_is_left_out() -> None:
     mask = np.stack([np.ones((1, 4, 4), bool), np.eye(4, dtype=bool)[None]])
 
     def bend(answer: Any, part: Any) -> Any:
@@ -111,12 +111,12 @@ def test_in_half_precision_a_varied_output_is_asked_for() -> None:
             asked(lambda answer, part, constant=constant: constant, precision="float16")
 
 
-def test_a_position_alone_has_nothing_to_heed() -> None:
+def test_single_position_has_nothing_to_depend_on() -> None:
     alone = np.eye(4, dtype=bool)[None, None]
     asked(lambda answer, part: np.zeros_like(answer), mask=alone)
 
 
-def test_one_sample_that_heeds_is_enough() -> None:
+def test_one_dependent_sample_is_enough() -> None:
     def bend(answer: Any, part: Any) -> Any:
         answer[0] = 0.0
         return answer
@@ -140,16 +140,16 @@ def heeded(row: int, bend: Bend = straight, **more: Any) -> None:
 
 
 @claimed()
-def test_a_decoder_heeds_the_memory() -> None:
+def test_decoder_depends_on_memory() -> None:
     for row in range(5):
         heeded(row)
         heeded(row, scale=30.0)
 
 
-def test_steps_that_do_not_heed_the_memory_are_counted() -> None:
+def test_steps_independent_of_the_memory_are_counted() -> None:
     text = (
-        r"^The output does not depend on row 2 of the memory; "
-        r"number of steps that may attend to it: {}\.$"
+        r"^The output does not depend on row 2 of the memory; number of steps that may "
+        r"attend to it: {}\.$"
     )
     with pytest.raises(Violation, match=text.format(1)):
         heeded(2, deaf(3))
@@ -162,7 +162,7 @@ def test_steps_that_do_not_heed_the_memory_are_counted() -> None:
 
 
 @pytest.mark.parametrize("scale", [{}, {"scale": 30.0}])
-def test_a_row_of_the_memory_is_changed_as_far_as_asked_for(scale: Any) -> None:
+def test_row_of_the_memory_is_changed_as_far_as_asked_for(scale: Any) -> None:
     one = case("decoder_layer")
     dependence.depends_on_memory(seeded(one), one, 2, **scale)
     memory: Any = one.probe.part.inputs[1]  # type: ignore[attr-defined]
@@ -170,7 +170,7 @@ def test_a_row_of_the_memory_is_changed_as_far_as_asked_for(scale: Any) -> None:
     assert (np.delete(memory, 2, axis=1) == np.delete(MEMORY, 2, axis=1)).all()
 
 
-def test_a_change_is_told_by_position() -> None:
+def test_change_is_distinguished_by_position() -> None:
     one = case("decoder_layer")
     memory = MEMORY.copy()
     memory[0, 2] += 1.0
@@ -178,7 +178,7 @@ def test_a_change_is_told_by_position() -> None:
     assert told.tolist() == [[True] * 4, [False] * 4]
 
 
-def test_a_change_below_the_rounding_need_not_be_heeded() -> None:
+def test_change_below_rounding_needs_no_dependence() -> None:
     one = case("decoder_layer")
     one.probe.load(layer_calls.zero_maps(one.probe.parameters, ["cross_attention.output"]))
     dependence.depends_on_memory(seeded(one), one, 2)
@@ -209,7 +209,7 @@ def test_reach_is_where_the_gradient_is_not_zero() -> None:
         dependence.gradient_reach(seeded(one), one, 2, 2)
 
 
-def test_a_permuted_mask_keeps_what_it_says_of_each_pair() -> None:
+def test_permuted_mask_keeps_each_pair() -> None:
     order = np.array([2, 0, 3, 1])
     whole = np.random.default_rng(5).random((2, 1, 4, 4)) < 0.5
     turned = layer_calls.permute_mask(whole, order)

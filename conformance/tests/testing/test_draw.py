@@ -1,4 +1,4 @@
-"""What the suite draws: every value that is promised, and none besides, inside the limits."""
+"""Drawn inputs: every documented value, no other one, within the limits."""
 
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -232,7 +232,7 @@ class Fixed:
         return np.full(shape, self.share)
 
 
-def test_what_a_row_hides_lies_at_any_distance_from_what_it_keeps() -> None:
+def test_hidden_key_of_a_row_lies_at_any_distance_from_the_visible_one() -> None:
     full, bare = (Draw(None, subject({}), Fixed(share)) for share in (0.0, 1.0))  # type: ignore[arg-type]
     hidden, kept = (~full.keep(50, 5)).argmax(axis=-1), bare.keep(50, 5).argmax(axis=-1)
     assert set(kept) == {0, 1, 2, 3, 4}
@@ -252,7 +252,7 @@ def test_masks_of_a_kind_have_its_shape(kind: str, shape: tuple[int, ...]) -> No
     assert not mask.all(axis=-1).any()
 
 
-def test_a_causal_mask_and_none() -> None:
+def test_causal_mask_and_none() -> None:
     mask = seeded().mask("causal", 2, 3, 4, 4)
     assert mask is not None
     assert mask.dtype == bool
@@ -293,7 +293,7 @@ def test_tokens_are_every_id_but_the_pad(pad: int) -> None:
 SIZES = Sizes(source_vocabulary=7, target_vocabulary=9, source_pad=3, target_pad=5)
 
 
-def test_a_source_has_pads_anywhere_and_a_real_token() -> None:
+def test_source_has_pads_anywhere_and_a_real_token() -> None:
     tokens = seeded().source(400, 4, SIZES)
     assert tokens.shape == (400, 4)
     assert set(tokens.flat) == set(range(7))
@@ -304,7 +304,7 @@ def test_a_source_has_pads_anywhere_and_a_real_token() -> None:
     assert not pads.all(axis=0).any()
 
 
-def test_a_target_starts_with_a_real_token() -> None:
+def test_target_starts_with_a_real_token() -> None:
     tokens = seeded().target(400, 4, SIZES)
     assert tokens.shape == (400, 4)
     assert set(tokens.flat) == set(range(9))

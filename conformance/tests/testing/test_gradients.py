@@ -23,7 +23,7 @@ from attentest_spec import Gradient, Sizes
 # One gradient
 
 
-def test_a_gradient_is_returned_as_floats() -> None:
+def test_gradient_is_returned_as_floats() -> None:
     probe = spoilt("generator", precision="float32")
     gradient = probe.vjp((X,), np.ones((2, 3, 4)))
     found = gradient_of(probe, gradient, "bias")
@@ -41,7 +41,7 @@ def test_a_gradient_is_returned_as_floats() -> None:
         (lambda one: one * [1, np.nan, 1, np.inf], "The gradient of bias has 2 of 4 numbers"),
     ],
 )
-def test_a_parameters_gradient_is_there_whole_and_finite(change: Any, told: str) -> None:
+def test_parameter_gradient_has_the_shape_and_is_finite(change: Any, told: str) -> None:
     probe = spoilt("generator", of_parameter("bias", change))
     gradient = probe.vjp((X,), np.ones((2, 3, 4)))
     with pytest.raises(Violation, match=f"^{re.escape(told)}"):
@@ -57,7 +57,7 @@ def test_a_parameters_gradient_is_there_whole_and_finite(change: Any, told: str)
         (lambda one: one * [1, np.nan, 1], "The gradient of the query has 6 of 18 numbers"),
     ],
 )
-def test_an_inputs_gradient_is_there_whole_and_finite(change: Any, told: str) -> None:
+def test_input_gradient_has_the_shape_and_is_finite(change: Any, told: str) -> None:
     gradient = spoilt("generator", of_input(change)).vjp((X,), np.ones((2, 3, 4)))
     with pytest.raises(Violation, match=f"^{re.escape(told)}"):
         gradient_to(gradient, 0, "query", X.shape)
@@ -68,7 +68,7 @@ def test_an_inputs_gradient_is_there_whole_and_finite(change: Any, told: str) ->
 
 @pytest.mark.parametrize("component", ["generator", "feed_forward"])
 @claimed()
-def test_the_closed_form_agrees(component: str) -> None:
+def test_closed_form_agrees(component: str) -> None:
     probe = spoilt(component)
     kept = {name: values.copy() for name, values in probe.parameters.items()}
     agrees_with_differences(probe, X, draw=seeded(probe))
@@ -95,7 +95,7 @@ def test_the_closed_form_agrees(component: str) -> None:
         of_parameter("bias", lambda one: one * np.nan),
     ],
 )
-def test_a_wrong_gradient_disagrees(spoil: Spoil) -> None:
+def test_wrong_gradient_disagrees(spoil: Spoil) -> None:
     probe = spoilt("generator", spoil)
     with pytest.raises(Violation):
         agrees_with_differences(probe, X, draw=seeded(probe))
@@ -115,7 +115,7 @@ def exact() -> tuple[Any, float, float]:
 
 @pytest.mark.parametrize("sign", [1.0, -1.0])
 @claimed()
-def test_the_bound_of_a_difference_is_a_share_of_what_is_summed(sign: float) -> None:
+def test_tolerance_of_a_difference_is_relative_to_the_sum(sign: float) -> None:
     step, slope, bound = exact()
     for share in (0.995, 1.005):
         error = sign * share * bound * step / np.square(step).sum()
@@ -124,9 +124,9 @@ def test_the_bound_of_a_difference_is_a_share_of_what_is_summed(sign: float) -> 
             agrees_with_differences(probe, X, draw=seeded(probe))
             continue
         text = r"^The gradient along a random direction is (\S+) in \w+ mode; .* by (\S+)\.$"
-        with pytest.raises(Violation, match=text) as told:
+        with pytest.raises(Violation, match=text) as caught:
             agrees_with_differences(probe, X, draw=seeded(probe))
-        pulled, measured = map(float, re.findall(r"-?\d\S*\d", str(told.value)))
+        pulled, measured = map(float, re.findall(r"-?\d\S*\d", str(caught.value)))
         assert measured == pytest.approx(slope, rel=1e-7)
         assert pulled == pytest.approx(slope, rel=1e-4)
 
@@ -145,7 +145,7 @@ def kinked(*, at: float, part: type[OraclePart] = OraclePart) -> Probe:
 
 
 @claimed()
-def test_a_kink_within_the_first_step_is_no_disagreement() -> None:
+def test_kink_within_the_first_step_is_no_disagreement() -> None:
     x = np.ones((1, 1, 1))
     for at in (1.0, 5e-7):
         probe = kinked(at=at)
@@ -159,7 +159,7 @@ def test_a_kink_within_the_first_step_is_no_disagreement() -> None:
 
 
 @pytest.mark.parametrize("share", [0.995, 1.005])
-def test_the_bound_of_a_silent_part_is_one_share_and_that_of_its_slope(share: float) -> None:
+def test_tolerance_of_a_zero_output_is_one_share_plus_that_of_its_slope(share: float) -> None:
     twin = seeded(kinked(at=-1.0))
     cotangent, step = twin.floats(1, 1, 1, scale=100.0).item(), twin.floats(1, 1, 1).item()
     bias = [twin.floats(*shape) for shape in ((1, 1), (1,), (1, 1), (1,))][-1].item()
@@ -192,13 +192,13 @@ def steps_of(*, at: float) -> set[float]:
 
 
 @claimed()
-def test_the_smaller_step_is_taken_where_the_larger_disagrees() -> None:
+def test_smaller_step_is_taken_where_the_larger_disagrees() -> None:
     assert steps_of(at=1.0) == {1e-6}
     assert steps_of(at=5e-7) == {1e-6, 1e-7}
 
 
 @claimed()
-def test_a_sound_part_of_large_numbers_is_asked_at_one_step_alone() -> None:
+def test_correct_part_of_large_numbers_needs_one_step() -> None:
     probe, called = spoilt("generator"), list[Any]()
     output = probe.output
     with pytest.MonkeyPatch.context() as patch:
@@ -209,7 +209,7 @@ def test_a_sound_part_of_large_numbers_is_asked_at_one_step_alone() -> None:
 
 @pytest.mark.parametrize("mode", ["evaluation", "training"])
 @pytest.mark.parametrize("output", [True, False])
-def test_a_gradient_is_judged_in_either_mode(mode: str, output: bool) -> None:
+def test_gradient_is_judged_in_either_mode(mode: str, output: bool) -> None:
     held: list[Any] = []
 
     def spoil(gradient: Gradient) -> Gradient:
@@ -224,7 +224,7 @@ def test_a_gradient_is_judged_in_either_mode(mode: str, output: bool) -> None:
         agrees_with_differences(held[0], X, draw=seeded(held[0]))
 
 
-def test_a_part_with_dropout_is_judged_in_evaluation_alone() -> None:
+def test_part_with_dropout_is_judged_in_evaluation_alone() -> None:
     probe = spoilt("generator")
     probe.sizes = SIZES.but(dropout=0.5)
     modes: list[bool] = []
@@ -239,13 +239,13 @@ def test_a_part_with_dropout_is_judged_in_evaluation_alone() -> None:
     assert not probe.part.training
 
 
-def test_an_input_without_a_gradient_is_told_by_its_number() -> None:
+def test_input_without_a_gradient_is_reported_by_number() -> None:
     probe = spoilt("generator", of_input(lambda one: None))
     with pytest.raises(Violation, match=r"^No gradient reaches the input number 0\.$"):
         agrees_with_differences(probe, X, draw=seeded(probe))
 
 
-def test_the_formula_moves_no_parameter_of_the_backend(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_formula_moves_no_parameter_of_the_backend(monkeypatch: pytest.MonkeyPatch) -> None:
     probe = spoilt("generator", of_parameter("bias", np.zeros_like))
     loaded: list[Any] = []
     monkeypatch.setattr(probe.part, "load", loaded.append)

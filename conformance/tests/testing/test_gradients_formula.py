@@ -1,4 +1,4 @@
-"""Gradients of tied and of all parameters, and against differences of the oracle."""
+"""Gradients of tied and of all parameters, and differences of the reference."""
 
 from dataclasses import replace
 from typing import Any
@@ -39,7 +39,7 @@ def test_every_float_input_is_moved() -> None:
 
 
 @claimed()
-def test_a_tied_gradient_is_counted_once() -> None:
+def test_tied_gradient_is_counted_once() -> None:
     probe, x = twin()
     agrees_with_differences(probe, x, None, draw=seeded(probe))
     names = ["self_attention_norm.gain", "feed_forward_norm.gain", "feed_forward_norm.bias"]
@@ -65,7 +65,7 @@ def test_half_a_tied_gradient_is_wrong() -> None:
 # Every parameter
 
 
-def test_a_parameter_without_a_gradient_is_told_with_its_effect() -> None:
+def test_parameter_without_a_gradient_is_reported_with_its_effect() -> None:
     probe = spoilt("generator", of_parameter("bias", np.zeros_like))
     draw = seeded(probe)
     draw.floats(2, 3, 4)
@@ -76,7 +76,7 @@ def test_a_parameter_without_a_gradient_is_told_with_its_effect() -> None:
         every_parameter_reached(probe, X, draw=seeded(probe))
 
 
-def test_the_excepted_names_need_no_gradient() -> None:
+def test_excepted_names_need_no_gradient() -> None:
     probe = spoilt("feed_forward", of_parameter("inner.bias", np.zeros_like))
     for excepted in (("inner.bias",), ("bias",), ("weight", "bias")):
         found = every_parameter_reached(probe, X, draw=seeded(probe), except_=excepted)
@@ -86,7 +86,7 @@ def test_the_excepted_names_need_no_gradient() -> None:
             every_parameter_reached(probe, X, draw=seeded(probe), except_=excepted)
 
 
-def test_the_bias_of_the_keys_is_excepted_by_itself() -> None:
+def test_bias_of_the_keys_is_excepted_by_itself() -> None:
     class Keyless(OraclePart):
         def vjp(self, inputs: Any, cotangent: Any) -> Gradient:
             ones = {name: np.ones_like(one) for name, one in self.parameters.items()}
@@ -100,7 +100,7 @@ def test_the_bias_of_the_keys_is_excepted_by_itself() -> None:
     every_parameter_reached(probe, X, X, X, None, draw=seeded(probe))
 
 
-def test_what_the_oracle_does_not_use_needs_no_gradient() -> None:
+def test_parameter_unused_by_the_reference_needs_no_gradient() -> None:
     probe = spoilt("feed_forward")
     probe.load({**probe.parameters, "inner.bias": np.full(5, -100.0)})
     found = every_parameter_reached(probe, X, draw=seeded(probe))
@@ -111,7 +111,7 @@ def test_what_the_oracle_does_not_use_needs_no_gradient() -> None:
     every_parameter_reached(probe, X, draw=seeded(probe))
 
 
-def test_a_gradient_that_is_no_number_is_no_gradient() -> None:
+def test_gradient_that_is_no_number_is_no_gradient() -> None:
     probe = spoilt("generator", of_parameter("bias", lambda one: one * np.nan))
     with pytest.raises(Violation, match="not finite"):
         every_parameter_reached(probe, X, draw=seeded(probe))
@@ -121,7 +121,7 @@ def test_a_gradient_that_is_no_number_is_no_gradient() -> None:
 
 
 @pytest.mark.parametrize("name", ["weight", "bias"])
-def test_a_gradient_unlike_the_formula_is_refused(name: str) -> None:
+def test_gradient_unlike_the_formula_is_refused(name: str) -> None:
     probe = spoilt("generator", of_parameter(name, lambda one: one * (1 + 1e-4)))
     text = rf"^The gradient of {name} along .* is \S+; in the formula the output changes by \S+\.$"
     with pytest.raises(Violation, match=text):
@@ -132,7 +132,7 @@ def test_a_gradient_unlike_the_formula_is_refused(name: str) -> None:
 
 @pytest.mark.parametrize("sign", [1.0, -1.0])
 @claimed()
-def test_the_bound_of_a_formula_is_a_share_of_what_is_summed(sign: float) -> None:
+def test_tolerance_of_a_formula_is_relative_to_the_sum(sign: float) -> None:
     plain = spoilt("generator")
     draw, output = seeded(plain), plain.expected(X).output
     cotangent, move = draw.floats(2, 3, 4), draw.floats(4)
@@ -144,13 +144,13 @@ def test_the_bound_of_a_formula_is_a_share_of_what_is_summed(sign: float) -> Non
         if share < 1:
             gradients_match_formula(probe, X, names=["bias"], draw=seeded(probe))
             continue
-        with pytest.raises(Violation) as told:
+        with pytest.raises(Violation) as caught:
             gradients_match_formula(probe, X, names=["bias"], draw=seeded(probe))
-        assert f"output changes by {slope:.7g}" in str(told.value)
+        assert f"output changes by {slope:.7g}" in str(caught.value)
 
 
 @claimed()
-def test_an_output_beside_weights_is_pulled_by_itself() -> None:
+def test_output_beside_weights_is_pulled_by_itself() -> None:
     class Told(OraclePart):
         def vjp(self, inputs: Any, cotangent: Any) -> Gradient:
             assert cotangent.shape == (1, 1, 2, 3)

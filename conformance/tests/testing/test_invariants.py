@@ -1,4 +1,4 @@
-"""Laws between two answers of one part: their bounds, with and without a parameter map."""
+"""Laws between two answers of one part: tolerances with and without a parameter map."""
 
 from typing import Any
 
@@ -52,7 +52,7 @@ def drawing(data: st.DataObject, **about: Any) -> Draw:
 # Parts with a parameter map, and without
 
 
-def test_a_map_is_there_if_it_holds_a_parameter() -> None:
+def test_parameter_map_needs_a_parameter() -> None:
     assert has_parameter_map(probe("layer_norm"))
     assert not has_parameter_map(probe("attention"))
     assert not has_parameter_map(Subject(OracleBackend(part=Mapless)).part("layer_norm", SIZES))
@@ -63,7 +63,7 @@ def test_a_map_is_there_if_it_holds_a_parameter() -> None:
 @EXAMPLES
 @given(st.data())
 @claimed()
-def test_a_part_is_prepared_with_drawn_parameters(data: st.DataObject) -> None:
+def test_part_is_built_with_drawn_parameters(data: st.DataObject) -> None:
     draw = drawing(data)
     part = build_with_parameters(draw.subject, draw, "layer_norm", SIZES, precision="float32")
     assert part.component == "layer_norm"
@@ -81,7 +81,7 @@ def test_a_part_is_prepared_with_drawn_parameters(data: st.DataObject) -> None:
 
 @EXAMPLES
 @given(st.data())
-def test_a_part_without_a_map_stays_as_it_is_born(data: st.DataObject) -> None:
+def test_part_without_a_map_keeps_its_initial_parameters(data: st.DataObject) -> None:
     draw = drawing(data, part=Mapless)
     part = build_with_parameters(draw.subject, draw, "layer_norm", SIZES)
     assert part.parameters == {}
@@ -127,7 +127,7 @@ def test_answers_within_a_few_roundings_are_not_measured(monkeypatch: pytest.Mon
 
 
 @pytest.mark.parametrize("precision", ["float64", "float32"])
-def test_without_parameters_the_bound_follows_the_inputs(precision: str) -> None:
+def test_tolerance_without_parameters_follows_the_inputs(precision: str) -> None:
     subject = Subject(OracleBackend(part=Mapless), precision="float64")
     part = subject.part("attention", SIZES, precision=precision)
     ones = np.ones((1, 1, 2, 6))
@@ -152,7 +152,7 @@ def test_without_arrays_the_reach_is_one() -> None:
             )
 
 
-def test_an_answer_beside_weights_is_measured_by_itself() -> None:
+def test_answer_beside_weights_is_measured_by_itself() -> None:
     part = probe("attention", SIZES)
     part.parameters = {"given": np.ones(1)}
     inputs = (*np.random.default_rng(5).normal(size=(3, 1, 1, 2, 6)), None)
@@ -167,7 +167,7 @@ def test_an_answer_beside_weights_is_measured_by_itself() -> None:
         )
 
 
-def test_the_named_rows_are_judged_alone() -> None:
+def test_selected_rows_alone_are_compared() -> None:
     part, x, answer, bound = steep()
     wrong = answer.copy()
     wrong[0, 2] = np.nan
@@ -184,7 +184,7 @@ def test_the_named_rows_are_judged_alone() -> None:
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
-def test_what_is_no_number_is_alike_to_nothing(bad: float) -> None:
+def test_nan_agrees_with_nothing(bad: float) -> None:
     part, x, answer, _ = steep()
     wrong = answer.copy()
     wrong[0, 0, 0] = bad
@@ -206,7 +206,7 @@ def test_another_shape_is_refused() -> None:
 
 @EXAMPLES
 @given(st.data(), st.integers(2, 6))
-def test_an_order_is_a_permutation_and_not_the_first(data: st.DataObject, length: int) -> None:
+def test_order_is_a_permutation_and_not_the_first(data: st.DataObject, length: int) -> None:
     order = draw_order(drawing(data), length)
     assert sorted(order) == list(range(length))
     assert list(order) != list(range(length))

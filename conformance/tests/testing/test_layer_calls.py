@@ -1,4 +1,4 @@
-"""Calls of layers and stacks: what they hold, and what is drawn for them."""
+"""Calls of layers and stacks: their properties and their drawn inputs."""
 
 from dataclasses import replace
 from types import SimpleNamespace
@@ -31,7 +31,7 @@ from attentest_spec.contract import Unsupported
 # The call
 
 
-def test_the_inputs_are_those_of_the_call() -> None:
+def test_inputs_are_those_of_the_call() -> None:
     encoder, decoder = case(), case("decoder_layer")
     assert encoder.inputs[0] is X
     assert encoder.inputs[1] is PADDING
@@ -42,7 +42,7 @@ def test_the_inputs_are_those_of_the_call() -> None:
         _ = encoder.decoder_memory
 
 
-def test_a_position_counts_that_any_head_shows_to_any_other() -> None:
+def test_position_counts_that_any_head_shows_to_any_other() -> None:
     heads = np.zeros((2, 2, 4, 4), bool)
     heads[0, 0, 1, 2] = heads[0, 1, 3, 0] = True
     one = case(mask=heads)
@@ -57,13 +57,13 @@ def test_a_position_counts_that_any_head_shows_to_any_other() -> None:
     assert (kept == np.broadcast_to(SOURCE[:, 0], (2, 4, 5))).all()
 
 
-def test_the_output_has_the_shape_of_x() -> None:
+def test_output_has_the_shape_of_x() -> None:
     assert case().output().shape == X.shape
     with pytest.raises(Violation, match=r"has the shape \(2, 3, 6\), not \(2, 4, 6\)"):
         case(bend=lambda answer, part: answer[:, 1:]).output()
 
 
-def test_a_call_in_which_all_rows_are_seen() -> None:
+def test_call_with_all_rows_visible() -> None:
     whole = case(mask=CAUSAL)
     assert whole.with_all_visible() is whole
     seen = case().with_all_visible()
@@ -75,7 +75,7 @@ def test_a_call_in_which_all_rows_are_seen() -> None:
 
 
 @claimed()
-def test_a_mask_that_hides_nothing_is_of_a_supported_kind() -> None:
+def test_mask_that_hides_nothing_is_of_a_supported_kind() -> None:
     for masks, shape in (
         (("padding", "per-sample"), (2, 1, 1, 7)),
         (("per-sample",), (2, 1, 3, 7)),
@@ -98,7 +98,7 @@ def test_without_a_mask_that_may_hide_nothing_it_is_absent() -> None:
 @EVERY
 @given(data=st.data())
 @claimed()
-def test_a_drawn_call_is_ready(component: str, data: st.DataObject) -> None:
+def test_drawn_call_is_ready(component: str, data: st.DataObject) -> None:
     subject = subject_of()
     one = layer_calls.draw_call(subject, Draw.of(data, subject), component)
     assert one.probe.component == component
@@ -111,7 +111,7 @@ def test_a_drawn_call_is_ready(component: str, data: st.DataObject) -> None:
     layer_calls.matches_reference(one)
 
 
-def test_drawn_calls_follow_what_is_asked_for() -> None:
+def test_drawn_calls_follow_their_arguments() -> None:
     def ask(draw: Draw) -> LayerCall:
         return layer_calls.draw_call(
             draw.subject, draw, "decoder", kinds=("target",), source_kinds=("none",), batch=3,
@@ -156,7 +156,7 @@ def test_drawn_lengths_and_masks() -> None:
     assert {one.x.shape[1] for one in longer} == {4, 5, 6}
 
 
-def test_drawn_masks_are_of_the_kinds_asked_for() -> None:
+def test_drawn_masks_are_of_the_requested_kinds() -> None:
     def ask(component: str, **kinds: Any) -> list[LayerCall]:
         def drawn(draw: Draw) -> LayerCall:
             return layer_calls.draw_call(draw.subject, draw, component, lengths=(3, 4), **kinds)
@@ -196,7 +196,7 @@ class Mapless(OraclePart):
         raise Unsupported("no parameter map")
 
 
-def test_a_map_is_demanded_unless_a_bare_part_will_do() -> None:
+def test_map_is_demanded_unless_a_bare_part_will_do() -> None:
     subject = subject_of(part=Mapless)
     bare = layer_calls.draw_call(subject, seeded(subject), "encoder_layer", mapped=False)
     assert bare.probe.parameters == {}
@@ -211,7 +211,7 @@ def test_depths_stay_inside_the_limits() -> None:
     assert set(gathered(layer_calls.draw_depth, layers=9)) == {2, 3}
 
 
-def test_a_target_mask_is_causal_and_hides_a_pad() -> None:
+def test_target_mask_is_causal_and_hides_a_pad() -> None:
     for mask in gathered(lambda draw: layer_calls.target_mask(draw, 2, 4)):
         assert mask.shape == (2, 1, 4, 4)
         assert mask.dtype == bool
@@ -226,7 +226,7 @@ def test_a_target_mask_is_causal_and_hides_a_pad() -> None:
     assert {tuple(row) for row in others[:, 1:]} >= {(True, False, True), (False, True, False)}
 
 
-def test_the_pad_of_a_target_stands_anywhere_behind_its_first_token() -> None:
+def test_padding_of_a_target_is_anywhere_after_its_first_token() -> None:
     bare = SimpleNamespace(random=np.zeros)  # no other pad than the one that has to be there
     masks = gathered(lambda draw: layer_calls.target_mask(replace(draw, rng=bare), 1, 4))  # type: ignore[arg-type]
     rows = {tuple(mask[0, 0, -1].tolist()) for mask in masks}

@@ -1,4 +1,4 @@
-"""What the numbers of a layer are held to."""
+"""Assertions about the numbers of a layer."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -20,13 +20,13 @@ from attentest_spec.setting import Setting
 
 @pytest.mark.parametrize("component", ["encoder_layer", "decoder_layer", "encoder", "decoder"])
 @claimed()
-def test_the_oracles_answer_is_judged_right(component: str) -> None:
+def test_answer_of_the_reference_matches(component: str) -> None:
     one = case(component)
     assert (layer_calls.matches_reference(one) == one.probe.expected(*one.inputs).output).all()
     layer_calls.matches_reference(one, one.output())
 
 
-def test_positions_hidden_from_all_are_not_judged() -> None:
+def test_positions_hidden_from_all_are_not_compared() -> None:
     layer_calls.matches_reference(case(bend=wrong_at(1)))
     layer_calls.matches_reference(case(bend=wrong_at(2, np.nan)))
     for position in (0, 3):
@@ -53,7 +53,7 @@ def norms(part: Any) -> Mapping[str, Any]:
 
 
 @claimed()
-def test_the_declared_option_is_shown() -> None:
+def test_declared_option_is_shown() -> None:
     for option in ("post", "pre"):
         one = case(norm_placement=option)
         layer_calls.shows_one_option(one, one.output(), "norm_placement", {})
@@ -65,9 +65,9 @@ def test_the_declared_option_is_shown() -> None:
 def test_another_option_is_named() -> None:
     one, other = case(), case(norm_placement="pre")
     text = r"^norm_placement is post, and the numbers are those of pre\.$"
-    with pytest.raises(Violation, match=text) as told:
+    with pytest.raises(Violation, match=text) as caught:
         layer_calls.shows_one_option(one, actual := other.output(), "norm_placement", {})
-    assert told.value.actual is actual
+    assert caught.value.actual is actual
     plain = case("encoder")
     wrong = layer_norm(
         Setting(parameters={"gain": np.full(6, 1.5), "bias": np.full(6, 0.25)}), plain.output()
@@ -79,7 +79,7 @@ def test_another_option_is_named() -> None:
 
 
 @claimed()
-def test_options_that_are_not_told_apart() -> None:
+def test_options_with_the_same_numbers() -> None:
     one = case("encoder_layer", activation="relu", projection_bias="none")
     silent = layer_calls.zero_maps(one.probe.parameters, ["feed_forward.inner"])
     one.probe.load(silent)
@@ -91,7 +91,7 @@ def test_options_that_are_not_told_apart() -> None:
     with pytest.raises(Absent, match=r"^float32 does not distinguish the options of activation$"):
         layer_calls.shows_one_option(half, half.output(), "activation", {})
     two = case("encoder_layer", norm_epsilon=0.0, precision="float32")
-    with pytest.raises(Absent, match="the options of norm_epsilon_place apart"):
+    with pytest.raises(Absent, match=r"the options of norm_epsilon_place$"):
         layer_calls.shows_one_option(two, two.output(), "norm_epsilon_place", {})
     one = case("encoder_layer", precision="float32")
     layer_calls.shows_one_option(one, one.output(), "norm_placement", {})

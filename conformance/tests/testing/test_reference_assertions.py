@@ -1,4 +1,4 @@
-"""Comparisons with the oracle: their bounds, what is measured for them, and what is refused."""
+"""Comparisons with the reference: tolerances, amplification and refusals."""
 
 from typing import Any
 
@@ -86,7 +86,7 @@ def test_amplification_of_a_linear_map_is_its_size(precision: str) -> None:
     assert all(part.parameters[name] is values for name, values in kept.items())
 
 
-def test_amplification_is_measured_from_half_of_the_bound_on() -> None:
+def test_amplification_is_measured_from_half_of_the_tolerance_on() -> None:
     part, tokens, answer, plain = looked_up()
     assert error_bound(part, (tokens,), answer, difference=plain / 2) == plain
     beyond = error_bound(part, (tokens,), answer, difference=plain * 0.5001)
@@ -142,14 +142,14 @@ def test_amplification_leaves_out_what_is_not_finite() -> None:
 # Equality with the oracle
 
 
-def test_the_oracles_own_answer_matches() -> None:
+def test_oracles_own_answer_matches() -> None:
     for component, inputs, _ in TERMS:
         part = probe(component, PRIMES)
         matches(part, *inputs, actual=part.output(*inputs))
         assert part.subject.budget == 0.0
 
 
-def test_matches_bound_is_that_of_sound_code() -> None:
+def test_matches_tolerance_is_that_of_correct_code() -> None:
     part, tokens, answer, _ = looked_up()
     bound = error_bound(part, (tokens,), answer)
     place = np.zeros_like(answer)

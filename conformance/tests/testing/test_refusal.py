@@ -1,4 +1,4 @@
-"""The demand that a backend refuses: what counts as a refusal, and what the error has to name."""
+"""The assertion that a backend refuses: kinds of refusal, and numbers named by the error."""
 
 from collections.abc import Callable
 from typing import Any, NoReturn
@@ -31,7 +31,7 @@ def raising(error: BaseException) -> Callable[[], NoReturn]:
 
 
 @pytest.mark.parametrize("kind", [ValueError, IndexError, UnicodeError])
-def test_a_refusal_with_the_numbers_is_one(subject: Subject, kind: type[Exception]) -> None:
+def test_refusal_with_the_numbers_is_one(subject: Subject, kind: type[Exception]) -> None:
     refuses(subject, DOING, raising(kind("7 columns, 2 heads")), naming=(7, 2))
     refuses(subject, DOING, raising(kind("no numbers")))
 
@@ -39,22 +39,22 @@ def test_a_refusal_with_the_numbers_is_one(subject: Subject, kind: type[Exceptio
 @pytest.mark.parametrize("kind", [RuntimeError, KeyError, AssertionError, TypeError, SystemExit])
 def test_another_error_is_no_refusal(subject: Subject, kind: type[BaseException]) -> None:
     text = rf"^{DOING} must be refused with a ValueError or an IndexError; oracle raised "
-    with pytest.raises(Violation, match=text + kind.__name__) as told:
+    with pytest.raises(Violation, match=text + kind.__name__) as caught:
         refuses(subject, DOING, raising(kind("7 and 2")), naming=(7, 2))
-    assert isinstance(told.value.__cause__, kind)
+    assert isinstance(caught.value.__cause__, kind)
 
 
 @pytest.mark.parametrize(
     ("answer", "said"),
     [(np.zeros((2, 7)), r"an array of shape \(2, 7\)"), (None, "no error"), (3, "no error")],
 )
-def test_an_answer_is_no_refusal(subject: Subject, answer: Any, said: str) -> None:
+def test_answer_is_no_refusal(subject: Subject, answer: Any, said: str) -> None:
     text = rf"^{DOING} was not refused: oracle answered with {said}\.$"
     with pytest.raises(Violation, match=text):
         refuses(subject, DOING, lambda: answer)
 
 
-def test_what_is_absent_stays_absent(subject: Subject) -> None:
+def test_absent_stays_absent(subject: Subject) -> None:
     def absent() -> NoReturn:
         raise Absent("no such thing")
 
@@ -62,7 +62,7 @@ def test_what_is_absent_stays_absent(subject: Subject) -> None:
         refuses(subject, DOING, absent)
 
 
-def test_what_the_suite_raises_is_no_refusal(subject: Subject) -> None:
+def test_error_of_the_suite_is_no_refusal(subject: Subject) -> None:
     def broken() -> NoReturn:
         raise ValueError("7 and 2: a mistake of the check itself")
 
@@ -74,18 +74,18 @@ def test_what_the_suite_raises_is_no_refusal(subject: Subject) -> None:
     "text",
     ["7, 2", "7 columns.", "(7)", "width=7", "7", "-7", "d:7", "7.", "is 7.\n", "[7]", "7/2"],
 )
-def test_a_number_of_its_own_is_named(subject: Subject, text: str) -> None:
+def test_number_of_its_own_is_named(subject: Subject, text: str) -> None:
     refuses(subject, DOING, raising(ValueError(text)), naming=[7])
 
 
 @pytest.mark.parametrize(
     "text", ["17", "70", "7.5", "0.7", "1.7.", "x7", "7x", "_7", "7_", "seven", "", "a.7"]
 )
-def test_a_number_inside_of_another_is_not_named(subject: Subject, text: str) -> None:
+def test_number_inside_of_another_is_not_named(subject: Subject, text: str) -> None:
     said = rf"^{DOING} is refused by oracle with an error that does not name 7: ValueError"
-    with pytest.raises(Violation, match=said) as told:
+    with pytest.raises(Violation, match=said) as caught:
         refuses(subject, DOING, raising(ValueError(text)), naming=[7])
-    assert isinstance(told.value.__cause__, ValueError)
+    assert isinstance(caught.value.__cause__, ValueError)
 
 
 def test_every_number_has_to_be_named(subject: Subject) -> None:
@@ -96,6 +96,6 @@ def test_every_number_has_to_be_named(subject: Subject) -> None:
         refuses(subject, DOING, raising(ValueError("rate 1x5")), naming=[1.5])
 
 
-def test_the_error_told_is_the_backends_own(subject: Subject) -> None:
+def test_reported_error_is_that_of_the_backend(subject: Subject) -> None:
     with pytest.raises(BackendError):
         raising(RuntimeError("7"))()

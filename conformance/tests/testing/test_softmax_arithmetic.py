@@ -33,12 +33,12 @@ def status(backend, clause="attention.softmax-arithmetic"):
 
 @pytest.mark.parametrize("specimen", REFERENCE_MODELS)
 @pytest.mark.parametrize("clause", CLAUSES)
-def test_what_is_declared_conforms(specimen, clause):
+def test_declared_arithmetic_conforms(specimen, clause):
     assert status(built(specimen, SINGLE), clause) == "pass"
 
 
 @pytest.mark.parametrize("specimen", REFERENCE_MODELS)
-def test_a_declaration_that_the_numbers_refute_is_a_violation(specimen):
+def test_declaration_that_the_numbers_refute_is_a_violation(specimen):
     assert status(built(specimen)) == "pass"
     assert status(built(specimen, SINGLE)) == "deviation"
     assert status(replace(built(specimen), choices=SINGLE)) == "violation"
@@ -46,7 +46,7 @@ def test_a_declaration_that_the_numbers_refute_is_a_violation(specimen):
 
 
 @pytest.mark.parametrize("specimen", REFERENCE_MODELS)
-def test_what_rounds_is_not_held_to_float64(specimen):
+def test_rounded_softmax_violates_float64(specimen):
     undeclared = replace(built(specimen, SINGLE), choices=built(specimen).choices)
     assert status(undeclared, "attention.formula") == "violation"
 
@@ -58,7 +58,7 @@ def bound(component, declared, *inputs):
     return arithmetic(probe), error_bound(probe, inputs, probe.expected(*inputs).output)
 
 
-def test_the_bound_is_that_of_the_softmax_and_of_nothing_else():
+def test_tolerance_is_that_of_the_softmax_alone():
     rng = np.random.default_rng(1)
     query, key, value = rng.normal(size=(3, 1, 1, 5, 4))
     (_, exact), (coarse, rounded) = (
@@ -70,12 +70,12 @@ def test_the_bound_is_that_of_the_softmax_and_of_nothing_else():
     assert bound("layer_norm", SINGLE, value[0]) == bound("layer_norm", {}, value[0])
 
 
-def test_a_single_key_has_the_weight_one_in_any_precision():
+def test_single_key_has_the_weight_one_in_any_precision():
     query, key, value = np.random.default_rng(2).normal(size=(3, 1, 1, 1, 4))
     assert bound("attention", SINGLE, query, key, value)[1] < 1e-14
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
-def test_a_score_beyond_float32_makes_no_room_without_an_end():
+def test_score_beyond_float32_gives_a_finite_tolerance():
     query, key, value = np.random.default_rng(3).normal(size=(3, 1, 1, 5, 4))
     assert np.isfinite(bound("attention", SINGLE, 1e39 * query, key, value)[1])

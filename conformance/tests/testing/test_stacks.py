@@ -1,4 +1,4 @@
-"""Layers on top of each other, and their modes: what is accepted and what is refused."""
+"""Stacks of layers and their modes: accepted and refused cases."""
 
 from typing import Any
 
@@ -76,7 +76,7 @@ class Deaf(OraclePart):
     ],
 )
 @claimed()
-def test_layers_that_do_not_own_what_is_loaded_are_told(part: Any, told: str) -> None:
+def test_layers_that_share_parameters_are_reported(part: Any, told: str) -> None:
     one = case("encoder", part=part)
     with pytest.raises(Violation, match=f"^{told}"):
         stacks.layers_own_parameters(seeded(one), one)
@@ -86,14 +86,14 @@ def test_layers_that_do_not_own_what_is_loaded_are_told(part: Any, told: str) ->
 @pytest.mark.parametrize("final", ["none", "present"])
 @pytest.mark.parametrize("alone", [True, False])
 @claimed()
-def test_a_stack_is_its_layers_in_turn(component: str, final: str, alone: bool) -> None:
+def test_stack_is_its_layers_in_turn(component: str, final: str, alone: bool) -> None:
     provided = (component, f"{component}_layer") if alone else (component,)
     one = case(component, final_norm=final, components=provided)
     np.testing.assert_allclose(stacks.compose_layers(one), one.output(), rtol=1e-13)
 
 
 @claimed()
-def test_a_stack_is_composed_of_the_backends_own_layers() -> None:
+def test_stack_is_composed_of_the_backends_own_layers() -> None:
     def bend(answer: Any, part: Any) -> Any:
         return answer + 1.0 if part.component == "encoder_layer" else answer
 
@@ -119,7 +119,7 @@ def test_one_more_layer_adds_one_layers_parameters(component: str) -> None:
 
 @pytest.mark.parametrize("forgotten", ["layers.1", "layers.1.self_attention_norm.gain"])
 @claimed()
-def test_a_layer_that_adds_less_is_told(forgotten: str) -> None:
+def test_layer_that_adds_fewer_parameters_is_reported(forgotten: str) -> None:
     class Short(OraclePart):
         def inventory(self) -> Any:
             listed = super().inventory()["parameters"]
@@ -164,7 +164,7 @@ class Failing(Refusing):
 
 @pytest.mark.parametrize("part", [Shared, Refusing])
 @claimed()
-def test_a_shared_norm_is_one(part: Any) -> None:
+def test_shared_norm_is_one(part: Any) -> None:
     one = case("encoder", part=part, norm_sharing="shared")
     kept = dict(one.probe.parameters)
     stacks.shares_one_norm(one)
@@ -173,7 +173,7 @@ def test_a_shared_norm_is_one(part: Any) -> None:
     assert all((one.probe.part.export()[name] == kept[name]).all() for name in kept)
 
 
-def test_norms_that_are_not_one_are_told() -> None:
+def test_norms_that_are_not_shared_are_reported() -> None:
     text = r"^The layers\.\d\.\S+, declared one with layers\.0\.\S+, after loading differs"
     with pytest.raises(Violation, match=text):
         stacks.shares_one_norm(case("encoder", norm_sharing="shared"))
@@ -189,7 +189,7 @@ def steady_but(call: int) -> Bend:
 
 
 @claimed()
-def test_a_steady_part_answers_the_same_in_evaluation() -> None:
+def test_deterministic_part_repeats_in_evaluation() -> None:
     stacks.repeats_in_evaluation(case())
     stacks.repeats_in_evaluation(
         case(bend=lambda answer, part: 2 * answer if part.training else answer)
@@ -205,7 +205,7 @@ def test_a_steady_part_answers_the_same_in_evaluation() -> None:
     ],
 )
 @claimed()
-def test_a_part_that_is_not_steady_is_told(bend: Bend, told: str) -> None:
+def test_part_that_does_not_repeat_is_reported(bend: Bend, told: str) -> None:
     with pytest.raises(Violation, match=f"^The {told} differs"):
         stacks.repeats_in_evaluation(case(bend=bend))
 
@@ -236,12 +236,12 @@ def test_dropping_all_branches_leaves_the_identity_paths(positions: int) -> None
     assert one.probe.parameters["feed_forward.outer.weight"].any()
 
 
-def test_a_branch_that_is_not_dropped_is_told() -> None:
+def test_branch_that_is_not_dropped_is_reported() -> None:
     one = case(bend=identity_but(5), mask=CAUSAL, sizes=SIZES.but(dropout=0.99))
     text = r"^At a dropout rate of 0\.99000, the identity paths are left at 3 of 8 positions\.$"
-    with pytest.raises(Violation, match=text) as told:
+    with pytest.raises(Violation, match=text) as caught:
         stacks.drops_all_branches(one, LAST)
-    assert told.value.actual.shape == told.value.expected.shape == X.shape
+    assert caught.value.actual.shape == caught.value.expected.shape == X.shape
     with pytest.raises(Violation, match=r"^The output in evaluation differs"):
         stacks.drops_all_branches(case(bend=wrong_at(0)), LAST)
     with pytest.raises(Violation, match="0 of 5 positions"):

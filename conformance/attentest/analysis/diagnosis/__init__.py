@@ -38,7 +38,7 @@ EXAMPLES = 6
 """How many examples are examined."""
 
 KEYS = 2
-"""How many of them have to be explained: the first may be too simple to tell causes apart."""
+"""How many of them have to be explained: the first may be too simple to separate causes."""
 
 SIMILAR = 0.5
 """The similarity from which on two messages, leaving out numbers, count as the same."""

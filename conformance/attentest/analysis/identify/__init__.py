@@ -27,27 +27,34 @@ def identify(
     precision: str = "",
     device: str = "cpu",
 ) -> dict[str, Finding]:
-    """Measure which option of every choice `backend` uses, and return it beside what it declares.
+    """Measure which option of every choice `backend` uses, and return it with the declared one.
 
-    `components` are asked, all that it provides by default, the smallest first, in `precision`,
+    `components` are measured, all that it provides by default, the smallest first, in `precision`,
     the finest that it computes in by default. What it declares is never used to measure. Raises
     UnknownName for a component or a precision that is none.
     """
     for name in components:
         require("component", name, COMPONENTS)
     precision = require("precision", precision, PRECISIONS) if precision else backend.limits.finest
-    asked = [name for name in COMPONENTS if name in (components or backend.components)]
+    measured = [name for name in COMPONENTS if name in (components or backend.components)]
     known, evidence = Choices(), list[Evidence]()
-    for component in asked:
+    for component in measured:
         if axes_of(component):
             subject = Subject(backend, choices=known, precision=precision, device=device)
-            told = measure(subject, component, known)
-            evidence += told
-            known = known.but(**_values(told))
+            shown = measure(subject, component, known)
+            evidence += shown
+            known = known.but(**_values(shown))
     declared: Mapping[str, Value] = dict(backend.choices)
     tolerance = max(CLOSE, 8.0 * epsilon(precision))
-    about = {name: [one for one in evidence if one.choice == name] for name in CHOICES}
-    return {name: merged(name, declared.get(name), told, tolerance) for name, told in about.items()}
+    return {
+        name: merged(
+            name,
+            declared.get(name),
+            [one for one in evidence if one.choice == name],
+            tolerance,
+        )
+        for name in CHOICES
+    }
 
 
 def measured_choices(
@@ -59,7 +66,7 @@ def measured_choices(
 ) -> Choices:
     """Return what :func:`identify` measures, and what is declared where it cannot tell.
 
-    What is neither measured nor declared is the option that is judged by by default. Raises what
+    A choice that is neither measured nor declared has its default option. Raises what
     identify raises, and ValueError for a declaration that is not well formed.
     """
     found = identify(backend, components, precision=precision, device=device)

@@ -1,4 +1,4 @@
-"""What was found about a choice: in one component, and over all of them."""
+"""Findings about a choice: the evidence of one component, and the sum over all of them."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,10 +14,10 @@ CLOSE = 1e-6
 
 @dataclass(frozen=True)
 class Evidence:
-    """What one component shows of a choice.
+    """The evidence of one component for a choice.
 
     `value` is the option that the numbers show, None where no listed one fits or where several
-    do; `status` says which, `difference` is what is left with the closest, `reason` says more.
+    do; `status` says which, `reason` explains it, `difference` is that from the closest option.
     """
 
     choice: str
@@ -33,12 +33,12 @@ MEASURED, NONE_FITS, CANNOT_TELL = "measured", "none of the listed options", "ca
 
 @dataclass(frozen=True)
 class Finding:
-    """What a backend declares for a choice and what its numbers show.
+    """The declared and the measured option of a choice.
 
-    `declared` is None where nothing is, `measured` where `status` is not "measured"; `reason` says
-    why it is not, or what else is to say; `difference` is what is left between the numbers and the
-    closest option, None where nothing was compared; `components` are those that showed it.
-    Numbers that are apart by `tolerance`, relatively, count as the same.
+    `declared` is None where nothing is, `measured` where `status` is not "measured"; `reason`
+    explains the status; `difference` is that between the numbers and the closest option, None where
+    nothing was compared; `components` are those that showed it.
+    Numbers that differ by `tolerance`, relatively, count as the same.
     """
 
     choice: str
@@ -57,12 +57,12 @@ class Finding:
 
     @property
     def paper(self) -> Value | None:
-        """The paper's option, None where the paper is silent."""
+        """The option of the paper, None where the paper does not specify one."""
         return CHOICES[self.choice].paper
 
     @property
     def expected(self) -> Value | None:
-        """What the numbers should show: what is declared, else the paper's, else anything."""
+        """The option that the numbers should show: the declared one, else the paper's, else any."""
         return self.paper if self.declared is None else self.declared
 
     @property
@@ -74,7 +74,7 @@ class Finding:
 
 
 def same(one: Value | None, other: Value | None, tolerance: float = CLOSE) -> bool:
-    """Say whether two values of a choice are the same, numbers up to what can be measured."""
+    """Return whether two values of a choice are the same, numbers up to `tolerance`."""
     if isinstance(one, float | int) and isinstance(other, float | int):
         return isclose(one, other, rel_tol=tolerance)
     return one == other
@@ -86,35 +86,37 @@ def merged(
     evidence: Sequence[Evidence],
     tolerance: float = CLOSE,
 ) -> Finding:
-    """Return the finding that the `evidence` of several components adds up to.
+    """Return the finding from the `evidence` of several components.
 
-    The smallest component that can tell decides; where another shows another option, no one fits.
+    The smallest component that shows an option decides; where another component shows another
+    option, none fits.
     """
-    told = [one for one in evidence if one.status == MEASURED]
+    shown = [one for one in evidence if one.status == MEASURED]
     failed = [one for one in evidence if one.status == NONE_FITS]
-    if not told:
+    if not shown:
         first = (failed or list(evidence) or [_unseen(choice)])[0]
         return Finding(choice, declared, None, first.status, first.reason, first.difference)
-    values = list(dict.fromkeys(one.value for one in told))
+    values = list(dict.fromkeys(one.value for one in shown))
     if not all(same(value, values[0], tolerance) for value in values):
-        return _disagreeing(choice, declared, told)
-    lost = ", ".join(one.component for one in failed)
-    reason = f"{lost} fits no listed option" if lost else told[0].reason
-    where = tuple(one.component for one in told)
-    left = told[0].difference
-    return Finding(choice, declared, values[0], MEASURED, reason, left, where, tolerance)
-
-
-def _disagreeing(choice: str, declared: Value | None, told: Sequence[Evidence]) -> Finding:
-    """Return what components add up to that show unlike options."""
-    where = tuple(one.component for one in told)
-    shown = "; ".join(
-        f"{value} in {', '.join(one.component for one in told if one.value == value)}"
-        for value in dict.fromkeys(one.value for one in told)
+        return _disagreeing(choice, declared, shown)
+    misfits = ", ".join(one.component for one in failed)
+    reason = f"{misfits} fits no listed option" if misfits else shown[0].reason
+    where = tuple(one.component for one in shown)
+    return Finding(
+        choice, declared, values[0], MEASURED, reason, shown[0].difference, where, tolerance
     )
-    if choice == "fully_masked_row":  # where not all keep a promise, none is made
-        return Finding(choice, declared, "unspecified", MEASURED, shown, None, where)
-    return Finding(choice, declared, None, NONE_FITS, f"unlike options: {shown}", None, where)
+
+
+def _disagreeing(choice: str, declared: Value | None, shown: Sequence[Evidence]) -> Finding:
+    """Return the finding from components that show different options."""
+    where = tuple(one.component for one in shown)
+    text = "; ".join(
+        f"{value} in {', '.join(one.component for one in shown if one.value == value)}"
+        for value in dict.fromkeys(one.value for one in shown)
+    )
+    if choice == "fully_masked_row":  # what differs between components is not specified
+        return Finding(choice, declared, "unspecified", MEASURED, text, None, where)
+    return Finding(choice, declared, None, NONE_FITS, f"different options: {text}", None, where)
 
 
 def _unseen(choice: str) -> Evidence:

@@ -1,4 +1,4 @@
-"""Measures what attention does with masked scores, and with rows that keep no key."""
+"""Measurement of the mask fill, and of rows that keep no key."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -60,7 +60,7 @@ class _Near:
         self._choices = choices
         self._stations = [make(factor)]
         gap = _gap(arithmetic(self._stations[0].probe, choices), value)
-        if gap * abs(value) > 2.0:  # too steep: scores that are equal come out unlike
+        if gap * abs(value) > 2.0:  # too steep: equal scores come out different
             self._stations.clear()
         self._stations += [make(factor * (1.0 - gap)), make(factor * (1.0 + gap))]
 
@@ -72,7 +72,7 @@ class _Near:
 
 
 def _gap(precision: str, value: float) -> float:
-    """Return how far, relative to a fill, kept scores must lie from it to be told from it."""
+    """Return the relative difference at which a kept score is distinguished from a fill."""
     return min(0.5, max(2.0 / abs(value), FINEST, 8.0 * epsilon(precision)))
 
 

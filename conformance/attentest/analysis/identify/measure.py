@@ -1,8 +1,8 @@
-"""Measures the choices that one component shows.
+"""Measurement of the choices that one component shows.
 
-First the parameters: which structure it takes. Then what is hard to tell is made to stand alone
-(the norms, the activation) and found by trying the oracle under every option. At last everything
-is at work at once: there the rest is found, and the structure is confirmed.
+The parameters come first: the structure that the part accepts. Then the norms and the activation
+are isolated, and measured by trying the reference under every option. At last everything is active
+at once: there the rest is measured, and the structure is confirmed.
 """
 
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -32,11 +32,10 @@ from attentest_spec.contract import NoParameterMap
 from attentest_spec.parameters import learned_positions
 
 WIDTH = 4
-"""The model width: its root is exact, and at so small a width n and n - 1 lie far apart."""
-
+"""The model width: its root is exact, and n and n - 1 differ most at small widths."""
 
 PLACED = ("positional_encoding", "position_offset", "position_arithmetic")
-"""The choices of what is added to tell a position."""
+"""The choices about the encoding of positions."""
 
 MANY = 100
 """Combinations of options above which they are not all tried."""
@@ -58,9 +57,9 @@ def sizes_for(subject: Subject) -> Sizes:
 
 
 def measure(subject: Subject, component: str, known: Choices) -> list[Evidence]:
-    """Return what `component` shows of every choice in its reach; `known` is tried first.
+    """Return the evidence of `component` for every choice that it shows; `known` is tried first.
 
-    Never raises for what a backend does: what cannot be asked cannot be told, with the reason.
+    Never raises for what a backend does: a choice that cannot be measured gets the reason.
     """
     first: list[Evidence] = []
     try:
@@ -83,7 +82,7 @@ def measure(subject: Subject, component: str, known: Choices) -> list[Evidence]:
 def _arithmetics(component: str) -> list[str]:
     """Return the arithmetics of a softmax in `component`, the finest first.
 
-    What is exact lies within the error of what is rounded, and never the other way round.
+    An exact one lies within the tolerance of a rounded one, and never the other way round.
     """
     options = [option.name for option in CHOICES["softmax_arithmetic"].options]
     return options if has(component, "attention") else options[:1]
@@ -97,10 +96,10 @@ def _reason(component: str, failure: Exception) -> str:
 
 
 class Measurement:
-    """The measurement of one component in one structure; `part` learns as it goes on."""
+    """The measurement of one component in one structure; `part` holds the choices known so far."""
 
     def __init__(self, component: str, probe: Probe, structure: Choices, known: Choices) -> None:
-        """Begin with what the parameters show, and with what is `known` of the rest."""
+        """Begin with the choices that the parameters show, and with `known` for the rest."""
         self.tied = ties(probe, structure)
         self.part = Part(component, probe, _begun(structure, self.tied, known))
         self.axes = axes_of(component)
@@ -108,7 +107,7 @@ class Measurement:
         self.explained = False
 
     def take(self) -> None:
-        """Measure everything; what is found goes to `evidence`."""
+        """Measure everything and add to `evidence`."""
         if self.part.component == "model" and not _whole(self.part).fits(self.part.choices):
             self._guess(_large(self.part))
         self._norms()
@@ -137,35 +136,35 @@ class Measurement:
             self._learn(axes, station, rank(station, self.part, axes))
 
     def _together(self) -> None:
-        """Find what is left, with everything at work, and confirm the structure there."""
-        told = {one.choice for one in self.evidence}
+        """Measure the rest, with everything active, and confirm the structure."""
+        known = {one.choice for one in self.evidence}
         shaped = [axis for axis in self.axes if axis in {*SHAPED, *TIED} - {"positional_encoding"}]
         if "position_offset" in self.axes and learned_positions(self.part.choices):
             shaped.append("position_offset")  # a learned table has a row for every one skipped
         later = {"mask_fill", "fully_masked_row", "softmax_arithmetic"}
-        rest = [axis for axis in self.axes if axis not in {*told, *shaped, *later}]
+        rest = [axis for axis in self.axes if axis not in {*known, *shaped, *later}]
         station = _whole(self.part)
         self._learn(rest, station, _searched(station, self.part, rest))
         self.explained = station.fits(self.part.choices)
-        left = station.distance(self.part.choices)
-        self.evidence += [self._structural(axis, left) for axis in shaped]
+        remaining = station.distance(self.part.choices)
+        self.evidence += [self._structural(axis, remaining) for axis in shaped]
         if "softmax_arithmetic" in self.axes:
-            self.evidence.append(self._arithmetic(station, left))
+            self.evidence.append(self._arithmetic(station, remaining))
 
     def _arithmetic(self, station: Station, difference: float) -> Evidence:
-        """Return the arithmetic under which the numbers are explained, if another would not do."""
+        """Return the arithmetic that explains the numbers, unless another one does as well."""
         axis, component = "softmax_arithmetic", self.part.component
         if not self.explained:
             return _nothing(axis, component, difference)
         value = self.part.choices[axis]
         coarse = self.part.choices.but(softmax_arithmetic="float32")
-        if value != "float32" and station.distance(coarse) <= station.bound(self.part.choices):
+        if value != "float32" and station.distance(coarse) <= station.tolerance(self.part.choices):
             text = f"in {component} {value} and float32 give the same numbers"
             return Evidence(axis, component, CANNOT_TELL, reason=text)
         return Evidence(axis, component, MEASURED, value, difference=difference)
 
     def _structural(self, axis: str, difference: float) -> Evidence:
-        """Return what the parameters show of `axis`, if under it the numbers are explained."""
+        """Return the option of `axis` that the parameters show, if it explains the numbers."""
         component = self.part.component
         if axis == "head_width" and self.part.probe.sizes.heads == 1:
             return Evidence(axis, component, CANNOT_TELL, reason="with one head both are the same")
@@ -197,12 +196,12 @@ class Measurement:
     def _empty_row(self) -> Evidence:
         station = empty_row(self.part)
         ranked = _flips(station, self.part, ["fully_masked_row"])
-        told = [one for one in ranked if one[0].fully_masked_row != "unspecified"]
-        (found,) = _shown(self.part.component, ["fully_masked_row"], station, told)
-        if found.status != NONE_FITS:
-            return found
-        text = "it keeps none of the listed promises"
-        return replace(found, status=MEASURED, value="unspecified", reason=text)
+        listed = [one for one in ranked if one[0].fully_masked_row != "unspecified"]
+        (evidence,) = _shown(self.part.component, ["fully_masked_row"], station, listed)
+        if evidence.status != NONE_FITS:
+            return evidence
+        text = "it fits none of the specified options"
+        return replace(evidence, status=MEASURED, value="unspecified", reason=text)
 
 
 def _begun(structure: Choices, tied: dict[str, str | None], known: Choices) -> Choices:
@@ -217,14 +216,14 @@ def _begun(structure: Choices, tied: dict[str, str | None], known: Choices) -> C
 
 
 def _whole(part: Part) -> Station:
-    """Return the answer with everything at work."""
+    """Return the answer with everything active."""
     return Station.of(part.probe, part.drawn(), part.inputs())
 
 
 def _large(part: Part) -> list[Candidate]:
-    """Return candidates for what a model adds to a token; of large tokens the outcome is left out.
+    """Return candidates for what a model adds to a token, leaving out outputs of large tokens.
 
-    Where the numbers are large an epsilon hardly plays a part; it is solved for under the first.
+    Where the numbers are large an epsilon hardly matters; it is solved for under the first ones.
     """
     station = Station.of(part.probe, large_model(part), part.large_inputs(), first=LARGE.stop)
     axes = ["embedding_scale", "norm_placement", "norm_variance", "norm_epsilon_place", "output"]
@@ -239,9 +238,9 @@ def _all(station: Station, part: Part, axes: Collection[str]) -> list[Candidate]
 
 
 def _flips(station: Station, part: Part, axes: Collection[str]) -> list[Candidate]:
-    """Return what is held for right and every choice that differs from it in one of `axes`."""
-    unlike = (part.choices.but(**{axis: option}) for axis in axes for option in options(axis))
-    return station.ranked(_fixed([part.choices, *unlike], part))
+    """Return the choices known so far and all that differ from them in one of `axes`."""
+    varied = (part.choices.but(**{axis: option}) for axis in axes for option in options(axis))
+    return station.ranked(_fixed([part.choices, *varied], part))
 
 
 def _searched(station: Station, part: Part, axes: Collection[str]) -> list[Candidate]:
@@ -258,7 +257,7 @@ def _searched(station: Station, part: Part, axes: Collection[str]) -> list[Candi
 
 
 def _fixed(candidates: Iterator[Choices] | Collection[Choices], part: Part) -> Iterator[Choices]:
-    """Leave out learned positions where there is no table, and what a table of its length is not.
+    """Leave out candidates that contradict the table of learned positions, or that there is none.
 
     A learned table has a row for every one that its offset skips.
     """
@@ -275,8 +274,8 @@ def _fixed(candidates: Iterator[Choices] | Collection[Choices], part: Part) -> I
 def _shown(
     component: str, axes: Collection[str], station: Station, ranked: list[Candidate]
 ) -> list[Evidence]:
-    """Return what the closest candidates show of `axes`: those that fit up to rounding."""
-    fitting = takewhile(lambda one: one[1] <= station.bound(*one), ranked)
+    """Return the evidence of the closest candidates, those that fit up to rounding, for `axes`."""
+    fitting = takewhile(lambda one: one[1] <= station.tolerance(*one), ranked)
     matched = [choices for choices, _ in fitting]
     closest = ranked[0][1] if ranked else float("inf")
     if not matched:

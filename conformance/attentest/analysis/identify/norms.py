@@ -1,4 +1,4 @@
-"""Measures what norms do: where they stand, their formula, their epsilon."""
+"""Measurement of norms: their placement, their formula, their epsilon."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import product
@@ -43,7 +43,7 @@ def variations(base: Choices, axes: Collection[str]) -> Iterator[Choices]:
 
 
 def norm_station(part: Part) -> Station:
-    """Return what a part answers to rows of all scales when nothing but its norms is at work."""
+    """Return the answer of a part to rows of all scales with nothing but its norms active."""
     if part.component == "model":
         return Station.of(part.probe, *model_of_all_scales(part))
     inputs = part.inputs(rows=rows_of_all_scales(part))

@@ -1,4 +1,4 @@
-"""Finds the number behind a numeric choice: solves for it, then takes the shortest that fits."""
+"""Solver for the number behind a numeric choice: bisection, then the shortest number that fits."""
 
 from collections.abc import Callable, Sequence
 
@@ -12,16 +12,16 @@ FINE = 2e-15
 """Relative width of the interval at which halving ends."""
 
 Under = Callable[[float], Choices]
-"""The choices with the number that is looked for set to a value."""
+"""Returns the choices with the unknown number set to a value."""
 
 
 def solve(station: Station, under: Under, grid: Sequence[float]) -> float:
-    """Return the number at which the oracle comes closest to the answer, near a point of `grid`.
+    """Return the number at which the reference is closest to the answer, near a point of `grid`.
 
     The grid is in rising order; the closest point and its two neighbours hold the solution.
     """
-    apart = [station.distance(under(value)) for value in grid]
-    best = int(np.argmin(apart))
+    differences = [station.distance(under(value)) for value in grid]
+    best = int(np.argmin(differences))
     low, high = grid[max(best - 1, 0)], grid[min(best + 1, len(grid) - 1)]
     return bisected(station, under, low, high)
 
@@ -29,8 +29,8 @@ def solve(station: Station, under: Under, grid: Sequence[float]) -> float:
 def bisected(station: Station, under: Under, low: float, high: float) -> float:
     """Return the number between `low` and `high`, both of one sign, that gives the answer.
 
-    It is found at the one output number that the two ends change most; where that one does not
-    pass the answer on the way, the end that comes closer is returned.
+    It is found at the one output number that changes most between the two ends; where the answer
+    does not lie between them, the closer end is returned.
     """
     first, last = station.predicted(under(low)), station.predicted(under(high))
     place = _most_changed(station.actual, first, last)

@@ -1,7 +1,7 @@
-"""Parameters and inputs that leave one thing of a component to be seen.
+"""Parameters and inputs that isolate one choice of a component.
 
-Whatever a component is made of can be kept still through its canonical parameters: attention whose
-output weights are zero adds nothing, and a feed-forward network can be made linear under every
+Each part of a component can be disabled through its canonical parameters: attention whose output
+weights are zero adds nothing, and a feed-forward network can be made linear under every
 listed activation, because act(z) - act(-z) is z for all of them.
 """
 
@@ -18,7 +18,7 @@ from attentest_spec.positional_encoding import table
 from attentest_spec.setting import Array, Floats, Setting
 
 SCALES = (1.0, 1e-1, 1e-2, 1e-3, 1e-4, 1e-6, 1e-8, 1e-10)
-"""Magnitudes of the rows that a norm is given: its epsilon stands out in the small ones."""
+"""Magnitudes of the rows that a norm is given: its epsilon shows in the small ones."""
 
 LARGE = slice(1, 6)
 """The tokens that :func:`large_model` makes large."""
@@ -26,7 +26,7 @@ LARGE = slice(1, 6)
 
 @dataclass(frozen=True)
 class Part:
-    """A built component, the choices its parameters show, and what is known of the others."""
+    """A built component, the choices its parameters show, and the others known so far."""
 
     component: str
     probe: Probe
@@ -42,7 +42,7 @@ class Part:
         return parameters_of(self.component, self.probe, self.choices)
 
     def tied(self, parameters: dict[str, Floats]) -> dict[str, Floats]:
-        """Return `parameters` with those that are one made equal again."""
+        """Return `parameters` with tied ones made equal again."""
         return retied(parameters, self.component, self.probe, self.choices)
 
     def inputs(self, *, rows: Floats | None = None, seed: int = 4) -> tuple[Input, ...]:
@@ -78,7 +78,7 @@ class Part:
 
 
 def has(component: str, part: str) -> bool:
-    """Say whether `component` contains `part`, at any depth, or is it."""
+    """Return whether `component` is `part`, or contains it at any depth."""
     return component == part or any(has(one, part) for one in COMPONENTS[component].contains)
 
 
@@ -108,7 +108,7 @@ def linear_feed_forward(parameters: dict[str, Floats]) -> dict[str, Floats]:
 
 
 def norms_alone(part: Part) -> dict[str, Floats]:
-    """Return parameters under which nothing but norms and linear maps is at work."""
+    """Return parameters under which nothing but norms and linear maps is active."""
     return part.tied(
         linear_feed_forward(stilled(part.drawn(), "self_attention", "cross_attention"))
     )

@@ -1,4 +1,4 @@
-"""Which components show which choices."""
+"""The components that show each choice."""
 
 from collections.abc import Mapping
 

@@ -1,4 +1,4 @@
-"""A part with parameters and inputs at which options lie apart, and what it answered there."""
+"""Stations: a part with parameters and inputs that separate options, and its answer to them."""
 
 from collections.abc import Iterable, Mapping
 from copy import copy
@@ -17,17 +17,17 @@ from attentest_spec.parameters import draw, tied
 from attentest_spec.setting import Floats
 
 SECONDS = 60.0
-"""Limit of one search; it is there for an oracle that crawls, and never met by a sound one."""
+"""Time limit of one search, far above what any search takes."""
 
 Candidate = tuple[Choices, float]
-"""Choices, and how far the oracle is from the answer under them."""
+"""Choices, and the difference between the answer and the reference under them."""
 
 
 @dataclass(frozen=True)
 class Station:
-    """What a part answered to `inputs`; `probe` holds the parameters of that moment.
+    """The answer of a part to `inputs`; `probe` holds the parameters of that call.
 
-    `actual` is the answer from the column `first` on: those before it are not looked at.
+    `actual` is the answer from the column `first` on: those before it are not compared.
     """
 
     probe: Probe
@@ -43,7 +43,7 @@ class Station:
         inputs: tuple[Input, ...],
         first: int = 0,
     ) -> "Station":
-        """Load `parameters` into the part of `probe`, call it, and keep the answer."""
+        """Load `parameters` into the part of `probe`, call it, and store the answer."""
         probe.subject.begin()
         own = copy(probe)  # a later station loads other parameters into the same part
         rounded = {name: cast(values, probe.precision) for name, values in parameters.items()}
@@ -53,47 +53,47 @@ class Station:
         return cls(own, given, as_floats(own.output(*given))[..., first:], first)
 
     def predicted(self, choices: Choices) -> Floats:
-        """Return what the oracle answers under `choices`."""
+        """Return the answer of the reference under `choices`."""
         given = Setting(self.probe.sizes, choices, self.probe.parameters)
         with np.errstate(all="ignore"):  # a wrong option may overflow where the right one does not
             result = ORACLES[self.probe.component](given, *self.inputs)
-        return self._seen(Answer.of(result))
+        return self._compared(Answer.of(result))
 
-    def _seen(self, answer: Answer) -> Floats:
+    def _compared(self, answer: Answer) -> Floats:
         return as_floats(answer.output)[..., self.first :]
 
     def distance(self, choices: Choices) -> float:
-        """Return how far the oracle is from the answer under `choices`."""
+        """Return the difference between the answer and the reference under `choices`."""
         expected = self.predicted(choices)
         return distance(self.actual, expected) if self._comparable(expected) else np.inf
 
     def _comparable(self, expected: Floats) -> bool:
         return expected.shape == self.actual.shape
 
-    def bound(self, choices: Choices, difference: float = np.inf) -> float:
-        """Return the error that sound code may make here under `choices`."""
+    def tolerance(self, choices: Choices, difference: float = np.inf) -> float:
+        """Return the error that correct code may make here under `choices`."""
         expected = self.predicted(choices)
         with np.errstate(all="ignore"):
             return error_bound(
                 self.probe,
                 self.inputs,
                 expected,
-                pick=self._seen,
+                pick=self._compared,
                 choices=choices,
                 difference=difference,
             )
 
     def fits(self, choices: Choices) -> bool:
-        """Say whether the answer is the oracle's under `choices`, up to rounding."""
+        """Return whether the answer is the reference's under `choices`, up to rounding."""
         difference = self.distance(choices)
-        return difference <= self.bound(choices, difference)
+        return difference <= self.tolerance(choices, difference)
 
     def ranked(self, candidates: Iterable[Choices]) -> list[Candidate]:
-        """Return the `candidates` with their distances, the closest first."""
+        """Return the `candidates` with their differences, the closest first."""
         known = {str(number): one for number, one in enumerate(dict.fromkeys(candidates))}
         variants = {name: lambda one=one: self.predicted(one) for name, one in known.items()}
-        found = explain(self.actual, variants, np.inf, SECONDS)
-        return [(known[match.name], match.difference) for match in found]
+        matches = explain(self.actual, variants, np.inf, SECONDS)
+        return [(known[match.name], match.difference) for match in matches]
 
 
 def parameters_of(component: str, probe: Probe, choices: Choices) -> dict[str, Floats]:

@@ -1,4 +1,4 @@
-"""Finds the choices that parameters show: which there are, their shapes, and which are one."""
+"""Measurement of the choices that parameters show: their names, shapes and ties."""
 
 import sys
 from collections.abc import Iterator, Mapping
@@ -46,7 +46,7 @@ TIED: Mapping[str, tuple[str, ...]] = {
 def asking(backend: Backend, choices: Choices) -> Backend:
     """Return `backend` as if it declared `choices`, so that it takes their parameters.
 
-    The torch glue asks the declaration which parameters a part has, and never how to compute.
+    The torch adapter asks the declaration which parameters a part has, and never how to compute.
     Any other backend knows its own parameters, and is left as it is.
     """
     glue = sys.modules.get("attentest_spec.torch")
@@ -82,7 +82,7 @@ def structures(subject: Subject, component: str, sizes: Sizes) -> Iterator[tuple
 def _grown(subject: Subject, component: str, sizes: Sizes) -> Iterator[Choices]:
     """Yield the fullest structure, found parameter by parameter, if there is one.
 
-    Works for parts that leave alone what they are not given, as the torch glue does.
+    Works for parts that leave alone what they are not given, as the torch adapter does.
     """
 
     def takes(choices: Choices) -> bool:
@@ -125,7 +125,7 @@ def _shaped(axis: str) -> list[dict[str, Value]]:
 
 
 def _tied(component: str, sizes: Sizes) -> Iterator[Choices]:
-    """Yield the sets of shapes for parts that refuse unlike values for what is one."""
+    """Yield the sets of shapes for parts that refuse different values for tied parameters."""
     for sharing, tying in list(product(*TIED.values()))[1:]:
         for one in _untied(component, sizes):
             choices = one.but(norm_sharing=sharing, tying=tying)
@@ -139,7 +139,7 @@ def _differ(component: str, axis: str) -> bool:
 
 
 def _built(subject: Subject, component: str, sizes: Sizes, choices: Choices) -> Probe:
-    """Build a part and load unlike parameters, or raise what it raises."""
+    """Build a part and load different parameters, or raise what it raises."""
     subject.begin()
     subject.backend = asking(subject.backend, choices)
     parameters = draw(component, sizes, choices, np.random.default_rng(5), decimals=6)
@@ -149,7 +149,7 @@ def _built(subject: Subject, component: str, sizes: Sizes, choices: Choices) -> 
 def ties(probe: Probe, choices: Choices) -> dict[str, str | None]:
     """Return, for the choices about tied parameters, the option that the part shows.
 
-    It was loaded with unlike values; those that it gives back alike are one. None stands for
+    It was loaded with different values; those that it exports as equal are one. None stands for
     parameters that are one in no listed way.
     """
     if not probe.parameters:

@@ -1,4 +1,4 @@
-"""Calls of attention, and what the checks of its chapter demand of them."""
+"""Calls of attention, and assertions of its chapter about them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -40,7 +40,7 @@ class AttentionCall:
 
     @property
     def arithmetic(self) -> str:
-        """The precision that answers which a law makes equal are equal in."""
+        """The precision in which answers that are equal by a law agree."""
         return arithmetic(self.probe)
 
     def output(self, *inputs: Array | None) -> Array:
@@ -72,7 +72,7 @@ def draw_call(
     precision: str = "",
     dropout: float = 0.0,
 ) -> AttentionCall:
-    """Draw a call of attention; `hiding` asks for a mask, `lengths` fixes queries and keys."""
+    """Draw a call of attention; `hiding` demands a mask, `lengths` fixes queries and keys."""
     kind = draw.mask_kind(hiding=hiding, kinds=kinds)
     batch, heads = samples or draw.batch(), heads or draw.heads()
     queries, keys = lengths or (draw.length(2 if hiding else 1), draw.length(2 if hiding else 1))
@@ -91,7 +91,7 @@ def draw_call(
 
 
 def depends_on_values(case: AttentionCall, output: Array) -> None:
-    """Demand that `output` follows the values: a constant agrees with itself and proves nothing."""
+    """Demand that `output` depends on the values: a constant would agree with itself."""
     finite(output)
     raised = case.output(case.query, case.key, case.value + 1.0, case.mask)
     holds(
@@ -110,4 +110,4 @@ def steepness(case: AttentionCall) -> float:
 def require_large_scores(subject: Subject) -> None:
     """End as absent where a score of one million is rounded to thousands, or is no number."""
     if subject.precision in HALF_PRECISIONS:
-        raise Absent(f"scores of one million cannot be told apart in {subject.precision}")
+        raise Absent(f"{subject.precision} does not distinguish scores of one million")

@@ -70,10 +70,10 @@ def test_masking_exact(subject: Subject, draw: Draw) -> None:
 def _shows_the_fill(case: AttentionCall, inputs: tuple[Array | None, ...], actual: Array) -> None:
     """Demand that the numbers tell the declared fill from an exact mask, where they can."""
     exact = case.probe.subject.choices.but(mask_fill="exact")
-    apart = distance(
+    difference = distance(
         case.probe.expected(*inputs).output, case.probe.expected(*inputs, choices=exact).output
     )
-    if apart > 1e-3:
+    if difference > 1e-3:
         holds(
             not fits(case.probe, *inputs, actual=actual, choices=exact),
             "A finite fill is declared, and the numbers show an exact mask.",

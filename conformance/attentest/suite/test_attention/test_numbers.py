@@ -52,7 +52,7 @@ def test_stable_for_large_scores(subject: Subject, draw: Draw) -> None:
         case.value.mean(axis=-2, keepdims=True), (*query.shape[:-1], case.value.shape[-1])
     )
     alike = np.full_like(query, -size)
-    # Kernels sum equal products in unlike orders, so the scores are equal up to rounding alone.
+    # Kernels sum equal products in different orders, so the scores are equal up to rounding alone.
     rounded = 1.0 + largest(scores(alike, same))
     near(
         subject,

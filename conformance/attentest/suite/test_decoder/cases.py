@@ -1,4 +1,4 @@
-"""What several modules of checks of the chapter `decoder` need."""
+"""Names and assertions that the checks of the chapter `decoder` share."""
 
 from attentest.harness.tolerances import as_floats
 from attentest.testing.assertions import holds
@@ -19,8 +19,8 @@ FREE = ("none",)
 
 
 def depends_on_any_memory(draw: Draw, case: LayerCall, before: Array) -> None:
-    """Demand a real answer: another memory moves the output."""
+    """Demand that the output depends on the memory."""
     other = case.but(memory=case.decoder_memory + 1.0 + draw.floats(*case.decoder_memory.shape))
-    moved = (as_floats(other.output()) != as_floats(before))[case.rows]
-    told = case.probe.precision not in HALF_PRECISIONS  # a narrow norm may round all to the same
-    holds(moved.any() or not told, "Another memory leaves the output as it is.")
+    changed = (as_floats(other.output()) != as_floats(before))[case.rows]
+    exact = case.probe.precision not in HALF_PRECISIONS  # a narrow norm may round all to the same
+    holds(changed.any() or not exact, "The output does not depend on the memory.")

@@ -50,12 +50,12 @@ def test_batch_independence(subject: Subject, draw: Draw) -> None:
             before, after, rows, what=f"of a sample after changing {name} of the others"
         )
     for own in (slice(number, number + 1) for number in range(len(case.x))):
-        alone = alone_at(case, own)
+        alone = sample_alone(case, own)
         rows_agree(alone, alone.output(), before[own], what="output of a sample alone")
     depends_on_visible_positions(draw, case, before)
 
 
-def alone_at(case: LayerCall, own: slice) -> LayerCall:
+def sample_alone(case: LayerCall, own: slice) -> LayerCall:
     """Return the call of one sample alone."""
     assert case.mask is not None
     assert case.source_mask is not None

@@ -1,4 +1,4 @@
-"""Checks of the chapter `decoder`: how the memory is read."""
+"""Checks of the chapter `decoder`: attention to the memory."""
 
 from attentest.harness.subject import Subject
 from attentest.harness.tolerances import largest

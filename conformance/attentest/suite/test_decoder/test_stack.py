@@ -30,7 +30,7 @@ def test_formula(subject: Subject, draw: Draw) -> None:
 
 
 def lengths(draw: Draw) -> tuple[int, int]:
-    """Draw the lengths of target and memory, unlike more often than not."""
+    """Draw the lengths of target and memory, mostly different ones."""
     return draw.choose((draw.lengths(), (draw.length(2), draw.length(2))))
 
 

@@ -1,4 +1,4 @@
-"""Checks of the chapter `decoder`: what a step may see of the target."""
+"""Checks of the chapter `decoder`: which steps of the target a step depends on."""
 
 import numpy as np
 

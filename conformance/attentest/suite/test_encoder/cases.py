@@ -1,4 +1,4 @@
-"""What several modules of checks of the chapter `encoder` need."""
+"""Names and sizes that the checks of the chapter `encoder` share."""
 
 from attentest.harness.subject import Subject
 from attentest.testing.draw import Draw
@@ -11,5 +11,5 @@ LAST = ("self_attention.output", "feed_forward.outer")
 
 
 def scale(subject: Subject, draw: Draw) -> float:
-    """Draw the size of x; a softmax of large scores is a matter of luck in few digits."""
+    """Draw the magnitude of x; 1 in coarse precisions, where large scores are ill-conditioned."""
     return draw.scale() if subject.precision == "float64" else 1.0

@@ -1,4 +1,4 @@
-"""Calls of a layer norm, and the parameters that it is born with."""
+"""Calls of a layer norm, and its initial parameters."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -25,19 +25,19 @@ class NormCall:
 
     def output(self) -> Array:
         """Return the output for x, demanded to be of its shape."""
-        found = self.probe.output(self.x)
-        same_shape(found, self.x.shape)
-        return found
+        output = self.probe.output(self.x)
+        same_shape(output, self.x.shape)
+        return output
 
-    def right(self) -> Array:
-        """Return the output for x, demanded to be the oracle's."""
-        found = self.output()
-        matches(self.probe, self.x, actual=found)
-        return found
+    def checked_output(self) -> Array:
+        """Return the output for x, demanded to be that of the reference."""
+        output = self.output()
+        matches(self.probe, self.x, actual=output)
+        return output
 
 
 def build_norm(subject: Subject, draw: Draw, width: int, precision: str = "") -> tuple[Probe, bool]:
-    """Build a norm with drawn parameters; a bare callable has the gain and bias of birth."""
+    """Build a norm with drawn parameters; a bare callable has the initial ones."""
     probe = build_with_parameters(
         subject, draw, "layer_norm", Sizes(d_model=width, heads=1), precision=precision
     )
@@ -48,10 +48,10 @@ def build_norm(subject: Subject, draw: Draw, width: int, precision: str = "") ->
 
 
 def initial_parameters(probe: Probe) -> dict[str, Floats]:
-    """Return the parameters that a norm is born with."""
-    born = {"gain": np.ones, "bias": np.zeros}
+    """Return the initial parameters of a norm: ones and zeros."""
+    initial = {"gain": np.ones, "bias": np.zeros}
     declared = shapes("layer_norm", probe.sizes, probe.subject.choices)
-    return {name: born[name](shape) for name, shape in declared.items()}
+    return {name: initial[name](shape) for name, shape in declared.items()}
 
 
 def draw_call(
@@ -64,7 +64,7 @@ def draw_call(
     shape: Sequence[int] = (),
     precision: str = "",
 ) -> NormCall:
-    """Draw a call; every row has columns apart, about one `scale` wide around `offset` of them."""
+    """Draw a call; the columns of every row differ, about one `scale` around `offset` of them."""
     batch, length = shape or (draw.batch(), draw.length())
     probe, loaded = build_norm(subject, draw, draw.integer(*widths), precision)
     width = probe.sizes.d_model

@@ -15,13 +15,13 @@ from attentest.testing.draw import Draw
 from attentest_spec.choices import Value
 
 _OTHER_EPSILONS = (1e-5, 1e-6, 1e-12, 0.0)
-"""What libraries default to."""
+"""Defaults of libraries."""
 
 
 def _choice(subject: Subject, draw: Draw, choice: str, scale: float, *values: Value) -> None:
-    """Demand what is declared for `choice` at a scale that tells it from the other `values`."""
+    """Demand the declared value of `choice` at a scale that separates it from other `values`."""
     if subject.precision in HALF_PRECISIONS:
-        raise Absent(f"{subject.precision} is too coarse to tell the options of {choice} apart")
+        raise Absent(f"{subject.precision} does not distinguish the options of {choice}")
     case = draw_call(subject, draw, scale=scale, widths=(3, 5))
     matches_declared_option(case.probe, case.x, actual=case.output(), choice=choice, others=values)
 

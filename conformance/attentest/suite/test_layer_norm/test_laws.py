@@ -1,4 +1,4 @@
-"""Checks of the chapter `layer_norm`: what shifts, scales and other positions change."""
+"""Checks of the chapter `layer_norm`: shifts, scales and other positions."""
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from attentest.testing.invariants import agree_up_to_rounding
 def test_per_position(subject: Subject, draw: Draw) -> None:
     batch, length = draw.choose((2, 3)), draw.choose((draw.length(), draw.long()))
     case = draw_call(subject, draw, shape=(batch, length))
-    together = case.right()
+    together = case.checked_output()
     sample, place = draw.integer(0, batch - 1), draw.integer(0, length - 1)
     alone = np.zeros((batch, length), dtype=bool)
     alone[sample, place] = True
@@ -44,7 +44,7 @@ def test_shift_law(subject: Subject, draw: Draw) -> None:
         case.probe,
         moved,
         actual=case.probe.output(moved),
-        expected=NormCall(case.probe, moved - shift, case.loaded).right(),
+        expected=NormCall(case.probe, moved - shift, case.loaded).checked_output(),
         what=f"output after adding {shift:g} to every column",
     )
 
@@ -52,7 +52,7 @@ def test_shift_law(subject: Subject, draw: Draw) -> None:
 @check("layer_norm.scale-law")
 def test_scale_law(subject: Subject, draw: Draw) -> None:
     case = draw_call(subject, draw, scale=draw.choose((1.0, 30.0)))
-    before = as_floats(case.right())
+    before = as_floats(case.checked_output())
     factor = draw.choose((64.0, 0.125, -1.0, -64.0, -0.125))
     bias = case.probe.parameters.get("bias", 0.0)
     sizes = [

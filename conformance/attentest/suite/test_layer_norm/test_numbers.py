@@ -20,7 +20,7 @@ from attentest.testing.invariants import agree_up_to_rounding
 @check("layer_norm.formula", examples=15)
 def test_formula(subject: Subject, draw: Draw) -> None:
     scale = draw.choose((0.0, 1e-6))  # 0 draws one; rows below the root of the epsilon show a floor
-    draw_call(subject, draw, scale=scale, widths=draw.choose(((2, 12), (60, 130)))).right()
+    draw_call(subject, draw, scale=scale, widths=draw.choose(((2, 12), (60, 130)))).checked_output()
 
 
 @check("layer_norm.gain-and-bias")
@@ -30,7 +30,7 @@ def test_gain_and_bias(subject: Subject, draw: Draw) -> None:
     case = draw_call(subject, draw, widths=(width, width), shape=(draw.batch(), width))
     if not case.loaded:
         raise Absent(f"{subject.name} gives no access to gain and bias")
-    after = case.right()
+    after = case.checked_output()
     given = dict(case.probe.parameters)
     case.probe.load(initial_parameters(case.probe))
     expected = given["gain"] * as_floats(case.output()) + given.get("bias", 0.0)
@@ -45,7 +45,7 @@ def test_shapes(subject: Subject, draw: Draw) -> None:
     ones = draw.choose(((1, 1), (1, 0), (0, 1), (0, 0)))
     shape = (ones[0] or draw.batch(), ones[1] or draw.length())
     case = draw_call(subject, draw, scale=1.0, shape=shape)
-    same_precision(case.probe, case.right())
+    same_precision(case.probe, case.checked_output())
 
 
 @check("layer_norm.birth", examples=6)
@@ -53,14 +53,14 @@ def test_birth(subject: Subject, draw: Draw) -> None:
     case = draw_call(subject, draw, scale=1.0)
     fresh = subject.part("layer_norm", case.probe.sizes)
     fresh.parameters = initial_parameters(fresh)
-    NormCall(fresh, case.x, False).right()
+    NormCall(fresh, case.x, False).checked_output()
 
 
 @check("layer_norm.large-offset")
 def test_large_offset(subject: Subject, draw: Draw) -> None:
     if subject.precision in HALF_PRECISIONS:
         raise Absent(f"{subject.precision} cannot hold a deviation a thousandth of the mean")
-    draw_call(subject, draw, offset=draw.choose((1e3, -1e3)), widths=(4, 12)).right()
+    draw_call(subject, draw, offset=draw.choose((1e3, -1e3)), widths=(4, 12)).checked_output()
 
 
 @check("layer_norm.float32")

@@ -1,4 +1,4 @@
-"""Checks of the chapter `layer_norm`: what is trained, and what is left alone."""
+"""Checks of the chapter `layer_norm`: gradients, trained parameters, untouched inputs."""
 
 from attentest.harness.errors import Absent
 from attentest.harness.subject import Subject
@@ -38,7 +38,7 @@ def test_parameters_trained(subject: Subject, draw: Draw) -> None:
 @check("layer_norm.input-untouched", examples=4)
 def test_input_untouched(subject: Subject, draw: Draw) -> None:
     case = draw_call(subject, draw)
-    case.right()  # every call compares its inputs before and after
+    case.checked_output()  # every call compares its inputs before and after
     if "mode" in case.probe.part.capabilities:
         case.probe.train()
-        case.right()
+        case.checked_output()

@@ -1,4 +1,4 @@
-"""Calls of the model, and what the checks of its chapter demand of them."""
+"""Calls of the model, and assertions of its chapter about them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -39,7 +39,7 @@ class ModelCall:
 
     @property
     def real(self) -> Array:
-        """The steps (B, T) that are no pad: what stands at the others is nobody's business."""
+        """The steps (B, T) that are no padding: the others are unspecified."""
         return np.asarray(self.target != self.sizes.target_pad)
 
     def output(self) -> Array:
@@ -47,7 +47,7 @@ class ModelCall:
         return call_model(self.probe, self.source, self.target)
 
     def but(self, **changes: Any) -> "ModelCall":
-        """Return the case with another source, target or part."""
+        """Return the call with another source, target or part."""
         return replace(self, **changes)
 
 
@@ -61,7 +61,7 @@ def draw_call(
     precision: str = "",
     **fixed: Any,
 ) -> ModelCall:
-    """Draw a model of one layer, unless told otherwise, and a call of it with ragged padding."""
+    """Draw a model, of one layer by default, and a call of it with ragged padding."""
     sizes = model_sizes(subject, draw, **fixed)
     parameters = draw.parameters("model", sizes, precision=precision) if loaded else None
     samples = batch or draw.batch()
@@ -74,14 +74,14 @@ def draw_call(
 
 
 def model_sizes(subject: Subject, draw: Draw, **fixed: Any) -> Sizes:
-    """Draw the sizes of a model: small, and wide enough for a norm to tell rows apart."""
+    """Draw the sizes of a model: small, and wide enough that a norm keeps rows distinct."""
     longest = subject.limits.length or 8
     chosen = {"layers": 1, "head_width": draw.choose((3, 4)), "max_length": min(longest, 8)}
     return draw.sizes(**{**chosen, **fixed})
 
 
 def call_model(probe: Probe, source: Array, target: Array) -> Array:
-    """Call the model, and demand an output of the right shape that tells tokens apart."""
+    """Call the model, and demand an output of the right shape that varies over the vocabulary."""
     output = probe.output(source, target)
     same_shape(output, (*target.shape, probe.sizes.target_vocabulary))
     real = as_floats(output[target != probe.sizes.target_pad])
@@ -94,7 +94,7 @@ def call_model(probe: Probe, source: Array, target: Array) -> Array:
 def agree(
     case: ModelCall, actual: Array, expected: Array, *, what: str, rows: Array | None = None
 ) -> None:
-    """Demand that two answers of the backend, one of them to `case`, agree."""
+    """Demand that two answers of the backend, one of them to `case`, agree up to rounding."""
     invariants.agree_up_to_rounding(
         case.probe, *case.inputs, actual=actual, expected=expected, what=what, rows=rows
     )
@@ -103,7 +103,7 @@ def agree(
 def output_changes(
     before: ModelCall, after: ModelCall, first: Array, second: Array, rows: Array, why: str
 ) -> None:
-    """Demand that the answers to two cases differ in `rows`, where rounding cannot hide it."""
+    """Demand that the answers to two calls differ in `rows`, where rounding cannot hide it."""
     one, other = (as_floats(case.probe.expected(*case.inputs).output) for case in (before, after))
     noise = error_bound(before.probe, before.inputs, one)
     if distance(one[rows], other[rows]) > 100 * noise:
@@ -111,7 +111,7 @@ def output_changes(
 
 
 def exchange_tokens(draw: Draw, tokens: Array, vocabulary: int, pad: int) -> Array:
-    """Return other real tokens for `tokens`, pads left where they are."""
+    """Return other real tokens for `tokens`, with padding left in place."""
     others = [
         draw.rng.choice([one for one in range(vocabulary) if one not in (token, pad)])
         for token in tokens.flat
@@ -120,7 +120,7 @@ def exchange_tokens(draw: Draw, tokens: Array, vocabulary: int, pad: int) -> Arr
 
 
 def require_hiding(subject: Subject) -> None:
-    """End as absent where the declared mask lets masked keys through by its nature."""
+    """End as absent where scores can reach the declared mask fill."""
     fill = subject.choices.mask_fill
     if fill != "exact" and float(fill) > -1e3:
         raise Absent(f"{subject.name} declares a mask fill of {fill}, and scores can reach it")
@@ -133,19 +133,19 @@ def require_dropout(subject: Subject) -> None:
 
 
 def draw_untied_parameters(case: ModelCall, draw: Draw) -> dict[str, Floats]:
-    """Draw parameters that are unlike under every name, declared ties or not."""
+    """Draw parameters that differ under every name, whether declared as tied or not."""
     free = case.probe.subject.choices.but(tying="none", norm_sharing="separate")
     values = draw_parameters("model", case.sizes, free, draw.rng)
     return {name: cast(one, case.probe.precision) for name, one in values.items()}
 
 
 def real_token(pad: int) -> int:
-    """Return a token that is not the pad."""
+    """Return a token that is not padding."""
     return 1 if pad == 0 else 0
 
 
 def inventory(probe: Probe) -> Mapping[str, Mapping[str, Any]]:
-    """Return what the part says it holds."""
+    """Return the inventory of the part."""
     return probe.do("listing what it holds", lambda part: part.inventory())
 
 
@@ -155,7 +155,7 @@ def first_names(names: list[str]) -> str:
 
 
 def without_pads(draw: Draw, case: ModelCall) -> tuple[Array, Array]:
-    """Return tokens without pads."""
+    """Draw tokens without padding."""
     sizes, batch = case.sizes, len(case.source)
     return (
         draw.tokens(batch, case.source.shape[1], sizes.source_vocabulary, sizes.source_pad),

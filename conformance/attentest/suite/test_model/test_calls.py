@@ -1,4 +1,4 @@
-"""Checks of the chapter `model`: what stands around a call."""
+"""Checks of the chapter `model`: history, arrays of the caller, batches, global state."""
 
 import numpy as np
 
@@ -22,7 +22,7 @@ from attentest.testing.global_state import leaves_process_unchanged
 def test_no_history(subject: Subject, draw: Draw) -> None:
     case = draw_call(subject, draw)
     batch, lengths = draw.batch(), (draw.length(1), draw.length(1))
-    if draw.choose((True, False)):  # the same shapes betray what unlike ones make fail
+    if draw.choose((True, False)):  # a cache shows with equal shapes, and fails with others
         batch, lengths = len(case.source), (case.source.shape[1], case.target.shape[1])
     other = case.but(
         source=draw.source(batch, lengths[0], case.sizes),
@@ -35,7 +35,7 @@ def test_no_history(subject: Subject, draw: Draw) -> None:
     equal(given[rows], first[rows], what="output of the first call, looked at after the second,")
     agree(case, case.output(), first, rows=rows, what="output of the first call made once more")
     fresh = subject.part("model", case.sizes, parameters=case.probe.parameters)
-    what = "output of a fresh model, beside that of one called before,"
+    what = "output of a fresh model, compared with one called before,"
     agree(other, second, call_model(fresh, *other.inputs), rows=other.real, what=what)
 
 
@@ -87,7 +87,7 @@ def test_global_state_untouched(subject: Subject, draw: Draw) -> None:
     for component in components:
         try:
             leaves_process_unchanged(subject, draw, component)
-        except BackendError as error:  # the clauses of the component tell it
+        except BackendError as error:  # the clauses of the component report it
             raised.append(error)
     if raised and len(raised) == len(components):
         raise raised[0]

@@ -27,7 +27,7 @@ def test_deterministic_in_eval(subject: Subject, draw: Draw) -> None:
     if subject.limits.dropout:
         sizes = case.sizes.but(dropout=0.0)
         plain = subject.part("model", sizes, parameters=case.probe.parameters)
-        what = "output in evaluation mode, beside that of a model without dropout,"
+        what = "output in evaluation mode, compared with a model without dropout,"
         agree(case, first, call_model(plain, *case.inputs), rows=case.real, what=what)
 
 
@@ -40,15 +40,15 @@ def test_random_in_train(subject: Subject, draw: Draw) -> None:
 
 
 def _random(case: ModelCall, when: str) -> None:
-    """Demand unlike answers to the same call; in a thousand numbers no two draws agree.
+    """Demand different answers to the same call; in a thousand numbers no two draws agree.
 
-    The third call tells a model that a call switches to evaluation.
+    The third call finds a model that a call switches to evaluation.
     """
     before = case.output()[case.real].copy()
     for _ in range(2):
         after = case.output()[case.real].copy()
-        apart = distance(after, before)
-        holds(apart > 0, f"Two calls {when} give the same output.", actual=after)
+        difference = distance(after, before)
+        holds(difference > 0, f"Two calls {when} give the same output.", actual=after)
         before = after
 
 
@@ -111,18 +111,18 @@ def test_dropout_sites(subject: Subject, draw: Draw) -> None:
     case.probe.train()
     for side, states in _states(case.probe, source, target).items():
         spread = float(_differences(awake[side]).max())
-        holds(spread > 0, f"All states of the {side} are alike in evaluation mode.")
+        holds(spread > 0, f"All states of the {side} are the same in evaluation mode.")
         reach = 0.02 * spread + rounding(case.probe.precision, 1) * largest(states)
         same = int((_differences(states) <= reach).sum(axis=1).max())
         holds(
             same > 0.4 * target.size,
             f"At a dropout rate of 0.9999 only {same} of {target.size} states of the {side} are "
-            "alike: its embedding is not dropped.",
+            "the same: its embedding is not dropped.",
         )
 
 
 def _states(probe: Probe, source: Array, target: Array) -> dict[str, Array]:
-    """Return what either side makes of its tokens: the memory, and the output."""
+    """Return the states of both sides: the memory, and the output."""
     return {
         "source": probe.output(source, method="encode"),
         "target": probe.output(source, target),
@@ -130,10 +130,10 @@ def _states(probe: Probe, source: Array, target: Array) -> dict[str, Array]:
 
 
 def _differences(states: Array) -> Floats:
-    """Return how far any two rows of `states` are apart; what was dropped tells none apart."""
+    """Return the differences between any two rows of `states`; dropped rows are the same."""
     rows = as_floats(states).reshape(-1, states.shape[-1])
-    apart: Floats = np.abs(rows[:, None] - rows[None]).max(axis=-1)
-    return apart
+    differences: Floats = np.abs(rows[:, None] - rows[None]).max(axis=-1)
+    return differences
 
 
 def _distinct(draw: Draw, tokens: Array, vocabulary: int, pad: int) -> Array:

@@ -34,7 +34,7 @@ def test_tying(subject: Subject, draw: Draw) -> None:
     held = {name: as_floats(one) for name, one in export_parameters(case.probe).items()}
     for one, other, options in _MATRICES:
         same = np.array_equal(held[one], held[other])
-        found = "come back as one" if same else "come back unlike"
+        found = "are exported as one" if same else "are exported as different"
         holds(
             same == (declared in options),
             f"Tying is declared as {declared}, and the numbers loaded into {one} and {other} "
@@ -104,16 +104,13 @@ def _counted(subject: Subject, sizes: Sizes) -> None:
 def test_parameter_map_complete(subject: Subject, draw: Draw) -> None:
     case = draw_call(subject, draw, layers=draw.layers(1, 2))
     found, loaded = export_parameters(case.probe), case.probe.parameters
-    lacking, extra = sorted(set(loaded) - set(found)), sorted(set(found) - set(loaded))
-    holds(not lacking, f"{len(lacking)} parameters do not come back: {first_names(lacking)}.")
-    holds(
-        not extra,
-        f"{len(extra)} parameters come back that were never loaded: {first_names(extra)}.",
-    )
+    missing, extra = sorted(set(loaded) - set(found)), sorted(set(found) - set(loaded))
+    holds(not missing, f"Parameters that are not exported: {first_names(missing)}.")
+    holds(not extra, f"Parameters exported that were never loaded: {first_names(extra)}.")
     parameters_round_trip(case.probe, found, loaded)
     case.probe.load({name: as_floats(values) for name, values in found.items()})
     for name, values in export_parameters(case.probe).items():
-        equal(values, found[name], what=f"parameter {name}, as it comes back again,")
+        equal(values, found[name], what=f"parameter {name}, loaded and exported again,")
 
 
 @check("model.finite-at-birth", examples=3)

@@ -1,4 +1,4 @@
-"""Checks of the chapter `model`: what has to be refused."""
+"""Checks of the chapter `model`: refusal of invalid input."""
 
 from collections.abc import Callable
 
@@ -100,11 +100,11 @@ def test_impossible_sizes_refused(subject: Subject, draw: Draw) -> None:
     longest = min(subject.limits.length or 4, 4)
     case = draw_call(subject, draw, lengths=(longest, longest), max_length=longest)
     for changes, naming in _impossible(subject, case.sizes):
-        told = ", ".join(f"{name} {value}" for name, value in changes.items())
+        text = ", ".join(f"{name} {value}" for name, value in changes.items())
         sizes = case.sizes.but(**changes)
         refuses(
             subject,
-            f"building a model with {told}",
+            f"building a model with {text}",
             lambda sizes=sizes: subject.part("model", sizes),  # type: ignore[misc]
             naming=naming,
         )

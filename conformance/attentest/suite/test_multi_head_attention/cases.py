@@ -1,4 +1,4 @@
-"""Calls of multi-head attention, and what the checks of its chapter demand of them."""
+"""Calls of multi-head attention, and assertions of its chapter about them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -46,9 +46,9 @@ class MultiHeadCall:
 
     def output(self) -> Array:
         """Return what the backend computes, of the shape that it must have."""
-        found = self.probe.output(*self.inputs)
-        same_shape(found, self.query.shape)
-        return found
+        output = self.probe.output(*self.inputs)
+        same_shape(output, self.query.shape)
+        return output
 
     def but(self, **changes: Array | None) -> "MultiHeadCall":
         """Return the same call with some inputs changed.
@@ -82,7 +82,7 @@ def draw_call(
     lengths: tuple[int, int] | None = None,
     batch: int = 0,
 ) -> MultiHeadCall:
-    """Draw a call of `probe`; `hiding` asks for a mask, `lengths` fixes queries and keys.
+    """Draw a call of `probe`; `hiding` demands a mask, `lengths` fixes queries and keys.
 
     Where one input is query, key and value at once, all three are equal.
     """
@@ -119,13 +119,13 @@ def require_cross(subject: Subject) -> None:
 def matches_reference(
     case: MultiHeadCall, actual: Array | None = None, what: str = "output"
 ) -> None:
-    """Demand the oracle's answer to the call."""
+    """Demand the answer of the reference to the call."""
     answer = case.output() if actual is None else actual
     matches(case.probe, *case.inputs, actual=answer, what=what)
 
 
 def depends_on_values(draw: Draw, case: MultiHeadCall, before: Array) -> None:
-    """Demand a real answer: every query that may attend to a key heeds a change of its value.
+    """Demand that every query that may attend to a key depends on its value.
 
     No constant output does, and no copy of an input: other positions are changed too.
     """
@@ -133,21 +133,21 @@ def depends_on_values(draw: Draw, case: MultiHeadCall, before: Array) -> None:
     value = case.value.copy()
     value[:, chosen] += cast(np.full(value.shape[-1], 1000.0), case.probe.precision)
     after = case.but(value=value).output()
-    heeds = (as_floats(after) != as_floats(before)).any(axis=-1)
-    asked: Array = np.asarray(case.keep[..., chosen].any(axis=1))
-    deaf = int((asked & ~heeds).sum())
-    if case.probe.precision not in ("float64", "float32") and heeds.any():
+    depends = (as_floats(after) != as_floats(before)).any(axis=-1)
+    visible: Array = np.asarray(case.keep[..., chosen].any(axis=1))
+    constant = int((visible & ~depends).sum())
+    if case.probe.precision not in ("float64", "float32") and depends.any():
         return  # a small weight of a large value may be less than one digit
     holds(
-        deaf == 0,
-        f"The value of key {chosen} changes by 1000, and the output of {deaf} queries that may "
-        "attend to it stays as it is.",
+        constant == 0,
+        f"The output does not depend on the value of key {chosen}, changed by 1000; number of "
+        f"queries that may attend to it: {constant}.",
         actual=after,
     )
 
 
 def samples_alone_agree(case: MultiHeadCall, together: Array) -> None:
-    """Demand of every sample alone what it gave beside the others."""
+    """Demand that every sample alone gives what it gives in a batch with others."""
     for number in range(len(together)):
         own = case.sample(number)
         agree_up_to_rounding(

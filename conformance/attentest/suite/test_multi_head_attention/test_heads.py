@@ -75,7 +75,7 @@ def test_projection_bias(subject: Subject, draw: Draw) -> None:
 
 
 def _answer(case: MultiHeadCall, parameters: Mapping[str, Floats]) -> tuple[Floats, float]:
-    """Return what the oracle computes from `parameters`, and the error that sound code makes."""
+    """Return the answer of the reference to `parameters`, and the tolerance of correct code."""
     kept = case.probe.parameters
     case.probe.parameters = dict(parameters)
     try:

@@ -1,4 +1,4 @@
-"""Calls of a positional encoding, and what the checks of its chapter demand of them."""
+"""Calls of a positional encoding, and assertions of its chapter about them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from attentest_spec.precision import epsilon
 from attentest_spec.setting import Floats
 
 WAVES = ("interleaved", "halves", "halves-inclusive", "doubled-exponent")
-"""The options that are made of sines and cosines."""
+"""The options that consist of sines and cosines."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class EncodingCall:
 
     @property
     def option(self) -> str:
-        """What is declared to be added."""
+        """The declared option."""
         return self.probe.subject.choices.positional_encoding
 
     def added(self, x: Floats | None = None) -> Floats:
@@ -58,8 +58,8 @@ class EncodingCall:
     def size(self, x: Floats | None = None) -> Floats:
         """Return the magnitude (S,) of what is rounded: angles grow with the position.
 
-        A table for half precision is made in single precision at least. One that is declared to be
-        rounded to single precision may be rounded up here and down there.
+        A table for half precision is computed in single precision at least. One that is declared as
+        rounded to single precision may be rounded up on one side and down on the other.
         """
         given = self.x if x is None else x
         choices = self.probe.subject.choices
@@ -81,9 +81,9 @@ def draw_call(
     most: int = 0,
     **fixed: int,
 ) -> EncodingCall:
-    """Draw a call; `waves` asks for sines and cosines, `most` is the longest that is built for."""
+    """Draw a call; `waves` demands sines and cosines, `most` is the largest length of the part."""
     if waves and subject.choices.positional_encoding not in WAVES:
-        raise Absent(f"what is added is declared as {subject.choices.positional_encoding}")
+        raise Absent(f"positional_encoding is declared as {subject.choices.positional_encoding}")
     length = draw.length(*lengths)
     even = [width for width in widths if subject.limits.odd_width or width % 2 == 0]
     width = draw.choose(even)
@@ -106,8 +106,8 @@ def same_rows(
 ) -> None:
     """Demand equal rows (.., S, D), each up to the rounding of its `size`."""
     same_shape(actual, wanted.shape, what=what)
-    apart = np.abs(actual - wanted).max(axis=-1) / size
-    worst = int(np.argmax(np.where(np.isnan(apart), np.inf, apart)) % len(size))
+    difference = np.abs(actual - wanted).max(axis=-1) / size
+    worst = int(np.argmax(np.where(np.isnan(difference), np.inf, difference)) % len(size))
     near(
         case.probe.subject,
         actual[..., worst, :],
@@ -119,16 +119,16 @@ def same_rows(
 
 
 def matches_table(case: EncodingCall, added: Floats, *, x: Floats | None = None) -> None:
-    """Demand that what is `added` to every sample is the declared table."""
+    """Demand that the encoding `added` to every sample is the declared table."""
     table = case.table()
     same_shape(added, (*added.shape[:-2], *table.shape))
     same_rows(case, added, np.broadcast_to(table, added.shape), case.size(x))
 
 
 def separates_positions(case: EncodingCall, added: Floats) -> None:
-    """Demand that what is added tells the last position from the one before, if it is declared to.
+    """Demand that the encoding separates the last two positions, as far as the declared one does.
 
-    A position alone has to be given half of what is declared.
+    Half of the declared difference is enough. A single position has to be given half of its row.
     """
     table = case.table()
     found, declared = (
@@ -138,7 +138,7 @@ def separates_positions(case: EncodingCall, added: Floats) -> None:
     finite(added, what="encoding added")
     holds(
         found >= declared / 2,
-        f"The last of {len(table)} positions is told apart by {found:.3g}; its row is declared to "
-        f"do so by {declared:.3g}.",
+        f"The encoding separates the last of {len(table)} positions by {found:.3g}, the declared "
+        f"one by {declared:.3g}.",
         actual=added,
     )

@@ -19,8 +19,8 @@ from attentest_spec.setting import Floats
 
 def share(case: EncodingCall, added: Floats, table: Floats) -> float:
     """Return the largest difference, as a share of what rounding allows."""
-    apart = np.abs(added - table).max(axis=-1) / case.size()
-    return float(apart.max() / rounding(case.probe.precision, 1))
+    difference = np.abs(added - table).max(axis=-1) / case.size()
+    return float(difference.max() / rounding(case.probe.precision, 1))
 
 
 @check("positional_encoding.formula")
@@ -74,7 +74,7 @@ def test_arithmetic(subject: Subject, draw: Draw) -> None:
     if epsilon(subject.precision) >= epsilon("float32"):
         raise Absent(f"{subject.precision} has no more digits than float32")
     if subject.limits.length == 1:
-        raise Absent("a single position is told by 0 and 1, which every precision holds")
+        raise Absent("a single position is encoded by 0 and 1, which are exact in every precision")
     case = draw_call(subject, draw, lengths=(2, 12), waves=True)
     zeros = np.zeros_like(case.x)
     added = case.added(zeros)

@@ -1,4 +1,4 @@
-"""Checks of the chapter `positional_encoding`: what is held: trained, saved and moved."""
+"""Checks of the chapter `positional_encoding`: tables that are trained, saved and moved."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Checks of the chapter `positional_encoding`: what sines and cosines keep."""
+"""Checks of the chapter `positional_encoding`: laws of sines and cosines."""
 
 import numpy as np
 
@@ -9,8 +9,8 @@ from attentest.suite.test_positional_encoding.cases import draw_call, same_rows,
 from attentest.testing.assertions import finite, holds
 from attentest.testing.draw import Draw
 
-APART = 0.1
-"""Two of the first 40 positions are at least 0.13 apart on the circle of the fastest pair alone."""
+SEPARATION = 0.1
+"""Two of the first 40 positions differ by at least 0.13 on the circle of the fastest pair alone."""
 
 
 @check("positional_encoding.first-row", examples=6)
@@ -67,7 +67,10 @@ def test_shift_is_rotation(subject: Subject, draw: Draw) -> None:
         what=f"turn by a shift of {shift}",
     )
     fastest = float(np.abs(turns[:, :, 0] - 1).min())
-    holds(fastest > APART, f"A shift of {shift} turns the fastest pair by no more than {fastest}.")
+    holds(
+        fastest > SEPARATION,
+        f"A shift of {shift} turns the fastest pair by no more than {fastest}.",
+    )
 
 
 @check("positional_encoding.rows-differ", examples=6)
@@ -75,10 +78,10 @@ def test_rows_differ(subject: Subject, draw: Draw) -> None:
     case = draw_call(subject, draw, lengths=(2, 40), waves=True, batch=1)
     zeros = np.zeros_like(case.x)
     rows = case.added(zeros)[0]
-    apart = np.linalg.norm(rows[:, None] - rows[None], axis=-1) + 9 * np.eye(len(rows))
-    finite(apart, what="distance of the rows")
-    one, other = sorted(int(place) for place in np.unravel_index(apart.argmin(), apart.shape))
+    gaps = np.linalg.norm(rows[:, None] - rows[None], axis=-1) + 9 * np.eye(len(rows))
+    finite(gaps, what="distance of the rows")
+    one, other = sorted(int(place) for place in np.unravel_index(gaps.argmin(), gaps.shape))
     holds(
-        apart.min() > APART,
-        f"The positions {one} and {other} are given rows that lie {apart.min():.3g} apart.",
+        gaps.min() > SEPARATION,
+        f"The positions {one} and {other} are given rows that differ by {gaps.min():.3g}.",
     )
