@@ -1,4 +1,4 @@
-"""The annotated style behind the contract: how its parts are built, called and named."""
+"""The backend of the annotated style: how its parts are built, called and named."""
 
 from torch import Tensor
 
@@ -41,9 +41,9 @@ MODEL = {
 
 
 class TokensInLogProbabilitiesOut(model.EncoderDecoder):
-    """The model with what its users do around it: making masks and calling the generator.
+    """The model with masks made from tokens, and with the generator called.
 
-    It is the model and does not hold it, so that checkpoints of the two have the same names.
+    It is a subclass and not a wrapper, so that checkpoints of the two have the same names.
     """
 
     def __init__(self, sizes: Sizes) -> None:
@@ -107,7 +107,7 @@ def _decoder_layer(sizes: Sizes) -> model.DecoderLayer:
 
 
 def _headless(mask: Tensor | None) -> Tensor | None:
-    """Return a mask (B, 1, Q, K) as (B, Q, K): this style adds the head axis itself."""
+    """Return a mask (B, 1, Q, K) as (B, Q, K): the model adds the head axis itself."""
     return None if mask is None else mask.squeeze(1)
 
 

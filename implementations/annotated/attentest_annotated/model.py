@@ -1,7 +1,7 @@
 """A Transformer written next to the paper, one small function or class per idea.
 
-The design is that of the "Annotated Transformer": deep copies of one prototype, layers that hand
-their sublayers to a residual wrapper as functions, and a builder that puts it all together.
+The design is that of the "Annotated Transformer": deep copies of one prototype, layers that pass
+their sublayers to a residual wrapper as functions, and a builder of the whole model.
 
 Shapes in this file: B batch, S source length, T target length, H heads, D model width, E head
 width, F inner width, V vocabulary. Q and K stand for any number of queries and keys. Masks are
@@ -47,7 +47,7 @@ def make_dropout(p: float) -> nn.Dropout:
 
 
 def clones(module: nn.Module, n: int) -> nn.ModuleList:
-    """Return `n` deep copies: alike at birth, each with parameters of its own."""
+    """Return `n` deep copies: equal at first, each with parameters of its own."""
     check_sizes(copies=n)
     return nn.ModuleList(copy.deepcopy(module) for _ in range(n))
 
@@ -164,7 +164,7 @@ def sinusoids(length: int, d_model: int) -> Tensor:
     """Return the position table (length, D) in float64: sine on even, cosine on odd columns.
 
     Column pair i turns by 10000^(-2i / D) per position, computed in log space. When D is odd the
-    last sine has no cosine beside it. Vaswani et al. 2017, 3.5.
+    last sine has no cosine. Vaswani et al. 2017, 3.5.
     """
     # The CPU always has float64, some accelerators do not; half an ulp of float32 in a frequency
     # is already a visible error at position 5000.
@@ -178,7 +178,7 @@ def sinusoids(length: int, d_model: int) -> Tensor:
 
 
 class PositionalEncoding(nn.Module):
-    """Add a fixed wave per feature that tells the position, then drop out.
+    """Add a fixed wave per feature that encodes the position, then apply dropout.
 
     The table `pe` (1, max_len, D) is a buffer: not trained, moved with the module, and left out of
     the state, which then fits a model of any max_len.
@@ -190,7 +190,7 @@ class PositionalEncoding(nn.Module):
         super().__init__()
         check_sizes(d_model=d_model, max_len=max_len)
         self.dropout = make_dropout(dropout)
-        # An empty tensor stands for the default dtype and device, where parameters are born too.
+        # An empty tensor has the default dtype and device, as new parameters have.
         pe = sinusoids(max_len, d_model).unsqueeze(0).to(torch.empty(()))
         self.register_buffer("pe", pe, persistent=False)
 
@@ -221,7 +221,7 @@ class PositionalEncoding(nn.Module):
 class LayerNorm(nn.Module):
     """Centre every position and divide by its sample deviation: a_2 (x - mean) / (std + eps) + b_2.
 
-    The deviation divides by D - 1 and eps stands outside the root, unlike torch's own layer norm.
+    The deviation divides by D - 1 and eps is outside of the root, other than in torch's layer norm.
     A single feature has no sample deviation: ValueError.
     """
 
@@ -423,7 +423,7 @@ def make_model(
 ) -> EncoderDecoder:
     """Build a model from deep copies of one attention, one feed-forward and one position module.
 
-    Xavier draws every matrix anew at the end, so only biases are alike across the copies at birth.
+    Xavier draws every matrix anew at the end: only the initial biases are equal across copies.
     """
     c = copy.deepcopy
     attn = MultiHeadedAttention(h, d_model, dropout)

@@ -1,1 +1,1 @@
-"""flax linen's attention, layer norm and embedding behind the contract."""
+"""flax linen's attention, layer norm and embedding as a backend."""

@@ -1,4 +1,4 @@
-"""flax linen behind the contract: its modules as they ship, and how their parameters are called."""
+"""The backend of flax linen: its own modules, and the names of their parameters."""
 
 from typing import Any
 
@@ -77,7 +77,7 @@ def _attend(
 def _dot_product(
     query: jax.Array, key: jax.Array, value: jax.Array, mask: jax.Array | None
 ) -> tuple[Any, None]:
-    """Call linen's function, which has heads behind positions and gives no weights."""
+    """Call linen's function, which has heads after positions and returns no weights."""
     turned = [one.swapaxes(1, 2) for one in (query, key, value)]
     return nn.dot_product_attention(*turned, mask=mask).swapaxes(1, 2), None
 

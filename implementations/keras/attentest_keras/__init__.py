@@ -1,1 +1,1 @@
-"""Keras 3 on its torch backend: attention, layer norm and embedding behind the contract."""
+"""Keras 3 on its torch backend: attention, layer norm and embedding as a backend."""

@@ -1,4 +1,4 @@
-"""Keras behind the contract: its layers as they ship, and how their parameters are called."""
+"""The backend of Keras: its own layers, and the names of their parameters."""
 
 from typing import Any
 
@@ -10,9 +10,9 @@ from attentest_spec.torch import Recipe, TorchBackend, TorchPart
 
 PROJECTIONS = ("query", "key", "value")
 OWN = "_torch_params.mine"
-"""Where Keras lists the weights of a layer for torch, and the name that the layers get here."""
+"""The list in which Keras holds the weights of a layer for torch, and the layers' name here."""
 
-# Kernels are stored input first, then by head: (D, H, E), and (H, E, D) on the way out.
+# Kernels are stored input first, then by head: (D, H, E), and (H, E, D) for the output.
 HEADS: Table = {
     **{
         f"{name}.weight": Place(f"{OWN}/{name}/kernel", layout="d h e -> (h e) d")
@@ -25,7 +25,7 @@ HEADS: Table = {
 
 
 class KerasBackend(TorchBackend):
-    """A backend of torch modules that compute in the precision which they were built for."""
+    """A backend of torch modules that compute in the precision that they were built for."""
 
     def build(
         self, component: str, sizes: Sizes, *, precision: str = "float64", device: str = "cpu"
@@ -70,14 +70,14 @@ def _call(layer: Any, x: Tensor) -> Any:
 
 def _attend(layer: Any, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None) -> Any:
     with keras.device(query.device.type):
-        # Torch's mode means nothing to Keras, which is told at every call.
+        # Torch's mode has no effect on Keras, so it is passed at every call.
         return layer(query, value, key, attention_mask=mask, training=layer.training)
 
 
 def _dot_product(
     query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None
 ) -> tuple[Any, None]:
-    """Call the operation, which has heads behind positions and gives no weights."""
+    """Call the operation, which has heads after positions and returns no weights."""
     turned = [one.swapaxes(1, 2) for one in (query, key, value)]
     with keras.device(query.device.type):
         return keras.ops.dot_product_attention(*turned, mask=mask).swapaxes(1, 2), None

@@ -1,7 +1,7 @@
-"""Imports Keras on its torch backend, and leaves nothing behind.
+"""The import of Keras on its torch backend, without a trace in the environment or on disk.
 
-Keras reads its backend from the environment, and writes a settings file into the user's home where
-there is none: in a home that cannot be one it finds no settings and writes none.
+Keras reads its backend from the environment, and writes a settings file into the home directory if
+there is none: with an impossible home it reads and writes none.
 """
 
 import os

@@ -1,1 +1,1 @@
-"""Hugging Face transformers' Marian, behind the contract of attentest."""
+"""Hugging Face transformers' Marian as a backend."""

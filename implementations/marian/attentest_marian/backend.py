@@ -1,4 +1,4 @@
-"""transformers' Marian behind the contract, once with each of its attention kernels."""
+"""The backends of transformers' Marian, one for each of its attention kernels."""
 
 from functools import partial
 from typing import Any

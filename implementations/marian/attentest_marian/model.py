@@ -1,6 +1,6 @@
 """The parts of transformers' Marian, called with masks that are true where a key is kept.
 
-The attention kernel, "eager" or "sdpa", stands in the config that a part is built from.
+The attention kernel, "eager" or "sdpa", is set in the config of each part.
 """
 
 from types import SimpleNamespace
@@ -38,7 +38,7 @@ def library_mask(keep: Tensor | None, x: Tensor, kernel: str) -> Tensor | None:
 
 
 def keep_real(tokens: Tensor, pad: int) -> Any:
-    """Return the library's mask of what is no pad, (B, 1, 1, S), true = kept."""
+    """Return the library's padding mask of tokens (B, S) as (B, 1, 1, S), true = kept."""
     keys = tokens.new_zeros(*tokens.shape, 1, dtype=torch.float32)
     mask = create_bidirectional_mask(
         EAGER, keys[:, :1], tokens != pad, keys, allow_is_bidirectional_skip=False
@@ -47,7 +47,7 @@ def keep_real(tokens: Tensor, pad: int) -> Any:
 
 
 def keep_past(tokens: Tensor, pad: int) -> Any:
-    """Return the library's mask of what is no pad and does not come later, (B, 1, T, T)."""
+    """Return the library's causal padding mask of tokens (B, T) as (B, 1, T, T)."""
     rows = tokens.new_zeros(*tokens.shape, 1, dtype=torch.float32)
     mask = create_causal_mask(EAGER, rows, tokens != pad, past_key_values=None)
     return mask == 0
@@ -127,28 +127,28 @@ def _mask(built: Any, keep: Tensor | None, x: Tensor) -> Tensor | None:
 
 
 def positions(length: int, width: int) -> Any:
-    """Build the table of positions, filled as the whole model fills it at birth."""
+    """Build the table of positions, filled as in a new model."""
     table: Any = marian.MarianSinusoidalPositionalEmbedding(length, width)
     table.weight.data.copy_(table.create_weight())
     return table
 
 
 def translator(config: MarianConfig, source_pad: int, target_pad: int) -> Any:
-    """Build the whole model; it is given masks of two pad ids, where the library knows one."""
+    """Build the whole model, with a pad id for each side; the library has one."""
     built: Any = marian.MarianMTModel(config)
-    built.pads = source_pad, target_pad
+    built.pad_ids = source_pad, target_pad
     return built
 
 
 def translate(built: Any, source: Tensor, target: Tensor, **known: Any) -> Any:
-    """Return the logits of the token after each of the target's."""
-    keep, keep_target = source != built.pads[0], target != built.pads[1]
+    """Return the logits of the next token at every step of the target."""
+    keep, keep_target = source != built.pad_ids[0], target != built.pad_ids[1]
     return built(source, keep, target, keep_target, use_cache=False, **known).logits
 
 
 def read(built: Any, source: Tensor) -> Any:
     """Return the memory of the source."""
-    return built.get_encoder()(source, source != built.pads[0]).last_hidden_state
+    return built.get_encoder()(source, source != built.pad_ids[0]).last_hidden_state
 
 
 def finish(built: Any, target: Tensor, memory: Tensor, source: Tensor) -> Any:

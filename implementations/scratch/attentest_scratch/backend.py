@@ -1,4 +1,4 @@
-"""The one-page Transformer behind the contract: how its parts are built, called and named."""
+"""The backend of the one-page Transformer: how its parts are built, called and named."""
 
 import math
 

@@ -1,10 +1,10 @@
-"""A one-layer Transformer on one page, with no dropout, for watching learning at work.
+"""A one-layer Transformer on one page, with no dropout, for the study of training.
 
 Every head is as wide as the model, one norm serves all sublayers of a side, masks are numbers
 added to the scores (0 keeps, -inf hides), and softmax and ReLU are written out.
 
 Shapes: B batch, S source, T target, H heads, D model width, F inner width, V vocabulary, Q and K
-any number of queries and keys. Leading axes broadcast: one sentence (S, D) works as (B, S, D).
+any number of queries and keys. Leading axes broadcast: one sequence (S, D) works as (B, S, D).
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def causal_mask(length: int, device: torch.device | str | None = None) -> Tensor
 
 
 def padding_mask(tokens: Tensor, pad: int) -> Tensor:
-    """Return (B, 1, 1, S) for tokens (B, S): 0 on words, -inf on keys that are padding."""
+    """Return (B, 1, 1, S) for tokens (B, S): 0 on tokens, -inf on keys that are padding."""
     zeros = torch.zeros(tokens.shape, device=tokens.device)
     return zeros.masked_fill(tokens == pad, -math.inf)[..., None, None, :]
 
@@ -67,7 +67,7 @@ def attention(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> tuple[Ten
     """Return softmax(q k^T / sqrt(k_dim) + mask) v and the weights.
 
     q (B, H, Q, k_dim), k (B, H, K, k_dim), v (B, H, K, any), mask broadcasting to (B, H, Q, K).
-    A query with every key hidden gives NaN: there is no honest average of nothing.
+    A query with every key hidden gives NaN: an average of nothing is undefined.
     """
     scores = q @ k.transpose(-2, -1) / math.sqrt(k.size(-1))
     if mask is not None:
@@ -80,7 +80,7 @@ class MultiHeadAttention(nn.Module):
     """Attend in heads of the full width D: W_q, W_k, W_v map D -> D * H, W_o maps D * H -> D.
 
     Widths that H does not divide would work, and are refused all the same: a model of narrow heads
-    could not be set beside this one at such sizes.
+    could not be compared with this one at such sizes.
     """
 
     def __init__(self, d_model: int, heads: int) -> None:

@@ -1,4 +1,4 @@
-"""The step-by-step course behind the contract: how its parts are built, called and named."""
+"""The backend of the step-by-step course: how its parts are built, called and named."""
 
 from torch import Tensor, nn
 
@@ -62,7 +62,7 @@ def _whole_decoder(sizes: Sizes) -> model.Decoder:
 
 
 def _decoder(sizes: Sizes) -> model.Decoder:
-    """Return the layers alone: no embedding before them, no vocabulary behind them."""
+    """Return the layers alone: no embedding before them, no vocabulary after them."""
     built = _whole_decoder(sizes)
     del built.emb
     del built.linear

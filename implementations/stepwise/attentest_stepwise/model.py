@@ -66,8 +66,7 @@ def position_table(max_len: int, d_model: int) -> Tensor:
     """Return sin and cos of position / 10000^(2i / D), i = 0, 2, 4, .., as (max_len, D), float64.
 
     Sine goes to column i, cosine to column i + 1. As i already moves in steps of two, the exponent
-    is twice the paper's: a choice of this course, kept on purpose. When D is odd the last sine has
-    no cosine beside it.
+    is twice the paper's: a choice of this course. When D is odd the last sine has no cosine.
     """
     # Float64 on the CPU, whatever the model's own: far positions need every digit of the angle.
     position = torch.arange(max_len, dtype=torch.float64, device="cpu")
@@ -156,8 +155,8 @@ class ScaleDotProductAttention(nn.Module):
 
         q (B, H, Q, E), k (B, H, K, E), v (B, H, K, G), mask broadcastable to (B, H, Q, K)
         -> output (B, H, Q, G), weights (B, H, Q, K). A masked score becomes -10000, small enough
-        beside scores of usual size and within reach of float16; a query whose keys are all masked
-        spreads its weight evenly. The model never passes `dropout`: its weights see none.
+        next to usual scores and in the range of float16; a query whose keys are all masked has
+        uniform weights. The model never passes `dropout`: its weights have none.
         """
         score = q @ k.transpose(2, 3) / math.sqrt(k.size(-1))
         if mask is not None:

@@ -1,4 +1,4 @@
-"""torch.nn behind the contract: how the library's parts are built, called and named."""
+"""The backend of torch.nn: how the library's parts are built, called and named."""
 
 from torch import Tensor, nn
 
@@ -159,7 +159,7 @@ def _target_mask(tokens: Tensor, pad: int) -> Tensor:
 def _scaled_dot_product(
     query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None
 ) -> tuple[Tensor, None]:
-    """Call the library's function, where true = kept; it gives no weights."""
+    """Call the library's function, where true = kept; it returns no weights."""
     return nn.functional.scaled_dot_product_attention(query, key, value, attn_mask=mask), None
 
 

@@ -1,12 +1,11 @@
-"""A translation model around `torch.nn.Transformer`, with the parts that the library leaves out.
+"""A translation model around `torch.nn.Transformer`, with the parts that the library lacks.
 
 The library brings attention, layers, norms and both stacks. It has no token embedding, no
-positions, no padding masks and no output layer; those are here and nothing else is.
+positions, no padding masks and no output layer; this file has those alone.
 
 Shapes in this file: B batch, S source length, T target length, D model width, V vocabulary.
 Boolean masks follow the library: true HIDES a key. The mask builders carry `hide` in their names,
-because half of the world, the library's own `scaled_dot_product_attention` included, means the
-opposite.
+because much code, the library's own `scaled_dot_product_attention` included, means the opposite.
 """
 
 from __future__ import annotations
@@ -55,7 +54,7 @@ def sinusoidal_positions(length: int, d_model: int) -> Tensor:
     """Return the paper's position table (S, D) in float64, sine and cosine by turns.
 
     Columns 2i and 2i + 1 are the sine and cosine of position / 10000^(2i / D); when D is odd the
-    last sine has no cosine beside it. Vaswani et al. 2017, 3.5.
+    last sine has no cosine. Vaswani et al. 2017, 3.5.
     """
     # On the CPU, because some accelerators have no float64.
     position = torch.arange(length, dtype=torch.float64, device="cpu")
@@ -85,7 +84,7 @@ class PositionalEncoding(nn.Module):
 class TokenEmbedding(nn.Module):
     """Look tokens up and scale them by sqrt(D) (Vaswani et al. 2017, 3.4).
 
-    Rows are born with deviation 1 / sqrt(D), so that scaled ones are of the size of the positions.
+    Rows are initialised with deviation 1 / sqrt(D), so that scaled ones have the size of positions.
     """
 
     def __init__(self, vocab: int, d_model: int) -> None:
@@ -112,8 +111,8 @@ class Transformer(nn.Module):
     """Translate with `torch.nn.Transformer`: tokens of both sides in, raw logits out.
 
     `nested_tensors` turns on the library's shortcut that packs padded batches in evaluation. It is
-    off unless asked for: a prototype, it warns at its first use and refuses a batch of padding
-    alone. Even then the library takes it for post-norm with an even number of heads only.
+    off by default: it is a prototype, which warns at its first use and refuses a batch of padding
+    alone. The library uses it for post-norm with an even number of heads only.
     """
 
     def __init__(

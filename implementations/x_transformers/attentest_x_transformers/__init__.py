@@ -1,1 +1,1 @@
-"""x-transformers as an implementation of the spec: a backend of the library's own parts."""
+"""x-transformers as a backend, made of the library's own parts."""

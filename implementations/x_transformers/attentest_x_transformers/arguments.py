@@ -1,4 +1,4 @@
-"""How x-transformers is told the sizes of the spec."""
+"""The arguments of x-transformers for the sizes of the spec."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from attentest_spec import Sizes
 def attention(sizes: Sizes) -> dict[str, Any]:
     """Return the arguments of an attention.
 
-    Raises ValueError for a width that cannot be shared: the library takes heads of any width.
+    Raises ValueError for a width that the heads do not divide: the library accepts any.
     """
     if min(sizes.d_model, sizes.heads) < 1 or sizes.d_model % sizes.heads:
         raise ValueError(f"A width of {sizes.d_model} cannot be shared by {sizes.heads} heads.")
@@ -17,14 +17,14 @@ def attention(sizes: Sizes) -> dict[str, Any]:
 
 
 def feed_forward(sizes: Sizes) -> dict[str, Any]:
-    """Return the arguments of a feed-forward network: its width is the product, cut to a whole."""
+    """Return the arguments of a feed-forward network: its width is the product, rounded down."""
     return {"mult": (sizes.d_ff + 0.5) / sizes.d_model, "dropout": sizes.dropout}
 
 
 def layers(sizes: Sizes) -> dict[str, Any]:
-    """Return the arguments of a stack of layers, with dropout wherever there is a place for it."""
-    found = {"heads": sizes.heads, "depth": sizes.layers}
+    """Return the arguments of a stack of layers, with dropout at every site."""
+    table = {"heads": sizes.heads, "depth": sizes.layers}
     for kind, one in (("attn", attention(sizes)), ("ff", feed_forward(sizes))):
         one["sublayer_dropout"] = sizes.dropout
-        found |= {f"{kind}_{name}": value for name, value in one.items()}
-    return found
+        table |= {f"{kind}_{name}": value for name, value in one.items()}
+    return table

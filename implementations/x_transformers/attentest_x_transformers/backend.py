@@ -1,4 +1,4 @@
-"""x-transformers behind the contract: how the library's parts are built and called."""
+"""The backend of x-transformers: how the library's parts are built and called."""
 
 from collections.abc import Callable
 from typing import Any
@@ -22,29 +22,29 @@ def _model(sizes: Sizes) -> Any:
         own = {"num_tokens": tokens, "max_seq_len": sizes.max_length, "emb_dropout": sizes.dropout}
         both |= {f"{side}_{name}": value for name, value in (arguments.layers(sizes) | own).items()}
     model = library.XTransformer(dim=sizes.d_model, tie_token_emb=True, **both)
-    model.pads = sizes.source_pad, sizes.target_pad
+    model.pad_ids = sizes.source_pad, sizes.target_pad
     return model
 
 
 def _encode(model: Any, source: Tensor) -> Any:
-    return model.encoder(source, mask=source != model.pads[0], return_embeddings=True)
+    return model.encoder(source, mask=source != model.pad_ids[0], return_embeddings=True)
 
 
 def _decode(model: Any, target: Tensor, memory: Tensor, source: Tensor) -> Any:
-    """Return the logits; the library's own call goes on to a loss."""
-    keep, read = target != model.pads[1], source != model.pads[0]
+    """Return the logits; the library's own call returns a loss."""
+    keep, read = target != model.pad_ids[1], source != model.pad_ids[0]
     return model.decoder.net(target, mask=keep, context=memory, context_mask=read)
 
 
 def _masked(built: Any, x: Tensor, *rest: Tensor | None) -> Any:
-    """Call what takes one sequence and, last of the inputs, a mask over it."""
+    """Call a part that takes one sequence and, as its last input, a mask over it."""
     return built(x, attn_mask=rest[-1])
 
 
 def _read(built: Any, x: Tensor, memory: Tensor, read: Tensor | None, mask: Tensor | None) -> Any:
-    """Call a decoder with a mask in place of its own, which is causal whatever is asked for."""
+    """Call a decoder with a mask in place of its own, which is always causal."""
     if read is not None and read.shape[1:3] != (1, 1):
-        raise Unsupported("the library masks keys of the memory, for all queries and heads alike")
+        raise Unsupported("the library masks keys of the memory, equally for all queries and heads")
     keys = None if read is None else read[:, 0, 0].expand(len(x), -1)
     return built(x, context=memory, context_mask=keys, attn_mask=mask, causal=False)
 

@@ -1,4 +1,4 @@
-"""Imports x-transformers, which warns of a part of torch that it still uses."""
+"""The import of x-transformers, without its warning about a deprecated part of torch."""
 
 import warnings
 

@@ -1,4 +1,4 @@
-"""What x-transformers declares, and how it calls the parameters that the spec names."""
+"""The choices of x-transformers, and its names for the canonical parameters."""
 
 from collections.abc import Mapping
 
@@ -27,7 +27,7 @@ CHOICES: Mapping[str, Value] = {
 }
 
 LAYERS = 24
-"""The layers that there are names for: the library numbers sublayers one by one, not layers."""
+"""The largest number of mapped layers: the library numbers sublayers, not layers."""
 
 EMBEDDING: Table = {"weight": "emb.weight"}
 HEADS: Table = {"query": "to_q", "key": "to_k", "value": "to_v", "output": "to_out"}
@@ -38,7 +38,7 @@ DECODING = {"self_attention": HEADS, "cross_attention": HEADS, "feed_forward": F
 
 
 def _layer(sublayers: Mapping[str, Table], first: int = 0) -> Table:
-    """Return the map of a layer, whose first sublayer has the number `first`."""
+    """Return the map of a layer whose first sublayer has the number `first`."""
     table: dict[str, str | Place] = {}
     for number, (name, own) in enumerate(sublayers.items(), first):
         table |= nested(f"{name}_norm", f"layers.{number}.0.0", NORM)

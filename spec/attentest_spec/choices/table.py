@@ -189,7 +189,7 @@ ENTRIES = (
     ),
     _choice(
         "activation",
-        "Which activation stands between the two linear maps of the feed-forward network?",
+        "Which activation is between the two linear maps of the feed-forward network?",
         ("relu", "max(0, x)"),
         ("gelu", "x times the normal distribution function, exact form"),
         ("silu", "x times sigmoid(x)"),

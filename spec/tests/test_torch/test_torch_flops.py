@@ -1,4 +1,4 @@
-"""The torch adapter counts the operations of matrix products, fused kernels and gradients too."""
+"""The torch adapter counts the operations of matrix products, also fused ones and gradients."""
 
 import numpy as np
 import pytest
