@@ -8,10 +8,10 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
-from rich.console import Console
-from rich.progress import Progress
+if TYPE_CHECKING:
+    from rich.progress import Progress
 
 
 class Occupied(Exception):
@@ -106,6 +106,9 @@ def _ours(path: Path, beginning: bytes) -> bool:
         return file.read(len(beginning)) in (beginning, b"")
 
 
-def progress() -> Progress:
+def progress() -> "Progress":
     """Return a progress bar that shows on a terminal alone, and leaves nothing behind."""
+    from rich.console import Console  # not needed in the processes of backends, which load faster
+    from rich.progress import Progress
+
     return Progress(console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty())
