@@ -12,8 +12,8 @@ import sound
 
 
 class Harmful(sound.Backend):
-    def __init__(self, harm):
-        super().__init__(name=harm.__name__, components=("feed_forward", "model"))
+    def __init__(self, harm, *components):
+        super().__init__(name=harm.__name__, components=components or ("feed_forward", "model"))
         self.harm = harm
 
     def build(self, *given, **named):
@@ -28,8 +28,8 @@ def hangs_when_built():
 
 def hogs():
     held = []
-    while len(held) < 40:
-        held.append(np.ones(2**24))  # 128 MiB
+    while len(held) < 80:
+        held.append(np.ones(2**23))  # 64 MiB
         time.sleep(0.05)
     hangs_when_built()
 
@@ -77,11 +77,8 @@ def exits():
     sys.exit(7)
 
 
-def prints():
+def prints_and_changes_signals():
     os.write(1, b'{"type": "answer", "answer": 7}\n' * 1000)
-
-
-def changes_signals():
     signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -96,6 +93,5 @@ closed = Harmful(closes_pipes)
 writing = Harmful(writes_messages)
 forging = Harmful(forges_answers)
 exiting = Harmful(exits)
-printing = Harmful(prints)
-signalling = Harmful(changes_signals)
+rude = Harmful(prints_and_changes_signals, "feed_forward")
 backend = sound.Backend(name="harmless", components=("feed_forward",))
