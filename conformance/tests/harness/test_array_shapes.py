@@ -7,6 +7,7 @@ from importlib import import_module
 from types import UnionType
 from typing import Annotated, Union, get_args, get_origin, get_type_hints
 
+import jaxtyping
 import numpy as np
 import pytest
 import shape_checks
@@ -96,6 +97,11 @@ def test_call_of_a_layer_with_a_mask_of_another_length_is_refused():
     LayerCall(part, X, np.ones((2, 1, 1, 5), bool))
     with pytest.raises(TypeCheckError, match="parameter 'mask'"):
         LayerCall(part, X, np.ones((2, 1, 1, 4), bool))
+
+
+def test_shapes_are_not_checked_where_it_is_switched_off(monkeypatch):
+    monkeypatch.setattr(jaxtyping.config, "jaxtyping_disable", True)
+    finite([1.0, 2.0])
 
 
 def test_objects_are_legal_arrays():
