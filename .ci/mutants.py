@@ -36,7 +36,8 @@ def prepared(folder: Path, wing: Wing, modules: Collection[str]) -> Path:
         uncover(folder / package.name / file_of(module))
     for pattern in wing["files"]:
         for path in tests.glob(pattern):
-            shutil.copy(path, folder / "tests")
+            if path.name not in wing.get("omitted", []):
+                shutil.copy(path, folder / "tests")
     lists = {
         "source_paths": [package.name],
         "only_mutate": [f"{package.name}/{file_of(module)}" for module in modules],

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from attentest_spec.choices import PAPER, Choices
 from attentest_spec.contract import Step, Traceable, Unsupported
+from attentest_spec.linear import linear
 from attentest_spec.mapping import Place, nested
 from attentest_spec.oracles import ORACLES
 from attentest_spec.parameters import draw
@@ -36,6 +37,17 @@ def test_part_reports_its_inputs_and_its_output() -> None:
     given = Setting(observe=lambda *report: seen.append(report)).under("one").under("two")
     given.report((1, 2), 3)
     assert seen == [("one.two", (1, 2), 3)]
+
+
+def test_linear_map_reports_its_input_and_its_output() -> None:
+    seen: list[Any] = []
+    weight, x = np.array([[2.0, 0.0], [1.0, 1.0]]), np.array([[3.0, 4.0]])
+    given = Setting(
+        parameters={"query.weight": weight}, observe=lambda *report: seen.append(report)
+    )
+    linear(given, "query", x)
+    ((path, (before,), after),) = seen
+    assert (path, before.tolist(), after.tolist()) == ("query", [[3.0, 4.0]], [[6.0, 7.0]])
 
 
 def test_oracles_report_every_part_under_its_canonical_name() -> None:
