@@ -91,17 +91,17 @@ def loader(target: str) -> str:
         words = shlex.split(target.removeprefix(PROGRAM))
         return f"from attentest_spec.stdio import Program\n\nbackend = Program({words!r})"
     place, name = _place_and_name(target)
-    return _imported(origin(None, _module(target, place), name or DEFAULT_OBJECT))
+    return _definition(origin(None, _module(target, place), name or DEFAULT_OBJECT))
 
 
 def loader_of(backend: Backend) -> str:
     """Return Python code that names the live object `backend`, as far as that can be written."""
     if backend.name in registry.names() and registry.load(backend.name) == backend:
         return loader(backend.name)
-    return _imported(origin(backend))
+    return _definition(origin(backend))
 
 
-def _imported(found: Origin) -> str:
+def _definition(found: Origin) -> str:
     own = [] if found.expression == "backend" else ["", f"backend = {found.expression}"]
     return "\n".join([*found.imports, *own])
 

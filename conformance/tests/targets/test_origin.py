@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 from standalone import run_without_suite
-from user_files import written
+from user_files import write_files
 
 import attentest
 from attentest.targets import resolve
@@ -34,7 +34,7 @@ def reproduction(target: object, component: str = "attention") -> str:
 
 
 def test_a_file_of_any_name_is_imported_by_its_reproduction(tmp_path: Path) -> None:
-    written(tmp_path, parts__init="", parts__one=SOFTMAX)
+    write_files(tmp_path, parts__init="", parts__one=SOFTMAX)
     codes = []
     for name in ("attend", "random", "torch", "numpy", "my-model", "a.b", "class"):
         file = tmp_path / f"{name}.py"
@@ -48,12 +48,12 @@ def test_a_file_of_any_name_is_imported_by_its_reproduction(tmp_path: Path) -> N
 def test_a_part_of_a_package_is_imported_from_the_folder_of_the_package(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    written(tmp_path, package__init="", package__softmaxes=SOFTMAX)
-    written(tmp_path, package__attend=UNSCALED.format(place=".softmaxes"))
+    write_files(tmp_path, package__init="", package__softmaxes=SOFTMAX)
+    write_files(tmp_path, package__attend=UNSCALED.format(place=".softmaxes"))
     code = reproduction(str(tmp_path / "package" / "attend.py") + ":attention")
     assert "from package.attend import attention" in code
-    written(tmp_path, some_place__attend=UNSCALED.format(place="some_place.softmaxes"))
-    written(tmp_path, some_place__softmaxes=SOFTMAX)
+    write_files(tmp_path, some_place__attend=UNSCALED.format(place="some_place.softmaxes"))
+    write_files(tmp_path, some_place__softmaxes=SOFTMAX)
     monkeypatch.syspath_prepend(str(tmp_path))
     for ran, text in run_without_suite([code, reproduction("some_place.attend:attention")]):
         assert ran, text
@@ -83,7 +83,7 @@ def test_an_instance_is_found_by_its_name_in_a_module(tmp_path: Path) -> None:
         "class Holder:\n    inner = Attend()\n"
         "attend = Attend()\n"
     )
-    written(tmp_path, attends=text, softmaxes=SOFTMAX)
+    write_files(tmp_path, attends=text, softmaxes=SOFTMAX)
     codes = [reproduction(f"{tmp_path}/attends.py:{one}") for one in ("attend", "Holder.inner")]
     assert "module = copy.deepcopy(Holder.inner).to(torch.float64).eval()" in codes[1]
     assert all(ran for ran, _ in run_without_suite(codes))
@@ -120,7 +120,7 @@ def test_a_file_backend_is_imported_with_its_neighbours(tmp_path: Path) -> None:
         "from attentest_spec.torch import of_function\n"
         'backend = mine = of_function(attention, "attention")\n'
     )
-    written(tmp_path, unscaled=text, softmaxes=SOFTMAX)
+    write_files(tmp_path, unscaled=text, softmaxes=SOFTMAX)
     codes = [reproduction(f"{tmp_path}/unscaled.py{end}") for end in ("", ":mine")]
     for ran, told in run_without_suite(codes, spec=True):
         assert ran, told
