@@ -1,5 +1,6 @@
 """The place of an object, as code that imports it."""
 
+import dataclasses
 import sys
 import types
 from pathlib import Path
@@ -10,7 +11,9 @@ from standalone import run_without_suite
 from user_files import write_files
 
 import attentest
+from attentest.harness.subject import Subject
 from attentest.targets import resolve
+from attentest.targets.adapt.probing import SIZES
 from attentest.targets.origin import origin
 
 UNSCALED = """
@@ -129,3 +132,29 @@ def test_a_file_backend_is_imported_with_its_neighbours(tmp_path: Path) -> None:
 def test_every_loader_defines_the_backend() -> None:
     name = resolve.registry.names()[0]
     assert f"backend = registry.load({name!r})" in resolve.loader(name)
+
+
+@dataclasses.dataclass(frozen=True)
+class Config:
+    width: int = 4
+    bias: bool = False
+
+
+class MLP(torch.nn.Module):
+    def __init__(self, config: Config) -> None:
+        super().__init__()
+        self.inner = torch.nn.Linear(config.width, 4 * config.width, bias=config.bias)
+        self.outer = torch.nn.Linear(4 * config.width, config.width, bias=config.bias)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.outer(self.inner(x).relu())
+
+
+def test_a_data_class_that_is_given_stays_what_it_is() -> None:
+    backend = attentest.adapted(MLP, "feed_forward", given={"config": Config(width=12)})
+    assert "config=Config(width=12, bias=False)" in "\n".join(backend.understood)  # type: ignore[attr-defined]
+    subject = Subject(backend)
+    subject.part("feed_forward", SIZES)
+    code = subject.record.witness().code
+    assert "from test_origin import Config\n" in code
+    assert "module = MLP(config=Config(width=12, bias=False)).to(torch.float64).eval()" in code

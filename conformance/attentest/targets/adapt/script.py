@@ -255,10 +255,9 @@ class Script:
                 yield f"{other} = {name}  # then: {action.doing}"
 
 
-_TAKEN = frozenset(
-    ("torch", "copy", "pickle", "sys", "importlib", "i", "result", "module", "weight", "output")
-    + ("cotangent", "wanted", "found", "name", "one", "gradient")
-)
+_TAKEN = {"torch", "copy", "pickle", "sys", "importlib", "module", "weight", "result", "i"} | {
+    *("output", "cotangent", "wanted", "found", "name", "one", "gradient")
+}
 """The names that a reproduction uses itself."""
 
 
