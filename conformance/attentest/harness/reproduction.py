@@ -19,8 +19,8 @@ LONGEST = 120_000
 
 
 @dataclass(frozen=True)
-class Built:
-    """A part was built; `part` is None where that raised."""
+class Build:
+    """The building of a part; `part` is None where that raised."""
 
     number: int
     component: str
@@ -31,16 +31,16 @@ class Built:
 
 
 @dataclass(frozen=True)
-class Loaded:
-    """Canonical parameters were loaded into a part."""
+class Load:
+    """The loading of canonical parameters into a part."""
 
     number: int
     parameters: Mapping[str, Array]
 
 
 @dataclass(frozen=True)
-class Called:
-    """A part, or a method of it, was called with inputs of its precision."""
+class Call:
+    """A call of a part, or of a method of it, with inputs in its precision."""
 
     number: int
     inputs: tuple[Input, ...]
@@ -48,8 +48,8 @@ class Called:
 
 
 @dataclass(frozen=True)
-class Pulled:
-    """A cotangent was pulled back through a part."""
+class Pull:
+    """The pulling of a cotangent back through a part."""
 
     number: int
     inputs: tuple[Input, ...]
@@ -57,8 +57,8 @@ class Pulled:
 
 
 @dataclass(frozen=True)
-class Asked:
-    """A part was asked for a capability: the call `name(*given, **named)`, "" for anything else.
+class Request:
+    """A request for a capability of a part: the call `name(*given, **named)`, "" for anything else.
 
     `made` is the number of the part that it gave, None where it gave none.
     """
@@ -71,9 +71,9 @@ class Asked:
     made: int | None = None
 
 
-Action = Built | Loaded | Called | Pulled | Asked
+Action = Build | Load | Call | Pull | Request
 Script = Callable[[Sequence[Action]], str]
-"""Writes code that repeats actions; a backend may bring one of its own, as its `script`."""
+"""A function that writes actions as code; a backend may bring one as `reproduction_script`."""
 
 
 class Record:
@@ -91,18 +91,18 @@ class Record:
         self._actions.clear()
 
     def add(self, action: Action) -> None:
-        """Record what is about to be done."""
+        """Record an action, before it is taken."""
         self._actions.append(action)
 
-    def done(self, part: Part) -> None:
-        """Record that the last action gave `part`."""
+    def attach(self, part: Part) -> None:
+        """Keep the `part` that the last action, a build, gave."""
         last = self._actions[-1]
-        assert isinstance(last, Built)
+        assert isinstance(last, Build)
         self._actions[-1] = replace(last, part=part)
 
     def note(self, doing: str) -> None:
         """Record what is no action on a part."""
-        self.add(Asked(0, doing))
+        self.add(Request(0, doing))
 
     def counterexample(self, violation: Violation | None = None) -> Counterexample:
         """Return what was recorded, with the arrays of `violation`."""
@@ -124,15 +124,17 @@ class Record:
         return code if len(code) < LONGEST else "# too large to paste; see the steps"
 
 
-def asked(number: int, doing: str, action: Callable[[Any], Any], made: int | None = None) -> Asked:
-    """Return the capability that `action` asks a part for, by asking a part that only listens."""
+def request(
+    number: int, doing: str, action: Callable[[Any], Any], made: int | None = None
+) -> Request:
+    """Return `action` as a request, from the call that it makes on a part that only listens."""
     listener = _Listener()
-    with suppress(Exception):  # an action that does more than ask cannot be written as one call
+    with suppress(Exception):  # an action that does more cannot be written as one call
         if action(listener) is listener.answer and len(listener.calls) == 1:
             name, given, named = listener.calls[0]
             if all(isinstance(one, _PLAIN) for one in (*given, *named.values())):
-                return Asked(number, doing, name, given, named, made)
-    return Asked(number, doing, made=made)
+                return Request(number, doing, name, given, named, made)
+    return Request(number, doing, made=made)
 
 
 _PLAIN = (str, int, float, NoneType)
@@ -183,21 +185,23 @@ def _code_of(action: Action) -> list[str]:
     """Return the lines that repeat `action` through the contract."""
     part = variable(action.number)
     match action:
-        case Built(_, component, sizes, precision, device):
-            asked_for = "" if precision == "float64" else f", precision={precision!r}"
-            asked_for += "" if device == "cpu" else f", device={device!r}"
-            return [f"{part} = backend.build({component!r}, Sizes({_sizes(sizes)}){asked_for})"]
-        case Loaded(_, parameters) if parameters:
+        case Build(_, component, sizes, precision, device):
+            settings = "" if precision == "float64" else f", precision={precision!r}"
+            settings += "" if device == "cpu" else f", device={device!r}"
+            return [f"{part} = backend.build({component!r}, Sizes({_sizes(sizes)}){settings})"]
+        case Load(_, parameters) if parameters:
             rows = (f"    {name!r}: {literal(values)}," for name, values in parameters.items())
             return [f"{part}.load({{", *rows, "})"]
-        case Called(_, inputs, method):
+        case Call(_, inputs, method):
             last = [f"    method={method!r},"] if method else []
             return [f"print({part}(", *_rows(inputs), *last, "))"]
-        case Pulled(_, inputs, cotangent):
+        case Pull(_, inputs, cotangent):
             return [f"print({part}.vjp((", *_rows(inputs), f"),\n    {literal(cotangent)}", "))"]
-        case Asked(name=""):
+        case Request(name="", made=None):
             return [f"# then: {action.doing}"]
-        case Asked(_, _, name, given, named, made):
+        case Request(name="", made=int(made)):
+            return [f"{variable(made)} = {part}  # then: {action.doing}"]
+        case Request(_, _, name, given, named, made):
             call = f"{part}.{name}({arguments(given, named)})"
             if name in ("train", "eval"):
                 return [call]
@@ -207,15 +211,15 @@ def _code_of(action: Action) -> list[str]:
 
 def _words(action: Action) -> str:
     match action:
-        case Built(_, component, sizes, precision):
+        case Build(_, component, sizes, precision):
             return f"build {component} with {_sizes(sizes) or 'default sizes'} in {precision}"
-        case Loaded(_, parameters):
+        case Load(_, parameters):
             return f"load {len(parameters)} parameters" if parameters else ""
-        case Called(_, inputs, method):
+        case Call(_, inputs, method):
             return f"call it{' (' + method + ')' if method else ''} with {shapes(inputs)}"
-        case Pulled(_, inputs):
+        case Pull(_, inputs):
             return f"pull a gradient back to {shapes(inputs)}"
-        case Asked(_, doing):
+        case Request(_, doing):
             return doing
 
 

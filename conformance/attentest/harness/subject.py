@@ -16,7 +16,7 @@ import numpy as np
 from attentest.harness.copies import copy_arrays, copy_with_layout
 from attentest.harness.errors import Absent, BackendError, Violation
 from attentest.harness.process_state import restore_changes
-from attentest.harness.reproduction import Built, Called, Loaded, Pulled, Record, asked
+from attentest.harness.reproduction import Build, Call, Load, Pull, Record, request
 from attentest.results.text import line
 from attentest_spec import Backend, Choices, Gradient, Limits, Part, Setting, Sizes, Unsupported
 from attentest_spec.contract import Input
@@ -105,7 +105,7 @@ class Subject:
         self.limits: Limits = backend.limits
         self.precision = precision
         self.device = device
-        self.record = Record(self.name, getattr(backend, "script", None))
+        self.record = Record(self.name, getattr(backend, "reproduction_script", None))
         self.trace: list[Step] = []
         self.failing: list[Step] = []
         self.needs: tuple[str, ...] = ()
@@ -151,7 +151,7 @@ class Subject:
         self.require(component)
         wanted = precision or self.precision
         self.require_precision(wanted)
-        self.record.add(Built(self.parts, component, sizes, wanted, self.device))
+        self.record.add(Build(self.parts, component, sizes, wanted, self.device))
         number, built = self.made(
             f"building {component}",
             BACKEND,
@@ -161,7 +161,7 @@ class Subject:
         missing = [need for need in self.needs if need not in built.capabilities]
         if missing:
             raise Absent(f"the {component} of {self.name} offers no {', '.join(missing)}")
-        self.record.done(built)
+        self.record.attach(built)
         probe = Probe(self, component, sizes, built, wanted, number)
         if parameters is not None:
             probe.load(parameters)
@@ -231,14 +231,14 @@ class Probe:
         """Load canonical `parameters`; the reference uses the same."""
         self.parameters = dict(parameters)
         given = {name: values.astype(dtype(self.precision)) for name, values in parameters.items()}
-        self.subject.record.add(Loaded(self.number, given))
+        self.subject.record.add(Load(self.number, given))
         doing = f"loading the parameters of {self.component}"
         self._ask(doing, lambda part: part.load(given))
 
     def __call__(self, *inputs: Input, method: str = "") -> Answer:
         """Return what the backend computes: the arrays that it returned."""
         doing = f"calling {self.component}{'.' + method if method else ''}"
-        self.subject.record.add(Called(self.number, self._inputs(inputs), method))
+        self.subject.record.add(Call(self.number, self._inputs(inputs), method))
 
         def call(part: Part) -> tuple[Any, tuple[Input, ...]]:
             given = self._inputs(inputs)
@@ -269,7 +269,7 @@ class Probe:
     def vjp(self, inputs: tuple[Input, ...], cotangent: Annotated[Floats, "*shape"]) -> Gradient:
         """Pull `cotangent`, which has the shape of the output, back through the backend."""
         weights = cotangent.astype(dtype(self.precision))
-        self.subject.record.add(Pulled(self.number, self._inputs(inputs), weights.copy()))
+        self.subject.record.add(Pull(self.number, self._inputs(inputs), weights.copy()))
 
         def pull(part: Part) -> tuple[Gradient, tuple[Input, ...]]:
             given = self._inputs(inputs)
@@ -281,7 +281,7 @@ class Probe:
 
     def do(self, doing: str, action: Callable[[Part], T]) -> T:
         """Use a capability of the part, such as `lambda part: part.export()`."""
-        self.subject.record.add(asked(self.number, doing, action))
+        self.subject.record.add(request(self.number, doing, action))
         return self._ask(doing, action)
 
     def train(self) -> None:
@@ -294,7 +294,7 @@ class Probe:
 
     def become(self, doing: str, action: Callable[[Part], Part], precision: str = "") -> "Probe":
         """Return a probe of the part that `action` makes out of this one (a copy, a move)."""
-        self.subject.record.add(asked(self.number, doing, action, made=self.subject.parts))
+        self.subject.record.add(request(self.number, doing, action, made=self.subject.parts))
         number, made = self.subject.made(doing, self.number, self.part, action)
         other = Probe(
             self.subject, self.component, self.sizes, made, precision or self.precision, number

@@ -165,6 +165,6 @@ def _backend(target: Backend | Callable[..., Any] | str, settled: Mapping[str, A
 
 def _loader(target: Backend | Callable[..., Any] | str, backend: Backend) -> str:
     """Return code that loads the backend again; what is inferred brings code of its own."""
-    if hasattr(backend, "script"):
+    if hasattr(backend, "reproduction_script"):
         return ""
     return resolve.loader(target) if isinstance(target, str) else resolve.loader_of(backend)

@@ -27,10 +27,10 @@ class Origin:
 def origin(thing: Any, module: ModuleType | None = None, name: str = "") -> Origin:
     """Return how `thing` is named in code: as `name` in `module`, or wherever it can be found."""
     if module is not None:
-        return _imported(module, name)
+        return _import_of(module, name)
     for home, path in _places(thing):
         if home.__name__ != "__main__" and _at(home, path) is thing:
-            return _imported(home, path)
+            return _import_of(home, path)
     return _live(thing)
 
 
@@ -65,7 +65,7 @@ def _live(thing: Any) -> Origin:
     return Origin(own, (f"# {own}: your {kind}; run this where it is defined",))
 
 
-def _imported(module: ModuleType, name: str) -> Origin:
+def _import_of(module: ModuleType, name: str) -> Origin:
     """Return how `name` is imported from `module`."""
     file = getattr(module, "__file__", None)
     top = name.partition(".")[0]
@@ -76,7 +76,7 @@ def _imported(module: ModuleType, name: str) -> Origin:
     if file_modules.is_installed(root):
         return Origin(name, (f"from {dotted} import {top}",))
     if private and not _can_be_imported(root, dotted, Path(file)):
-        return Origin(name, _executed(Path(file), top))
+        return Origin(name, _execution_of(Path(file), top))
     path = ("import sys", "", f"sys.path.insert(0, {str(root)!r})")
     return Origin(name, (*path, f"from {dotted} import {top}"))
 
@@ -101,7 +101,7 @@ def _can_be_imported(root: Path, dotted: str, file: Path) -> bool:
     return other is None or Path(other).resolve().is_relative_to(root)
 
 
-def _executed(file: Path, top: str) -> tuple[str, ...]:
+def _execution_of(file: Path, top: str) -> tuple[str, ...]:
     """Return code that runs `file` as a module of its own, whatever it is called."""
     return (
         "import importlib.util",

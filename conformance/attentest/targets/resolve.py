@@ -2,7 +2,7 @@
 
 A target is the name of an announced backend, `file.py` or `file.py:object`, `module:object`, or
 `stdio:` and the command of a program that speaks the protocol of :mod:`attentest_spec.stdio`.
-An object that is no backend is read and put behind the contract where that is asked for.
+For an object that is no backend an adapter is inferred, where the caller allows it.
 """
 
 import importlib
@@ -27,9 +27,9 @@ PROGRAM = "stdio:"
 def load(target: str, reading: Mapping[str, Any] | None = None) -> Backend:
     """Return the backend that `target` leads to.
 
-    `reading` says how code that is no backend is to be read (see :class:`~.adapt.Reading`);
-    with None it is refused. Raises UnknownName for a name that nothing announces and LoadFailure
-    for what cannot be loaded or read.
+    `reading` holds what the user says of code that is no backend (see :class:`~.adapt.Reading`);
+    with None such code is refused. Raises UnknownName for a name that nothing announces, and
+    LoadFailure for a target that cannot be loaded or whose adapter cannot be inferred.
     """
     if is_name(target):
         return registry.load(target)
@@ -72,7 +72,7 @@ def _read(target: str, module: ModuleType, name: str, reading: Mapping[str, Any]
         name = DEFAULT_OBJECT if hasattr(module, DEFAULT_OBJECT) else only_candidate(target, module)
     found = _object(target, module, name)
     if isinstance(found, Backend) and not isclass(found):
-        return found  # nothing has to be read, and torch need not be there
+        return found  # nothing is inferred, and torch need not be installed
     from attentest.targets.adapt.adaptation import adapt
 
     return adapt(found, Reading(**reading), name, module)
@@ -91,17 +91,17 @@ def loader(target: str) -> str:
         words = shlex.split(target.removeprefix(PROGRAM))
         return f"from attentest_spec.stdio import Program\n\nbackend = Program({words!r})"
     place, name = _place_and_name(target)
-    return _imported(origin(None, _module(target, place), name or DEFAULT_OBJECT))
+    return _definition(origin(None, _module(target, place), name or DEFAULT_OBJECT))
 
 
 def loader_of(backend: Backend) -> str:
     """Return Python code that names the live object `backend`, as far as that can be written."""
     if backend.name in registry.names() and registry.load(backend.name) == backend:
         return loader(backend.name)
-    return _imported(origin(backend))
+    return _definition(origin(backend))
 
 
-def _imported(found: Origin) -> str:
+def _definition(found: Origin) -> str:
     own = [] if found.expression == "backend" else ["", f"backend = {found.expression}"]
     return "\n".join([*found.imports, *own])
 

@@ -57,7 +57,7 @@ def numbers(text: str) -> np.ndarray:
     return np.array([float(one) for one in re.findall(NUMBER, text)])
 
 
-def holds(text: str, wanted: Any) -> bool:
+def contains_numbers(text: str, wanted: Any) -> bool:
     """Say whether the numbers of `wanted` stand in `text` one after the other."""
     found, flat = numbers(text), np.asarray(wanted, dtype=float).ravel()
     if len(found) < len(flat):

@@ -4,7 +4,7 @@ import textwrap
 from pathlib import Path
 
 
-def written(folder: Path, **files: str) -> Path:
+def write_files(folder: Path, **files: str) -> Path:
     """Write `files` into `folder`, `__` in a name for a slash, and return the folder."""
     for name, text in files.items():
         path = folder / f"{name.replace('__', '/').replace('/init', '/__init__')}.py"

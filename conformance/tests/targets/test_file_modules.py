@@ -12,7 +12,7 @@ import typing
 from pathlib import Path
 
 import pytest
-from user_files import written
+from user_files import write_files
 
 import attentest
 from attentest.studies.comparison import compare
@@ -43,8 +43,8 @@ def module(path: Path) -> typing.Any:
 @pytest.fixture
 def pair(tmp_path: Path) -> tuple[Path, Path]:
     """Return two files of one name with neighbours of one name; the second one is wrong."""
-    right = written(tmp_path / "a", backend=BACKEND, model="def scale(d): return d**-0.5")
-    wrong = written(tmp_path / "b", backend=BACKEND, model="def scale(d): return 1.0")
+    right = write_files(tmp_path / "a", backend=BACKEND, model="def scale(d): return d**-0.5")
+    wrong = write_files(tmp_path / "b", backend=BACKEND, model="def scale(d): return 1.0")
     return right / "backend.py", wrong / "backend.py"
 
 
@@ -94,7 +94,7 @@ def test_lazy_imports_find_the_own_neighbour(tmp_path: Path) -> None:
     """
     found = []
     for name in ("a", "b"):
-        folder = written(
+        folder = write_files(
             tmp_path / name,
             backend=text,
             model=f"NAME = {name!r}",
@@ -111,15 +111,15 @@ def test_lazy_imports_find_the_own_neighbour(tmp_path: Path) -> None:
 
 
 def test_a_missing_neighbour_is_not_taken_from_another_target(tmp_path: Path) -> None:
-    a = written(tmp_path / "a", backend="import model_of_a\nbackend = 1", model_of_a="")
-    b = written(tmp_path / "b", backend="import model_of_a\nbackend = 1")
+    a = write_files(tmp_path / "a", backend="import model_of_a\nbackend = 1", model_of_a="")
+    b = write_files(tmp_path / "b", backend="import model_of_a\nbackend = 1")
     module(a / "backend.py")
     with pytest.raises(LoadFailure, match="No module named 'model_of_a'"):
         resolve.load(str(b / "backend.py"))
 
 
 def test_a_missing_part_of_a_neighbour_is_reported_by_its_own_name(tmp_path: Path) -> None:
-    written(tmp_path, backend="import layers.lost", layers__init="")
+    write_files(tmp_path, backend="import layers.lost", layers__init="")
     with pytest.raises(LoadFailure, match=r"No module named 'layers\.lost'"):
         resolve.load(str(tmp_path / "backend.py"))
 
@@ -127,7 +127,7 @@ def test_a_missing_part_of_a_neighbour_is_reported_by_its_own_name(tmp_path: Pat
 @pytest.mark.parametrize("name", ["random", "json", "types", "torch", "numpy", "attentest"])
 def test_a_file_named_as_an_installed_module_replaces_nothing(tmp_path: Path, name: str) -> None:
     before = sys.modules.get(name)
-    written(tmp_path, **{name: f"import {name}\nREAL = {name}.__file__\nbackend = 1"})
+    write_files(tmp_path, **{name: f"import {name}\nREAL = {name}.__file__\nbackend = 1"})
     found = module(tmp_path / f"{name}.py")
     assert str(tmp_path) not in found.REAL
     assert sys.modules[name] is (before or sys.modules[name])
@@ -135,7 +135,7 @@ def test_a_file_named_as_an_installed_module_replaces_nothing(tmp_path: Path, na
 
 
 def test_a_neighbour_named_as_a_standard_module_is_seen_by_its_folder_alone(tmp_path: Path) -> None:
-    written(
+    write_files(
         tmp_path,
         backend="import random\nimport model\nNAMES = random.NAME, model.random.NAME",
         model="import random",
@@ -150,15 +150,15 @@ def test_a_neighbour_named_as_a_standard_module_is_seen_by_its_folder_alone(tmp_
 
 
 def test_a_folder_without_init_does_not_hide_an_installed_package(tmp_path: Path) -> None:
-    written(tmp_path, backend="import packaging, data.one\nFILE = packaging.__file__")
-    written(tmp_path, packaging__notes="", data__one="")
+    write_files(tmp_path, backend="import packaging, data.one\nFILE = packaging.__file__")
+    write_files(tmp_path, packaging__notes="", data__one="")
     assert str(tmp_path) not in module(tmp_path / "backend.py").FILE
 
 
 @pytest.mark.parametrize("own", [".layers", "package.layers"])
 def test_packages_of_one_name_are_imported_as_packages(tmp_path: Path, own: str) -> None:
     for name in ("a", "b"):
-        folder = written(
+        folder = write_files(
             tmp_path / name,
             package__init="from .layers import NAME as FIRST",
             package__model=f"from {own} import NAME\nfrom package import FIRST",
@@ -171,13 +171,15 @@ def test_packages_of_one_name_are_imported_as_packages(tmp_path: Path, own: str)
 
 def test_a_script_in_a_package_finds_the_files_beside_it(tmp_path: Path) -> None:
     text = "from layers import NAME"
-    written(tmp_path, package__init=text, package__model=text, package__layers="NAME = 'beside'")
+    write_files(
+        tmp_path, package__init=text, package__model=text, package__layers="NAME = 'beside'"
+    )
     for name in ("model", "__init__"):
         assert module(tmp_path / "package" / f"{name}.py").NAME == "beside"
 
 
 def test_a_file_in_a_package_imports_standard_modules_as_packages_do(tmp_path: Path) -> None:
-    written(tmp_path, package__init="", package__model="import random", package__random="")
+    write_files(tmp_path, package__init="", package__model="import random", package__random="")
     assert module(tmp_path / "package" / "model.py").random is random
 
 
@@ -203,7 +205,7 @@ SIZES = "class Sizes:\n    def __eq__(self, other): return type(self) is type(ot
 
 
 def test_classes_of_a_file_can_be_copied_pickled_and_read(tmp_path: Path) -> None:
-    found = module(written(tmp_path, net=CLASSES, sizes=SIZES) / "net.py")
+    found = module(write_files(tmp_path, net=CLASSES, sizes=SIZES) / "net.py")
     config = found.Config(found.Sizes())
     net = found.Net(config)
     for other in (copy.deepcopy(net), pickle.loads(pickle.dumps(net))):
@@ -216,20 +218,20 @@ def test_classes_of_a_file_can_be_copied_pickled_and_read(tmp_path: Path) -> Non
 
 
 def test_the_same_file_is_the_same_module_until_one_of_its_files_changes(tmp_path: Path) -> None:
-    written(tmp_path, backend="from model import X", model="X = 1")
+    write_files(tmp_path, backend="from model import X", model="X = 1")
     path = tmp_path / "backend.py"
     first = module(path)
     assert module(path) is first
     assert module(tmp_path / "." / "backend.py") is first
     assert not (tmp_path / "__pycache__").exists()
-    written(tmp_path, model="X = 22")
+    write_files(tmp_path, model="X = 22")
     second = module(path)
     assert (first.X, second.X) == (1, 22)
     assert module(path) is second
 
 
 def test_a_file_that_failed_is_tried_again(tmp_path: Path) -> None:
-    path = written(tmp_path, backend="raise SystemExit('no')") / "backend.py"
+    path = write_files(tmp_path, backend="raise SystemExit('no')") / "backend.py"
     for _ in range(2):
         with pytest.raises(LoadFailure, match="no"):
             resolve.load(str(path))
@@ -238,12 +240,12 @@ def test_a_file_that_failed_is_tried_again(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["my-model", "model.v2", "class"])
 def test_a_file_may_have_a_name_that_is_no_identifier(tmp_path: Path, name: str) -> None:
     (tmp_path / f"{name}.py").write_text("from model import X\n", encoding="utf-8")
-    written(tmp_path, model="X = 1")
+    write_files(tmp_path, model="X = 1")
     assert module(tmp_path / f"{name}.py").X == 1
 
 
 def test_two_files_of_one_folder_share_their_neighbour(tmp_path: Path) -> None:
-    written(tmp_path, one="import model", two="import model", model="")
+    write_files(tmp_path, one="import model", two="import model", model="")
     assert module(tmp_path / "one.py").model is module(tmp_path / "two.py").model
 
 

@@ -1,5 +1,6 @@
 """The place of an object, as code that imports it."""
 
+import dataclasses
 import sys
 import types
 from pathlib import Path
@@ -7,10 +8,12 @@ from pathlib import Path
 import pytest
 import torch
 from standalone import run_without_suite
-from user_files import written
+from user_files import write_files
 
 import attentest
+from attentest.harness.subject import Subject
 from attentest.targets import resolve
+from attentest.targets.adapt.probing import SIZES
 from attentest.targets.origin import origin
 
 UNSCALED = """
@@ -34,7 +37,7 @@ def reproduction(target: object, component: str = "attention") -> str:
 
 
 def test_a_file_of_any_name_is_imported_by_its_reproduction(tmp_path: Path) -> None:
-    written(tmp_path, parts__init="", parts__one=SOFTMAX)
+    write_files(tmp_path, parts__init="", parts__one=SOFTMAX)
     codes = []
     for name in ("attend", "random", "torch", "numpy", "my-model", "a.b", "class"):
         file = tmp_path / f"{name}.py"
@@ -48,12 +51,12 @@ def test_a_file_of_any_name_is_imported_by_its_reproduction(tmp_path: Path) -> N
 def test_a_part_of_a_package_is_imported_from_the_folder_of_the_package(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    written(tmp_path, package__init="", package__softmaxes=SOFTMAX)
-    written(tmp_path, package__attend=UNSCALED.format(place=".softmaxes"))
+    write_files(tmp_path, package__init="", package__softmaxes=SOFTMAX)
+    write_files(tmp_path, package__attend=UNSCALED.format(place=".softmaxes"))
     code = reproduction(str(tmp_path / "package" / "attend.py") + ":attention")
     assert "from package.attend import attention" in code
-    written(tmp_path, some_place__attend=UNSCALED.format(place="some_place.softmaxes"))
-    written(tmp_path, some_place__softmaxes=SOFTMAX)
+    write_files(tmp_path, some_place__attend=UNSCALED.format(place="some_place.softmaxes"))
+    write_files(tmp_path, some_place__softmaxes=SOFTMAX)
     monkeypatch.syspath_prepend(str(tmp_path))
     for ran, text in run_without_suite([code, reproduction("some_place.attend:attention")]):
         assert ran, text
@@ -83,7 +86,7 @@ def test_an_instance_is_found_by_its_name_in_a_module(tmp_path: Path) -> None:
         "class Holder:\n    inner = Attend()\n"
         "attend = Attend()\n"
     )
-    written(tmp_path, attends=text, softmaxes=SOFTMAX)
+    write_files(tmp_path, attends=text, softmaxes=SOFTMAX)
     codes = [reproduction(f"{tmp_path}/attends.py:{one}") for one in ("attend", "Holder.inner")]
     assert "module = copy.deepcopy(Holder.inner).to(torch.float64).eval()" in codes[1]
     assert all(ran for ran, _ in run_without_suite(codes))
@@ -120,7 +123,7 @@ def test_a_file_backend_is_imported_with_its_neighbours(tmp_path: Path) -> None:
         "from attentest_spec.torch import of_function\n"
         'backend = mine = of_function(attention, "attention")\n'
     )
-    written(tmp_path, unscaled=text, softmaxes=SOFTMAX)
+    write_files(tmp_path, unscaled=text, softmaxes=SOFTMAX)
     codes = [reproduction(f"{tmp_path}/unscaled.py{end}") for end in ("", ":mine")]
     for ran, told in run_without_suite(codes, spec=True):
         assert ran, told
@@ -129,3 +132,29 @@ def test_a_file_backend_is_imported_with_its_neighbours(tmp_path: Path) -> None:
 def test_every_loader_defines_the_backend() -> None:
     name = resolve.registry.names()[0]
     assert f"backend = registry.load({name!r})" in resolve.loader(name)
+
+
+@dataclasses.dataclass(frozen=True)
+class Config:
+    width: int = 4
+    bias: bool = False
+
+
+class MLP(torch.nn.Module):
+    def __init__(self, config: Config) -> None:
+        super().__init__()
+        self.inner = torch.nn.Linear(config.width, 4 * config.width, bias=config.bias)
+        self.outer = torch.nn.Linear(4 * config.width, config.width, bias=config.bias)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.outer(self.inner(x).relu())
+
+
+def test_a_data_class_that_is_given_stays_what_it_is() -> None:
+    backend = attentest.adapted(MLP, "feed_forward", given={"config": Config(width=12)})
+    assert "config=Config(width=12, bias=False)" in "\n".join(backend.understood)  # type: ignore[attr-defined]
+    subject = Subject(backend)
+    subject.part("feed_forward", SIZES)
+    code = subject.record.witness().code
+    assert "from test_origin import Config\n" in code
+    assert "module = MLP(config=Config(width=12, bias=False)).to(torch.float64).eval()" in code

@@ -14,7 +14,7 @@ import styles_of_models as models
 import styles_of_parts as parts
 import styles_of_storage as storage
 import torch
-from standalone import holds, numbers, run_without_suite
+from standalone import contains_numbers, numbers, run_without_suite
 
 import attentest
 from attentest.harness.subject import Subject
@@ -62,7 +62,7 @@ def test_a_mistake_is_reproduced_without_the_suite() -> None:
         else:
             assert ran, where
             if "..." not in witness.actual:
-                assert holds(text, numbers(witness.actual)), where
+                assert contains_numbers(text, numbers(witness.actual)), where
 
 
 WILD_CODE = [
@@ -179,7 +179,7 @@ def check_all(names: Sequence[str], examples: Sequence[tuple[str, Any]], *, spec
         names, codes, examples, run_without_suite(codes, spec=spec), strict=True
     ):
         assert ran, f"{name}\n{code}\n{text}"
-        assert holds(text, flat(answer)), f"{name}\n{code}\n{text}\n{answer}"
+        assert contains_numbers(text, flat(answer)), f"{name}\n{code}\n{text}\n{answer}"
 
 
 def test_tensors_are_written_with_their_strides_and_types() -> None:
@@ -201,3 +201,34 @@ def test_values_are_written_as_expressions(value: Any) -> None:
     named: dict[str, Any] = {}
     exec("\n".join(writer.imports), named)
     assert eval(text, named) == value
+
+
+def test_copies_and_modes_of_a_module_are_written_in_torch() -> None:
+    backend = adapted("multi_head_attention.py", "MultiHeadAttention", "")
+    (component,) = backend.components
+    subject = Subject(backend)
+    probe = subject.part(component, probing.SIZES)
+    probe.train()
+    probe.eval()
+    copies = [
+        probe.become("copying", lambda part: part.copied("deepcopy")),
+        probe.become("pickling", lambda part: part.copied("pickle")),
+        probe.become("reloading", lambda part: part.reloaded()),
+        probe.become("moving", lambda part: part.moved(precision="float32"), "float32"),
+    ]
+    answers = [one(*inputs(backend, component)) for one in copies]
+    probe.do("listing", lambda part: part.inventory())
+    probe.do("comparing", lambda part: sorted(part.export()))
+    code = subject.record.witness().code
+    for line in ("module.train()", "module_2 = copy.deepcopy(module)", "# then: comparing"):
+        assert line in code
+    check_all(["copies"] * 4, [(code, one) for one in answers])
+
+
+def test_a_function_that_is_moved_stays_what_it_is() -> None:
+    backend = adapted("attention.py", "attention", "")
+    subject = Subject(backend)
+    probe = subject.part("attention", probing.SIZES)
+    moved = probe.become("moving", lambda part: part.moved(precision="float32"), "float32")
+    answer = moved(*inputs(backend, "attention"))
+    check_all(["moved"], [(subject.record.witness().code, answer)])

@@ -37,7 +37,7 @@ class Adapted(TorchBackend):
     understood: tuple[str, ...] = ()
     code: Code
 
-    def script(self, actions: Sequence[Action]) -> str:
+    def reproduction_script(self, actions: Sequence[Action]) -> str:
         """Return code that repeats `actions` on the user's own code, with nothing between."""
         return Script(self.code, self.recipes[self.code.component].call).text(actions)
 

@@ -55,7 +55,7 @@ class Adapter:
         values = self._values(given)
         number = max((len(parts) for parts in values.values()), default=1)
         return [
-            self.called(built, {own: parts[i % len(parts)] for own, parts in values.items()})
+            self.call(built, {own: parts[i % len(parts)] for own, parts in values.items()})
             for i in range(number)
         ]
 
@@ -97,7 +97,7 @@ class Adapter:
             raise Unsupported("it takes no mask")
         return {own: self.styles[role].write(keep, like, self.layout)}
 
-    def called(self, built: Any, values: Mapping[str, Any]) -> Any:
+    def call(self, built: Any, values: Mapping[str, Any]) -> Any:
         """Call with every argument by its name, those that have none by their place."""
         rest = {**self.arguments.fixed, **values}
         placed = [

@@ -1,7 +1,7 @@
 """What a user says of code that was not written for the contract."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 from attentest_spec import CHOICES, COMPONENTS
@@ -49,5 +49,5 @@ class Reading:
             CHOICES[require("choice", name, CHOICES)].check(value)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return what is settled as plain values, what is empty left out."""
-        return {name: value for name, value in asdict(self).items() if value}
+        """Return the fields that are not empty; values in `given` stay the objects they are."""
+        return {name: value for name, value in vars(self).items() if value}

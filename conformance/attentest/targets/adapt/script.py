@@ -15,11 +15,11 @@ from torch import Tensor, nn
 
 from attentest.harness.reproduction import (
     Action,
-    Asked,
-    Built,
-    Called,
-    Loaded,
-    Pulled,
+    Build,
+    Call,
+    Load,
+    Pull,
+    Request,
     variable,
 )
 from attentest.targets.adapt.adapter import Adapter, first_tensor
@@ -41,7 +41,7 @@ class Script:
     code: Code
     call: Any
     writer: Writer = field(default_factory=Writer)
-    parts: dict[int, Built] = field(default_factory=dict)
+    parts: dict[int, Build] = field(default_factory=dict)
 
     @property
     def adapter(self) -> Adapter:
@@ -52,7 +52,7 @@ class Script:
         """Return the code that repeats `actions`."""
         own = self.code.origin
         self.writer.need(*own.imports)
-        loaded = {one.number for one in actions if isinstance(one, Loaded)}
+        loaded = {one.number for one in actions if isinstance(one, Load)}
         body = [line for one in actions for line in self._lines(one, loaded)]
         plain = sorted(one for one in self.writer.imports if one.startswith("import "))
         rest = [one for one in self.writer.imports if not one.startswith("import ")]
@@ -61,25 +61,25 @@ class Script:
     def _lines(self, action: Action, loaded: set[int]) -> Iterator[str]:
         name = self._name(action.number)
         match action:
-            case Built():
+            case Build():
                 self.parts[action.number] = action
-                yield from self._built(name, action)
+                yield from self._build(name, action)
                 if action.number not in loaded:
                     yield from self._state(name, action, {})
-            case Loaded(number, parameters) if parameters:
+            case Load(number, parameters) if parameters:
                 yield from self._state(name, self.parts[number], parameters)
-            case Called(number, inputs):
-                yield from self._called(name, self.parts[number], inputs)
-            case Pulled(number, inputs, cotangent):
-                yield from self._pulled(name, self.parts[number], inputs, cotangent)
-            case Asked():
-                yield from self._asked(name, action)
+            case Call(number, inputs):
+                yield from self._call(name, self.parts[number], inputs)
+            case Pull(number, inputs, cotangent):
+                yield from self._gradients(name, self.parts[number], inputs, cotangent)
+            case Request():
+                yield from self._request(name, action)
 
     def _name(self, number: int) -> str:
         built = self.code.construction is not None or isinstance(self.code.thing, nn.Module)
         return variable(number, "module") if built else self.code.origin.expression
 
-    def _built(self, name: str, built: Built) -> Iterator[str]:
+    def _build(self, name: str, built: Build) -> Iterator[str]:
         """Yield the line that makes the module; a function is there already."""
         own = self.code.origin.expression
         ready = f".to({DTYPES[built.precision]}).eval()"
@@ -93,9 +93,9 @@ class Script:
             self.writer.need("import copy")
             yield f"{name} = copy.deepcopy({own}){ready}"
 
-    def _state(self, name: str, built: Built, parameters: Mapping[str, Array]) -> Iterator[str]:
+    def _state(self, name: str, built: Build, parameters: Mapping[str, Array]) -> Iterator[str]:
         """Yield the lines that load what a module holds after `parameters` were loaded."""
-        state = _held(built.part, parameters)
+        state = _state_after(built.part, parameters)
         fresh = self._fresh(built)
         rows = [
             f"    {own!r}: {tensor(to_tensor(values), device=built.device)},"
@@ -105,36 +105,36 @@ class Script:
         if rows:
             yield from (f"{name}.load_state_dict({{", *rows, "}, strict=False)")
 
-    def _fresh(self, built: Built) -> Mapping[str, Array]:
+    def _fresh(self, built: Build) -> Mapping[str, Array]:
         """Return what a module holds when it is built anew, {} where that cannot be said."""
         with suppress(Exception), undisturbed():  # code that a user wrote may raise anything
             state = self.code.build(built.sizes).to(DTYPES[built.precision]).state_dict()
             return {own: to_array(values) for own, values in state.items()}
         return {}
 
-    def _called(self, name: str, built: Built, inputs: tuple[Input, ...]) -> Iterator[str]:
-        lines, output = self._computed(name, built, inputs)
+    def _call(self, name: str, built: Build, inputs: tuple[Input, ...]) -> Iterator[str]:
+        lines, output = self._compute(name, built, inputs)
         *before, last = lines
         yield from (*before, "with torch.no_grad():", f"    {last}")
         if isinstance(self.call, Maker):
             yield f"print({CODE[self.call.meaning].format('result')})"
             return
         yield f"print({output})"
-        weights = self._weights(_given(self.adapter, inputs))
+        weights = self._weights(_by_name(self.adapter, inputs))
         if weights:
             yield f"print({weights})"
 
-    def _computed(
-        self, name: str, built: Built, inputs: tuple[Input, ...], *, grad: bool = False
+    def _compute(
+        self, name: str, built: Build, inputs: tuple[Input, ...], *, grad: bool = False
     ) -> tuple[list[str], str]:
         """Return the lines that compute a result, and the expression of the contract's output."""
-        given = _given(self.adapter, inputs)
+        given = _by_name(self.adapter, inputs)
         lines, values, count = self._values(given, built.device, grad=grad)
 
-        def written(*placed: Any, **named: Any) -> str:
+        def render(*placed: Any, **named: Any) -> str:
             return self.writer.call(name, placed, named)
 
-        call = self.adapter.called(written, values)
+        call = self.adapter.call(render, values)
         many = self.adapter.layout.fold == "alone"
         lines.append(f"result = [{call} for i in range({count})]" if many else f"result = {call}")
         output = self._part(self.adapter.returns.output)
@@ -192,20 +192,21 @@ class Script:
 
     def _variable(self, own: str) -> str:
         """Return the name of the variable for the argument `own`."""
-        taken = {self.code.origin.expression, "torch", "copy", "result", "module", "weight", "i"}
-        return f"{own}_" if own in taken else own
+        own_name, _, _ = self.code.origin.expression.partition(".")
+        return f"{own}_" if own == own_name or own.partition("_")[0] in _TAKEN else own
 
-    def _pulled(
-        self, name: str, built: Built, inputs: tuple[Input, ...], cotangent: Array
+    def _gradients(
+        self, name: str, built: Build, inputs: tuple[Input, ...], cotangent: Array
     ) -> Iterator[str]:
-        lines, output = self._computed(name, built, inputs, grad=True)
+        lines, output = self._compute(name, built, inputs, grad=True)
         yield from lines
-        wanted = ", ".join(f"{one!r}: {one}" for one in self._leaves(_given(self.adapter, inputs)))
-        module = built.part is not None and "state" in getattr(built.part, "capabilities", ())
-        parameters = f", **dict({name}.named_parameters())" * module
+        leaves = self._leaves(_by_name(self.adapter, inputs))
         yield f"output = {output}"
         yield f"cotangent = {tensor(to_tensor(cotangent), device=built.device)}.to(output.dtype)"
-        yield f"wanted = {{{wanted}{parameters}}}"
+        yield f"wanted = {{{', '.join(f'{one!r}: {one}' for one in leaves)}}}"
+        if built.part is not None and "state" in built.part.capabilities:
+            trained = f"for name, one in {name}.named_parameters() if one.requires_grad"
+            yield f"wanted |= {{name: one {trained}}}"
         yield "found = torch.autograd.grad("
         yield "    output, list(wanted.values()), cotangent, allow_unused=True"
         yield ") if output.requires_grad else [None] * len(wanted)"
@@ -220,39 +221,53 @@ class Script:
             if isinstance(given[role], Tensor) and given[role].is_floating_point()
         ]
 
-    def _asked(self, name: str, action: Asked) -> Iterator[str]:
+    def _request(self, name: str, action: Request) -> Iterator[str]:
         """Yield the torch code for a capability of the contract, a comment where there is none."""
-        made = "" if action.made is None else f"{self._name(action.made)} = "
         if action.made is not None:
             self.parts[action.made] = self.parts[action.number]
-        match action.name, action.given:
-            case ("train" | "eval") as mode, _:
-                yield f"{name}.{mode}()"
-            case "copied", ("pickle",):
-                self.writer.need("import pickle")
-                yield f"{made}pickle.loads(pickle.dumps({name}))"
-            case "reloaded", _ if action.made is not None:
-                yield from self._built(self._name(action.made), self.parts[action.number])
-                yield f"{self._name(action.made)}.load_state_dict({name}.state_dict())"
-            case (("copied" | "moved"), _):
-                self.writer.need("import copy")
-                yield f"{made}copy.deepcopy({name}){_move(action.named or {})}"
-            case (("export" | "state"), _):
+            other = self._name(action.made)
+            yield from self._copy(name, other, action) if other != name else ()
+            return
+        match action.name:
+            case "train" | "eval":
+                yield f"{name}.{action.name}()"
+            case "export" | "state":
                 yield f"print({name}.state_dict())"
-            case "inventory", _:
+            case "inventory":
                 shapes = f"tuple(own.shape) for one, own in {name}.state_dict().items()"
                 yield f"print({{one: {shapes}}})"
             case _:
                 yield f"# then: {action.doing}"
 
+    def _copy(self, name: str, other: str, action: Request) -> Iterator[str]:
+        """Yield the lines that make the module `other` out of the module `name`."""
+        match action.name, action.given:
+            case "copied", ("pickle",):
+                self.writer.need("import pickle")
+                yield f"{other} = pickle.loads(pickle.dumps({name}))"
+            case "reloaded", _:
+                yield from self._build(other, self.parts[action.number])
+                yield f"{other}.load_state_dict({name}.state_dict())"
+            case (("copied" | "moved"), _):
+                self.writer.need("import copy")
+                yield f"{other} = copy.deepcopy({name}){_move(action.named or {})}"
+            case _:
+                yield f"{other} = {name}  # then: {action.doing}"
 
-def _given(adapter: Adapter, inputs: tuple[Input, ...]) -> Mapping[str, Any]:
+
+_TAKEN = {"torch", "copy", "pickle", "sys", "importlib", "module", "weight", "result", "i"} | {
+    *("output", "cotangent", "wanted", "found", "name", "one", "gradient")
+}
+"""The names that a reproduction uses itself."""
+
+
+def _by_name(adapter: Adapter, inputs: tuple[Input, ...]) -> Mapping[str, Any]:
     """Return the contract's `inputs` by name, arrays as tensors."""
     values = (to_tensor(one) if isinstance(one, np.ndarray) else one for one in inputs)
     return dict(zip(COMPONENTS[adapter.component].inputs, values, strict=True))
 
 
-def _held(part: Any, parameters: Mapping[str, Array]) -> Mapping[str, Array]:
+def _state_after(part: Any, parameters: Mapping[str, Array]) -> Mapping[str, Array]:
     """Return the state of `part` after `parameters` were loaded; {} for what has none."""
     if part is None or "state" not in part.capabilities:
         return {}
@@ -265,6 +280,6 @@ def _held(part: Any, parameters: Mapping[str, Array]) -> Mapping[str, Array]:
 
 def _move(named: Mapping[str, Any]) -> str:
     """Return the call that moves a module to the device or the precision in `named`."""
-    device = [repr(named["device"])] * bool(named.get("device"))
-    precision = [str(DTYPES[named["precision"]])] * bool(named.get("precision"))
-    return f".to({', '.join(device + precision)})" if device or precision else ""
+    device, precision = named.get("device", ""), named.get("precision", "")
+    moves = [repr(device)] * bool(device) + [str(DTYPES.get(precision))] * bool(precision)
+    return f".to({', '.join(moves)})" if moves else ""
