@@ -14,7 +14,7 @@ from costs import QUICK, clockwork
 
 from attentest.harness.description import Facts
 from attentest.harness.errors import Stopped, Unavailable
-from attentest.harness.process import Isolation
+from attentest.harness.process import LOAD_LIMIT, Isolation
 from attentest.specimens import Plain, specimen_backend
 from attentest.studies.cost import BOTH, FORWARD, BadPlan, Plan, measure
 from attentest.studies.cost.clock import seconds
@@ -162,7 +162,7 @@ DOINGS = {
 def test_a_hostile_backend_is_refused_with_the_reason(doing: str, tmp_path: Path) -> None:
     file = tmp_path / "hostile.py"
     file.write_text(HOSTILE.format(doing=doing))
-    with TwoProcesses(str(file), Isolation(seconds=1.0)) as hostile:
+    with TwoProcesses(str(file), Isolation(seconds=1.0, loading=LOAD_LIMIT)) as hostile:
         plan = Plan(component="layer_norm").fitted({"it": facts(hostile)})
         with pytest.raises(Unavailable, match=DOINGS[doing]):
             holding(hostile, plan, Point(4, 4))
