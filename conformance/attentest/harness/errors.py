@@ -7,8 +7,9 @@
 | a checkpoint is converted | NotConvertible, BadCheckpoint |
 | a command is interrupted | Stopped |
 
-All have one base. Those about files of results are in `results`; LoadFailure and UnknownName, about
-what a name or target leads to, belong to the spec.
+All have one base, as have BadExample, BadPlan and BadTask of the studies, about what a user asks
+for. Those about files of results are in `results`; LoadFailure and UnknownName, about what a name
+or target leads to, belong to the spec.
 """
 
 from typing import Any

@@ -46,18 +46,20 @@ _LAST_PIECES = 64
 class Isolation:
     """The limits of a child: `seconds` for an answer, GiB of `memory` with all that it starts.
 
-    Once `stop` is set, whoever waits for an answer is given Stopped.
+    For its first answer, that it has loaded a backend, it has `loading` seconds where they are
+    given. Once `stop` is set, whoever waits for an answer is given Stopped.
     """
 
     seconds: float = 120.0
     memory: float = 4.0
+    loading: float | None = None
     stop: threading.Event = field(default_factory=threading.Event)
 
 
 class Child:
     """A child process that answers calls; it is ended with the `with` statement.
 
-    `seconds` is the time that it has from one message to the next: LOAD_LIMIT at first.
+    `seconds` is the time that it has from one message to the next.
     """
 
     def __init__(
@@ -74,7 +76,7 @@ class Child:
         self._isolation = isolation
         self._environment = environment
         self._looked = 0.0
-        self.seconds = LOAD_LIMIT
+        self.seconds = isolation.loading or isolation.seconds
 
     def __enter__(self) -> "Child":
         """Start the process."""

@@ -12,9 +12,10 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
+from attentest.harness import process
 from attentest.harness.errors import ProcessFailure, Unavailable
 from attentest.harness.messages import Event, disturbed
-from attentest.harness.process import LOAD_LIMIT, Child, Isolation, in_threads
+from attentest.harness.process import Child, Isolation, in_threads
 from attentest.results.plan import Plan
 from attentest.results.run import BackendRun, Description, Run
 from attentest.results.verdict import Status, Verdict
@@ -114,8 +115,7 @@ class _Trial:
                 self._describe(worker)
                 self._judge(worker)
         except LoadFailure as failure:
-            status = getattr(failure.__cause__, "status", "crash")
-            return self._not_loaded(ProcessFailure(status, str(failure)))
+            return self._not_loaded(ProcessFailure("crash", str(failure)))
         except Unavailable as failure:
             if not self.loaded:
                 reason = f"The backend {self.result.target} could not be loaded: {failure}."
@@ -127,7 +127,8 @@ class _Trial:
 
     @property
     def _remote(self) -> Remote:
-        isolation = Isolation(self.plan.limit, self.plan.memory, self.stop)
+        limits = self.plan.limit, self.plan.memory, process.LOAD_LIMIT
+        isolation = Isolation(*limits, stop=self.stop)
         targets = (self.result.target,)
         return Remote("attentest.judging.worker", targets, isolation, self.plan.reading)
 
@@ -139,7 +140,7 @@ class _Trial:
         return None
 
     def _describe(self, worker: Child) -> None:
-        worker.seconds = LOAD_LIMIT
+        worker.seconds = process.LOAD_LIMIT
         facts = worker.call("describe", target=self.result.target)
         try:
             description = Description.from_dict(facts)
@@ -168,7 +169,7 @@ class _Trial:
             case {"step": "start", "clause": clause} if clause in self.rest[:1]:
                 worker.seconds = self.plan.limit
             case {"step": "found", "clause": clause, **verdict} if clause in self.rest[:1]:
-                self.found, worker.seconds = self._read(clause, verdict), LOAD_LIMIT
+                self.found, worker.seconds = self._read(clause, verdict), process.LOAD_LIMIT
             case {"step": "verdict", "clause": clause, **verdict} if clause in self.rest[:1]:
                 worker.seconds = self.plan.limit
                 self._keep(self._read(clause, verdict))

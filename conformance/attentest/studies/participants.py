@@ -16,7 +16,7 @@ from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
-from attentest.harness.errors import ProcessFailure, Unavailable
+from attentest.harness.errors import Unavailable
 from attentest.harness.messages import Listener, Methods
 from attentest.harness.process import Child, Isolation, in_threads
 from attentest.results.text import line, summary
@@ -73,12 +73,7 @@ class Remote:
     def process(self) -> Iterator[Child]:
         """Yield a process that has loaded the targets, itself a Participant."""
         with Child(self.module, self.isolation, self.environment) as child:
-            try:
-                child.call("load", targets=self.targets, reading=self.reading)
-            except ProcessFailure as failure:
-                named = " or ".join(self.targets)
-                reason = f"The backend {named} could not be loaded: {failure}."
-                raise LoadFailure(reason) from failure
+            child.call("load", targets=self.targets, reading=self.reading)
             child.seconds = self.isolation.seconds
             yield child
 

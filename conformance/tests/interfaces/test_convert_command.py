@@ -17,7 +17,9 @@ from safetensors.torch import load_model, save_model
 from attentest.faults.reference_models import Fused, Plain, reference_backend
 from attentest.interfaces.cli.main import main
 from attentest.results.output import Occupied, create
-from attentest.studies.convert import BadCheckpoint, Checkpoint, read, write
+from attentest.studies.convert import BadCheckpoint, Checkpoint, converted, isolated, read, write
+from attentest.studies.participants import Local
+from attentest.targets import resolve
 from attentest_spec import Backend, Sizes
 from attentest_spec.setting import Array
 
@@ -61,6 +63,17 @@ def refused(result: Result, code: int, text: str) -> None:
     assert not list(Path().glob(".*"))
 
 
+@pytest.fixture
+def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Convert in this process: what is refused there is the same, and is sooner known."""
+
+    def local(module: str, targets: tuple[str, ...], *_: object, **__: object) -> Local:
+        source, target = (resolve.load(one) for one in targets)
+        return Local(isolated.methods(source, target))
+
+    monkeypatch.setattr(isolated, "Remote", local)
+
+
 # The command --------------------------------------------------------------------------------------
 
 
@@ -77,6 +90,17 @@ def test_a_checkpoint_goes_over_and_comes_back_bit_for_bit(folder: Path) -> None
     before, after = (read(Path(f"{name}.safetensors")).entries for name in ("in", "back"))
     assert before.keys() == after.keys()
     assert all(array.tobytes() == after[name].tobytes() for name, array in before.items())
+
+
+def test_a_process_of_its_own_changes_no_byte(folder: Path) -> None:
+    assert convert("in.safetensors", "out.safetensors", "--sizes", "heads=2").exit_code == 0
+    pair = [
+        specimen_backend(style, {"tying": "none"}, name)
+        for style, name in ((Plain, "plain"), (Fused, "fused"))
+    ]
+    found = converted(read(folder / "in.safetensors"), *pair, sizes={"heads": 2})
+    write(folder / "here.safetensors", found.checkpoint)
+    assert Path("here.safetensors").read_bytes() == Path("out.safetensors").read_bytes()
 
 
 def test_what_is_there_is_never_overwritten(folder: Path) -> None:
@@ -96,7 +120,7 @@ def test_a_refusal_writes_nothing_and_an_approximation_says_what_it_is(folder: P
     assert "Not exact: choices differ between plain and other: activation" in result.output
 
 
-@pytest.mark.usefixtures("folder")
+@pytest.mark.usefixtures("folder", "at_once")
 @pytest.mark.parametrize(
     ("sizes", "code", "text"),
     [

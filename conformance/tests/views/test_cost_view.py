@@ -3,6 +3,7 @@
 import io
 import json
 import re
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -82,7 +83,7 @@ def test_an_svg_holds_texts_and_no_background(found: Cost) -> None:
 def test_the_first_with_a_pass_is_what_the_others_are_told_against() -> None:
     stands, _ = clockwork(1e-3, 2e-3, 6e-3)
     holding = Holding(7, {FORWARD: 10}, {FORWARD: []})
-    stands["a"].holding = lambda plan, point: holding
+    stands["a"].holding = lambda plan, point: asdict(holding)
     found = side_by_side(stands, QUICK)
     console = Console(file=io.StringIO(), width=80, color_system=None)
     show(console, found)

@@ -36,4 +36,4 @@ def isolated(command: Command) -> Command:
     def limited(*, timeout: float, memory: float, **values: Any) -> None:
         command(isolation=Isolation(timeout, memory), **values)
 
-    return limits(120.0, "a backend, once it is loaded,")(limited)
+    return limits(120.0, "a backend")(limited)

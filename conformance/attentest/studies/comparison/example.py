@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
+from attentest.harness.errors import AttentestError
 from attentest_spec import Limits, Sizes
 from attentest_spec.contract import MASK_KINDS
 from attentest_spec.names import UnknownName, require
@@ -21,7 +22,7 @@ FORM = (
 )
 
 
-class BadExample(ValueError):
+class BadExample(AttentestError, ValueError):
     """What was given as an example is none; the text says why, and what one looks like."""
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from attentest.analysis.undeclared import effective_choices
 from attentest.studies.convert.built import Built
 from attentest.studies.convert.entries import Arrays, canonical, completed, precision_of, same
-from attentest.studies.convert.phrases import told
+from attentest.studies.convert.phrases import phrases
 from attentest.studies.convert.places import Places
 from attentest_spec import CHOICES, Backend, Choices, Sizes
 
@@ -57,7 +57,7 @@ def carry(entries: Arrays, source: Backend, target: Backend, sizes: Sizes) -> Ca
     given = places.given(sizes, Choices.of(source.choices))
     made.load(given)
     merged = [name for name, array in made.export().items() if not same(array, given[name])]
-    one = told((f"{made.name} has one array for parameters that differ", merged))
+    one = phrases((f"{made.name} has one array for parameters that differ", merged))
     lost = (*_differing(source, target), *wrong, *unmapped, *places.lost(), *one)
     return Carried(made.state(), state, lost, tuple(places.notes()))
 
@@ -66,7 +66,7 @@ def _differing(source: Backend, target: Backend) -> list[str]:
     """Say which choices differ that decide what is computed with equal parameters."""
     ours, theirs = effective_choices(source), effective_choices(target)
     compared = [name for name in CHOICES if name not in SETTLED_BY_ENTRIES + WITHOUT_EFFECT]
-    return told(
+    return phrases(
         (
             f"choices differ between {source.name} and {target.name}",
             (

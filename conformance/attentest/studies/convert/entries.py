@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from attentest.harness.errors import NotConvertible
 from attentest.studies.convert.built import Built
-from attentest.studies.convert.phrases import listed, told
+from attentest.studies.convert.phrases import listed, phrases
 from attentest_spec import Backend, Sizes
 from attentest_spec.precision import PRECISIONS
 from attentest_spec.setting import Array
@@ -44,7 +44,7 @@ def completed(entries: Arrays, source: Built) -> tuple[dict[str, Array], list[st
         for name, array in own.items()
         if name in known.keys() - fitting
     ]
-    wrong = told(
+    wrong = phrases(
         ("entries are missing", [name for name in own if name not in known]),
         (f"entries are not of {source.name}", sorted(entries.keys() - own)),
         ("entries have another shape", unlike),
@@ -69,4 +69,4 @@ def canonical(
         f"entries hold what no canonical parameter carries (a fixed table that {full.name} builds "
         f"with other numbers, unlike numbers for what is one array)"
     )
-    return parameters, told((text, other))
+    return parameters, phrases((text, other))

@@ -10,7 +10,7 @@ def listed(names: Iterable[str], most: int = 20) -> str:
     return ", ".join(known[:most]) + more
 
 
-def told(*pairs: tuple[str, Iterable[str]]) -> list[str]:
+def phrases(*pairs: tuple[str, Iterable[str]]) -> list[str]:
     """Return a phrase for every pair of a text and the names that it is true of, if any."""
     known = [(text, list(names)) for text, names in pairs]
     return [f"{text}: {', '.join(names)}" for text, names in known if names]

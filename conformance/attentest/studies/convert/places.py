@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from attentest.studies.convert.phrases import told
+from attentest.studies.convert.phrases import phrases
 from attentest_spec import Choices, Setting, Sizes
 from attentest_spec.positional_encoding import table
 from attentest_spec.setting import Array
@@ -42,7 +42,7 @@ class Places:
             for name, array in self.parameters.items()
             if name in self.built.keys() - kept
         ]
-        return told(
+        return phrases(
             ("parameters have another shape in the target", unlike),
             ("the target has more parameters", sorted(self._added() - self._free())),
             ("the target has no place for", sorted(self._dropped() - self._zero())),
@@ -50,7 +50,7 @@ class Places:
 
     def notes(self) -> list[str]:
         """Say what was added and left out without an effect."""
-        return told(
+        return phrases(
             ("biases that the source has not were set to zero", sorted(self._free())),
             ("biases of zeros were left out", sorted(self._zero())),
         )

@@ -6,6 +6,7 @@ from functools import partial
 from threading import Event
 from typing import TypeVar
 
+from attentest.harness import process
 from attentest.harness.errors import Unavailable
 from attentest.harness.process import Isolation
 from attentest.studies.comparison.compare import called
@@ -43,7 +44,7 @@ def measure(
 
     Raises :class:`~attentest.studies.cost.plan.BadPlan` for a plan that does not suit them all.
     """
-    isolation = Isolation(timeout, memory)
+    isolation = Isolation(timeout, memory, process.LOAD_LIMIT)
     with ExitStack() as stack:
         participants: dict[str, Participant] = {
             label: (

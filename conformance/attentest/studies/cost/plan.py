@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from attentest.harness.description import Facts
+from attentest.harness.errors import AttentestError
 from attentest.studies.comparison import BadExample, Example
 from attentest.studies.cost.formulas import Work, flops
 from attentest_spec import COMPONENTS, PAPER, Choices, Sizes
@@ -16,7 +17,7 @@ from attentest_spec.names import require
 from attentest_spec.precision import PRECISIONS
 
 
-class BadPlan(ValueError):
+class BadPlan(AttentestError, ValueError):
     """What was asked for cannot be measured; the text says why."""
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from attentest.harness.errors import AttentestError
 from attentest_spec.setting import Array
 
 PAD, BEGIN, END, PLUS, ZERO = range(5)
@@ -28,7 +29,7 @@ Draw = Callable[[np.random.Generator, int, int], Array]
 Write = Callable[[Array, int], tuple[Array, Array]]
 
 
-class BadTask(ValueError):
+class BadTask(AttentestError, ValueError):
     """What was asked of a task cannot be; the text says why and what can."""
 
 

@@ -16,7 +16,7 @@ from costs import QUICK, clockwork
 from attentest.faults.reference_models import Plain, reference_backend
 from attentest.harness.description import Facts
 from attentest.harness.errors import Stopped, Unavailable
-from attentest.harness.process import Isolation
+from attentest.harness.process import LOAD_LIMIT, Isolation
 from attentest.studies.cost import BOTH, FORWARD, BadPlan, Plan, measure
 from attentest.studies.cost.clock import seconds
 from attentest.studies.cost.measure import rotated, side_by_side
@@ -165,7 +165,7 @@ def test_a_hostile_backend_is_refused_with_the_reason(doing: str, tmp_path: Path
     with (
         arrivals() as place,
         hurried(place, 3600.0),
-        TwoProcesses(str(file), Isolation(seconds=3600.0)) as hostile,
+        TwoProcesses(str(file), Isolation(seconds=3600.0, loading=LOAD_LIMIT)) as hostile,
     ):
         file.write_text(HOSTILE.format(doing=doing.format(announced=place.code)))
         plan = Plan(component="layer_norm").fitted({"it": facts(hostile)})
