@@ -95,7 +95,7 @@ def test_a_checkpoint_goes_over_and_comes_back_bit_for_bit(folder: Path) -> None
 def test_a_process_of_its_own_changes_no_byte(folder: Path) -> None:
     assert convert("in.safetensors", "out.safetensors", "--sizes", "heads=2").exit_code == 0
     pair = [
-        specimen_backend(style, {"tying": "none"}, name)
+        reference_backend(style, {"tying": "none"}, name)
         for style, name in ((Plain, "plain"), (Fused, "fused"))
     ]
     found = converted(read(folder / "in.safetensors"), *pair, sizes={"heads": 2})
