@@ -55,7 +55,7 @@ def test_every_case_is_judged_or_out_of_scope_for_a_reason() -> None:
     assert {name: (judged[name], every[name] - judged[name]) for name in OPERATORS} == COUNTS
 
 
-def test_what_every_case_returns_is_looked_at() -> None:
+def test_output_of_every_case_is_compared() -> None:
     """Only the moments of a norm and the longer cache are outputs without an answer."""
     left = {
         name

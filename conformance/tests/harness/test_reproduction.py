@@ -109,7 +109,7 @@ def _call(*inputs: np.ndarray):
     return Call(0, inputs)
 
 
-def test_what_is_too_large_is_a_comment(subject: Subject) -> None:
+def test_large_reproduction_is_a_comment(subject: Subject) -> None:
     subject.record.add(_call(np.zeros(LONGEST)))
     assert subject.record.witness().code.startswith("# too large")
 

@@ -50,7 +50,7 @@ def test_a_file_of_the_users_with_a_neighbour_is_judged_where_it_lies(tmp_path, 
     assert sorted(path.name for path in tmp_path.glob("*.py")) == ["helper.py", "my.py"]
 
 
-def test_what_is_settled_reaches_the_worker():
+def test_user_settings_reach_the_worker():
     result = check(
         f"{WILD}/broken.py:attention_without_scale",
         *("--as", "attention", "--argument", "mask=mask", "--set", "mask=blocks"),

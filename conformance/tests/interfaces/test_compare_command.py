@@ -84,7 +84,7 @@ def test_the_command_shows_choices_numbers_and_the_explanation(target, columns):
     assert max(map(len, paths)) <= columns
 
 
-def test_what_is_found_is_written_as_a_result_file_and_as_a_page(tmp_path, target):
+def test_comparison_is_written_as_json_and_as_a_page(tmp_path, target):
     path, page = tmp_path / "found.json", tmp_path / "found.html"
     command(target, f"{target}:other", "--json", str(path), "--html", str(page))
     told = files.read(path, "comparison")
@@ -102,7 +102,7 @@ def test_a_file_of_the_users_is_left_before_anything_runs(tmp_path, target):
     assert path.read_text() == "mine"
 
 
-def test_what_is_not_explained_exits_with_1_and_names_the_step(target):
+def test_unexplained_difference_exits_with_1_and_names_the_step(target):
     result = command(target, f"{target}:wrong")
     assert result.exit_code == 1
     assert "NOT EXPLAINED. the numbers part in generator: result" in said(result)
@@ -139,7 +139,7 @@ def test_one_that_cannot_be_loaded_is_told_and_exits_with_3(target):
         (("one.py", "two.py", "--input", "none.json"), "cannot be read"),
     ],
 )
-def test_what_cannot_be_asked_is_refused_before_anything_runs(words, why):
+def test_invalid_options_are_refused_before_anything_runs(words, why):
     result = command(*words)
     assert result.exit_code == 2
     assert why in said(result)

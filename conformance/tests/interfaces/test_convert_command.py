@@ -103,7 +103,7 @@ def test_a_process_of_its_own_changes_no_byte(folder: Path) -> None:
     assert Path("here.safetensors").read_bytes() == Path("out.safetensors").read_bytes()
 
 
-def test_what_is_there_is_never_overwritten(folder: Path) -> None:
+def test_existing_files_are_never_overwritten(folder: Path) -> None:
     (folder / "out.safetensors").write_text("three years of work", encoding="utf-8")
     result = convert("pair_to_convert.py", "out.safetensors")  # told before anything is read
     assert result.exit_code == 2

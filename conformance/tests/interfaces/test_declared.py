@@ -32,7 +32,7 @@ def declared(pytester, mask, *entries):
     pytester.makefile(".toml", deviations="\n".join(lines))
 
 
-def test_what_is_declared_lets_the_run_pass_and_is_counted(pytester):
+def test_expected_failures_pass_and_are_counted(pytester):
     declared(pytester, BLIND, DIAGONAL, ORDER)
     result = ran(pytester, "-rx")
     assert result.ret == 0
@@ -45,7 +45,7 @@ def test_what_is_declared_lets_the_run_pass_and_is_counted(pytester):
     )
 
 
-def test_what_is_not_declared_fails_beside_it(pytester):
+def test_undeclared_failure_fails(pytester):
     declared(pytester, BLIND, DIAGONAL)
     ran(pytester).assert_outcomes(passed=1 + CLAUSES - 2, xfailed=1, failed=1)
 

@@ -123,7 +123,7 @@ def test_one_that_cannot_be_loaded_is_told_and_exits_with_3(target):
         (("a.py", "--json", "a.svg", "--plot", "./a.svg"), "--json and --plot both name a.svg"),
     ],
 )
-def test_what_cannot_be_done_is_refused_before_anything_runs(words, why, tmp_path, monkeypatch):
+def test_invalid_options_are_refused_before_anything_runs(words, why, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for name in ("other.json", "other.svg"):
         (tmp_path / name).write_text("{}")

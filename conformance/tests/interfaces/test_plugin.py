@@ -42,7 +42,7 @@ def test_an_unknown_backend_is_one_line(pytester):
     result.stderr.fnmatch_lines(["*There is no backend named 'nosuch'*"])
 
 
-def test_what_is_not_provided_is_skipped_with_the_reason(pytester):
+def test_missing_component_is_skipped_with_the_reason(pytester):
     pytester.makeini("[pytest]")
     result = pytester.runpytest_subprocess(
         "--pyargs",

@@ -89,7 +89,7 @@ def test_two_runs_side_by_side_are_not_compared(good: Path, tmp_path: Path) -> N
         (("ODD", "--html", "OUT"), "is no comparison or cost or learning that attentest wrote"),
     ],
 )
-def test_what_cannot_be_done_is_said(
+def test_invalid_request_is_reported(
     good: Path, tmp_path: Path, words: tuple[str, ...], reason: str
 ) -> None:
     cut = tmp_path / "cut.jsonl"

@@ -102,7 +102,7 @@ def unloaded(no_python: Path) -> dict[str, BackendRun]:
 
 
 @pytest.mark.parametrize("name", UNLOADED)
-def test_what_cannot_be_loaded_says_why(unloaded, name):
+def test_backend_that_does_not_load_reports_the_reason(unloaded, name):
     result = unloaded[name]
     assert UNLOADED[name] in result.failure
     assert name in result.failure
@@ -199,7 +199,7 @@ def slow() -> dict[str, BackendRun]:
 
 
 @pytest.mark.parametrize("name", HANGING)
-def test_what_hangs_is_ended_and_the_run_goes_on(slow, name):
+def test_hanging_backend_is_ended_and_the_run_continues(slow, name):
     first, last = slow[name].verdicts
     assert first.status == ("crash" if name.startswith("closes") else "timeout")
     assert HANGING[name] in first.message
@@ -247,7 +247,7 @@ def test_a_lying_map_is_found_out(maps, name):
     MAPS[name].agrees(maps[name])
 
 
-def test_what_cannot_be_pickled_is_an_error_of_that_clause_alone():
+def test_backend_without_pickle_fails_that_clause_only():
     found = judged(["cannot_be_pickled"], ["model.shapes", "model.pickle"])["cannot_be_pickled"]
     Case("pass error", "making a pickled copy raised TypeError: cannot pickle").agrees(found)
 
@@ -276,7 +276,7 @@ def test_a_crash_and_a_timeout_exit_with_1():
     assert "Traceback" not in output
 
 
-def test_what_cannot_be_loaded_exits_with_3_which_wins(no_python):
+def test_exit_status_3_takes_precedence(no_python):
     code, output = shell(no_python, "raises_in_call")
     assert code == 3
     assert "SyntaxError" in output

@@ -41,7 +41,7 @@ def test_a_violation_has_a_witness_that_reproduces_it(capsys):
     assert verdict.counterexample.actual.strip("[] ").split()[0][:4] in printed
 
 
-def test_what_cannot_be_loaded_has_a_reason():
+def test_backend_that_does_not_load_has_a_reason():
     plan = Plan(select(slugs=SLUGS[:1]))
     missing, nameless = run(["/no/such/file.py", f"{MINIATURES}:nobody"], plan)
     assert "there is no file" in missing.failure

@@ -73,7 +73,7 @@ def test_the_score_names_every_error_of_the_suite(slug):
     assert not result.perfect
 
 
-def test_what_is_said_of_a_sound_oddity_is_a_false_alarm(slug):
+def test_failure_of_correct_code_is_a_false_alarm(slug):
     oddity = next(iter(UNUSUAL))
     calm = Trial(oddity, "", 0, {"a.b": Status.PASS, "a.c": Status.ABSENT, "a.d": Status.DEVIATION})
     assert scored([calm]).perfect

@@ -43,66 +43,7 @@ BANNED = {
 }
 """Patterns of words that have no other use in this project, each with its replacement."""
 
-PENDING = {
-    "docstrings": {
-        "conformance/attentest/analysis",
-        "conformance/attentest/faults",
-        "conformance/attentest/harness",
-        "conformance/attentest/interfaces",
-        "conformance/attentest/judging",
-        "conformance/attentest/results",
-        "conformance/attentest/specimens",
-        "conformance/attentest/studies",
-        "conformance/attentest/suite",
-        "conformance/attentest/targets",
-        "conformance/attentest/testing",
-        "conformance/attentest/views",
-        "conformance/tests/judging",
-        "conformance/tests/results",
-        "conformance/tests/studies",
-        "conformance/tests/targets",
-        "conformance/tests/testing",
-        "conformance/tests/views",
-        "implementations",
-        "spec/attentest_spec",
-        "spec/judges",
-        "spec/tests",
-    },
-    "names": {
-        "conformance/tests/analysis",
-        "conformance/tests/interfaces",
-        "conformance/tests/judging",
-        "conformance/tests/results",
-        "conformance/tests/studies",
-        "conformance/tests/targets",
-        "conformance/tests/testing",
-        "conformance/tests/views",
-        "spec/judges",
-        "spec/tests",
-    },
-    "words": {
-        "implementations",
-        "spec/attentest_spec/attention.md",
-        "spec/attentest_spec/decoder.md",
-        "spec/attentest_spec/embedding.md",
-        "spec/attentest_spec/encoder.md",
-        "spec/attentest_spec/feed_forward.md",
-        "spec/attentest_spec/generator.md",
-        "spec/attentest_spec/layer_norm.md",
-        "spec/attentest_spec/model.md",
-        "spec/attentest_spec/multi_head_attention.md",
-        "spec/attentest_spec/residual.md",
-    },
-    "help": {
-        "attentest",
-        "attentest check",
-        "attentest compare",
-        "attentest cost",
-        "attentest faults",
-        "attentest run",
-        "attentest trace",
-    },
-}
+PENDING: dict[str, set[str]] = {"docstrings": set(), "names": set(), "words": set(), "help": set()}
 """The parameters of each kind of test that do not follow the rules yet."""
 
 
@@ -117,7 +58,7 @@ def banned(text: str) -> list[str]:
     return [
         f"{match[0]} -> {better}"
         for word, better in BANNED.items()
-        for match in re.finditer(rf"(?<![\w-])(?:{word})(?![\w-])", prose, re.IGNORECASE)
+        for match in re.finditer(rf"(?<![\w.-])(?:{word})(?![\w-])", prose, re.IGNORECASE)
     ]
 
 

@@ -79,7 +79,7 @@ def test_an_entry_for_one_backend_says_nothing_of_another(tmp_path):
         ({"resaon": "a slip"}, "did you mean reason"),
     ],
 )
-def test_what_is_mistyped_or_over_broad_is_refused(tmp_path, changes, told):
+def test_mistyped_or_broad_entry_is_refused(tmp_path, changes, told):
     assert told in refusal(tmp_path, {**ENTRY, **changes})
 
 

@@ -10,7 +10,7 @@ from attentest.results import files
 from attentest.results.output import Occupied
 
 
-def test_what_is_written_is_read(tmp_path: Path) -> None:
+def test_written_result_is_read(tmp_path: Path) -> None:
     files.write(tmp_path / "a.json", "cost", {"name": "ä", "numbers": (1, 2.5)})
     found = files.read(tmp_path / "a.json", "comparison", "cost")
     assert (found["type"], found["name"], found["numbers"]) == ("cost", "ä", [1, 2.5])
@@ -31,7 +31,7 @@ def test_a_file_of_the_same_kind_is_replaced_and_another_is_left(tmp_path: Path)
     assert files.read(path, "cost")["n"] == 2
 
 
-def test_what_cannot_be_told_leaves_the_older_result(tmp_path: Path) -> None:
+def test_failed_write_leaves_the_older_result(tmp_path: Path) -> None:
     file = tmp_path / "cost.json"
     files.write(file, "cost", {"seconds": 1})
     before = file.read_bytes()
@@ -53,7 +53,7 @@ def test_no_path_writes_nothing() -> None:
         ('{"type": "cost", "format": 9}', "of format 9"),
     ],
 )
-def test_what_is_no_result_is_refused(tmp_path: Path, content: str, reason: str) -> None:
+def test_file_without_a_result_is_refused(tmp_path: Path, content: str, reason: str) -> None:
     (tmp_path / "a.json").write_text(content)
     with pytest.raises(files.Unreadable, match=reason):
         files.read(tmp_path / "a.json", "cost")

@@ -1,4 +1,4 @@
-"""What a notebook shows: well-formed tables in which nothing but text can stand."""
+"""HTML tables for notebooks: well-formed, with all text escaped."""
 
 from xml.etree import ElementTree
 
@@ -20,14 +20,14 @@ def test_headings_and_rows_stand_in_a_table():
 @pytest.mark.parametrize(
     "hostile", ["<script>alert(1)</script>", '"><img onerror=x>', "</td></table>", "&amp;"]
 )
-def test_what_is_hostile_is_text(hostile):
+def test_hostile_text_is_escaped(hostile):
     html = table([hostile], [[hostile]])
     assert cells(html, "th") == cells(html, "td") == [hostile]
     assert ElementTree.fromstring(paragraph(hostile)).text == hostile
 
 
 @pytest.mark.parametrize("odd", ["\ud800", "\x00", "\x1b[31m", "\u202e"])
-def test_what_no_page_can_hold_is_made_visible(odd):
+def test_control_characters_are_made_visible(odd):
     html = table(["x"], [[odd]])
     html.encode()
     assert odd not in html

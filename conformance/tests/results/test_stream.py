@@ -186,7 +186,7 @@ def test_a_stream_that_contradicts_itself_is_refused(
 
 
 @pytest.mark.parametrize("text", ["", "\n", '{"type": "backend"}\n', "not json\n", "[]\n"])
-def test_what_is_no_stream_is_refused(tmp_path: Path, text: str) -> None:
+def test_file_without_a_stream_is_refused(tmp_path: Path, text: str) -> None:
     path = tmp_path / "a.jsonl"
     path.write_text(text)
     with pytest.raises(Unreadable, match="no valid stream"):

@@ -9,12 +9,12 @@ from attentest.results.text import line, plain, plain_value
 
 
 @pytest.mark.parametrize("text", ["", "as it is", "naïve Σ", "two\nlines", "[bold]no markup[/]"])
-def test_what_is_safe_stays_as_it_is(text):
+def test_safe_text_is_unchanged(text):
     assert plain(text) == text
 
 
 @pytest.mark.parametrize("text", ["\x1b[2J", "\x00", "\u202eback", "\ud800", "\r", "\x9b31m"])
-def test_what_could_steer_a_terminal_is_spelled_out(text):
+def test_control_characters_are_spelled_out(text):
     shown = plain(text)
     assert shown.isprintable()
     assert "\\" in shown

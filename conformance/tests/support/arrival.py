@@ -11,8 +11,11 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from types import SimpleNamespace
 
 import pytest
+
+from attentest.harness import process
 
 GUARD = 180.0
 """Seconds after which a test gives up an event that does not come: far beyond any slow machine."""
@@ -48,6 +51,10 @@ class Arrival:
     def __init__(self, connection: socket.socket) -> None:
         self._connection = connection
 
+    def ended(self) -> bool:
+        """Return whether it has ended; nothing else closes or writes to the connection."""
+        return bool(select.select([self._connection], [], [], 0)[0])
+
     def wait_for_end(self) -> None:
         """Wait until it has ended; TimeoutError for one that goes on."""
         assert self._connection.recv(1) == b""
@@ -64,23 +71,26 @@ def arrivals() -> Iterator[Arrivals]:
 
 @contextmanager
 def hurried(place: Arrivals, seconds: float) -> Iterator[None]:
-    """Let the clock jump by `seconds` at each arrival, so that nobody waits for a limit.
+    """Let the clock of the process runner jump by `seconds` while a process that arrived lives.
 
-    One that goes on is then beyond its limit as soon as it is where it hangs, and no sooner.
+    A process that hangs is then beyond its limit at the next look at it, and never before it has
+    arrived, wherever the runner is at that moment.
     """
     clock, lock = time.monotonic, threading.Lock()
+    alive: list[Arrival] = []
     jumps = 0
 
     def ahead() -> float:
         nonlocal jumps
         with lock:
             while place.waits():
-                place.wait()
-                jumps += 1
+                alive.append(place.wait())
+            alive[:] = [one for one in alive if not one.ended()]
+            jumps += bool(alive)
         return clock() + jumps * seconds
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(time, "monotonic", ahead)
+        patch.setattr(process, "time", SimpleNamespace(monotonic=ahead))
         yield
 
 

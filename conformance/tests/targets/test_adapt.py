@@ -230,7 +230,7 @@ def test_a_word_that_is_none_is_refused() -> None:
         attentest.adapted(mix, "attention", choices={"norm_placement": "before"})
 
 
-def test_what_the_user_says_wins() -> None:
+def test_user_settings_take_precedence() -> None:
     target = str(WILD / "attention.py:attention")
     report = attentest.check(target, mask="blocks", clauses=["attention.formula"])
     assert "mask: True blocks" in "\n".join(report.understood)

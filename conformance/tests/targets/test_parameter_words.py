@@ -1,4 +1,4 @@
-"""What names say."""
+"""Roles inferred from the names of parameters."""
 
 import pytest
 

@@ -151,7 +151,7 @@ def test_a_bias_that_is_not_there_is_said():
     assert any("Nothing was found for inner.bias" in one for one in found.remarks)
 
 
-def test_what_is_left_over_is_said():
+def test_left_over_parameters_are_reported():
     found = find_table(parts.Gated, "feed_forward", direct)
     assert any("Left over" in one for one in found.remarks)
     assert any("no assignment reproduces" in one for one in found.remarks)
@@ -173,7 +173,7 @@ def test_layers_in_the_style_of_libraries(style):
     conforms(*judged(component, style, choices=choices, limits=Limits(dropout=False)))
 
 
-def test_what_the_numbers_chose_is_said():
+def test_assignment_by_numbers_is_reported():
     found = find_table(libraries.NothingSaid, "encoder_layer", direct)
     said = "self_attention, encoder_layer: names and shapes leave several maps, and the numbers"
     assert any(said in one and "feed_forward_norm.gain = p_gain" in one for one in found.remarks)
@@ -186,7 +186,7 @@ def test_every_part_is_watched_for_itself():
         assert any(one.startswith(start) for one in found.remarks), found.remarks
 
 
-def test_what_passes_through_a_part_is_tried_with_a_causal_mask_too():
+def test_parts_are_also_called_with_a_causal_mask():
     x, memory = np.zeros((2, 3, 4)), np.ones((2, 5, 4))
     plain, causal = part_samples("multi_head_attention", Fired("attn", (x, x), x))
     assert plain.inputs[3] is None

@@ -68,7 +68,7 @@ def test_a_module_of_another_component_raises_nothing(component):
         assert found.table or found.remarks
 
 
-def test_what_was_there_before_stays():
+def test_existing_state_is_unchanged():
     state = torch.get_rng_state()
     find_table(attention.FourLinears, "multi_head_attention", direct)
     assert torch.equal(torch.get_rng_state(), state)

@@ -55,7 +55,7 @@ def test_the_next_commands_are_printed(tmp_path: Path) -> None:
     assert [line.split()[0] for line in lines[-3:]] == ["cd", "attentest", "pytest"]
 
 
-def test_what_is_there_is_never_overwritten(tmp_path: Path) -> None:
+def test_existing_files_are_never_overwritten(tmp_path: Path) -> None:
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "thesis.txt").write_text("three years of work", encoding="utf-8")
     result = new("mine", "--into", str(tmp_path))

@@ -1,4 +1,4 @@
-"""What a terminal shows of a comparison: nothing is broken in two, whatever its width."""
+"""The terminal view of a comparison: no cell is broken in two, at any width."""
 
 import io
 import re

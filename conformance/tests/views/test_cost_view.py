@@ -1,4 +1,4 @@
-"""What is seen of a cost: terminal, pictures, and the command."""
+"""Views of a cost: terminal, plots, and the command."""
 
 import io
 import json
@@ -149,7 +149,7 @@ def test_one_that_cannot_be_loaded_is_exit_code_3(tmp_path: Path) -> None:
         (["x.py", "--plot", "nowhere/x.svg", "--json", "nowhere/x.svg"], "both name"),
     ],
 )
-def test_what_cannot_be_is_refused_before_anything_starts(asked: list[str], told: str) -> None:
+def test_invalid_plan_is_refused_before_anything_starts(asked: list[str], told: str) -> None:
     done = CliRunner().invoke(main, ["cost", *asked])
     assert done.exit_code == 2
     assert told in " ".join(done.output.split())

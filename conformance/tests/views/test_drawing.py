@@ -1,4 +1,4 @@
-"""What all plots have in common."""
+"""Properties that all plots share."""
 
 import sys
 

@@ -152,7 +152,7 @@ def test_the_same_material_gives_the_same_page(tmp_path: Path) -> None:
     assert html.page(html.read(*files)) == html.page(html.read(*files))
 
 
-def test_what_is_declared_as_known_is_marked(tmp_path: Path) -> None:
+def test_expected_failure_is_marked(tmp_path: Path) -> None:
     known = ExpectedFailure(
         clause=SLUGS[1], owner="Ada", reason="it waits", link="#7", message="differs by 0.5"
     )
@@ -199,7 +199,7 @@ def test_a_result_that_lacks_what_it_should_hold_is_refused(tmp_path: Path) -> N
         html.page(html.read(path))
 
 
-def test_what_is_neither_run_nor_result_is_refused(tmp_path: Path) -> None:
+def test_other_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "x.json").write_text('{"type": "trace", "format": 1}')
     with pytest.raises(Unreadable, match="its type is 'trace'"):
         html.read(tmp_path / "x.json")

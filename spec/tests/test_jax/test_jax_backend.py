@@ -80,7 +80,7 @@ def test_parameters_differ_at_every_build() -> None:
         ({"key.weight": np.zeros((6, 5))}, r"key.weight: its shape is \(6, 5\), .* \(6, 6\)"),
     ],
 )
-def test_what_does_not_fit_is_refused(
+def test_parameters_of_another_shape_are_refused(
     rng: np.random.Generator, change: dict[str, Any], message: str
 ) -> None:
     part, given = loaded(rng)

@@ -55,7 +55,7 @@ def check_command(
     A program that speaks the protocol of attentest on its standard streams is stdio:COMMAND.
 
     The object is a function, a class or a backend. How code that is no backend is called and
-    built is read off its names, its documentation and a probing call, and said. Exit code 0: it
+    built is inferred from its names, its documentation and a probing call. Exit code 0: it
     conforms; 1: it does not, or nothing was judged; 2: usage; 3: it could not be loaded or read.
     """
     with usage():

@@ -46,7 +46,7 @@ def compare_command(
     json_file: Path | None,
     html_file: Path | None,
 ) -> None:
-    """Set the choices and the numbers of two backends or more side by side.
+    """Compare the choices and the numbers of two or more backends.
 
     Each is compared with the first step by step, and every pair is explained. A TARGET is a name
     (see `attentest list backends`), FILE.py, FILE.py:OBJECT, MODULE:OBJECT or stdio:COMMAND. Exit

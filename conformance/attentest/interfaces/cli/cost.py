@@ -1,4 +1,4 @@
-"""`attentest cost`: what backends cost, side by side."""
+"""`attentest cost`: the cost of backends, compared."""
 
 import sys
 from collections.abc import Mapping
@@ -72,8 +72,8 @@ def cost_command(
 ) -> None:
     """Measure what backends cost: parameters, operations, time and memory, and how they grow.
 
-    Times are taken in turn and told against the first backend's. A TARGET is a name (see `attentest
-    list backends`), FILE.py, FILE.py:OBJECT, MODULE:OBJECT or stdio:COMMAND. Exit code 0: all were
+    Times are taken in turn and compared with those of the first backend. A TARGET is a name (see
+    `attentest list backends`), FILE.py, FILE.py:OBJECT, MODULE:OBJECT or stdio:COMMAND. Exit code 0: all were
     measured; 1: one failed; 2: usage; 3: one could not be loaded.
     """
     with usage():

@@ -53,14 +53,14 @@ def faults_command(
     fresh: bool,
     json_file: Path | None,
 ) -> None:
-    """Score the suite itself: plant the faults SLUGS (all by default) and see which it kills.
+    """Score the suite itself: inject the faults SLUGS (all by default) and count the detected ones.
 
-    Each is judged in full by its own clause, in both specimens and with every seed, and by one
-    example of the other clauses that it can reach. Where no fault is named, the sound oddities of
-    the zoo are judged too: what is said against one of them is a false alarm.
+    Each is judged in full by its own clause, in both reference models and with every seed, and by
+    one example of the other clauses that it can reach. If no fault is named, unusual but correct
+    implementations are judged too: a failure of one of them is a false alarm.
 
-    Exit code 0: every fault is killed by its own clause and trips none that it cannot reach,
-    every clause kills one of its own, and there is no false alarm.
+    Exit code 0: every fault is detected by its own clause and by none that it cannot reach,
+    every clause detects one of its own, and there is no false alarm.
     """
     seed = random.SystemRandom().randrange(1, 2**31) if fresh else seed
     with usage():

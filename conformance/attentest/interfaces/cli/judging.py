@@ -1,4 +1,4 @@
-"""What the commands that judge have in common: their options, and the run behind them."""
+"""Options and the run shared by the commands that judge."""
 
 import functools
 import random

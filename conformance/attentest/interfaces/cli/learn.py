@@ -1,4 +1,4 @@
-"""`attentest learn`: backends trained on a small task, side by side."""
+"""`attentest learn`: backends trained on a small task, compared."""
 
 import sys
 from collections.abc import Callable

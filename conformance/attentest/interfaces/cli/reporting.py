@@ -1,4 +1,4 @@
-"""What the commands that write a report have in common."""
+"""Options and errors shared by the commands that write a report."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,4 +1,4 @@
-"""`attentest trace`: one backend step by step, beside the oracle."""
+"""`attentest trace`: one backend step by step, compared with the reference."""
 
 import sys
 from pathlib import Path
@@ -31,10 +31,10 @@ KIND = "trace"
 def trace_command(
     target: str, given: str, only: str, isolation: Isolation, json_file: Path | None
 ) -> None:
-    """Follow TARGET step by step, with shapes and values, beside the oracle.
+    """Follow TARGET step by step, with shapes and values, compared with the reference.
 
     A TARGET is a name (see `attentest list backends`), FILE.py, FILE.py:OBJECT, MODULE:OBJECT or
-    stdio:COMMAND. Exit code 0: every step is what the oracle does under the same choices; 1: one is
+    stdio:COMMAND. Exit code 0: every step equals the reference under the same choices; 1: one is
     not, or the backend gave no numbers; 2: usage; 3: it could not be loaded.
     """
     example = asked_for([target], given)

@@ -1,4 +1,4 @@
-"""What a command says that cannot be carried out as asked, or not for all: text and exit code."""
+"""Errors of a command: requests that are invalid, in whole or in part, with exit status."""
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager

@@ -1,4 +1,4 @@
-"""What is known of a backend before its numbers are compared: choices, limits, components."""
+"""Facts about a backend before its numbers are compared: choices, limits, components."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, replace

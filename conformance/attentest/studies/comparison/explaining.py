@@ -1,4 +1,4 @@
-"""What explains that two backends give unlike numbers: the choices that they settle differently."""
+"""The explanation of different numbers: the choices in which two backends differ."""
 
 from collections.abc import Callable, Collection, Mapping
 from math import isfinite

@@ -1,4 +1,4 @@
-"""What goes into a component of an example: weights that are the same for all, and its inputs."""
+"""Inputs of a component of an example: weights that are the same for all, and its arguments."""
 
 import numpy as np
 

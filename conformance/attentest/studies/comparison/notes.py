@@ -1,4 +1,4 @@
-"""What a reader has to know of the numbers: what could not be the same, and what was not seen."""
+"""Notes on the numbers: parameters that could not be equal, and steps that were not observed."""
 
 from collections.abc import Mapping, Sequence
 

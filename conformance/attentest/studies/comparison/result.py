@@ -1,4 +1,4 @@
-"""What a comparison finds, as plain values."""
+"""The result of a comparison, as plain values."""
 
 from dataclasses import asdict, dataclass
 from typing import Any

@@ -1,4 +1,4 @@
-"""What a backend makes of the entries of a checkpoint: its state, its canonical parameters."""
+"""The entries of a checkpoint as a backend reads them: its state, its canonical parameters."""
 
 from collections.abc import Mapping
 

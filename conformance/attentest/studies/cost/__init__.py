@@ -1,4 +1,4 @@
-"""What backends cost: parameters, operations, time and memory, and how these grow."""
+"""The cost of backends: parameters, operations, time and memory, and their growth."""
 
 from attentest.studies.cost.measure import measure
 from attentest.studies.cost.plan import BOTH, FORWARD, BadPlan, Plan

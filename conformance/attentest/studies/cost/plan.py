@@ -1,4 +1,4 @@
-"""What is measured: the component, its sizes, the sweeps, how often and in which precision."""
+"""The plan of a measurement: the component, its sizes, the sweeps, repetitions and precision."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace

@@ -1,4 +1,4 @@
-"""What is found of the cost of backends, as plain values."""
+"""The result of a cost measurement, as plain values."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass

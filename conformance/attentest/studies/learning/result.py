@@ -1,4 +1,4 @@
-"""What training finds, as plain values."""
+"""The result of a training, as plain values."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass

@@ -1,4 +1,4 @@
-"""What the vectors are made of: named inputs of every component that can hurt.
+"""Recipes of the test vectors: named inputs of every component that expose mistakes.
 
 A recipe fixes sizes and shapes; numbers are drawn. Large, finite numbers stand behind masks, and
 rows that are hidden from all are not judged.

@@ -1,4 +1,4 @@
-"""What a user points at: a function, a class or an instance, and how it is built and called."""
+"""The code that a user names: a function, a class or an instance, how it is built and called."""
 
 import copy
 import inspect

@@ -1,4 +1,4 @@
-"""What code does not take, and so is not judged: found by its signature and by probing calls."""
+"""Limits of code, found by its signature and by probing calls."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -1,4 +1,4 @@
-"""What a mask argument means, in code that has a convention of its own.
+"""The meaning of a mask argument, in code with its own convention.
 
 A mask that is applied against its own name or documentation is a mistake to be found and no
 convention: words decide first, and a probing call only where they say nothing.

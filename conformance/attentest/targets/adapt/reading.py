@@ -1,4 +1,4 @@
-"""What a user says of code that was not written for the contract."""
+"""User settings for code that was not written for the contract."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -163,7 +163,7 @@ def test_equal_numbers_under_unlike_choices_are_equal():
     assert one.parting.step == ""
 
 
-def test_what_numbers_show_counts_and_not_what_is_declared():
+def test_measured_choices_take_precedence_over_declared_ones():
     honest = plain(embedding_scale="none")
     lying = replace(honest, choices=dict(plain().choices), name="lying")
     found = compare(plain(), lying, example=ONE_LAYER)

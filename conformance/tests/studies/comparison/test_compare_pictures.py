@@ -76,7 +76,7 @@ def test_a_sound_backend_draws_what_the_oracle_draws(specimen):
         )
 
 
-def test_what_is_not_provided_is_left_out():
+def test_missing_component_is_left_out():
     assert set(drawn(part_of(plain(), "positional_encoding"))) == {"positions"}
     low = replace(plain(), limits=Limits(precisions=("float32",)))
     assert drawn(low) == {}
@@ -97,7 +97,7 @@ def test_limits_are_kept():
         lambda answer, part: 1 / 0,
     ],
 )
-def test_what_a_backend_cannot_draw_is_left_out(bend):
+def test_picture_that_a_backend_cannot_compute_is_left_out(bend):
     assert drawn(OracleBackend(bend)) == {}
 
 

@@ -169,7 +169,7 @@ def test_only_the_steps_that_are_asked_for_are_printed(target):
         ("missing", 3, "no object named 'missing'"),
     ],
 )
-def test_what_is_wrong_is_told_and_shows_in_the_exit_code(target, name, code, why):
+def test_failure_is_reported_with_its_exit_code(target, name, code, why):
     result = command(f"{target}:{name}")
     assert result.exit_code == code, result.output
     assert why in " ".join(result.output.split())

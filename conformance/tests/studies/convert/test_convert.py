@@ -170,7 +170,7 @@ def test_another_choice_is_refused_with_both_values(choice: str, value: Value, t
     assert same(there.checkpoint, converted(before, plain(), fused(), sizes=HEADS).checkpoint)
 
 
-def test_what_a_sentence_of_pads_gives_is_no_reason_to_refuse() -> None:
+def test_output_of_a_sequence_of_padding_is_ignored() -> None:
     there = converted(checkpoint(plain()), plain(), fused(fully_masked_row="zero"), sizes=HEADS)
     assert furthest(there) < 1e-12
 
@@ -205,7 +205,7 @@ def test_a_backend_of_one_precision_is_built_and_compared_in_no_other() -> None:
     assert asked == {"float32"}
 
 
-def test_what_declarations_hide_shows_in_the_outputs() -> None:
+def test_difference_hidden_by_declarations_shows_in_the_outputs() -> None:
     honest = fused()
     recipe = honest.recipes["model"]
     blind = Recipe(

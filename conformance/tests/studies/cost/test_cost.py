@@ -1,4 +1,4 @@
-"""What backends cost: rounds, failures, memory, results; hostile backends harm themselves alone."""
+"""The cost of backends: rounds, failures, memory, results; hostile backends."""
 
 import json
 import threading
@@ -175,7 +175,7 @@ def test_a_hostile_backend_is_refused_with_the_reason(doing: str, tmp_path: Path
         assert ended == (DOINGS[doing] != "SystemExit")  # an answer like any other
 
 
-def test_what_is_done_once_does_not_count_as_the_time_of_a_call(
+def test_first_call_does_not_count_in_the_time(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     times = iter([1.0, 1e-4, 1.0, 1e-4])  # each pass is slow at its first call alone

@@ -44,7 +44,7 @@ def test_the_first_step_is_the_rate_whatever_the_gradient():
     np.testing.assert_allclose(after, wanted, rtol=8 * np.finfo(np.float64).eps)
 
 
-def test_what_is_not_pulled_at_does_not_move():
+def test_parameter_without_gradient_does_not_move():
     before = np.array([1.5, -2.0])
     after = Adam().update({"w": before}, {"w": np.zeros(2)}, 1, 0.25)["w"]
     np.testing.assert_array_equal(after, before)

@@ -78,7 +78,7 @@ def test_it_is_what_torch_does_with_its_own_loss_and_optimiser():
 
 
 @pytest.mark.parametrize("tying", ["all-three", "target-and-output", "none"])
-def test_what_is_tied_stays_one(tying):
+def test_tied_weights_stay_equal(tying):
     backend = reference_backend(Plain, {"tying": tying})
     regime = small()
     trainer = Trainer.of(backend, regime, 0)
@@ -129,7 +129,7 @@ def test_weights_are_those_of_xavier_and_the_same_wherever_shapes_agree():
     assert "have unlike shapes (self_attention.query.weight" in told[0]
 
 
-def test_what_is_tied_starts_as_one():
+def test_tied_weights_start_equal():
     start = weights(small().sizes, Choices(), 0)
     np.testing.assert_array_equal(start["generator.weight"], start["source_embedding.weight"])
 

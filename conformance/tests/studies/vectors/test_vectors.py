@@ -123,7 +123,7 @@ def test_names_are_unique_and_clauses_exist(everything):
     assert {one.clause for one in everything} <= set(clauses())
 
 
-def test_what_is_expected_is_finite_and_no_constant(everything):
+def test_expected_arrays_are_finite_and_not_constant(everything):
     odd = ("constant-row", "one-query", "length-1")
     for one in everything:
         rows = judged(one.expected[0])
@@ -266,7 +266,7 @@ def test_the_command_says_what_it_wrote(tmp_path):
         (("--count", "0"), "count"),
     ],
 )
-def test_what_cannot_be_is_a_usage_error(tmp_path, words, near):
+def test_invalid_request_is_a_usage_error(tmp_path, words, near):
     told = command(str(tmp_path / "out"), *words)
     assert (told.exit_code, near in told.output) == (2, True), told.output
     assert not (tmp_path / "out").exists()

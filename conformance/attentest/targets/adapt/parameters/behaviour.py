@@ -1,4 +1,4 @@
-"""What a module does once: its output for drawn inputs, and what passes through its parts."""
+"""The behaviour of a module in one call: its output, and the tensors passing through its parts."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""What the names of parameters say: words taken apart, and the roles that they stand for.
+"""The meaning of parameter names: their words, and the roles that these stand for.
 
 A name that says its role is never overruled by what the numbers show: a query projection that is
 used for the keys is a mistake to be found, and not a map to be guessed.
