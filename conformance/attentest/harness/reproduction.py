@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from types import NoneType
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -247,8 +247,8 @@ def literal(value: Input) -> str:
     return f"np.pad({text}, {wide})[..., :-1]"  # a part of longer rows
 
 
-def numbers(values: Array, library: str) -> str:
-    """Return the numbers of `values` as nested lists, infinities and NaN as `library` has them."""
+def numbers(values: Annotated[Array, "*shape"], library: str) -> str:
+    """Return the numbers of `values` (any shape) as nested lists, with NaN of `library`."""
     if values.dtype.kind in "biu":
         return str(values.tolist())
     text = str(values.astype(np.float64).tolist())

@@ -13,7 +13,7 @@ from attentest_spec import Sizes, registry
 from attentest_spec.torch import Recipe, TorchBackend
 
 SIZES = Sizes(d_model=4, heads=2)
-NAME = "annotated" if "annotated" in OWN else OWN[0]
+NAME = min(OWN)
 
 
 @pytest.fixture
@@ -32,7 +32,7 @@ X = np.array([[[1.0, -2.0, 0.25, 4.0]]])
 
 def test_calls_are_repeated_in_the_precision_of_each_part(subject: Subject) -> None:
     answers = [normed(subject, precision=one)(X) for one in subject.limits.precisions]
-    ((ran, text),) = run_without_suite([subject.record.witness().code], spec=True)
+    ((ran, text),) = run_without_suite([subject.record.counterexample().code], spec=True)
     assert ran, text
     assert len(answers) > 1
     assert all(contains_numbers(text, one) for one in answers), text
@@ -42,7 +42,7 @@ def test_each_part_keeps_its_name(subject: Subject) -> None:
     first, second = normed(subject), normed(subject, scale=2.0)
     second(X)
     first(X)
-    calls = subject.record.witness().code.splitlines()
+    calls = subject.record.counterexample().code.splitlines()
     assert [one for one in calls if one.startswith("print(")] == ["print(part_2(", "print(part("]
 
 
@@ -56,7 +56,7 @@ def test_copies_modes_and_gradients_are_repeated(subject: Subject) -> None:
     probe.become("choosing", lambda part: part.reloaded().reloaded())
     probe.do("exporting", lambda part: part.export())
     probe.do("comparing", lambda part: sorted(part.export()))
-    code = subject.record.witness().code
+    code = subject.record.counterexample().code
     assert "part.train()\n" in code
     assert "print(part.export())" in code
     assert "# then: comparing" in code
@@ -75,14 +75,14 @@ def test_a_build_that_raises_is_repeated() -> None:
     subject = Subject(backend)
     with pytest.raises(BackendError):
         subject.part("attention", SIZES)
-    code = subject.record.witness().code
+    code = subject.record.counterexample().code
     with pytest.raises(RuntimeError, match="no"):
         exec(code, {"backend": backend})
 
 
 def test_an_unregistered_backend_is_not_loaded_by_its_name() -> None:
     backend = TorchBackend(name="mine", title="", recipes={})
-    code = Subject(backend).record.witness().code
+    code = Subject(backend).record.counterexample().code
     assert "registry" not in code
     assert "# backend: the object called 'mine'" in code
 
@@ -90,11 +90,11 @@ def test_an_unregistered_backend_is_not_loaded_by_its_name() -> None:
 def test_empty_and_infinite_arrays_are_written(subject: Subject) -> None:
     part = subject.part("causal_mask", SIZES)
     part.subject.record.add(_call(np.zeros((0, 3)), np.array([np.inf, -np.inf, np.nan])))
-    code = subject.record.witness().code
+    code = subject.record.counterexample().code
     assert "np.zeros((0, 3), dtype='float64')" in code
     assert "np.array([np.inf, -np.inf, np.nan])" in code
     part.subject.record.add(_call(np.zeros(3, dtype=ml_dtypes.bfloat16)))
-    assert "import ml_dtypes" in subject.record.witness().code
+    assert "import ml_dtypes" in subject.record.counterexample().code
 
 
 def test_arrays_lie_in_memory_as_they_did() -> None:
@@ -111,7 +111,7 @@ def _call(*inputs: np.ndarray):
 
 def test_large_reproduction_is_a_comment(subject: Subject) -> None:
     subject.record.add(_call(np.zeros(LONGEST)))
-    assert subject.record.witness().code.startswith("# too large")
+    assert subject.record.counterexample().code.startswith("# too large")
 
 
 def test_code_that_cannot_be_written_costs_no_verdict() -> None:
@@ -120,6 +120,6 @@ def test_code_that_cannot_be_written_costs_no_verdict() -> None:
 
     record = Record("mine", script)
     record.note("something")
-    witness = record.witness()
+    witness = record.counterexample()
     assert witness.steps == ("something",)
     assert witness.code == "# could not be written as code (ValueError); see the steps"

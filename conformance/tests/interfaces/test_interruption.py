@@ -34,9 +34,6 @@ COMMANDS = {
 }
 """Every command that starts processes, with targets that hang."""
 
-LASTING = ("identify", "compare", "trace")
-"""Those whose processes do not see that the command is gone."""
-
 
 @pytest.fixture
 def place() -> Iterator[Arrivals]:
@@ -75,15 +72,7 @@ def test_ctrl_c_ends_a_command_and_its_workers(name, place, tmp_path):
             worker.wait_for_end()
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        pytest.param(one, marks=pytest.mark.xfail(run=False, reason="no pipe tells its process"))
-        if one in LASTING
-        else one
-        for one in COMMANDS
-    ],
-)
+@pytest.mark.parametrize("name", COMMANDS)
 def test_no_worker_outlives_a_command_that_is_killed(name, place, tmp_path):
     with started(name, place, tmp_path) as command:
         workers = [place.wait() for word in COMMANDS[name] if word.isupper()]

@@ -111,7 +111,7 @@ def test_a_stream_of_an_older_version_is_read() -> None:
         "undeclared.py:backend",
         "raises.py:backend",
         "away.py",
-        "torch_nn",
+        "library",
     ]
     wrong, undeclared, raising, away, library = run
     statuses = [verdict.status for verdict in wrong.verdicts]
@@ -125,7 +125,7 @@ def test_a_stream_of_an_older_version_is_read() -> None:
     assert away.failure.endswith("there is no file away.py.")
     assert library.score == (4, 4)
     assert library.measured["dropout sites"].startswith("attention weights")
-    assert run.not_installed == {"flax": 'pip install "attentest-flax[library]"'}
+    assert run.not_installed == {"other": 'pip install "attentest-other[library]"'}
     assert run.exit_code == 3
 
 

@@ -90,7 +90,7 @@ BROKEN = [
 @pytest.mark.parametrize(("target", "said"), [(one, rest) for one, *rest in SOUND])
 def test_sound_code_is_understood_and_conforms(target: str, said: list[str]) -> None:
     report = attentest.check(str(WILD / target))
-    read = "\n".join(report.understood)
+    read = "\n".join(report.inferred)
     for sentence in said:
         assert sentence in read, read
     assert report.conforms, str(report)
@@ -100,7 +100,7 @@ def test_sound_code_is_understood_and_conforms(target: str, said: list[str]) -> 
 @pytest.mark.parametrize(("name", "component", "said"), [(a, b, rest) for a, b, *rest in PARTS])
 def test_classes_of_other_components_conform(name: str, component: str, said: list[str]) -> None:
     report = attentest.check(str(WILD / f"parts.py:{name}"), component)
-    read = "\n".join(report.understood)
+    read = "\n".join(report.inferred)
     for sentence in said:
         assert sentence in read, read
     assert report.conforms, str(report)
@@ -125,7 +125,7 @@ def test_a_whole_model_gets_numbers() -> None:
 @pytest.mark.parametrize(("name", "component", "said"), MASKS)
 def test_functions_that_make_masks_conform(name: str, component: str, said: str) -> None:
     report = attentest.check(str(WILD / f"masks.py:{name}"), component)
-    assert said in "\n".join(report.understood), report.understood
+    assert said in "\n".join(report.inferred), report.inferred
     assert report.conforms, str(report)
 
 
@@ -233,12 +233,12 @@ def test_a_word_that_is_none_is_refused() -> None:
 def test_user_settings_take_precedence() -> None:
     target = str(WILD / "attention.py:attention")
     report = attentest.check(target, mask="blocks", clauses=["attention.formula"])
-    assert "mask: True blocks" in "\n".join(report.understood)
-    assert "as you say; a probing call does not show it" in "\n".join(report.understood)
+    assert "mask: True blocks" in "\n".join(report.inferred)
+    assert "as you say; a probing call does not show it" in "\n".join(report.inferred)
     assert report["attention.formula"].status == "violation"
     part = str(WILD / "parts.py:SublayerConnection")
     report = attentest.check(part, choices={"norm_placement": "post"})
-    assert "norm_placement: post, as you say" in report.understood
+    assert "norm_placement: post, as you say" in report.inferred
     assert not report.conforms
 
 
@@ -251,7 +251,7 @@ def test_a_convention_that_no_call_accepts_is_still_judged_by() -> None:
     for meaning in ("keep", "blocks", "additive"):
         slugs = ["attention.one-key"]
         report = attentest.check(attention, mask=meaning, clauses=slugs)
-        assert "does not show it" in "\n".join(report.understood)
+        assert "does not show it" in "\n".join(report.inferred)
         assert report[slugs[0]].status == "error"
 
 

@@ -155,6 +155,6 @@ def test_a_data_class_that_is_given_stays_what_it_is() -> None:
     assert "config=Config(width=12, bias=False)" in "\n".join(backend.understood)  # type: ignore[attr-defined]
     subject = Subject(backend)
     subject.part("feed_forward", SIZES)
-    code = subject.record.witness().code
+    code = subject.record.counterexample().code
     assert "from test_origin import Config\n" in code
     assert "module = MLP(config=Config(width=12, bias=False)).to(torch.float64).eval()" in code

@@ -119,11 +119,11 @@ def example(backend: Any, component: str, *, gradients: bool = False) -> tuple[s
     values = inputs(backend, component)
     answer = probe(*values)
     if not gradients:
-        return subject.record.witness().code, answer
+        return subject.record.counterexample().code, answer
     output = answer[0] if isinstance(answer, tuple) else answer
     found = probe.vjp(tuple(values), np.ones_like(output))
     joined = not backend.limits.cross
-    return subject.record.witness().code, [found.inputs[0]] if joined else found.inputs
+    return subject.record.counterexample().code, [found.inputs[0]] if joined else found.inputs
 
 
 def inputs(backend: Any, component: str) -> list[Any]:
@@ -219,7 +219,7 @@ def test_copies_and_modes_of_a_module_are_written_in_torch() -> None:
     answers = [one(*inputs(backend, component)) for one in copies]
     probe.do("listing", lambda part: part.inventory())
     probe.do("comparing", lambda part: sorted(part.export()))
-    code = subject.record.witness().code
+    code = subject.record.counterexample().code
     for line in ("module.train()", "module_2 = copy.deepcopy(module)", "# then: comparing"):
         assert line in code
     check_all(["copies"] * 4, [(code, one) for one in answers])
@@ -231,4 +231,4 @@ def test_a_function_that_is_moved_stays_what_it_is() -> None:
     probe = subject.part("attention", probing.SIZES)
     moved = probe.become("moving", lambda part: part.moved(precision="float32"), "float32")
     answer = moved(*inputs(backend, "attention"))
-    check_all(["moved"], [(subject.record.witness().code, answer)])
+    check_all(["moved"], [(subject.record.counterexample().code, answer)])

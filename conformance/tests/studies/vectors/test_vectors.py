@@ -292,7 +292,7 @@ def wrong(folder: Path, make: Callable[[Mapping[str, Any]], Any]) -> dict[str, l
     for case in READER.vectors(folder):
         backend = make(case["choices"])
         if backend is not None and case["component"] in backend.components:
-            good = all(READER.right(one, expected) for one, expected in answers(backend, case))
+            good = all(READER.is_close(one, expected) for one, expected in answers(backend, case))
             judged["right" if good else "wrong"].append(case["name"])
     return judged
 
