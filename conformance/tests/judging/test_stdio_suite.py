@@ -4,12 +4,12 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import psutil
 import pytest
 from click.testing import CliRunner
+from folders import DOCS, REPOSITORY, SUPPORT
 
 from attentest.interfaces import python
 from attentest.interfaces.cli.main import main
@@ -20,16 +20,15 @@ from attentest.results.verdict import Status
 from attentest.targets import resolve
 from attentest_spec.stdio import Program
 
-TESTS = Path(__file__).parent
-JAVASCRIPT = TESTS.parents[1] / "docs" / "examples" / "javascript"
-PROGRAM = TESTS.parents[1] / "spec" / "tests" / "test_stdio" / "stdio_program.py"
+JAVASCRIPT = DOCS / "examples" / "javascript"
+PROGRAM = REPOSITORY / "spec" / "tests" / "test_stdio" / "stdio_program.py"
 MISBEHAVING = f"stdio:{sys.executable} -S -E {PROGRAM}"
 
 node = pytest.mark.skipif(not shutil.which("node"), reason="Node.js is not installed")
 
 
 def served(target: str) -> str:
-    return f"stdio:{sys.executable} {TESTS / 'served.py'} {target}"
+    return f"stdio:{sys.executable} {SUPPORT / 'served.py'} {target}"
 
 
 def judged(target: str, slugs: Sequence[str], limit: float = 60.0) -> BackendRun:
@@ -58,7 +57,7 @@ SOME = (
 
 
 def test_a_backend_behind_the_door_gets_the_verdicts_that_it_gets_without_it():
-    plain = f"{TESTS / 'styles_of_served.py'}:backend"
+    plain = f"{SUPPORT / 'styles_of_served.py'}:backend"
     direct, through = judged(plain, SOME), judged(served(plain), SOME)
     assert statuses(direct).pop("model.pickle") == "pass"
     assert statuses(through) == {**statuses(direct), "model.pickle": "absent"}
@@ -70,7 +69,7 @@ def test_a_backend_behind_the_door_gets_the_verdicts_that_it_gets_without_it():
 
 
 def test_a_mistake_is_found_through_the_door_and_named():
-    wrong = served(f"{TESTS / 'miniatures.py'}:wrong")
+    wrong = served(f"{SUPPORT / 'miniatures.py'}:wrong")
     plan = Plan(("attention.formula",), effort=0.2)
     (result,) = run([wrong], plan, workers=1)
     (verdict,) = result.verdicts
@@ -111,13 +110,14 @@ def test_a_program_that_does_not_start_is_not_loaded():
 
 
 def test_the_python_door_takes_a_program_and_a_target():
-    backend = Program([sys.executable, str(TESTS / "served.py"), f"{TESTS / 'miniatures.py'}:good"])
+    target = f"{SUPPORT / 'miniatures.py'}:good"
+    backend = Program([sys.executable, str(SUPPORT / "served.py"), target])
     try:
         report = python.check(backend, "attention", clauses=["attention.one-key"])
     finally:
         backend.close()
     assert report.conforms
-    target = served(f"{TESTS / 'miniatures.py'}:good")
+    target = served(f"{SUPPORT / 'miniatures.py'}:good")
     assert python.check(target, "attention", clauses=["attention.one-key"]).conforms
 
 
@@ -138,7 +138,7 @@ LAYER_NORM = f"stdio:{sys.executable} -S -E {JAVASCRIPT.parent / 'program.py'}"
     [
         (("check", LAYER_NORM, "--clause", "layer_norm.formula"), "1 of 1 judged clauses conform"),
         (("identify", LAYER_NORM), "none of them contradicts"),
-        (("compare", LAYER_NORM, f"{TESTS / 'styles_of_served.py'}"), "layer_norm: result"),
+        (("compare", LAYER_NORM, f"{SUPPORT / 'styles_of_served.py'}"), "layer_norm: result"),
         (("trace", LAYER_NORM), "are equal to those of the reference"),
     ],
 )
