@@ -105,15 +105,15 @@ def test_the_result_is_plain_data():
 
 
 @pytest.mark.parametrize("columns", [80, 160])
-def test_the_command_prints_shapes_and_values_beside_the_oracle(target, columns):
+def test_command_prints_shapes_and_values_and_the_reference(target, columns):
     result = command(target, columns=columns)
     assert result.exit_code == 0, result.output
     lines = result.output.splitlines()
     place = next(n for n, line in enumerate(lines) if line.split()[1:2] == ["self_attention_norm"])
-    inward, outward, oracle = (lines[place + n].split() for n in (1, 2, 3))
-    assert [one[0] for one in (inward, outward, oracle)] == ["in", "out", "oracle"]
+    inward, outward, reference = (lines[place + n].split() for n in (1, 2, 3))
+    assert [one[0] for one in (inward, outward, reference)] == ["in", "out", "reference"]
     assert outward[1:4] == ["(2,", "5,", "8)"]
-    assert outward[1:] == oracle[1:]
+    assert outward[1:] == reference[1:]
     assert "can be seen, and are equal to those of the reference" in " ".join(result.output.split())
     assert max(len(line.replace(target, "")) for line in lines) <= columns
 
