@@ -49,7 +49,7 @@ def test_a_mistake_is_reproduced_without_the_suite() -> None:
     for name, clause in MISTAKES:
         backend = attentest.adapted(str(WILD / f"broken.py:{name}"), clauses()[clause].component)
         verdicts.append(judge(Bench(backend, diagnose=False), clause))
-    witnesses = [one.witness for one in verdicts if one.witness is not None]
+    witnesses = [one.counterexample for one in verdicts if one.counterexample is not None]
     assert len(witnesses) == len(MISTAKES)
     told = run_without_suite([one.code for one in witnesses])
     for (name, clause), verdict, witness, (ran, text) in zip(
