@@ -31,7 +31,7 @@ SOFTMAX = "def softmax(scores): return scores.softmax(-1)\n"
 def reproduction(target: object, component: str = "attention") -> str:
     """Return the code of the counterexample to the formula."""
     report = attentest.check(target, component, clauses=["attention.formula"])
-    witness = report["attention.formula"].witness
+    witness = report["attention.formula"].counterexample
     assert witness is not None
     return witness.code
 
