@@ -31,7 +31,7 @@ X = np.array([[[1.0, -2.0, 0.25, 4.0]]])
 
 
 def test_calls_are_repeated_in_the_precision_of_each_part(subject: Subject) -> None:
-    answers = [normed(subject, precision=one)(X) for one in subject.limits.precisions]
+    answers = [normed(subject, precision=one)(X).output for one in subject.limits.precisions]
     ((ran, text),) = run_without_suite([subject.record.counterexample().code], spec=True)
     assert ran, text
     assert len(answers) > 1
@@ -51,7 +51,7 @@ def test_copies_modes_and_gradients_are_repeated(subject: Subject) -> None:
     probe.train()
     copy = probe.become("making a pickled copy", lambda part: part.copied("pickle"))
     moved = copy.become("moving", lambda part: part.moved(precision="float32"), "float32")
-    answer = moved(X)
+    answer = moved(X).output
     gradient = copy.vjp((X,), X)
     probe.become("choosing", lambda part: part.reloaded().reloaded())
     probe.do("exporting", lambda part: part.export())
