@@ -85,6 +85,7 @@ def hurried(place: Arrivals, seconds: float) -> Iterator[None]:
         with lock:
             while place.waits():
                 alive.append(place.wait())
+                jumps += 1
             alive[:] = [one for one in alive if not one.ended()]
             jumps += bool(alive)
         return clock() + jumps * seconds

@@ -14,10 +14,13 @@ from attentest_spec.oracles import ORACLES
 from attentest_spec.parameters import draw
 
 
+_ARRIVED: list[socket.socket] = []  # kept open: that it closes says that the process has ended
+
+
 def announce() -> None:
     """Say to the test that waits for it that this process is where it misbehaves."""
     if port := os.environ.get("HOSTILE_PORT"):
-        socket.create_connection(("127.0.0.1", int(port))).close()
+        _ARRIVED.append(socket.create_connection(("127.0.0.1", int(port))))
 
 
 def answer(query: Any, key: Any, value: Any, mask: Any) -> tuple[Any, Any]:
