@@ -13,7 +13,6 @@ from attentest_spec.choices import PAPER
 from attentest_spec.oracles import ORACLES
 from attentest_spec.parameters import draw
 
-
 _ARRIVED: list[socket.socket] = []  # kept open: that it closes says that the process has ended
 
 
