@@ -12,7 +12,7 @@ from attentest_spec import Backend, Choices, Limits
 
 @dataclass(frozen=True)
 class Facts:
-    """What a backend provides, declares and is limited to."""
+    """The components, choices and limits of a backend."""
 
     components: tuple[str, ...]
     choices: Choices

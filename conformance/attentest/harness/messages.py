@@ -24,7 +24,7 @@ Listener = Callable[[Event], None]
 """Called with every event of a call."""
 
 Methods = Mapping[str, Callable[..., Any]]
-"""What a child answers: functions of plain values by name.
+"""The methods that a child answers: functions of plain values by name.
 
 One whose calls are listened to takes the listener as `tell`.
 """

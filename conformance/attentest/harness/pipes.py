@@ -14,7 +14,7 @@ _TAIL = 2000
 
 
 class Pipes:
-    """What is sent to a child and comes from it, moved while :meth:`wait` runs and never later.
+    """The pipes to and from a child; data moves while :meth:`wait` runs and never later.
 
     `closed` says that no more lines come.
     """

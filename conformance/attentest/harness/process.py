@@ -32,7 +32,7 @@ LOAD_LIMIT = 120.0
 """Seconds a backend may take to be imported, or a diagnosis."""
 
 PROCESSES = 32
-"""How many processes a child may be, with all that it starts."""
+"""The largest number of processes of a child, with all that it starts."""
 
 POLL = 0.2
 """Seconds between two looks at a child that says nothing."""

@@ -21,7 +21,7 @@ from attentest_spec.clauses import clauses
 
 @dataclass(frozen=True)
 class _Outcome:
-    """How the examples of a check ended; `subject` is None where the backend was not asked."""
+    """The outcome of the examples of a check; `subject` is None where the backend was not asked."""
 
     status: Status
     message: str = ""

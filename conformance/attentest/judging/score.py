@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Named:
-    """How often a diagnosis names the injected fault.
+    """Counts of diagnoses that name the injected fault.
 
     `first` counts those named first, `equal` those where another cause is named first that gave
     the same results in all examples, `later` those among the others named.

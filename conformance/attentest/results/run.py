@@ -23,7 +23,7 @@ _SETTINGS = ("precision", "device", "seed", "effort", "shrink", "limit", "memory
 
 @dataclass(frozen=True)
 class Description:
-    """What a backend declares about itself, as plain values.
+    """The declarations of a backend, as plain values.
 
     `inferred` are the sentences on how code that is no backend is called; its key in the stream
     is "understood".
@@ -85,7 +85,7 @@ class BackendRun:
 
     @property
     def score(self) -> tuple[int, int]:
-        """How many clauses the backend conforms to, and how many were judged."""
+        """The number of clauses that the backend conforms to, and of those judged."""
         judged = [verdict.status for verdict in self.verdicts if verdict.status.judged]
         return sum(status.conforms for status in judged), len(judged)
 
@@ -144,7 +144,7 @@ class Run:
 
     @property
     def settings(self) -> dict[str, str]:
-        """What verdicts can depend on apart from the backend: settings, then versions."""
+        """The dependencies of verdicts apart from the backend: settings, then versions."""
         plan = self.plan.as_dict()
         return {**{name: str(plan[name]) for name in _SETTINGS}, **self.environment}
 

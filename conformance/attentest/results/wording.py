@@ -11,7 +11,7 @@ from attentest.results.verdict import LikelyCause, Status, Verdict
 from attentest_spec.clauses import clauses
 
 CAUSES = 3
-"""How many likely causes are named for one backend."""
+"""The largest number of likely causes that are named for one backend."""
 
 
 def explanation(verdict: Verdict) -> str:

@@ -33,7 +33,7 @@ class MaskCall:
 
     @property
     def real(self) -> Array:
-        """Where the tokens are no padding, (B, S)."""
+        """The positions (B, S) of tokens that are not padding."""
         real: Array = self.tokens != self.pad
         return real
 

@@ -15,7 +15,7 @@ from attentest.targets import file_modules
 
 @dataclass(frozen=True)
 class Origin:
-    """What code names an object by: `expression`, after the statements `imports`.
+    """The code that names an object: `expression`, after the statements `imports`.
 
     `imports` is a comment where an object exists in the running process alone.
     """

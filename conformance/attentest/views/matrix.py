@@ -25,7 +25,7 @@ MARKS = {
     Status.ABSENT: ("-", "dim"),
     Status.SUITE_BUG: ("SUITE BUG", "bold magenta"),
 }
-"""How each status is shown: a word, so that it reads without colour, and a style."""
+"""The word and the style of each status; the word is enough without colour."""
 
 
 def show(console: Console, run: Run) -> None:

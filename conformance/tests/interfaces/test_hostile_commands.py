@@ -32,7 +32,7 @@ LOST = {
     "killed": "the process ended with SIGKILL",
     "detached": "the process ended with exit code 8",
 }
-"""What a process is lost by, and words of the reason."""
+"""Backends that cost the process, with words of the reason."""
 
 DISTURBED = {
     "closed": "it closed the pipe to its parent",
@@ -45,7 +45,7 @@ NOT_LOST = {
     "exiting": "SystemExit: 7",
     "rude": "",
 }
-"""What is an answer like any other, and words of it."""
+"""Backends whose process survives, with words of the answer."""
 
 
 @dataclass(frozen=True)
@@ -161,7 +161,7 @@ HARMLESS = {
     "cost": "{}",
     "learn": "{} provides no whole model and was left out",
 }
-"""What is reported of neighbours, and of those that harm nothing but themselves."""
+"""Text reported of neighbours, and of backends that affect only themselves."""
 
 
 @pytest.mark.parametrize("name", HARMLESS)

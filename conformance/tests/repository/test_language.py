@@ -125,7 +125,7 @@ def test_badly_named_tests_are_found_in_classes_and_functions() -> None:
 
 TOPS = ("spec", "conformance", "implementations", "docs")
 DEPTH = {"conformance": 3, "spec": 2}
-"""How many segments of a path name a folder of these tests, by its first segment; otherwise 1."""
+"""The number of segments of a path that name a folder here, by the first segment; otherwise 1."""
 
 
 def folder_of(path: Path) -> str:

@@ -22,7 +22,7 @@ GUARD = 180.0
 
 
 class Arrivals:
-    """Where processes announce themselves: at `port`, for instance by running `code`."""
+    """The server at `port` to which processes announce themselves, such as by running `code`."""
 
     def __init__(self) -> None:
         self._open = ExitStack()

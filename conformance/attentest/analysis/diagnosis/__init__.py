@@ -32,13 +32,13 @@ from attentest.results.verdict import LikelyCause
 from attentest_spec import Backend, Unsupported
 
 MOST = 3
-"""How many likely causes are named."""
+"""The largest number of likely causes that are named."""
 
 EXAMPLES = 6
-"""How many examples are examined."""
+"""The number of examples that are examined."""
 
 KEYS = 2
-"""How many of them have to be explained: the first may be too simple to separate causes."""
+"""The number of them to be explained: the first may be too simple to separate causes."""
 
 SIMILAR = 0.5
 """The similarity from which on two messages, leaving out numbers, count as the same."""

@@ -25,7 +25,7 @@ _FEW_TERMS = 64
 """Roundings allowed in a single call, relative to the size of its answer."""
 
 _REPEATS = 3
-"""How often a step is repeated: an answer drawn at random may be the same by chance."""
+"""The number of repetitions of a step: an answer drawn at random may be the same by chance."""
 
 NOT_REACHED = Unsupported("not reached")
 

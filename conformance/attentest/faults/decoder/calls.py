@@ -33,7 +33,7 @@ def memory_in_bfloat16(
 
 @fault("decoder.scale-beyond-half", "half-precision", seam="cross_attend", origin="B126")
 def scale_beyond_half(self: Hooks, module: Node, x: Tensor, memory: Tensor, mask: Mask) -> Tensor:
-    """What is read from the memory is scaled up by 2 to the 16 and down again.
+    """Values from the memory are scaled up by 2 to the 16 and down again.
 
     Exact in wide formats; infinite in float16.
     """

@@ -9,7 +9,7 @@ from attentest.faults.reference_models import Hooks, Mask, Node
 
 @fault("encoder.float32-rounded-at-the-end", "float32", seam="encoder")
 def float32_rounded_at_the_end(self: Hooks, module: Node, x: Tensor, mask: Mask = None) -> Tensor:
-    """What is float32 is rounded to bfloat16 at the end.
+    """Outputs in float32 are rounded to bfloat16 at the end.
 
     Two digits where seven were asked for; float64 does not show it.
     """

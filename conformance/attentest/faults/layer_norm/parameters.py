@@ -54,7 +54,7 @@ def gain_and_bias_swapped(self: Hooks, module: Node, normalised: Tensor) -> Tens
 
 @fault("layer_norm.gain-along-positions", "gain-and-bias", seam="affine")
 def gain_along_positions(self: Hooks, module: Node, normalised: Tensor) -> Tensor:
-    """Where there are as many positions as columns, the weight is applied along the positions.
+    """If there are as many positions as columns, the weight is applied along the positions.
 
     Other lengths are right; at this one every position has a weight of its own.
     """

@@ -44,7 +44,7 @@ class ChoiceRow:
 
     @property
     def demand(self) -> str:
-        """What that clause demands."""
+        """The demand of that clause."""
         return clauses()[self.clause].text
 
 
@@ -64,7 +64,7 @@ class StepRow:
 
 @dataclass(frozen=True)
 class Departure:
-    """Where numbers part: the first step that is apart, and by how much the furthest is.
+    """The first mismatch: its step, and the largest difference of all steps.
 
     `inside` says that what went into the step was still equal; else they part on the way to it.
     `step` is "" where they nowhere do.

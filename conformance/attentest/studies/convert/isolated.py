@@ -20,7 +20,7 @@ from attentest_spec import Backend
 
 @dataclass(frozen=True)
 class Report:
-    """What there is to know of a conversion, in the words of a Conversion."""
+    """Facts about a conversion, with the names of a Conversion."""
 
     entries: int
     lost: tuple[str, ...]

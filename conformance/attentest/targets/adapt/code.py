@@ -38,7 +38,7 @@ class Code:
 
     @property
     def origin(self) -> Origin:
-        """How a reproduction names it."""
+        """The name of the code in a reproduction."""
         return origin(self.thing, self.home, self.name)
 
     @property

@@ -29,7 +29,7 @@ _READ: Mapping[str, Callable[[Tensor], Tensor]] = {
     "additive": lambda made: made == 0,
 }
 CODE = {"keep": "{} != 0", "blocks": "{} == 0", "additive": "{} == 0"}
-"""What gives the contract's mask from one of each meaning, as an expression."""
+"""The expression that converts a mask of each meaning to that of the contract."""
 
 _WORDS = {
     "keep": "True or 1 may be attended",

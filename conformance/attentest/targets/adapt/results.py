@@ -22,7 +22,7 @@ Key = int | str
 
 @dataclass(frozen=True)
 class Returns:
-    """Where the output and the weights stand in a result; None for a part that is the whole.
+    """The places of the output and the weights in a result; None for a part that is the whole.
 
     `attributes` says that names are those of attributes, and not keys of a mapping.
     """

@@ -45,7 +45,7 @@ class Script:
 
     @property
     def adapter(self) -> Adapter:
-        """How the code is called."""
+        """The call of the code."""
         return self.call.adapter if isinstance(self.call, Maker) else self.call
 
     def text(self, actions: Sequence[Action]) -> str:
