@@ -73,9 +73,9 @@ def uncover(module: Path) -> None:
 def outcomes(folder: Path, package: str) -> dict[str, str]:
     """Run the tool in `folder`; return how each mutant ended, by "module.function: was -> is"."""
     subprocess.run([*MUTMUT, "run", "--max-children", "1"], cwd=folder, check=True)
-    told = asked(folder, "results", "--all", "true")
+    printed = asked(folder, "results", "--all", "true")
     found = {}
-    for line in filter(None, map(str.strip, told.splitlines())):
+    for line in filter(None, map(str.strip, printed.splitlines())):
         name, _, status = line.rpartition(": ")
         shown = name if status in KILLED else change(asked(folder, "show", name))
         found[f"{place(name.removeprefix(f'{package}.'))}: {shown}"] = status
@@ -133,16 +133,16 @@ def complaints(found: dict[str, str], listed: Collection[str]) -> Iterator[str]:
 
 def main(folder: Path, only: Collection[str]) -> int:
     """Score both wings, or the modules named in `only`; return the exit status."""
-    told = tomllib.loads((ROOT / ".ci" / "mutants.toml").read_text(encoding="utf-8"))
+    settings = tomllib.loads((ROOT / ".ci" / "mutants.toml").read_text(encoding="utf-8"))
     found: dict[str, str] = {}
-    mutated = [one for wing in told["wings"].values() for one in wing["modules"]]
-    for name, wing in told["wings"].items():
+    mutated = [one for wing in settings["wings"].values() for one in wing["modules"]]
+    for name, wing in settings["wings"].items():
         modules = [one for one in wing["modules"] if not only or one in only]
         if modules:
             place = prepared(folder / name, wing, modules)
             found |= outcomes(place, Path(wing["package"]).name)
     judged = {module_of(name, mutated) for name in found}
-    listed = [one for entry in told["equivalent"] for one in entry["mutants"]]
+    listed = [one for entry in settings["equivalent"] for one in entry["mutants"]]
     listed = [one for one in listed if not only or module_of(one, mutated) in judged]
     print("\n".join(table(found, mutated)))
     wrong = list(complaints(found, listed))

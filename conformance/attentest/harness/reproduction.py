@@ -141,7 +141,7 @@ _PLAIN = (str, int, float, NoneType)
 
 
 class _Listener:
-    """Stands for a part and notes the calls of its methods."""
+    """A replacement of a part that records the calls of its methods."""
 
     def __init__(self) -> None:
         self.calls: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = []

@@ -27,7 +27,7 @@ from attentest_spec.setting import Array, Floats
 T = TypeVar("T")
 
 BACKEND = -1
-"""The number that stands for the backend itself."""
+"""The number of the backend itself."""
 
 
 class Answer(NamedTuple):

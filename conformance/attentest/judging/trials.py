@@ -46,7 +46,7 @@ class Trial:
 
 @dataclass(frozen=True)
 class Task:
-    """One fault, or with `oddity` one piece of unusual but correct code, for every seed.
+    """One fault, or with `unusual` one piece of unusual but correct code, for every seed.
 
     The fault's own clause is judged as in a run, in every reference model and with every seed; with
     the first seed and in the first model the other clauses in reach are judged by one example
@@ -56,14 +56,14 @@ class Task:
 
     subject: str
     seeds: tuple[int, ...]
-    oddity: bool = False
+    unusual: bool = False
     alone: bool = False
     everything: bool = False
     diagnose: bool = False
 
     def trials(self) -> list[Trial]:
         """Judge, and return the trials."""
-        return list(self._correct() if self.oddity else self._injected())
+        return list(self._correct() if self.unusual else self._injected())
 
     def _injected(self) -> Iterator[Trial]:
         from attentest.faults import fault_of
@@ -142,6 +142,6 @@ def tasks(
         if not named and (not wanted or set(backend.components) & wanted)
     ]
     return [
-        *(Task(name, tuple(seeds), oddity=True) for name in correct),
+        *(Task(name, tuple(seeds), unusual=True) for name in correct),
         *(Task(slug, tuple(seeds), **how) for slug in chosen),
     ]

@@ -1,6 +1,6 @@
-"""Modules made from users' files, in a namespace for each folder that nobody else sees.
+"""Modules made from users' files, in a separate namespace for each folder.
 
-A file is imported as `_target_HASH.NAME`, where HASH stands for the folder, or for the one that
+A file is imported as `_target_HASH.NAME`, where HASH identifies the folder, or the one that
 holds its outermost package (the folders upwards that have an `__init__.py`). Its code imports by
 ordinary statements, and `import NAME` in it means, in this order, also when it is run later:
 

@@ -116,7 +116,7 @@ def test_a_click_tells_all_about_a_verdict(shown: Shown) -> None:
         "softmax(Q K^T / sqrt(d_k)) V",
         "It differs by 0.5.",
         "a note",
-        "scores are not scaled (to 1e-13)",
+        "scores are not scaled (it gives the same result to 1e-13)",
         "build attention",
         "[1.0]",
         "[2.0]",

@@ -120,6 +120,6 @@ def test_code_that_cannot_be_written_costs_no_verdict() -> None:
 
     record = Record("mine", script)
     record.note("something")
-    witness = record.counterexample()
-    assert witness.steps == ("something",)
-    assert witness.code == "# could not be written as code (ValueError); see the steps"
+    counterexample = record.counterexample()
+    assert counterexample.steps == ("something",)
+    assert counterexample.code == "# could not be written as code (ValueError); see the steps"

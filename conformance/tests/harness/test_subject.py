@@ -43,7 +43,7 @@ def test_weights_are_absent_where_none_are_returned(result):
 
 
 class _Nothing:
-    """Stands for None: the oracle backend casts what it returns."""
+    """A replacement of None: the oracle backend casts its outputs."""
 
     dtype = np.dtype(float)
 

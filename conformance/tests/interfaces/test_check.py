@@ -29,8 +29,8 @@ def test_a_mistake_is_told_in_full_and_exits_with_1():
     target = f"{WILD}/broken.py:attention_without_scale"
     result = check(target, "--as", "attention", *FORMULA)
     assert result.exit_code == 1
-    told = ["inferred:", "demands:", "found:", "to reproduce:", "likely cause:", "0 of 1 judged"]
-    places = [result.output.index(word) for word in told]
+    labels = ["inferred:", "demands:", "found:", "to reproduce:", "likely cause:", "0 of 1 judged"]
+    places = [result.output.index(word) for word in labels]
     assert places == sorted(places)
 
 
@@ -62,7 +62,7 @@ def test_user_settings_reach_the_worker():
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "labels"),
     [
         (("my.py:a", "--as", "atention"), "did you mean attention"),
         (("my.py:a", "--set", "masks=keep"), "did you mean mask"),
@@ -74,15 +74,15 @@ def test_user_settings_reach_the_worker():
         (("my.py:a", "--as", "model", *FORMULA), "No clause is left"),
     ],
 )
-def test_a_usage_error_says_what_there_is_and_exits_with_2(words, told):
+def test_a_usage_error_says_what_there_is_and_exits_with_2(words, labels):
     result = check(*words)
     assert result.exit_code == 2, result.output
-    assert told in result.output
+    assert labels in result.output
     assert "Traceback" not in result.output
 
 
 @pytest.mark.parametrize(
-    ("target", "told"),
+    ("target", "labels"),
     [
         ("nowhere.py:attention", "there is no file nowhere.py"),
         (f"{WILD}/attention.py:atend", "did you mean attend"),
@@ -90,10 +90,10 @@ def test_a_usage_error_says_what_there_is_and_exits_with_2(words, told):
         (f"{WILD}/parts.py:SequenceFirstPositionalEncoding", "--as positional_encoding"),
     ],
 )
-def test_code_that_cannot_be_read_exits_with_3(target, told):
+def test_code_that_cannot_be_read_exits_with_3(target, labels):
     result = check(target, *FORMULA)
     assert result.exit_code == 3, result.output
-    assert told in result.output
+    assert labels in result.output
     assert "Traceback" not in result.output
 
 

@@ -56,8 +56,15 @@ def test_run_prints_the_matrix_and_the_summary():
 def test_a_violation_is_told_in_order_and_exits_with_1():
     result = command("run", f"{MINIATURES}:wrong", "--clause", "attention.formula", "--no-shrink")
     assert result.exit_code == 1
-    told = ["demands:", "found:", "counterexample:", "to reproduce:", "why it matters:", "read on:"]
-    places = [result.output.index(word) for word in told]
+    labels = [
+        "demands:",
+        "found:",
+        "counterexample:",
+        "to reproduce:",
+        "why it matters:",
+        "read on:",
+    ]
+    places = [result.output.index(word) for word in labels]
     assert places == sorted(places)
 
 

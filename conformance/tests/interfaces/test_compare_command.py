@@ -87,9 +87,9 @@ def test_the_command_shows_choices_numbers_and_the_explanation(target, columns):
 def test_comparison_is_written_as_json_and_as_a_page(tmp_path, target):
     path, page = tmp_path / "found.json", tmp_path / "found.html"
     command(target, f"{target}:other", "--json", str(path), "--html", str(page))
-    told = files.read(path, "comparison")
-    assert told["backends"] == [target, f"{target}:other"]
-    assert told["explanations"][0]["options"][0]["other"] == "logits"
+    content = files.read(path, "comparison")
+    assert content["backends"] == [target, f"{target}:other"]
+    assert content["explanations"][0]["options"][0]["other"] == "logits"
     assert "generator.output" in page.read_text()
 
 

@@ -74,12 +74,14 @@ def test_the_score_names_every_error_of_the_suite(slug):
 
 
 def test_failure_of_correct_code_is_a_false_alarm(slug):
-    oddity = next(iter(UNUSUAL))
-    calm = Trial(oddity, "", 0, {"a.b": Status.PASS, "a.c": Status.ABSENT, "a.d": Status.DEVIATION})
+    unusual = next(iter(UNUSUAL))
+    calm = Trial(
+        unusual, "", 0, {"a.b": Status.PASS, "a.c": Status.ABSENT, "a.d": Status.DEVIATION}
+    )
     assert scored([calm]).perfect
     for status in set(Status) - {"pass", "absent", "deviation"}:
-        result = scored([calm, Trial(oddity, "", 1, {"a.b": status})])
-        assert result.alarms == [(oddity, "a.b", status)]
+        result = scored([calm, Trial(unusual, "", 1, {"a.b": status})])
+        assert result.alarms == [(unusual, "a.b", status)]
         assert not result.perfect
     assert any("1 false alarm:" in sentence for sentence in sentences(result))
 
@@ -93,11 +95,11 @@ def test_a_fault_has_to_die_in_both_specimens_and_with_every_seed(slug):
 
 
 def test_the_zoo_is_judged_where_no_fault_is_named(slug):
-    assert not any(task.oddity for task in tasks([slug], []))
-    assert {task.subject for task in tasks([], []) if task.oddity} == set(UNUSUAL)
-    some = {task.subject for task in tasks([], ["layer_norm"]) if task.oddity}
+    assert not any(task.unusual for task in tasks([slug], []))
+    assert {task.subject for task in tasks([], []) if task.unusual} == set(UNUSUAL)
+    some = {task.subject for task in tasks([], ["layer_norm"]) if task.unusual}
     assert some == {one for one, backend in UNUSUAL.items() if "layer_norm" in backend.components}
-    trial = Task(min(some), (0,), oddity=True).trials()[0]
+    trial = Task(min(some), (0,), unusual=True).trials()[0]
     assert {clauses()[one].component for one in trial.statuses} == {"layer_norm"}
 
 

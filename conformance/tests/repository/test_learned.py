@@ -60,7 +60,7 @@ def tree(tmp_path: Path) -> Path:
 def run(monkeypatch: pytest.MonkeyPatch, tree: Path, mode: str, *cases: dict[str, Any]) -> None:
     stream = tree / "run.jsonl"
     stream.write_text("\n".join(json.dumps(event) for event in events(*cases)))
-    monkeypatch.setattr(learned, "ROOT", tree)
+    monkeypatch.setattr(learned, "REPOSITORY", tree)
     monkeypatch.setattr(sys, "argv", ["learned.py", mode, str(stream)])
     learned.main()
 

@@ -40,8 +40,8 @@ def messages(monkeypatch: pytest.MonkeyPatch) -> list[tuple[bytes, bytes]]:
 
 def schema() -> dict[str, Any]:
     text = files("attentest_spec.stdio").joinpath("schema.json").read_text(encoding="utf-8")
-    told: dict[str, Any] = json.loads(text)
-    return told
+    definitions: dict[str, Any] = json.loads(text)
+    return definitions
 
 
 def validator(name: str) -> Draft202012Validator:
@@ -79,11 +79,11 @@ def test_every_message_is_of_the_schema(messages) -> None:
 
 
 def test_the_schema_and_the_code_know_the_same_words() -> None:
-    told = schema()["$defs"]
-    assert told["tensor"]["properties"]["dtype"]["enum"] == list(TYPES)
-    kinds = told["error"]["properties"]["error"]["properties"]["kind"]["enum"]
+    definitions = schema()["$defs"]
+    assert definitions["tensor"]["properties"]["dtype"]["enum"] == list(TYPES)
+    kinds = definitions["error"]["properties"]["error"]["properties"]["kind"]["enum"]
     assert kinds == list(conversation.ERRORS)
-    assert told["answer-start"]["properties"]["protocol"]["const"] == conversation.PROTOCOL
+    assert definitions["answer-start"]["properties"]["protocol"]["const"] == conversation.PROTOCOL
 
 
 # Targets
@@ -113,10 +113,10 @@ def test_the_transcript_of_the_documentation_is_what_the_program_says() -> None:
     answered = [line.removeprefix("< ") for line in lines if line.startswith("< ")]
     assert len(lines) == len(asked) + len(answered)
     command = [sys.executable, "-S", "-E", str(DOCS / "program.py")]
-    told = subprocess.run(
+    definitions = subprocess.run(
         command, input="\n".join([*asked, ""]), capture_output=True, text=True, check=True
     )
-    assert told.stdout.splitlines() == answered
+    assert definitions.stdout.splitlines() == answered
     seen = [json.loads(line)["do"] for line in asked]
     for request, answer in zip(asked, answered, strict=False):
         validator("request").validate(json.loads(request))

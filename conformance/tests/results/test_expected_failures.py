@@ -63,7 +63,7 @@ def test_an_entry_for_one_backend_says_nothing_of_another(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("changes", "told"),
+    ("changes", "problem"),
     [
         ({"clause": "attention.formulas"}, "did you mean attention.formula"),
         ({"clause": "attention.*"}, "over-broad"),
@@ -79,8 +79,8 @@ def test_an_entry_for_one_backend_says_nothing_of_another(tmp_path):
         ({"resaon": "a slip"}, "did you mean reason"),
     ],
 )
-def test_mistyped_or_broad_entry_is_refused(tmp_path, changes, told):
-    assert told in refusal(tmp_path, {**ENTRY, **changes})
+def test_mistyped_or_broad_entry_is_refused(tmp_path, changes, problem):
+    assert problem in refusal(tmp_path, {**ENTRY, **changes})
 
 
 @pytest.mark.parametrize("name", ["clause", "owner", "reason", "link", "message"])
@@ -102,24 +102,24 @@ def test_a_duplicate_is_refused(tmp_path, twin):
 
 
 def test_every_mistake_is_told_at_once(tmp_path):
-    told = refusal(tmp_path, {**ENTRY, "owner": "TODO"}, {**ENTRY, "clause": "*"})
-    assert len(told.splitlines()) == 2
+    problem = refusal(tmp_path, {**ENTRY, "owner": "TODO"}, {**ENTRY, "clause": "*"})
+    assert len(problem.splitlines()) == 2
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "problem"),
     [
         ("[[deviations]]\nclause = 'attention.formula'", "[[expected_failure]]"),
         ("[deviation]\nclause = 'attention.formula'", "[[expected_failure]]"),
         ("[[deviation]", "is no TOML"),
     ],
 )
-def test_a_file_of_another_form_is_refused(tmp_path, text, told):
+def test_a_file_of_another_form_is_refused(tmp_path, text, problem):
     file = tmp_path / "deviations.toml"
     file.write_text(text, encoding="utf-8")
     with pytest.raises(UnusableFile) as refused:
         expected_failures.read(file, BACKENDS)
-    assert told in str(refused.value)
+    assert problem in str(refused.value)
 
 
 def test_a_file_that_is_not_there_is_told(tmp_path):
@@ -128,7 +128,7 @@ def test_a_file_that_is_not_there_is_told(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("status", "message", "told"),
+    ("status", "message", "problem"),
     [
         ("pass", "", "passes now"),
         ("deviation", "", "passes now"),
@@ -137,9 +137,9 @@ def test_a_file_that_is_not_there_is_told(tmp_path):
         ("error", "calling attention raised RuntimeError", "another finding"),
     ],
 )
-def test_an_entry_that_the_verdict_does_not_bear_out_is_refuted(tmp_path, status, message, told):
+def test_an_entry_that_the_verdict_does_not_bear_out_is_refuted(tmp_path, status, message, problem):
     (entry,) = expected_failures.read(written(tmp_path, ENTRY), BACKENDS)
-    assert told in entry.problem(replace(FOUND, status=status, message=message))
+    assert problem in entry.problem(replace(FOUND, status=status, message=message))
 
 
 def test_line_breaks_in_a_message_do_not_matter(tmp_path):
@@ -183,7 +183,7 @@ def shell(tmp_path, slug, **changes):
 
 
 @pytest.mark.parametrize(
-    ("slug", "changes", "code", "told"),
+    ("slug", "changes", "code", "problem"),
     [
         ("attention.formula", {}, 0, "0 of 1 judged clauses conform"),
         ("attention.formula", {"message": "The weights differ"}, 1, "there is another finding"),
@@ -192,7 +192,7 @@ def shell(tmp_path, slug, **changes):
         ("attention.formula", {"clause": "attention"}, 2, "over-broad"),
     ],
 )
-def test_the_shell_holds_a_run_to_the_file(tmp_path, slug, changes, code, told):
+def test_the_shell_holds_a_run_to_the_file(tmp_path, slug, changes, code, problem):
     result = shell(tmp_path, slug, **changes)
     assert result.exit_code == code, result.output
-    assert told in " ".join(result.output.split())
+    assert problem in " ".join(result.output.split())

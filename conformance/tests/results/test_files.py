@@ -65,6 +65,6 @@ def test_a_missing_file_is_told(tmp_path: Path) -> None:
 
 
 def test_the_text_is_json_that_begins_with_its_kind() -> None:
-    told = files.text("cost", {})
-    assert told.startswith('{"type": "cost"')
-    assert json.loads(told)["format"] == files.FORMAT
+    text = files.text("cost", {})
+    assert text.startswith('{"type": "cost"')
+    assert json.loads(text)["format"] == files.FORMAT

@@ -41,7 +41,7 @@ class Arrivals:
         return Arrival(connection)
 
     def waits(self) -> bool:
-        """Say whether there is one that nobody has waited for."""
+        """Return whether a process has arrived that was not waited for."""
         return bool(select.select([self._server], [], [], 0)[0])
 
 

@@ -20,14 +20,14 @@ class Blocked:
 sys.meta_path.insert(0, Blocked())
 answers = []
 for code in json.load(sys.stdin):
-    ran, told = True, io.StringIO()
-    with contextlib.redirect_stdout(told), contextlib.redirect_stderr(told):
+    ran, output = True, io.StringIO()
+    with contextlib.redirect_stdout(output), contextlib.redirect_stderr(output):
         try:
             exec(code, {"__name__": "__main__"})
         except BaseException:
             traceback.print_exc()
             ran = False
-    answers.append([ran, told.getvalue()])
+    answers.append([ran, output.getvalue()])
 json.dump(answers, sys.stdout)
 """
 

@@ -280,6 +280,6 @@ def test_an_instance_that_its_class_does_not_build_again_is_refused() -> None:
 def test_the_witness_builds_what_was_judged() -> None:
     target = str(WILD / "broken.py:attention_without_scale")
     report = attentest.check(target, "attention", clauses=["attention.formula"])
-    witness = report["attention.formula"].counterexample
-    assert witness is not None
-    exec(witness.code, {})
+    counterexample = report["attention.formula"].counterexample
+    assert counterexample is not None
+    exec(counterexample.code, {})

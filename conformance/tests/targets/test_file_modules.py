@@ -1,4 +1,4 @@
-"""Files as targets: each folder has modules of its own, and nobody else sees them."""
+"""Files as targets: each folder has its own modules, which are not visible elsewhere."""
 
 import copy
 import dataclasses
@@ -57,14 +57,14 @@ def test_two_targets_in_one_process_each_get_their_own_neighbour(pair: tuple[Pat
 
 def test_compare_in_one_process_sees_the_difference(pair: tuple[Path, Path]) -> None:
     right, wrong = map(str, pair)
-    assert "attention: result" in (told := str(compare(right, wrong))), told
+    assert "attention: result" in (output := str(compare(right, wrong))), output
 
 
 def test_pytest_judges_two_files_of_one_name(pair: tuple[Path, Path], tmp_path: Path) -> None:
     lines = "\n    ".join(map(str, pair))
     settings = f"[pytest]\nattentest_components = attention\nattentest_backend =\n    {lines}\n"
     (tmp_path / "pytest.ini").write_text(settings, encoding="utf-8")
-    told = subprocess.run(
+    output = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-k", "attention.formula"],
         cwd=tmp_path,
         capture_output=True,
@@ -72,7 +72,7 @@ def test_pytest_judges_two_files_of_one_name(pair: tuple[Path, Path], tmp_path: 
         timeout=120,
         check=False,
     )
-    assert "1 failed, 1 passed" in told.stdout, told.stdout
+    assert "1 failed, 1 passed" in output.stdout, output.stdout
 
 
 def test_lazy_imports_find_the_own_neighbour(tmp_path: Path) -> None:

@@ -31,9 +31,9 @@ SOFTMAX = "def softmax(scores): return scores.softmax(-1)\n"
 def reproduction(target: object, component: str = "attention") -> str:
     """Return the code of the counterexample to the formula."""
     report = attentest.check(target, component, clauses=["attention.formula"])
-    witness = report["attention.formula"].counterexample
-    assert witness is not None
-    return witness.code
+    counterexample = report["attention.formula"].counterexample
+    assert counterexample is not None
+    return counterexample.code
 
 
 def test_a_file_of_any_name_is_imported_by_its_reproduction(tmp_path: Path) -> None:
@@ -125,8 +125,8 @@ def test_a_file_backend_is_imported_with_its_neighbours(tmp_path: Path) -> None:
     )
     write_files(tmp_path, unscaled=text, softmaxes=SOFTMAX)
     codes = [reproduction(f"{tmp_path}/unscaled.py{end}") for end in ("", ":mine")]
-    for ran, told in run_without_suite(codes, spec=True):
-        assert ran, told
+    for ran, output in run_without_suite(codes, spec=True):
+        assert ran, output
 
 
 def test_every_loader_defines_the_backend() -> None:

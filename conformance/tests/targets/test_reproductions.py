@@ -49,20 +49,20 @@ def test_a_mistake_is_reproduced_without_the_suite() -> None:
     for name, clause in MISTAKES:
         backend = attentest.adapted(str(WILD / f"broken.py:{name}"), clauses()[clause].component)
         verdicts.append(judge(Bench(backend, diagnose=False), clause))
-    witnesses = [one.counterexample for one in verdicts if one.counterexample is not None]
-    assert len(witnesses) == len(MISTAKES)
-    told = run_without_suite([one.code for one in witnesses])
-    for (name, clause), verdict, witness, (ran, text) in zip(
-        MISTAKES, verdicts, witnesses, told, strict=True
+    counterexamples = [one.counterexample for one in verdicts if one.counterexample is not None]
+    assert len(counterexamples) == len(MISTAKES)
+    outputs = run_without_suite([one.code for one in counterexamples])
+    for (name, clause), verdict, counterexample, (ran, text) in zip(
+        MISTAKES, verdicts, counterexamples, outputs, strict=True
     ):
-        where = f"{name} {clause}\n{verdict.message}\n{witness}\n{text}"
+        where = f"{name} {clause}\n{verdict.message}\n{counterexample}\n{text}"
         if verdict.status == "error":
             assert not ran, where
             assert "Error" in text, where
         else:
             assert ran, where
-            if "..." not in witness.actual:
-                assert contains_numbers(text, numbers(witness.actual)), where
+            if "..." not in counterexample.actual:
+                assert contains_numbers(text, numbers(counterexample.actual)), where
 
 
 WILD_CODE = [

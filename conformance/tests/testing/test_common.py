@@ -217,7 +217,7 @@ def _rate(answer: Any, part: Any) -> Any:
 
 
 @pytest.mark.parametrize(
-    ("bend", "told"),
+    ("bend", "message"),
     [
         (_always, "output differs"),
         (_twice, "output of the second call differs"),
@@ -226,8 +226,8 @@ def _rate(answer: Any, part: Any) -> Any:
     ],
 )
 @claimed()
-def test_dropout_in_evaluation_is_refused(bend: Bend, told: str) -> None:
-    with pytest.raises(Violation, match=f"^The {told}"):
+def test_dropout_in_evaluation_is_refused(bend: Bend, message: str) -> None:
+    with pytest.raises(Violation, match=f"^The {message}"):
         quiet(bend)
 
 

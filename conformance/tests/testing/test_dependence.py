@@ -174,8 +174,8 @@ def test_change_is_distinguished_by_position() -> None:
     one = case("decoder_layer")
     memory = MEMORY.copy()
     memory[0, 2] += 1.0
-    told = dependence._distinguishable(one, one.but(memory=memory))
-    assert told.tolist() == [[True] * 4, [False] * 4]
+    distinct = dependence._distinguishable(one, one.but(memory=memory))
+    assert distinct.tolist() == [[True] * 4, [False] * 4]
 
 
 def test_change_below_rounding_needs_no_dependence() -> None:
@@ -185,11 +185,11 @@ def test_change_below_rounding_needs_no_dependence() -> None:
 
 
 def test_reach_is_where_the_gradient_is_not_zero() -> None:
-    told: list[Any] = []
+    distinct: list[Any] = []
 
     class Pulled(OraclePart):
         def vjp(self, inputs: Any, cotangent: Any) -> Gradient:
-            told.append(cotangent)
+            distinct.append(cotangent)
             first, second = np.zeros((2, 4, 6)), np.zeros((2, 5, 6))
             first[0, 1, 3] = 1e-300
             second[1, 4, 0] = -1.0
@@ -202,9 +202,9 @@ def test_reach_is_where_the_gradient_is_not_zero() -> None:
     assert {tuple(at) for at in np.argwhere(dependence.gradient_reach(seeded(one), one, 1, 1))} == {
         (1, 4)
     }
-    assert not told[0][:, [0, 1, 3]].any()
-    assert told[0][:, 2].any(axis=-1).all()
-    assert (told[0][:, 2] == seeded(one).floats(2, 6)).all()
+    assert not distinct[0][:, [0, 1, 3]].any()
+    assert distinct[0][:, 2].any(axis=-1).all()
+    assert (distinct[0][:, 2] == seeded(one).floats(2, 6)).all()
     with pytest.raises(Violation, match=r"^No gradient reaches the input number 2\.$"):
         dependence.gradient_reach(seeded(one), one, 2, 2)
 

@@ -34,32 +34,32 @@ def test_gradient_is_returned_as_floats() -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "message"),
     [
         (lambda one: None, "There is no gradient for bias."),
         (lambda one: one[:2], "The gradient of bias has the shape (2,), not (4,)."),
         (lambda one: one * [1, np.nan, 1, np.inf], "The gradient of bias has 2 of 4 numbers"),
     ],
 )
-def test_parameter_gradient_has_the_shape_and_is_finite(change: Any, told: str) -> None:
+def test_parameter_gradient_has_the_shape_and_is_finite(change: Any, message: str) -> None:
     probe = spoilt("generator", of_parameter("bias", change))
     gradient = probe.vjp((X,), np.ones((2, 3, 4)))
-    with pytest.raises(Violation, match=f"^{re.escape(told)}"):
+    with pytest.raises(Violation, match=f"^{re.escape(message)}"):
         gradient_of(probe, gradient, "bias")
     gradient_of(probe, gradient, "weight")
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "message"),
     [
         (lambda one: None, "No gradient reaches the query."),
         (lambda one: one[:1], "The gradient of the query has the shape (1, 3, 3), not (2, 3, 3)."),
         (lambda one: one * [1, np.nan, 1], "The gradient of the query has 6 of 18 numbers"),
     ],
 )
-def test_input_gradient_has_the_shape_and_is_finite(change: Any, told: str) -> None:
+def test_input_gradient_has_the_shape_and_is_finite(change: Any, message: str) -> None:
     gradient = spoilt("generator", of_input(change)).vjp((X,), np.ones((2, 3, 4)))
-    with pytest.raises(Violation, match=f"^{re.escape(told)}"):
+    with pytest.raises(Violation, match=f"^{re.escape(message)}"):
         gradient_to(gradient, 0, "query", X.shape)
 
 

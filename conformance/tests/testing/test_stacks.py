@@ -65,7 +65,7 @@ class Deaf(OraclePart):
 
 
 @pytest.mark.parametrize(
-    ("part", "told"),
+    ("part", "message"),
     [
         (OneLayer, "The output differs"),
         (Stale, "The output after loading other parameters differs"),
@@ -76,9 +76,9 @@ class Deaf(OraclePart):
     ],
 )
 @claimed()
-def test_layers_that_share_parameters_are_reported(part: Any, told: str) -> None:
+def test_layers_that_share_parameters_are_reported(part: Any, message: str) -> None:
     one = case("encoder", part=part)
-    with pytest.raises(Violation, match=f"^{told}"):
+    with pytest.raises(Violation, match=f"^{message}"):
         stacks.layers_own_parameters(seeded(one), one)
 
 
@@ -198,15 +198,15 @@ def test_deterministic_part_repeats_in_evaluation() -> None:
 
 
 @pytest.mark.parametrize(
-    ("bend", "told"),
+    ("bend", "message"),
     [
         (steady_but(2), "output of the second call"),
         (steady_but(4), "output in evaluation after training"),
     ],
 )
 @claimed()
-def test_part_that_does_not_repeat_is_reported(bend: Bend, told: str) -> None:
-    with pytest.raises(Violation, match=f"^The {told} differs"):
+def test_part_that_does_not_repeat_is_reported(bend: Bend, message: str) -> None:
+    with pytest.raises(Violation, match=f"^The {message} differs"):
         stacks.repeats_in_evaluation(case(bend=bend))
 
 

@@ -32,12 +32,12 @@ def found() -> Cost:
 def test_the_view_fits_the_terminal(found: Cost, width: int) -> None:
     console = Console(file=io.StringIO(), width=width, color_system=None)
     show(console, found)
-    told = console.file.getvalue()  # type: ignore[attr-defined]
-    assert max(map(len, told.splitlines())) <= width
-    assert "x2.50 (2.50-2.50)" in told
-    assert "d was not measured: it is tired." in told
-    assert "n^2 100%" in told
-    assert "recurrent" in told
+    message = console.file.getvalue()  # type: ignore[attr-defined]
+    assert max(map(len, message.splitlines())) <= width
+    assert "x2.50 (2.50-2.50)" in message
+    assert "d was not measured: it is tired." in message
+    assert "n^2 100%" in message
+    assert "recurrent" in message
 
 
 def test_pictures_have_every_series_and_no_other(found: Cost) -> None:
@@ -87,8 +87,8 @@ def test_the_first_with_a_pass_is_what_the_others_are_told_against() -> None:
     found = side_by_side(stands, QUICK)
     console = Console(file=io.StringIO(), width=80, color_system=None)
     show(console, found)
-    told = console.file.getvalue()  # type: ignore[attr-defined]
-    over_length = told.split(f"{BOTH}: time over length")[1].splitlines()
+    message = console.file.getvalue()  # type: ignore[attr-defined]
+    over_length = message.split(f"{BOTH}: time over length")[1].splitlines()
     assert over_length[2].split() == ["3", "-", "6", "ms", "x3.00", "(3.00-3.00)"]
     labels = [axes.get_ylabel() for axes in ratios(found.as_dict()).axes]
     assert [one.rpartition(" ")[2] for one in labels if one] == ["a", "b"]
@@ -137,7 +137,7 @@ def test_one_that_cannot_be_loaded_is_exit_code_3(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "told"),
+    ("asked", "message"),
     [
         (["nobody"], "There is no backend named"),
         (["x.py", "--lengths", "3,four"], "is no list of numbers"),
@@ -149,7 +149,7 @@ def test_one_that_cannot_be_loaded_is_exit_code_3(tmp_path: Path) -> None:
         (["x.py", "--plot", "nowhere/x.svg", "--json", "nowhere/x.svg"], "both name"),
     ],
 )
-def test_invalid_plan_is_refused_before_anything_starts(asked: list[str], told: str) -> None:
+def test_invalid_plan_is_refused_before_anything_starts(asked: list[str], message: str) -> None:
     done = CliRunner().invoke(main, ["cost", *asked])
     assert done.exit_code == 2
-    assert told in " ".join(done.output.split())
+    assert message in " ".join(done.output.split())

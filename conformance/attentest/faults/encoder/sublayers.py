@@ -42,7 +42,7 @@ def keys_skip_the_norm(self: Hooks, module: Node, x: Tensor, mask: Mask = None) 
 def branch_scaled_down(self: Hooks, module: Node, branch: Tensor) -> Tensor:
     """The output of each sublayer is divided by the root of 2 before it is added.
 
-    A trick for stable sums that nobody declared: weights do not carry over.
+    A trick for stable sums that is not declared: weights do not carry over.
     """
     kept = self.correct.drop_branch(module, branch)
     return kept / math.sqrt(2.0) if module.step == "encoder_layer" else kept

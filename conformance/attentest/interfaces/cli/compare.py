@@ -60,11 +60,11 @@ def compare_command(
     begun = replacing(json_file, files.beginning(KIND))
     with reporting(), begun as file, page_file(html_file) as report:
         found = _compared(targets, example, isolation)
-        told = files.text(KIND, found.as_dict())
+        content_text = files.text(KIND, found.as_dict())
         if file:
-            file.write(told)
+            file.write(content_text)
         if report:
-            content = {**json.loads(told), "name": "this comparison"}
+            content = {**json.loads(content_text), "name": "this comparison"}
             report.write(page(Material(comparisons=(content,))))
     show(Console(), found)
     sys.exit(exit_code(found.failures, well=found.explained))

@@ -52,7 +52,7 @@ class ChoiceRow:
 class StepRow:
     """One step: how far each backend is from the first one, at its output and its first input.
 
-    None where the two cannot be compared: one does not show the step, or the shapes are unlike.
+    None where the two cannot be compared: one does not show the step, or the shapes differ.
     `shapes` are those of the outputs, None where a backend does not show it.
     """
 

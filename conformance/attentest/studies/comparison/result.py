@@ -47,7 +47,7 @@ class Comparison:
     def choice_rows(self) -> list[dict[str, Any]]:
         """Return a dictionary for every choice, such as a data frame is made of.
 
-        Under each backend stands the option that it uses, None where that is not known.
+        Each backend has a key with the option that it uses, None where that is not known.
         """
         return [
             {
@@ -69,12 +69,12 @@ class Comparison:
 
     def as_dict(self) -> dict[str, Any]:
         """Return it as plain values."""
-        told = [
+        choices = [
             asdict(row)
             | {name: getattr(row, name) for name in ("paper", "why", "clause", "demand")}
             for row in self.choices
         ]
-        return {**asdict(self), "choices": told, "explained": self.explained}
+        return {**asdict(self), "choices": choices, "explained": self.explained}
 
     def _repr_html_(self) -> str:
         """Return the choices, the differences from the first backend, and every explanation."""

@@ -55,7 +55,7 @@ def test_target_padding(subject: Subject, draw: Draw) -> None:
     other = replace_positions(draw, case.x, ~case.rows, poison(case.probe, draw))
     after = case.but(x=other).output()
     output_unchanged(
-        before, after, case.rows, what="of real steps after changing what stands at pads"
+        before, after, case.rows, what="of real steps after changing the values at padding"
     )
     depends_on_visible_positions(draw, case, before)
 

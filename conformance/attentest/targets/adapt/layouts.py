@@ -57,7 +57,7 @@ class Layout:
     def code_leaving(self, outputs: str, like: Tensor, *, swapped: bool = True) -> str:
         """Return an expression for the contract's tensor; see :meth:`leave` and :meth:`join`.
 
-        `outputs` stands for what the one call gave, or for the list of what each call gave.
+        `outputs` is the result of the one call, or the list of the results of all calls.
         """
         turn = self._code_of_swap() if swapped else ""
         if self.fold == "alone":

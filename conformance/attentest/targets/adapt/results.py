@@ -37,7 +37,7 @@ class Returns:
         return output, None if self.weights is None else _part(result, self.weights)
 
     def code(self, result: str, key: Key | None) -> str:
-        """Return an expression for the part `key` of what the expression `result` stands for."""
+        """Return an expression for the part `key` of the value of the expression `result`."""
         if key is None:
             return result
         named = self.attributes and isinstance(key, str)

@@ -20,7 +20,7 @@ from attentest_spec.torch import to_array
 
 @dataclass(frozen=True)
 class Expression:
-    """Code that stands for its value."""
+    """Code in the place of its value."""
 
     text: str
 

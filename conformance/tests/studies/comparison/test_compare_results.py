@@ -14,11 +14,11 @@ FOUND = believed(plain(), replace(plain(activation="gelu"), name="<other>"))
 def test_plain_values_are_complete_and_come_back_from_a_file(tmp_path):
     path = tmp_path / "found.json"
     files.write(path, "comparison", FOUND.as_dict())
-    told = files.read(path, "comparison")
+    content = files.read(path, "comparison")
     for key, value in json.loads(json.dumps(FOUND.as_dict())).items():
-        assert told[key] == value
-    assert set(vars(FOUND)) <= set(told)
-    assert told["example"]["sizes"]["layers"] == 1
+        assert content[key] == value
+    assert set(vars(FOUND)) <= set(content)
+    assert content["example"]["sizes"]["layers"] == 1
 
 
 def test_choices_are_rows_under_the_names_of_the_backends():

@@ -99,9 +99,9 @@ def test_a_mistake_is_seen_at_its_step():
 
 def test_the_result_is_plain_data():
     found = trace("plain", local(plain()), EXAMPLES["small"])
-    told = json.loads(json.dumps(found.as_dict()))
-    assert told["rows"][0]["step"] == "source_embedding"
-    assert np.shape(told["rows"][0]["output"]) == (2, 5, 8)
+    content = json.loads(json.dumps(found.as_dict()))
+    assert content["rows"][0]["step"] == "source_embedding"
+    assert np.shape(content["rows"][0]["output"]) == (2, 5, 8)
 
 
 @pytest.mark.parametrize("columns", [80, 160])
@@ -121,9 +121,9 @@ def test_command_prints_shapes_and_values_and_the_reference(target, columns):
 def test_a_trace_is_written_as_a_result_file(tmp_path, target):
     path = tmp_path / "trace.json"
     assert command(target, "--json", str(path)).exit_code == 0
-    told = files.read(path, "trace")
-    assert told["rows"][-1]["step"] == "encoder_layer: result"
-    assert np.shape(told["rows"][-1]["output"]) == (2, 5, 8)
+    content = files.read(path, "trace")
+    assert content["rows"][-1]["step"] == "encoder_layer: result"
+    assert np.shape(content["rows"][-1]["output"]) == (2, 5, 8)
 
 
 def test_a_result_that_was_there_outlives_a_trace_that_fails(tmp_path):
