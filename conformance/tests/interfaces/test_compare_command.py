@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from arrival import arrivals, hurried
+from arrival import hurried
 from click.testing import CliRunner, Result
 
 from attentest.harness.oracle import Reference
@@ -51,12 +51,6 @@ wrong, dying, hanging = (kind(Choices(), components=PARTS) for kind in (Wrong, D
 
 def command(*words: str, columns: int = 80) -> Result:
     return CliRunner(env={"COLUMNS": str(columns)}).invoke(main, ["compare", *words])
-
-
-@pytest.fixture(scope="module")
-def place():
-    with arrivals() as found:
-        yield found
 
 
 @pytest.fixture(scope="module")

@@ -1,7 +1,7 @@
 """`attentest identify`, as a user types it."""
 
 import pytest
-from arrival import arrivals, hurried
+from arrival import hurried
 from click.testing import CliRunner, Result
 
 from attentest.interfaces.cli.main import main
@@ -28,12 +28,6 @@ def hangs(x):
 
 def command(*words: str) -> Result:
     return CliRunner().invoke(main, ["identify", *words])
-
-
-@pytest.fixture
-def place():
-    with arrivals() as found:
-        yield found
 
 
 @pytest.fixture

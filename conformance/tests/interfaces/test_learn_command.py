@@ -4,7 +4,7 @@ import xml.etree.ElementTree as Xml
 from dataclasses import asdict
 
 import pytest
-from arrival import arrivals, hurried
+from arrival import hurried
 from click.testing import CliRunner, Result
 from curves import FOUND
 
@@ -51,12 +51,6 @@ def command(*words: str, columns: int = 80) -> Result:
 
 def said(result: Result) -> str:
     return " ".join(result.output.split())
-
-
-@pytest.fixture(scope="module")
-def place():
-    with arrivals() as found:
-        yield found
 
 
 @pytest.fixture(scope="module")
