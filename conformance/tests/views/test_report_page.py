@@ -210,3 +210,10 @@ def test_other_file_is_refused(tmp_path: Path) -> None:
 def test_six_backends_stay_small(tmp_path: Path) -> None:
     path = written(tmp_path / "a.jsonl", *many(), slugs=list(clauses()))
     assert len(html.page(html.read(path)).encode()) < 3_000_000
+
+
+@pytest.mark.parametrize(("slugs", "words"), [(SLUGS[:1], "1 violates"), (SLUGS, "violate<")])
+def test_counted_verdicts_agree_in_number(tmp_path: Path, slugs: list[str], words: str) -> None:
+    path = written(tmp_path / "a.jsonl", judged("bad", all_of("violation", slugs)), slugs=slugs)
+    badges = html.page(html.read(path)).partition('class="badges"')[2].partition("</ul>")[0]
+    assert words in badges
