@@ -1,6 +1,6 @@
 """The setting of an oracle: sizes, choices and parameters; and the types of arrays."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec, TypeVar
@@ -24,6 +24,38 @@ T = TypeVar("T")
 
 Observe = Callable[[str, tuple[Any, ...], Any], None]
 """A function of the canonical name of a part, its inputs and its output."""
+
+
+class _Inner(Mapping[str, Floats]):
+    """The `parameters` whose names begin with `prefix`, under their names without it.
+
+    A view and no copy: every part of every oracle is given one, and most ask for two names.
+    """
+
+    __slots__ = ("_parameters", "_prefix")
+
+    def __init__(self, parameters: Mapping[str, Floats], prefix: str) -> None:
+        self._parameters = parameters
+        self._prefix = prefix
+
+    @classmethod
+    def of(cls, parameters: Mapping[str, Floats], prefix: str) -> "_Inner":
+        if isinstance(parameters, _Inner):  # of the names themselves, however deep the part lies
+            return cls(parameters._parameters, parameters._prefix + prefix)
+        return cls(parameters, prefix)
+
+    def __getitem__(self, name: str) -> Floats:
+        return self._parameters[self._prefix + name]
+
+    def get(self, name: str, default: Any = None) -> Any:
+        return self._parameters.get(self._prefix + name, default)
+
+    def __iter__(self) -> Iterator[str]:
+        cut = len(self._prefix)
+        return (name[cut:] for name in self._parameters if name.startswith(self._prefix))
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
 
 
 @dataclass(frozen=True)
@@ -51,11 +83,7 @@ class Setting:
 
     def under(self, prefix: str) -> "Setting":
         """Return the setting of the part named `prefix`: its parameters, without the prefix."""
-        start = prefix + "."
-        cut = len(start)
-        inner = {
-            name[cut:]: array for name, array in self.parameters.items() if name.startswith(start)
-        }
+        inner = _Inner.of(self.parameters, prefix + ".")
         path = f"{self.path}.{prefix}" if self.path else prefix
         # Not `replace`, which is slower: every part of every oracle comes this way.
         return Setting(self.sizes, self.choices, inner, path, self.observe)

@@ -70,12 +70,19 @@ def _escaped(character: str) -> str:
 
 
 def summary(failure: BaseException, limit: int = 300) -> str:
-    """Return the type and the message of `failure` on one line of at most `limit` characters."""
+    """Return the type and the message of `failure` on one line of at most `limit` characters.
+
+    A longer message is cut in its middle: it often begins with a path, and ends with the reason.
+    """
     try:
         text = str(failure)
     except Exception:  # the message is made by code of the backend's author
         text = "(its message cannot be read)"
-    return line(f"{type(failure).__name__}: {text}", limit).rstrip(": ")
+    whole = line(f"{type(failure).__name__}: {text}", LONGEST).rstrip(": ")
+    if len(whole) <= limit:
+        return whole
+    start = limit // 3
+    return f"{whole[:start]} ... {whole[start + 5 - limit :]}"
 
 
 def last_frames(failure: BaseException, limit: int = 3) -> str:

@@ -5,7 +5,7 @@ import math
 
 import pytest
 
-from attentest.results.text import line, plain, plain_value
+from attentest.results.text import line, plain, plain_value, summary
 
 
 @pytest.mark.parametrize("text", ["", "as it is", "naïve Σ", "two\nlines", "[bold]no markup[/]"])
@@ -29,6 +29,15 @@ def test_a_long_text_is_cut_and_says_so():
 
 def test_a_line_has_no_breaks():
     assert line("  one\n two\t three ") == "one two three"
+
+
+def test_a_long_message_keeps_its_beginning_and_its_end():
+    told = summary(ValueError(f"the program /{'x' * 500}: its answer is malformed"))
+    assert told.startswith("ValueError: the program /xxx")
+    assert told.endswith("xxx: its answer is malformed")
+    assert len(told) == 300
+    assert summary(ValueError("short")) == "ValueError: short"
+    assert summary(ValueError()) == "ValueError"
 
 
 def test_values_become_what_json_can_hold():

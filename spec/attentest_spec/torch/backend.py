@@ -223,7 +223,12 @@ class TorchPart:
     def _pull(output: Tensor, wanted: list[Tensor], cotangent: Tensor) -> list[Tensor]:
         if not output.requires_grad:
             return [torch.zeros_like(one) for one in wanted]
-        found = torch.autograd.grad(output, wanted, cotangent.to(output.dtype), allow_unused=True)
+        if cotangent.shape != output.shape:
+            given, expected = tuple(cotangent.shape), tuple(output.shape)
+            raise ValueError(f"the cotangent has the shape {given}, and the output {expected}")
+        # Of a sum: torch imports seconds of symbolic algebra to look at a cotangent that is given.
+        total = (output * cotangent.to(output.dtype)).sum()
+        found = torch.autograd.grad(total, wanted, allow_unused=True)
         return [
             torch.zeros_like(one) if gradient is None else gradient
             for one, gradient in zip(wanted, found, strict=True)

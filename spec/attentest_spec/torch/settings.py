@@ -38,6 +38,7 @@ def settings() -> dict[str, Any]:
 def watch(changed: set[str]) -> Iterator[None]:
     """Set back every setting and function that the block changes; add its name to `changed`."""
     _functions()
+    _attributes()
     before = settings()
     try:
         yield
@@ -59,6 +60,12 @@ def _functions() -> dict[str, tuple[tuple[str, ...], list[Any]]]:
     return found
 
 
+@cache
+def _attributes() -> int:
+    """Return the number of attributes of a tensor's class at the first call."""
+    return len(vars(torch.Tensor))
+
+
 def _restore_functions() -> Iterator[str]:
     """Set torch's replaced functions back; yield the name of each."""
     for place, (names, functions) in _functions().items():
@@ -69,12 +76,10 @@ def _restore_functions() -> Iterator[str]:
                     setattr(owner, name, function)
                     yield f"function {place}.{name}"
     # A method that the class inherits is patched by an attribute of its own.
-    for name in _added(torch.Tensor, "torch.Tensor"):
-        delattr(torch.Tensor, name)
-        yield f"function torch.Tensor.{name}"
-
-
-def _added(owner: Any, place: str) -> list[str]:
-    known = _functions()[place][0]
-    own = [name for name, value in vars(owner).items() if callable(value)]
-    return [name for name in own if name not in known] if len(own) != len(known) else []
+    if len(vars(torch.Tensor)) == _attributes():  # all others were set back
+        return
+    known = _functions()["torch.Tensor"][0]
+    for name, value in [*vars(torch.Tensor).items()]:
+        if callable(value) and name not in known:
+            delattr(torch.Tensor, name)
+            yield f"function torch.Tensor.{name}"

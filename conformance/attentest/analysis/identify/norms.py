@@ -70,5 +70,6 @@ def with_epsilon(station: Station, choices: Choices) -> Choices:
         return choices.but(norm_epsilon=value)
 
     value = solve(station, under, _GRID)
-    short = shortest(value, lambda one: station.fits(under(one)))
+    tolerance = station.tolerance(under(value))  # of numbers near this one too
+    short = shortest(value, lambda one: station.distance(under(one)) <= tolerance)
     return under(value if short is None else short)

@@ -49,6 +49,8 @@ def bisected(station: Station, under: Under, low: float, high: float) -> float:
 
 def shortest(value: float, fits: Callable[[float], bool]) -> float | None:
     """Return the number of fewest digits near `value` that `fits`, or None where none does."""
+    if not fits(value):
+        return None
     for digits in range(1, 18):
         rounded = float(f"{value:.{digits - 1}e}")
         if fits(rounded):

@@ -64,15 +64,17 @@ class Station:
 
     def distance(self, choices: Choices) -> float:
         """Return the difference between the answer and the reference under `choices`."""
-        expected = self.predicted(choices)
-        return distance(self.actual, expected) if self._comparable(expected) else np.inf
+        return self._distance(self.predicted(choices))
 
-    def _comparable(self, expected: Floats) -> bool:
-        return expected.shape == self.actual.shape
+    def _distance(self, expected: Floats) -> float:
+        same = expected.shape == self.actual.shape
+        return distance(self.actual, expected) if same else np.inf
 
     def tolerance(self, choices: Choices, difference: float = np.inf) -> float:
         """Return the error that correct code may make here under `choices`."""
-        expected = self.predicted(choices)
+        return self._tolerance(choices, self.predicted(choices), difference)
+
+    def _tolerance(self, choices: Choices, expected: Floats, difference: float) -> float:
         with np.errstate(all="ignore"):
             return error_bound(
                 self.probe,
@@ -85,8 +87,9 @@ class Station:
 
     def fits(self, choices: Choices) -> bool:
         """Return whether the answer is the reference's under `choices`, up to rounding."""
-        difference = self.distance(choices)
-        return difference <= self.tolerance(choices, difference)
+        expected = self.predicted(choices)
+        difference = self._distance(expected)
+        return difference <= self._tolerance(choices, expected, difference)
 
     def ranked(self, candidates: Iterable[Choices]) -> list[Candidate]:
         """Return the `candidates` with their differences, the closest first."""
