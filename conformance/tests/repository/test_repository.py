@@ -241,7 +241,7 @@ def test_chapter_is_the_address_in_every_wing(chapter: str) -> None:
 def test_continuous_integration_calls_the_second_command_of_the_readme() -> None:
     readme = (REPOSITORY / "README.md").read_text(encoding="utf-8")
     commands = re.findall(r"^pip install tox .*$", readme, re.MULTILINE)
-    assert commands == ["pip install tox && tox -e matrix", "pip install tox && tox"]
+    assert commands == ["pip install tox && tox -e matrix", "pip install tox && tox -p auto"]
     script = REPOSITORY / ".ci" / "run"
     lines = [line.strip() for line in script.read_text(encoding="utf-8").splitlines()]
     assert lines.count(commands[1]) == 1
