@@ -69,6 +69,7 @@ def test_function_on_arrays_states_their_shapes(function):
     assert all(get_origin(one) is Annotated for one in signature(function))
     assert re.search(r"shape|\([BTL.]|\(length,\)", function.__doc__)
 
+
 def test_shapes_are_checked_at_calls():
     unchecked = {one.__name__ for one in ON_ARRAYS if inspect.unwrap(one) is one}
     assert unchecked == {"largest", "but"}  # either may be given something else in place of arrays
