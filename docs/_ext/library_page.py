@@ -18,7 +18,7 @@ from tables import table
 from attentest.results.expected_failures import TABLES
 from attentest.results.verdict import Status
 from attentest_spec import CHOICES, COMPONENTS, Choice
-from attentest_spec.clauses import clauses
+from attentest_spec.clauses import KINDS, clauses
 from attentest_spec.components import CHAPTERS
 
 NO_BREAK = "\u00a0"
@@ -42,6 +42,11 @@ class Library:
     def where(self, asked: Callable[[Status], bool]) -> list[Mapping[str, Any]]:
         """Return the notable cases whose status is as `asked`."""
         return [one for one in self.stored["notable"] if asked(Status(one["status"]))]
+
+    def of_kind(self, kind: str) -> list[str]:
+        """Return the statuses of the clauses of `kind`."""
+        known, stored = clauses(), self.stored["statuses"]
+        return [stored[slug] for slug in stored if slug in known and known[slug].kind == kind]
 
     @property
     def failures(self) -> list[Mapping[str, Any]]:
@@ -94,6 +99,8 @@ def page(backends: list[Library]) -> str:
         "and judged by the same clauses as all others. Each has its own adapter and is optional: "
         "`tox -e NAME` installs the library, judges it, and fails if a verdict differs from those "
         "on this page.",
+        "The columns `values` (the numbers), `robustness` (what has to hold around them) and "
+        "`errors` (what is refused) count the clauses of each kind that conform, of those judged.",
         table(SUMMARY, map(_summary, backends)),
         "## Chapters",
         "The number of clauses that conform, of those that were judged, and the number of "
@@ -109,7 +116,15 @@ def page(backends: list[Library]) -> str:
 
 
 PAPER = "[Vaswani et al. 2017](https://arxiv.org/abs/1706.03762)"
-SUMMARY = ["name", "library", "conforms", "deviates from the paper in", "violations", "warnings"]
+SUMMARY = [
+    "name",
+    "library",
+    *KINDS,
+    "conforms",
+    "deviates from the paper in",
+    "violations",
+    "warnings",
+]
 
 
 def _summary(one: Library) -> list[object]:
@@ -117,6 +132,7 @@ def _summary(one: Library) -> list[object]:
     return [
         f"{{ref}}`{one.name} <library-{one.name}>`",
         one.library,
+        *(_score(one.of_kind(kind)) for kind in KINDS),
         _score(list(one.stored["statuses"].values())),
         chosen or "no declared choice",
         len(one.failures),

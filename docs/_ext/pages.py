@@ -19,7 +19,7 @@ from tables import table
 import attentest
 from attentest.interfaces.cli.main import main as command
 from attentest_spec import CHOICES, COMPONENTS, Choice, Choices, Clause, Sizes
-from attentest_spec.clauses import chapter_text, clauses
+from attentest_spec.clauses import KINDS, chapter_text, clauses
 from attentest_spec.components import CHAPTERS
 from attentest_spec.parameters import shapes
 
@@ -84,25 +84,27 @@ NumPy in float64, written from the formulas above: `attentest_spec/{chapter}.py`
 def _clauses_page() -> str:
     every = clauses().values()
     musts = sum(one.level == "MUST" for one in every)
+    kinds = ", ".join(f"{sum(one.kind == kind for one in every)} {kind}" for kind in KINDS)
     parts = [
         "# Clauses",
         f"{len(every)} clauses in {len(CHAPTERS)} chapters: {musts} have the "
-        f"level MUST, {len(every) - musts} the level SHOULD. `attentest explain SLUG` prints one "
-        "of them with its reason and its source.",
+        f"level MUST, {len(every) - musts} the level SHOULD. By kind: {kinds}. `attentest explain "
+        "SLUG` prints one of them with its reason and its source.",
     ]
     for chapter in CHAPTERS:
         rows = (_clause_row(one) for one in every if one.chapter == chapter)
         parts += [
             f"## {chapter}",
             f"[The whole chapter](chapters/{chapter}.md)",
-            table(["clause", "component", "depth", "text"], rows),
+            table(["clause", "component", "depth", "kind", "text"], rows),
         ]
     return "\n\n".join(parts)
 
 
 def _clause_row(clause: Clause) -> tuple[str, ...]:
     component = f"`{clause.component}`"
-    return f"{{ref}}`{clause.slug} <{clause.slug}>`", component, clause.depth, clause.text
+    name = f"{{ref}}`{clause.slug} <{clause.slug}>`"
+    return name, component, clause.depth, clause.kind, clause.text
 
 
 def _choices_page() -> str:

@@ -8,6 +8,7 @@ A clause is a level-three heading with its slug, a paragraph with its text, and 
 
     - component: attention
     - depth: behaviour
+    - kind: values
     - reason: what goes wrong otherwise
     - source: section 3.2.1
     - since: 0.1
@@ -30,10 +31,18 @@ from attentest_spec.contract import CAPABILITIES
 DEPTHS = ("behaviour", "numbers", "model")
 """The three depths: a callable alone, with a parameter map, as a whole model."""
 
+KINDS = ("values", "robustness", "errors")
+"""The kinds of clauses, the gravest first.
+
+`values`: the numbers that are computed, by their definition or a law that they obey. `robustness`:
+what has to hold around them, such as shapes, state, copies, modes, unchanged inputs, and finite
+results at extremes and in half precision. `errors`: what is refused, and how.
+"""
+
 _HEADING = re.compile(r"^### (?P<slug>.+?)\s*$", re.MULTILINE)
 _SLUG = re.compile(r"[a-z_]+\.[a-z0-9-]+")
 _FIELD = re.compile(r"^- (?P<name>[a-z]+): (?P<value>.+(?:\n  .+)*)", re.MULTILINE)
-_REQUIRED = ("component", "depth", "reason", "source", "since")
+_REQUIRED = ("component", "depth", "kind", "reason", "source", "since")
 _OPTIONAL = ("choice", "needs", "reach")
 _REACHES = ("anything",)
 
@@ -42,9 +51,10 @@ _REACHES = ("anything",)
 class Clause:
     """One normative sentence of the spec.
 
-    `level` is MUST or SHOULD, the strongest word in `text`; `choice` is the choice this clause
-    judges or ""; `needs` are the capabilities without which it cannot be judged; `anywhere` says
-    that it is judged on every component that a backend provides.
+    `level` is MUST or SHOULD, the strongest word in `text`: of a MUST, the part that says SHOULD
+    gives a warning. `kind` is one of :data:`KINDS`; `choice` is the choice this clause judges or
+    ""; `needs` are the capabilities without which it cannot be judged; `anywhere` says that it is
+    judged on every component that a backend provides.
     """
 
     slug: str
@@ -52,6 +62,7 @@ class Clause:
     level: str
     component: str
     depth: str
+    kind: str
     reason: str
     source: str
     since: str
@@ -115,6 +126,7 @@ def _clause(slug: str, body: str, chapter: str) -> Clause:
         level="MUST" if re.search(r"\bMUST\b", sentence) else "SHOULD",
         component=fields["component"],
         depth=fields["depth"],
+        kind=fields["kind"],
         reason=fields["reason"],
         source=fields["source"],
         since=fields["since"],
@@ -125,7 +137,13 @@ def _clause(slug: str, body: str, chapter: str) -> Clause:
 
 
 def _values(fields: Mapping[str, str]) -> list[str]:
-    known = {"component": COMPONENTS, "depth": DEPTHS, "choice": CHOICES, "reach": _REACHES}
+    known = {
+        "component": COMPONENTS,
+        "depth": DEPTHS,
+        "kind": KINDS,
+        "choice": CHOICES,
+        "reach": _REACHES,
+    }
     wrong = [
         f"{name} {fields[name]} is not known"
         for name, values in known.items()

@@ -13,6 +13,7 @@ from attentest_spec.components import CHAPTERS, COMPONENTS
 FIELDS = """
 - component: attention
 - depth: behaviour
+- kind: values
 - reason: it goes wrong
   on two lines
 - source: section 3
@@ -46,6 +47,7 @@ def test_a_clause_is_read_whole() -> None:
         level="MUST",
         component="attention",
         depth="behaviour",
+        kind="values",
         reason="it goes wrong on two lines",
         source="section 3",
         since="0.1",
@@ -80,7 +82,7 @@ def test_a_text_without_a_level_is_refused(text: str) -> None:
     assert "no MUST or SHOULD" in problem(text=text)
 
 
-@pytest.mark.parametrize("name", ["component", "depth", "reason", "source", "since"])
+@pytest.mark.parametrize("name", ["component", "depth", "kind", "reason", "source", "since"])
 def test_a_missing_field_is_named(name: str) -> None:
     fields = re.sub(rf"^- {name}: .*\n(  .*\n)*", "", FIELDS, flags=re.MULTILINE)
     assert f"no field {name}" in problem(fields=fields)
@@ -99,7 +101,9 @@ def test_a_wrong_field_is_named(line: str, said: str) -> None:
     assert said in problem(fields=f"{FIELDS}{line}\n")
 
 
-@pytest.mark.parametrize(("field", "value"), [("component", "atention"), ("depth", "deep")])
+@pytest.mark.parametrize(
+    ("field", "value"), [("component", "atention"), ("depth", "deep"), ("kind", "kindly")]
+)
 def test_an_unknown_value_is_named(field: str, value: str) -> None:
     fields = re.sub(rf"^- {field}: .*$", f"- {field}: {value}", FIELDS, flags=re.MULTILINE)
     assert f"{field} {value} is not known" in problem(fields=fields)
@@ -163,6 +167,17 @@ def test_every_component_has_a_clause() -> None:
 def test_a_choice_and_its_clause_name_each_other(choice: Choice) -> None:
     judges = [clause.slug for clause in clauses().values() if clause.choice == choice.name]
     assert judges == [choice.clause]
+
+
+def test_clauses_that_refuse_are_those_about_errors() -> None:
+    every = clauses().values()
+    about = {one.slug for one in every if one.kind == "errors"}
+    assert about == {one.slug for one in every if re.search(r"\brefuse", one.text)}
+
+
+def test_every_component_has_a_clause_about_values() -> None:
+    every = clauses().values()
+    assert {one.component for one in every if one.kind == "values"} == set(COMPONENTS)
 
 
 def test_one_clause_is_judged_on_whatever_is_provided() -> None:

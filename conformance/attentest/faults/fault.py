@@ -12,7 +12,7 @@ from attentest_spec.clauses import clauses
 from attentest_spec.components import inside
 from attentest_spec.names import require
 
-Kind = Literal["value", "state", "gradient", "mode", "loud"]
+Kind = Literal["value", "state", "gradient", "mode", "loud", "wording"]
 Override = Callable[..., Any]
 
 SIDES = ("encoder", "decoder")
@@ -28,8 +28,9 @@ class Fault:
     a user sees, `origin` where it was met ("B023" of the list of known bugs, "A" to "D" for a
     published system, "own"). `seam` is the hook that `override` takes the place of. `models` are
     the reference models that it can be injected into, `choices` what must be declared for it to
-    exist or to show. `kind` says where it shows; "loud" means it raises. `components` are the
-    innermost ones that it changes: by default that of the clause.
+    exist or to show. `kind` says where it shows; "loud" means it raises, "wording" that it refuses
+    with an error that does not help. `components` are the innermost ones that it changes: by
+    default that of the clause.
     """
 
     slug: str

@@ -2,7 +2,7 @@
 
 | moment | exceptions |
 | --- | --- |
-| a check judges a backend | Violation, Absent, BackendError |
+| a check judges a backend | Violation and its Shortcoming, Absent, BackendError |
 | a study asks a backend | Unavailable, and ProcessFailure where its process is lost |
 | a checkpoint is converted | NotConvertible, BadCheckpoint |
 | a command is interrupted | Stopped |
@@ -33,6 +33,10 @@ class Violation(AttentestError, AssertionError):
         self.found = found
         self.actual = actual
         self.expected = expected
+
+
+class Shortcoming(Violation):
+    """What breaks is the part of the clause that says SHOULD: a warning, whatever its level."""
 
 
 class Absent(AttentestError, SkipTest):

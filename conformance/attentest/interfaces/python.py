@@ -51,6 +51,11 @@ class Report:
         """Whether no verdict is a violation, an error, a timeout or a crash."""
         return self._backend.conforms
 
+    @property
+    def compared(self) -> int:
+        """The number of clauses for which outputs were compared; 0 shows nothing."""
+        return self._backend.compared
+
     def __iter__(self) -> Iterator[Verdict]:
         """Iterate over the verdicts."""
         return iter(self.verdicts)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from hypothesis.errors import Flaky
 
 from attentest.analysis.diagnosis import BrokenClause, diagnose
-from attentest.harness.errors import Absent, BackendError, Violation
+from attentest.harness.errors import Absent, BackendError, Shortcoming, Violation
 from attentest.harness.subject import Step, Subject
 from attentest.judging.bench import Bench
 from attentest.judging.examples import traces_of, try_examples
@@ -70,7 +70,8 @@ def judge(
         measured=outcome.measured,
         where=outcome.where,
     )
-    if not (bench.diagnose and broken and subject):
+    worded = isinstance(outcome.violation, Shortcoming)  # the finding says all that there is
+    if worded or not (bench.diagnose and broken and subject):
         return verdict
     undiagnosed(verdict)
     finding = outcome.violation.found if outcome.violation else outcome.message
@@ -91,7 +92,7 @@ def _outcome(bench: Bench, clause: Clause, check: Check) -> _Outcome:
     except Absent as absence:
         return _Outcome(Status.ABSENT, str(absence), subject)
     except Violation as violation:
-        return _Outcome(_broken(clause), violation.found, subject, violation)
+        return _Outcome(_broken(clause, violation), violation.found, subject, violation)
     except BackendError as error:
         return _Outcome.raised(Status.ERROR, str(error), error.cause, subject)
     except Flaky as flaky:
@@ -130,8 +131,9 @@ def _subject(bench: Bench, clause: Clause) -> Subject:
     return subject
 
 
-def _broken(clause: Clause) -> Status:
-    return Status.VIOLATION if clause.level == "MUST" else Status.WARNING
+def _broken(clause: Clause, violation: Violation) -> Status:
+    must = clause.level == "MUST" and not isinstance(violation, Shortcoming)
+    return Status.VIOLATION if must else Status.WARNING
 
 
 def _held(clause: Clause, subject: Subject) -> _Outcome:
@@ -156,7 +158,7 @@ def _flaky(clause: Clause, flaky: Flaky, subject: Subject | None) -> _Outcome:
     for one in getattr(flaky, "exceptions", ()):
         if isinstance(one, Violation):
             text = f"{one.found} The same input did not always show it: results are not repeatable."
-            return _Outcome(_broken(clause), text, subject, one)
+            return _Outcome(_broken(clause, one), text, subject, one)
         if isinstance(one, BackendError):
             message = f"{one}, but not always on the same input"
             return _Outcome(Status.ERROR, message, subject)

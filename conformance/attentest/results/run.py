@@ -12,11 +12,11 @@ from typing import Any
 
 from attentest.results.plan import Plan
 from attentest.results.verdict import Status, Verdict
-from attentest_spec import CHOICES, Limits
+from attentest_spec import CHOICES, COMPONENTS, Limits
 from attentest_spec.choices import Value
-from attentest_spec.clauses import clauses
+from attentest_spec.clauses import KINDS, Clause, clauses
 
-_CLAUSE = ("slug", "chapter", "component", "level", "depth", "text", "reason", "source")
+_CLAUSE = ("slug", "chapter", "component", "level", "depth", "kind", "text", "reason", "source")
 _CHOICE = ("name", "paper", "first", "clause", "why")
 _SETTINGS = ("precision", "device", "seed", "effort", "shrink", "limit", "memory")
 
@@ -86,13 +86,44 @@ class BackendRun:
     @property
     def score(self) -> tuple[int, int]:
         """The number of clauses that the backend conforms to, and of those judged."""
-        judged = [verdict.status for verdict in self.verdicts if verdict.status.judged]
-        return sum(status.conforms for status in judged), len(judged)
+        return _score(self.verdicts)
+
+    @property
+    def scores(self) -> dict[str, tuple[int, int]]:
+        """The score of the clauses of each kind, of those kinds that were judged."""
+        scores = {kind: _score(self.of_kind(kind)) for kind in KINDS}
+        return {kind: score for kind, score in scores.items() if score[1]}
+
+    def of_kind(self, kind: str) -> list[Verdict]:
+        """Return the verdicts on the clauses of `kind`, as far as the specification has them."""
+        known = clauses()
+        return [v for v in self.verdicts if v.clause in known and known[v.clause].kind == kind]
 
     @property
     def conforms(self) -> bool:
         """Whether no verdict is a violation, an error, a timeout or a crash."""
         return not any(verdict.status.fails for verdict in self.verdicts)
+
+    @property
+    def compared(self) -> int:
+        """The number of clauses for which outputs were compared with what the spec says."""
+        return sum(verdict.status.compared for verdict in self.about_outputs)
+
+    @property
+    def about_outputs(self) -> list[Verdict]:
+        """The verdicts on values, but for gradients: these are compared with the own outputs."""
+        return [v for v in self.of_kind("values") if _about_outputs(clauses()[v.clause])]
+
+    @property
+    def lacks_numbers(self) -> bool:
+        """Whether nothing fails, and outputs that could be compared were not.
+
+        A component that is not provided has none that could be.
+        """
+        provided = self.description.components or tuple(COMPONENTS)
+        wanted = any(clauses()[v.clause].component in provided for v in self.about_outputs)
+        failed = any(verdict.status.fails_run for verdict in self.verdicts)
+        return wanted and not failed and not self.compared
 
 
 @dataclass(frozen=True)
@@ -150,11 +181,13 @@ class Run:
 
     @property
     def exit_code(self) -> int:
-        """0 when all conform, 1 when one does not, 3 when one could not be loaded.
+        """0 when all conform, 1 when one does not, 3 when one cannot be judged.
 
-        A backend that got fewer verdicts than there are clauses in the plan does not conform.
+        A backend cannot be judged where it could not be loaded, or where nothing fails and no
+        number was compared. One that got fewer verdicts than there are clauses in the plan does not
+        conform.
         """
-        if any(one.failure for one in self.backends):
+        if any(one.failure or one.lacks_numbers for one in self.backends):
             return 3
         return int(
             any(
@@ -176,6 +209,15 @@ class Run:
                 for one in self.backends
             ),
         )
+
+
+def _about_outputs(clause: Clause) -> bool:
+    return clause.kind == "values" and "gradient" not in clause.needs
+
+
+def _score(verdicts: Iterable[Verdict]) -> tuple[int, int]:
+    judged = [verdict.status for verdict in verdicts if verdict.status.judged]
+    return sum(status.conforms for status in judged), len(judged)
 
 
 def environment() -> dict[str, str]:

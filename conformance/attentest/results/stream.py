@@ -12,10 +12,11 @@ from importlib.resources import files
 from itertools import groupby
 from math import isfinite
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any
 
 from attentest.results.files import Unreadable
 from attentest.results.optional import needed
+from attentest.results.output import Writable
 from attentest.results.plan import Plan
 from attentest.results.run import BackendRun, Description, Run
 from attentest.results.text import line, plainly
@@ -39,7 +40,7 @@ BEGINNING = '{"type": "header"'
 class Writer:
     """Writes the stream of a run line by line, as verdicts come."""
 
-    def __init__(self, file: TextIO, run: Run) -> None:
+    def __init__(self, file: Writable, run: Run) -> None:
         """Write the header of `run` and the backends that are not installed."""
         self._file = file
         self._put(_header(run))
@@ -56,7 +57,9 @@ class Writer:
             statements = dict(one.measured)
             self._put({"type": "measured", "backend": one.target, "statements": statements})
         totals = {one.target: one.totals for one in run}
-        self._put({"type": "footer", "totals": totals, "exit": run.exit_code})
+        scores = {one.target: one.scores for one in run}
+        footer = {"type": "footer", "totals": totals, "kinds": scores, "exit": run.exit_code}
+        self._put(footer)
 
     def _put(self, event: Event) -> None:
         self._file.write(json.dumps(event, ensure_ascii=False) + "\n")

@@ -47,6 +47,11 @@ class Status(StrEnum):
         return self in (Status.VIOLATION, Status.WARNING)
 
     @property
+    def compared(self) -> bool:
+        """Whether what the backend computed was compared with what the clause says."""
+        return self.holds or self.contradicts
+
+    @property
     def broken(self) -> bool:
         """Whether the clause does not hold, for whatever reason that lies with the backend."""
         return self.fails or self.contradicts

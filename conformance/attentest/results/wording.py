@@ -87,13 +87,13 @@ def report(backend: BackendRun, plan: Plan) -> str:
             *([inferred(sentences)] if sentences else []),
             *(explanation(one) for one in verdicts if one.status.needs_words),
             *groups,
-            summary(backend, plan),
+            "\n".join([summary(backend, plan), *uncompared(backend)]),
         ]
     )
 
 
 def summary(backend: BackendRun, plan: Plan) -> str:
-    """Return one sentence on a backend, with every denominator."""
+    """Return one sentence on a backend, with every denominator, in all and by kind of clause."""
     if backend.failure:
         return f"{backend.target}: not loaded"
     conforming, judged = backend.score
@@ -105,8 +105,26 @@ def summary(backend: BackendRun, plan: Plan) -> str:
     finest = f" in {precision}" if precision != plan.precision else ""
     return (
         f"{backend.target}: {conforming} of {judged} judged clauses conform{finest}, "
-        f"of {len(plan.clauses)} in all ({statuses}){lost}"
+        f"of {len(plan.clauses)} in all ({statuses}){lost}{_by_kind(backend)}"
     )
+
+
+def _by_kind(backend: BackendRun) -> str:
+    parts = [f"{kind} {good} of {judged}" for kind, (good, judged) in backend.scores.items()]
+    return f"; {', '.join(parts)}" if parts else ""
+
+
+def uncompared(backend: BackendRun) -> list[str]:
+    """Return a line that says that no numbers were compared, none where some were."""
+    if not backend.lacks_numbers:
+        return []
+    absent = Counter(one.message for one in backend.about_outputs if not one.status.judged)
+    why = "".join(f" ({reason})" for reason, _ in absent.most_common(1))
+    return [
+        f"{backend.target}: NO NUMBERS WERE COMPARED, so nothing shows that it is correct{why}. "
+        "Say what could not be inferred (attentest check --help), or write an adapter "
+        "(attentest new NAME)."
+    ]
 
 
 def _deviations(verdicts: Sequence[Verdict]) -> list[str]:

@@ -1,4 +1,4 @@
-"""Assertions that a backend refuses invalid input with an error that helps."""
+"""Assertions that a backend refuses invalid input, and with an error that helps."""
 
 import re
 from collections.abc import Callable, Collection
@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from attentest.harness.errors import BackendError, Violation
+from attentest.harness.errors import BackendError, Shortcoming, Violation
 from attentest.harness.subject import Subject
 from attentest.results.text import summary
 
@@ -14,35 +14,49 @@ _REFUSALS = (ValueError, IndexError)
 
 
 def refuses(
-    subject: Subject, doing: str, action: Callable[[], Any], *, naming: Collection[int | float] = ()
+    subject: Subject,
+    doing: str,
+    action: Callable[[], Any],
+    *,
+    naming: Collection[int | float] = (),
+    any_of_them: bool = False,
 ) -> None:
-    """Demand that `action` raises ValueError or IndexError, its message containing all of `naming`.
+    """Demand that `action` raises; falls short where the error does not help.
 
-    `doing` describes the action with its numbers, such as "building 7 columns for 2 heads".
+    It helps as a ValueError or an IndexError whose message contains `naming`, all or any of the
+    numbers; without numbers every exception does. `doing` describes the action with its numbers,
+    such as "building 7 columns for 2 heads".
     """
     try:
         result = action()
     except BackendError as error:
-        _helpful(subject, doing, error.cause, naming)
+        if problems := _problems(error.cause, naming, any_of_them=any_of_them):
+            _fall_short(subject, doing, error.cause, problems)
         return
     answer = f"an array of shape {result.shape}" if isinstance(result, np.ndarray) else "no error"
     raise Violation(f"{doing} was not refused: {subject.name} answered with {answer}.")
 
 
-def _helpful(
-    subject: Subject, doing: str, cause: BaseException, naming: Collection[int | float]
-) -> None:
-    if not isinstance(cause, _REFUSALS):
-        raise Violation(
-            f"{doing} must be refused with a ValueError or an IndexError; "
-            f"{subject.name} raised {summary(cause)}."
-        ) from cause
+def _problems(
+    cause: BaseException, naming: Collection[int | float], *, any_of_them: bool
+) -> list[str]:
+    """Return why an error does not help whoever has to find the number that is wrong."""
+    if not naming:
+        return []
+    kind = [] if isinstance(cause, _REFUSALS) else ["is neither a ValueError nor an IndexError"]
     missing = [str(number) for number in naming if not _names(str(cause), number)]
-    if missing:
-        raise Violation(
-            f"{doing} is refused by {subject.name} with an error that does not name "
-            f"{' and '.join(missing)}: {summary(cause)}."
-        ) from cause
+    if not missing or (any_of_them and len(missing) < len(naming)):
+        return kind
+    return [*kind, f"does not name {(' or ' if any_of_them else ' and ').join(missing)}"]
+
+
+def _fall_short(subject: Subject, doing: str, cause: BaseException, problems: list[str]) -> None:
+    shortcoming = Shortcoming(
+        f"{doing} is refused by {subject.name} with an error that {' and '.join(problems)}: "
+        f"{summary(cause)}."
+    )
+    shortcoming.__cause__ = cause
+    subject.fall_short(shortcoming)
 
 
 def _names(text: str, number: float) -> bool:

@@ -13,7 +13,7 @@ from attentest_spec import (
     UnknownName,
     registry,
 )
-from attentest_spec.clauses import clauses
+from attentest_spec.clauses import KINDS, clauses
 from attentest_spec.parameters import shapes
 from attentest_spec.registry import LoadFailure, NotInstalled
 from attentest_spec.sizes import Sizes
@@ -27,13 +27,19 @@ def listed() -> dict[str, Callable[[], Rows]]:
     """Return, for each kind that can be listed, a function that yields names and descriptions."""
     return {
         "backends": _backends,
-        "clauses": lambda: ((one.slug, f"{one.level}  {one.text}") for one in clauses().values()),
+        "clauses": _clauses,
         "choices": lambda: ((one.name, one.question) for one in CHOICES.values()),
         "faults": _faults,
         "components": lambda: (
             (one.name, f"({', '.join(one.inputs)})") for one in COMPONENTS.values()
         ),
     }
+
+
+def _clauses() -> Rows:
+    longest = max(map(len, KINDS))
+    for one in clauses().values():
+        yield one.slug, f"{one.level:<6}  {one.kind:<{longest}}  {one.text}"
 
 
 def _backends() -> Rows:
@@ -92,6 +98,7 @@ def _clause(clause: Clause) -> str:
         f"level      {clause.level}",
         f"component  {clause.component}",
         f"depth      {clause.depth}",
+        f"kind       {clause.kind}",
         f"source     {clause.source}",
         f"since      {clause.since}",
     ]

@@ -11,7 +11,7 @@ from rich.text import Text
 from attentest.results.run import BackendRun, Run
 from attentest.results.text import plain
 from attentest.results.verdict import Status, Verdict
-from attentest.results.wording import explanations, likely_causes, summary
+from attentest.results.wording import explanations, likely_causes, summary, uncompared
 from attentest_spec.choices import Value
 
 MARKS = {
@@ -53,7 +53,8 @@ def show(console: Console, run: Run) -> None:
     for line in ["measured, not judged", *measured_lines(run), ""]:
         console.print(Text(line), soft_wrap=True)
     for backend in run:
-        console.print(Text(summary(backend, run.plan)), soft_wrap=True)
+        for line in [summary(backend, run.plan), *uncompared(backend)]:
+            console.print(Text(line), soft_wrap=True)
 
 
 def likely(backend: BackendRun) -> list[str]:

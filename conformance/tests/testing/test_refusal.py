@@ -1,4 +1,4 @@
-"""The assertion that a backend refuses: kinds of refusal, and numbers named by the error."""
+"""The assertion that a backend refuses: any exception does, and some help more than others."""
 
 from collections.abc import Callable
 from typing import Any, NoReturn
@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from oracle_backend import OracleBackend
 
-from attentest.harness.errors import Absent, BackendError, Violation
+from attentest.harness.errors import Absent, BackendError, Shortcoming, Violation
 from attentest.harness.subject import Subject, guarded
 from attentest.testing.refusal import refuses
 
@@ -37,11 +37,27 @@ def test_refusal_with_the_numbers_is_one(subject: Subject, kind: type[Exception]
 
 
 @pytest.mark.parametrize("kind", [RuntimeError, KeyError, AssertionError, TypeError, SystemExit])
-def test_another_error_is_no_refusal(subject: Subject, kind: type[BaseException]) -> None:
-    text = rf"^{DOING} must be refused with a ValueError or an IndexError; oracle raised "
-    with pytest.raises(Violation, match=text + kind.__name__) as caught:
+def test_refusal_by_another_error_falls_short(subject: Subject, kind: type[BaseException]) -> None:
+    text = rf"^{DOING} is refused by oracle with an error that is neither a ValueError nor an "
+    subject.strict = True
+    with pytest.raises(Shortcoming, match=text + "IndexError: " + kind.__name__) as caught:
         refuses(subject, DOING, raising(kind("7 and 2")), naming=(7, 2))
     assert isinstance(caught.value.__cause__, kind)
+    refuses(subject, DOING, raising(kind("7 and 2")))  # where no number can be named
+
+
+def test_shortcoming_is_not_raised_before_it_is_asked_for(subject: Subject) -> None:
+    refuses(subject, DOING, raising(ValueError("7 and 2")), naming=(7, 2))
+    assert not subject.falls_short
+    refuses(subject, DOING, raising(AssertionError()), naming=(7, 2))
+    assert subject.falls_short
+
+
+def test_any_of_the_numbers_may_be_enough(subject: Subject) -> None:
+    subject.strict = True
+    refuses(subject, DOING, raising(ValueError("2 heads")), naming=(7, 2), any_of_them=True)
+    with pytest.raises(Shortcoming, match="does not name 7 or 2: ValueError: no"):
+        refuses(subject, DOING, raising(ValueError("no")), naming=(7, 2), any_of_them=True)
 
 
 @pytest.mark.parametrize(
@@ -83,16 +99,18 @@ def test_number_of_its_own_is_named(subject: Subject, text: str) -> None:
 )
 def test_number_inside_of_another_is_not_named(subject: Subject, text: str) -> None:
     said = rf"^{DOING} is refused by oracle with an error that does not name 7: ValueError"
-    with pytest.raises(Violation, match=said) as caught:
+    subject.strict = True
+    with pytest.raises(Shortcoming, match=said) as caught:
         refuses(subject, DOING, raising(ValueError(text)), naming=[7])
     assert isinstance(caught.value.__cause__, ValueError)
 
 
 def test_every_number_has_to_be_named(subject: Subject) -> None:
-    with pytest.raises(Violation, match=r"does not name 2 and 9: ValueError: 7\.$"):
+    subject.strict = True
+    with pytest.raises(Shortcoming, match=r"does not name 2 and 9: ValueError: 7\.$"):
         refuses(subject, DOING, raising(ValueError("7")), naming=(7, 2, 9))
     refuses(subject, DOING, raising(ValueError("rate 1.5")), naming=[1.5])
-    with pytest.raises(Violation, match=r"does not name 1\.5"):
+    with pytest.raises(Shortcoming, match=r"does not name 1\.5"):
         refuses(subject, DOING, raising(ValueError("rate 1x5")), naming=[1.5])
 
 

@@ -134,6 +134,7 @@ def width_rounded_down(self: Hooks) -> None:
     "indivisible-width-refused",
     seam="check_heads",
     origin="A: asserts d % h == 0",
+    kind="wording",
 )
 def width_asserted(self: Hooks) -> None:
     """A bare assertion checks the width. It names no numbers, and is skipped under python -O."""
@@ -145,6 +146,7 @@ def width_asserted(self: Hooks) -> None:
     "multi_head_attention.width-refused-without-numbers",
     "indivisible-width-refused",
     seam="check_heads",
+    kind="wording",
 )
 def width_refused_without_numbers(self: Hooks) -> None:
     """The error names neither the width nor the heads. The user has to find the wrong size."""

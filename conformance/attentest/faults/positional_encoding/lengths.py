@@ -86,7 +86,11 @@ def too_long_unexplained(self: Hooks, length: int, rows: int) -> None:
 
 
 @fault(
-    "positional_encoding.odd-width-one-cosine-too-many", "odd-width", seam="arrange", origin="B040"
+    "positional_encoding.odd-width-one-cosine-too-many",
+    "odd-width",
+    seam="arrange",
+    origin="B040",
+    kind="wording",
 )
 def odd_width_one_cosine_too_many(
     self: Hooks, sines: Tensor, cosines: Tensor, d_model: int

@@ -11,7 +11,7 @@ from attentest.harness.process import Isolation
 from attentest.interfaces.cli.comparing import asked_for, given_input, given_json
 from attentest.interfaces.cli.limits import isolated
 from attentest.interfaces.cli.reporting import page_file, reporting
-from attentest.interfaces.cli.usage import Usage, exit_code
+from attentest.interfaces.cli.usage import Usage, exit_code, late
 from attentest.interfaces.cli.written import FILE, distinct
 from attentest.results import files
 from attentest.results.output import replacing
@@ -58,7 +58,7 @@ def compare_command(
     distinct(json=json_file, html=html_file)
     example = asked_for(targets, given)
     begun = replacing(json_file, files.beginning(KIND))
-    with reporting(), begun as file, page_file(html_file) as report:
+    with reporting(), late(), begun as file, late(), page_file(html_file) as report:
         found = _compared(targets, example, isolation)
         content_text = files.text(KIND, found.as_dict())
         if file:

@@ -9,7 +9,7 @@ import click
 from rich.console import Console
 
 from attentest.interfaces.cli.limits import limits
-from attentest.interfaces.cli.usage import Usage, exit_code, refuse_unknown, usage
+from attentest.interfaces.cli.usage import Usage, exit_code, late, refuse_unknown, usage
 from attentest.interfaces.cli.written import FILE, checked
 from attentest.results import files
 from attentest.results.output import create
@@ -93,7 +93,8 @@ def cost_command(
             except BadPlan as wrong:
                 raise Usage(str(wrong)) from wrong
         show(Console(), found)
-        files.write(json_file, "cost", found.as_dict())
+        with late():
+            files.write(json_file, "cost", found.as_dict())
         if plot is not None and found.measurements:
             create(plot, render(together(found.as_dict()), plot.suffix[1:]))
     sys.exit(exit_code(found.failures, well=not found.failures))

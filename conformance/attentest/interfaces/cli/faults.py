@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 from rich.console import Console
 
-from attentest.interfaces.cli.usage import Usage, usage
+from attentest.interfaces.cli.usage import Usage, late, usage
 from attentest.judging import trials
 from attentest.judging.score import Score, score
 from attentest.judging.trials import Task
@@ -77,7 +77,7 @@ def faults_command(
     console = Console()
     if seed:
         console.print(f"seed {seed} (replay with --seed {seed} --seeds {count})")
-    with usage(), opened(json_file, '{"format"') as file:
+    with usage(), late(), opened(json_file, '{"format"') as file:
         found = _scored(chosen, workers)
         if file:
             json.dump(found.as_dict(), file)

@@ -15,7 +15,7 @@ from rich.progress import Progress, TaskID
 
 from attentest.interfaces.cli.limits import AMOUNT, limits
 from attentest.interfaces.cli.reporting import page_file, reporting
-from attentest.interfaces.cli.usage import Usage
+from attentest.interfaces.cli.usage import Usage, late
 from attentest.interfaces.cli.written import FILE, distinct
 from attentest.judging.run import Listener, run
 from attentest.results import stream
@@ -109,7 +109,9 @@ class Judging:
             console.print(f"seed {plan.seed} (replay with --seed {plan.seed})")
         with (
             reporting(),
+            late(),
             opened(self.json_file, stream.BEGINNING) as file,
+            late(),
             page_file(self.html_file) as html,
         ):
             planned = Run.of(plan, not_installed=not_installed)
@@ -120,7 +122,7 @@ class Judging:
             if html:
                 stored = stream.parsed(stream.text(judged), judged.name)
                 html.write(page(Material((stored,), known=tuple(known))))
-            return judged
+        return judged
 
 
 def judging(command: Callable[..., None]) -> Callable[..., None]:

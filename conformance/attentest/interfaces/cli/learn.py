@@ -13,7 +13,7 @@ from rich.progress import Progress
 
 from attentest.harness.process import Isolation
 from attentest.interfaces.cli.limits import isolated
-from attentest.interfaces.cli.usage import Usage, exit_code, refuse_unknown, usage
+from attentest.interfaces.cli.usage import Usage, exit_code, late, refuse_unknown, usage
 from attentest.interfaces.cli.written import FILE, checked
 from attentest.results import files
 from attentest.results.output import create
@@ -95,7 +95,8 @@ def learn_command(
             if not targets:
                 found = replace(found, notes=(*found.notes, *_not_installed()))
             show(Console(), found)
-            files.write(json_file, "learning", found.as_dict())
+            with late():
+                files.write(json_file, "learning", found.as_dict())
             if plot is not None and found.curves:
                 create(plot, render(learning_curves(found.as_dict()), plot.suffix[1:]))
     except BadTask as wrong:

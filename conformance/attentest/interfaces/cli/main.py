@@ -1,5 +1,9 @@
 """The `attentest` command."""
 
+import errno
+import sys
+from typing import Any
+
 import click
 
 from attentest.interfaces.cli.check import check_command
@@ -14,11 +18,30 @@ from attentest.interfaces.cli.report import report_command
 from attentest.interfaces.cli.run import run_command
 from attentest.interfaces.cli.tell import explain_command, list_command
 from attentest.interfaces.cli.trace import trace_command
+from attentest.interfaces.cli.usage import Usage
 from attentest.interfaces.cli.vectors import vectors_command
 from attentest.version import __version__
 
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+
+class _Commands(click.Group):
+    """The commands; a full disk under whatever they write is one line and exit code 2."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            try:
+                return super().invoke(ctx)
+            finally:
+                sys.stdout.flush()
+        except OSError as failure:
+            if failure.errno not in _FULL:
+                raise
+            where = failure.filename or "The output"
+            raise Usage(f"{where} could not be written: {failure.strerror}.") from failure
+
+
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="attentest")
 def main() -> None:
     """Tell whether a Transformer implementation is right, and how it differs from others."""

@@ -7,7 +7,7 @@ import click
 from rich.console import Console
 
 from attentest.interfaces.cli.reporting import page_file, reporting
-from attentest.interfaces.cli.usage import Usage
+from attentest.interfaces.cli.usage import Usage, late
 from attentest.interfaces.cli.written import FILE, distinct
 from attentest.results import expected_failures, files
 from attentest.views import html
@@ -53,11 +53,12 @@ def report_command(
             raise Usage("Nothing is compared, so there is nothing for --json. Give two runs.")
         distinct(html=html_file, json=json_file)
         text = html.page(_declared(found, expected_file)) if html_file else ""
-        with page_file(html_file) as file:
+        with late(), page_file(html_file) as file:
             if file:
                 file.write(text)
         if moved:
-            files.write(json_file, "changes", moved.as_dict())
+            with late():
+                files.write(json_file, "changes", moved.as_dict())
     if moved:
         show(Console(), moved)
         sys.exit(int(bool(moved.regressions)))

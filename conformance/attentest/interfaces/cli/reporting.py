@@ -3,13 +3,12 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TextIO
 
 from attentest.interfaces.cli.usage import Usage, usage
 from attentest.results.changes import Unrelated
 from attentest.results.files import Unreadable
 from attentest.results.optional import Missing, needed
-from attentest.results.output import replacing
+from attentest.results.output import Writable, replacing
 from attentest.views.html.page import BEGINNING
 
 
@@ -24,7 +23,7 @@ def reporting() -> Iterator[None]:
 
 
 @contextmanager
-def page_file(path: Path | None) -> Iterator[TextIO | None]:
+def page_file(path: Path | None) -> Iterator[Writable | None]:
     """Open `path` for a report; None for no path.
 
     What a report needs is looked for first: an hour of judging is not to end in a page that cannot

@@ -10,7 +10,7 @@ from attentest.harness.errors import Unavailable
 from attentest.harness.process import Isolation
 from attentest.interfaces.cli.comparing import asked_for, given_input, given_json
 from attentest.interfaces.cli.limits import isolated
-from attentest.interfaces.cli.usage import Usage, usage
+from attentest.interfaces.cli.usage import Usage, late, usage
 from attentest.results import files
 from attentest.results.output import replacing
 from attentest.studies.comparison import BadExample
@@ -40,7 +40,7 @@ def trace_command(
     example = asked_for([target], given)
     console = Console()
     try:
-        with usage(), replacing(json_file, files.beginning(KIND)) as file:
+        with usage(), late(), replacing(json_file, files.beginning(KIND)) as file:
             found = trace(target, remote(target, isolation), example)
             if file:
                 file.write(files.text(KIND, found.as_dict()))

@@ -2,10 +2,11 @@
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from typing import NoReturn
 
 import click
 
-from attentest.results.output import Occupied
+from attentest.results.output import Occupied, Unwritten
 from attentest.studies.participants import Failure
 from attentest.targets.resolve import is_name
 from attentest_spec import UnknownName, registry
@@ -25,6 +26,23 @@ def usage() -> Iterator[None]:
         yield
     except (UnknownName, Occupied) as wrong:
         raise Usage(str(wrong)) from wrong
+
+
+@contextmanager
+def late() -> Iterator[None]:
+    """Let the command go on where a file could not be written, and refuse when it has ended.
+
+    What was found is on the screen then, in spite of a full disk.
+    """
+    try:
+        yield
+    except Unwritten as failure:
+        refusal = Usage(str(failure))
+
+        def refuse() -> NoReturn:
+            raise refusal
+
+        click.get_current_context().call_on_close(refuse)
 
 
 def refuse_unknown(targets: Iterable[str]) -> None:

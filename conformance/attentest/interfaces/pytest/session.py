@@ -12,7 +12,7 @@ from attentest.results.plan import Plan, select
 from attentest.results.run import BackendRun
 from attentest.results.text import counted
 from attentest.results.verdict import Verdict
-from attentest.results.wording import summary
+from attentest.results.wording import summary, uncompared
 from attentest.targets.resolve import is_name
 from attentest_spec import UnknownName, registry
 from attentest_spec.clauses import clauses
@@ -115,19 +115,21 @@ def summarise(reporter: pytest.TerminalReporter, config: pytest.Config) -> None:
         return
     reporter.section("attentest")
     for name in dict.fromkeys(verdict.backend for verdict in found):
-        reporter.line(_line(name, [one for one in found if one.backend == name], config))
+        for line in _lines(name, [one for one in found if one.backend == name], config):
+            reporter.line(line)
     if outcome:
         reporter.line(outcome)
 
 
-def _line(name: str, found: list[Verdict], config: pytest.Config) -> str:
+def _lines(name: str, found: list[Verdict], config: pytest.Config) -> list[str]:
     chosen = slugs(config)
     if not {one.clause for one in found} <= set(chosen):  # a path was named on the command line
         chosen = select()
     known = sum(one.confirmed(verdict) for verdict in found for one in expected(config))
     file = expected_file(config)
     tail = f"; {known} declared in {file.name}" if file and known else ""
-    return summary(BackendRun(name, verdicts=found), Plan(chosen)) + tail
+    backend = BackendRun(name, verdicts=found)
+    return [summary(backend, Plan(chosen)) + tail, *uncompared(backend)]
 
 
 def _found(reporter: pytest.TerminalReporter, config: pytest.Config) -> list[Verdict]:

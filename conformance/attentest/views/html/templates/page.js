@@ -208,7 +208,7 @@
   };
   const facts = (cell, clause, found) => make("div", [
     badge(cell), make("span", clause.level), make("span", clause.component.replaceAll("_", " ")),
-    make("span", `depth: ${clause.depth}`),
+    make("span", `depth: ${clause.depth}`), clause.kind && make("span", `kind: ${clause.kind}`),
     found.budget === undefined ? undefined : make("span", `${(100 * found.budget).toPrecision(3)} % of a tolerance used`),
     found.seconds === undefined ? undefined : make("span", `${found.seconds} s`),
   ], "facts");
