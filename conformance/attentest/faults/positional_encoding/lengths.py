@@ -76,11 +76,12 @@ def cut_off(self: Hooks, module: Node, x: Tensor) -> Tensor:
     seam="check_length",
     origin="B049",
     choices={"positional_encoding": "learned"},
+    models=("plain",),
 )
 def too_long_unexplained(self: Hooks, length: int, rows: int) -> None:
     """Nothing compares the length with the table.
 
-    A long input fails inside of a sum, or a table of one row serves all positions.
+    A table of one row serves all positions; with more, a long input fails inside of a sum.
     """
     return
 
