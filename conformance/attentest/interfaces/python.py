@@ -67,8 +67,8 @@ class Report:
 
     def __str__(self) -> str:
         """Return what was inferred, what needs words, and a summary with its denominators."""
-        text = report(self._backend, self.run.plan)
-        return f"{text}; judged in this process, without time limit"
+        how = "; judged in this process, without time limit"
+        return report(self._backend, self.run.plan, how)
 
 
 def check(

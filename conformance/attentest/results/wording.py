@@ -75,8 +75,11 @@ def inferred(sentences: Iterable[str]) -> str:
     return "\n".join(["inferred:", *(f"  {one}" for one in sentences)])
 
 
-def report(backend: BackendRun, plan: Plan) -> str:
-    """Return all that there is to say of one backend, paragraph by paragraph."""
+def report(backend: BackendRun, plan: Plan, how: str = "") -> str:
+    """Return all that there is to say of one backend, paragraph by paragraph.
+
+    `how` is said of the judging, at the end of the summary.
+    """
     if backend.failure:
         return backend.failure
     sentences = backend.description.inferred
@@ -87,7 +90,7 @@ def report(backend: BackendRun, plan: Plan) -> str:
             *([inferred(sentences)] if sentences else []),
             *(explanation(one) for one in verdicts if one.status.needs_words),
             *groups,
-            "\n".join([summary(backend, plan), *uncompared(backend)]),
+            "\n".join([summary(backend, plan) + how, *uncompared(backend)]),
         ]
     )
 
