@@ -96,7 +96,7 @@ def check(
     Unclear, a LoadFailure that says what to add, for code that cannot be read.
     """
     settled = _settled(component, arguments, given, mask, layout, choices)
-    backend = _backend(target, settled)
+    backend = resolve.backend_of(target, settled)
     bench = Bench(
         backend,
         precision=precision,
@@ -137,7 +137,7 @@ def adapted(
     documentation and a probing call; `understood` of the backend says how. Raises as
     :func:`check` does.
     """
-    return _backend(target, _settled(component, arguments, given, mask, layout, choices))
+    return resolve.backend_of(target, _settled(component, arguments, given, mask, layout, choices))
 
 
 def _settled(
@@ -156,16 +156,6 @@ def _settled(
         layout=layout,
         choices=choices or {},
     ).as_dict()
-
-
-def _backend(target: Backend | Callable[..., Any] | str, settled: Mapping[str, Any]) -> Backend:
-    if isinstance(target, str):
-        return resolve.load(target, settled)
-    if isinstance(target, Backend) and not isinstance(target, type):
-        return target
-    from attentest.targets.adapt.adaptation import adapt
-
-    return adapt(target, Reading(**settled))
 
 
 def _loader(target: Backend | Callable[..., Any] | str, backend: Backend) -> str:

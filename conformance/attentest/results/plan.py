@@ -15,8 +15,8 @@ class Plan:
     """The settings that every worker of a run shares.
 
     `limit` is the time limit of one check in seconds, `memory` the limit of a backend's processes
-    in GiB, `reading` holds the conventions for code that is no backend (None: only backends are
-    judged); the other fields are those of a bench.
+    in GiB, `reading` holds the conventions for code that is no backend; the other fields are those
+    of a bench.
     """
 
     clauses: tuple[str, ...]

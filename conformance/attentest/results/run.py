@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, field, replace
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-from attentest.results.plan import Plan
+from attentest.results.plan import Plan, select
 from attentest.results.verdict import Status, Verdict
 from attentest_spec import CHOICES, COMPONENTS, Limits
 from attentest_spec.choices import Value
@@ -197,10 +197,18 @@ class Run:
             )
         )
 
+    @property
+    def focused(self) -> "Run":
+        """The same run; where all adapters were inferred, without what nobody provides."""
+        loaded = [one.description for one in self if not one.failure]
+        if not all(one.inferred for one in loaded):
+            return self
+        return self.limited(name for one in loaded for name in one.components)
+
     def limited(self, components: Iterable[str]) -> "Run":
-        """Return the same run with the clauses of `components` alone."""
-        wanted = set(components)
-        slugs = [one for one in self.plan.clauses if self.clauses[one]["component"] in wanted]
+        """Return the same run with the clauses of `components`, and those about all, alone."""
+        wanted = set(select(components)) if (components := tuple(components)) else ()
+        slugs = [one for one in self.plan.clauses if one in wanted]
         return replace(
             self,
             plan=replace(self.plan, clauses=tuple(slugs)),

@@ -11,6 +11,8 @@ from attentest.harness.messages import Methods
 from attentest.harness.process import Isolation
 from attentest.results.text import plain_value, summary
 from attentest.studies.participants import Remote, ask, on_target
+from attentest.targets import resolve
+from attentest.targets.resolve import Target
 from attentest_spec import Backend
 from attentest_spec.registry import LoadFailure
 
@@ -41,6 +43,23 @@ def identified(
         )
     except Unavailable as failure:
         raise Unavailable(f"{target} could not be identified: {failure}.") from failure
+
+
+def identify_target(
+    target: Target,
+    component: str = "",
+    components: Sequence[str] = (),
+    *,
+    precision: str = "",
+    device: str = "cpu",
+) -> dict[str, Finding]:
+    """Measure which option of every choice `target` shows, in this process and without a limit.
+
+    A target is a backend, a function, class or instance, or a string as on the command line;
+    `component` is the one that code is which is no backend. Raises as :func:`identified` does.
+    """
+    backend = resolve.backend_of(target, {"component": component} if component else {})
+    return identify(backend, components, precision=precision, device=device)
 
 
 def methods(backend: Backend) -> Methods:

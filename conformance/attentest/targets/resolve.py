@@ -2,13 +2,14 @@
 
 A target is the name of an announced backend, `file.py` or `file.py:object`, `module:object`, or
 `stdio:` and the command of a program that speaks the protocol of :mod:`attentest_spec.stdio`.
-For an object that is no backend an adapter is inferred, where the caller allows it.
+For an object that is no backend an adapter is inferred. Every command, pytest and the Python
+functions take the same targets; the last of these take live objects, too.
 """
 
 import importlib
 import shlex
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from inspect import isclass
 from pathlib import Path
 from types import ModuleType
@@ -23,23 +24,40 @@ from attentest_spec.registry import LoadFailure, as_backend
 DEFAULT_OBJECT = "backend"
 PROGRAM = "stdio:"
 
+ELSEWHERE = (
+    "`attentest check` takes these options; for other commands and pytest, a file with the line "
+    "`backend = attentest.adapted(..)` holds the same words, and its name is a target."
+)
+"""Where the words go that a question asks for."""
+
 
 def load(target: str, reading: Mapping[str, Any] | None = None) -> Backend:
     """Return the backend that `target` leads to.
 
-    `reading` holds what the user says of code that is no backend (see :class:`~.adapt.Reading`);
-    with None such code is refused. Raises UnknownName for a name that nothing announces, and
-    LoadFailure for a target that cannot be loaded or whose adapter cannot be inferred.
+    `reading` holds what the user says of code that is no backend (see :class:`~.adapt.Reading`).
+    Raises UnknownName for a name that nothing announces, and LoadFailure for a target that cannot
+    be loaded or whose adapter cannot be inferred.
     """
     if is_name(target):
         return registry.load(target)
     if target.startswith(PROGRAM):
         return _program(target)
     place, name = _place_and_name(target)
-    module = _module(target, place)
-    if reading is None:
-        return as_backend(target, _object(target, module, name or DEFAULT_OBJECT))
-    return _read(target, module, name, reading)
+    return _read(target, _module(target, place), name, reading or {})
+
+
+Target = Backend | Callable[..., Any] | str
+"""What Python functions take: a backend, a function, class or instance, or what a command takes."""
+
+
+def backend_of(target: Target, reading: Mapping[str, Any] | None = None) -> Backend:
+    """Return `target` as a backend, with an inferred adapter where it is none.
+
+    Raises as :func:`load` does.
+    """
+    if isinstance(target, str):
+        return load(target, reading)
+    return _adapted("", target, reading or {})
 
 
 def _program(target: str) -> Backend:
@@ -65,17 +83,33 @@ def _command(target: str) -> list[str]:
 
 
 def _read(target: str, module: ModuleType, name: str, reading: Mapping[str, Any]) -> Backend:
-    from attentest.targets.adapt import Reading
     from attentest.targets.adapt.candidates import only_candidate
 
     if not name:
         name = DEFAULT_OBJECT if hasattr(module, DEFAULT_OBJECT) else only_candidate(target, module)
-    found = _object(target, module, name)
+    return _adapted(target, _object(target, module, name), reading, name, module)
+
+
+def _adapted(
+    target: str,
+    found: Any,
+    reading: Mapping[str, Any],
+    name: str = "",
+    module: ModuleType | None = None,
+) -> Backend:
     if isinstance(found, Backend) and not isclass(found):
         return found  # nothing is inferred, and torch need not be installed
+    if target and not callable(found):
+        return as_backend(target, found)
+    from attentest.targets.adapt import Reading, Unclear
     from attentest.targets.adapt.adaptation import adapt
 
-    return adapt(found, Reading(**reading), name, module)
+    try:
+        return adapt(found, Reading(**reading), name, module)
+    except Unclear as question:
+        if reading or not target:
+            raise
+        raise Unclear(f"{question} {ELSEWHERE}") from question
 
 
 def is_name(target: str) -> bool:

@@ -1,6 +1,7 @@
 """The terminal's view of a run: the matrix, the verdicts that need words, and the choices."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from rich.console import Console
@@ -11,7 +12,7 @@ from rich.text import Text
 from attentest.results.run import BackendRun, Run
 from attentest.results.text import plain
 from attentest.results.verdict import Status, Verdict
-from attentest.results.wording import explanations, likely_causes, summary, uncompared
+from attentest.results.wording import explanations, inferred, likely_causes, summary, uncompared
 from attentest_spec.choices import Value
 
 MARKS = {
@@ -29,18 +30,26 @@ MARKS = {
 
 
 def show(console: Console, run: Run) -> None:
-    """Print the matrix, then every verdict that needs words, then the choices."""
-    console.print(matrix(run))
-    console.print()
+    """Print the matrix, then every verdict that needs words, then the choices.
+
+    A backend that could not be loaded is one line, and has no column.
+    """
+    failures = [f"{one.target}: not loaded: {one.failure}" for one in run if one.failure]
+    loaded = replace(run, backends=tuple(one for one in run if not one.failure))
+    if loaded.backends:
+        _show_judged(console, loaded)
     for name, command in run.not_installed.items():
         console.print(Text(f"{name}: not installed; {command}", style="dim"), soft_wrap=True)
-    if run.not_installed:
-        console.print()
+    for line in failures:
+        console.print(Text(line, style="bold red"), soft_wrap=True)
+
+
+def _show_judged(console: Console, run: Run) -> None:
+    console.print(matrix(run))
+    console.print()
     for backend in run:
-        if backend.failure:
-            text = Text(f"not loaded: {backend.failure}", style="bold red")
-            console.print(text, soft_wrap=True)
-            console.print()
+        if sentences := backend.description.inferred:
+            console.print(Text(f"{backend.target}, {inferred(sentences)}\n"), soft_wrap=True)
     for backend in run:
         for paragraph in explanations(backend.verdicts):
             console.print(Text(paragraph), soft_wrap=True)
@@ -69,7 +78,7 @@ def matrix(run: Run) -> Table:
     table = Table(box=None, pad_edge=False, show_footer=True, padding=(0, 2, 0, 0))
     table.add_column("clause", footer="conforms", no_wrap=True, overflow="ellipsis")
     for backend in run:
-        score = "not loaded" if backend.failure else "{}/{}".format(*backend.score)
+        score = "{}/{}".format(*backend.score)
         heading = escape(label(backend.target, run.targets))
         table.add_column(heading, footer=score, min_width=max(8, len(score)))
     columns = [backend.by_clause for backend in run]
@@ -132,8 +141,6 @@ def measured_lines(run: Run) -> list[str]:
 
 def _choice(backend: BackendRun, choice: Mapping[str, Any]) -> Text:
     """Return what a backend declares for a choice; a star where the numbers show a deviation."""
-    if backend.failure:
-        return Text("?")
     value = backend.description.choices.get(choice["name"])
     verdict = backend.by_clause.get(choice["clause"])
     status = verdict.status if verdict else Status.ABSENT

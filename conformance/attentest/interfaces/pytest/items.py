@@ -12,13 +12,18 @@ from attentest.judging.check import ConformanceWarning
 from attentest.judging.judge import judge
 from attentest.results import expected_failures
 from attentest.results.expected_failures import ExpectedFailure
+from attentest.results.plan import select
 from attentest.results.verdict import Status, Verdict
 from attentest.results.wording import explanation
 from attentest.targets import resolve
+from attentest_spec import Backend
 from attentest_spec.registry import LoadFailure
 
 EXPECTED = pytest.StashKey[tuple[ExpectedFailure, ...]]()
 """The expected failures, stored with the configuration."""
+
+OWN = "components"
+"""The property of a report with the components that code with an inferred adapter provides."""
 
 _STORED = ("backend", "clause", "status", "message", "where")
 _BENCHES = pytest.StashKey[dict[str, Bench]]()
@@ -61,7 +66,8 @@ class Clauses(pytest.Collector):
             bench = bench_of(self.config, self.target)
         except LoadFailure as failure:
             raise self.CollectError(str(failure)) from failure
-        for slug in self.slugs:
+        own = _own(bench.backend)
+        for slug in planned(self.slugs, own):
             name = f"{slug}[{self.name}]"
             yield ClauseItem.from_parent(
                 self,
@@ -70,18 +76,25 @@ class Clauses(pytest.Collector):
                 bench=bench,
                 slug=slug,
                 backend=self.name,
+                own=own,
             )
 
 
 class ClauseItem(pytest.Item):
     """One clause on one backend, as a test."""
 
-    def __init__(self, *, bench: Bench, slug: str, backend: str, **rest: Any) -> None:
-        """Store the `bench`, the `slug` of the clause and the `backend` as the user names it."""
+    def __init__(
+        self, *, bench: Bench, slug: str, backend: str, own: Iterable[str], **rest: Any
+    ) -> None:
+        """Store the `bench`, the `slug` of the clause and the `backend` as the user names it.
+
+        `own` are the components that all clauses of the backend are about, none for every one.
+        """
         super().__init__(**rest)
         self.bench = bench
         self.slug = slug
         self.backend = backend
+        self.user_properties.append((OWN, " ".join(own)))
         self.add_marker(pytest.mark.clause(slug))
 
     def runtest(self) -> None:
@@ -91,6 +104,20 @@ class ClauseItem(pytest.Item):
     def reportinfo(self) -> tuple[Any, int | None, str]:
         """Return the place and the heading; pytest would take dots in a name for a class."""
         return self.path, None, f"{self.slug} on {self.backend}"
+
+
+def _own(backend: Backend) -> tuple[str, ...]:
+    """Return the components of code whose adapter was inferred, none of a declared backend.
+
+    Such code is judged on these alone, as `attentest check` does.
+    """
+    return tuple(backend.components) if getattr(backend, "understood", ()) else ()
+
+
+def planned(slugs: Iterable[str], own: Iterable[str]) -> tuple[str, ...]:
+    """Return those of `slugs` that are about the components `own`; all where there is none."""
+    about = select(own)
+    return tuple(slug for slug in slugs if slug in about)
 
 
 def conclude(item: pytest.Item, verdict: Verdict, backend: str) -> None:

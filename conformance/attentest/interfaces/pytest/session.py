@@ -1,10 +1,10 @@
 """A pytest session: the clauses it judges, its summary, and drafts of expected failures."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import pytest
 
-from attentest.interfaces.pytest.items import EXPECTED, expected, verdicts
+from attentest.interfaces.pytest.items import EXPECTED, OWN, expected, planned, verdicts
 from attentest.interfaces.pytest.settings import backends, clause_reports, expected_file
 from attentest.results import expected_failures
 from attentest.results.expected_failures import ExpectedFailure, UnusableFile
@@ -66,7 +66,7 @@ def write(session: pytest.Session) -> None:
     if hasattr(config, "workerinput") or reporter is None:
         return  # a process that runs tests for another one, which gets their reports
     found = _found(reporter, config)
-    if lacking := _lacking(config, found):
+    if lacking := _lacking(config, found, _own(reporter)):
         session.exitstatus = pytest.ExitCode.USAGE_ERROR
         config.stash[_OUTCOME] = (
             f"No expected failures were drafted: this was a partial run, {lacking}, and what it "
@@ -76,9 +76,15 @@ def write(session: pytest.Session) -> None:
     config.stash[_OUTCOME] = _drafted(config, found)
 
 
-def _lacking(config: pytest.Config, found: Sequence[Verdict]) -> str:
+def _lacking(
+    config: pytest.Config, found: Sequence[Verdict], own: Mapping[str, Sequence[str]]
+) -> str:
     """Return what a full run would have judged besides, "" where there is nothing."""
-    wanted = {(name, slug) for name in backends(config) for slug in slugs(config)}
+    wanted = {
+        (name, slug)
+        for name in backends(config)
+        for slug in planned(slugs(config), own.get(name, ()))
+    }
     if not wanted:
         return "with no backend named in the settings"
     missing = wanted - {(one.backend, one.clause) for one in found}
@@ -115,14 +121,21 @@ def summarise(reporter: pytest.TerminalReporter, config: pytest.Config) -> None:
         return
     reporter.section("attentest")
     for name in dict.fromkeys(verdict.backend for verdict in found):
-        for line in _lines(name, [one for one in found if one.backend == name], config):
+        mine = [one for one in found if one.backend == name]
+        for line in _lines(name, mine, _own(reporter).get(name, ()), config):
             reporter.line(line)
     if outcome:
         reporter.line(outcome)
 
 
-def _lines(name: str, found: list[Verdict], config: pytest.Config) -> list[str]:
-    chosen = slugs(config)
+def _own(reporter: pytest.TerminalReporter) -> dict[str, list[str]]:
+    """Return the components that the clauses of each backend are about, none for every one."""
+    properties = (dict(report.user_properties) for report in clause_reports(reporter))
+    return {str(one["backend"]): str(one.get(OWN, "")).split() for one in properties}
+
+
+def _lines(name: str, found: list[Verdict], own: Sequence[str], config: pytest.Config) -> list[str]:
+    chosen = planned(slugs(config), own)
     if not {one.clause for one in found} <= set(chosen):  # a path was named on the command line
         chosen = select()
     known = sum(one.confirmed(verdict) for verdict in found for one in expected(config))

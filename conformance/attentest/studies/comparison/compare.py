@@ -1,6 +1,6 @@
 """Compares backends: their choices, and their numbers at every step of one example."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import cache, partial
 from itertools import combinations
@@ -19,27 +19,38 @@ from attentest.studies.comparison.result import Comparison
 from attentest.studies.comparison.steps import parting, rows
 from attentest.studies.participants import Failure, Participant, gather
 from attentest.targets import resolve
+from attentest.targets.resolve import Target
 from attentest_spec import CHOICES, COMPONENTS, Backend, Choices
 from attentest_spec.components import inside
 
 
-def compare(*backends: Backend | str, example: Example = EXAMPLES["small"]) -> Comparison:
+def compare(*targets: Target, example: Example = EXAMPLES["small"]) -> Comparison:
     """Compare backends with each other, in this process and without a time limit.
 
-    A string is a target as on the command line, code that is no backend included. Raises
+    A target is a backend, a function, class or instance, or a string as on the command line. Raises
     UnknownName and LoadFailure for one that leads to nothing that can be compared, and BadExample
     where they have no component in common or no example suits all.
     """
-    return side_by_side(in_process(*backends), example)
+    return side_by_side(in_process(targets, local), example)
 
 
-def in_process(*backends: Backend | str) -> dict[str, Participant]:
-    """Return `backends`, or those that their targets lead to, by what they are called.
+def in_process(
+    targets: Iterable[Target], local: Callable[[Backend], Participant]
+) -> dict[str, Participant]:
+    """Return what `targets` lead to as `local` participants, by what they are called.
 
     Raises UnknownName and LoadFailure as :func:`compare` does.
     """
-    loaded = [resolve.load(one, {}) if isinstance(one, str) else one for one in backends]
-    return dict(zip(called(backends), map(local, loaded), strict=True))
+    return {label: local(resolve.backend_of(one)) for label, one in named(targets).items()}
+
+
+def named(targets: Iterable[Target]) -> dict[str, Backend | str]:
+    """Return the strings among `targets`, and the backends of the others, by what they are called.
+
+    Raises LoadFailure for code whose adapter cannot be inferred.
+    """
+    ready = [one if isinstance(one, str) else resolve.backend_of(one) for one in targets]
+    return dict(zip(called(ready), ready, strict=True))
 
 
 def called(backends: Iterable[Backend | str]) -> list[str]:

@@ -8,13 +8,13 @@ from attentest.studies.comparison.compare import common, in_process
 from attentest.studies.comparison.example import EXAMPLES, Example
 from attentest.studies.comparison.explaining import room
 from attentest.studies.comparison.notes import cuts, notes
-from attentest.studies.comparison.participant import account, recording
+from attentest.studies.comparison.participant import account, local, recording
 from attentest.studies.comparison.parts import BOUND, Departure
 from attentest.studies.comparison.recording import Event, Place, apart, of_oracle
 from attentest.studies.comparison.steps import aligned, parting
 from attentest.studies.comparison.words import departure
 from attentest.studies.participants import Participant
-from attentest_spec import Backend
+from attentest.targets.resolve import Target
 from attentest_spec.choices import Value
 from attentest_spec.setting import Floats
 
@@ -91,13 +91,13 @@ class Trace:
         return table(headings, rows) + paragraph(f"{self.backend}: {outcome}.")
 
 
-def follow(backend: Backend | str, example: Example = EXAMPLES["small"]) -> Trace:
-    """Follow a backend, or the one that a target leads to, in this process and without a limit.
+def follow(target: Target, example: Example = EXAMPLES["small"]) -> Trace:
+    """Follow a backend, or the one that `target` leads to, in this process and without a limit.
 
     Raises UnknownName and LoadFailure for a target that leads to nothing, Unavailable where the
     backend cannot be called, and BadExample where it provides nothing.
     """
-    ((name, participant),) = in_process(backend).items()
+    ((name, participant),) = in_process([target], local).items()
     return trace(name, participant, example)
 
 

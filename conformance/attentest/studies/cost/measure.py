@@ -9,7 +9,7 @@ from typing import TypeVar
 from attentest.harness import process
 from attentest.harness.errors import Unavailable
 from attentest.harness.process import Isolation
-from attentest.studies.comparison.compare import called
+from attentest.studies.comparison.compare import named
 from attentest.studies.cost import participant as measured
 from attentest.studies.cost.participant import TwoProcesses
 from attentest.studies.cost.plan import Plan, Point
@@ -17,7 +17,7 @@ from attentest.studies.cost.result import Cost
 from attentest.studies.cost.stand import Holding
 from attentest.studies.cost.summing import Found, summed
 from attentest.studies.participants import Failure, Participant, gather
-from attentest_spec import Backend
+from attentest.targets.resolve import Target
 
 T = TypeVar("T")
 
@@ -29,18 +29,18 @@ Progress = Callable[[int, int], None]
 
 
 def measure(
-    *backends: Backend | str,
+    *targets: Target,
     plan: Plan | None = None,
     timeout: float = 120.0,
     memory: float = 4.0,
     progress: Progress | None = None,
 ) -> Cost:
-    """Measure what `backends` cost, relative to the first of them.
+    """Measure what `targets` cost, relative to the first of them.
 
     A string is a target as on the command line, and is measured in a process of its own, which has
-    `timeout` seconds for every answer and may use `memory` GiB. Any other backend is measured in
-    this process, without limits and without its peak memory. Those that fail are left out and
-    reported.
+    `timeout` seconds for every answer and may use `memory` GiB. Any other target, a backend or a
+    function, class or instance, is measured in this process, without limits and without its peak
+    memory. Those that fail are left out and reported.
 
     Raises :class:`~attentest.studies.cost.plan.BadPlan` for a plan that does not suit them all.
     """
@@ -52,7 +52,7 @@ def measure(
                 if isinstance(one, str)
                 else measured.local(one)
             )
-            for label, one in zip(called(backends), backends, strict=True)
+            for label, one in named(targets).items()
         }
         return side_by_side(participants, plan or Plan(), progress, isolation.stop)
 

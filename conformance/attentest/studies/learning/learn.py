@@ -9,7 +9,7 @@ from typing import Any
 
 from attentest.analysis.identify.finding import same
 from attentest.harness.description import Facts
-from attentest.studies.comparison.compare import called
+from attentest.studies.comparison.compare import in_process
 from attentest.studies.learning.folder import Place, checkpoints
 from attentest.studies.learning.initial import unequal
 from attentest.studies.learning.participant import facts, local, train
@@ -17,8 +17,8 @@ from attentest.studies.learning.regime import EQUAL, PRECISIONS, Regime
 from attentest.studies.learning.result import Curve, Learning
 from attentest.studies.learning.tasks import BadTask
 from attentest.studies.participants import Participant, gather
-from attentest.targets import resolve
-from attentest_spec import CHOICES, Backend
+from attentest.targets.resolve import Target
+from attentest_spec import CHOICES
 from attentest_spec.parameters import count
 
 Listener = Callable[[str, int, int], None]
@@ -26,25 +26,24 @@ Listener = Callable[[str, int, int], None]
 
 
 def learn(
-    *backends: Backend | str,
+    *targets: Target,
     task: str = "copy",
     seeds: int | Iterable[int] = 1,
     folder: Path | None = None,
     listener: Listener = lambda label, seed, step: None,
     **asked: Any,
 ) -> Learning:
-    """Train the models of `backends` on `task`, in this process and without a time limit.
+    """Train the models of `targets` on `task`, in this process and without a time limit.
 
     `asked` are fields of a :class:`Regime`, and the sizes `d_model`, `heads`,
     `d_ff` and `layers`; what is not given is the task's own. `seeds` are how many, or which. A
-    string is a target as on the command line. With a `folder` an interrupted training goes on
-    there.
+    target is a backend, a class or instance, or a string as on the command line. With a `folder`
+    an interrupted training goes on there.
 
     Raises UnknownName and LoadFailure for a target that leads to nothing, BadTask for a regime that
     cannot be, Occupied for a folder of something else.
     """
-    loaded = [resolve.load(one, {}) if isinstance(one, str) else one for one in backends]
-    participants = dict(zip(called(backends), map(local, loaded), strict=True))
+    participants = in_process(targets, local)
     chosen = tuple(range(seeds)) if isinstance(seeds, int) else tuple(seeds)
     return side_by_side(participants, Regime.of(task, **asked), chosen, folder, listener=listener)
 
