@@ -1,0 +1,171 @@
+"""One way in: every interface takes the same targets, and answers alike where it cannot."""
+
+import importlib.util
+import re
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+import torch
+from click.testing import CliRunner, Result
+
+import attentest
+from attentest.interfaces.cli.main import main
+from attentest.studies.cost import Plan
+from attentest.targets.adapt import Unclear
+from attentest_spec.registry import LoadFailure
+
+torch.set_num_threads(1)
+pytest_plugins = ["pytester"]
+
+CODE = """
+import math
+
+from torch import nn
+
+
+def attention(query, key, value, mask=None):
+    scores = query @ key.mT / math.sqrt(query.shape[-1])
+    if mask is not None:
+        scores = scores.masked_fill(~mask, -math.inf)
+    weights = scores.softmax(-1)
+    return weights @ value, weights
+
+
+class FeedForward(nn.Module):
+    def __init__(self, d_model, d_ff):
+        super().__init__()
+        self.inner, self.outer = nn.Linear(d_model, d_ff), nn.Linear(d_ff, d_model)
+
+    def forward(self, x):
+        return self.outer(self.inner(x).relu())
+
+
+instance = FeedForward(8, 16)
+
+
+def unnamed(a, b, c):
+    return attention(a, b, c)[0]
+"""
+LISTED = r"(\d+) of (\d+) judged clauses conform, of (\d+) in all"
+COMMANDS = ("run", "check", "identify", "trace")
+
+
+def command(*words: str) -> Result:
+    return CliRunner(env={"COLUMNS": "200"}).invoke(main, list(words))
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "mine.py"
+    path.write_text(CODE)
+    return path
+
+
+@pytest.fixture
+def module(file: Path) -> ModuleType:
+    spec = importlib.util.spec_from_file_location("mine_of_a_user", file)
+    assert spec is not None
+    assert spec.loader is not None
+    loaded = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(loaded)
+    return loaded
+
+
+@pytest.mark.parametrize("name", ["attention", "FeedForward", "instance"])
+@pytest.mark.parametrize("word", ["identify", "trace"])
+def test_command_takes_functions_classes_and_instances(file: Path, word: str, name: str) -> None:
+    result = command(word, f"{file}:{name}")
+    assert result.exit_code == 0, result.output
+
+
+def test_run_judges_code_and_prints_how_it_is_read(file: Path) -> None:
+    result = command("run", f"{file}:FeedForward", "--clause", "feed_forward.formula")
+    assert result.exit_code == 0, result.output
+    assert "FeedForward is judged as feed_forward" in result.output
+    assert "1 of 1 judged clauses conform, of 1 in all (1 pass)" in result.output
+
+
+def test_compare_takes_code(file: Path) -> None:
+    result = command("compare", f"{file}:FeedForward", f"{file}:instance")
+    assert result.exit_code == 0, result.output
+
+
+@pytest.mark.parametrize("word", [*COMMANDS, "compare", "cost", "learn", "pytest", "python"])
+def test_question_about_code_is_the_same_everywhere(
+    word: str, file: Path, pytester: pytest.Pytester
+) -> None:
+    target = f"{file}:unnamed"
+    if word == "python":
+        with pytest.raises(Unclear) as caught:
+            attentest.identify(target)
+        said = str(caught.value)
+    elif word == "pytest":
+        pytester.makeini("[pytest]")
+        result = pytester.runpytest_subprocess("--backend", target, "-q")
+        assert result.ret != 0
+        said = result.stdout.str()
+    else:
+        targets = (target, target) if word == "compare" else (target,)
+        done = command(word, *targets)
+        assert done.exit_code == 3, done.output
+        said = done.output
+    said = " ".join(said.split())
+    assert "Nothing in the name 'unnamed' says for certain which component it is" in said
+    assert "--as COMPONENT" in said
+    assert "`backend = attentest.adapted(..)`" in said
+
+
+@pytest.mark.parametrize("word", COMMANDS)
+def test_target_that_does_not_load_is_one_line(word: str, tmp_path: Path) -> None:
+    result = command(word, f"{tmp_path}/nowhere.py")
+    assert result.exit_code == 3, result.output
+    assert len(result.output.strip().splitlines()) == 1, result.output
+    assert "there is no file" in result.output
+
+
+def test_target_that_does_not_load_has_no_column_beside_one_that_does(file: Path) -> None:
+    words = ("--clause", "feed_forward.formula")
+    result = command("run", f"{file}:FeedForward", f"{file}:nobody", *words)
+    assert result.exit_code == 3, result.output
+    assert "1 of 1 judged clauses conform" in result.output
+    assert result.output.count("nobody") == 3  # the target, the object, and nothing like it
+    assert re.search(r"formula +pass *\n", result.output)
+
+
+def test_file_with_a_backend_of_other_words_is_a_target(file: Path, tmp_path: Path) -> None:
+    adapter = tmp_path / "adapter.py"
+    adapter.write_text(
+        "import attentest\nfrom mine import unnamed\n\nbackend = attentest.adapted(\n"
+        '    unnamed, "attention", arguments={"query": "a", "key": "b", "value": "c"}\n)\n'
+    )
+    result = command("run", str(adapter), "--clause", "attention.one-key")
+    assert result.exit_code == 0, result.output
+    assert "1 of 1 judged clauses conform" in result.output
+
+
+def test_python_functions_take_live_objects(module: ModuleType) -> None:
+    assert attentest.check(module.FeedForward, clauses=["feed_forward.formula"]).conforms
+    assert attentest.identify(module.FeedForward)["activation"].measured == "relu"
+    assert attentest.compare(module.FeedForward, module.instance).explained
+    assert attentest.trace(module.FeedForward).parting.step == ""
+    tiny = Plan(lengths=(4, 8), widths=(), repeat=1)
+    assert not attentest.cost(module.attention, plan=tiny).failures
+    with pytest.raises(LoadFailure, match="unnamed"):
+        attentest.learn(module.unnamed)
+
+
+def test_counts_agree_between_the_command_python_and_pytest(
+    file: Path, pytester: pytest.Pytester
+) -> None:
+    target = f"{file}:FeedForward"
+    pytester.makeini(f"[pytest]\nattentest_backend = {target}")
+    said = [
+        command("check", target).output,
+        command("run", target).output,
+        str(attentest.check(target)),
+        pytester.runpytest_subprocess("-q", "-p", "no:cacheprovider").stdout.str(),
+    ]
+    counts = [re.search(LISTED, text) for text in said]
+    assert all(counts), said
+    assert len({found.groups() for found in counts if found}) == 1, counts
