@@ -192,6 +192,8 @@ ENTRIES = (
         "Which activation is between the two linear maps of the feed-forward network?",
         ("relu", "max(0, x)"),
         ("gelu", "x times the normal distribution function, exact form"),
+        ("gelu-tanh", "the same with the distribution function approximated by a tanh"),
+        ("gelu-sigmoid", "x times sigmoid(1.702 x), another approximation"),
         ("silu", "x times sigmoid(x)"),
         paper="relu",
         clause="feed_forward.activation",
