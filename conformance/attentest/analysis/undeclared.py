@@ -1,14 +1,20 @@
 """Measures choices that a backend leaves undeclared where the paper does not specify an option.
 
 The paper names layer normalisation and gives no formula, so any listed one conforms. One that is
-not declared is identified, and where no option fits, the closest of those in use is taken.
+not declared is identified, and where no option fits, the closest of those in use is taken. It has
+no rounding either: a table that is computed in single precision is judged as such by all clauses
+but the one about its arithmetic, which says that it was not declared.
 """
+
+import numpy as np
 
 from attentest.analysis.identify.norms import FORMULA, norm_candidates, norm_station, variations
 from attentest.analysis.identify.parts import Part
+from attentest.analysis.identify.station import Station
 from attentest.harness.errors import Absent, BackendError, Violation
 from attentest.harness.subject import Subject
 from attentest_spec import Backend, Choices, Sizes
+from attentest_spec.parameters import learned_positions
 
 
 def effective_choices(backend: Backend, precision: str = "", device: str = "cpu") -> Choices:
@@ -18,16 +24,36 @@ def effective_choices(backend: Backend, precision: str = "", device: str = "cpu"
 
     Raises ValueError or UnknownName where its declaration is not well formed.
     """
-    declared = Choices.of(backend.choices)
+    choices = Choices.of(backend.choices)
     open_axes = [axis for axis in FORMULA if axis not in backend.choices]
-    if not open_axes or "layer_norm" not in backend.components:
-        return declared
-    try:
-        finest = precision or backend.limits.finest
-        subject = Subject(backend, choices=declared, precision=finest, device=device)
-        return _closest(subject, open_axes)
-    except (Absent, BackendError, Violation):
-        return declared  # the clauses will say what is wrong
+    finest = precision or backend.limits.finest
+    for component, axes, measured in (
+        ("layer_norm", open_axes, _closest),
+        ("positional_encoding", _OPEN_POSITIONS - set(backend.choices), _rounded),
+    ):
+        if not axes or component not in backend.components:
+            continue
+        try:
+            subject = Subject(backend, choices=choices, precision=finest, device=device)
+            choices = measured(subject, list(axes))
+        except (Absent, BackendError, Violation):
+            pass  # the clauses will say what is wrong
+    return choices
+
+
+_OPEN_POSITIONS = {"position_arithmetic"}
+
+
+def _rounded(subject: Subject, axes: list[str]) -> Choices:
+    """Return the choices with a table in single precision, where no other one fits."""
+    known, limits = subject.choices, subject.limits
+    length = min(8, limits.length or 8)
+    if known.positional_encoding == "none" or learned_positions(known):
+        return known
+    probe = subject.part("positional_encoding", Sizes(d_model=4, heads=1, max_length=length))
+    station = Station.of(probe, {}, (np.zeros((1, length, 4)),))
+    single = known.but(position_arithmetic="float32")
+    return single if not station.fits(known) and station.fits(single) else known
 
 
 def _closest(subject: Subject, axes: list[str]) -> Choices:

@@ -26,7 +26,7 @@ from attentest.analysis.identify.station import Candidate, Station
 from attentest.analysis.identify.structure import SHAPED, TIED, structures, ties
 from attentest.harness.errors import Absent, BackendError, Violation
 from attentest.harness.subject import Probe, Subject
-from attentest_spec import CHOICES, Choices, Sizes
+from attentest_spec import Choices, Sizes
 from attentest_spec.choices import Value
 from attentest_spec.contract import NoParameterMap
 from attentest_spec.parameters import learned_positions
@@ -34,8 +34,11 @@ from attentest_spec.parameters import learned_positions
 WIDTH = 4
 """The model width: its root is exact, and n and n - 1 differ most at small widths."""
 
-PLACED = ("positional_encoding", "position_offset", "position_arithmetic")
-"""The choices about the encoding of positions."""
+PLACED = ("positional_encoding", "position_offset")
+"""The choices about the encoding of positions, its arithmetic left out."""
+
+ARITHMETICS = {"position_arithmetic": "positional_encoding", "softmax_arithmetic": "attention"}
+"""The choices about arithmetic, each with the component that rounds."""
 
 MANY = 100
 """Combinations of options above which they are not all tried."""
@@ -65,7 +68,7 @@ def measure(subject: Subject, component: str, known: Choices) -> list[Evidence]:
     try:
         built = structures(subject, component, sizes_for(subject))
         for (structure, probe), arithmetic in product(built, _arithmetics(component)):
-            choices = known.but(softmax_arithmetic=arithmetic)
+            choices = known.but(**arithmetic)
             measurement = Measurement(component, probe, structure, choices)
             measurement.take()
             if measurement.explained:
@@ -79,13 +82,14 @@ def measure(subject: Subject, component: str, known: Choices) -> list[Evidence]:
     return first
 
 
-def _arithmetics(component: str) -> list[str]:
-    """Return the arithmetics of a softmax in `component`, the finest first.
+def _arithmetics(component: str) -> list[dict[str, Value]]:
+    """Return the arithmetics that `component` may round in, the finest first.
 
     An exact one lies within the tolerance of a rounded one, and never the other way round.
     """
-    options = [option.name for option in CHOICES["softmax_arithmetic"].options]
-    return options if has(component, "attention") else options[:1]
+    axes = [axis for axis, part in ARITHMETICS.items() if has(component, part)]
+    every = product(*(options(axis) for axis in axes))
+    return [dict(zip(axes, one, strict=True)) for one in every]
 
 
 def _reason(component: str, failure: Exception) -> str:
@@ -141,23 +145,23 @@ class Measurement:
         shaped = [axis for axis in self.axes if axis in {*SHAPED, *TIED} - {"positional_encoding"}]
         if "position_offset" in self.axes and learned_positions(self.part.choices):
             shaped.append("position_offset")  # a learned table has a row for every one skipped
-        later = {"mask_fill", "fully_masked_row", "softmax_arithmetic"}
+        later = {"mask_fill", "fully_masked_row", *ARITHMETICS}
         rest = [axis for axis in self.axes if axis not in {*known, *shaped, *later}]
         station = _whole(self.part)
         self._learn(rest, station, _searched(station, self.part, rest))
         self.explained = station.fits(self.part.choices)
         remaining = station.distance(self.part.choices)
         self.evidence += [self._structural(axis, remaining) for axis in shaped]
-        if "softmax_arithmetic" in self.axes:
-            self.evidence.append(self._arithmetic(station, remaining))
+        arithmetics = [axis for axis in ARITHMETICS if axis in self.axes]
+        self.evidence += [self._arithmetic(axis, station, remaining) for axis in arithmetics]
 
-    def _arithmetic(self, station: Station, difference: float) -> Evidence:
+    def _arithmetic(self, axis: str, station: Station, difference: float) -> Evidence:
         """Return the arithmetic that explains the numbers, unless another one does as well."""
-        axis, component = "softmax_arithmetic", self.part.component
+        component = self.part.component
         if not self.explained:
             return _nothing(axis, component, difference)
         value = self.part.choices[axis]
-        coarse = self.part.choices.but(softmax_arithmetic="float32")
+        coarse = self.part.choices.but(**{axis: "float32"})
         if value != "float32" and station.distance(coarse) <= station.tolerance(self.part.choices):
             text = f"in {component} {value} and float32 give the same numbers"
             return Evidence(axis, component, CANNOT_TELL, reason=text)

@@ -1,0 +1,67 @@
+"""Tables of positions as people compute them: in float32, by unlike formulas, all sound."""
+
+import pytest
+from folders import SUPPORT
+
+import attentest
+from attentest.judging.bench import Bench
+from attentest.judging.judge import judge
+
+FILE = SUPPORT / "wild" / "positions.py"
+
+SINGLE = [
+    "ByExponentialOfLogarithm",
+    "ByPowers",
+    "ByInversePowers",
+    "ByOuterProduct",
+    "InNumbersOfPython",
+    "InHalves",
+    "FromTheThirdRow",
+    "MadeInEveryCall",
+    "FromRoundedFrequencies",
+]
+"""Sound tables whose angles or numbers are rounded to float32."""
+
+MISTAKEN = [
+    "ExponentOff",
+    "SinesSwapped",
+    "BaseOfAThousand",
+    "OneBehind",
+    "DividedAsIntegers",
+    "RoundedToHalf",
+    "PositionsInHalf",
+]
+"""Tables in float32 with a mistake."""
+
+
+@pytest.mark.parametrize("name", SINGLE)
+def test_table_in_single_precision_is_measured_and_conforms(name: str) -> None:
+    report = attentest.check(f"{FILE}:{name}", "positional_encoding")
+    assert "position_arithmetic: float32, measured" in "\n".join(report.inferred)
+    assert report.conforms, str(report)
+    assert all(not verdict.status.broken for verdict in report), str(report)
+    assert report["positional_encoding.arithmetic"].status == "deviation"
+
+
+@pytest.mark.parametrize("name", MISTAKEN)
+def test_mistake_in_single_precision_is_found(name: str) -> None:
+    declared = {"position_arithmetic": "float32", "position_offset": "none"}
+    declared |= {"positional_encoding": "interleaved"}
+    slugs = [f"positional_encoding.{one}" for one in ("formula", "arithmetic", "far-positions")]
+    backend = attentest.adapted(f"{FILE}:{name}", "positional_encoding", choices=declared)
+    bench = Bench(backend, shrink=False, diagnose=False)
+    assert any(judge(bench, slug).status == "violation" for slug in slugs)
+
+
+@pytest.mark.parametrize("name", ["ByPowers", "ByExponentialOfLogarithm"])
+def test_table_in_single_precision_that_is_not_declared_is_one_finding(name: str) -> None:
+    recipes = attentest.adapted(f"{FILE}:{name}", "positional_encoding").recipes
+    from attentest_spec import Limits
+    from attentest_spec.torch import TorchBackend
+
+    backend = TorchBackend(name="mine", title="", recipes=recipes, limits=Limits(dropout=False))
+    report = attentest.check(backend, "positional_encoding")
+    broken = [verdict for verdict in report if verdict.status.broken]
+    assert [verdict.clause for verdict in broken] == ["positional_encoding.arithmetic"], str(report)
+    assert "not declared" in broken[0].message
+    assert "the numbers show float32" in broken[0].message
