@@ -1,10 +1,15 @@
-"""Measures choices that a backend leaves undeclared where the paper does not specify an option.
+"""Measures choices and limits that a backend leaves undeclared.
 
-The paper names layer normalisation and gives no formula, so any listed one conforms. One that is
+Of choices, those for which the paper does not specify an option.
+
+It names layer normalisation and gives no formula, so any listed one conforms. One that is
 not declared is identified, and where no option fits, the closest of those in use is taken. It has
 no rounding either: a table that is computed in single precision is judged as such by all clauses
-but the one about its arithmetic, which says that it was not declared.
+but the one about its arithmetic, which says that it was not declared. A limit is a fact about all
+components, found once: it is no violation of each clause that meets it.
 """
+
+from dataclasses import replace
 
 import numpy as np
 
@@ -13,7 +18,7 @@ from attentest.analysis.identify.parts import Part
 from attentest.analysis.identify.station import Station
 from attentest.harness.errors import Absent, BackendError, Violation
 from attentest.harness.subject import Subject
-from attentest_spec import Backend, Choices, Sizes
+from attentest_spec import Backend, Choices, Limits, Sizes
 from attentest_spec.parameters import learned_positions
 
 
@@ -54,6 +59,40 @@ def _rounded(subject: Subject, axes: list[str]) -> Choices:
     station = Station.of(probe, {}, (np.zeros((1, length, 4)),))
     single = known.but(position_arithmetic="float32")
     return single if not station.fits(known) and station.fits(single) else known
+
+
+def effective_limits(
+    backend: Backend, choices: Choices, precision: str = "", device: str = "cpu"
+) -> Limits:
+    """Return the limits of `backend` that is judged under `choices`, measured ones included."""
+    limits = backend.limits
+    component = next((one for one in _WITH_POSITIONS if one in backend.components), "")
+    if not (limits.odd_width and component):
+        return limits
+    subject = Subject(
+        backend,
+        choices=choices,
+        precision=precision or limits.finest,
+        device=device,
+    )
+    odd = limits.fitted(Sizes(d_model=5, heads=1, layers=1, max_length=min(8, limits.length or 8)))
+    even = replace(limits, odd_width=False)
+    refused = not _answers(subject, component, odd)
+    return even if refused and _answers(subject, component, even.fitted(odd)) else limits
+
+
+_WITH_POSITIONS = ("positional_encoding", "model")
+"""Components whose pairs of columns may need an even width, the smaller first."""
+
+
+def _answers(subject: Subject, component: str, sizes: Sizes) -> bool:
+    """Say whether `component` is built and called at `sizes` without an error."""
+    try:
+        probe = subject.part(component, sizes)
+        probe.output(*Part(component, probe, subject.choices).inputs())
+    except (Absent, BackendError, Violation):
+        return False
+    return True
 
 
 def _closest(subject: Subject, axes: list[str]) -> Choices:

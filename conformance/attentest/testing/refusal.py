@@ -20,11 +20,30 @@ def refuses(
 
     `doing` describes the action with its numbers, such as "building 7 columns for 2 heads".
     """
+    _helpful(subject, doing, _refused(subject, doing, action), naming)
+
+
+def refuses_somehow(subject: Subject, doing: str, action: Callable[[], Any]) -> None:
+    """Demand that `action` raises, whatever it is: how an error is worded is another clause."""
+    _refused(subject, doing, action)
+
+
+def explains_refusal(
+    subject: Subject, doing: str, action: Callable[[], Any], *, naming: Collection[int | float]
+) -> None:
+    """Demand of an `action` that is refused what :func:`refuses` does; others are not judged."""
+    try:
+        action()
+    except BackendError as error:
+        _helpful(subject, doing, error.cause, naming)
+
+
+def _refused(subject: Subject, doing: str, action: Callable[[], Any]) -> BaseException:
+    """Return what the backend raises; raise a Violation where it answers."""
     try:
         result = action()
     except BackendError as error:
-        _helpful(subject, doing, error.cause, naming)
-        return
+        return error.cause
     answer = f"an array of shape {result.shape}" if isinstance(result, np.ndarray) else "no error"
     raise Violation(f"{doing} was not refused: {subject.name} answered with {answer}.")
 

@@ -65,21 +65,23 @@ def measure(subject: Subject, component: str, known: Choices) -> list[Evidence]:
     Never raises for what a backend does: a choice that cannot be measured gets the reason.
     """
     first: list[Evidence] = []
+    close: list[Evidence] = []
     try:
         built = structures(subject, component, sizes_for(subject))
         for (structure, probe), arithmetic in product(built, _arithmetics(component)):
             choices = known.but(**arithmetic)
             measurement = Measurement(component, probe, structure, choices)
             measurement.take()
-            if measurement.explained:
+            if measurement.exact:
                 return measurement.evidence
+            close = close or (measurement.evidence if measurement.explained else [])
             first = first or measurement.evidence
     except (Absent, BackendError, Violation) as failure:
         text = _reason(component, failure)
         return first or [
             Evidence(axis, component, CANNOT_TELL, reason=text) for axis in axes_of(component)
         ]
-    return first
+    return close or first
 
 
 def _arithmetics(component: str) -> list[dict[str, Value]]:
@@ -109,6 +111,7 @@ class Measurement:
         self.axes = axes_of(component)
         self.evidence: list[Evidence] = []
         self.explained = False
+        self.exact = False
 
     def take(self) -> None:
         """Measure everything and add to `evidence`."""
@@ -149,7 +152,8 @@ class Measurement:
         rest = [axis for axis in self.axes if axis not in {*known, *shaped, *later}]
         station = _whole(self.part)
         self._learn(rest, station, _searched(station, self.part, rest))
-        self.explained = station.fits(self.part.choices)
+        self.exact = station.fits(self.part.choices, angles=False)
+        self.explained = self.exact or station.fits(self.part.choices)
         remaining = station.distance(self.part.choices)
         self.evidence += [self._structural(axis, remaining) for axis in shaped]
         arithmetics = [axis for axis in ARITHMETICS if axis in self.axes]
@@ -162,7 +166,8 @@ class Measurement:
             return _nothing(axis, component, difference)
         value = self.part.choices[axis]
         coarse = self.part.choices.but(**{axis: "float32"})
-        if value != "float32" and station.distance(coarse) <= station.tolerance(self.part.choices):
+        tolerance = station.tolerance(self.part.choices, angles=not self.exact)
+        if value != "float32" and station.distance(coarse) <= tolerance:
             text = f"in {component} {value} and float32 give the same numbers"
             return Evidence(axis, component, CANNOT_TELL, reason=text)
         return Evidence(axis, component, MEASURED, value, difference=difference)
@@ -278,13 +283,21 @@ def _fixed(candidates: Iterator[Choices] | Collection[Choices], part: Part) -> I
 def _shown(
     component: str, axes: Collection[str], station: Station, ranked: list[Candidate]
 ) -> list[Evidence]:
-    """Return the evidence of the closest candidates, those that fit up to rounding, for `axes`."""
-    fitting = takewhile(lambda one: one[1] <= station.tolerance(*one), ranked)
-    matched = [choices for choices, _ in fitting]
+    """Return the evidence of the closest candidates, those that fit up to rounding, for `axes`.
+
+    A table of positions that is computed in another way than the reference's needs more tolerance,
+    within which more options fit: it is given where none fits without it.
+    """
+    matched = _matched(station, ranked, angles=False) or _matched(station, ranked, angles=True)
     closest = ranked[0][1] if ranked else float("inf")
     if not matched:
         return [_nothing(axis, component, closest) for axis in axes]
     return [_one_of(axis, component, [one[axis] for one in matched], closest) for axis in axes]
+
+
+def _matched(station: Station, ranked: list[Candidate], *, angles: bool) -> list[Choices]:
+    fitting = takewhile(lambda one: one[1] <= station.tolerance(*one, angles=angles), ranked)
+    return [choices for choices, _ in fitting]
 
 
 def _one_of(axis: str, component: str, values: list[Value], difference: float) -> Evidence:

@@ -70,11 +70,18 @@ class Station:
         same = expected.shape == self.actual.shape
         return distance(self.actual, expected) if same else np.inf
 
-    def tolerance(self, choices: Choices, difference: float = np.inf) -> float:
-        """Return the error that correct code may make here under `choices`."""
-        return self._tolerance(choices, self.predicted(choices), difference)
+    def tolerance(
+        self, choices: Choices, difference: float = np.inf, *, angles: bool = True
+    ) -> float:
+        """Return the error that correct code may make here under `choices`.
 
-    def _tolerance(self, choices: Choices, expected: Floats, difference: float) -> float:
+        Without `angles`, of code whose table of positions is computed as that of the reference.
+        """
+        return self._tolerance(choices, self.predicted(choices), difference, angles=angles)
+
+    def _tolerance(
+        self, choices: Choices, expected: Floats, difference: float, *, angles: bool = True
+    ) -> float:
         with np.errstate(all="ignore"):
             return error_bound(
                 self.probe,
@@ -83,13 +90,14 @@ class Station:
                 pick=self._compared,
                 choices=choices,
                 difference=difference,
+                angles=angles,
             )
 
-    def fits(self, choices: Choices) -> bool:
+    def fits(self, choices: Choices, *, angles: bool = True) -> bool:
         """Return whether the answer is the reference's under `choices`, up to rounding."""
         expected = self.predicted(choices)
         difference = self._distance(expected)
-        return difference <= self._tolerance(choices, expected, difference)
+        return difference <= self._tolerance(choices, expected, difference, angles=angles)
 
     def ranked(self, candidates: Iterable[Choices]) -> list[Candidate]:
         """Return the `candidates` with their differences, the closest first."""

@@ -74,7 +74,16 @@ def signs_ignored(self: Hooks) -> Node:
     return built(self, d_ff=abs(self.sizes.d_ff))
 
 
-@fault("model.sizes-not-named", "impossible-sizes-refused", seam="make_model")
+@fault("model.sizes-asserted", "impossible-sizes-named", seam="make_model")
+def sizes_asserted(self: Hooks) -> Node:
+    """Sizes are checked by a bare assertion. It names no number, and is skipped under python -O."""
+    try:
+        return self.correct.make_model()
+    except ValueError:
+        raise AssertionError from None
+
+
+@fault("model.sizes-not-named", "impossible-sizes-named", seam="make_model")
 def sizes_not_named(self: Hooks) -> Node:
     """The error for impossible sizes has no number. The user has to guess which is wrong."""
     try:
