@@ -18,8 +18,9 @@ from attentest.analysis.identify.parts import Part
 from attentest.analysis.identify.station import Station
 from attentest.harness.errors import Absent, BackendError, Violation
 from attentest.harness.subject import Subject
+from attentest.harness.tolerances import as_floats
 from attentest_spec import Backend, Choices, Limits, Sizes
-from attentest_spec.parameters import learned_positions
+from attentest_spec.parameters import draw, learned_positions
 
 
 def effective_choices(backend: Backend, precision: str = "", device: str = "cpu") -> Choices:
@@ -83,6 +84,20 @@ def effective_limits(
 
 _WITH_POSITIONS = ("positional_encoding", "model")
 """Components whose pairs of columns may need an even width, the smaller first."""
+
+
+def frozen_rows(subject: Subject, sizes: Sizes) -> tuple[int, ...]:
+    """Return the ids whose rows an embedding at `sizes` gives no gradient; () where it has none."""
+    rng = np.random.default_rng(0)
+    parameters = draw("embedding", sizes, subject.choices, rng)
+    tokens = np.arange(sizes.source_vocabulary)[:, None]
+    try:
+        probe = subject.part("embedding", sizes, parameters=parameters)
+        pulled = probe.vjp((tokens,), rng.normal(size=(*tokens.shape, sizes.d_model)))
+    except (Absent, BackendError, Violation):
+        return ()
+    rows = as_floats(pulled.parameters.get("weight", np.ones((0, 1))))
+    return tuple(int(row) for row in np.flatnonzero(~rows.any(axis=-1)))
 
 
 def _answers(subject: Subject, component: str, sizes: Sizes) -> bool:

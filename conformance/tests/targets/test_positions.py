@@ -1,11 +1,15 @@
 """Tables of positions as people compute them: in float32, by unlike formulas, all sound."""
 
+from dataclasses import replace
+
 import pytest
 from folders import SUPPORT
 
 import attentest
 from attentest.judging.bench import Bench
 from attentest.judging.judge import judge
+from attentest_spec import Limits
+from attentest_spec.torch import TorchBackend
 
 FILE = SUPPORT / "wild" / "positions.py"
 
@@ -56,12 +60,43 @@ def test_mistake_in_single_precision_is_found(name: str) -> None:
 @pytest.mark.parametrize("name", ["ByPowers", "ByExponentialOfLogarithm"])
 def test_table_in_single_precision_that_is_not_declared_is_one_finding(name: str) -> None:
     recipes = attentest.adapted(f"{FILE}:{name}", "positional_encoding").recipes
-    from attentest_spec import Limits
-    from attentest_spec.torch import TorchBackend
-
     backend = TorchBackend(name="mine", title="", recipes=recipes, limits=Limits(dropout=False))
     report = attentest.check(backend, "positional_encoding")
     broken = [verdict for verdict in report if verdict.status.broken]
     assert [verdict.clause for verdict in broken] == ["positional_encoding.arithmetic"], str(report)
     assert "not declared" in broken[0].message
     assert "the numbers show float32" in broken[0].message
+
+
+NAMED = "positional_encoding.odd-width-named"
+"""The one clause about the wording of a refusal."""
+
+
+@pytest.mark.parametrize(
+    ("name", "warned"),
+    [
+        ("OddAsserted", [NAMED]),
+        ("OddRefusedInWords", [NAMED]),
+        ("OddRefusedByShapes", [NAMED]),
+        ("OddRefusedWhenCalled", [NAMED]),
+        ("OddRefusedByNumber", []),
+    ],
+)
+def test_refused_odd_width_is_one_warning_at_most(name: str, warned: list[str]) -> None:
+    read = attentest.adapted(f"{FILE}:{name}", "positional_encoding")
+    assert not read.limits.odd_width
+    assert "an odd model width is refused" in "\n".join(read.understood)  # type: ignore[attr-defined]
+    declared = {"position_arithmetic": "float32"}
+    same = TorchBackend(name="mine", title="", recipes=read.recipes, choices=declared)  # type: ignore[attr-defined]
+    for target in (read, replace(same, limits=Limits(dropout=False))):
+        report = attentest.check(target, "positional_encoding")
+        assert report.conforms, str(report)
+        assert [one.clause for one in report if one.status.broken] == warned, str(report)
+
+
+def test_wrong_odd_width_is_a_violation() -> None:
+    clause = "positional_encoding.odd-width"
+    report = attentest.check(
+        f"{FILE}:OddWithoutItsLastColumn", "positional_encoding", clauses=[clause]
+    )
+    assert report[clause].status == "violation"

@@ -131,3 +131,51 @@ class RoundedToHalf(Table):
 class PositionsInHalf(Table):
     def angles(self, places, width):
         return super().angles(places.half().float(), width)
+
+
+class OddAsserted(Table):
+    def __init__(self, d_model, max_len=5000):
+        assert d_model % 2 == 0
+        super().__init__(d_model, max_len)
+
+
+class OddRefusedInWords(Table):
+    def __init__(self, d_model, max_len=5000):
+        if d_model % 2:
+            raise ValueError("the embedding dimension must be even")
+        super().__init__(d_model, max_len)
+
+
+class OddRefusedByNumber(Table):
+    def __init__(self, d_model, max_len=5000):
+        if d_model % 2:
+            raise ValueError(f"cannot pair the columns of an odd width ({d_model})")
+        super().__init__(d_model, max_len)
+
+
+class OddRefusedByShapes(Table):
+    """One cosine too many for the columns that are left: torch refuses the assignment."""
+
+    def arranged(self, angles, width):
+        table = torch.zeros(len(angles), width)
+        table[:, 0::2] = torch.sin(angles)
+        table[:, 1::2] = torch.cos(angles)
+        return table
+
+
+class OddRefusedWhenCalled(MadeInEveryCall):
+    def rows(self, length, width):
+        if width % 2:
+            raise NotImplementedError
+        return super().rows(length, width)
+
+
+class OddWithoutItsLastColumn(Table):
+    """An odd width is taken for the even one below it, and its last column stays empty."""
+
+    def arranged(self, angles, width):
+        even = width - width % 2
+        table = torch.zeros(len(angles), width)
+        table[:, 0:even:2] = angles.sin()[:, : even // 2]
+        table[:, 1:even:2] = angles.cos()[:, : even // 2]
+        return table
