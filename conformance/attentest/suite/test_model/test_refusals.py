@@ -30,7 +30,8 @@ _UNLIKE = ((11, 13), (13, 11))
 
 def _with_the_last_ids(subject: Subject, draw: Draw) -> ModelCall:
     """Return sentences with the last id of either vocabulary, which are served."""
-    vocabularies = (11, 11) if one_vocabulary(subject.choices) else draw.choose(_UNLIKE)
+    shared = one_vocabulary(subject.choices) or not subject.limits.own_vocabularies
+    vocabularies = (11, 11) if shared else draw.choose(_UNLIKE)
     source, target = vocabularies
     case = draw_call(subject, draw, source_vocabulary=source, target_vocabulary=target)
     case.source[-1, -1] = case.sizes.source_vocabulary - 1
@@ -162,7 +163,8 @@ Change = tuple[dict[str, float], tuple[float, ...]]
 def _impossible(subject: Subject, sizes: Sizes) -> list[Change]:
     """Return changes of `sizes` that each make a model impossible."""
     tables = ("source_vocabulary", "target_vocabulary")
-    single = ("d_model", "heads", "d_ff", "layers", *tables)
+    own = tables if subject.limits.own_vocabularies else ()
+    single = ("d_model", "heads", "d_ff", "layers", *own)
     wrong: list[Change] = [({name: size}, (size,)) for name in single for size in (0, -1, -4)]
     wrong += [(dict.fromkeys(tables, size), (size,)) for size in (0, -3)]
     heads = 2 if (subject.limits.heads or 2) >= 2 else 1
