@@ -101,11 +101,11 @@ def error_bound(
     pick: Pick | None = None,
     choices: Choices | None = None,
     difference: float = np.inf,
-    angles: bool = True,
+    rounded: bool = True,
 ) -> float:
     """Return the error that correct code may make in `expected`, an answer of any shape.
 
-    Without `angles`, of code whose table of positions is computed as that of the reference.
+    Where it is not `rounded`, of code that rounds inside exactly as the reference does.
     Amplification is measured only when `difference` exceeds half of the tolerance without it: it
     costs several more evaluations of the reference.
     """
@@ -114,10 +114,10 @@ def error_bound(
     if 2 * difference <= plain:
         return plain  # the share of the tolerance that is reported is at most one half
     amplified = unit * _amplification(probe, inputs, expected, method, pick, choices)
-    inside_parts = (_of_a_single_softmax, _of_angles) if angles else (_of_a_single_softmax,)
-    return (
-        plain + amplified + sum(one(probe, inputs, method, pick, choices) for one in inside_parts)
-    )
+    if not rounded:
+        return plain + amplified
+    of_parts = (_of_a_single_softmax, _of_angles)
+    return plain + amplified + sum(one(probe, inputs, method, pick, choices) for one in of_parts)
 
 
 def fits(

@@ -1,5 +1,6 @@
 """Tables of positions as people compute them: in float32, by unlike formulas, all sound."""
 
+import sys
 from dataclasses import replace
 
 import pytest
@@ -100,3 +101,28 @@ def test_wrong_odd_width_is_a_violation() -> None:
         f"{FILE}:OddWithoutItsLastColumn", "positional_encoding", clauses=[clause]
     )
     assert report[clause].status == "violation"
+
+
+MODELS = SUPPORT / "wild" / "models.py"
+
+MODEL = [f"model.{one}" for one in ("formula", "parameter-gradient", "padding-in-a-batch")]
+
+
+def test_model_around_a_table_in_single_precision_is_measured_and_conforms() -> None:
+    # Its pad ids are 0, and nothing in its constructor says so: no check above pads with others.
+    sys.path.insert(0, str(MODELS.parent))
+    read = attentest.adapted(f"{MODELS}:TransformerInDouble", "model")
+    assert read.choices["position_arithmetic"] == "float32"
+    assert "position_arithmetic: float32, measured" in "\n".join(read.understood)  # type: ignore[attr-defined]
+    bench = Bench(replace(read, limits=replace(read.limits, pad=0)), shrink=False, diagnose=False)  # type: ignore[type-var]
+    for slug in MODEL:
+        verdict = judge(bench, slug)
+        assert verdict.status == "pass", verdict
+
+
+def test_model_around_a_mistaken_table_in_single_precision_is_a_violation() -> None:
+    sys.path.insert(0, str(MODELS.parent))
+    declared = {"position_arithmetic": "float32"}
+    read = attentest.adapted(f"{MODELS}:TransformerOfAnotherBase", "model", choices=declared)
+    bench = Bench(replace(read, limits=replace(read.limits, pad=0)), shrink=False, diagnose=False)  # type: ignore[type-var]
+    assert judge(bench, "model.formula").status == "violation"

@@ -8,7 +8,7 @@ at once: there the rest is measured, and the structure is confirmed.
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 from itertools import product, takewhile
-from math import prod
+from math import inf, prod
 
 from attentest.analysis.identify.finding import CANNOT_TELL, MEASURED, NONE_FITS, Evidence
 from attentest.analysis.identify.masking import NoMask, empty_row, fill
@@ -38,10 +38,7 @@ PLACED = ("positional_encoding", "position_offset")
 """The choices about the encoding of positions, its arithmetic left out."""
 
 ARITHMETICS = {"softmax_arithmetic": "attention", "position_arithmetic": "positional_encoding"}
-"""The choices about arithmetic, each with the component that rounds, the greatest tolerance first.
-
-In a model the tolerance of a softmax in float32 covers what a table in float32 is off by.
-"""
+"""The choices about arithmetic, each with the component that rounds."""
 
 MANY = 100
 """Combinations of options above which they are not all tried."""
@@ -68,7 +65,7 @@ def measure(subject: Subject, component: str, known: Choices) -> list[Evidence]:
     Never raises for what a backend does: a choice that cannot be measured gets the reason.
     """
     first: list[Evidence] = []
-    close: list[Evidence] = []
+    close: dict[float, list[Evidence]] = {}
     try:
         built = structures(subject, component, sizes_for(subject))
         for (structure, probe), arithmetic in product(built, _arithmetics(component)):
@@ -77,20 +74,22 @@ def measure(subject: Subject, component: str, known: Choices) -> list[Evidence]:
             measurement.take()
             if measurement.exact:
                 return measurement.evidence
-            close = close or (measurement.evidence if measurement.explained else [])
+            if measurement.explained:
+                close[measurement.difference] = measurement.evidence
             first = first or measurement.evidence
     except (Absent, BackendError, Violation) as failure:
         text = _reason(component, failure)
         return first or [
             Evidence(axis, component, CANNOT_TELL, reason=text) for axis in axes_of(component)
         ]
-    return close or first
+    return close[min(close)] if close else first
 
 
 def _arithmetics(component: str) -> list[dict[str, Value]]:
     """Return the arithmetics that `component` may round in, the finest first.
 
-    An exact one lies within the tolerance of a rounded one, and never the other way round.
+    An exact one lies within the tolerance of a rounded one, and never the other way round. In a
+    model one that is rounded lies within that of another: the closest is taken.
     """
     axes = [axis for axis, part in ARITHMETICS.items() if has(component, part)]
     every = product(*(options(axis) for axis in axes))
@@ -115,6 +114,7 @@ class Measurement:
         self.evidence: list[Evidence] = []
         self.explained = False
         self.exact = False
+        self.difference = inf
 
     def take(self) -> None:
         """Measure everything and add to `evidence`."""
@@ -155,9 +155,9 @@ class Measurement:
         rest = [axis for axis in self.axes if axis not in {*known, *shaped, *later}]
         station = _whole(self.part)
         self._learn(rest, station, _searched(station, self.part, rest))
-        self.exact = station.fits(self.part.choices, angles=False)
+        self.exact = station.fits(self.part.choices, rounded=False)
         self.explained = self.exact or station.fits(self.part.choices)
-        remaining = station.distance(self.part.choices)
+        remaining = self.difference = station.distance(self.part.choices)
         self.evidence += [self._structural(axis, remaining) for axis in shaped]
         arithmetics = [axis for axis in ARITHMETICS if axis in self.axes]
         self.evidence += [self._arithmetic(axis, station, remaining) for axis in arithmetics]
@@ -169,7 +169,7 @@ class Measurement:
             return _nothing(axis, component, difference)
         value = self.part.choices[axis]
         coarse = self.part.choices.but(**{axis: "float32"})
-        tolerance = station.tolerance(self.part.choices, angles=not self.exact)
+        tolerance = station.tolerance(self.part.choices, rounded=not self.exact)
         if value != "float32" and station.distance(coarse) <= tolerance:
             text = f"in {component} {value} and float32 give the same numbers"
             return Evidence(axis, component, CANNOT_TELL, reason=text)
@@ -288,18 +288,18 @@ def _shown(
 ) -> list[Evidence]:
     """Return the evidence of the closest candidates, those that fit up to rounding, for `axes`.
 
-    A table of positions that is computed in another way than the reference's needs more tolerance,
+    What rounds inside to single precision, in another way than the reference, needs more tolerance,
     within which more options fit: it is given where none fits without it.
     """
-    matched = _matched(station, ranked, angles=False) or _matched(station, ranked, angles=True)
+    matched = _matched(station, ranked, rounded=False) or _matched(station, ranked, rounded=True)
     closest = ranked[0][1] if ranked else float("inf")
     if not matched:
         return [_nothing(axis, component, closest) for axis in axes]
     return [_one_of(axis, component, [one[axis] for one in matched], closest) for axis in axes]
 
 
-def _matched(station: Station, ranked: list[Candidate], *, angles: bool) -> list[Choices]:
-    fitting = takewhile(lambda one: one[1] <= station.tolerance(*one, angles=angles), ranked)
+def _matched(station: Station, ranked: list[Candidate], *, rounded: bool) -> list[Choices]:
+    fitting = takewhile(lambda one: one[1] <= station.tolerance(*one, rounded=rounded), ranked)
     return [choices for choices, _ in fitting]
 
 

@@ -71,16 +71,16 @@ class Station:
         return distance(self.actual, expected) if same else np.inf
 
     def tolerance(
-        self, choices: Choices, difference: float = np.inf, *, angles: bool = True
+        self, choices: Choices, difference: float = np.inf, *, rounded: bool = True
     ) -> float:
         """Return the error that correct code may make here under `choices`.
 
-        Without `angles`, of code whose table of positions is computed as that of the reference.
+        Where it is not `rounded`, of code that rounds inside exactly as the reference does.
         """
-        return self._tolerance(choices, self.predicted(choices), difference, angles=angles)
+        return self._tolerance(choices, self.predicted(choices), difference, rounded=rounded)
 
     def _tolerance(
-        self, choices: Choices, expected: Floats, difference: float, *, angles: bool = True
+        self, choices: Choices, expected: Floats, difference: float, *, rounded: bool = True
     ) -> float:
         with np.errstate(all="ignore"):
             return error_bound(
@@ -90,14 +90,14 @@ class Station:
                 pick=self._compared,
                 choices=choices,
                 difference=difference,
-                angles=angles,
+                rounded=rounded,
             )
 
-    def fits(self, choices: Choices, *, angles: bool = True) -> bool:
+    def fits(self, choices: Choices, *, rounded: bool = True) -> bool:
         """Return whether the answer is the reference's under `choices`, up to rounding."""
         expected = self.predicted(choices)
         difference = self._distance(expected)
-        return difference <= self._tolerance(choices, expected, difference, angles=angles)
+        return difference <= self._tolerance(choices, expected, difference, rounded=rounded)
 
     def ranked(self, candidates: Iterable[Choices]) -> list[Candidate]:
         """Return the `candidates` with their differences, the closest first."""
