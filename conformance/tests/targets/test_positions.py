@@ -48,6 +48,12 @@ def test_table_in_single_precision_is_measured_and_conforms(name: str) -> None:
     assert report["positional_encoding.arithmetic"].status == "deviation"
 
 
+def test_table_of_a_fixed_length_is_judged_up_to_it() -> None:
+    report = attentest.check(f"{FILE}:OfAFixedLength", "positional_encoding")
+    assert "its table has 300 positions" in "\n".join(report.inferred)
+    assert all(not verdict.status.broken for verdict in report), str(report)
+
+
 @pytest.mark.parametrize("name", MISTAKEN)
 def test_mistake_in_single_precision_is_found(name: str) -> None:
     declared = {"position_arithmetic": "float32", "position_offset": "none"}

@@ -51,6 +51,7 @@ def limits_of(code: Code, probe: Probe, adapter: Adapter, table: Table) -> Limit
         dropout="dropout" in known,
         cross=not adapter.arguments.joined,
         inner=None if "d_ff" in known else _inner(probe, table),
+        length=_longest(probe, adapter) if "max_length" not in known else None,
         own_pads=not _of_source_alone("pad", known),
         own_vocabularies=not _of_source_alone("vocabulary", known),
     )
@@ -79,6 +80,8 @@ def said_of(limits: Limits) -> list[str]:
     said = [f"no call in {', '.join(missing)} gave an answer"] if missing else []
     if limits.heads == 1:
         said.append("no argument says how many heads: it is judged with one")
+    if limits.length is not None:
+        said.append(f"its table has {limits.length} positions, and longer inputs are not judged")
     if not limits.odd_width:
         said.append("an odd model width is refused: it is judged at even ones")
     if not limits.own_vocabularies:
@@ -95,6 +98,26 @@ def said_of(limits: Limits) -> list[str]:
     if limits.inner is not None:
         said.append(f"its inner layer is {limits.inner} times as wide as the model")
     return said
+
+
+LONGEST = 20_000
+"""Positions up to which a table is tried: as many as the farthest that is judged."""
+
+
+def _longest(probe: Probe, adapter: Adapter) -> int | None:
+    """Return how many positions a table of a fixed length has, None where no end was met."""
+
+    def served(length: int) -> bool:
+        x = probe.given(adapter)["x"][:1, :1].expand(1, length, -1)
+        return not isinstance(probe.called(adapter, {"x": x}), str)
+
+    if adapter.component != "positional_encoding" or served(LONGEST) or not served(1):
+        return None
+    low, high = 1, LONGEST
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if served(middle) else (low, middle)
+    return low
 
 
 def _of_source_alone(what: str, known: Collection[str]) -> bool:

@@ -179,3 +179,10 @@ class OddWithoutItsLastColumn(Table):
         table[:, 0:even:2] = angles.sin()[:, : even // 2]
         table[:, 1:even:2] = angles.cos()[:, : even // 2]
         return table
+
+
+class OfAFixedLength(Table):
+    """No argument says how long the table is."""
+
+    def __init__(self, d_model):
+        super().__init__(d_model, 300)
