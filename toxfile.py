@@ -1,8 +1,10 @@
 """Finds the implementations, so that a new folder is an env without an edit anywhere.
 
 A folder whose package has the extra `library` gets it in its own env and nowhere else. What is
-known not to hold of it stands in its deviations.toml. Such libraries are slow to call, and are
-judged once: of the pytest door only a few clauses are tried there.
+known not to hold of it stands in its deviations.toml.
+
+An env judges by the command. By pytest, which gives the same verdicts, it tries only a few clauses,
+and all of them in the first env.
 
 tox.ini reads what is found from environment variables that are set here.
 """
@@ -23,9 +25,9 @@ def project(folder: Path) -> dict[str, Any]:
     return told["project"]
 
 
-def where_lent(folder: Path, text: str) -> str:
-    """Return `text` for a folder that has the extra `library`."""
-    return text if "library" in project(folder).get("optional-dependencies", {}) else ""
+def extra(folder: Path) -> str:
+    """Return the extra `library` of a folder that has it."""
+    return "[library]" if "library" in project(folder).get("optional-dependencies", {}) else ""
 
 
 def names(folder: Path, before: str = "") -> str:
@@ -43,10 +45,11 @@ def declared(folder: Path, option: str) -> str:
 os.environ["ATTENTEST_ENVS"] = ", ".join(folder.name for folder in FOLDERS)
 os.environ["ATTENTEST_FOLDERS"] = "\n".join(f"-e {folder}" for folder in FOLDERS)
 for one in FOLDERS:
+    few = "" if one == FOLDERS[0] else "-k formula"
     os.environ |= {
-        f"ATTENTEST_FOLDER_{one.name}": f"-e {one}{where_lent(one, '[library]')}",
+        f"ATTENTEST_FOLDER_{one.name}": f"-e {one}{extra(one)}",
         f"ATTENTEST_RUN_{one.name}": f"{names(one)} {declared(one, '--deviations=')}",
         f"ATTENTEST_PYTEST_{one.name}": f"{declared(one, '--override-ini=attentest_deviations=')} "
-        f"--pyargs attentest.suite {names(one, '--backend=')} {where_lent(one, '-k formula')}",
+        f"--pyargs attentest.suite {names(one, '--backend=')} {few}",
     }
 os.environ["ATTENTEST_PACKAGES"] = " ".join(str(path.relative_to(ROOT)) for path in PACKAGES)

@@ -17,3 +17,9 @@ def checked_shapes(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPat
     """Check the shapes in signatures at every call, in the folders that are named."""
     disable = request.path.parent.name not in CHECKED
     monkeypatch.setattr(jaxtyping.config, "jaxtyping_disable", disable)
+
+
+@pytest.fixture(autouse=True)
+def same_random_numbers() -> None:
+    """Begin every test at the same random numbers of torch, whatever ran before it."""
+    torch.default_generator.manual_seed(20170612)

@@ -80,6 +80,9 @@ class Limits:
     `odd_width` is False where an odd model width is refused, `cross` is False where multi-head
     attention has one input, which is query, key and value at once, and `inner` is the width of a
     feed-forward network's inner layer as a multiple of the model's, where it is fixed.
+    `own_pads` and `own_vocabularies` are False where source and target have one pad id, and one
+    vocabulary; `pad` is the pad id where it is fixed; `trained_pad` is False where the row of the
+    pad id in an embedding gets no gradient.
     """
 
     layers: int | None = None
@@ -91,6 +94,10 @@ class Limits:
     odd_width: bool = True
     cross: bool = True
     inner: int | None = None
+    own_pads: bool = True
+    own_vocabularies: bool = True
+    pad: int | None = None
+    trained_pad: bool = True
 
     @property
     def finest(self) -> str:
@@ -98,8 +105,22 @@ class Limits:
         return next((one for one in PRECISIONS if one in self.precisions), "float64")
 
     def fitted(self, sizes: Sizes) -> Sizes:
-        """Return `sizes` with the inner width that the limits demand."""
-        return sizes if self.inner is None else sizes.but(d_ff=self.inner * sizes.d_model)
+        """Return `sizes` inside the limits: an odd width is doubled where none is supported.
+
+        Where the two sides share a pad id or a vocabulary, it is that of the source.
+        """
+        fitted = sizes
+        if not self.odd_width and sizes.d_model % 2:
+            fitted = fitted.but(d_model=2 * sizes.d_model)
+        if self.inner is not None:
+            fitted = fitted.but(d_ff=self.inner * fitted.d_model)
+        if self.pad is not None:
+            fitted = fitted.but(source_pad=self.pad, target_pad=self.pad)
+        if not self.own_pads:
+            fitted = fitted.but(target_pad=fitted.source_pad)
+        if not self.own_vocabularies:
+            fitted = fitted.but(target_vocabulary=fitted.source_vocabulary)
+        return fitted
 
 
 @runtime_checkable

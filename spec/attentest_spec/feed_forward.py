@@ -1,6 +1,7 @@
 """The position-wise feed-forward network, from the formulas (section 3.3)."""
 
 import math
+from collections.abc import Callable, Mapping
 from typing import Annotated
 
 import numpy as np
@@ -26,7 +27,7 @@ def activate(name: str, x: Annotated[Floats, "*rows F"]) -> Annotated[Floats, "*
 
     x (.., F) gives (.., F).
     """
-    return {"relu": _relu, "gelu": _gelu, "silu": _silu}[name](x)
+    return _ACTIVATIONS[name](x)
 
 
 def _relu(x: Floats) -> Floats:
@@ -39,7 +40,33 @@ def _gelu(x: Floats) -> Floats:
     return result
 
 
+def _gelu_by_tanh(x: Floats) -> Floats:
+    """Return x (1 + tanh(z)) / 2 for the cubic z, as x sigmoid(2 z): without its cancellation.
+
+    Source: Hendrycks and Gimpel 2016, section 2.
+    """
+    return x * _sigmoid(2.0 * math.sqrt(2.0 / math.pi) * (x + 0.044715 * x**3))
+
+
+def _gelu_by_sigmoid(x: Floats) -> Floats:
+    """Return x sigmoid(1.702 x). Source: Hendrycks and Gimpel 2016, section 2."""
+    return x * _sigmoid(1.702 * x)
+
+
 def _silu(x: Floats) -> Floats:
-    """Return x sigmoid(x), with the smaller exponential alone, so that none overflows."""
+    return x * _sigmoid(x)
+
+
+def _sigmoid(x: Floats) -> Floats:
+    """Return 1 / (1 + exp(-x)), with the smaller exponential alone, so that none overflows."""
     small = np.exp(-np.abs(x))
-    return x * np.where(x >= 0, 1.0, small) / (1.0 + small)
+    return np.where(x >= 0, 1.0, small) / (1.0 + small)
+
+
+_ACTIVATIONS: Mapping[str, Callable[[Floats], Floats]] = {
+    "relu": _relu,
+    "gelu": _gelu,
+    "gelu-tanh": _gelu_by_tanh,
+    "gelu-sigmoid": _gelu_by_sigmoid,
+    "silu": _silu,
+}

@@ -64,11 +64,15 @@ ACTIVATIONS: dict[str, dict[str, Function]] = {
     "jax": {
         "relu": jax.nn.relu,
         "gelu": lambda x: jax.nn.gelu(x, approximate=False),
+        "gelu-tanh": lambda x: jax.nn.gelu(x, approximate=True),
+        "gelu-sigmoid": lambda x: x * jax.nn.sigmoid(1.702 * x),
         "silu": jax.nn.silu,
     },
     "scipy": {
         "relu": lambda x: (x + np.abs(x)) / 2,
         "gelu": lambda x: x * special.ndtr(x),
+        "gelu-tanh": lambda x: x * special.expit((8 / np.pi) ** 0.5 * (x + 0.044715 * x**3)),
+        "gelu-sigmoid": lambda x: x * special.expit(1.702 * x),
         "silu": lambda x: x * special.expit(x),
     },
 }
@@ -95,7 +99,7 @@ def test_log_softmax(judge: str, seed: int, scale: float, rows: int, keys: int) 
     agreed(Answer(oracle, np.asarray(LOG_SOFTMAXES[judge](x)), bound))
 
 
-@pytest.mark.parametrize("name", ["relu", "gelu", "silu"])
+@pytest.mark.parametrize("name", ACTIVATIONS["jax"])
 @pytest.mark.parametrize("judge", ACTIVATIONS)
 @given(seed=seeds, scale=drawn_scales, count=st.sampled_from([1, 8]))
 def test_activations(judge: str, name: str, seed: int, scale: float, count: int) -> None:

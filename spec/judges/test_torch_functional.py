@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import bounded
@@ -66,6 +67,8 @@ def judge_layer_norm(drawn: Drawn) -> list[Answer]:
 ACTIVATIONS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
     "relu": functional.relu,
     "gelu": functional.gelu,
+    "gelu-tanh": partial(functional.gelu, approximate="tanh"),
+    "gelu-sigmoid": lambda x: x * torch.sigmoid(1.702 * x),
     "silu": functional.silu,
 }
 
@@ -180,7 +183,7 @@ JUDGES: dict[str, Judge] = {
     "softmax": judge_softmax,
     "log_softmax": judge_log_softmax,
     "layer_norm": judge_layer_norm,
-    "relu, gelu, silu": judge_activations,
+    "activations": judge_activations,
     "linear": judge_linear,
     "embedding": judge_embedding,
     "scaled_dot_product_attention": judge_attention,
@@ -202,7 +205,7 @@ def test_every_activation_is_judged() -> None:
 
 
 ORACLES = {
-    "relu, gelu, silu": "activate",
+    "activations": "activate",
     "scaled_dot_product_attention": "attention",
     "multi_head_attention_forward": "multi_head_attention",
 }

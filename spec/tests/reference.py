@@ -5,6 +5,7 @@ Nothing here shares a line with the oracles; the packed projections and torch's 
 """
 
 from collections.abc import Callable, Mapping
+from functools import partial
 
 import numpy as np
 import torch
@@ -22,6 +23,8 @@ SIZES = Sizes(
 ACTIVATIONS: Mapping[str, Callable[[Tensor], Tensor]] = {
     "relu": functional.relu,
     "gelu": functional.gelu,
+    "gelu-tanh": partial(functional.gelu, approximate="tanh"),
+    "gelu-sigmoid": lambda x: x * torch.sigmoid(1.702 * x),
     "silu": functional.silu,
 }
 TORCH = {"projection_bias": "present", "tying": "none"}

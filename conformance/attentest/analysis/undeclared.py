@@ -1,14 +1,26 @@
-"""Measures choices that a backend leaves undeclared where the paper does not specify an option.
+"""Measures choices and limits that a backend leaves undeclared.
 
-The paper names layer normalisation and gives no formula, so any listed one conforms. One that is
-not declared is identified, and where no option fits, the closest of those in use is taken.
+Of choices, those for which the paper does not specify an option.
+
+It names layer normalisation and gives no formula, so any listed one conforms. One that is
+not declared is identified, and where no option fits, the closest of those in use is taken. It has
+no rounding either: a table that is computed in single precision is judged as such by all clauses
+but the one about its arithmetic, which says that it was not declared. A limit is a fact about all
+components, found once: it is no violation of each clause that meets it.
 """
+
+from dataclasses import replace
+
+import numpy as np
 
 from attentest.analysis.identify.norms import FORMULA, norm_candidates, norm_station, variations
 from attentest.analysis.identify.parts import Part
+from attentest.analysis.identify.station import Station
 from attentest.harness.errors import Absent, BackendError, Violation
 from attentest.harness.subject import Subject
-from attentest_spec import Backend, Choices, Sizes
+from attentest.harness.tolerances import as_floats
+from attentest_spec import Backend, Choices, Limits, Sizes
+from attentest_spec.parameters import draw, learned_positions
 
 
 def effective_choices(backend: Backend, precision: str = "", device: str = "cpu") -> Choices:
@@ -18,16 +30,84 @@ def effective_choices(backend: Backend, precision: str = "", device: str = "cpu"
 
     Raises ValueError or UnknownName where its declaration is not well formed.
     """
-    declared = Choices.of(backend.choices)
+    choices = Choices.of(backend.choices)
     open_axes = [axis for axis in FORMULA if axis not in backend.choices]
-    if not open_axes or "layer_norm" not in backend.components:
-        return declared
+    finest = precision or backend.limits.finest
+    for component, axes, measured in (
+        ("layer_norm", open_axes, _closest),
+        ("positional_encoding", _OPEN_POSITIONS - set(backend.choices), _rounded),
+    ):
+        if not axes or component not in backend.components:
+            continue
+        try:
+            subject = Subject(backend, choices=choices, precision=finest, device=device)
+            choices = measured(subject, list(axes))
+        except (Absent, BackendError, Violation):
+            pass  # the clauses will say what is wrong
+    return choices
+
+
+_OPEN_POSITIONS = {"position_arithmetic"}
+
+
+def _rounded(subject: Subject, axes: list[str]) -> Choices:
+    """Return the choices with a table in single precision, where no other one fits."""
+    known, limits = subject.choices, subject.limits
+    length = min(8, limits.length or 8)
+    if known.positional_encoding == "none" or learned_positions(known):
+        return known
+    probe = subject.part("positional_encoding", Sizes(d_model=4, heads=1, max_length=length))
+    station = Station.of(probe, {}, (np.zeros((1, length, 4)),))
+    single = known.but(position_arithmetic="float32")
+    return single if not station.fits(known) and station.fits(single) else known
+
+
+def effective_limits(
+    backend: Backend, choices: Choices, precision: str = "", device: str = "cpu"
+) -> Limits:
+    """Return the limits of `backend` that is judged under `choices`, measured ones included."""
+    limits = backend.limits
+    component = next((one for one in _WITH_POSITIONS if one in backend.components), "")
+    if not (limits.odd_width and component):
+        return limits
+    subject = Subject(
+        backend,
+        choices=choices,
+        precision=precision or limits.finest,
+        device=device,
+    )
+    odd = limits.fitted(Sizes(d_model=5, heads=1, layers=1, max_length=min(8, limits.length or 8)))
+    even = replace(limits, odd_width=False)
+    refused = not _answers(subject, component, odd)
+    return even if refused and _answers(subject, component, even.fitted(odd)) else limits
+
+
+_WITH_POSITIONS = ("positional_encoding", "model")
+"""Components whose pairs of columns may need an even width, the smaller first."""
+
+
+def frozen_rows(subject: Subject, sizes: Sizes) -> tuple[int, ...]:
+    """Return the ids whose rows an embedding at `sizes` gives no gradient; () where it has none."""
+    rng = np.random.default_rng(0)
+    parameters = draw("embedding", sizes, subject.choices, rng)
+    tokens = np.arange(sizes.source_vocabulary)[:, None]
     try:
-        finest = precision or backend.limits.finest
-        subject = Subject(backend, choices=declared, precision=finest, device=device)
-        return _closest(subject, open_axes)
+        probe = subject.part("embedding", sizes, parameters=parameters)
+        pulled = probe.vjp((tokens,), rng.normal(size=(*tokens.shape, sizes.d_model)))
     except (Absent, BackendError, Violation):
-        return declared  # the clauses will say what is wrong
+        return ()
+    rows = as_floats(pulled.parameters.get("weight", np.ones((0, 1))))
+    return tuple(int(row) for row in np.flatnonzero(~rows.any(axis=-1)))
+
+
+def _answers(subject: Subject, component: str, sizes: Sizes) -> bool:
+    """Say whether `component` is built and called at `sizes` without an error."""
+    try:
+        probe = subject.part(component, sizes)
+        probe.output(*Part(component, probe, subject.choices).inputs())
+    except (Absent, BackendError, Violation):
+        return False
+    return True
 
 
 def _closest(subject: Subject, axes: list[str]) -> Choices:

@@ -94,15 +94,16 @@ class Subject:
         backend: Backend,
         *,
         choices: Choices | None = None,
+        limits: Limits | None = None,
         precision: str = "float64",
         device: str = "cpu",
     ) -> None:
-        """Test `backend` under `choices` (its declared ones by default)."""
+        """Test `backend` under `choices` and `limits` (its declared ones by default)."""
         self.backend = backend
         self.name = line(str(backend.name))
         self.declared: Mapping[str, Any] = dict(backend.choices)
         self.choices = Choices.of(self.declared) if choices is None else choices
-        self.limits: Limits = backend.limits
+        self.limits: Limits = backend.limits if limits is None else limits
         self.precision = precision
         self.device = device
         self.record = Record(self.name, getattr(backend, "reproduction_script", None))

@@ -10,8 +10,10 @@ from attentest.harness.subject import Answer, Probe
 from attentest_spec import Choices
 from attentest_spec.components import inside
 from attentest_spec.contract import Input
+from attentest_spec.parameters import first_position, learned_positions, shapes
+from attentest_spec.positional_encoding import table
 from attentest_spec.precision import epsilon
-from attentest_spec.setting import Array, Floats
+from attentest_spec.setting import Array, Floats, Setting
 
 PERTURBATION = 2.0**-24
 """Relative change that measures amplification: far above float64's rounding, far below 1."""
@@ -28,6 +30,17 @@ def arithmetic(probe: Probe, choices: Choices | None = None) -> str:
     single = (choices or probe.subject.choices).softmax_arithmetic == "float32"
     rounds = single and "attention" in inside(probe.component) and probe.precision == "float64"
     return "float32" if rounds else probe.precision
+
+
+def angle_epsilon(precision: str, choices: Choices) -> float:
+    """Return the epsilon of the arithmetic that sines and cosines are computed in.
+
+    A table for half precision is computed in single precision at least. One that is declared as
+    single stays as rounded as it was built, whatever precision it is moved to.
+    """
+    single = epsilon("float32")
+    declared = choices.position_arithmetic == "float32"
+    return single if declared else min(epsilon(precision), single)
 
 
 def terms(probe: Probe, inputs: tuple[Input, ...]) -> int:
@@ -88,9 +101,11 @@ def error_bound(
     pick: Pick | None = None,
     choices: Choices | None = None,
     difference: float = np.inf,
+    rounded: bool = True,
 ) -> float:
     """Return the error that correct code may make in `expected`, an answer of any shape.
 
+    Where it is not `rounded`, of code that rounds inside exactly as the reference does.
     Amplification is measured only when `difference` exceeds half of the tolerance without it: it
     costs several more evaluations of the reference.
     """
@@ -99,7 +114,10 @@ def error_bound(
     if 2 * difference <= plain:
         return plain  # the share of the tolerance that is reported is at most one half
     amplified = unit * _amplification(probe, inputs, expected, method, pick, choices)
-    return plain + amplified + _of_a_single_softmax(probe, inputs, method, pick, choices)
+    if not rounded:
+        return plain + amplified
+    of_parts = (_of_a_single_softmax, _of_angles)
+    return plain + amplified + sum(one(probe, inputs, method, pick, choices) for one in of_parts)
 
 
 def fits(
@@ -186,6 +204,42 @@ def _of_a_single_softmax(
             )
             for other, moved in perturbations(probe, inputs, seeds=range(8))
         )
+
+
+def _of_angles(
+    probe: Probe,
+    inputs: tuple[Input, ...],
+    method: str,
+    pick: Pick | None,
+    choices: Choices | None,
+) -> float:
+    """Return the error that the rounding of angles may make to the output.
+
+    Source and reference may compute the frequencies by a power or by an exponential of a logarithm:
+    each rounding is relative, so that the angle is wrong by a few units times the position, and a
+    sine by no more than its angle. The reference is given tables that are wrong by that much.
+    """
+    chosen = choices or probe.subject.choices
+    if "positional_encoding" not in inside(probe.component) or not _has_waves(chosen):
+        return 0.0
+    length = max(one.shape[1] for one in inputs if isinstance(one, np.ndarray))
+    place = first_position(chosen) + np.arange(length, dtype=np.float64)
+    unit = _SAFETY * angle_epsilon(probe.precision, chosen) / 2
+    exact = table(Setting(choices=chosen), length, probe.sizes.d_model)
+    learned = chosen.but(positional_encoding="learned", position_offset="none")
+    names = shapes(probe.component, probe.sizes, learned).keys() - probe.parameters.keys()
+    expected, worst = _expected(probe, inputs, method, pick, chosen), 0.0
+    for seed in (1, 2, 3, 4):  # some may cancel by luck
+        signs = _SIGNS[np.random.default_rng(seed).integers(2, size=exact.shape)]
+        other = copy(probe)
+        rows = exact + unit * place[:, None] * signs
+        other.parameters = {**probe.parameters, **dict.fromkeys(names, rows)}
+        worst = max(worst, largest(_expected(other, inputs, method, pick, learned) - expected))
+    return worst
+
+
+def _has_waves(choices: Choices) -> bool:
+    return choices.positional_encoding != "none" and not learned_positions(choices)
 
 
 def _amplification(

@@ -3,10 +3,10 @@
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from attentest.analysis.undeclared import effective_choices
+from attentest.analysis.undeclared import effective_choices, effective_limits
 from attentest.harness.subject import Subject
 from attentest.results.text import line
-from attentest_spec import Backend, Choices
+from attentest_spec import Backend, Choices, Limits
 
 
 @dataclass(frozen=True)
@@ -50,6 +50,11 @@ class Bench:
         return effective_choices(self.backend, self.computed_in, self.device)
 
     @cached_property
+    def limits(self) -> Limits:
+        """The declared limits, and those that were measured where none is declared."""
+        return effective_limits(self.backend, self.choices, self.computed_in, self.device)
+
+    @cached_property
     def computed_in(self) -> str:
         """The precision that the backend is judged in."""
         return self.backend.limits.finest if self.precision == "float64" else self.precision
@@ -57,5 +62,9 @@ class Bench:
     def subject(self) -> Subject:
         """Return the backend, guarded and recorded, with these settings."""
         return Subject(
-            self.backend, choices=self.choices, precision=self.computed_in, device=self.device
+            self.backend,
+            choices=self.choices,
+            limits=self.limits,
+            precision=self.computed_in,
+            device=self.device,
         )

@@ -116,7 +116,7 @@ def test_shapes(subject: Subject, draw: Draw) -> None:
 
 @check("embedding.every-id-served", examples=6)
 def test_every_id_served(subject: Subject, draw: Draw) -> None:
-    tied = one_vocabulary(subject.choices)
+    tied = one_vocabulary(subject.choices) or not subject.limits.own_vocabularies
     source, target = draw.choose(((11, 7), (7, 11), (1, 5))) if not tied else (11, 11)
     sizes = draw.sizes(
         layers=1,
@@ -211,6 +211,26 @@ def test_repeated_tokens(subject: Subject, draw: Draw) -> None:
         terms=tokens.size,
         size=abs(factor) * largest(cotangent) * tokens.size,
         rows=~frozen,
+    )
+
+
+@check("embedding.pad-row", examples=3)
+def test_pad_row(subject: Subject, draw: Draw) -> None:
+    sizes, probe = build_loaded(subject, draw)
+    pulled, _ = _pulled(draw, probe, every_token(sizes))
+    pad = sizes.source_pad
+    trained, declared = bool(pulled[pad].any()), subject.limits.trained_pad
+    holds(
+        trained or not declared,
+        f"No gradient reaches the row of the pad id {pad}, as with padding_idx, and this is not "
+        f"declared: Limits(trained_pad=False) says so.",
+        actual=pulled,
+    )
+    holds(
+        declared or not trained,
+        f"The row of the pad id {pad} is declared as not trained (trained_pad=False), and it has a "
+        f"gradient of up to {largest(pulled[pad]):.6g}.",
+        actual=pulled,
     )
 
 

@@ -28,9 +28,13 @@ COMPONENT = "generator"
 def draw_sizes(draw: Draw) -> Sizes:
     """Draw sizes whose vocabularies differ."""
     vocabulary = draw.choose((7, 13, 300))
-    return Sizes(
-        d_model=draw.integer(2, 6), heads=1, source_vocabulary=11, target_vocabulary=vocabulary
+    sizes = Sizes(
+        d_model=draw.integer(2, 6),
+        heads=1,
+        source_vocabulary=11 if draw.subject.limits.own_vocabularies else vocabulary,
+        target_vocabulary=vocabulary,
     )
+    return draw.subject.limits.fitted(sizes)
 
 
 def build_loaded(

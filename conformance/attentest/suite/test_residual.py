@@ -33,12 +33,16 @@ def inputs(draw: Draw, width: int, batch: int, length: int) -> tuple[Floats, Flo
     return cast(x, draw.subject.precision), matrix
 
 
+def draw_sizes(draw: Draw) -> Sizes:
+    """Draw a width."""
+    return draw.subject.limits.fitted(Sizes(d_model=draw.integer(3, 5), heads=1))
+
+
 def drawn(subject: Subject, draw: Draw, *, batch: int = 0, dropout: float = 0.0) -> Case:
     """Draw a call."""
-    width = draw.integer(3, 5)
-    sizes = Sizes(d_model=width, heads=1, dropout=dropout)
+    sizes = draw_sizes(draw).but(dropout=dropout)
     probe = subject.part(COMPONENT, sizes, parameters=draw.parameters(COMPONENT, sizes))
-    return probe, *inputs(draw, width, batch or draw.batch(), draw.length())
+    return probe, *inputs(draw, sizes.d_model, batch or draw.batch(), draw.length())
 
 
 def right(probe: Probe, x: Floats, matrix: Floats) -> Array:
@@ -145,7 +149,6 @@ def test_branch_is_dropped(subject: Subject, draw: Draw) -> None:
 
 @check("residual.dropout-only-in-training", examples=4)
 def test_dropout_only_in_training(subject: Subject, draw: Draw) -> None:
-    width = draw.integer(3, 5)
-    sizes = Sizes(d_model=width, heads=1)
-    given = inputs(draw, width, 2, draw.length())
+    sizes = draw_sizes(draw)
+    given = inputs(draw, sizes.d_model, 2, draw.length())
     dropout_off_in_evaluation(subject, draw, COMPONENT, sizes, *given)

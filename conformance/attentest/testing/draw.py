@@ -98,7 +98,8 @@ class Draw:
     def sizes(self, *, heads: int = 0, head_width: int = 0, **fixed: int | float) -> Sizes:
         """Draw sizes whose free dimensions differ; `fixed` ones are taken as they are.
 
-        Vocabularies are equal where both embeddings are one, pad ids differ and are not 0.
+        Vocabularies are equal where both embeddings are one, pad ids differ and are not 0, inside
+        the limits.
         """
         count = heads or self.heads()
         width = count * (head_width or self.choose((2, 4, 3)))
@@ -195,6 +196,14 @@ class Draw:
         """Draw real tokens (B, S): any id but `pad`."""
         tokens = self.rng.integers(0, vocabulary - 1, size=(batch, length))
         return tokens + (tokens >= pad)
+
+    def pads(self, ids: Sequence[int]) -> list[int]:
+        """Return those of `ids` that can be the pad id; absent where it is fixed to another."""
+        fixed = self.subject.limits.pad
+        found = [one for one in ids if fixed in (None, one)]
+        if not found:
+            raise Absent(f"the pad id of {self.subject.name} is always {fixed}")
+        return found
 
     def source(self, batch: int, length: int, sizes: Sizes) -> Annotated[Array, "{batch} {length}"]:
         """Draw a source (B, S) with padding anywhere and a real token in each sequence."""

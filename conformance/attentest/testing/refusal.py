@@ -27,12 +27,31 @@ def refuses(
     numbers; without numbers every exception does. `doing` describes the action with its numbers,
     such as "building 7 columns for 2 heads".
     """
+    cause = _refused(subject, doing, action)
+    _helpful(subject, doing, cause, naming, any_of_them=any_of_them)
+
+
+def refuses_somehow(subject: Subject, doing: str, action: Callable[[], Any]) -> None:
+    """Demand that `action` raises, whatever it is: how an error is worded is another clause."""
+    _refused(subject, doing, action)
+
+
+def explains_refusal(
+    subject: Subject, doing: str, action: Callable[[], Any], *, naming: Collection[int | float]
+) -> None:
+    """Demand of an `action` that is refused what :func:`refuses` does; others are not judged."""
+    try:
+        action()
+    except BackendError as error:
+        _helpful(subject, doing, error.cause, naming)
+
+
+def _refused(subject: Subject, doing: str, action: Callable[[], Any]) -> BaseException:
+    """Return what the backend raises; raise a Violation where it answers."""
     try:
         result = action()
     except BackendError as error:
-        if problems := _problems(error.cause, naming, any_of_them=any_of_them):
-            _fall_short(subject, doing, error.cause, problems)
-        return
+        return error.cause
     answer = f"an array of shape {result.shape}" if isinstance(result, np.ndarray) else "no error"
     raise Violation(f"{doing} was not refused: {subject.name} answered with {answer}.")
 
@@ -50,7 +69,18 @@ def _problems(
     return [*kind, f"does not name {(' or ' if any_of_them else ' and ').join(missing)}"]
 
 
-def _fall_short(subject: Subject, doing: str, cause: BaseException, problems: list[str]) -> None:
+def _helpful(
+    subject: Subject,
+    doing: str,
+    cause: BaseException,
+    naming: Collection[int | float],
+    *,
+    any_of_them: bool = False,
+) -> None:
+    """Fall short where `cause` has problems."""
+    problems = _problems(cause, naming, any_of_them=any_of_them)
+    if not problems:
+        return
     shortcoming = Shortcoming(
         f"{doing} is refused by {subject.name} with an error that {' and '.join(problems)}: "
         f"{summary(cause)}."

@@ -69,7 +69,7 @@ def test_user_settings_reach_the_worker():
         (("my.py:a", "--set", "mask=kept"), "did you mean keep"),
         (("my.py:a", "--argument", "mask"), "not of the form ROLE=NAME"),
         (("my.py:a", "--choice", "mask_fil=exact"), "did you mean mask_fill"),
-        (("my.py:a", "--choice", "activation=tanh"), "relu, gelu, silu"),
+        (("my.py:a", "--choice", "activation=tanh"), "relu, gelu, gelu-tanh, gelu-sigmoid, silu"),
         (("nobody",), "There is no backend named 'nobody'"),
         (("my.py:a", "--as", "model", *FORMULA), "No clause is left"),
     ],

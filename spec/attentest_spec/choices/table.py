@@ -124,14 +124,14 @@ ENTRIES = (
     ),
     _choice(
         "position_arithmetic",
-        "Are sines and cosines rounded to single precision before they are added?",
-        ("as-computed", "added in the precision of the model"),
-        ("float32", "rounded to float32 first, also where the model computes in float64"),
+        "Are sines and cosines computed in single precision before they are added?",
+        ("as-computed", "computed and added in the precision of the model"),
+        ("float32", "computed or rounded in float32, also where the model computes in float64"),
         paper="as-computed",
         clause="positional_encoding.arithmetic",
         source="not in the paper: its formula has no rounding",
-        why="A difference of up to 3e-8 in float64, which looks like another mistake, and none "
-        "in float32.",
+        why="A difference in float64 that begins at 3e-8, grows with the position and looks like "
+        "another mistake; none in float32.",
     ),
     _choice(
         "embedding_norm",
@@ -192,6 +192,8 @@ ENTRIES = (
         "Which activation is between the two linear maps of the feed-forward network?",
         ("relu", "max(0, x)"),
         ("gelu", "x times the normal distribution function, exact form"),
+        ("gelu-tanh", "the same with the distribution function approximated by a tanh"),
+        ("gelu-sigmoid", "x times sigmoid(1.702 x), another approximation"),
         ("silu", "x times sigmoid(x)"),
         paper="relu",
         clause="feed_forward.activation",

@@ -8,7 +8,7 @@ at once: there the rest is measured, and the structure is confirmed.
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 from itertools import product, takewhile
-from math import prod
+from math import inf, prod
 
 from attentest.analysis.identify.finding import CANNOT_TELL, MEASURED, NONE_FITS, Evidence
 from attentest.analysis.identify.masking import NoMask, empty_row, fill
@@ -26,7 +26,7 @@ from attentest.analysis.identify.station import Candidate, Station
 from attentest.analysis.identify.structure import SHAPED, TIED, structures, ties
 from attentest.harness.errors import Absent, BackendError, Violation
 from attentest.harness.subject import Probe, Subject
-from attentest_spec import CHOICES, Choices, Sizes
+from attentest_spec import Choices, Sizes
 from attentest_spec.choices import Value
 from attentest_spec.contract import NoParameterMap
 from attentest_spec.parameters import learned_positions
@@ -34,8 +34,11 @@ from attentest_spec.parameters import learned_positions
 WIDTH = 4
 """The model width: its root is exact, and n and n - 1 differ most at small widths."""
 
-PLACED = ("positional_encoding", "position_offset", "position_arithmetic")
-"""The choices about the encoding of positions."""
+PLACED = ("positional_encoding", "position_offset")
+"""The choices about the encoding of positions, its arithmetic left out."""
+
+ARITHMETICS = {"softmax_arithmetic": "attention", "position_arithmetic": "positional_encoding"}
+"""The choices about arithmetic, each with the component that rounds."""
 
 MANY = 100
 """Combinations of options above which they are not all tried."""
@@ -62,30 +65,35 @@ def measure(subject: Subject, component: str, known: Choices) -> list[Evidence]:
     Never raises for what a backend does: a choice that cannot be measured gets the reason.
     """
     first: list[Evidence] = []
+    close: dict[float, list[Evidence]] = {}
     try:
         built = structures(subject, component, sizes_for(subject))
         for (structure, probe), arithmetic in product(built, _arithmetics(component)):
-            choices = known.but(softmax_arithmetic=arithmetic)
+            choices = known.but(**arithmetic)
             measurement = Measurement(component, probe, structure, choices)
             measurement.take()
-            if measurement.explained:
+            if measurement.exact:
                 return measurement.evidence
+            if measurement.explained:
+                close[measurement.difference] = measurement.evidence
             first = first or measurement.evidence
     except (Absent, BackendError, Violation) as failure:
         text = _reason(component, failure)
         return first or [
             Evidence(axis, component, CANNOT_TELL, reason=text) for axis in axes_of(component)
         ]
-    return first
+    return close[min(close)] if close else first
 
 
-def _arithmetics(component: str) -> list[str]:
-    """Return the arithmetics of a softmax in `component`, the finest first.
+def _arithmetics(component: str) -> list[dict[str, Value]]:
+    """Return the arithmetics that `component` may round in, the finest first.
 
-    An exact one lies within the tolerance of a rounded one, and never the other way round.
+    An exact one lies within the tolerance of a rounded one, and never the other way round. In a
+    model one that is rounded lies within that of another: the closest is taken.
     """
-    options = [option.name for option in CHOICES["softmax_arithmetic"].options]
-    return options if has(component, "attention") else options[:1]
+    axes = [axis for axis, part in ARITHMETICS.items() if has(component, part)]
+    every = product(*(options(axis) for axis in axes))
+    return [dict(zip(axes, one, strict=True)) for one in every]
 
 
 def _reason(component: str, failure: Exception) -> str:
@@ -105,6 +113,8 @@ class Measurement:
         self.axes = axes_of(component)
         self.evidence: list[Evidence] = []
         self.explained = False
+        self.exact = False
+        self.difference = inf
 
     def take(self) -> None:
         """Measure everything and add to `evidence`."""
@@ -141,24 +151,26 @@ class Measurement:
         shaped = [axis for axis in self.axes if axis in {*SHAPED, *TIED} - {"positional_encoding"}]
         if "position_offset" in self.axes and learned_positions(self.part.choices):
             shaped.append("position_offset")  # a learned table has a row for every one skipped
-        later = {"mask_fill", "fully_masked_row", "softmax_arithmetic"}
+        later = {"mask_fill", "fully_masked_row", *ARITHMETICS}
         rest = [axis for axis in self.axes if axis not in {*known, *shaped, *later}]
         station = _whole(self.part)
         self._learn(rest, station, _searched(station, self.part, rest))
-        self.explained = station.fits(self.part.choices)
-        remaining = station.distance(self.part.choices)
+        self.exact = station.fits(self.part.choices, rounded=False)
+        self.explained = self.exact or station.fits(self.part.choices)
+        remaining = self.difference = station.distance(self.part.choices)
         self.evidence += [self._structural(axis, remaining) for axis in shaped]
-        if "softmax_arithmetic" in self.axes:
-            self.evidence.append(self._arithmetic(station, remaining))
+        arithmetics = [axis for axis in ARITHMETICS if axis in self.axes]
+        self.evidence += [self._arithmetic(axis, station, remaining) for axis in arithmetics]
 
-    def _arithmetic(self, station: Station, difference: float) -> Evidence:
+    def _arithmetic(self, axis: str, station: Station, difference: float) -> Evidence:
         """Return the arithmetic that explains the numbers, unless another one does as well."""
-        axis, component = "softmax_arithmetic", self.part.component
+        component = self.part.component
         if not self.explained:
             return _nothing(axis, component, difference)
         value = self.part.choices[axis]
-        coarse = self.part.choices.but(softmax_arithmetic="float32")
-        if value != "float32" and station.distance(coarse) <= station.tolerance(self.part.choices):
+        coarse = self.part.choices.but(**{axis: "float32"})
+        tolerance = station.tolerance(self.part.choices, rounded=not self.exact)
+        if value != "float32" and station.distance(coarse) <= tolerance:
             text = f"in {component} {value} and float32 give the same numbers"
             return Evidence(axis, component, CANNOT_TELL, reason=text)
         return Evidence(axis, component, MEASURED, value, difference=difference)
@@ -274,13 +286,21 @@ def _fixed(candidates: Iterator[Choices] | Collection[Choices], part: Part) -> I
 def _shown(
     component: str, axes: Collection[str], station: Station, ranked: list[Candidate]
 ) -> list[Evidence]:
-    """Return the evidence of the closest candidates, those that fit up to rounding, for `axes`."""
-    fitting = takewhile(lambda one: one[1] <= station.tolerance(*one), ranked)
-    matched = [choices for choices, _ in fitting]
+    """Return the evidence of the closest candidates, those that fit up to rounding, for `axes`.
+
+    What rounds inside to single precision, in another way than the reference, needs more tolerance,
+    within which more options fit: it is given where none fits without it.
+    """
+    matched = _matched(station, ranked, rounded=False) or _matched(station, ranked, rounded=True)
     closest = ranked[0][1] if ranked else float("inf")
     if not matched:
         return [_nothing(axis, component, closest) for axis in axes]
     return [_one_of(axis, component, [one[axis] for one in matched], closest) for axis in axes]
+
+
+def _matched(station: Station, ranked: list[Candidate], *, rounded: bool) -> list[Choices]:
+    fitting = takewhile(lambda one: one[1] <= station.tolerance(*one, rounded=rounded), ranked)
+    return [choices for choices, _ in fitting]
 
 
 def _one_of(axis: str, component: str, values: list[Value], difference: float) -> Evidence:

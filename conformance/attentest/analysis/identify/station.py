@@ -70,11 +70,18 @@ class Station:
         same = expected.shape == self.actual.shape
         return distance(self.actual, expected) if same else np.inf
 
-    def tolerance(self, choices: Choices, difference: float = np.inf) -> float:
-        """Return the error that correct code may make here under `choices`."""
-        return self._tolerance(choices, self.predicted(choices), difference)
+    def tolerance(
+        self, choices: Choices, difference: float = np.inf, *, rounded: bool = True
+    ) -> float:
+        """Return the error that correct code may make here under `choices`.
 
-    def _tolerance(self, choices: Choices, expected: Floats, difference: float) -> float:
+        Where it is not `rounded`, of code that rounds inside exactly as the reference does.
+        """
+        return self._tolerance(choices, self.predicted(choices), difference, rounded=rounded)
+
+    def _tolerance(
+        self, choices: Choices, expected: Floats, difference: float, *, rounded: bool = True
+    ) -> float:
         with np.errstate(all="ignore"):
             return error_bound(
                 self.probe,
@@ -83,13 +90,14 @@ class Station:
                 pick=self._compared,
                 choices=choices,
                 difference=difference,
+                rounded=rounded,
             )
 
-    def fits(self, choices: Choices) -> bool:
+    def fits(self, choices: Choices, *, rounded: bool = True) -> bool:
         """Return whether the answer is the reference's under `choices`, up to rounding."""
         expected = self.predicted(choices)
         difference = self._distance(expected)
-        return difference <= self._tolerance(choices, expected, difference)
+        return difference <= self._tolerance(choices, expected, difference, rounded=rounded)
 
     def ranked(self, candidates: Iterable[Choices]) -> list[Candidate]:
         """Return the `candidates` with their differences, the closest first."""

@@ -88,11 +88,25 @@ def frozen_row_initialised_over(self: Hooks, module: Node, tokens: Tensor) -> Te
 @fault("embedding.frozen-row-of-ones", "frozen-row-is-zero", seam="make_embedding", kind="gradient")
 def frozen_row_of_ones(self: Hooks, vocabulary: int) -> Node:
     """The pad's row is ones and is not trained. Padding has a large constant vector."""
+    return _frozen(self, vocabulary, 1.0)
+
+
+@fault("embedding.pad-row-frozen", "pad-row", seam="make_embedding", kind="gradient")
+def pad_row_frozen(self: Hooks, vocabulary: int) -> Node:
+    """The row of the pad id is zero and never trained, as padding_idx does, and nothing says so.
+
+    Where the pad id is used as a token as well, that token is never learned.
+    """
+    return _frozen(self, vocabulary, 0.0)
+
+
+def _frozen(self: Hooks, vocabulary: int, value: float) -> Node:
+    """Return an embedding whose row of the pad id holds `value` and gets no gradient."""
     built = self.correct.make_embedding(vocabulary)
     built.how = self
     pad = self.sizes.source_pad
     with torch.no_grad():
-        table_of(built)[pad] = 1.0
+        table_of(built)[pad] = value
     frozen = torch.arange(vocabulary)[:, None] == pad
     table_of(built).register_hook(  # type: ignore[no-untyped-call]  # it has no types in torch
         lambda pulled: pulled.masked_fill(frozen.to(pulled.device), 0.0)

@@ -1,8 +1,9 @@
 """Faults in the gradients."""
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
+from attentest.faults.embedding.lookup import table_of
 from attentest.faults.fault import fault
 from attentest.faults.model.shared import LOG_PROBABILITIES, halved, real_tokens
 from attentest.faults.reference_models import Hooks, Node
@@ -27,6 +28,13 @@ def decoder_frozen(self: Hooks) -> Node:
     model = self.correct.make_model()
     model.decoder.requires_grad_(False)
     return model
+
+
+@fault("model.first-id-frozen", "parameter-gradient", seam="lookup", origin="B054", kind="gradient")
+def first_id_frozen(self: Hooks, module: Node, tokens: Tensor) -> Tensor:
+    """The tables have padding_idx 0, and the pad ids are others. One word is never learned."""
+    rows: Tensor = nn.functional.embedding(tokens, table_of(module), padding_idx=0)
+    return rows
 
 
 @fault(

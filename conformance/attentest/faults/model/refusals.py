@@ -22,7 +22,12 @@ def negative_ids_wrap(self: Hooks, module: Node, side: str, tokens: Tensor) -> T
     return self.correct.embed(module, side, torch.where(tokens < 0, tokens + rows, tokens))
 
 
-@fault("model.id-not-named", "out-of-range-named", seam="embed", kind="wording")
+@fault(
+    "model.id-not-named",
+    "out-of-range-named",
+    seam="embed",
+    kind="wording",
+)
 def id_not_named(self: Hooks, module: Node, side: str, tokens: Tensor) -> Tensor:
     """A foreign id raises without its number. The user reads `index out of range in self`."""
     try:
@@ -74,7 +79,26 @@ def signs_ignored(self: Hooks) -> Node:
     return built(self, d_ff=abs(self.sizes.d_ff))
 
 
-@fault("model.sizes-not-named", "impossible-sizes-refused", seam="make_model", kind="wording")
+@fault(
+    "model.sizes-asserted",
+    "impossible-sizes-named",
+    seam="make_model",
+    kind="wording",
+)
+def sizes_asserted(self: Hooks) -> Node:
+    """Sizes are checked by a bare assertion. It names no number, and is skipped under python -O."""
+    try:
+        return self.correct.make_model()
+    except ValueError:
+        raise AssertionError from None
+
+
+@fault(
+    "model.sizes-not-named",
+    "impossible-sizes-named",
+    seam="make_model",
+    kind="wording",
+)
 def sizes_not_named(self: Hooks) -> Node:
     """The error for impossible sizes has no number. The user has to guess which is wrong."""
     try:

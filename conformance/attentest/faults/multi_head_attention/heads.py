@@ -130,8 +130,19 @@ def width_rounded_down(self: Hooks) -> None:
 
 
 @fault(
-    "multi_head_attention.width-asserted",
+    "multi_head_attention.narrow-heads-rounded-down",
     "indivisible-width-refused",
+    seam="check_heads",
+)
+def narrow_heads_rounded_down(self: Hooks) -> None:
+    """The width is compared with the heads and not divided. Columns are missing beyond it."""
+    if self.choices.head_width == "d/h" and self.sizes.d_model < self.sizes.heads:
+        self.correct.check_heads()
+
+
+@fault(
+    "multi_head_attention.width-asserted",
+    "indivisible-width-named",
     seam="check_heads",
     origin="A: asserts d % h == 0",
     kind="wording",
@@ -144,7 +155,7 @@ def width_asserted(self: Hooks) -> None:
 
 @fault(
     "multi_head_attention.width-refused-without-numbers",
-    "indivisible-width-refused",
+    "indivisible-width-named",
     seam="check_heads",
     kind="wording",
 )

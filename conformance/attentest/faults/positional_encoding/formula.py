@@ -84,7 +84,7 @@ def positions_in_bytes(self: Hooks, length: int, device: Device) -> Tensor:
     return self.correct.positions(length, device) % 256
 
 
-@fault("positional_encoding.frequencies-in-single", "far-positions", seam="frequencies")
+@fault("positional_encoding.frequencies-in-single", "arithmetic", seam="frequencies")
 def frequencies_in_single(self: Hooks, d_model: int, device: Device) -> Tensor:
     """Frequencies are rounded to float32 before positions multiply them.
 

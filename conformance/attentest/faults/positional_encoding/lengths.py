@@ -88,7 +88,7 @@ def too_long_unexplained(self: Hooks, length: int, rows: int) -> None:
 
 @fault(
     "positional_encoding.odd-width-one-cosine-too-many",
-    "odd-width",
+    "odd-width-named",
     seam="arrange",
     origin="B040",
     kind="wording",
@@ -101,6 +101,18 @@ def odd_width_one_cosine_too_many(
     table[:, 0::2] = sines
     table[:, 1::2] = cosines
     return table
+
+
+@fault(
+    "positional_encoding.odd-width-asserted",
+    "odd-width-named",
+    seam="arrange",
+    kind="wording",
+)
+def odd_width_asserted(self: Hooks, sines: Tensor, cosines: Tensor, d_model: int) -> Tensor:
+    """A bare assertion checks that the width is even. The user has to find out which size it is."""
+    assert d_model % 2 == 0
+    return self.correct.arrange(sines, cosines, d_model)
 
 
 @fault(

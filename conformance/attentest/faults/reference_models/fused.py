@@ -257,6 +257,10 @@ class Fused(Hooks):
         match self.choices.activation:
             case "gelu":
                 return 0.5 * x * torch.erfc(x * -(0.5**0.5))
+            case "gelu-tanh":
+                return x * torch.sigmoid(x * (1.0 + 0.044715 * x * x) * (8.0 / torch.pi) ** 0.5)
+            case "gelu-sigmoid":
+                return x * torch.sigmoid(1.702 * x)
             case "silu":
                 return x * torch.sigmoid(x)
             case _:

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import ClassVar
 
 import torch
@@ -20,6 +21,13 @@ _LAYER = {
     "cross_attention_norm": "cross_attention_norm",
     "feed_forward": "feed_forward",
     "feed_forward_norm": "feed_forward_norm",
+}
+ACTIVATIONS: Mapping[str, Callable[[Tensor], Tensor]] = {
+    "relu": functional.relu,
+    "gelu": functional.gelu,
+    "gelu-tanh": partial(functional.gelu, approximate="tanh"),
+    "gelu-sigmoid": lambda x: x * torch.sigmoid(1.702 * x),
+    "silu": functional.silu,
 }
 _STACK = {"layers": "layers", "norm": "norm"}
 
@@ -243,7 +251,7 @@ class Plain(Hooks):
 
     def activation(self, x: Tensor) -> Tensor:
         """Apply the chosen activation."""
-        chosen: Callable[[Tensor], Tensor] = getattr(functional, self.choices.activation)
+        chosen = ACTIVATIONS[self.choices.activation]
         return chosen(x)
 
     def make_generator(self) -> Node:

@@ -38,9 +38,8 @@ class NormCall:
 
 def build_norm(subject: Subject, draw: Draw, width: int, precision: str = "") -> tuple[Probe, bool]:
     """Build a norm with drawn parameters; a bare callable has the initial ones."""
-    probe = build_with_parameters(
-        subject, draw, "layer_norm", Sizes(d_model=width, heads=1), precision=precision
-    )
+    sizes = subject.limits.fitted(Sizes(d_model=width, heads=1))
+    probe = build_with_parameters(subject, draw, "layer_norm", sizes, precision=precision)
     loaded = bool(probe.parameters)
     if not loaded:
         probe.parameters = initial_parameters(probe)

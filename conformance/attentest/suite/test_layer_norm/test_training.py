@@ -21,9 +21,10 @@ def test_gradient(subject: Subject, draw: Draw) -> None:
 
 @check("layer_norm.parameters-trained", examples=4)
 def test_parameters_trained(subject: Subject, draw: Draw) -> None:
-    width = draw.integer(2, 12)
-    probe = subject.part("layer_norm", Sizes(d_model=width, heads=1))
+    sizes = subject.limits.fitted(Sizes(d_model=draw.integer(2, 12), heads=1))
+    probe = subject.part("layer_norm", sizes)
     held = probe.do("listing what it holds", lambda part: part.inventory())["parameters"]
+    width = sizes.d_model
     found = {
         name: tuple(facts["shape"]) for name, facts in held.items() if facts.get("trained", True)
     }

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from math import ceil
 from typing import Any
 
 import numpy as np
@@ -156,10 +157,32 @@ def first_names(names: list[str]) -> str:
 
 def without_pads(draw: Draw, case: ModelCall) -> tuple[Array, Array]:
     """Draw tokens without padding."""
-    sizes, batch = case.sizes, len(case.source)
+    source, target = trained_ids(case)
+    return draw.rng.choice(source, case.source.shape), draw.rng.choice(target, case.target.shape)
+
+
+def with_every_id(draw: Draw, case: ModelCall) -> tuple[Array, Array]:
+    """Draw tokens without padding in which every other id of both sides occurs."""
+    sides = list(zip(trained_ids(case), (case.source, case.target), strict=True))
+    batch = max(ceil(len(ids) / tokens.shape[1]) for ids, tokens in sides)
+    source, target = (
+        np.resize(draw.rng.permutation(ids), (batch, tokens.shape[1])) for ids, tokens in sides
+    )
+    return source, target
+
+
+def trained_ids(case: ModelCall) -> tuple[list[int], list[int]]:
+    """Return the ids of the source and of the target whose rows must get a gradient.
+
+    Where the row of a pad id gets none, it may be the row of one table for both sides.
+    """
+    sizes, limits = case.sizes, case.probe.subject.limits
+    source, target = {sizes.source_pad}, {sizes.target_pad}
+    if not limits.trained_pad:
+        source = target = source | target
     return (
-        draw.tokens(batch, case.source.shape[1], sizes.source_vocabulary, sizes.source_pad),
-        draw.tokens(batch, case.target.shape[1], sizes.target_vocabulary, sizes.target_pad),
+        [one for one in range(sizes.source_vocabulary) if one not in source],
+        [one for one in range(sizes.target_vocabulary) if one not in target],
     )
 
 

@@ -8,6 +8,7 @@ from attentest.suite.test_model.cases import (
     draw_call,
     real_token,
     steepen,
+    with_every_id,
     without_pads,
 )
 from attentest.testing.assertions import holds
@@ -29,7 +30,7 @@ def test_every_parameter_reached(subject: Subject, draw: Draw) -> None:
 @check("model.parameter-gradient", examples=2)
 def test_parameter_gradient(subject: Subject, draw: Draw) -> None:
     case = draw_call(subject, draw, layers=draw.layers(1, 2))
-    source, target = without_pads(draw, case)
+    source, target = with_every_id(draw, case)
     call_model(case.probe, source, target)
     agrees_with_differences(case.probe, source, target, draw=draw)
 

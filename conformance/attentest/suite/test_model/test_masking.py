@@ -66,7 +66,8 @@ def _mix_pads(case: ModelCall) -> None:
     """Write the pads of both sides into both sentences, beside words that are pads of neither."""
     source_pad, target_pad = case.sizes.source_pad, case.sizes.target_pad
     case.source[:, 1], case.target[:, 1] = source_pad, target_pad
-    case.source[:, 2], case.target[:, 2] = 5, 5
+    word = next(one for one in (5, 6, 7) if one not in (source_pad, target_pad))
+    case.source[:, 2], case.target[:, 2] = word, word
     if source_pad != target_pad:
         case.source[:, 0], case.target[:, 0] = target_pad, source_pad
 

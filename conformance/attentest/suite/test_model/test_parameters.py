@@ -77,6 +77,8 @@ _VOCABULARIES = frozenset(name for pair in _MATRICES for name in pair[:2])
 def test_unlike_vocabularies_refused(subject: Subject, draw: Draw) -> None:
     if not one_vocabulary(subject.choices):
         raise Absent(f"{subject.name} does not tie the two vocabularies")
+    if not subject.limits.own_vocabularies:
+        raise Absent(f"source and target of {subject.name} have one vocabulary")
     subject.part("model", model_sizes(subject, draw))
     pair = draw.choose(((11, 13), (13, 11)))
     sizes = model_sizes(subject, draw, source_vocabulary=pair[0], target_vocabulary=pair[1])

@@ -1,14 +1,15 @@
 """Checks of the chapter `model`: refusal of invalid input."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import partial
 
 from attentest.harness.errors import BackendError
-from attentest.harness.subject import Subject
+from attentest.harness.subject import Probe, Subject
 from attentest.judging.check import check
 from attentest.suite.test_model.cases import ModelCall, draw_call
 from attentest.testing.assertions import holds, matches
 from attentest.testing.draw import Draw
-from attentest.testing.refusal import refuses
+from attentest.testing.refusal import explains_refusal, refuses, refuses_somehow
 from attentest_spec import Sizes
 from attentest_spec.parameters import learned_positions, one_vocabulary
 from attentest_spec.setting import Array
@@ -29,10 +30,12 @@ _UNLIKE = ((11, 13), (13, 11))
 
 def _with_the_last_ids(subject: Subject, draw: Draw) -> ModelCall:
     """Return sentences with the last id of either vocabulary, which are served."""
-    vocabularies = (11, 11) if one_vocabulary(subject.choices) else draw.choose(_UNLIKE)
+    shared = one_vocabulary(subject.choices) or not subject.limits.own_vocabularies
+    vocabularies = (11, 11) if shared else draw.choose(_UNLIKE)
     source, target = vocabularies
     case = draw_call(subject, draw, source_vocabulary=source, target_vocabulary=target)
-    case.source[-1, -1], case.target[-1, -1] = source - 1, target - 1
+    case.source[-1, -1] = case.sizes.source_vocabulary - 1
+    case.target[-1, -1] = case.sizes.target_vocabulary - 1
     case.output()
     return case
 
@@ -77,53 +80,80 @@ def _refuses_lengths(case: ModelCall, draw: Draw, longest: int) -> None:
         case.but(source=draw.source(batch, length, sizes)),
         case.but(target=draw.target(batch, length, sizes)),
     ):
-        _refused_or_served(subject, doing, lambda longer=longer: longer, length)  # type: ignore[misc]
+        _refused_or_served(subject, doing, longer, length)
 
 
-def _refused_or_served(
-    subject: Subject, doing: str, make: Callable[[], ModelCall], number: int
-) -> None:
+def _refused_or_served(subject: Subject, doing: str, case: ModelCall, number: int) -> None:
     """Demand a refusal that names `number`, or the whole answer where positions have no end."""
     try:
-        case = make()
         actual = case.output()
     except BackendError:
-        refuses(subject, doing, lambda: make().output(), naming=(number,))
+        refuses(subject, doing, case.output, naming=(number,))
         return
-    learned = learned_positions(subject.choices)
+    _served(case, actual, doing)
+
+
+def _served(case: ModelCall, actual: Array, doing: str) -> None:
+    """Demand the whole answer, which no table of learned positions has."""
+    learned = learned_positions(case.probe.subject.choices)
     holds(not learned, f"{doing} was not refused, and there are no positions to learn beyond it.")
     matches(case.probe, *case.inputs, actual=actual, rows=case.real, what=f"output for {doing}")
 
 
 @check("model.impossible-sizes-refused", examples=1)
 def test_impossible_sizes_refused(subject: Subject, draw: Draw) -> None:
+    case = _possible(subject, draw)
+    for doing, build, _ in _builds(subject, case.sizes):
+        refuses_somehow(subject, doing, build)
+    for useless in USELESS:
+        answer, doing = _without_length(case, useless)
+        try:
+            actual = answer()
+        except BackendError:
+            continue
+        _served(case, actual, doing)
+
+
+@check("model.impossible-sizes-named", examples=1)
+def test_impossible_sizes_named(subject: Subject, draw: Draw) -> None:
+    case = _possible(subject, draw)
+    for doing, build, naming in _builds(subject, case.sizes):
+        explains_refusal(subject, doing, build, naming=naming)
+    for useless in USELESS:
+        answer, doing = _without_length(case, useless)
+        explains_refusal(subject, doing, answer, naming=(useless,))
+
+
+USELESS = (0, -2)
+"""Greatest lengths at which there is no position."""
+
+
+def _possible(subject: Subject, draw: Draw) -> ModelCall:
     longest = min(subject.limits.length or 4, 4)
-    case = draw_call(subject, draw, lengths=(longest, longest), max_length=longest)
-    for changes, naming in _impossible(subject, case.sizes):
+    return draw_call(subject, draw, lengths=(longest, longest), max_length=longest)
+
+
+def _builds(
+    subject: Subject, possible: Sizes
+) -> Iterator[tuple[str, Callable[[], Probe], tuple[float, ...]]]:
+    """Yield in words and as an action each impossible build, and the numbers that are to blame."""
+    for changes, naming in _impossible(subject, possible):
         text = ", ".join(f"{name} {value}" for name, value in changes.items())
-        sizes = case.sizes.but(**changes)
-        refuses(
-            subject,
-            f"building a model with {text}",
-            lambda sizes=sizes: subject.part("model", sizes),  # type: ignore[misc]
-            naming=naming,
-        )
-    for useless in (0, -2):
-        _without_length(case, useless)
+        sizes = possible.but(**changes)
+        yield f"building a model with {text}", partial(subject.part, "model", sizes), naming
 
 
-def _without_length(case: ModelCall, longest: int) -> None:
-    """Demand that a greatest length of `longest` is refused, or means nothing to the model."""
+def _without_length(case: ModelCall, longest: int) -> tuple[Callable[[], Array], str]:
+    """Return how a model with a greatest length of `longest` answers, and in words."""
     subject, sizes = case.probe.subject, case.sizes.but(max_length=longest)
 
-    def make() -> ModelCall:
+    def answer() -> Array:
         probe = subject.part("model", sizes)
         if not learned_positions(subject.choices):
             probe.load(case.probe.parameters)
-        return case.but(probe=probe)
+        return case.but(probe=probe).output()
 
-    doing = f"building a model with max_length {longest}"
-    _refused_or_served(subject, doing, make, longest)
+    return answer, f"building a model with max_length {longest}"
 
 
 Change = tuple[dict[str, float], tuple[float, ...]]
@@ -133,7 +163,8 @@ Change = tuple[dict[str, float], tuple[float, ...]]
 def _impossible(subject: Subject, sizes: Sizes) -> list[Change]:
     """Return changes of `sizes` that each make a model impossible."""
     tables = ("source_vocabulary", "target_vocabulary")
-    single = ("d_model", "heads", "d_ff", "layers", *tables)
+    own = tables if subject.limits.own_vocabularies else ()
+    single = ("d_model", "heads", "d_ff", "layers", *own)
     wrong: list[Change] = [({name: size}, (size,)) for name in single for size in (0, -1, -4)]
     wrong += [(dict.fromkeys(tables, size), (size,)) for size in (0, -3)]
     heads = 2 if (subject.limits.heads or 2) >= 2 else 1

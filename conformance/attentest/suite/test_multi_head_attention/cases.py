@@ -69,7 +69,8 @@ class MultiHeadCall:
 def draw_sizes(draw: Draw, heads: int = 0, low: int = 1) -> Sizes:
     """Draw a model width and a number of heads that divides it, `low` heads at least."""
     number = heads or draw.heads(low)
-    return Sizes(d_model=number * draw.choose((2, 3, 4)), heads=number)
+    sizes = Sizes(d_model=number * draw.choose((2, 3, 4)), heads=number)
+    return draw.subject.limits.fitted(sizes)
 
 
 def draw_call(

@@ -1,12 +1,12 @@
 """Checks of the chapter `multi_head_attention`: the projections, and the heads made of them."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from math import prod
 
 import numpy as np
 
 from attentest.harness.errors import Absent
-from attentest.harness.subject import Subject
+from attentest.harness.subject import Probe, Subject
 from attentest.harness.tolerances import as_floats, distance, error_bound, largest
 from attentest.judging.check import check
 from attentest.suite.test_multi_head_attention.cases import (
@@ -22,7 +22,7 @@ from attentest.suite.test_multi_head_attention.cases import (
 from attentest.testing.assertions import equal, holds
 from attentest.testing.draw import Draw
 from attentest.testing.invariants import agree_up_to_rounding, draw_order, has_parameter_map
-from attentest.testing.refusal import refuses
+from attentest.testing.refusal import explains_refusal, refuses_somehow
 from attentest_spec import Sizes
 from attentest_spec.parameters import count, head_width
 from attentest_spec.setting import Array, Floats
@@ -128,22 +128,29 @@ def _dealt(name: str, values: Floats, order: Array) -> Floats:
 
 @check("multi_head_attention.indivisible-width-refused", examples=6)
 def test_indivisible_width_refused(subject: Subject, draw: Draw) -> None:
+    refuses_somehow(subject, *_building_indivisible(subject, draw)[:2])
+
+
+@check("multi_head_attention.indivisible-width-named", examples=6)
+def test_indivisible_width_named(subject: Subject, draw: Draw) -> None:
+    doing, build, sizes = _building_indivisible(subject, draw)
+    explains_refusal(subject, doing, build, naming=(sizes.d_model, sizes.heads))
+
+
+def _building_indivisible(subject: Subject, draw: Draw) -> tuple[str, Callable[[], Probe], Sizes]:
+    """Return in words, as an action and as sizes how a width that heads do not divide is built."""
     if subject.choices.head_width == "d":
         raise Absent("heads as wide as the model do not share its width")
     heads = draw.integer(2, min(5, max(2, subject.limits.heads or 5)))
     if subject.limits.heads is not None and heads > subject.limits.heads:
         raise Absent(f"{subject.name} is limited to {subject.limits.heads} heads")
-    whole = heads * draw.integer(2, 4)
-    probe = subject.part(COMPONENT, Sizes(d_model=whole, heads=heads))
+    whole = Sizes(d_model=heads * draw.integer(2, 4), heads=heads)
+    probe = subject.part(COMPONENT, subject.limits.fitted(whole))
     if not has_parameter_map(probe) and "mode" not in probe.part.capabilities:
         raise Absent("a plain function is not built")
-    width = whole - draw.integer(1, heads - 1)
-    refuses(
-        subject,
-        f"building a width of {width} for {heads} heads",
-        lambda: subject.part(COMPONENT, Sizes(d_model=width, heads=heads)),
-        naming=(width, heads),
-    )
+    sizes = whole.but(d_model=whole.d_model - draw.integer(1, heads - 1))
+    doing = f"building a width of {sizes.d_model} for {heads} heads"
+    return doing, lambda: subject.part(COMPONENT, sizes), sizes
 
 
 @check("multi_head_attention.parameter-count", examples=4)

@@ -7,10 +7,10 @@ import numpy as np
 
 from attentest.harness.errors import Absent
 from attentest.harness.subject import Probe, Subject
-from attentest.harness.tolerances import as_floats, largest
+from attentest.harness.tolerances import angle_epsilon, as_floats, largest
 from attentest.testing.assertions import finite, holds, near, same_shape
 from attentest.testing.draw import Draw
-from attentest_spec import Sizes
+from attentest_spec import Choices, Sizes
 from attentest_spec.choices import Value
 from attentest_spec.parameters import first_position
 from attentest_spec.precision import epsilon
@@ -55,19 +55,19 @@ class EncodingCall:
             return added[..., :pairs], added[..., first : first + pairs]
         return added[..., 0 : width - width % 2 : 2], added[..., 1::2]
 
-    def size(self, x: Floats | None = None) -> Floats:
-        """Return the magnitude (S,) of what is rounded: angles grow with the position.
+    def size(self, x: Floats | None = None, choices: Choices | None = None) -> Floats:
+        """Return the magnitude (S,) of what is rounded, in units of the precision of the part.
 
-        A table for half precision is computed in single precision at least. One that is declared as
-        rounded to single precision may be rounded up on one side and down on the other.
+        Each rounding of a frequency or of its product with the position is relative: the angle is
+        wrong by a few units of its arithmetic times the position, and a sine by no more than its
+        angle. The first row is exact in every arithmetic. See :func:`angle_epsilon`.
         """
         given = self.x if x is None else x
-        choices = self.probe.subject.choices
-        unit, single = epsilon(self.probe.precision), epsilon("float32")
-        arithmetic = min(unit, single) / unit
-        rounded = single / unit if choices.position_arithmetic == "float32" else 1.0
-        place = first_position(choices) + np.arange(given.shape[1], dtype=np.float64)
-        return max(1.0, rounded) + largest(given) + arithmetic * place
+        declared = choices or self.probe.subject.choices
+        precision = self.probe.precision
+        coarse = angle_epsilon(precision, declared) / epsilon(precision)
+        place = first_position(declared) + np.arange(given.shape[1], dtype=np.float64)
+        return 1.0 + largest(given) + coarse * place
 
 
 def draw_call(

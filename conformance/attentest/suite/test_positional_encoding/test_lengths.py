@@ -13,7 +13,7 @@ from attentest.suite.test_positional_encoding.cases import (
 )
 from attentest.testing.assertions import holds
 from attentest.testing.draw import Draw
-from attentest.testing.refusal import refuses
+from attentest.testing.refusal import explains_refusal, refuses
 from attentest_spec import Sizes
 from attentest_spec.parameters import learned_positions
 from attentest_spec.setting import Floats
@@ -61,18 +61,36 @@ def _again(error: BackendError) -> None:
 
 @check("positional_encoding.odd-width", examples=6)
 def test_odd_width(subject: Subject, draw: Draw) -> None:
-    width = draw.choose((5, 7, 3, 1))
+    try:
+        case, added = _computed(subject, draw, *_odd(draw))
+    except BackendError:
+        return
+    matches_table(case, added)
+
+
+@check("positional_encoding.odd-width-named", examples=2)
+def test_odd_width_named(subject: Subject, draw: Draw) -> None:
+    sizes, x = _odd(draw)
+    width = sizes.d_model
+    explains_refusal(
+        subject,
+        f"an odd width of {width}",
+        lambda: _computed(subject, draw, sizes, x),
+        naming=(width,),
+    )
+
+
+def _odd(draw: Draw) -> tuple[Sizes, Floats]:
+    """Draw sizes with an odd width, whatever the limits are, and an input."""
     length = draw.length(2, 5)
-    sizes = Sizes(d_model=width, heads=1, max_length=length)
+    sizes = Sizes(d_model=draw.choose((5, 7, 3, 1)), heads=1, max_length=length)
+    return sizes, draw.floats(draw.batch(), length, sizes.d_model)
+
+
+def _computed(subject: Subject, draw: Draw, sizes: Sizes, x: Floats) -> tuple[EncodingCall, Floats]:
+    """Return the call and what it adds; raises what building and calling raise."""
     parameters = draw.parameters("positional_encoding", sizes)
-    x = draw.floats(draw.batch(), length, width)
-    made: list[EncodingCall] = []
-
-    def computed() -> Floats:
-        probe = subject.part("positional_encoding", sizes, parameters=parameters or None)
-        made.append(EncodingCall(probe, x))
-        return made[0].added()
-
-    added = _served(subject, f"an odd width of {width}", computed, (width,))
-    if added is not None:
-        matches_table(made[0], added)
+    case = EncodingCall(
+        subject.part("positional_encoding", sizes, parameters=parameters or None), x
+    )
+    return case, case.added()

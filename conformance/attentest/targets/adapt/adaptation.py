@@ -14,12 +14,12 @@ from attentest.targets.adapt import arguments, makers, masks, probing
 from attentest.targets.adapt.adapter import Adapter
 from attentest.targets.adapt.code import Code, code_of
 from attentest.targets.adapt.layouts import layouts, sequence_first, told
-from attentest.targets.adapt.limits import built, limits_of, said_of
+from attentest.targets.adapt.limits import built, limits_measured, limits_of, said_of
 from attentest.targets.adapt.parameters import find_table
 from attentest.targets.adapt.probing import Probe
 from attentest.targets.adapt.reading import Reading, Unclear
 from attentest.targets.adapt.script import Script
-from attentest_spec import CHOICES, COMPONENTS, Backend, Table, Unsupported
+from attentest_spec import CHOICES, COMPONENTS, Backend, Choices, Table, Unsupported
 from attentest_spec.choices import Value
 from attentest_spec.torch import Recipe, TorchBackend
 
@@ -90,13 +90,15 @@ def _adapted(code: Code, reading: Reading) -> Adapted:
         understood=(f"{code.name} is judged as {code.component}", *code.said, *said, *found),
     )
     declared = {**_measured(backend), **backend.choices}
+    limits = limits_measured(backend, Choices.of(declared))
     return replace(
         backend,
         choices=declared,
+        limits=limits,
         understood=(
             *backend.understood,
             *_chosen(declared, reading),
-            *said_of(backend.limits),
+            *said_of(limits),
         ),
     )
 

@@ -1,18 +1,21 @@
 """Limits of code, found by its signature and by probing calls."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from dataclasses import replace
 from typing import Any
 
 import torch
 from torch import nn
 
+from attentest.analysis.undeclared import effective_limits, frozen_rows
+from attentest.harness.subject import Subject
 from attentest.results.text import summary
 from attentest.targets.adapt.adapter import Adapter
 from attentest.targets.adapt.arguments import MASKS
 from attentest.targets.adapt.code import Code
 from attentest.targets.adapt.probing import SIZES, Probe
 from attentest.targets.adapt.reading import Unclear
-from attentest_spec import COMPONENTS, Limits, Table
+from attentest_spec import COMPONENTS, Backend, Choices, Limits, Sizes, Table
 from attentest_spec.components import inside
 from attentest_spec.contract import MASK_KINDS
 from attentest_spec.mapping import locate
@@ -48,7 +51,27 @@ def limits_of(code: Code, probe: Probe, adapter: Adapter, table: Table) -> Limit
         dropout="dropout" in known,
         cross=not adapter.arguments.joined,
         inner=None if "d_ff" in known else _inner(probe, table),
+        length=_longest(probe, adapter) if "max_length" not in known else None,
+        own_pads=not _of_source_alone("pad", known),
+        own_vocabularies=not _of_source_alone("vocabulary", known),
     )
+
+
+def limits_measured(backend: Backend, choices: Choices) -> Limits:
+    """Return the limits of a backend that was read, with those that its answers show.
+
+    An embedding may leave out one row of its gradient: that of the pad id, which is fixed where it
+    does not follow the sizes.
+    """
+    limits = effective_limits(backend, choices)
+    if "embedding" not in backend.components:
+        return limits
+    subject = Subject(backend, choices=choices, limits=limits, precision=limits.finest)
+    rows = [frozen_rows(subject, Sizes(source_pad=pad, target_pad=pad)) for pad in (3, 7)]
+    if rows == [(3,), (7,)]:
+        return replace(limits, trained_pad=False)
+    fixed = rows[0] == rows[1] and len(rows[0]) == 1
+    return replace(limits, trained_pad=False, pad=rows[0][0]) if fixed else limits
 
 
 def said_of(limits: Limits) -> list[str]:
@@ -57,9 +80,49 @@ def said_of(limits: Limits) -> list[str]:
     said = [f"no call in {', '.join(missing)} gave an answer"] if missing else []
     if limits.heads == 1:
         said.append("no argument says how many heads: it is judged with one")
+    if limits.length is not None:
+        said.append(f"its table has {limits.length} positions, and longer inputs are not judged")
+    if not limits.odd_width:
+        said.append("an odd model width is refused: it is judged at even ones")
+    if not limits.own_vocabularies:
+        said.append("source and target have one vocabulary")
+    if not limits.own_pads:
+        said.append("source and target have one pad id")
+    if limits.pad is not None:
+        said.append(f"its pad id is always {limits.pad}")
+    if not limits.trained_pad:
+        said.append(
+            "the row of the pad id gets no gradient, as with padding_idx; if it is to be trained, "
+            "this is a mistake"
+        )
     if limits.inner is not None:
         said.append(f"its inner layer is {limits.inner} times as wide as the model")
     return said
+
+
+LONGEST = 20_000
+"""Positions up to which a table is tried: as many as the farthest that is judged."""
+
+
+def _longest(probe: Probe, adapter: Adapter) -> int | None:
+    """Return how many positions a table of a fixed length has, None where no end was met."""
+
+    def served(length: int) -> bool:
+        x = probe.given(adapter)["x"][:1, :1].expand(1, length, -1)
+        return not isinstance(probe.called(adapter, {"x": x}), str)
+
+    if adapter.component != "positional_encoding" or served(LONGEST) or not served(1):
+        return None
+    low, high = 1, LONGEST
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if served(middle) else (low, middle)
+    return low
+
+
+def _of_source_alone(what: str, known: Collection[str]) -> bool:
+    """Say whether code takes the source's pad id or vocabulary and none of the target."""
+    return f"source_{what}" in known and f"target_{what}" not in known
 
 
 def _inner(probe: Probe, table: Table) -> int | None:
