@@ -185,3 +185,13 @@ def half_becomes_single(
     """Half precision goes in and float32 comes out. The next layer fails, or uses more memory."""
     states = correct(module, x, *others)
     return states.float() if x.dtype in (torch.float16, torch.bfloat16) else states
+
+
+@stack_fault("layers-shared-beyond-six", "formula", seam="{side}")
+def layers_shared_beyond_six(
+    self: Hooks, correct: Call, module: Node, x: Tensor, *others: Mask
+) -> Tensor:
+    """Layers from the seventh on are the sixth again. Deep models have fewer parameters."""
+    for number in range(len(module.layers)):
+        x = module.layers[min(number, 5)](x, *others)
+    return self.finish_stack(module, x)
