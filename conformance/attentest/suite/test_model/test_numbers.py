@@ -48,11 +48,10 @@ def test_formula(subject: Subject, draw: Draw) -> None:
     )
     _matches(case)
     size = draw.long(37)
-    large = draw_call(subject, draw, lengths=(size, size), layers=draw.deepest(), max_length=size)
-    # The second call has the shapes of the first, and padding in other places.
-    for batch in (large, large.but(source=large.source[:, ::-1].copy())):
-        target = draw.target(len(large.target), size, large.sizes)
-        _matches(batch.but(target=target))
+    _matches(draw_call(subject, draw, lengths=(size, size), layers=draw.deepest(), max_length=size))
+    long = draw_call(subject, draw, batch=2, lengths=(size, size), max_length=size)
+    for _ in range(2):  # the second call has the shapes of the first, and other padding
+        _matches(long.but(target=draw.target(2, size, long.sizes)))
 
 
 @check("model.embedding-norm", examples=3)
