@@ -157,6 +157,21 @@ def test_heads_as_wide_as_the_model_are_a_sum_of_whole_attentions(
     np.testing.assert_allclose(multi_head_attention(given, *inputs), total, atol=1e-13)
 
 
+def test_heads_as_wide_as_the_model_divide_scores_by_the_root_of_its_width() -> None:
+    """With weights of ones every head has the same scores: 4 q k, divided by the root of 4."""
+    weights = {f"{name}.weight": np.ones((12, 4)) for name in ("query", "key", "value")}
+    given = Setting(
+        Sizes(d_model=4, heads=3),
+        PAPER.but(head_width="d"),
+        {**weights, "output.weight": np.ones((4, 12)) / 12},
+    )
+    query = np.array([[[1.0, 0.0, 0.0, 0.0]]])
+    key = np.log([[[4.0, 1.0, 1.0, 1.0], [1.0, 1.0, 3.0, 1.0]]]) / 2.0
+    value = np.array([[[1.0, 0.0, 0.0, 0.0], [0.0, 8.0, 0.0, 0.0]]])
+    found = multi_head_attention(given, query, key, value)
+    np.testing.assert_allclose(found, np.full((1, 1, 4), (4.0 * 1.0 + 3.0 * 8.0) / 7.0), rtol=1e-14)
+
+
 def test_a_key_bias_never_changes_the_output(rng: np.random.Generator) -> None:
     given = setting(rng, projection_bias="present")
     inputs = drawn(rng)

@@ -69,6 +69,15 @@ def test_halves_inclusive_end_in_the_longest_wavelength_by_hand() -> None:
     np.testing.assert_allclose(rows, [[0, 0, 0, 1, 1, 1], *expected], rtol=1e-15)
 
 
+@pytest.mark.parametrize("width", [4, 5])
+def test_halves_inclusive_of_two_pairs_have_the_shortest_and_the_longest_wavelength(
+    width: int,
+) -> None:
+    rows = table(choosing("halves-inclusive"), 2, width)
+    expected = [math.sin(1), math.sin(1e-4), math.cos(1), math.cos(1e-4)]
+    np.testing.assert_allclose(rows[1, :4], expected, rtol=1e-15)
+
+
 @pytest.mark.parametrize(("width", "pairs"), [(1, 0), (2, 1), (3, 1), (5, 2), (7, 3)])
 def test_halves_inclusive_leave_an_odd_column_empty(width: int, pairs: int) -> None:
     rows = table(choosing("halves-inclusive"), 3, width)

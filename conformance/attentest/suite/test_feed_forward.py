@@ -21,6 +21,7 @@ from attentest.testing.common import (
     same_precision,
 )
 from attentest.testing.draw import Draw
+from attentest.testing.dropout_rate import build_path, drops_at_the_rate, path_input
 from attentest.testing.gradients import agrees_with_differences, every_parameter_reached
 from attentest.testing.invariants import agree_up_to_rounding, build_with_parameters
 from attentest.testing.sizes_in_use import LONG, MANY, WIDE, SizesInUse, at_sizes_in_use
@@ -28,6 +29,9 @@ from attentest_spec import CHOICES, Sizes
 from attentest_spec.setting import Array, Floats
 
 COMPONENT = "feed_forward"
+
+PATH = {"inner.weight": 64.0, "outer.weight": 1 / 64}
+"""The path of one number, steep enough that every activation lets it through as it is."""
 
 
 def draw_sizes(draw: Draw) -> Sizes:
@@ -199,6 +203,8 @@ def test_dropout_only_in_training(subject: Subject, draw: Draw) -> None:
     if subject.limits.dropout:
         probe = build_with_parameters(subject, draw, COMPONENT, sizes.but(dropout=0.5))
         dropout_keeps_mean(probe, draw.floats(1, 2, sizes.d_model))
+        probe = build_path(subject, COMPONENT, sizes, PATH)
+        drops_at_the_rate(probe, PATH, path_input(sizes))
 
 
 @check("feed_forward.float32")

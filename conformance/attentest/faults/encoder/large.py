@@ -3,10 +3,9 @@
 from collections.abc import Iterable
 
 import torch
-from torch import Tensor
 
 from attentest.faults.fault import fault
-from attentest.faults.reference_models import Hooks, Inputs, Mask, Node
+from attentest.faults.reference_models import Hooks, Mask, Node
 
 
 @fault(
@@ -29,9 +28,9 @@ def long_sentences_lose_their_start(self: Hooks, mask: Mask) -> Mask:
     return mask & (place >= 8)
 
 
-@fault("encoder.values-up-to-256", "layer-formula", seam="self_inputs")
-def values_up_to_256(self: Hooks, x: Tensor) -> Inputs:
-    """Values from position 256 on are read as zeros. Long sequences lose their end."""
-    query, key, value = self.correct.self_inputs(x)
-    place = torch.arange(x.shape[1], device=x.device)
-    return query, key, value * (place < 256)[:, None]
+@fault("encoder.keys-up-to-256", "layer-formula", seam="encoder_mask")
+def keys_up_to_256(self: Hooks, mask: Mask) -> Mask:
+    """Keys from the 256th on are hidden. Long sequences lose their end."""
+    if mask is None:
+        return mask
+    return mask & (torch.arange(mask.shape[-1], device=mask.device) < 256)
