@@ -35,14 +35,14 @@ SAMPLES = 1000
 FALSE_ALARM = 1e-11
 """The probability with which correct code is accused by one measurement; a run has up to forty."""
 
-TOLERANCE = sqrt(log(2 / FALSE_ALARM) / (2 * SAMPLES))
-"""The tolerance of the share of kept samples, 0.114."""
-
 _SITES = range(1, 6)
 """The numbers of sites that a path may have."""
 
-_CALLS = 64
-"""Calls of which one is different where any randomness is left: 64 that keep all are no chance."""
+_CALLS = 200
+"""The number of samples where each takes a call of its own."""
+
+_FIRST_CALLS = 64
+"""Calls of which one differs where any randomness is left: 64 that keep all are no chance."""
 
 Path = Mapping[str, float]
 """The weights on the path, and the number that each of them multiplies by; the last one last."""
@@ -88,11 +88,11 @@ def drops_at_the_rate(probe: Probe, path: Path, *inputs: Input) -> None:
         f"dropped nor divided by {share:.4g}, as {sites} site(s) of dropout would do.",
         actual=trained,
     )
-    found = float(kept[sites].mean())
+    found, allowed = float(kept[sites].mean()), tolerance(len(trained))
     holds(
-        abs(found - share) <= TOLERANCE,
+        abs(found - share) <= allowed,
         f"At a dropout rate of {RATE}, a share of {found:.3f} of {len(trained)} equal samples is "
-        f"kept and divided by {share:.4g}; the share is {share:.4g}, give or take {TOLERANCE:.2g}.",
+        f"kept and divided by {share:.4g}; the share is {share:.4g}, give or take {allowed:.2g}.",
         actual=trained,
     )
 
@@ -103,6 +103,11 @@ def drops_single_keys(probe: Probe, path: Path, *inputs: Input) -> bool:
     return any(
         bool(_rows(probe, path, trained, inputs, _factor(sites) / 2).any()) for sites in _SITES
     )
+
+
+def tolerance(samples: int) -> float:
+    """Return the tolerance of the share of kept samples; 0.114 for :data:`SAMPLES`."""
+    return sqrt(log(2 / FALSE_ALARM) / (2 * samples))
 
 
 def _factor(sites: int) -> float:
@@ -120,12 +125,16 @@ def _train(probe: Probe, inputs: tuple[Input, ...]) -> Annotated[Floats, "N L D"
     )
     trained = as_floats(probe.output(*many))
     if (trained == trained[:1]).all():
-        trained = np.concatenate([as_floats(probe.output(*inputs)) for _ in range(_CALLS)])
+        trained = _call_often(probe, inputs, _FIRST_CALLS)
         if (trained != trained[:1]).any():
-            rest = range(SAMPLES - _CALLS)
-            trained = np.concatenate([trained, *(as_floats(probe.output(*inputs)) for _ in rest)])
+            more = _call_often(probe, inputs, _CALLS - _FIRST_CALLS)
+            trained = np.concatenate([trained, more])
     probe.eval()
     return trained
+
+
+def _call_often(probe: Probe, inputs: tuple[Input, ...], number: int) -> Annotated[Floats, "N L D"]:
+    return np.concatenate([as_floats(probe.output(*inputs)) for _ in range(number)])
 
 
 def _rows(
