@@ -88,7 +88,9 @@ def test_a_bias_of_the_output_alone_is_added_to_what_torch_gives_without(
     np.testing.assert_allclose(found, bare, atol=1e-12)
 
 
-@pytest.mark.parametrize("shape", [(2, 1, 1, 7), (1, 1, 5, 7), (2, 1, 5, 7), (2, 3, 5, 7), (1, 3, 5, 7)])
+@pytest.mark.parametrize(
+    "shape", [(2, 1, 1, 7), (1, 1, 5, 7), (2, 1, 5, 7), (2, 3, 5, 7), (1, 3, 5, 7)]
+)
 def test_equals_torch_under_a_mask(rng: np.random.Generator, shape: tuple[int, ...]) -> None:
     given = setting(rng, projection_bias="present")
     inputs = drawn(rng)
