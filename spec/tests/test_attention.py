@@ -177,3 +177,43 @@ def test_softmax_of_a_row_is_untouched_by_rows_far_from_it() -> None:
 def test_softmax_of_nothing_but_minus_infinity_has_no_value() -> None:
     found = softmax(np.array([[-np.inf] * 3, [-np.inf, 0.0, 0.0]]))
     np.testing.assert_array_equal(found, [[np.nan] * 3, [0.0, 0.5, 0.5]])
+
+
+def test_finite_fill_replaces_the_score_of_a_masked_key() -> None:
+    query = np.array([[[[1.0]]]])
+    key = np.log(np.array([[[[2.0], [64.0]]]]))
+    filled = choosing(mask_fill=float(np.log(0.5)))
+    _, weights = attention(filled, query, key, key, np.array([[[[True, False]]]]))
+    np.testing.assert_allclose(weights, [[[[0.8, 0.2]]]], rtol=1e-15)
+
+
+def test_row_without_a_key_has_the_mean_of_its_own_values(rng: np.random.Generator) -> None:
+    query, key, value = drawn(rng)
+    mask = rng.random((2, 3, 5, 11)) < 0.7
+    mask[1, 2, 3] = False
+    output, weights = attention(choosing(fully_masked_row="uniform"), query, key, value, mask)
+    np.testing.assert_allclose(output[1, 2, 3], value[1, 2].mean(axis=0), atol=1e-15)
+    kept = mask.any(axis=-1)
+    np.testing.assert_allclose(output[kept], of_torch(query, key, value, mask)[kept], atol=1e-12)
+    np.testing.assert_allclose(output, weights @ value, atol=1e-15)
+
+
+def test_single_query_without_a_key_is_as_chosen() -> None:
+    ones = np.ones((1, 1, 1, 1))
+    masks = np.zeros((1, 1, 1, 1), dtype=bool)
+    assert attention(choosing(fully_masked_row="zero"), ones, ones, ones, masks)[0].item() == 0.0
+    found, _ = attention(choosing(fully_masked_row="uniform"), ones, ones, 3 * ones, masks)
+    assert found.item() == 3.0
+
+
+@pytest.mark.parametrize("fill", [-1e4, -1e9, -1e30])
+def test_finite_fill_of_any_size_wins_over_lower_scores(fill: float) -> None:
+    query, key = np.ones((1, 1, 1, 1)), np.array([[[[10 * fill], [0.0]]]])
+    filled = choosing(mask_fill=fill)
+    _, weights = attention(filled, query, key, key, np.array([[[[True, False]]]]))
+    assert weights.tolist() == [[[[0.0, 1.0]]]]
+
+
+def test_softmax_of_far_scores_is_exactly_zero() -> None:
+    assert softmax(np.array([0.0, -800.0])).tolist() == [1.0, 0.0]
+    assert softmax(np.array([0.0, -700.0]))[1] == np.exp(-700.0)

@@ -124,3 +124,18 @@ def test_a_stack_is_its_layers_in_turn(rng: np.random.Generator, final: str) -> 
     if final == "present":
         expected = layer_norm(given.under("norm"), expected)
     assert (decoder(given, x, memory, source_keep, target_keep) == expected).all()
+
+
+def test_masks_of_every_head_are_its_own(rng: np.random.Generator) -> None:
+    given = setting("decoder_layer", rng)
+    x, memory, _, _ = drawn(rng, 5, 7)
+    source_keep, target_keep = rng.random((2, 2, 7, 5)) < 0.6, rng.random((2, 2, 7, 7)) < 0.6
+    source_keep[..., 1] = target_keep[..., 0] = True
+    expected = reference.decoder_layer(given)(
+        tensor(x),
+        tensor(memory),
+        tgt_mask=hidden(target_keep, 7, 2),
+        memory_mask=hidden(source_keep, 7, 2),
+    )
+    found = decoder_layer(given, x, memory, source_keep, target_keep)
+    np.testing.assert_allclose(found, reference.array(expected), rtol=0, atol=1e-12)

@@ -45,3 +45,9 @@ def test_without_scale_it_is_the_plain_row(rng: np.random.Generator) -> None:
 def test_a_foreign_id_is_refused_by_name(rng: np.random.Generator, foreign: int) -> None:
     with pytest.raises(IndexError, match=rf"id {foreign} .* vocabulary of 11 "):
         embedding(setting(rng), np.array([[0, foreign]]))
+
+
+def test_every_id_of_a_large_vocabulary_has_its_own_row() -> None:
+    rows = np.arange(32_000.0)[:, None]
+    given = Setting(choices=PAPER.but(embedding_scale="none"), parameters={"weight": rows})
+    assert (embedding(given, np.arange(32_000)[None]) == rows).all()

@@ -134,3 +134,14 @@ def test_heads_as_wide_as_the_model_fit_into_a_layer(rng: np.random.Generator) -
     given = setting("encoder_layer", rng, head_width="d", projection_bias="none")
     assert given["self_attention.query.weight"].shape == (12, 6)
     assert np.isfinite(encoder_layer(given, rng.normal(size=(2, 5, 6)))).all()
+
+
+def test_every_layer_of_a_deep_stack_is_applied(rng: np.random.Generator) -> None:
+    given = setting("encoder", rng, SIZES.but(layers=13), norm_placement="pre")
+    x = rng.normal(size=(1, 3, 6))
+    before = encoder(given, x)
+    for number in range(13):
+        name = f"layers.{number}.feed_forward.outer.bias"
+        moved = {**given.parameters, name: given[name] + np.arange(6.0)}
+        after = encoder(Setting(given.sizes, given.choices, moved), x)
+        assert np.abs(after - before).max() > 1e-3, number

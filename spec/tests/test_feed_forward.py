@@ -94,3 +94,16 @@ def test_input_stays_as_it_was(rng: np.random.Generator) -> None:
     before: Floats = x.copy()
     feed_forward(setting("feed_forward", rng), x)
     assert (x == before).all()
+
+
+@pytest.mark.parametrize("x", [-0.5, -6.0, -12.0, -30.0])
+def test_smooth_activations_keep_their_digits_far_below_zero(x: float) -> None:
+    gelu, silu = (activate(name, np.array([x])).item() for name in ("gelu", "silu"))
+    assert gelu == pytest.approx(x * math.erfc(-x / math.sqrt(2.0)) / 2, rel=1e-14, abs=0.0)
+    assert silu == pytest.approx(x * math.exp(x) / (1.0 + math.exp(x)), rel=1e-14, abs=0.0)
+
+
+def test_silu_of_the_lowest_scores_is_their_power() -> None:
+    assert activate("silu", np.array([-600.0])).item() == pytest.approx(
+        -600.0 * math.exp(-600.0), rel=1e-12, abs=0.0
+    )

@@ -109,3 +109,11 @@ def test_a_row_is_untouched_by_rows_far_from_it(rng: np.random.Generator) -> Non
     given, x = setting(rng), rng.normal(size=(2, 7))
     far = np.concatenate([x, np.full((1, 7), 1e12)])
     np.testing.assert_array_equal(layer_norm(given, far)[:2], layer_norm(given, x))
+
+
+@pytest.mark.parametrize("width", [2, 7, 128, 512])
+def test_unbiased_variance_divides_by_one_less_at_every_width(width: int) -> None:
+    row = np.where(np.arange(width) % 2 == 0, 1.0, -1.0) if width % 2 == 0 else np.arange(width)
+    found = layer_norm(plain(width, norm_variance="unbiased", norm_epsilon=0.0), row * 1.0)
+    expected = (row - row.mean()) / np.std(row, ddof=1)
+    np.testing.assert_allclose(found, expected, rtol=1e-12)

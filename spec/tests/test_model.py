@@ -74,6 +74,17 @@ def test_encode_then_decode_is_the_model(rng: np.random.Generator) -> None:
     assert (decode(given, TARGET, memory, SOURCE) == model(given, SOURCE, TARGET)).all()
 
 
+def test_decode_hides_the_padding_of_the_source_alone(rng: np.random.Generator) -> None:
+    given = drawn(rng)
+    memory = encode(given, SOURCE)
+    before = decode(given, TARGET, memory, SOURCE)
+    for pad, hidden_rows in ((3, True), (5, False)):
+        padding = np.equal(SOURCE, pad)
+        moved = np.where(padding[..., None], memory + rng.normal(size=6), memory)
+        changed = np.abs(decode(given, TARGET, moved, SOURCE) - before).max(axis=(1, 2))
+        assert ((changed > 1e-9) == (padding.any(axis=1) & (not hidden_rows))).all()
+
+
 @pytest.mark.parametrize("positions", ["interleaved", "learned", "none"])
 def test_sequence_alone_equals_itself_in_a_batch(rng: np.random.Generator, positions: str) -> None:
     given = drawn(rng, positional_encoding=positions)

@@ -88,7 +88,9 @@ def test_a_bias_of_the_output_alone_is_added_to_what_torch_gives_without(
     np.testing.assert_allclose(found, bare, atol=1e-12)
 
 
-@pytest.mark.parametrize("shape", [(2, 1, 1, 7), (1, 1, 5, 7), (2, 1, 5, 7), (2, 3, 5, 7)])
+@pytest.mark.parametrize(
+    "shape", [(2, 1, 1, 7), (1, 1, 5, 7), (2, 1, 5, 7), (2, 3, 5, 7), (1, 3, 5, 7)]
+)
 def test_equals_torch_under_a_mask(rng: np.random.Generator, shape: tuple[int, ...]) -> None:
     given = setting(rng, projection_bias="present")
     inputs = drawn(rng)
@@ -155,6 +157,21 @@ def test_heads_as_wide_as_the_model_are_a_sum_of_whole_attentions(
         )
         total += attention(given, q, k, v)[0][:, 0] @ given["output.weight"][:, rows].T
     np.testing.assert_allclose(multi_head_attention(given, *inputs), total, atol=1e-13)
+
+
+def test_heads_as_wide_as_the_model_divide_scores_by_the_root_of_its_width() -> None:
+    """With weights of ones every head has the same scores: 4 q k, divided by the root of 4."""
+    weights = {f"{name}.weight": np.ones((12, 4)) for name in ("query", "key", "value")}
+    given = Setting(
+        Sizes(d_model=4, heads=3),
+        PAPER.but(head_width="d"),
+        {**weights, "output.weight": np.ones((4, 12)) / 12},
+    )
+    query = np.array([[[1.0, 0.0, 0.0, 0.0]]])
+    key = np.log([[[4.0, 1.0, 1.0, 1.0], [1.0, 1.0, 3.0, 1.0]]]) / 2.0
+    value = np.array([[[1.0, 0.0, 0.0, 0.0], [0.0, 8.0, 0.0, 0.0]]])
+    found = multi_head_attention(given, query, key, value)
+    np.testing.assert_allclose(found, np.full((1, 1, 4), (4.0 * 1.0 + 3.0 * 8.0) / 7.0), rtol=1e-14)
 
 
 def test_a_key_bias_never_changes_the_output(rng: np.random.Generator) -> None:

@@ -69,7 +69,16 @@ def test_halves_inclusive_end_in_the_longest_wavelength_by_hand() -> None:
     np.testing.assert_allclose(rows, [[0, 0, 0, 1, 1, 1], *expected], rtol=1e-15)
 
 
-@pytest.mark.parametrize(("width", "pairs"), [(1, 0), (2, 1), (3, 1), (5, 2), (7, 3)])
+@pytest.mark.parametrize("width", [4, 5])
+def test_halves_inclusive_of_two_pairs_have_the_shortest_and_the_longest_wavelength(
+    width: int,
+) -> None:
+    rows = table(choosing("halves-inclusive"), 2, width)
+    expected = [math.sin(1), math.sin(1e-4), math.cos(1), math.cos(1e-4)]
+    np.testing.assert_allclose(rows[1, :4], expected, rtol=1e-15)
+
+
+@pytest.mark.parametrize(("width", "pairs"), [(1, 0), (2, 1), (3, 1), (5, 2), (7, 3), (9, 4)])
 def test_halves_inclusive_leave_an_odd_column_empty(width: int, pairs: int) -> None:
     rows = table(choosing("halves-inclusive"), 3, width)
     assert rows[0].tolist() == [0.0] * pairs + [1.0] * pairs + [0.0] * (width % 2)
@@ -83,6 +92,13 @@ def test_an_offset_skips_the_first_rows(option: str, offset: int) -> None:
     given = choosing(option)
     shifted = replace(given, choices=given.choices.but(position_offset=offset))
     assert (table(shifted, 5, 6) == table(given, 5 + offset, 6)[offset:]).all()
+
+
+def test_offset_and_single_precision_are_both_applied() -> None:
+    given = choosing("interleaved")
+    both = given.choices.but(position_offset=2, position_arithmetic="float32")
+    rounded = table(given, 7, 6).astype(np.float32)
+    assert (table(replace(given, choices=both), 5, 6) == rounded[2:]).all()
 
 
 def test_an_offset_of_nothing_is_nothing(rng: np.random.Generator) -> None:

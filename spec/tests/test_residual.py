@@ -73,3 +73,16 @@ def test_input_stays_as_it_was(rng: np.random.Generator) -> None:
     before = x.copy()
     residual(setting("residual", rng, norm_placement="pre"), x, np.eye(6))
     assert (x == before).all()
+
+
+@pytest.mark.parametrize("place", ["inside-root", "added-to-deviation"])
+@pytest.mark.parametrize("variance", ["biased", "unbiased"])
+def test_post_norm_is_the_norm_of_the_sum_under_every_formula(
+    rng: np.random.Generator, place: str, variance: str
+) -> None:
+    given = setting(
+        "residual", rng, norm_epsilon_place=place, norm_variance=variance, norm_epsilon=0.3
+    )
+    x, sublayer = rng.normal(size=(2, 5, 6)), rng.normal(size=(6, 6))
+    expected = layer_norm(given.under("norm"), x + x @ sublayer)
+    np.testing.assert_allclose(residual(given, x, sublayer), expected, atol=1e-14)

@@ -193,3 +193,11 @@ def bias_scaled(self: Hooks, module: Node, x: Tensor) -> Tensor:
     """The factor is applied to the bias too. Frequent tokens lose their prior."""
     logits = self.correct.generator_logits(module, x)
     return self.correct.generator_output(logits / x.shape[-1] ** 0.5)
+
+
+@fault("generator.ids-up-to-a-thousand", "formula", seam="generator_logits")
+def ids_up_to_a_thousand(self: Hooks, module: Node, x: Tensor) -> Tensor:
+    """Ids from 1,000 on have the logits of the id a thousand below. Rare words are never found."""
+    logits = self.correct.generator_logits(module, x)
+    place = torch.arange(logits.shape[-1], device=logits.device) % 1000
+    return logits[..., place]

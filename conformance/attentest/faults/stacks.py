@@ -185,3 +185,41 @@ def half_becomes_single(
     """Half precision goes in and float32 comes out. The next layer fails, or uses more memory."""
     states = correct(module, x, *others)
     return states.float() if x.dtype in (torch.float16, torch.bfloat16) else states
+
+
+@stack_fault("layers-shared-beyond-six", "formula", seam="{side}")
+def layers_shared_beyond_six(
+    self: Hooks, correct: Call, module: Node, x: Tensor, *others: Mask
+) -> Tensor:
+    """Layers from the seventh on are the sixth again. Deep models have fewer parameters."""
+    for number in range(len(module.layers)):
+        x = module.layers[min(number, 5)](x, *others)
+    return self.finish_stack(module, x)
+
+
+@stack_fault(
+    "dropout-rate-doubled", "dropout-on-sublayers", seam="drop_branch", kind="mode", in_layer=True
+)
+def dropout_rate_doubled(self: Hooks, correct: Call, module: Node, branch: Tensor) -> Tensor:
+    """Dropout after the sublayers has twice its rate. The model learns less."""
+    rate = min(2 * self.dropout_rate(), 0.9999)
+    return self.drop(branch, rate) if self.is_training(module) and rate > 0 else branch
+
+
+@stack_fault(
+    "attention-dropout-ignored",
+    "dropout-on-sublayers",
+    seam="self_attend",
+    kind="mode",
+    in_layer=True,
+)
+def attention_dropout_ignored(
+    self: Hooks, correct: Call, module: Node, x: Tensor, mask: Mask
+) -> Tensor:
+    """Attention is not told the rate. Its weights are dropped alone, and never in a layer."""
+    attention = module.self_attention
+    training = attention.training
+    attention.eval()
+    attended = correct(module, x, mask)
+    attention.train(training)
+    return attended

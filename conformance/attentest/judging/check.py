@@ -19,15 +19,18 @@ class ConformanceWarning(UserWarning):
     """A SHOULD of the spec is not met."""
 
 
-def check(clause: str, *, examples: int = 10) -> Callable[[Body], Callable[[Any], None]]:
+def check(
+    clause: str, *, examples: int = 10, in_use: tuple[Body, ...] = ()
+) -> Callable[[Body], Callable[[Any], None]]:
     """Register a body as the check of `clause`, and make it a test with `backend` alone.
 
     `examples` is the number of inputs that are drawn; a check whose inputs are fixed draws one.
+    `in_use` are further examples, at sizes as in use: each is run once.
     The clause's sentence becomes the docstring of the test.
     """
 
     def decorate(body: Body) -> Callable[[Any], None]:
-        register(Check(clause, body, examples, body.__module__, body.__name__))
+        register(Check(clause, body, examples, body.__module__, body.__name__, in_use))
 
         def test(backend: Backend | Bench) -> None:
             __tracebackhide__ = True

@@ -4,38 +4,58 @@ import zlib
 from collections.abc import Callable
 from contextlib import suppress
 
+import numpy as np
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
 from attentest.harness.errors import Absent, BackendError, Violation
 from attentest.harness.subject import Step, Subject
 from attentest.judging.bench import Bench
-from attentest.judging.registry import Check
+from attentest.judging.registry import Body, Check
+from attentest.testing.common import HALF_PRECISIONS
 from attentest.testing.draw import Draw
+
+Example = Callable[[st.DataObject], None]
 
 
 def try_examples(bench: Bench, check: Check, subject: Subject) -> None:
     """Run the examples until one fails; raise its exception, and keep its trace.
 
     What only falls short of a SHOULD is raised after all examples have shown nothing worse.
+    Those at sizes as in use come last, once each. They are left out where fewer examples than
+    usual are asked for, and in half precision, which loses its few digits in sums of this length.
     """
 
-    def example(data: st.DataObject) -> None:
+    def run(body: Body, draw: Draw) -> None:
         subject.begin()
         try:
-            check.body(subject, Draw.of(data, subject))
+            body(subject, draw)
         except (Violation, BackendError):
             subject.failing = subject.failing or subject.trace
             raise
 
-    _test(bench, check, example)()
+    def examples() -> None:
+        drawn = _number(bench, check)
+        _test(bench, check, drawn, lambda data: run(check.body, Draw.of(data, subject)))
+        if bench.effort >= 1 and subject.precision not in HALF_PRECISIONS:
+            for body in check.in_use:
+                _test(bench, check, 1, large(body))
+
+    def large(body: Body) -> Example:
+        def example(data: st.DataObject) -> None:
+            with suppress(Absent):  # smaller examples were judged
+                run(body, Draw(data, subject, np.random.default_rng(_seed(bench, check))))
+
+        return example
+
+    examples()
     if subject.falls_short:
         subject.strict = True
-        _test(bench, check, example)()
+        examples()
 
 
 def traces_of(bench: Bench, check: Check, subject: Subject) -> list[list[Step]]:
-    """Return the traces of all examples, failing or not."""
+    """Return the traces of all drawn examples, failing or not."""
     traces = []
 
     def example(data: st.DataObject) -> None:
@@ -44,17 +64,24 @@ def traces_of(bench: Bench, check: Check, subject: Subject) -> list[list[Step]]:
             check.body(subject, Draw.of(data, subject))
         traces.append(subject.trace)
 
-    _test(bench, check, example)()
+    _test(bench, check, _number(bench, check), example)
     return traces
 
 
-def _test(
-    bench: Bench, check: Check, example: Callable[[st.DataObject], None]
-) -> Callable[[], None]:
+def _number(bench: Bench, check: Check) -> int:
+    return max(1, round(check.examples * bench.effort))
+
+
+def _seed(bench: Bench, check: Check) -> int:
+    return zlib.crc32(f"{check.clause}:{bench.seed}".encode())
+
+
+def _test(bench: Bench, check: Check, number: int, example: Example) -> None:
+    """Run `number` examples; the first draws the simplest of all options."""
     phases = (Phase.generate, Phase.shrink) if bench.shrink else (Phase.generate,)
-    wrapped: Callable[[], None] = seed(zlib.crc32(f"{check.clause}:{bench.seed}".encode()))(
+    wrapped: Callable[[], None] = seed(_seed(bench, check))(
         settings(
-            max_examples=max(1, round(check.examples * bench.effort)),
+            max_examples=number,
             phases=phases,
             database=None,
             deadline=None,
@@ -63,4 +90,4 @@ def _test(
             suppress_health_check=list(HealthCheck),
         )(given(data=st.data())(example))
     )
-    return wrapped
+    wrapped()

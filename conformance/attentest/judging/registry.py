@@ -20,13 +20,17 @@ _CHECKS: dict[str, "Check"] = {}
 
 @dataclass(frozen=True)
 class Check:
-    """The test of one clause: a body that is run on several drawn examples."""
+    """The test of one clause: a body that is run on several drawn examples.
+
+    `in_use` are examples at sizes as in use, each run once after those.
+    """
 
     clause: str
     body: Body
     examples: int
     module: str
     name: str
+    in_use: tuple[Body, ...] = ()
 
 
 def register(check: Check) -> None:

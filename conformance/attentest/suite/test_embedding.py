@@ -14,6 +14,7 @@ from attentest.testing.draw import Draw
 from attentest.testing.gradients import gradient_of
 from attentest.testing.invariants import build_with_parameters
 from attentest.testing.refusal import refuses
+from attentest.testing.sizes_in_use import LONG, MANY, WIDE, WORDS, SizesInUse, at_sizes_in_use
 from attentest_spec import CHOICES, Sizes
 from attentest_spec.parameters import one_vocabulary
 from attentest_spec.setting import Array, Floats
@@ -58,7 +59,32 @@ def factor_of(output: Array, rows: Floats) -> float:
     return float((as_floats(output) * rows).sum() / (rows * rows).sum())
 
 
-@check("embedding.lookup", examples=15)
+def _build_in_use(subject: Subject, draw: Draw, size: SizesInUse) -> tuple[Probe, Array]:
+    """Build an embedding with a drawn table, and draw tokens (B, S), the last id among them."""
+    sizes = size.sizes(subject)
+    probe = subject.part("embedding", sizes, parameters=draw.parameters("embedding", sizes))
+    tokens = draw.rng.integers(0, size.ids, size=(size.batch, size.length))
+    tokens[0, 0] = size.ids - 1
+    return probe, tokens
+
+
+def _lookup_in_use(subject: Subject, draw: Draw, size: SizesInUse) -> None:
+    probe, tokens = _build_in_use(subject, draw, size)
+    rows = probe.parameters["weight"][tokens]
+    output = probe.output(tokens)
+    same_shape(output, rows.shape)
+    wanted = factor_of(output, rows) * rows
+    near(subject, output, wanted, what=_ROWS, terms=size.width)
+
+
+_ROWS = "output, compared with the rows times one factor"
+
+
+@check(
+    "embedding.lookup",
+    examples=15,
+    in_use=at_sizes_in_use(_lookup_in_use, WIDE, MANY, LONG, WORDS),
+)
 def test_lookup(subject: Subject, draw: Draw) -> None:
     words_held = draw.choose((11, 300))
     sizes, probe = build_loaded(
@@ -74,14 +100,18 @@ def test_lookup(subject: Subject, draw: Draw) -> None:
     same_shape(output, rows.shape)
     factor = factor_of(output, rows)
     holds(factor > 0, f"The factor of the rows is {factor:.6g}.", actual=output)
-    what = "output, compared with the rows times one factor"
-    near(subject, output, factor * rows, what=what, terms=sizes.d_model)
+    near(subject, output, factor * rows, what=_ROWS, terms=sizes.d_model)
     again = draw_tokens(draw, sizes)
     wanted = factor * probe.parameters["weight"][again]
-    near(subject, probe.output(again), wanted, what=what, terms=sizes.d_model)
+    near(subject, probe.output(again), wanted, what=_ROWS, terms=sizes.d_model)
 
 
-@check("embedding.scale", examples=15)
+def _scale_in_use(subject: Subject, draw: Draw, size: SizesInUse) -> None:
+    probe, tokens = _build_in_use(subject, draw, size)
+    matches(probe, tokens, actual=probe.output(tokens))
+
+
+@check("embedding.scale", examples=15, in_use=at_sizes_in_use(_scale_in_use, WIDE, WORDS))
 def test_scale(subject: Subject, draw: Draw) -> None:
     sizes, probe = build_loaded(subject, draw)
     tokens = draw_tokens(draw, sizes)

@@ -1,5 +1,7 @@
 """Checks of the chapter `feed_forward`."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from attentest.harness.errors import Absent
@@ -19,12 +21,17 @@ from attentest.testing.common import (
     same_precision,
 )
 from attentest.testing.draw import Draw
+from attentest.testing.dropout_rate import build_path, drops_at_the_rate, path_input
 from attentest.testing.gradients import agrees_with_differences, every_parameter_reached
 from attentest.testing.invariants import agree_up_to_rounding, build_with_parameters
+from attentest.testing.sizes_in_use import LONG, MANY, WIDE, SizesInUse, at_sizes_in_use
 from attentest_spec import CHOICES, Sizes
 from attentest_spec.setting import Array, Floats
 
 COMPONENT = "feed_forward"
+
+PATH = {"inner.weight": 64.0, "outer.weight": 1 / 64}
+"""The path of one number, steep enough that every activation lets it through as it is."""
 
 
 def draw_sizes(draw: Draw) -> Sizes:
@@ -34,14 +41,20 @@ def draw_sizes(draw: Draw) -> Sizes:
 
 
 def build_loaded(
-    subject: Subject, draw: Draw, *, scale: float = 1.0, precision: str = ""
+    subject: Subject,
+    draw: Draw,
+    *,
+    scale: float = 1.0,
+    precision: str = "",
+    sizes: Sizes | None = None,
+    shape: tuple[int, int] | None = None,
 ) -> tuple[Probe, Floats]:
-    """Build with drawn parameters, and draw x (B, S, D)."""
-    sizes = draw_sizes(draw)
+    """Build with drawn parameters, and draw x (B, S, D); `shape` fixes the first two."""
+    sizes = sizes or draw_sizes(draw)
     parameters = draw.parameters(COMPONENT, sizes, precision=precision)
     probe = subject.part(COMPONENT, sizes, parameters=parameters, precision=precision)
-    x = draw.floats(draw.batch(), draw.length(), sizes.d_model, scale=scale, precision=precision)
-    return probe, x
+    batch, length = shape or (draw.batch(), draw.length())
+    return probe, draw.floats(batch, length, sizes.d_model, scale=scale, precision=precision)
 
 
 def check_output(probe: Probe, x: Floats) -> Array:
@@ -54,7 +67,16 @@ def check_output(probe: Probe, x: Floats) -> Array:
     return output
 
 
-@check("feed_forward.formula", examples=15)
+def _formula_in_use(subject: Subject, draw: Draw, size: SizesInUse) -> None:
+    shape = size.batch, size.length
+    check_output(*build_loaded(subject, draw, sizes=size.sizes(subject), shape=shape))
+
+
+@check(
+    "feed_forward.formula",
+    examples=15,
+    in_use=at_sizes_in_use(_formula_in_use, replace(WIDE, inner=2048), MANY, LONG),
+)
 def test_formula(subject: Subject, draw: Draw) -> None:
     check_output(*build_loaded(subject, draw, scale=draw.scale()))
 
@@ -181,6 +203,8 @@ def test_dropout_only_in_training(subject: Subject, draw: Draw) -> None:
     if subject.limits.dropout:
         probe = build_with_parameters(subject, draw, COMPONENT, sizes.but(dropout=0.5))
         dropout_keeps_mean(probe, draw.floats(1, 2, sizes.d_model))
+        probe = build_path(subject, COMPONENT, sizes, PATH)
+        drops_at_the_rate(probe, PATH, path_input(sizes))
 
 
 @check("feed_forward.float32")

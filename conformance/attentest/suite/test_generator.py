@@ -19,6 +19,7 @@ from attentest.testing.common import (
 from attentest.testing.draw import Draw
 from attentest.testing.gradients import agrees_with_differences, gradient_of, gradient_to
 from attentest.testing.invariants import agree_up_to_rounding, build_with_parameters
+from attentest.testing.sizes_in_use import LONG, MANY, WIDE, WORDS, SizesInUse, at_sizes_in_use
 from attentest_spec import CHOICES, Sizes
 from attentest_spec.setting import Array, Floats
 
@@ -38,14 +39,20 @@ def draw_sizes(draw: Draw) -> Sizes:
 
 
 def build_loaded(
-    subject: Subject, draw: Draw, *, scale: float = 1.0, precision: str = ""
+    subject: Subject,
+    draw: Draw,
+    *,
+    scale: float = 1.0,
+    precision: str = "",
+    sizes: Sizes | None = None,
+    shape: tuple[int, int] | None = None,
 ) -> tuple[Probe, Floats]:
-    """Build with drawn parameters, and draw x (B, T, D)."""
-    sizes = draw_sizes(draw)
+    """Build with drawn parameters, and draw x (B, T, D); `shape` fixes the first two."""
+    sizes = sizes or draw_sizes(draw)
     parameters = draw.parameters(COMPONENT, sizes, precision=precision)
     probe = subject.part(COMPONENT, sizes, parameters=parameters, precision=precision)
-    x = draw.floats(draw.batch(), draw.length(), sizes.d_model, scale=scale, precision=precision)
-    return probe, x
+    batch, length = shape or (draw.batch(), draw.length())
+    return probe, draw.floats(batch, length, sizes.d_model, scale=scale, precision=precision)
 
 
 def check_output(probe: Probe, x: Floats) -> Array:
@@ -74,7 +81,16 @@ def scale_to_logit(probe: Probe, x: Floats, size: float) -> Floats:
     return cast(x * (size / reach), probe.precision)
 
 
-@check("generator.formula", examples=15)
+def _formula_in_use(subject: Subject, draw: Draw, size: SizesInUse) -> None:
+    shape = size.batch, size.length
+    check_output(*build_loaded(subject, draw, sizes=size.sizes(subject), shape=shape))
+
+
+@check(
+    "generator.formula",
+    examples=15,
+    in_use=at_sizes_in_use(_formula_in_use, WIDE, MANY, LONG, WORDS),
+)
 def test_formula(subject: Subject, draw: Draw) -> None:
     check_output(*build_loaded(subject, draw, scale=draw.choose((1.0, 1e-3, 30.0))))
 

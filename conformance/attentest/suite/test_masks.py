@@ -1,6 +1,6 @@
 """Checks of the chapter `masks`."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -8,6 +8,7 @@ from attentest.harness.subject import Probe, Subject
 from attentest.judging.check import check
 from attentest.testing.assertions import equal, holds, same_shape
 from attentest.testing.draw import Draw
+from attentest.testing.sizes_in_use import LONG, MANY, WORDS, SizesInUse, at_sizes_in_use
 from attentest_spec import Sizes
 from attentest_spec.setting import Array
 
@@ -105,11 +106,30 @@ def hides(mask: Array, unwanted: Array, which: str) -> None:
     holds(not len(seen), found, actual=mask)
 
 
-@check("masks.padding-keeps-exactly-real-tokens")
+def _padding_in_use(subject: Subject, draw: Draw, size: SizesInUse) -> None:
+    sizes = size.sizes(subject)
+    tokens = draw.source(size.batch, size.length, sizes)
+    _expected_twice(MaskCall(subject.part("padding_mask", sizes), tokens, sizes.source_pad))
+
+
+def _expected_twice(case: MaskCall) -> None:
+    """Demand the mask of the reference, and again for other padding in the same shape.
+
+    The first token stays where it is: a target starts with a real one.
+    """
+    moved = np.concatenate([case.tokens[:, :1], np.roll(case.tokens[:, 1:], 1, axis=1)], axis=1)
+    for tokens in (case.tokens, moved):
+        now = replace(case, tokens=tokens)
+        equal(now.mask(), now.expected(), what="mask")
+
+
+@check(
+    "masks.padding-keeps-exactly-real-tokens",
+    in_use=at_sizes_in_use(_padding_in_use, MANY, LONG, WORDS),
+)
 def test_padding_keeps_exactly_real_tokens(subject: Subject, draw: Draw) -> None:
     for batch, length in ((0, 0), (5, draw.long())):
-        case = draw_sources(subject, draw, batch=batch, length=length)
-        equal(case.mask(), case.expected(), what="mask")
+        _expected_twice(draw_sources(subject, draw, batch=batch, length=length))
 
 
 @check("masks.any-pad-id", examples=6)
@@ -215,11 +235,16 @@ def test_causal_any_order(subject: Subject, draw: Draw) -> None:
             mask[...] = mask == 0  # a caller may do with its mask what it likes
 
 
-@check("masks.target-is-both")
+def _target_in_use(subject: Subject, draw: Draw, size: SizesInUse) -> None:
+    sizes = size.sizes(subject)
+    tokens = draw.target(size.batch, size.length, sizes)
+    _expected_twice(MaskCall(subject.part("target_mask", sizes), tokens, sizes.target_pad))
+
+
+@check("masks.target-is-both", in_use=at_sizes_in_use(_target_in_use, MANY, LONG, WORDS))
 def test_target_is_both(subject: Subject, draw: Draw) -> None:
     for length in (0, draw.long()):
-        case = draw_targets(subject, draw, length=length)
-        equal(case.mask(), case.expected(), what="mask")
+        _expected_twice(draw_targets(subject, draw, length=length))
 
 
 @check("masks.target-blocks-pad-keys", examples=6)

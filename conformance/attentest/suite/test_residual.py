@@ -12,6 +12,7 @@ from attentest.testing.common import dropout_off_in_evaluation
 from attentest.testing.draw import Draw
 from attentest.testing.gradients import agrees_with_differences, every_parameter_reached
 from attentest.testing.invariants import agree_up_to_rounding
+from attentest.testing.sizes_in_use import LONG, MANY, WIDE, SizesInUse, at_sizes_in_use
 from attentest_spec import Sizes
 from attentest_spec.setting import Array, Floats
 
@@ -52,7 +53,13 @@ def right(probe: Probe, x: Floats, matrix: Floats) -> Array:
     return actual
 
 
-@check("residual.formula", examples=15)
+def _formula_in_use(subject: Subject, draw: Draw, size: SizesInUse) -> None:
+    sizes = size.sizes(subject)
+    probe = subject.part(COMPONENT, sizes, parameters=draw.parameters(COMPONENT, sizes))
+    right(probe, *inputs(draw, size.width, size.batch, size.length))
+
+
+@check("residual.formula", examples=15, in_use=at_sizes_in_use(_formula_in_use, WIDE, MANY, LONG))
 def test_formula(subject: Subject, draw: Draw) -> None:
     right(*drawn(subject, draw))
 

@@ -15,6 +15,7 @@ from attentest.testing.assertions import matches, same_shape
 from attentest.testing.common import fits_one_option
 from attentest.testing.draw import Draw
 from attentest.testing.invariants import agree_up_to_rounding, build_with_parameters
+from attentest.testing.sizes_in_use import SizesInUse
 from attentest_spec.contract import Input
 from attentest_spec.setting import Array, Floats
 
@@ -84,6 +85,22 @@ class LayerCall:
     def but(self, **changes: Annotated[Array, "*shape"] | Probe | None) -> "LayerCall":
         """Return the same call with other inputs, whose shapes fit, or another part."""
         return replace(self, **changes)  # type: ignore[arg-type]  # the names are those of fields
+
+
+def matches_reference_in_use(
+    component: str, subject: Subject, draw: Draw, size: SizesInUse
+) -> None:
+    """Demand the answer of the reference to one call of `component` at sizes as in use."""
+    sizes = size.sizes(subject)
+    probe = subject.part(component, sizes, parameters=draw.parameters(component, sizes))
+    shape, length = (size.batch, size.length, size.width), size.length
+
+    def mask() -> Array | None:
+        kind = draw.mask_kind(kinds=("padding", "per-sample", "none"))
+        return draw.mask(kind, size.batch, size.heads, length, length)
+
+    memory = (draw.floats(*shape), mask()) if component.startswith("decoder") else (None, None)
+    matches_reference(LayerCall(probe, draw.floats(*shape), mask(), *memory))
 
 
 def _any_head(mask: Array | None, shape: tuple[int, ...]) -> Array:

@@ -12,8 +12,16 @@ from attentest.harness.tolerances import as_floats, error_bound
 from attentest.testing.assertions import equal, holds
 from attentest.testing.common import parameters_round_trip
 from attentest.testing.draw import Draw
-from attentest.testing.layer_calls import LayerCall, matches_reference, zero_maps
+from attentest.testing.dropout_rate import (
+    Path,
+    build_path,
+    drops_at_the_rate,
+    drops_single_keys,
+    path_input,
+)
+from attentest.testing.layer_calls import LayerCall, matches_reference, open_mask, zero_maps
 from attentest_spec import Setting
+from attentest_spec.contract import Input
 from attentest_spec.layer_norm import layer_norm
 from attentest_spec.parameters import count, tied
 from attentest_spec.setting import Array
@@ -126,3 +134,50 @@ def drops_all_branches(case: LayerCall, last: Sequence[str]) -> None:
         actual=found,
         expected=wanted,
     )
+
+
+def drops_branches_at_the_rate(
+    subject: Subject, draw: Draw, component: str, last: Sequence[str]
+) -> None:
+    """Demand that a layer drops at its rate, and inside its attention where that alone does so.
+
+    `last` names the last linear maps of the sublayers. A part that drops nothing is not judged.
+    """
+    sizes = draw.sizes(heads=draw.several(), head_width=4, layers=1)
+    end = draw.choose(last)
+    path = _path(end)
+    probe = build_path(subject, component, sizes, path)
+    drops_at_the_rate(probe, path, *_path_inputs(subject, component, path_input(sizes)))
+    if not subject.provides("multi_head_attention"):
+        return
+    alone = _path("output")
+    two = path_input(sizes, length=2)
+    part = build_path(subject, "multi_head_attention", sizes, alone)
+    if not drops_single_keys(part, alone, two, two, two, None):
+        return
+    for end in last:
+        if end.endswith("attention.output"):
+            path = _path(end)
+            probe = build_path(subject, component, sizes, path)
+            name = end.removesuffix(".output").replace("_", "-")
+            holds(
+                drops_single_keys(probe, path, *_path_inputs(subject, component, two)),
+                f"Multi-head attention alone drops single keys at a rate of "
+                f"{probe.sizes.dropout}; the {name} of the {component} drops none.",
+            )
+
+
+def _path(last: str) -> Path:
+    """Return the path of one number through the sublayer whose last linear map is `last`."""
+    if last.endswith("outer"):
+        return {last.replace("outer", "inner") + ".weight": 64.0, f"{last}.weight": 1 / 64}
+    return {last.replace("output", "value") + ".weight": 1.0, f"{last}.weight": 1.0}
+
+
+def _path_inputs(
+    subject: Subject, component: str, x: Annotated[Array, "1 L D"]
+) -> tuple[Input, ...]:
+    """Return the inputs of a layer for x (1, L, D), with nothing hidden."""
+    free = "none" in subject.limits.masks
+    mask = None if free else open_mask(subject, 1, x.shape[1], x.shape[1])
+    return (x, mask) if component.startswith("encoder") else (x, x, mask, mask)

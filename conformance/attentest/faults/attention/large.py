@@ -41,3 +41,16 @@ def scale_capped(self: Hooks, width: int, heads: int) -> float:
 def mask_for_three_samples(self: Hooks, raw: Tensor, mask: Mask) -> Tensor:
     """From the fourth sample on the mask is not applied. Padding is read in real batches."""
     return torch.cat((self.correct.mask_scores(raw, mask)[:3], raw[3:]))
+
+
+@fault("attention.mask-for-ten-samples", "formula", seam="mask_scores")
+def mask_for_ten_samples(self: Hooks, raw: Tensor, mask: Mask) -> Tensor:
+    """From the eleventh sample on the mask is not applied. Padding is read in real batches."""
+    return torch.cat((self.correct.mask_scores(raw, mask)[:10], raw[10:]))
+
+
+@fault("attention.keys-up-to-560", "formula", seam="softmax")
+def keys_up_to_560(self: Hooks, scores: Tensor) -> Tensor:
+    """Keys from the 560th on are left out. Long sequences lose their end."""
+    place = torch.arange(scores.shape[-1], device=scores.device)
+    return self.correct.softmax(scores.masked_fill(place >= 560, -math.inf))

@@ -26,3 +26,11 @@ def long_sentences_lose_their_start(self: Hooks, mask: Mask) -> Mask:
         return mask
     place = torch.arange(mask.shape[-1], device=mask.device)
     return mask & (place >= 8)
+
+
+@fault("encoder.keys-up-to-256", "layer-formula", seam="encoder_mask")
+def keys_up_to_256(self: Hooks, mask: Mask) -> Mask:
+    """Keys from the 256th on are hidden. Long sequences lose their end."""
+    if mask is None:
+        return mask
+    return mask & (torch.arange(mask.shape[-1], device=mask.device) < 256)

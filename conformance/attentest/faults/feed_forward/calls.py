@@ -58,3 +58,27 @@ def dropout_not_scaled(self: Hooks, module: Node, x: Tensor) -> Tensor:
     """
     rate = self.dropout_rate() if self.is_training(module) else 0.0
     return x * (torch.rand_like(x) >= rate)
+
+
+@fault(
+    "feed_forward.dropout-rate-doubled", "dropout-only-in-training", seam="drop_inner", kind="mode"
+)
+def dropout_rate_doubled(self: Hooks, module: Node, x: Tensor) -> Tensor:
+    """The rate is doubled. A model asked to drop a tenth drops a fifth, and learns less."""
+    rate = min(2 * self.dropout_rate(), 0.95)
+    return self.drop(x, rate) if self.is_training(module) and rate > 0 else x
+
+
+@fault(
+    "feed_forward.dropout-scaled-by-the-nominal-rate",
+    "dropout-only-in-training",
+    seam="drop_inner",
+    kind="mode",
+)
+def dropout_scaled_by_the_nominal_rate(self: Hooks, module: Node, x: Tensor) -> Tensor:
+    """Twice as much is dropped as is made up for. Outputs are smaller in training."""
+    rate = self.dropout_rate()
+    if not self.is_training(module) or rate == 0:
+        return x
+    kept = torch.rand(x.shape) >= min(2 * rate, 0.95)
+    return x * kept.to(x) / (1 - rate)

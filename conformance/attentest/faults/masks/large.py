@@ -26,3 +26,11 @@ def padding_from_first_pad_in_large_batches(self: Hooks, tokens: Tensor, pad: in
     """
     real = self.correct.padding_mask(tokens, pad)
     return real.cumprod(-1).bool() if len(tokens) > 3 else real
+
+
+@fault("masks.padding-up-to-512", "padding-keeps-exactly-real-tokens", seam="padding_mask")
+def padding_up_to_512(self: Hooks, tokens: Tensor, pad: int) -> Tensor:
+    """Keys from the 512th on are all kept. Padding at the end of long sequences is read."""
+    mask = self.correct.padding_mask(tokens, pad).clone()
+    mask[..., 512:] = True
+    return mask

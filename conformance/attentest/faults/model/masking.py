@@ -63,3 +63,16 @@ def causal_mask_one_too_far(self: Hooks, target: Tensor) -> Tensor | None:
     """Every step may look at the next one. The answer is one step away and can be read."""
     wider = self.causal_mask(target.shape[1] + 1, target.device)[..., 1:, :-1]
     return self.join_masks(self.padding_mask(target, self.sizes.target_pad), wider)
+
+
+@fault("model.target-mask-by-shape", "formula", seam="target_mask_of", kind="state")
+def target_mask_by_shape(self: Hooks, target: Tensor) -> Tensor | None:
+    """The target mask is kept for the next call of its shape.
+
+    Every batch but the first of its shape has the padding of another.
+    """
+    key = f"target {tuple(target.shape)}"
+    if key not in self.memory:
+        self.memory[key] = self.correct.target_mask_of(target)
+    mask: Tensor | None = self.memory[key]
+    return mask

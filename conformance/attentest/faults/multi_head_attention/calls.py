@@ -88,3 +88,16 @@ def dropped_weights_not_scaled(self: Hooks, module: Node, weights: Tensor) -> Te
     """
     rate = self.dropout_rate() if self.is_training(module) else 0.0
     return weights * (torch.rand_like(weights) >= rate)
+
+
+@fault(
+    "multi_head_attention.dropout-rate-doubled",
+    "deterministic",
+    seam="drop_weights",
+    kind="mode",
+    components=("attention",),
+)
+def dropout_rate_doubled(self: Hooks, module: Node, weights: Tensor) -> Tensor:
+    """The rate is doubled. A model asked to drop a tenth of its weights drops a fifth."""
+    rate = min(2 * self.dropout_rate(), 0.95)
+    return self.drop(weights, rate) if self.is_training(module) and rate > 0 else weights

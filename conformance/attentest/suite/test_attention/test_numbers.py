@@ -13,10 +13,28 @@ from attentest.suite.test_attention.cases import depends_on_values, draw_call, r
 from attentest.testing.assertions import equal, finite, holds, matches, near, same_shape
 from attentest.testing.common import Call, half_precisions, matches_in_precision, same_precision
 from attentest.testing.draw import Draw
+from attentest.testing.sizes_in_use import LONG, MANY, WIDE, SizesInUse, at_sizes_in_use
 from attentest_spec.attention import scores
 
 
-@check("attention.formula", examples=20)
+def _formula_in_use(subject: Subject, draw: Draw, size: SizesInUse) -> None:
+    case = draw_call(
+        subject,
+        draw,
+        scale=1.0,
+        lengths=(size.length, size.length),
+        width=size.width // size.heads,
+        samples=size.batch,
+        heads=size.heads,
+    )
+    matches(case.probe, *case.inputs, actual=case.output())
+
+
+@check(
+    "attention.formula",
+    examples=20,
+    in_use=at_sizes_in_use(_formula_in_use, WIDE, MANY, LONG),
+)
 def test_formula(subject: Subject, draw: Draw) -> None:
     for width, scale in ((0, 0.0), (72, 1.0)):
         case = draw_call(subject, draw, width=width, scale=scale)

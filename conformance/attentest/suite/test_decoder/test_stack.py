@@ -1,5 +1,7 @@
 """Checks of the chapter `decoder`: layers on top of each other."""
 
+from functools import partial
+
 import numpy as np
 
 from attentest.harness.subject import Subject
@@ -10,9 +12,11 @@ from attentest.testing.draw import Draw
 from attentest.testing.layer_calls import (
     draw_call,
     matches_reference,
+    matches_reference_in_use,
     rows_agree,
     shows_one_option,
 )
+from attentest.testing.sizes_in_use import LONG, MANY, WIDE, at_sizes_in_use
 from attentest.testing.stacks import (
     compose_layers,
     layer_adds_its_parameters,
@@ -20,7 +24,11 @@ from attentest.testing.stacks import (
 )
 
 
-@check("decoder.formula", examples=5)
+@check(
+    "decoder.formula",
+    examples=5,
+    in_use=at_sizes_in_use(partial(matches_reference_in_use, STACK), WIDE, MANY, LONG),
+)
 def test_formula(subject: Subject, draw: Draw) -> None:
     long = draw.long(37)
     for size in (lengths(draw), (long, long)):

@@ -1,17 +1,29 @@
 """Checks of the chapter `decoder`: a layer and its three sublayers."""
 
+from functools import partial
+
 from attentest.harness.subject import Subject
 from attentest.judging.check import check
 from attentest.suite.test_decoder.cases import LAST, LAYER, TARGET
 from attentest.testing.draw import Draw
 from attentest.testing.gradients import gradients_match_formula
-from attentest.testing.layer_calls import draw_call, matches_reference, zero_maps
+from attentest.testing.layer_calls import (
+    draw_call,
+    matches_reference,
+    matches_reference_in_use,
+    zero_maps,
+)
+from attentest.testing.sizes_in_use import LONG, MANY, WIDE, at_sizes_in_use
 
 SUBLAYERS = ("self_attention", "cross_attention", "feed_forward")
 NORMS = tuple(f"{name}_norm.{leaf}" for name in SUBLAYERS for leaf in ("gain", "bias"))
 
 
-@check("decoder.layer-formula", examples=12)
+@check(
+    "decoder.layer-formula",
+    examples=12,
+    in_use=at_sizes_in_use(partial(matches_reference_in_use, LAYER), WIDE, MANY, LONG),
+)
 def test_layer_formula(subject: Subject, draw: Draw) -> None:
     kinds = ("per-sample", "padding", "none", "per-head")
     x = draw.scale() if subject.precision == "float64" else 1.0

@@ -8,7 +8,12 @@ from attentest.testing.dependence import depends_on_visible_positions
 from attentest.testing.draw import Draw
 from attentest.testing.gradients import agrees_with_differences, every_parameter_reached
 from attentest.testing.layer_calls import draw_call
-from attentest.testing.stacks import ALMOST_ALL, drops_all_branches, repeats_in_evaluation
+from attentest.testing.stacks import (
+    ALMOST_ALL,
+    drops_all_branches,
+    drops_branches_at_the_rate,
+    repeats_in_evaluation,
+)
 
 
 @check("decoder.every-parameter-reached", examples=2)
@@ -45,6 +50,7 @@ def test_dropout_on_sublayers(subject: Subject, draw: Draw) -> None:
     kinds = ("causal", "none")
     case = draw_call(subject, draw, LAYER, kinds=kinds, dropout=ALMOST_ALL, shortest=3, batch=2)
     drops_all_branches(case, LAST)
+    drops_branches_at_the_rate(subject, draw, LAYER, LAST)
 
 
 @check("decoder.gradient", examples=5)

@@ -1,11 +1,20 @@
 """Checks of the chapter `encoder`: a layer and its two sublayers."""
 
+from functools import partial
+
 from attentest.harness.subject import Subject
 from attentest.judging.check import check
 from attentest.suite.test_encoder.cases import LAST, LAYER, scale
 from attentest.testing.draw import Draw
 from attentest.testing.gradients import gradients_match_formula
-from attentest.testing.layer_calls import draw_call, matches_reference, shows_one_option, zero_maps
+from attentest.testing.layer_calls import (
+    draw_call,
+    matches_reference,
+    matches_reference_in_use,
+    shows_one_option,
+    zero_maps,
+)
+from attentest.testing.sizes_in_use import LONG, MANY, WIDE, at_sizes_in_use
 from attentest.testing.stacks import shares_one_norm
 
 NORMS = tuple(
@@ -15,7 +24,11 @@ NORMS = tuple(
 )
 
 
-@check("encoder.layer-formula", examples=12)
+@check(
+    "encoder.layer-formula",
+    examples=12,
+    in_use=at_sizes_in_use(partial(matches_reference_in_use, LAYER), WIDE, MANY, LONG),
+)
 def test_layer_formula(subject: Subject, draw: Draw) -> None:
     matches_reference(draw_call(subject, draw, LAYER, widths=(2, 4, 3), scale=scale(subject, draw)))
 

@@ -15,9 +15,19 @@ from attentest.testing.common import (
 )
 from attentest.testing.draw import Draw
 from attentest.testing.invariants import agree_up_to_rounding
+from attentest.testing.sizes_in_use import LONG, MANY, WIDE, WIDER, SizesInUse, at_sizes_in_use
 
 
-@check("layer_norm.formula", examples=15)
+def _formula_in_use(subject: Subject, draw: Draw, size: SizesInUse) -> None:
+    widths, shape = (size.width, size.width), (size.batch, size.length)
+    draw_call(subject, draw, scale=1.0, widths=widths, shape=shape).checked_output()
+
+
+@check(
+    "layer_norm.formula",
+    examples=15,
+    in_use=at_sizes_in_use(_formula_in_use, WIDE, WIDER, MANY, LONG),
+)
 def test_formula(subject: Subject, draw: Draw) -> None:
     scale = draw.choose((0.0, 1e-6))  # 0 draws one; rows below the root of the epsilon show a floor
     draw_call(subject, draw, scale=scale, widths=draw.choose(((2, 12), (60, 130)))).checked_output()

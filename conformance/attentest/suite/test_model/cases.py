@@ -14,6 +14,7 @@ from attentest.harness.tolerances import as_floats, distance, error_bound
 from attentest.testing import invariants
 from attentest.testing.assertions import finite, holds, same_shape
 from attentest.testing.draw import Draw
+from attentest.testing.sizes_in_use import SizesInUse
 from attentest_spec import Sizes
 from attentest_spec.parameters import draw as draw_parameters
 from attentest_spec.parameters import tied
@@ -71,6 +72,19 @@ def draw_call(
         subject.part("model", sizes, parameters=parameters, precision=precision),
         draw.source(samples, lengths[0], sizes),
         draw.target(samples, lengths[1], sizes),
+    )
+
+
+def draw_call_in_use(
+    subject: Subject, draw: Draw, size: SizesInUse, *, target: int = 4
+) -> ModelCall:
+    """Draw a model at sizes as in use, and a call of it with `target` steps at most."""
+    sizes = size.sizes(subject)
+    probe = subject.part("model", sizes, parameters=draw.parameters("model", sizes))
+    return ModelCall(
+        probe,
+        draw.source(size.batch, size.length, sizes),
+        draw.target(size.batch, min(target, size.length), sizes),
     )
 
 

@@ -5,14 +5,36 @@ import numpy as np
 from attentest.harness.errors import Absent
 from attentest.harness.subject import Subject
 from attentest.judging.check import check
-from attentest.suite.test_model.cases import agree, draw_call, real_token, steepen
+from attentest.suite.test_model.cases import (
+    ModelCall,
+    agree,
+    draw_call,
+    draw_call_in_use,
+    real_token,
+    steepen,
+)
 from attentest.testing.assertions import matches
 from attentest.testing.common import HALF_PRECISIONS, fits_one_option, same_precision
 from attentest.testing.draw import Draw
+from attentest.testing.sizes_in_use import LONG, MANY, WIDE, WORDS, SizesInUse, at_sizes_in_use
 from attentest_spec.parameters import one_vocabulary
 
 
-@check("model.formula", examples=2)
+def _formula_in_use(subject: Subject, draw: Draw, size: SizesInUse) -> None:
+    target = size.length if size.ids <= LONG.ids else 4
+    _matches(draw_call_in_use(subject, draw, size, target=target))
+
+
+def _matches(case: ModelCall) -> None:
+    """Demand the answer of the reference at the real steps of the target."""
+    matches(case.probe, *case.inputs, actual=case.output(), rows=case.real)
+
+
+@check(
+    "model.formula",
+    examples=2,
+    in_use=at_sizes_in_use(_formula_in_use, WIDE, MANY, LONG, WORDS),
+)
 def test_formula(subject: Subject, draw: Draw) -> None:
     tied = one_vocabulary(subject.choices)
     case = draw_call(
@@ -24,10 +46,12 @@ def test_formula(subject: Subject, draw: Draw) -> None:
         source_vocabulary=11 if tied else 13,
         target_vocabulary=11,
     )
-    matches(case.probe, *case.inputs, actual=case.output(), rows=case.real)
+    _matches(case)
     size = draw.long(37)
-    large = draw_call(subject, draw, lengths=(size, size), layers=draw.deepest(), max_length=size)
-    matches(large.probe, *large.inputs, actual=large.output(), rows=large.real)
+    _matches(draw_call(subject, draw, lengths=(size, size), layers=draw.deepest(), max_length=size))
+    long = draw_call(subject, draw, batch=2, lengths=(size, size), max_length=size)
+    for _ in range(2):  # the second call has the shapes of the first, and other padding
+        _matches(long.but(target=draw.target(2, size, long.sizes)))
 
 
 @check("model.embedding-norm", examples=3)

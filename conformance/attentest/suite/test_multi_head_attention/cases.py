@@ -17,6 +17,9 @@ from attentest_spec.setting import Array, Floats
 
 COMPONENT = "multi_head_attention"
 
+PATH = {"value.weight": 1.0, "output.weight": 1.0}
+"""The path of one number, for :func:`attentest.testing.dropout_rate.build_path`."""
+
 INPUTS = ("query", "key", "value")
 
 UNORDERED = ("per-sample", "none", "padding")

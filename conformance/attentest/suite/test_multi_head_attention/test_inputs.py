@@ -9,6 +9,7 @@ from attentest.judging.check import check
 from attentest.suite.test_multi_head_attention.cases import (
     COMPONENT,
     INPUTS,
+    PATH,
     UNORDERED,
     MultiHeadCall,
     build_loaded,
@@ -22,7 +23,13 @@ from attentest.suite.test_multi_head_attention.cases import (
 from attentest.testing.assertions import equal, finite, holds
 from attentest.testing.common import dropout_keeps_mean, same_precision
 from attentest.testing.draw import Draw
-from attentest.testing.invariants import agree_up_to_rounding, build_with_parameters, draw_order
+from attentest.testing.dropout_rate import build_path, drops_at_the_rate, path_input
+from attentest.testing.invariants import (
+    agree_up_to_rounding,
+    build_with_parameters,
+    draw_order,
+    has_parameter_map,
+)
 from attentest_spec.setting import Array, Floats
 
 
@@ -154,6 +161,10 @@ def test_deterministic(subject: Subject, draw: Draw) -> None:
     if sizes.dropout and "mode" in probe.part.capabilities:
         one = draw_call(draw, probe, kinds=("none",), batch=1, lengths=(2, 3))
         dropout_keeps_mean(probe, *one.inputs)
+        if has_parameter_map(probe):
+            path = build_path(subject, COMPONENT, sizes, PATH)
+            x = path_input(sizes)
+            drops_at_the_rate(path, PATH, x, x, x, None)
 
 
 @check("multi_head_attention.strided-inputs")

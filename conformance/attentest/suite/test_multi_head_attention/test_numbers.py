@@ -16,10 +16,20 @@ from attentest.suite.test_multi_head_attention.cases import (
 from attentest.testing.assertions import finite
 from attentest.testing.common import Call, draw_half_precision, matches_in_precision
 from attentest.testing.draw import Draw
+from attentest.testing.sizes_in_use import LONG, MANY, WIDER, SizesInUse, at_sizes_in_use
 from attentest_spec.setting import Floats
 
 
-@check("multi_head_attention.formula", examples=15)
+def _formula_in_use(subject: Subject, draw: Draw, size: SizesInUse) -> None:
+    probe = build_loaded(subject, draw, size.sizes(subject))
+    matches_reference(draw_call(draw, probe, lengths=(size.length, size.length), batch=size.batch))
+
+
+@check(
+    "multi_head_attention.formula",
+    examples=15,
+    in_use=at_sizes_in_use(_formula_in_use, WIDER, MANY, LONG),
+)
 def test_formula(subject: Subject, draw: Draw) -> None:
     for sizes in (draw_sizes(draw), draw_sizes(draw, draw.most_heads())):
         probe = build_loaded(subject, draw, sizes)

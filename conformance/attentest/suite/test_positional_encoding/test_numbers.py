@@ -1,5 +1,7 @@
 """Checks of the chapter `positional_encoding`: the numbers, near and far, in every precision."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from attentest.harness.errors import Absent
@@ -10,6 +12,7 @@ from attentest.suite.test_positional_encoding.cases import EncodingCall, draw_ca
 from attentest.testing.assertions import holds
 from attentest.testing.common import draw_half_precision, same_precision
 from attentest.testing.draw import Draw
+from attentest.testing.sizes_in_use import LONG, MANY, WIDE, SizesInUse, at_sizes_in_use
 from attentest_spec import CHOICES
 from attentest_spec.choices import Value
 from attentest_spec.parameters import first_position, learned_positions
@@ -24,7 +27,18 @@ def share(case: EncodingCall, added: Floats, **changes: Value) -> float:
     return float(difference.max() / rounding(case.probe.precision, 1))
 
 
-@check("positional_encoding.formula")
+def _formula_in_use(subject: Subject, draw: Draw, size: SizesInUse) -> None:
+    lengths, widths = (size.length, size.length), (size.width,)
+    case = draw_call(
+        subject, draw, lengths=lengths, widths=widths, most=size.length, batch=size.batch
+    )
+    matches_table(case, case.added())
+
+
+@check(
+    "positional_encoding.formula",
+    in_use=at_sizes_in_use(_formula_in_use, replace(WIDE, length=600), MANY, LONG),
+)
 def test_formula(subject: Subject, draw: Draw) -> None:
     case = draw_call(subject, draw, lengths=(2, 12) if (subject.limits.length or 2) > 1 else (1, 1))
     added = case.added()

@@ -1,0 +1,160 @@
+"""Examples at sizes as in use: every formula has them, within limits, and sound code conforms."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+from oracle_backend import OracleBackend
+
+from attentest.faults import fault_of, inject
+from attentest.faults.reference_models import REFERENCE_MODELS, reference_backend
+from attentest.faults.unusual import UNUSUAL
+from attentest.harness.errors import Absent
+from attentest.harness.subject import Subject
+from attentest.judging.bench import Bench
+from attentest.judging.examples import try_examples
+from attentest.judging.judge import judge
+from attentest.judging.registry import checks
+from attentest.testing.sizes_in_use import LONG, MANY, WIDE, WIDER, WORDS, SizesInUse
+from attentest_spec import COMPONENTS, Limits
+from attentest_spec.clauses import clauses
+
+torch.set_num_threads(1)
+
+IN_USE = [slug for slug, one in checks().items() if one.in_use]
+EVERY = (WIDE, WIDER, MANY, LONG, WORDS)
+
+
+def judged(backend, slug, **settings):
+    return judge(Bench(backend, shrink=False, diagnose=False, **settings), slug)
+
+
+def test_every_formula_has_examples_at_sizes_in_use():
+    formulas = {slug for slug in clauses() if slug.endswith((".formula", ".layer-formula"))}
+    others = {
+        "embedding.lookup",
+        "embedding.scale",
+        "masks.padding-keeps-exactly-real-tokens",
+        "masks.target-is-both",
+    }
+    assert set(IN_USE) == formulas | others
+    causal = {"causal_mask"}  # masks.causal-any-order asks for 1,100 positions
+    assert {clauses()[one].component for one in IN_USE} | causal == set(COMPONENTS)
+
+
+def test_sizes_reach_what_models_have():
+    assert max(one.heads for one in EVERY) >= 16
+    assert {512, 768} <= {one.width for one in EVERY}
+    assert max(one.inner for one in EVERY) > 64
+    assert max(one.batch for one in EVERY) >= 33
+    assert max(one.length for one in EVERY) >= 600
+    assert max(one.ids for one in EVERY) >= 32_000
+    assert max(one.layers for one in EVERY) >= 12
+
+
+@pytest.mark.parametrize("size", EVERY)
+def test_sizes_stay_within_limits(size):
+    limits = Limits(heads=5, layers=2, length=7, odd_width=False, inner=3)
+    subject = Subject(OracleBackend(limits=limits))
+    found = size.within(subject)
+    assert found.heads <= 5
+    assert found.layers <= 2
+    assert found.length <= 7
+    assert found.width % (2 * found.heads) == 0
+    assert size.width - 2 * found.heads < found.width <= size.width
+    assert found.sizes(subject).d_ff == 3 * found.width
+    assert found.batch == size.batch
+
+
+@pytest.mark.parametrize("size", EVERY)
+def test_sizes_without_limits_are_as_they_are(size):
+    assert size.within(Subject(OracleBackend())) == size
+
+
+def test_heads_as_wide_as_the_model_get_a_narrower_one():
+    subject = Subject(OracleBackend(choices={"head_width": "d"}))
+    assert WIDE.within(subject) == replace(WIDE, width=128)
+    assert MANY.within(subject) == MANY
+
+
+def test_vocabularies_differ_unless_they_are_one():
+    sizes = SizesInUse(ids=20).sizes(Subject(OracleBackend(choices={"tying": "none"})))
+    assert (sizes.source_vocabulary, sizes.target_vocabulary) == (20, 22)
+    sizes = SizesInUse(ids=20).sizes(Subject(OracleBackend()))
+    assert (sizes.source_vocabulary, sizes.target_vocabulary) == (20, 20)
+
+
+def numbers_of_examples(check, in_use, **settings):
+    """Run a check that counts its examples; return how many there were of both kinds."""
+    seen = []
+
+    def small(subject, draw):
+        seen.append("small")
+
+    def large(subject, draw):
+        seen.append(float(draw.rng.random()))
+        if in_use == "absent":
+            raise Absent("too large")
+
+    bench = Bench(OracleBackend(), shrink=False, **settings)
+    try_examples(bench, replace(check, body=small, in_use=(large, large)), bench.subject())
+    return seen
+
+
+def test_examples_at_sizes_in_use_come_last_and_once():
+    check = checks()["layer_norm.formula"]
+    seen = numbers_of_examples(check, "present")
+    assert "small" in seen
+    assert "small" not in seen[-2:]
+    assert seen.count("small") == len(seen) - 2
+
+
+def test_examples_at_sizes_in_use_depend_on_the_seed_alone():
+    check = checks()["layer_norm.formula"]
+    first, again, other = (numbers_of_examples(check, "", seed=seed)[-2:] for seed in (0, 0, 1))
+    assert first == again != other
+
+
+def test_absent_examples_at_sizes_in_use_are_no_absence():
+    assert len(numbers_of_examples(checks()["layer_norm.formula"], "absent")) > 2
+
+
+@pytest.mark.parametrize("settings", [{"effort": 0.5}, {"precision": "bfloat16"}])
+def test_few_examples_and_half_precision_leave_sizes_in_use_out(settings):
+    assert set(numbers_of_examples(checks()["layer_norm.formula"], "", **settings)) == {"small"}
+
+
+def test_fault_that_begins_with_size_is_missed_without_them():
+    """The examples drawn by chance never have eleven samples, at any seed."""
+    backend = inject(fault_of("attention.mask-for-ten-samples"), "plain")
+    assert judged(backend, "attention.formula", effort=0.9).status == "pass"
+    assert judged(backend, "attention.formula").status == "violation"
+
+
+@pytest.mark.parametrize("model", REFERENCE_MODELS)
+@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("slug", ["masks.target-cached-by-shape", "model.target-mask-by-shape"])
+def test_mask_cached_by_shape_is_detected_with_every_seed(slug, seed, model):
+    fault = fault_of(slug)
+    precision = "float32" if seed % 2 else "float64"
+    verdict = judged(inject(fault, model), fault.clause, seed=seed, precision=precision)
+    assert verdict.status == "violation", verdict.message
+
+
+@pytest.mark.parametrize("slug", IN_USE)
+@pytest.mark.parametrize("model", REFERENCE_MODELS)
+@pytest.mark.parametrize("seed", range(2))
+def test_reference_model_conforms_in_float32(model, slug, seed):
+    backend = reference_backend(REFERENCE_MODELS[model])
+    verdict = judged(backend, slug, precision="float32", seed=seed)
+    assert verdict.status in ("pass", "deviation"), verdict.message
+    assert (verdict.budget or 0.0) < 0.7
+
+
+@pytest.mark.parametrize("name", UNUSUAL)
+def test_unusual_implementation_conforms_in_float32(name):
+    backend = UNUSUAL[name]
+    for slug in IN_USE:
+        if clauses()[slug].component in backend.components:
+            verdict = judged(backend, slug, precision="float32")
+            assert verdict.status in ("pass", "deviation", "absent"), verdict.message
