@@ -27,6 +27,7 @@ from attentest.targets.adapt.parameters.trial import Clock, fitting, part_sample
 from attentest.targets.adapt.parameters.units import units
 from attentest_spec import Choices, Sizes
 from attentest_spec.choices import Value
+from attentest_spec.components import inside
 from attentest_spec.mapping import Table
 from attentest_spec.parameters import shapes
 
@@ -46,6 +47,9 @@ UNLIKE = Sizes(
     max_length=33,
 )
 """Sizes that are unlike, and no small multiple of each other, so that shapes tell roles apart."""
+
+_RATIOS = (4, 2, 8, 3)
+"""The usual ratios of inner width and model width."""
 
 _RETREATS: tuple[Mapping[str, int], ...] = (
     {},
@@ -99,11 +103,29 @@ def find_table(
     the table that the user gives. Names and shapes decide, and what they leave open is tried
     against the oracle. Raises nothing for what the module does.
     """
+    first = _searched(build, component, call, settled_places or {}, UNLIKE)
+    if first.table or "feed_forward" not in inside(component) or first.observed is None:
+        return first
+    for ratio in _RATIOS:  # code that takes no inner width has one of these
+        sizes = UNLIKE.but(d_ff=ratio * UNLIKE.d_model)
+        found = _searched(build, component, call, settled_places or {}, sizes)
+        if found.table:
+            return found
+    return first
+
+
+def _searched(
+    build: Callable[[Sizes], nn.Module],
+    component: str,
+    call: Callable[..., Any],
+    given: Mapping[str, str],
+    wanted: Sizes,
+) -> FoundTable:
     try:
-        module, sizes = _built(build)
+        module, sizes = _built(build, wanted)
     except Lost as lost:
         return _lost(lost)
-    search = _Search(module, component, call, sizes, settled_places or {})
+    search = _Search(module, component, call, sizes, given)
     observed = Observed(module, sizes, search.run)
     try:
         return replace(search.found(), observed=observed)
@@ -115,11 +137,11 @@ def _lost(lost: Lost) -> FoundTable:
     return FoundTable(remarks=(f"No parameter map: {lost}.",), doubts=(str(lost),))
 
 
-def _built(build: Callable[[Sizes], nn.Module]) -> tuple[nn.Module, Sizes]:
+def _built(build: Callable[[Sizes], nn.Module], wanted: Sizes) -> tuple[nn.Module, Sizes]:
     """Build at unlike sizes, or else at the nearest that are not refused; Lost where none do."""
     reason = ""
     for changes in _RETREATS:
-        sizes = UNLIKE.but(**changes)
+        sizes = wanted.but(**changes)
         try:
             with torch.random.fork_rng(devices=[]):
                 module = build(sizes)
@@ -127,7 +149,7 @@ def _built(build: Callable[[Sizes], nn.Module]) -> tuple[nn.Module, Sizes]:
             reason = reason or f"{type(failure).__name__}: {failure}"
             continue
         return _with_parameters(module), sizes
-    raise Lost(f"building at {UNLIKE} failed with {reason}")
+    raise Lost(f"building at {wanted} failed with {reason}")
 
 
 def _with_parameters(module: Any) -> nn.Module:
