@@ -1,12 +1,14 @@
 """From a function or a class to a backend: everything that is inferred is said."""
 
 import inspect
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import ModuleType
 from typing import Any
 
 import torch
+from torch import nn
 
 from attentest.analysis.identify import Finding, identify
 from attentest.harness.reproduction import Action
@@ -16,11 +18,12 @@ from attentest.targets.adapt.code import Code, code_of
 from attentest.targets.adapt.layouts import layouts
 from attentest.targets.adapt.limits import built, limits_measured, limits_of, said_of
 from attentest.targets.adapt.parameters import FoundTable, find_table
-from attentest.targets.adapt.probing import Probe
+from attentest.targets.adapt.probing import SIZES, Probe
 from attentest.targets.adapt.reading import Reading, Unclear
 from attentest.targets.adapt.script import Script
-from attentest_spec import CHOICES, COMPONENTS, Backend, Choices, Unsupported
+from attentest_spec import CHOICES, COMPONENTS, Backend, Choices, UnknownName, Unsupported
 from attentest_spec.choices import Value
+from attentest_spec.parameters import shapes
 from attentest_spec.torch import Recipe, TorchBackend
 
 
@@ -76,6 +79,7 @@ def _making(code: Code, reading: Reading) -> Adapted:
 
 def _adapted(code: Code, reading: Reading) -> Adapted:
     probe, adapter, said = calling.adapter_of(code, reading)
+    _check_places(code, probe, reading)
     found = _parameters(code, adapter, reading)
     backend = Adapted(
         name=code.name,
@@ -150,6 +154,27 @@ def _parameters(code: Code, adapter: Adapter, reading: Reading) -> FoundTable:
         if code.is_module
         else FoundTable()
     )
+
+
+def _check_places(code: Code, probe: Probe, reading: Reading) -> None:
+    """Refuse an entry of the parameter map for what one of the two sides does not have."""
+    if not reading.parameters:
+        return
+    choices = Choices().but(norm_bias="present", projection_bias="present", final_norm="present")
+    known = [re.sub(r"\b\d+\b", "*", one) for one in shapes(code.component, SIZES, choices)]
+    module = probe.built if isinstance(probe.built, nn.Module) else nn.Module()
+    own = [name for name, _ in module.named_parameters(remove_duplicate=False)]
+    starred = [re.sub(r"\b\d+\b", "*", one) for one in own]
+    for name, path in reading.parameters.items():
+        if not _begins(name, [*known, *shapes(code.component, SIZES, choices)]):
+            raise UnknownName("parameter", name, known)
+        if not _begins(path, [*own, *starred]):
+            listed = ", ".join(own) or "none"
+            raise Unclear(f"{code.name} has no parameter {path!r}; it has {listed[:600]}.")
+
+
+def _begins(start: str, names: Sequence[str]) -> bool:
+    return any(f"{name}.".startswith(f"{start}.") for name in names)
 
 
 def _map_in_words(found: FoundTable) -> tuple[str, ...]:
