@@ -171,6 +171,16 @@ class Turned(nn.Module):
         return x + self.table[:, : x.size(1)]
 
 
+def causal_mask(length):
+    return torch.ones(length, length, dtype=torch.bool).tril(-1)
+
+
+def test_a_wrong_mask_is_asked_for_its_meaning_and_then_judged():
+    assert "--set mask=keep or --set mask=blocks" in asked(causal_mask)
+    report = attentest.check(causal_mask, mask="keep")
+    assert not report.conforms
+
+
 def test_one_tensor_can_be_key_and_value():
     class MemoryAttention(nn.Module):
         def __init__(self, d_model, num_heads):
