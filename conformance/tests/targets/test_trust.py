@@ -25,8 +25,9 @@ UNCOVERED = [
     ("RotaryAttention", "multi_head_attention", "depends on the positions of the keys"),
     ("CausalWithMask", "multi_head_attention", "--give mask=None judges it without its mask"),
     ("GroupedQueryAttention", "multi_head_attention", "(grouped-query attention)"),
+    ("FeedForward", "", "it norms its input first, by net.0"),
     ("EncoderLayer", "", "norm1 does not subtract the mean"),
-    ("NormedQueries", "multi_head_attention", "q_norm.weight, q_norm.bias"),
+    ("NormedQueries", "multi_head_attention", "it norms its input first, by q_norm"),
     ("causal_attention", "attention", "it hides later positions by itself"),
 ]
 """Sound code that is no component of the spec, the component where the name does not say it."""
@@ -169,6 +170,27 @@ class Turned(nn.Module):
 
     def forward(self, x):
         return x + self.table[:, : x.size(1)]
+
+
+class NoOutputForOneHead(UnnamedAttention):
+    """Leaves out the output projection where there is one head, as a vision library does."""
+
+    def __init__(self, d_model, num_heads):
+        super().__init__(d_model, num_heads)
+        if num_heads == 1:
+            self.linears[3] = nn.Identity()
+
+    def forward(self, x):
+        q, k, v = (
+            one(x).unflatten(-1, (self.num_heads, -1)).transpose(1, 2) for one in self.linears[:3]
+        )
+        weights = (q @ k.mT * q.size(-1) ** -0.5).softmax(-1)
+        return self.linears[3]((weights @ v).transpose(1, 2).flatten(-2))
+
+
+def test_parameters_that_are_missing_with_one_head_are_a_question():
+    text = asked(NoOutputForOneHead, "multi_head_attention")
+    assert "Built with one head, NoOutputForOneHead has no linears.3.weight" in text
 
 
 def causal_mask(length):

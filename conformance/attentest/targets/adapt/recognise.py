@@ -55,6 +55,8 @@ def recognised(
     `call` takes a module and the contract's inputs as tensors; `table` and `choices` are what was
     inferred.
     """
+    if not seen.run.samples:
+        return ""
     held = units(seen.module, seen.sizes.heads)
     known = Choices.of(dict(choices))
     ways: Iterator[str] = (
@@ -63,6 +65,7 @@ def recognised(
             [_grouped_heads(held)],
             (_rms_norm(fired) for fired in seen.run.fired),
             (_gate(fired, held, seen.run.own) for fired in seen.run.fired),
+            (_norm_first(fired, held, seen, component) for fired in seen.run.fired),
             (_positions_inside(seen, call, component, table, known) for _ in range(1)),
         )
         for found in several
@@ -99,6 +102,18 @@ def _rms_norm(fired: Fired) -> str:
         return ""
     where = f"{fired.path} " if fired.path else "it "
     return f"{where}does not subtract the mean: it is an RMS norm"
+
+
+def _norm_first(fired: Fired, held: list[Unit], seen: Observed, component: str) -> str:
+    """Recognise a sublayer that is handed out together with the norm in front of it."""
+    norms = [unit.path for unit in held if unit.kind == "norm"]
+    if component not in ("multi_head_attention", "feed_forward") or fired.path not in norms:
+        return ""
+    given = [one for one in seen.run.samples[0].inputs if one is not None]
+    entered = [one for one in fired.inputs if any(np.array_equal(one, x) for x in given)]
+    if not entered or fired.output.shape != entered[0].shape:
+        return ""
+    return f"it norms its input first, by {fired.path}: it is the part and its norm in one"
 
 
 def _gate(fired: Fired, held: list[Unit], own: Mapping[str, Floats]) -> str:

@@ -21,6 +21,7 @@ from attentest.targets.adapt.probing import Probe
 from attentest.targets.adapt.recognise import holds_where_rows_are_alike, recognised
 from attentest_spec import Choices, Table
 from attentest_spec.choices import Value
+from attentest_spec.torch import to_array
 
 CLOSE = 1e-6
 """Largest relative difference between an output and that of a catalogued mistake."""
@@ -42,6 +43,12 @@ def question(
     findings: Mapping[str, Finding],
 ) -> str:
     """Return what is asked before a verdict, "" where the reading can be trusted with one."""
+    if missing := _missing_with_one_head(code, found):
+        return (
+            f"Built with one head, {code.name} has no {missing}, which it has with several: one "
+            f"parameter map does not fit both. Judge its parts one by one, or write a backend that "
+            f"builds it alike for every number of heads. {_ANYWAY}."
+        )
     if _explained(findings):
         return ""
     other = _causal(probe, adapter)
@@ -62,6 +69,24 @@ def question(
         f"Python: parameters={{NAME: PATH}}), name another component with --as, or name its parts "
         f"one by one. {_ANYWAY}."
     )
+
+
+def _missing_with_one_head(code: Code, found: FoundTable) -> str:
+    """Return the mapped parameters that code leaves out where it has one head."""
+    seen, known = found.observed, code.construction.known if code.construction else ()
+    if seen is None or not found.table or "heads" not in known or seen.sizes.heads == 1:
+        return ""
+    sizes = seen.sizes.but(heads=1)
+    try:
+        with probing.undisturbed():
+            module = code.build(sizes)
+    except Exception:  # code that a user wrote may raise anything; a clause will report it
+        return ""
+    own = {name: to_array(one) for name, one in module.named_parameters(remove_duplicate=False)}
+    choices = Choices.of(dict(found.choices))
+    several = places(code.component, found.table, seen.run.own, seen.sizes, choices)
+    one = places(code.component, found.table, own, sizes, choices)
+    return few([several[name].name for name in several if name not in one], 2)
 
 
 def _unplaced(found: FoundTable) -> list[str]:

@@ -144,6 +144,19 @@ class NormedQueries(nn.Module):
         return self.inner(self.q_norm(query), self.k_norm(key), value, mask)
 
 
+class FeedForward(nn.Module):
+    """Holds the norm in front of it, as in vision Transformers."""
+
+    def __init__(self, dim, hidden_dim):
+        super().__init__()
+        self.net = nn.Sequential(
+            nn.LayerNorm(dim), nn.Linear(dim, hidden_dim), nn.GELU(), nn.Linear(hidden_dim, dim)
+        )
+
+    def forward(self, x):
+        return self.net(x)
+
+
 def causal_attention(q, k, v):
     scores = q @ k.mT / math.sqrt(q.size(-1))
     later = torch.ones(scores.shape[-2:], dtype=torch.bool).triu(1)
