@@ -107,9 +107,32 @@ class ViewedAttention(UnnamedAttention):
         return self.o((weights @ v).transpose(1, 2).reshape(b, n, d))
 
 
+class OwnAttention(nn.Module):
+    """Attention without parameters, and without a scale."""
+
+    def forward(self, q, k, v):
+        return (q @ k.mT).softmax(-1) @ v
+
+
+class Waves(nn.Module):
+    """Sines that double their exponent, in a buffer."""
+
+    def __init__(self, d_model, max_len=64):
+        super().__init__()
+        speeds = 10.0 ** -torch.arange(0, d_model, 2, dtype=torch.float64)
+        angles = torch.arange(max_len, dtype=torch.float64)[:, None] * speeds
+        table = torch.stack((angles.sin(), angles.cos()), -1).flatten(-2)
+        self.register_buffer("table", table[None, :, :d_model])
+
+    def forward(self, x):
+        return x + self.table[:, : x.size(1)]
+
+
 @pytest.mark.parametrize(
     ("thing", "component"),
     [
+        (OwnAttention, "attention"),
+        (Waves, "positional_encoding"),
         (BiasedNorm, "layer_norm"),
         (UnnamedAttention, "multi_head_attention"),
         (ViewedAttention, "multi_head_attention"),

@@ -80,7 +80,7 @@ def _making(code: Code, reading: Reading) -> Adapted:
 def _adapted(code: Code, reading: Reading) -> Adapted:
     probe, adapter, said = calling.adapter_of(code, reading)
     _check_places(code, probe, reading)
-    found = _parameters(code, adapter, reading)
+    found = _parameters(code, probe, adapter, reading)
     backend = Adapted(
         name=code.name,
         title=f"{code.name}, read as {code.component}",
@@ -147,13 +147,13 @@ def _shown(value: Value) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def _parameters(code: Code, adapter: Adapter, reading: Reading) -> FoundTable:
-    """Return the parameter map of code that has parameters, with what there is to say of it."""
-    return (
-        find_table(code.build, code.component, adapter, reading.parameters)
-        if code.is_module
-        else FoundTable()
-    )
+def _parameters(code: Code, probe: Probe, adapter: Adapter, reading: Reading) -> FoundTable:
+    """Return the parameter map of code that has parameters, or should have some."""
+    needed = shapes(code.component, SIZES, Choices())
+    held = isinstance(probe.built, nn.Module) and any(True for _ in probe.built.parameters())
+    if not code.is_module or not (needed or held):
+        return FoundTable()
+    return find_table(code.build, code.component, adapter, reading.parameters)
 
 
 def _check_places(code: Code, probe: Probe, reading: Reading) -> None:
