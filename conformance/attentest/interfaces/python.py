@@ -80,6 +80,9 @@ def check(
     mask: str = "",
     layout: str = "",
     choices: Mapping[str, Value] | None = None,
+    parameters: Mapping[str, str] | None = None,
+    strict: bool = False,
+    anyway: bool = False,
     clauses: Sequence[str] = (),
     precision: str = "float64",
     device: str = "cpu",
@@ -95,8 +98,18 @@ def check(
     Raises UnknownName for a name that is none, LoadFailure for a target that cannot be loaded, and
     Unclear, a LoadFailure that says what to add, for code that cannot be read.
     """
-    settled = _settled(component, arguments, given, mask, layout, choices)
-    backend = resolve.backend_of(target, settled)
+    settled = Reading(
+        component=component,
+        arguments=arguments or {},
+        given=given or {},
+        mask=mask,
+        layout=layout,
+        choices=choices or {},
+        parameters=parameters or {},
+        strict=strict,
+        anyway=anyway,
+    )
+    backend = resolve.backend_of(target, settled.as_dict())
     bench = Bench(
         backend,
         precision=precision,
@@ -127,35 +140,33 @@ def adapted(
     mask: str = "",
     layout: str = "",
     choices: Mapping[str, Value] | None = None,
+    parameters: Mapping[str, str] | None = None,
+    strict: bool = False,
+    anyway: bool = False,
 ) -> Backend:
     """Return `target` as a backend: code that was not written for the contract is read.
 
     `component` is the component that it is, where its name does not say so. `arguments` maps an
     input or a size of the contract to the argument that carries it, as in {"mask": "src_mask"},
     `given` an argument to a fixed value. `mask` is "keep", "blocks" or "additive", `layout`
-    "batch-first" or "sequence-first", `choices` are declared. What is left out is read off names,
-    documentation and a probing call; `understood` of the backend says how. Raises as
-    :func:`check` does.
+    "batch-first" or "sequence-first", `choices` are declared. `parameters` maps a canonical
+    parameter to the code's own, as in {"self_attention_norm": "norm2"}. `strict` judges what is
+    not declared by the paper's choices, `anyway` judges code whose reading is in doubt. What is
+    left out is read off names, documentation and a probing call; `understood` of the backend says
+    how. Raises as :func:`check` does.
     """
-    return resolve.backend_of(target, _settled(component, arguments, given, mask, layout, choices))
-
-
-def _settled(
-    component: str,
-    arguments: Mapping[str, str] | None,
-    given: Mapping[str, Any] | None,
-    mask: str,
-    layout: str,
-    choices: Mapping[str, Value] | None,
-) -> dict[str, Any]:
-    return Reading(
+    settled = Reading(
         component=component,
         arguments=arguments or {},
         given=given or {},
         mask=mask,
         layout=layout,
         choices=choices or {},
-    ).as_dict()
+        parameters=parameters or {},
+        strict=strict,
+        anyway=anyway,
+    )
+    return resolve.backend_of(target, settled.as_dict())
 
 
 def _loader(target: Backend | Callable[..., Any] | str, backend: Backend) -> str:

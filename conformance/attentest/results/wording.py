@@ -29,7 +29,8 @@ def explanation(verdict: Verdict) -> str:
         if example.expected:
             lines += ["  expected values:", indent(example.expected, "    ")]
         lines += ["  to reproduce:", indent(example.code, "    ")]
-    lines += [f"  likely cause: {likely_cause(one)}" for one in verdict.diagnosis]
+    if verdict.status is not Status.ERROR:  # an exception says itself what is wrong
+        lines += [f"  likely cause: {likely_cause(one)}" for one in verdict.diagnosis]
     pictures = f"documentation, {clause.chapter}: the commonest mistakes"
     lines += [
         f"  why it matters: {clause.reason}",
@@ -60,7 +61,11 @@ def likely_cause(cause: LikelyCause) -> str:
 
 def likely_causes(verdicts: Iterable[Verdict]) -> list[str]:
     """Return the likely causes of most failing clauses, a sentence each, the commonest first."""
-    first = [verdict.diagnosis[0] for verdict in verdicts if verdict.diagnosis]
+    first = [
+        verdict.diagnosis[0]
+        for verdict in verdicts
+        if verdict.diagnosis and verdict.status is not Status.ERROR
+    ]
     frequency = Counter(one.names for one in first)
     texts = {one.names: one.text for one in reversed(first)}
     total = counted(len(first), "failing clause")
@@ -88,7 +93,7 @@ def report(backend: BackendRun, plan: Plan, how: str = "") -> str:
     return "\n\n".join(
         [
             *([inferred(sentences)] if sentences else []),
-            *(explanation(one) for one in verdicts if one.status.needs_words),
+            *explanations(verdicts),
             *groups,
             "\n".join([summary(backend, plan) + how, *uncompared(backend)]),
         ]

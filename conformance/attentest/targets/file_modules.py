@@ -1,7 +1,8 @@
 """Modules made from users' files, in a separate namespace for each folder.
 
 A file is imported as `_target_HASH.NAME`, where HASH identifies the folder, or the one that
-holds its outermost package (the folders upwards that have an `__init__.py`). Its code imports by
+holds its outermost package (the folders upwards that have an `__init__.py`, or that its relative
+imports reach). Its code imports by
 ordinary statements, and `import NAME` in it means, in this order, also when it is run later:
 
 1. the file or package NAME of that folder, unless it is the importing file itself;
@@ -17,6 +18,7 @@ it, such as the classes in a pickle, is looked up as for everybody. Files of the
 and of installed packages are imported under the names that they have.
 """
 
+import ast
 import builtins
 import hashlib
 import importlib
@@ -56,10 +58,22 @@ def importable(path: Path) -> tuple[Path, str]:
     place = path.resolve()
     names = [] if place.stem == "__init__" else [place.stem.replace(".", "_")]
     folder = place.parent
-    while (folder / "__init__.py").is_file() and folder.name.isidentifier():
+    levels = _levels(place)
+    while folder.name.isidentifier() and (
+        (folder / "__init__.py").is_file() or len(names) <= levels
+    ):
         names.insert(0, folder.name)
         folder = folder.parent
     return folder, ".".join(names)
+
+
+def _levels(file: Path) -> int:
+    """Return how many folders up the relative imports of `file` reach: 1 for `from . import x`."""
+    try:
+        tree = ast.parse(file.read_bytes())
+    except (OSError, SyntaxError, ValueError):
+        return 0  # the import will say what is wrong
+    return max((one.level for one in ast.walk(tree) if isinstance(one, ast.ImportFrom)), default=0)
 
 
 def public_names(text: str) -> str:

@@ -97,6 +97,36 @@ def test_code_that_cannot_be_read_exits_with_3(target, labels):
     assert "Traceback" not in result.output
 
 
+def test_code_that_is_not_covered_is_one_question():
+    result = check(f"{WILD}/uncovered.py:RMSNorm", "--as", "layer_norm")
+    assert result.exit_code == 3, result.output
+    assert "it is an RMS norm" in result.output
+    assert "violation" not in result.output
+    judged = check(
+        *(f"{WILD}/uncovered.py:RMSNorm", "--as", "layer_norm", "--anyway"),
+        *("--clause", "layer_norm.formula"),
+    )
+    assert judged.exit_code == 1
+
+
+def test_strict_judges_assumptions_by_the_paper():
+    words = (f"{WILD}/parts.py:TokenEmbedding", "--clause", "embedding.scale")
+    assumed = check(*words)
+    assert assumed.exit_code == 0
+    lines = assumed.output.splitlines()
+    assert "assumed embedding_scale=none" in lines[lines.index("inferred:") + 2]
+    assert check(*words, "--strict").exit_code == 1
+
+
+def test_the_parameter_map_can_be_corrected():
+    result = check(
+        *(f"{WILD}/parts.py:FeedForward", "--clause", "feed_forward.formula"),
+        *("--parameter", "inner=outer", "--parameter", "outer=inner"),
+    )
+    assert result.exit_code == 1
+    assert '"inner": "outer"' in result.output
+
+
 def test_the_stream_holds_how_the_code_was_read(tmp_path):
     file = tmp_path / "out.jsonl"
     target = f"{WILD}/attention.py:attention"

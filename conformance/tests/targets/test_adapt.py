@@ -40,17 +40,22 @@ SOUND = [
 PARTS = [
     ("LayerNorm", "", "features=d_model", "norm_epsilon: 1e-06, measured"),
     ("PositionwiseFeedForward", "", "d_ff=d_ff", '"inner": "w_1"'),
-    ("Mlp", "", "mlp_ratio=d_ff/d_model", "activation: gelu, measured; the paper: relu"),
+    (
+        "Mlp",
+        "",
+        "mlp_ratio=d_ff/d_model",
+        "assumed activation=gelu, as measured: if you meant relu",
+    ),
     ("FeedForward", "", "input_dim=d_model, hidden_dim=d_ff, output_dim=d_model"),
     ("PositionalEncoding", "", "max_len=max_length", "batch first"),
     ("SequenceFirstPositionalEncoding", "positional_encoding", "sequence first"),
     ("Embeddings", "", "vocab=source_vocabulary"),
-    ("TokenEmbedding", "", "tokens=token_ids", "embedding_scale: none, measured"),
-    ("SublayerConnection", "", "sublayer=sublayer", "norm_placement: pre, measured"),
+    ("TokenEmbedding", "", "tokens=token_ids", "assumed embedding_scale=none"),
+    ("SublayerConnection", "", "sublayer=sublayer", "assumed norm_placement=pre"),
     ("MLP", "", "its inner layer is 4 times as wide as the model"),
-    ("Generator", "", "vocab=target_vocabulary", "output: log-probabilities, measured"),
+    ("Generator", "", "vocab=target_vocabulary", "assumed output=log-probabilities"),
     ("EncoderLayer", "", "mask: True may be attended; shaped (B, Q, K)"),
-    ("TransformerEncoderBlock", "", "sequence first", "shaped (B, K)", "norm_placement: pre"),
+    ("TransformerEncoderBlock", "", "sequence first", "shaped (B, K)", "norm_placement=pre"),
     ("DecoderLayer", "", "source_mask=src_mask", "memory=enc_output"),
 ]
 """Sound classes of other components, the component where the name does not say it."""
@@ -71,12 +76,9 @@ BROKEN = [
     ("attention_over_queries", "attention.formula"),
     ("attention_telling_other_weights", "attention.weights-used"),
     ("attention_masking_after", "attention.rows-sum-to-one"),
-    ("attention_hiding_what_is_kept", "attention.masked-keys-ignored"),
     ("MultiHeadAttentionMerged", "multi_head_attention.query-order"),
     ("MultiHeadAttentionUnscaled", "multi_head_attention.formula"),
     ("MultiHeadAttentionDeaf", "multi_head_attention.masked-keys-ignored"),
-    ("MHAInverted", "multi_head_attention.masked-keys-ignored"),
-    ("MultiHeadAttentionAcross", "multi_head_attention.formula"),
     ("CausalSelfAttention", "multi_head_attention.formula"),
     ("SelfAttentionMaskingQueries", "multi_head_attention.masked-keys-ignored"),
     ("FeedForward", "feed_forward.formula"),
@@ -85,6 +87,20 @@ BROKEN = [
     ("DecoderLayer", "decoder.layer-formula"),
 ]
 """Code with a mistake, and a clause that must tell it."""
+
+CONTRARY = [
+    ("attention_hiding_what_is_kept", "mask", "keep", "blocks", "attention.masked-keys-ignored"),
+    (
+        *("MHAInverted", "mask", "key_padding_mask:blocks", "key_padding_mask:keep"),
+        "multi_head_attention.masked-keys-ignored",
+    ),
+    (
+        *("MultiHeadAttentionAcross", "layout", "batch-first", "sequence-first"),
+        "multi_head_attention.formula",
+    ),
+]
+"""Code whose words say one convention and whose numbers show another, and a clause that breaks
+where the words are right."""
 
 
 @pytest.mark.parametrize(("target", "said"), [(one, rest) for one, *rest in SOUND])
@@ -134,6 +150,19 @@ def test_a_mistake_is_not_taken_for_a_convention(name: str, clause: str) -> None
     backend = attentest.adapted(str(WILD / f"broken.py:{name}"), clauses()[clause].component)
     verdict = judge(Bench(backend, shrink=False, diagnose=False), clause)
     assert verdict.status in ("violation", "error"), verdict
+
+
+@pytest.mark.parametrize(("name", "word", "said", "shown", "clause"), CONTRARY)
+def test_words_that_the_numbers_contradict_are_a_question(
+    name: str, word: str, said: str, shown: str, clause: str
+) -> None:
+    target, component = str(WILD / f"broken.py:{name}"), clauses()[clause].component
+    asked = refused(target, component=component)
+    assert f"--set {word}={said} or --set {word}={shown}" in asked
+    for answer, statuses in ((said, ("violation", "error")), (shown, ("pass",))):
+        backend = attentest.adapted(target, component, **{word: answer})  # type: ignore[arg-type]
+        verdict = judge(Bench(backend, shrink=False, diagnose=False), clause)
+        assert verdict.status in statuses, verdict
 
 
 @pytest.mark.parametrize(
@@ -199,7 +228,7 @@ def test_arguments_that_say_nothing_are_asked_for() -> None:
 def test_a_constructor_that_needs_more_is_asked_for() -> None:
     told = refused(Unknown, component="layer_norm")
     assert "Add --give flavour=VALUE" in told
-    assert attentest.adapted(Unknown, "layer_norm", given={"flavour": 3})
+    assert attentest.adapted(Unknown, "layer_norm", given={"flavour": 3}, anyway=True)
 
 
 def test_code_that_no_layout_fits_says_what_every_call_raised() -> None:

@@ -135,7 +135,6 @@ def test_the_layers_of_the_library():
     [
         ("feed_forward", parts.BiasLeftOut, parts.Numbered, "feed_forward.both-biases"),
         ("layer_norm", parts.GainAndBiasSwapped, parts.Norm, "layer_norm.formula"),
-        ("encoder_layer", layers.NormsSwapped, layers.Block, "encoder.layer-formula"),
         ("decoder_layer", layers.CrossBeforeSelf, layers.LongNames, "decoder.layer-formula"),
     ],
 )
@@ -144,6 +143,23 @@ def test_a_map_of_another_part_takes_no_mistake_in(component, twin, sound, claus
     found, verdicts = judged(component, twin, choices=choices)
     assert found.table == find_table(sound, component, direct).table
     assert verdicts[clause].status in ("violation", "error")
+
+
+def test_norms_are_mapped_by_the_numbers_before_their_names():
+    choices = layers.ENCODER_LAYER[layers.Block]
+    limits = Limits(dropout=False)
+    found, verdicts = judged("encoder_layer", layers.NormsSwapped, choices=choices, limits=limits)
+    assert found.table["self_attention_norm.gain"] == "norm2.weight"
+    assert any("the numbers fit this one alone" in one for one in found.remarks)
+    conforms(found, verdicts)
+    named = {"self_attention_norm": "norm1", "feed_forward_norm": "norm2"}
+    found = find_table(layers.NormsSwapped, "encoder_layer", direct, named)
+    assert found.table == find_table(layers.Block, "encoder_layer", direct).table
+
+
+def test_a_projection_that_is_used_for_another_one_is_reported():
+    found = find_table(attention.QueryAndKeySwapped, "multi_head_attention", direct)
+    assert any("the numbers fit only against the names" in one for one in found.remarks)
 
 
 def test_a_bias_that_is_not_there_is_said():

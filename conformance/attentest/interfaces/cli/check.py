@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Iterable
+from dataclasses import replace
 
 import click
 from rich.console import Console
@@ -40,6 +41,15 @@ _SETTINGS = ("mask", "layout")
 @click.option(
     "--choice", "choices", multiple=True, metavar="NAME=OPTION", help="Declare a design choice."
 )
+@click.option(
+    "--parameter",
+    "parameters",
+    multiple=True,
+    metavar="NAME=PATH",
+    help="Which parameter of yours is which of the spec (self_attention_norm=norm2).",
+)
+@click.option("--strict", is_flag=True, help="Judge undeclared choices by the paper's.")
+@click.option("--anyway", is_flag=True, help="Judge although the reading is in doubt.")
 @judging
 def check_command(
     target: str,
@@ -48,6 +58,9 @@ def check_command(
     given: tuple[str, ...],
     settings: tuple[str, ...],
     choices: tuple[str, ...],
+    parameters: tuple[str, ...],
+    strict: bool,
+    anyway: bool,
     judging: Judging,
 ) -> None:
     """Judge one TARGET: FILE.py:OBJECT, MODULE:OBJECT, FILE.py or the name of a backend.
@@ -62,7 +75,12 @@ def check_command(
         refuse_unknown([target])
         plan = judging.plan(
             [component] if component else [],
-            _reading(component, arguments, given, settings, choices).as_dict(),
+            replace(
+                _reading(component, arguments, given, settings, choices),
+                parameters=dict(pair(one, "--parameter", "NAME=PATH") for one in parameters),
+                strict=strict,
+                anyway=anyway,
+            ).as_dict(),
         )
     console = Console()
     found = judging.carried_out(console, [target], plan)
@@ -96,7 +114,8 @@ def _reading(
                 for name, value in (pair(one, "--give", "NAME=VALUE") for one in given)
             },
             choices=dict(map(choice, choices)),
-            **words,
+            mask=words.get("mask", ""),
+            layout=words.get("layout", ""),
         )
     except ValueError as wrong:
         raise Usage(str(wrong)) from wrong

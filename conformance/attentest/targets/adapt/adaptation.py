@@ -1,30 +1,30 @@
 """From a function or a class to a backend: everything that is inferred is said."""
 
 import inspect
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import ModuleType
 from typing import Any
 
 import torch
+from torch import nn
 
-from attentest.analysis.identify import identify
+from attentest.analysis.identify import Finding, identify
 from attentest.harness.reproduction import Action
-from attentest.targets.adapt import arguments, makers, masks, probing
+from attentest.targets.adapt import arguments, calling, makers, probing, trust
 from attentest.targets.adapt.adapter import Adapter
 from attentest.targets.adapt.code import Code, code_of
-from attentest.targets.adapt.layouts import layouts, sequence_first, told
+from attentest.targets.adapt.layouts import layouts
 from attentest.targets.adapt.limits import built, limits_measured, limits_of, said_of
-from attentest.targets.adapt.parameters import find_table
-from attentest.targets.adapt.probing import Probe
+from attentest.targets.adapt.parameters import FoundTable, find_table
+from attentest.targets.adapt.probing import SIZES, Probe
 from attentest.targets.adapt.reading import Reading, Unclear
 from attentest.targets.adapt.script import Script
-from attentest_spec import CHOICES, COMPONENTS, Backend, Choices, Table, Unsupported
+from attentest_spec import CHOICES, COMPONENTS, Backend, Choices, UnknownName, Unsupported
 from attentest_spec.choices import Value
+from attentest_spec.parameters import shapes
 from attentest_spec.torch import Recipe, TorchBackend
-
-_SEQUENCES = ("multi_head_attention", "encoder_layer", "encoder")
-"""Components in which one input alone can show which axis is the sequence."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,25 +78,36 @@ def _making(code: Code, reading: Reading) -> Adapted:
 
 
 def _adapted(code: Code, reading: Reading) -> Adapted:
-    probe, adapter, said = _read(code, reading)
-    table, choices, found = _parameters(code, adapter)
+    probe, adapter, said = calling.adapter_of(code, reading)
+    _check_places(code, probe, reading)
+    found = _parameters(code, probe, adapter, reading)
     backend = Adapted(
         name=code.name,
         title=f"{code.name}, read as {code.component}",
-        recipes={code.component: Recipe(code.build, adapter, _methods(code), table)},
-        choices={**choices, **reading.choices},
-        limits=limits_of(code, probe, adapter, table),
+        recipes={code.component: Recipe(code.build, adapter, _methods(code), found.table)},
+        choices={**found.choices, **reading.choices},
+        limits=limits_of(code, probe, adapter, found.table),
         code=code,
-        understood=(f"{code.name} is judged as {code.component}", *code.said, *said, *found),
     )
-    declared = {**_measured(backend), **backend.choices}
+    findings = identify(backend)
+    asked = "" if reading.anyway else trust.question(code, probe, adapter, found, findings)
+    if asked:
+        raise Unclear(asked)
+    inferred = {**found.choices, **_measured(findings)}
+    if reading.strict:
+        inferred = {name: one for name, one in inferred.items() if CHOICES[name].paper is None}
+    declared = {**inferred, **reading.choices}
     limits = limits_measured(backend, Choices.of(declared))
     return replace(
         backend,
         choices=declared,
         limits=limits,
         understood=(
-            *backend.understood,
+            f"{code.name} is judged as {code.component}",
+            *_assumed(declared, reading),
+            *code.said,
+            *said,
+            *_map_in_words(found),
             *_chosen(declared, reading),
             *said_of(limits),
         ),
@@ -112,138 +123,70 @@ def _methods(code: Code) -> Mapping[str, Callable[..., Any]]:
     return dict.fromkeys(COMPONENTS[code.component].methods, unread)
 
 
-def _chosen(declared: Mapping[str, Value], reading: Reading) -> Iterator[str]:
-    """Yield what is taken as declared where it is not the paper's, and how it was found."""
+def _assumed(declared: Mapping[str, Value], reading: Reading) -> Iterator[str]:
+    """Yield the choices that were inferred and are not the paper's, with the consequence."""
     for name, value in declared.items():
         paper = CHOICES[name].paper
-        shown = f"{value:g}" if isinstance(value, float) else value
+        if name not in reading.choices and paper not in (None, value):
+            yield (
+                f"assumed {name}={_shown(value)}, as measured: if you meant {paper} (the paper's), "
+                f"this is a mistake, and --strict reports it"
+            )
+
+
+def _chosen(declared: Mapping[str, Value], reading: Reading) -> Iterator[str]:
+    """Yield what is declared by the user, and what the paper does not specify."""
+    for name, value in declared.items():
         if name in reading.choices:
-            yield f"{name}: {shown}, as you say"
-        elif value != paper:
-            yield f"{name}: {shown}, measured; the paper: {paper or 'silent'}"
+            yield f"{name}: {_shown(value)}, as you say"
+        elif CHOICES[name].paper is None:
+            yield f"{name}: {_shown(value)}, measured; the paper: silent"
 
 
-def _read(code: Code, reading: Reading) -> tuple[Probe, Adapter, list[str]]:
-    """Return the adapter that calls the code, what it was found with, and what to say of it."""
-    carried = arguments.read(code.name, code.component, code.signature, reading)
-    adapter = Adapter(code.component, code.signature, carried, layouts(code.component)[0])
-    only = reading.layout or _layout_by_words(code)
-    probe, adapter, keys = _placed(code, adapter, only)
-    if not only:
-        adapter = _turned(probe, adapter)
-    adapter, said = _masked(probe, adapter, code, reading, keys)
-    if _causal(code, probe, adapter):
-        adapter = replace(adapter, causal=True)
-        said.append("it hides later positions by itself")
-    lies = f"tensors: {adapter.layout.words}; it returns {adapter.returns.words}"
-    return probe, adapter, [carried.words, lies, *said]
+def _shown(value: Value) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def _layout_by_words(code: Code) -> str:
-    if code.construction is not None and "batch_first" in code.construction.fillings:
-        return "batch-first"
-    return told(code.words)
+def _parameters(code: Code, probe: Probe, adapter: Adapter, reading: Reading) -> FoundTable:
+    """Return the parameter map of code that has parameters, or should have some."""
+    needed = shapes(code.component, SIZES, Choices())
+    held = isinstance(probe.built, nn.Module) and any(True for _ in probe.built.parameters())
+    if not code.is_module or not (needed or held):
+        return FoundTable()
+    return find_table(code.build, code.component, adapter, reading.parameters)
 
 
-def _placed(code: Code, adapter: Adapter, only: str) -> tuple[Probe, Adapter, int]:
-    """Return a probe and the adapter in a layout that fits, with the number of keys that did.
-
-    Unlike lengths are tried first; code that takes equal ones alone is for the clauses to tell.
-    Raises Unclear with what every call raised where none fits.
-    """
-    why: list[str] = []
-    for dtype in (torch.float64, torch.float32):
-        probe = Probe(built(code, dtype), dtype)
-        for keys in (7, 5):
-            given = probe.given(adapter, keys=keys)
-            for tried in _with_masks(adapter):
-                found, refusals = probing.with_layout(probe, tried, only, given)
-                if not refusals:
-                    return probe, found, keys
-                why = why or refusals
-    raise Unclear(
-        f"{code.name} could not be called as {code.component}. What was tried: {'; '.join(why)}. "
-        f"If it is another component, name it with --as; if an argument was taken for another "
-        f"({adapter.arguments.words}), say which is which with --argument ROLE=NAME."
-    )
+def _check_places(code: Code, probe: Probe, reading: Reading) -> None:
+    """Refuse an entry of the parameter map for what one of the two sides does not have."""
+    if not reading.parameters:
+        return
+    choices = Choices().but(norm_bias="present", projection_bias="present", final_norm="present")
+    known = [re.sub(r"\b\d+\b", "*", one) for one in shapes(code.component, SIZES, choices)]
+    module = probe.built if isinstance(probe.built, nn.Module) else nn.Module()
+    own = [name for name, _ in module.named_parameters(remove_duplicate=False)]
+    starred = [re.sub(r"\b\d+\b", "*", one) for one in own]
+    for name, path in reading.parameters.items():
+        if not _begins(name, [*known, *shapes(code.component, SIZES, choices)]):
+            raise UnknownName("parameter", name, known)
+        if not _begins(path, [*own, *starred]):
+            listed = ", ".join(own) or "none"
+            raise Unclear(f"{code.name} has no parameter {path!r}; it has {listed[:600]}.")
 
 
-def _with_masks(adapter: Adapter) -> list[Adapter]:
-    """Return `adapter`, and where masks must be given also those that give one."""
-    needed = probing.unmasked(adapter)
-    if not needed:
-        return [adapter]
-    roles = [role for role in arguments.MASKS if role in adapter.arguments.roles]
-    return [adapter] + [
-        replace(adapter, needs_mask=needed, styles=dict.fromkeys([*roles, "padding"], style))
-        for style in masks.STYLES
-        if style.meaning == "keep"
-    ]
+def _begins(start: str, names: Sequence[str]) -> bool:
+    return any(f"{name}.".startswith(f"{start}.") for name in names)
 
 
-def _turned(probe: Probe, adapter: Adapter) -> Adapter:
-    """Return `adapter` with the sequence first, where one input alone shows exactly that."""
-    shows = (adapter.component in _SEQUENCES and probing.swaps_batch(probe, adapter)) or (
-        adapter.component == "positional_encoding" and probing.adds_by_row(probe, adapter)
-    )
-    if not shows:
-        return adapter
-    (other,) = [one for one in layouts(adapter.component) if sequence_first(one)]
-    return replace(adapter, layout=other)
-
-
-def _masked(
-    probe: Probe, adapter: Adapter, code: Code, reading: Reading, keys: int
-) -> tuple[Adapter, list[str]]:
-    """Return `adapter` with a style for every mask, and how each was found."""
-    said = []
-    slots = {role: own for role, own in adapter.arguments.roles.items() if role in arguments.MASKS}
-    if adapter.arguments.padding:
-        slots["padding"] = adapter.arguments.padding
-    for slot, own in slots.items():
-        meanings, source = masks.meanings_by_words(own, code.words)
-        if reading.mask:
-            meanings, source = (reading.mask,), "you"
-        shown, accepted = probing.style_shown(probe, adapter, slot, meanings, keys)
-        style = shown or accepted or masks.plain_style(meanings)
-        adapter = replace(adapter, styles={**adapter.styles, slot: style})
-        said.append(f"{own}: {style.words} ({_how(shown is not None, source)})")
-    if not slots and "mask" in COMPONENTS[adapter.component].inputs:
-        said.append("it takes no mask")
-    return adapter, said
-
-
-def _how(shown: bool, source: str) -> str:
-    """Return how a convention was found: said by the user or by words, or shown by a call."""
-    if not source:
-        contrary = "a probing call shows no convention: this one is the contract's"
-        return "as a probing call shows" if shown else contrary
-    by = "as you say" if source == "you" else f"by its {source}"
-    return by if shown else f"{by}; a probing call does not show it"
-
-
-def _causal(code: Code, probe: Probe, adapter: Adapter) -> bool:
-    """Say whether code without a mask hides later positions by itself: its name decides first."""
-    if adapter.component not in _SEQUENCES or "mask" in adapter.arguments.roles:
-        return False
-    return "causal" in code.name.lower() or probing.is_causal(probe, adapter)
-
-
-def _parameters(code: Code, adapter: Adapter) -> tuple[Table, Mapping[str, Value], tuple[str, ...]]:
-    """Return the parameter map, the choices that its shapes decide, and what to say of it."""
-    if not code.is_module:
-        return {}, {}, ()
-    found = find_table(code.build, code.component, adapter)
+def _map_in_words(found: FoundTable) -> tuple[str, ...]:
     lines = ("parameters:", *(f"  {line}" for line in found.lines)) if found.table else ()
-    return found.table, found.choices, (*lines, *found.remarks)
+    return (*lines, *found.remarks)
 
 
-def _measured(backend: Adapted) -> Mapping[str, Value]:
+def _measured(findings: Mapping[str, Finding]) -> Mapping[str, Value]:
     """Return the options that the numbers show, for code that declares nothing."""
-    found = identify(backend)
     return {
         name: one.measured
-        for name, one in found.items()
+        for name, one in findings.items()
         if one.measured is not None and not _exact_enough(name, one.measured)
     }
 

@@ -51,7 +51,9 @@ def read(name: str, component: str, signature: inspect.Signature, reading: Readi
     }
     fixed = {argument: value for argument, value in reading.given.items() if argument in own}
     free = [one for one in own if one not in settled.values() and one not in fixed]
-    roles, joined = _roles(component, free, settled)
+    once, shared = _shared(settled)
+    roles, joined = _roles(component, free, once, shared)
+    joined = list(dict.fromkeys([*shared, *joined]))
     left = [one for one in free if one not in roles.values()]
     padding = next((one for one in left if squashed(one) in PADDING), "")
     padding = padding if "mask" in roles else ""
@@ -95,16 +97,32 @@ def _check(name: str, own: Collection[str], reading: Reading, roles: Collection[
             )
 
 
+def _shared(settled: Mapping[str, str]) -> tuple[dict[str, str], list[tuple[str, str]]]:
+    """Return every argument with one role, and which inputs the user says are that one tensor."""
+    once: dict[str, str] = {}
+    shared = []
+    for role, own in settled.items():
+        if own in once.values():
+            shared.append((role, next(one for one, first in once.items() if first == own)))
+        else:
+            once[role] = own
+    return once, shared
+
+
 def _roles(
-    component: str, free: Sequence[str], settled: Mapping[str, str]
+    component: str,
+    free: Sequence[str],
+    settled: Mapping[str, str],
+    taken: Sequence[tuple[str, str]],
 ) -> tuple[dict[str, str], list[tuple[str, str]]]:
     wanted = COMPONENTS[component].inputs
     found = dict(settled)
+    given = {role for role, _ in taken}
     for role in wanted:
-        own = _first(free, ROLES[role], found)
+        own = "" if role in given else _first(free, ROLES[role], found)
         if role not in found and own:
             found[role] = own
-    if component == "multi_head_attention" and not {"key", "value"} & set(found):
+    if component == "multi_head_attention" and not {"key", "value"} & {*found, *given}:
         return _one_input(free, found)
     tensors = [role for role in wanted if role not in MASKS]
     if len(tensors) == 1 and tensors[0] not in found and free:

@@ -2,15 +2,28 @@
 
 import dataclasses
 import inspect
+import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any
 
 from attentest.targets.adapt.components import squashed
-from attentest.targets.adapt.names import HEAD_WIDTH, INNER, ON, RATIO, SIZES, WIDTH
+from attentest.targets.adapt.configuration import Fields, fields_read
+from attentest.targets.adapt.names import (
+    CONFIGURATION,
+    HEAD_WIDTH,
+    INNER,
+    ON,
+    RATIO,
+    REQUIRED,
+    SIZES,
+    WIDTH,
+)
+from attentest.targets.adapt.probing import SIZES as PROBED
+from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.reading import Reading, Unclear
-from attentest_spec import Sizes
+from attentest_spec import Sizes, Unsupported
 from attentest_spec.components import inside
 
 WHOLE_RATIO = 4
@@ -63,17 +76,17 @@ def construction(thing: Callable[..., Any], component: str, reading: Reading) ->
     inner = {
         own: construction(parameter.annotation, component, reading)
         for own, parameter in arguments.items()
-        if inspect.isclass(parameter.annotation) and dataclasses.is_dataclass(parameter.annotation)
+        if own not in reading.given and _is_configuration(parameter)
     }
     read = {
         own: _filling(own, parameter, component, reading, arguments)
         for own, parameter in arguments.items()
-    } | {
-        own: Filling(f"({one.words})", one, one.known)
-        for own, one in inner.items()
-        if own not in reading.given
-    }
+    } | {own: Filling(f"({one.words})", one, one.known) for own, one in inner.items()}
     unknown = [own for own, one in read.items() if one is None and _is_required(arguments[own])]
+    for own in [one for one in unknown if squashed(one) in CONFIGURATION]:
+        inner[own] = _configuration(thing, own, read, component, reading)
+        read[own] = Filling(f"({inner[own].words})", inner[own], inner[own].known)
+        unknown.remove(own)
     if unknown:
         raise Unclear(_question(thing, component, unknown))
     return Construction(
@@ -83,13 +96,93 @@ def construction(thing: Callable[..., Any], component: str, reading: Reading) ->
     )
 
 
-def _arguments(thing: Callable[..., Any]) -> dict[str, inspect.Parameter]:
+def _is_configuration(parameter: inspect.Parameter) -> bool:
+    """Say whether an argument is annotated with a class whose fields are sizes."""
+    annotated = parameter.annotation
+    if not inspect.isclass(annotated) or annotated is parameter.empty:
+        return False
+    own = annotated.__module__ != "builtins" and "__init__" in vars(annotated)
+    return dataclasses.is_dataclass(annotated) or (
+        own and squashed(parameter.name) in CONFIGURATION
+    )
+
+
+def _configuration(
+    thing: Callable[..., Any],
+    own: str,
+    read: Mapping[str, Filling | None],
+    component: str,
+    reading: Reading,
+) -> Construction:
+    """Return how the configuration `own` is made: with the fields that the constructor reads."""
+    rest = {name: one.value(PROBED) for name, one in read.items() if one is not None}
+
+    def fill(name: str, known: Collection[str]) -> Filling | None:
+        parameter = inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY)
+        return _filling(name, parameter, component, reading, [name, *known])
+
+    with undisturbed():
+        fields = fields_read(
+            lambda config: thing(**rest, **{own: config}), fill, lambda one: one.value(PROBED)
+        )
+    if fields.missing and not _builds(thing, {**rest, own: _made(fields)}):
+        raise Unclear(_question(thing, component, [fields.missing[-1]]))
+    given = {name: _fixed(value) for name, value in reading.given.items() if name not in read}
+    found = {**fields.found, **given}
+    return Construction(fields.make, found, frozenset(found))
+
+
+def _made(fields: Fields[Filling]) -> Any:
+    return fields.make(**{name: one.value(PROBED) for name, one in fields.found.items()})
+
+
+def _builds(thing: Callable[..., Any], arguments: Mapping[str, Any]) -> bool:
     try:
-        signature = inspect.signature(thing, eval_str=True)
-    except NameError:  # an annotation that is imported for type checkers alone
-        signature = inspect.signature(thing)
+        with undisturbed():
+            thing(**arguments)
+    except Exception:  # code that a user wrote may raise anything
+        return False
+    return True
+
+
+def _arguments(thing: Callable[..., Any]) -> dict[str, inspect.Parameter]:
+    """Return the arguments of a constructor, those that it takes as **keywords included."""
+    found = _signature(thing)
+    keywords = [one.name for one in found.values() if one.kind is inspect.Parameter.VAR_KEYWORD]
+    if keywords and inspect.isclass(thing):
+        found = {**_keywords(thing, keywords[0]), **found}
     loose = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-    return {one.name: one for one in signature.parameters.values() if one.kind not in loose}
+    return {one.name: one for one in found.values() if one.kind not in loose}
+
+
+def _signature(thing: Callable[..., Any]) -> dict[str, inspect.Parameter]:
+    try:
+        return dict(inspect.signature(thing, eval_str=True).parameters)
+    except NameError:  # an annotation that is imported for type checkers alone
+        return dict(inspect.signature(thing).parameters)
+
+
+def _keywords(thing: type, name: str) -> dict[str, inspect.Parameter]:
+    """Return what the constructor of `thing` looks up in its **keywords, or hands on."""
+    line = [one for one in thing.__mro__ if "__init__" in vars(one)]
+    try:
+        source = inspect.getsource(vars(line[0])["__init__"])
+    except (OSError, TypeError):
+        return {}
+    found = {}
+    for access, own, default in re.findall(
+        rf"\b{name}(\[|\.get\(|\.pop\()\s*[\"'](\w+)[\"']\s*(,?)", source
+    ):
+        optional = bool(default) or "get" in access
+        found[own] = inspect.Parameter(
+            own,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=None if optional else inspect.Parameter.empty,
+        )
+    if re.search(rf"__init__\([^)]*\*\*\s*{name}\b", source) and len(line) > 1:
+        extended = _arguments(vars(line[1])["__init__"])
+        found |= {own: one for own, one in extended.items() if own != "self"}
+    return found
 
 
 def _filling(
@@ -107,13 +200,25 @@ def _filling(
     if told in SIZES:
         return Filling(told, attrgetter(told), frozenset([told]))
     if name in HEAD_WIDTH:
-        return Filling("d_model/heads", lambda sizes: sizes.d_model // max(1, sizes.heads))
+        return Filling("d_model/heads", _head_width)
     size = _size(name, component, [squashed(one) for one in arguments])
     if size and not _is_no_number(parameter.default):
         return Filling(size, attrgetter(size), frozenset([size]))
     if name in RATIO:
         return Filling("d_ff/d_model", _ratio, frozenset(["d_ff"]))
+    if name in REQUIRED and _is_required(parameter):
+        return _fixed(REQUIRED[name])
     return _fixed(ON[name]) if name in ON else None
+
+
+def _head_width(sizes: Sizes) -> int:
+    """Return the width of a head; Unsupported where there is no whole one."""
+    if sizes.heads and sizes.d_model % sizes.heads:
+        raise Unsupported(
+            f"it is built with the width of a head, and {sizes.d_model} features are no multiple "
+            f"of {sizes.heads}"
+        )
+    return sizes.d_model // max(1, sizes.heads)
 
 
 def _fixed(value: Any) -> Filling:

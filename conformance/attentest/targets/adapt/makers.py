@@ -12,6 +12,7 @@ from attentest.targets.adapt.adapter import Adapter
 from attentest.targets.adapt.layouts import Layout
 from attentest.targets.adapt.masks import meanings_by_words
 from attentest.targets.adapt.probing import Probe
+from attentest.targets.adapt.reading import Unclear
 from attentest_spec.masks import causal_mask, padding_mask, target_mask
 from attentest_spec.setting import Setting
 from attentest_spec.torch import to_array
@@ -79,7 +80,13 @@ def maker(
             how = f"by its {source}" if source else "as a probing call shows"
             how = "as you say" if source == "you" else how
             return Maker(whole, tried), [f"what it makes: {_WORDS[tried]} ({how})"]
-    chosen = next(iter(meanings), "keep")
+    if not meanings:
+        options = " or ".join(f"--set mask={one}" for one in _READ)
+        raise Unclear(
+            f"Nothing says what the entries of the mask that {name} makes mean, and under no "
+            f"meaning is it the mask of the spec. Say which one: {options} (in Python: mask=..)."
+        )
+    chosen = next(iter(meanings))
     return Maker(whole, chosen), [
         f"what it makes: {_WORDS[chosen]} (a probing call does not show the mask of the spec)"
     ]

@@ -18,6 +18,9 @@ from attentest_spec import Unsupported
 SHAPES = ("broadcast", "full", "per sample", "per key", "per pair")
 """The shapes of a mask that code may take, from the most to the least that one can say."""
 
+MEANINGS = ("keep", "blocks", "additive")
+"""What an entry of a mask may mean."""
+
 _SHOWN = {
     "broadcast": "any shape that broadcasts to (B, H, Q, K)",
     "full": "written out for every query and key",
@@ -170,3 +173,36 @@ def meanings_by_words(argument: str, words: str) -> tuple[tuple[str, ...], str]:
         if re.search(pattern, squashed(argument)):
             return (meaning, "additive"), "name"
     return (), ""
+
+
+_BETWEEN = (
+    r"(?:[\s:=,-]|\b(?:is|a|an|the|of|with|bool|boolean|float|binary|additive|optional|torch|tensor"
+    r"|mask|shape|shaped|size|attention|padding)\b|\.)*"
+)
+"""What may stand between the name of an argument and its shape."""
+_SHAPE = r"[(\[]\s*([a-z_0-9* ]+(?:,\s*[a-z_0-9* ]+)+)\s*[)\]]"
+_SAMPLES = re.compile(r"(b|n|bs|bsz|batch\w*)( size)?")
+
+
+def shapes_by_words(argument: str, words: str) -> tuple[str, ...]:
+    """Return the shapes that the documentation gives the mask `argument`, () for none.
+
+    A shape stands in brackets behind the argument: "mask (B, Q, K)", "mask: bool of shape [b, l]".
+    """
+    pattern = rf"\b{re.escape(argument.lower())}\b{_BETWEEN}{_SHAPE}"
+    stated = {match[1] for match in re.finditer(pattern, words.lower())}
+    if len(stated) != 1:
+        return ()
+    axes = [axis.strip() for axis in stated.pop().split(",")]
+    sample = bool(_SAMPLES.fullmatch(axes[0]))
+    match len(axes), sample:
+        case 4, _:
+            return ("broadcast", "full")
+        case 3, True:
+            return () if axes[1] == "1" else ("per sample",)
+        case 2, True:
+            return ("per key",)
+        case 2, False:
+            return ("per pair",)
+        case _:
+            return ()

@@ -80,7 +80,10 @@ INNER = _words(
 SIZES: Mapping[str, Sequence[str]] = {
     "d_ff": INNER,
     "d_model": WIDTH,
-    "heads": _words("heads numheads nheads nhead h numattentionheads head attentionheads"),
+    "heads": _words(
+        "heads numheads nheads nhead h numattentionheads head attentionheads numkvheads nkvheads "
+        "kvheads numkeyvalueheads nkvhead"
+    ),
     "layers": _words(
         "layers numlayers nlayers nlayer n depth numencoderlayers numdecoderlayers nblocks "
         "numblocks numhiddenlayers nx"
@@ -113,6 +116,18 @@ HEAD_WIDTH = _words("dk dv dq headdim dimhead headsize dhead dimperhead dimk dim
 
 RATIO = _words("mlpratio forwardexpansion expansion expansionfactor ffmult mult ffnratio ratio")
 """The inner width of a feed-forward network as a multiple of the model's."""
+
+CONFIGURATION = _words(
+    "config cfg conf c configuration args hparams hps params opt opts options settings modelargs "
+    "modelconfig hyperparameters"
+)
+"""What holds all settings."""
+
+REQUIRED = {
+    **dict.fromkeys(_words("bias usebias qkvbias attentionbias mlpbias attnbias"), True),
+    **dict.fromkeys(_words("eps epsilon layernormeps layernormepsilon normeps lneps"), 1e-5),
+}
+"""What gets a usual value where one must be given: every value is judged by the same formula."""
 
 ON = {"batchfirst": True}
 """Switches that bring code to the contract's conventions."""

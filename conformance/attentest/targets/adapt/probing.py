@@ -35,6 +35,9 @@ _BATCH, _QUERIES, _KEYS = 2, 5, 7
 _HIDDEN = 1
 """The key that a probing mask hides, from every query of every sample."""
 
+SEQUENCES = ("multi_head_attention", "encoder_layer", "encoder")
+"""Components in which one input alone can show which axis is the sequence."""
+
 _CROSS = ("attention", "multi_head_attention")
 """Components whose one mask says which keys of another sequence may be attended."""
 
@@ -49,7 +52,9 @@ def undisturbed() -> Iterator[None]:
         yield
 
 
-def inputs(component: str, keys: int, dtype: torch.dtype, *, joined: bool = False) -> Given:
+def inputs(
+    component: str, keys: int, dtype: torch.dtype, *, joined: bool = False, batch: int = _BATCH
+) -> Given:
     """Return inputs of `component` without masks; `joined` ones are of one length."""
     source = torch.Generator().manual_seed(0)
 
@@ -57,9 +62,9 @@ def inputs(component: str, keys: int, dtype: torch.dtype, *, joined: bool = Fals
         return torch.randn(*shape, generator=source, dtype=torch.float64).to(dtype)
 
     def tokens(vocabulary: int) -> Tensor:
-        return torch.randint(1, vocabulary, (_BATCH, _QUERIES), generator=source)
+        return torch.randint(1, vocabulary, (batch, _QUERIES), generator=source)
 
-    lead = (_BATCH, SIZES.heads) if component == "attention" else (_BATCH,)
+    lead = (batch, SIZES.heads) if component == "attention" else (batch,)
     width = SIZES.d_model // SIZES.heads if component == "attention" else SIZES.d_model
     query = floats(*lead, _QUERIES, width)
     kinds: dict[str, Callable[[], Any]] = {
@@ -80,15 +85,16 @@ def inputs(component: str, keys: int, dtype: torch.dtype, *, joined: bool = Fals
 
 @dataclass(frozen=True)
 class Probe:
-    """What was built for probing, and the precision that it computes in."""
+    """What was built for probing, the precision that it computes in, and the number of samples."""
 
     built: Any
     dtype: torch.dtype = torch.float64
+    batch: int = _BATCH
 
-    def given(self, adapter: Adapter, *, keys: int = _KEYS) -> Given:
-        """Return inputs for `adapter`, of one length where some are one argument."""
-        joined = bool(adapter.arguments.joined)
-        return inputs(adapter.component, keys, self.dtype, joined=joined)
+    def given(self, adapter: Adapter, *, keys: int = _KEYS, joined: bool = False) -> Given:
+        """Return inputs for `adapter`, of one length where some are one argument, or `joined`."""
+        joined = joined or bool(adapter.arguments.joined)
+        return inputs(adapter.component, keys, self.dtype, joined=joined, batch=self.batch)
 
     def called(self, adapter: Adapter, given: Given) -> Tensor | str:
         """Return the output for `given`, or in a sentence why there is none."""
@@ -176,9 +182,12 @@ def adds_by_row(probe: Probe, adapter: Adapter) -> bool:
     return bool((output == output[:, :1]).all()) and not bool((output == output[:1]).all())
 
 
-def is_causal(probe: Probe, adapter: Adapter) -> bool:
-    """Say whether an input without a mask reaches its own row and later ones alone."""
-    given = probe.given(adapter)
+def is_causal(probe: Probe, adapter: Adapter, *, joined: bool = False) -> bool:
+    """Say whether an input without a mask reaches its own row and later ones alone.
+
+    `joined` gives the queries as keys and values, too.
+    """
+    given = probe.given(adapter, joined=joined)
     reached = _reached(probe, adapter, given, given, "query" if "query" in given else "x")
     if reached is None:
         return False
@@ -227,7 +236,7 @@ def mask_shows(probe: Probe, adapter: Adapter, role: str, keep: Tensor, *, keys:
 
 def masks_for(style: Style, probe: Probe, adapter: Adapter, keys: int) -> Sequence[Tensor]:
     """Return masks that hide one key from all queries, in the shapes that `style` must take."""
-    lead = (1, 1) if style.shape == "per pair" else (_BATCH, 1)
+    lead = (1, 1) if style.shape == "per pair" else (probe.batch, 1)
     narrow = torch.ones((*lead, 1, keys), dtype=torch.bool)
     narrow[..., _HIDDEN] = False
     queries = probe.given(adapter, keys=keys)
@@ -244,11 +253,16 @@ def masks_for(style: Style, probe: Probe, adapter: Adapter, keys: int) -> Sequen
 
 
 def style_shown(
-    probe: Probe, adapter: Adapter, role: str, meanings: Collection[str], keys: int
+    probe: Probe,
+    adapter: Adapter,
+    role: str,
+    meanings: Collection[str],
+    keys: int,
+    shapes: Collection[str] = (),
 ) -> tuple[Style | None, Style | None]:
     """Return the first style that a mask shows, and the first that is accepted at all.
 
-    `meanings` narrows the styles to those that words allow, all where it is empty.
+    `meanings` and `shapes` narrow the styles to those that words allow, all where they are empty.
     """
     accepted = None
     asked = "mask" if role == "padding" else role
@@ -256,6 +270,8 @@ def style_shown(
     keys = _QUERIES if adapter.arguments.joined else keys
     for style in STYLES:
         if (meanings and style.meaning not in meanings) or not _fits(style, adapter, role):
+            continue
+        if shapes and style.shape not in shapes:
             continue
         tried = replace(adapter, styles={**adapter.styles, role: style})
         masks = masks_for(style, probe, tried, keys)

@@ -26,8 +26,11 @@ class Reading:
 
     `component` says which one it is. `arguments` maps a word of the contract (an input such as
     "mask", or a size such as "d_model") to the argument that carries it, `given` an argument to a
-    fixed value, `mask` is one of :data:`MASKS`, `layout` one of :data:`LAYOUTS`, `choices` are
-    declared. Raises UnknownName for a word that is none, and ValueError for no option of a choice.
+    fixed value. `mask` is one of :data:`MASKS`, for one argument "src_mask:keep"; `layout` is one
+    of :data:`LAYOUTS`; `choices` are declared. `parameters` maps a canonical parameter, or what its
+    name begins with, to the place that the code has for it. `strict` judges choices that are not
+    declared by the paper's; `anyway` judges code even though its reading is in doubt. Raises
+    UnknownName for a word that is none, and ValueError for no option of a choice.
     """
 
     component: str = ""
@@ -36,17 +39,30 @@ class Reading:
     mask: str = ""
     layout: str = ""
     choices: Mapping[str, Value] = field(default_factory=dict)
+    parameters: Mapping[str, str] = field(default_factory=dict)
+    strict: bool = False
+    anyway: bool = False
 
     def __post_init__(self) -> None:
         """Check every word."""
         if self.component:
             require("component", self.component, COMPONENTS)
-        if self.mask:
-            require("meaning of a mask", self.mask, MASKS)
+        for meaning in self._meanings().values():
+            require("meaning of a mask", meaning, MASKS)
         if self.layout:
             require("layout", self.layout, LAYOUTS)
         for name, value in self.choices.items():
             CHOICES[require("choice", name, CHOICES)].check(value)
+
+    def meaning_of(self, argument: str) -> str:
+        """Return what the mask `argument` means, "" where the user does not say it."""
+        meanings = self._meanings()
+        return meanings.get(argument, meanings.get("", ""))
+
+    def _meanings(self) -> dict[str, str]:
+        """Return the meaning by the argument, "" for all others: "keep", "a:keep,b:blocks"."""
+        pairs = (one.rpartition(":") for one in self.mask.split(",") if one)
+        return {argument.strip(): meaning.strip() for argument, _, meaning in pairs}
 
     def as_dict(self) -> dict[str, Any]:
         """Return the fields that are not empty; values in `given` stay the objects they are."""

@@ -1,7 +1,7 @@
 """Finds the parameter map of a module: structure first, then names and shapes, then the numbers."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice, product
 from typing import Any
 
@@ -12,12 +12,22 @@ from attentest.targets.adapt.parameters.behaviour import Run, observe
 from attentest.targets.adapt.parameters.layers import Lost, Part, layer_parts, leaf_part
 from attentest.targets.adapt.parameters.settled import settled
 from attentest.targets.adapt.parameters.stacks import Layers, model_parts, stack_parts
-from attentest.targets.adapt.parameters.storage import Entries, as_place, simple
-from attentest.targets.adapt.parameters.telling import left_over, lines, packed, spoken, untold
+from attentest.targets.adapt.parameters.storage import Entries, agrees, as_place, simple, with_given
+from attentest.targets.adapt.parameters.telling import (
+    against_names,
+    few,
+    left_over,
+    lines,
+    norms_by_numbers,
+    packed,
+    spoken,
+    untold,
+)
 from attentest.targets.adapt.parameters.trial import Clock, fitting, part_samples, places
 from attentest.targets.adapt.parameters.units import units
 from attentest_spec import Choices, Sizes
 from attentest_spec.choices import Value
+from attentest_spec.components import inside
 from attentest_spec.mapping import Table
 from attentest_spec.parameters import shapes
 
@@ -38,6 +48,9 @@ UNLIKE = Sizes(
 )
 """Sizes that are unlike, and no small multiple of each other, so that shapes tell roles apart."""
 
+_RATIOS = (4, 2, 8, 3)
+"""The usual ratios of inner width and model width."""
+
 _RETREATS: tuple[Mapping[str, int], ...] = (
     {},
     {"target_vocabulary": UNLIKE.source_vocabulary},
@@ -50,40 +63,85 @@ _RETREATS: tuple[Mapping[str, int], ...] = (
 
 
 @dataclass(frozen=True)
+class Observed:
+    """A module that was built and called in a search, and what was seen of it."""
+
+    module: nn.Module
+    sizes: Sizes
+    run: Run
+
+
+@dataclass(frozen=True)
 class FoundTable:
     """The parameter map that was found.
 
     `table` is what a recipe takes, `lines` the same as Python to paste, `remarks` what there is to
     say about it in sentences, and `choices` what the shapes decide. An empty table has a remark
-    that says why.
+    that says why. `doubts` are reasons why the table may be another one, unless the numbers fit,
+    `unplaced` the module's own parameters that it leaves out; `observed` is what was searched, None
+    where nothing could be built.
     """
 
     table: Table = field(default_factory=dict)
     lines: tuple[str, ...] = ()
     remarks: tuple[str, ...] = ()
     choices: Mapping[str, Value] = field(default_factory=dict)
+    doubts: Sequence[str] = ()
+    unplaced: Sequence[str] = ()
+    observed: Observed | None = None
 
 
 def find_table(
-    build: Callable[[Sizes], nn.Module], component: str, call: Callable[..., Any]
+    build: Callable[[Sizes], nn.Module],
+    component: str,
+    call: Callable[..., Any],
+    settled_places: Mapping[str, str] | None = None,
 ) -> FoundTable:
     """Find which parameter of the module that `build` makes is which of `component`.
 
-    `call` takes the module and the contract's inputs as tensors. Names and shapes decide, and what
-    they leave open is tried against the oracle. Raises nothing for what the module does.
+    `call` takes the module and the contract's inputs as tensors, `settled_places` are entries of
+    the table that the user gives. Names and shapes decide, and what they leave open is tried
+    against the oracle. Raises nothing for what the module does.
     """
+    first = _searched(build, component, call, settled_places or {}, UNLIKE)
+    if first.table or "feed_forward" not in inside(component) or first.observed is None:
+        return first
+    for ratio in _RATIOS:  # code that takes no inner width has one of these
+        sizes = UNLIKE.but(d_ff=ratio * UNLIKE.d_model)
+        found = _searched(build, component, call, settled_places or {}, sizes)
+        if found.table:
+            return found
+    return first
+
+
+def _searched(
+    build: Callable[[Sizes], nn.Module],
+    component: str,
+    call: Callable[..., Any],
+    given: Mapping[str, str],
+    wanted: Sizes,
+) -> FoundTable:
     try:
-        module, sizes = _built(build)
-        return _Search(module, component, call, sizes).found()
+        module, sizes = _built(build, wanted)
     except Lost as lost:
-        return FoundTable(remarks=(f"No parameter map: {lost}.",))
+        return _lost(lost)
+    search = _Search(module, component, call, sizes, given)
+    observed = Observed(module, sizes, search.run)
+    try:
+        return replace(search.found(), observed=observed)
+    except Lost as lost:
+        return replace(_lost(lost), observed=observed)
 
 
-def _built(build: Callable[[Sizes], nn.Module]) -> tuple[nn.Module, Sizes]:
+def _lost(lost: Lost) -> FoundTable:
+    return FoundTable(remarks=(f"No parameter map: {lost}.",), doubts=(str(lost),))
+
+
+def _built(build: Callable[[Sizes], nn.Module], wanted: Sizes) -> tuple[nn.Module, Sizes]:
     """Build at unlike sizes, or else at the nearest that are not refused; Lost where none do."""
     reason = ""
     for changes in _RETREATS:
-        sizes = UNLIKE.but(**changes)
+        sizes = wanted.but(**changes)
         try:
             with torch.random.fork_rng(devices=[]):
                 module = build(sizes)
@@ -91,7 +149,7 @@ def _built(build: Callable[[Sizes], nn.Module]) -> tuple[nn.Module, Sizes]:
             reason = reason or f"{type(failure).__name__}: {failure}"
             continue
         return _with_parameters(module), sizes
-    raise Lost(f"building at {UNLIKE} failed with {reason}")
+    raise Lost(f"building at {wanted} failed with {reason}")
 
 
 def _with_parameters(module: Any) -> nn.Module:
@@ -109,27 +167,38 @@ class _Search:
     """One search for a table."""
 
     def __init__(
-        self, module: nn.Module, component: str, call: Callable[..., Any], sizes: Sizes
+        self,
+        module: nn.Module,
+        component: str,
+        call: Callable[..., Any],
+        sizes: Sizes,
+        given: Mapping[str, str],
     ) -> None:
         self.component = component
+        self.given = given
         self.sizes = sizes
         self.units = units(module, sizes.heads)
         self.run: Run = observe(module, call, component, sizes)
         self.clock = Clock(SECONDS)
         self.remarks: list[str] = []
+        self.doubts: list[str] = []
+        self.unplaced: list[str] = []
         self.lists: dict[str, Layers] = {}
 
     def found(self) -> FoundTable:
         """Return the table; Lost where a part of the component is not there."""
         parts = self._parts()
-        table = self._whole(parts, self._chosen(parts))
+        table = self._named_otherwise(parts, self._chosen(parts))
+        table = with_given(table, self.given)
         choices = settled(self.component, table, self.run.own, self.sizes)
         self.remarks += [*packed(table), *self._unmapped(table, choices)]
         if self.clock.ran_out:
             self.remarks.append(
                 f"The numbers were asked for {SECONDS:g} seconds and not to the end."
             )
-        return FoundTable(table, lines(table), tuple(self.remarks), choices)
+        return FoundTable(
+            table, lines(table), tuple(self.remarks), choices, self.doubts, self.unplaced
+        )
 
     def _parts(self) -> list[Part]:
         norms = [unit for unit in self.units if unit.kind == "norm"]
@@ -151,7 +220,7 @@ class _Search:
 
     def _chosen(self, parts: list[Part]) -> list[Entries]:
         """Return one table for every part: the only one, or the one that the numbers choose."""
-        options = [self._narrowed(part, parts) for part in parts]
+        options = [self._narrowed(part, parts) for part in map(self._agreeing, parts)]
         if all(len(tables) == 1 for tables in options):
             return [tables[0] for tables in options]
         several = list(islice(product(*options), MOST))
@@ -161,6 +230,50 @@ class _Search:
         unclear = [number for number, tables in enumerate(options) if len(tables) > 1]
         self._say([parts[n] for n in unclear], [taken[n] for n in unclear], len(fits))
         return taken
+
+    def _agreeing(self, part: Part) -> Part:
+        """Return `part` with those tables alone that agree with the user's, if there are any."""
+        first = {one.replace("*", "0"): own.replace("*", "0") for one, own in self.given.items()}
+        names = part.placed(part.tables[0])
+        about = {
+            one: own
+            for one, own in first.items()
+            if any(f"{n}.".startswith(f"{one}.") for n in names)
+        }
+        agreeing = [
+            table
+            for table in [*part.tables, *part.strange]
+            if all(agrees(part.placed(table), one, own) for one, own in about.items())
+        ]
+        return replace(part, tables=agreeing) if about and agreeing else part
+
+    def _named_otherwise(self, parts: list[Part], chosen: list[Entries]) -> Entries:
+        """Return the table of the `chosen`, or one against the names where the numbers show it.
+
+        Norms are alike, and the numbers alone say which is which. A projection with a name that
+        is used for another one is a mistake: it is reported, and the names stay.
+        """
+        table = self._whole(parts, chosen)
+        samples = self.run.samples
+        if self.given or not samples or self._fitting(self.component, [table], samples):
+            return table
+        norms = [
+            [one, *part.strange] if not part.component else [one]
+            for part, one in zip(parts, chosen, strict=True)
+        ]
+        for tables in islice(product(*norms), 1, MOST):
+            other = self._whole(parts, list(tables))
+            if self._fitting(self.component, [other], samples):
+                changed = [new for new, old in zip(tables, chosen, strict=True) if new != old]
+                self.remarks.append(norms_by_numbers(changed))
+                return other
+        for number, part in enumerate(parts):
+            for strange in part.strange if part.component else ():
+                other = self._whole(parts, [*chosen[:number], strange, *chosen[number + 1 :]])
+                if self._fitting(self.component, [other], samples):
+                    self.remarks.append(against_names(part.slot, chosen[number], strange))
+                    return table
+        return table
 
     def _narrowed(self, part: Part, parts: list[Part]) -> Sequence[Entries]:
         """Return the tables that the numbers of the part alone leave, where it can be watched."""
@@ -197,6 +310,7 @@ class _Search:
             how = (
                 f"no assignment reproduces the spec's numbers{failed}; the usual order was assumed"
             )
+            self.doubts.append(f"no assignment of {about} reproduces the formula")
         self.remarks.append(f"{about}: {how}: {spoken(tables)}.")
 
     def _whole(self, parts: list[Part], tables: list[Entries]) -> Entries:
@@ -213,4 +327,8 @@ class _Search:
         found = places(self.component, table, own, self.sizes, Choices.of(choices))
         yield from untold([name for name in wanted if name not in found])
         used = {name for place in found.values() for name in place.names(own)}
-        yield from left_over([name for name in own if name not in used])
+        rest = [name for name in own if name not in used]
+        self.unplaced = rest
+        weights = [one for one in wanted if one not in found and one.endswith((".weight", "gain"))]
+        self.doubts += [f"nothing was found for {few(weights)}"] * bool(weights)
+        yield from left_over(rest)

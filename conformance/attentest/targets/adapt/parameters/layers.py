@@ -1,11 +1,15 @@
 """Takes a layer apart: which of its units are attention, feed-forward network and norms."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import permutations
 
 from attentest.targets.adapt.parameters.behaviour import Run
-from attentest.targets.adapt.parameters.leaves import leaf_tables, norm_entries
+from attentest.targets.adapt.parameters.leaves import (
+    leaf_tables,
+    norm_entries,
+    tables_against_names,
+)
 from attentest.targets.adapt.parameters.storage import Entries
 from attentest.targets.adapt.parameters.trial import part_samples
 from attentest.targets.adapt.parameters.units import Unit, squeezed
@@ -32,17 +36,19 @@ class Part:
 
     `units` are those the tables are about; `component` is "" where no oracle stands for the part
     alone. The tables have the part's own canonical names; `slot` is what they stand under.
+    `strange` are tables that its shapes allow and its names do not.
     """
 
     slot: str
     component: str
     tables: Sequence[Entries]
     units: Sequence[Unit]
+    strange: Sequence[Entries] = ()
 
     def under(self, slot: str) -> "Part":
         """Return this part moved under `slot`."""
         joined = ".".join(name for name in (slot, self.slot) if name)
-        return Part(joined, self.component, self.tables, self.units)
+        return replace(self, slot=joined)
 
     def placed(self, table: Entries) -> Entries:
         """Return one of the tables with the names of the whole component."""
@@ -55,7 +61,7 @@ def leaf_part(slot: str, component: str, units: list[Unit], sizes: Sizes) -> Par
     if not tables:
         held = ", ".join(f"{unit.weight} {unit.shape}" for unit in units) or "nothing"
         raise Lost(f"no {component.replace('_', ' ')} can be made out of {held}")
-    return Part(slot, component, tables, units)
+    return Part(slot, component, tables, units, tables_against_names(component, units, sizes))
 
 
 def layer_parts(component: str, units: list[Unit], sizes: Sizes, run: Run) -> list[Part]:
@@ -129,15 +135,18 @@ def _norms(slots: list[str], norms: list[Unit], run: Run) -> Part:
         raise Lost(f"{len(slots)} norms were looked for, and there are {len(norms)}")
     else:
         orders = _norm_orders(slots, norms, run)
-    tables = [
-        {
-            name: place
-            for slot, unit in zip(slots, order, strict=True)
-            for name, place in norm_entries(slot, unit).items()
-        }
-        for order in orders
-    ]
-    return Part("", "", tables, norms)
+    tables = [_norm_table(slots, order) for order in orders]
+    others = permutations(norms) if len(norms) == len(slots) else ()
+    every = [_norm_table(slots, order) for order in others]
+    return Part("", "", tables, norms, [one for one in every if one not in tables])
+
+
+def _norm_table(slots: list[str], norms: Sequence[Unit]) -> Entries:
+    return {
+        name: place
+        for slot, unit in zip(slots, norms, strict=True)
+        for name, place in norm_entries(slot, unit).items()
+    }
 
 
 def _norm_orders(slots: list[str], norms: list[Unit], run: Run) -> list[list[Unit]]:

@@ -30,12 +30,25 @@ def leaf_tables(component: str, units: list[Unit], sizes: Sizes) -> list[Entries
     return [table for number, table in enumerate(found) if table not in found[:number]]
 
 
+def tables_against_names(component: str, units: list[Unit], sizes: Sizes) -> list[Entries]:
+    """Return the tables that shapes allow and names do not."""
+    if component != "multi_head_attention":
+        return []
+    silent: dict[Unit, Group] = {unit: () for unit in units if unit.kind != "norm"}
+    named = leaf_tables(component, units, sizes)
+    return [table for table in _attention(silent, sizes) if table not in named]
+
+
 def _multi_head_attention(units: list[Unit], sizes: Sizes) -> Iterator[Entries]:
-    """Yield the tables of the first packing and head width that fit at all."""
     held = [unit for unit in units if unit.kind != "norm"]
     names = beyond([unit.path for unit in held])
     said = {unit: projections(name) for unit, name in zip(held, names, strict=True)}
-    for packing in sorted(_PACKINGS, key=lambda packing: abs(len(packing) - len(held))):
+    yield from _attention(said, sizes)
+
+
+def _attention(said: Mapping[Unit, Group], sizes: Sizes) -> Iterator[Entries]:
+    """Yield the tables of the first packing and head width that fit at all."""
+    for packing in sorted(_PACKINGS, key=lambda packing: abs(len(packing) - len(said))):
         for width in (sizes.d_model // sizes.heads, sizes.d_model):
             found = list(islice(_assigned(packing, said, sizes, width), MOST))
             if found:

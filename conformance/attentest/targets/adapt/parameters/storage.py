@@ -45,6 +45,27 @@ def simple(place: Place) -> str | Place:
     return place.name if place == Place(place.name) else place
 
 
+def agrees(table: Mapping[str, str | Place], start: str, own: str) -> bool:
+    """Say whether what `table` has for canonical names that begin with `start` lies in `own`."""
+    held = [
+        as_place(entry).name for name, entry in table.items() if f"{name}.".startswith(f"{start}.")
+    ]
+    return bool(held) and all(f"{name}.".startswith(f"{own}.") for name in held)
+
+
+def with_given(table: Entries, given: Mapping[str, str]) -> Entries:
+    """Return `table` with the entries that a user gives in the place of others."""
+    for start, own in given.items():
+        if not agrees(table, start, own):
+            rest = {
+                name: entry
+                for name, entry in table.items()
+                if not f"{name}.".startswith(f"{start}.")
+            }
+            table = {**rest, start: own}
+    return table
+
+
 def ways(unit: Unit, rows: Axes, columns: Axes) -> list[Stored]:
     """Return the ways in which `unit` can hold a weight of `rows` by `columns`, usual ones first.
 

@@ -41,17 +41,36 @@ def untold(missing: list[str]) -> list[str]:
     if not missing:
         return []
     return [
-        f"Nothing was found for {_few(missing)}, which the spec has: "
+        f"Nothing was found for {few(missing)}, which the spec has: "
         f"the clauses that load parameters will say so."
     ]
 
 
 def left_over(rest: list[str]) -> list[str]:
     """Say which of the module's own parameters the table leaves out."""
-    return [f"Left over, and kept as they are born: {_few(rest)}."] if rest else []
+    return [f"Left over, and kept as they are born: {few(rest)}."] if rest else []
 
 
-def _few(names: Iterable[str], most: int = 6) -> str:
+def norms_by_numbers(tables: Iterable[Table]) -> str:
+    """Say that norms are mapped against their names."""
+    return (
+        f"The names of the norms say another order, and the numbers fit this one alone: "
+        f"{spoken(tables)}; --parameter NAME=PATH corrects it."
+    )
+
+
+def against_names(slot: str, named: Table, shown: Table) -> str:
+    """Say that a projection is used for another one."""
+    other = {name: entry for name, entry in shown.items() if named.get(name) != entry}
+    about = slot or "the attention"
+    return (
+        f"{about}: the numbers fit only against the names, with {spoken([other])}: it is judged "
+        f"by the names; --parameter NAME=PATH corrects them."
+    )
+
+
+def few(names: Iterable[str], most: int = 6) -> str:
+    """Return the first of `names`, and how many more there are."""
     listed = list(names)
     rest = f" and {len(listed) - most} more" if len(listed) > most else ""
     return ", ".join(listed[:most]) + rest

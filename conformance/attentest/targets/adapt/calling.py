@@ -1,0 +1,226 @@
+"""Infers how code is called: arguments, layout, masks, and what it returns.
+
+A call that fails shows that documentation is out of date, and the probe wins. Documentation that a
+call allows and whose numbers show the contrary is a question: either of the two is the mistake.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import torch
+
+from attentest.targets.adapt import arguments, masks, probing
+from attentest.targets.adapt.adapter import Adapter
+from attentest.targets.adapt.code import Code
+from attentest.targets.adapt.layouts import layouts, sequence_first, told
+from attentest.targets.adapt.limits import built
+from attentest.targets.adapt.masks import Style
+from attentest.targets.adapt.probing import Probe
+from attentest.targets.adapt.reading import Reading, Unclear
+from attentest_spec import COMPONENTS
+
+
+def adapter_of(code: Code, reading: Reading) -> tuple[Probe, Adapter, list[str]]:
+    """Return the adapter that calls the code, what it was found with, and what to say of it."""
+    carried = arguments.read(code.name, code.component, code.signature, reading)
+    adapter = Adapter(code.component, code.signature, carried, layouts(code.component)[0])
+    probe, adapter, keys, how = _with_layout(code, adapter, reading)
+    adapter, said = _masked(probe, adapter, code, reading, keys)
+    if _causal(code, probe, adapter):
+        adapter = replace(adapter, causal=True)
+        said.append("it hides later positions by itself")
+    lies = f"tensors: {adapter.layout.words} ({how}); it returns {adapter.returns.words}"
+    given = " and as you say" if set(reading.arguments) & set(carried.roles) else ""
+    return probe, adapter, [f"{carried.words} (by the signature{given})", lies, *said]
+
+
+def _with_layout(code: Code, adapter: Adapter, reading: Reading) -> tuple[Probe, Adapter, int, str]:
+    """Return probe, adapter and number of keys as :func:`_placed`, and how the layout was found."""
+    if reading.layout:
+        return *_placed(code, adapter, reading.layout), "as you say"
+    if code.construction is not None and "batch_first" in code.construction.fillings:
+        return *_placed(code, adapter, "batch-first"), "as it is built"
+    words = told(code.words)
+    if not words:
+        probe, adapter, keys = _placed(code, adapter, "")
+        turned = _turned(adapter) if _shows_other(probe, adapter) else adapter
+        shown = (
+            "as a probing call shows" if turned is not adapter else "the first that a call takes"
+        )
+        return probe, turned, keys, shown
+    try:
+        probe, adapter, keys = _placed(code, adapter, words)
+    except Unclear:
+        found = _placed(code, adapter, "")
+        return *found, f"as a probing call shows; its documentation says {words}, which fails"
+    if _shows_other(probe, adapter):
+        other = "sequence-first" if words == "batch-first" else "batch-first"
+        raise Unclear(
+            f"The documentation of {code.name} says {words}, and a probing call shows {other}. "
+            f"Say which one is meant: --set layout={words} or --set layout={other} (in Python: "
+            f"layout={words!r} or layout={other!r})."
+        )
+    return probe, adapter, keys, "by its documentation"
+
+
+def _placed(code: Code, adapter: Adapter, only: str) -> tuple[Probe, Adapter, int]:
+    """Return a probe and the adapter in a layout that fits, with the number of keys that did.
+
+    Unlike lengths are tried first; code that takes equal ones alone is for the clauses to tell.
+    Raises Unclear with what every call raised where none fits.
+    """
+    why: list[str] = []
+    for dtype in (torch.float64, torch.float32):
+        probe = Probe(built(code, dtype), dtype)
+        for keys in (7, 5):
+            given = probe.given(adapter, keys=keys)
+            for tried in _with_masks(adapter):
+                found, refusals = probing.with_layout(probe, tried, only, given)
+                if not refusals:
+                    return probe, found, keys
+                why = why or refusals
+    raise Unclear(
+        f"{code.name} could not be called as {code.component}. What was tried: {'; '.join(why)}. "
+        f"If it is another component, name it with --as; if an argument was taken for another "
+        f"({adapter.arguments.words}), say which is which with --argument ROLE=NAME."
+    )
+
+
+def _with_masks(adapter: Adapter) -> list[Adapter]:
+    """Return `adapter`, and where masks must be given also those that give one."""
+    needed = probing.unmasked(adapter)
+    if not needed:
+        return [adapter]
+    roles = [role for role in arguments.MASKS if role in adapter.arguments.roles]
+    return [adapter] + [
+        replace(adapter, needs_mask=needed, styles=dict.fromkeys([*roles, "padding"], style))
+        for style in masks.STYLES
+        if style.meaning == "keep"
+    ]
+
+
+def _shows_other(probe: Probe, adapter: Adapter) -> bool:
+    """Say whether one input alone shows that the sequence lies on the other axis."""
+    return (adapter.component in probing.SEQUENCES and probing.swaps_batch(probe, adapter)) or (
+        adapter.component == "positional_encoding" and probing.adds_by_row(probe, adapter)
+    )
+
+
+def _turned(adapter: Adapter) -> Adapter:
+    (other,) = [one for one in layouts(adapter.component) if sequence_first(one)]
+    return replace(adapter, layout=other)
+
+
+def _masked(
+    probe: Probe, adapter: Adapter, code: Code, reading: Reading, keys: int
+) -> tuple[Adapter, list[str]]:
+    """Return `adapter` with a style for every mask, and how each was found."""
+    said = []
+    slots = {role: own for role, own in adapter.arguments.roles.items() if role in arguments.MASKS}
+    if adapter.arguments.padding:
+        slots["padding"] = adapter.arguments.padding
+    for slot, own in slots.items():
+        style, how = _Mask(code, probe, adapter, slot, own, keys).style(reading)
+        adapter = replace(adapter, styles={**adapter.styles, slot: style})
+        said.append(f"{own}: {style.words} ({how})")
+    if not slots and "mask" in COMPONENTS[adapter.component].inputs:
+        said.append("it takes no mask")
+    return adapter, said
+
+
+@dataclass(frozen=True)
+class _Mask:
+    """One mask argument: the `slot` of the contract that the argument `own` carries."""
+
+    code: Code
+    probe: Probe
+    adapter: Adapter
+    slot: str
+    own: str
+    keys: int
+
+    def style(self, reading: Reading) -> tuple[Style, str]:
+        """Return how the mask is written, and how that was found; Unclear where it is a question.
+
+        Words decide what an entry means, the user's first. What a call shows decides the rest.
+        """
+        meanings, source = masks.meanings_by_words(self.own, self.code.words)
+        meant = reading.meaning_of(self.own)
+        if meant:
+            meanings, source = (meant,), "you"
+        shown, accepted, about = self._tried(meanings)
+        if not meant and not shown:
+            self._ask(meanings, source, accepted)
+        style = shown or accepted or masks.plain_style(meanings)
+        return style, _how(shown is not None, source) + about
+
+    def _tried(self, meanings: Sequence[str]) -> tuple[Style | None, Style | None, str]:
+        """Return the styles that are shown and accepted, and what to say of the shape."""
+        wanted = masks.shapes_by_words(self.own, self.code.words)
+        shown, accepted = self._shown(meanings, wanted)
+        if not wanted or accepted:
+            return shown, accepted, ""
+        level = replace(self.probe, batch=probing.SIZES.heads)
+        _, by_chance = self._shown(meanings, wanted, level)
+        if by_chance:
+            text = (
+                "that shape is documented, and works only where the batch is as large as the heads"
+            )
+            return None, by_chance, f"; a mistake: {text}"
+        shown, accepted = self._shown(meanings)
+        return shown, accepted, "; no call takes the documented shape"
+
+    def _shown(
+        self,
+        meanings: Sequence[str] = (),
+        shapes: Sequence[str] = (),
+        probe: Probe | None = None,
+    ) -> tuple[Style | None, Style | None]:
+        found = probe or self.probe
+        return probing.style_shown(found, self.adapter, self.slot, meanings, self.keys, shapes)
+
+    def _ask(self, meanings: Sequence[str], source: str, accepted: Style | None) -> None:
+        """Raise Unclear where no mask is accepted, or one shows the contrary of the words."""
+        contrary = self._shown()[0] if meanings else None
+        name = self.code.name
+        roles = [*self.adapter.arguments.roles, *["padding"] * bool(self.adapter.arguments.padding)]
+        several = sum(role in (*arguments.MASKS, "padding") for role in roles) > 1
+        own = f"{self.own}:" if several else ""
+        options = " or ".join(f"--set mask={own}{one}" for one in masks.MEANINGS)
+        if contrary and contrary.meaning not in meanings:
+            raise Unclear(
+                f"By its {source} the {self.own} of {name} is one that {_SAID[meanings[0]]}, and "
+                f"a probing call shows one that {_SAID[contrary.meaning]}. Say which one is meant: "
+                f"--set mask={own}{meanings[0]} or --set mask={own}{contrary.meaning} (in Python: "
+                f"mask='{own}{contrary.meaning}')."
+            )
+        if accepted is None and not self._shown()[1]:
+            raise Unclear(
+                f"No form of mask that was tried is accepted as {self.own} of {name}: "
+                f"{', '.join(masks.SHAPES)}; booleans, 0 and 1, added. Add --give {self.own}=None "
+                f"to judge it without a mask, or say what its entries mean: {options} (in Python: "
+                f"given={{..}} or mask=..)."
+            )
+
+
+_SAID = {
+    "keep": "says what may be attended",
+    "blocks": "says what is hidden",
+    "additive": "is added to the scores",
+}
+
+
+def _how(shown: bool, source: str) -> str:
+    """Return how a convention was found: said by the user or by words, or shown by a call."""
+    if not source:
+        contrary = "a probing call shows no convention: this one is the contract's"
+        return "as a probing call shows" if shown else contrary
+    by = "as you say" if source == "you" else f"by its {source}"
+    return by if shown else f"{by}; a probing call does not show it"
+
+
+def _causal(code: Code, probe: Probe, adapter: Adapter) -> bool:
+    """Say whether code without a mask hides later positions by itself: its name decides first."""
+    if adapter.component not in probing.SEQUENCES or "mask" in adapter.arguments.roles:
+        return False
+    return "causal" in code.name.lower() or probing.is_causal(probe, adapter)

@@ -1,0 +1,83 @@
+"""Configuration objects: the fields that a constructor reads, and what each of them gets."""
+
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import partial
+from types import SimpleNamespace
+from typing import Any, Generic, TypeVar
+
+F = TypeVar("F")
+
+
+@dataclass
+class Fields(Generic[F]):
+    """Stands for a configuration while a class is built, and writes down what is read of it.
+
+    `fill` returns the filling of a field by its name, None for a field that nothing says;
+    `value` what a filling gives. A field that is None is not there, as for `hasattr`.
+    """
+
+    fill: Callable[[str], F | None]
+    value: Callable[[F], Any]
+    found: dict[str, F] = field(default_factory=dict)
+    missing: list[str] = field(default_factory=list)
+    by_key: bool = False
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return self._read(name, AttributeError)
+
+    def __getitem__(self, name: str) -> Any:
+        self.by_key = True
+        return self._read(name, KeyError)
+
+    def __contains__(self, name: str) -> bool:
+        self.by_key = True
+        return self.fill(name) is not None
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """Return the field `name` as a dictionary does."""
+        self.by_key = True
+        return default if self.fill(name) is None else self._read(name, KeyError)
+
+    def _read(self, name: str, error: type[Exception]) -> Any:
+        filling = self.fill(name)
+        if filling is None:
+            self.missing.append(name)
+            raise error(name)
+        self.found[name] = filling
+        return self.value(filling)
+
+    @property
+    def make(self) -> Callable[..., Any]:
+        """What makes a configuration of the same access out of fields."""
+        return dict if self.by_key else SimpleNamespace
+
+
+def fields_read(
+    build: Callable[[Any], Any],
+    fill: Callable[[str, Mapping[str, F]], F | None],
+    value: Callable[[F], Any],
+) -> Fields[F]:
+    """Return the fields that `build` reads of the configuration that it is given.
+
+    `fill` is also given the fields that are known: a name may mean another size beside them.
+    """
+    known: dict[str, F] = {}
+    while True:
+        fields = Fields(partial(_filled, fill, known), value)
+        with suppress(
+            Exception
+        ):  # code that a user wrote may raise anything; that is reported later
+            build(fields)
+        if fields.found.keys() <= known.keys():
+            return fields
+        known |= fields.found
+
+
+def _filled(
+    fill: Callable[[str, Mapping[str, F]], F | None], known: Mapping[str, F], name: str
+) -> F | None:
+    return fill(name, known)

@@ -1,0 +1,237 @@
+"""Recognises by measurement what is common, sound, and not covered by the spec.
+
+Each recogniser tries a formula, or a law, on what the code computed; names alone show nothing.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from itertools import permutations
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from attentest.targets.adapt.parameters.behaviour import BATCH, QUERIES, Fired, Sample
+from attentest.targets.adapt.parameters.found import Observed
+from attentest.targets.adapt.parameters.trial import LOOSE, Clock, fitting
+from attentest.targets.adapt.parameters.units import Unit, squeezed, units
+from attentest.targets.adapt.parameters.words import projections
+from attentest.targets.adapt.probing import undisturbed
+from attentest_spec import Choices
+from attentest_spec.choices import Value
+from attentest_spec.mapping import Table
+from attentest_spec.setting import Floats
+from attentest_spec.torch import to_array
+
+_SEQUENCES: Mapping[str, tuple[int, int]] = {
+    "multi_head_attention": (3, 1),
+    "encoder_layer": (1, 1),
+    "decoder_layer": (2, 2),
+    "encoder": (1, 1),
+}
+"""Components that one sequence can be given to: how many inputs carry it, and how many masks."""
+
+_GATES: Mapping[str, Callable[[Tensor], Tensor]] = {
+    "SwiGLU": functional.silu,
+    "GEGLU": functional.gelu,
+    "GEGLU with the tanh form": lambda x: functional.gelu(x, approximate="tanh"),
+    "ReGLU": functional.relu,
+    "GLU": torch.sigmoid,
+    "bilinear": lambda x: x,
+}
+"""The activations of gated feed-forward networks, by the name of the network."""
+
+
+def recognised(
+    seen: Observed,
+    component: str,
+    call: Callable[..., Any],
+    table: Table,
+    choices: Mapping[str, Value],
+) -> str:
+    """Return what the code is instead of `component`, in a clause of a sentence; "" if unknown.
+
+    `call` takes a module and the contract's inputs as tensors; `table` and `choices` are what was
+    inferred.
+    """
+    if not seen.run.samples:
+        return ""
+    held = units(seen.module, seen.sizes.heads)
+    known = Choices.of(dict(choices))
+    ways: Iterator[str] = (
+        found
+        for several in (
+            [_grouped_heads(held)],
+            (_rms_norm(fired) for fired in seen.run.fired),
+            (_gate(fired, held, seen.run.own) for fired in seen.run.fired),
+            (_norm_first(fired, held, seen, component) for fired in seen.run.fired),
+            (_positions_inside(seen, call, component, table, known) for _ in range(1)),
+        )
+        for found in several
+    )
+    with undisturbed():
+        return next(filter(None, ways), "")
+
+
+def _grouped_heads(held: list[Unit]) -> str:
+    """Recognise keys and values of fewer heads than the queries, by the shapes."""
+    rows: dict[str, int] = {}
+    for unit in held:
+        for role in projections(unit.path) if len(squeezed(unit.shape)) == 2 else ():
+            rows.setdefault(role, max(unit.shape) if unit.kind != "linear" else unit.shape[0])
+    query, key, value = (rows.get(role, 0) for role in ("query", "key", "value"))
+    if not 0 < key == value < query or query % key:
+        return ""
+    return (
+        f"its queries have {query} features and its keys and values {key}: attention with fewer "
+        f"heads for keys and values (grouped-query attention)"
+    )
+
+
+def _rms_norm(fired: Fired) -> str:
+    """Recognise a norm that divides by the root of the mean square, and subtracts nothing."""
+    if len(fired.inputs) != 1 or fired.inputs[0].shape != fired.output.shape:
+        return ""
+    x, y = (one.reshape(-1, one.shape[-1]) for one in (fired.inputs[0], fired.output))
+    if len(x) < 2 or x.shape[-1] < 2 or not (np.abs(x).min() > 0 < np.abs(y).min()):
+        return ""
+    ratio = (y / x) / (y / x)[:1]
+    wanted = np.sqrt(np.square(x[:1]).mean(-1) / np.square(x).mean(-1))[:, None]
+    if np.ptp(wanted) < LOOSE or np.abs(ratio / wanted - 1).max() > LOOSE:
+        return ""
+    where = f"{fired.path} " if fired.path else "it "
+    return f"{where}does not subtract the mean: it is an RMS norm"
+
+
+def _norm_first(fired: Fired, held: list[Unit], seen: Observed, component: str) -> str:
+    """Recognise a sublayer that is handed out together with the norm in front of it."""
+    norms = [unit.path for unit in held if unit.kind == "norm"]
+    if component not in ("multi_head_attention", "feed_forward") or fired.path not in norms:
+        return ""
+    given = [one for one in seen.run.samples[0].inputs if one is not None]
+    entered = [one for one in fired.inputs if any(np.array_equal(one, x) for x in given)]
+    if not entered or fired.output.shape != entered[0].shape:
+        return ""
+    return f"it norms its input first, by {fired.path}: it is the part and its norm in one"
+
+
+def _gate(fired: Fired, held: list[Unit], own: Mapping[str, Floats]) -> str:
+    """Recognise a feed-forward network in which one projection multiplies another."""
+    start = f"{fired.path}." if fired.path else ""
+    inside = [one for one in held if one.path.startswith(start) and one.kind != "norm"]
+    if len(fired.inputs) != 1 or not 2 <= len(inside) <= 3:
+        return ""
+    x, y = (torch.from_numpy(one) for one in (fired.inputs[0], fired.output))
+    for gate, up, down in _projections(inside, own, x.shape[-1]):
+        for name, activation in _GATES.items():
+            found = down(activation(gate(x)) * up(x))
+            if found.shape == y.shape and (found - y).abs().max() <= LOOSE * y.abs().max():
+                where = f"{fired.path} multiplies" if fired.path else "it multiplies"
+                return f"{where} one projection by another: a gated feed-forward network ({name})"
+    return ""
+
+
+_Linear = Callable[[Tensor], Tensor]
+
+
+def _projections(
+    inside: list[Unit], own: Mapping[str, Floats], width: int
+) -> Iterator[tuple[_Linear, _Linear, _Linear]]:
+    """Yield gate, inner and outer projection, in all orders that the shapes allow."""
+    for order in permutations(inside):
+        *wide, last = (_affine(unit, own) for unit in order)
+        weights = [weight for weight, _ in wide]
+        if len(wide) == 1 and weights[0].shape[0] % 2 == 0:
+            halves = [(part, bias) for part, bias in zip(*_halved(*wide[0]), strict=True)]
+            wide, weights = halves, [one for one, _ in halves]
+        shapes = {weight.shape for weight in weights}
+        if len(wide) != 2 or shapes != {last[0].shape[::-1]} or weights[0].shape[-1] != width:
+            continue
+        first, second, outer = (_linear(*one) for one in (*wide, last))
+        yield first, second, outer
+        yield second, first, outer
+
+
+def _affine(unit: Unit, own: Mapping[str, Floats]) -> tuple[Tensor, Tensor | None]:
+    """Return weight (out, in) and bias of `unit`; what is no nn.Linear is taken for x @ W."""
+    weight = torch.from_numpy(own[unit.weight])
+    bias = torch.from_numpy(own[unit.bias]) if unit.bias else None
+    return (weight if unit.kind == "linear" else weight.mT), bias
+
+
+def _halved(weight: Tensor, bias: Tensor | None) -> tuple[Any, Any]:
+    return weight.chunk(2), (None, None) if bias is None else bias.chunk(2)
+
+
+def _linear(weight: Tensor, bias: Tensor | None) -> _Linear:
+    return lambda x: functional.linear(x, weight, bias)
+
+
+def _positions_inside(
+    seen: Observed, call: Callable[..., Any], component: str, table: Table, known: Choices
+) -> str:
+    """Recognise scores that depend on positions: rotary, relative or linear biases.
+
+    Where all positions hold one vector, weights that sum to 1 change nothing: the formula must
+    hold there. Where they differ, the last row must depend on the order of the rows before it.
+    """
+    x = np.random.default_rng(3).normal(size=(BATCH, QUERIES + 1, seen.sizes.d_model))
+    for mask in (None, _CAUSAL) if component not in ("encoder", "decoder_layer") else (None,):
+        if not holds_where_rows_are_alike(seen, call, component, table, known, mask):
+            continue
+        plain, swapped = (
+            _answer(call, seen.module, _one_sequence(component, one, mask))
+            for one in (x, x[:, _SWAPPED])
+        )
+        if np.abs(plain[:, -1] - swapped[:, -1]).max() > LOOSE * np.abs(plain).max():
+            return (
+                "its attention depends on the positions of the keys, which it encodes inside "
+                "(rotary, relative or linear biases)"
+            )
+    return ""
+
+
+def holds_where_rows_are_alike(
+    seen: Observed,
+    call: Callable[..., Any],
+    component: str,
+    table: Table,
+    known: Choices,
+    mask: Any = None,
+) -> bool:
+    """Say whether the formula holds where all positions hold one vector.
+
+    No weights that sum to 1 change anything there: what holds is the map of all parameters that
+    make no scores.
+    """
+    if component not in _SEQUENCES or not table:
+        return False
+    x = np.random.default_rng(3).normal(size=(BATCH, 1, seen.sizes.d_model))
+    inputs = _one_sequence(component, np.repeat(x, QUERIES + 1, axis=1), mask)
+    output = _answer(call, seen.module, inputs)
+    if output is None:
+        return False
+    sample = Sample(inputs, output)
+    return bool(fitting(component, [table], [sample], seen.run, seen.sizes, known, Clock(1.0)))
+
+
+_SWAPPED = [1, 0, *range(2, QUERIES + 1)]
+_CAUSAL = np.tril(np.ones((1, 1, QUERIES + 1, QUERIES + 1), dtype=bool))
+
+
+def _one_sequence(component: str, x: Floats, mask: Any) -> Any:
+    """Return inputs of `component` in which `x` is every sequence, and `mask` every mask."""
+    given, masks = _SEQUENCES[component]
+    return (*[x] * given, *[mask] * masks)
+
+
+def _answer(call: Callable[..., Any], module: nn.Module, inputs: Any) -> Any:
+    """Return the output for arrays, None where there is none."""
+    given = [None if one is None else torch.from_numpy(one.copy()) for one in inputs]
+    try:
+        result = call(module, *given)
+    except Exception:  # code that a user wrote may raise anything
+        return None
+    output = result[0] if isinstance(result, tuple | list) else result
+    return to_array(output) if isinstance(output, Tensor) else None

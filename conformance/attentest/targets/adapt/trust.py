@@ -1,0 +1,156 @@
+"""Decides whether an inferred reading can be trusted with a verdict, or a question is due.
+
+Numbers that an option of every choice explains need no trust. Where they contradict the spec, the
+code is judged if its names and shapes allow one reading, or if a catalogued mistake explains the
+numbers; otherwise the reading may be what is wrong.
+"""
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from attentest.analysis.diagnosis.variants import singles
+from attentest.analysis.identify import MEASURED, NONE_FITS, Finding
+from attentest.targets.adapt import probing
+from attentest.targets.adapt.adapter import Adapter
+from attentest.targets.adapt.code import Code
+from attentest.targets.adapt.parameters.found import FoundTable, Observed
+from attentest.targets.adapt.parameters.telling import few
+from attentest.targets.adapt.parameters.trial import Clock, places, read
+from attentest.targets.adapt.probing import Probe
+from attentest.targets.adapt.recognise import holds_where_rows_are_alike, recognised
+from attentest_spec import Choices, Table
+from attentest_spec.choices import Value
+from attentest_spec.torch import to_array
+
+CLOSE = 1e-6
+"""Largest relative difference between an output and that of a catalogued mistake."""
+
+SECONDS = 3.0
+"""How long catalogued mistakes are tried."""
+
+_PAGE = "docs/what-is-judged.md"
+_ANYWAY = "--anyway (in Python: anyway=True) judges it all the same"
+_MASKED = ("mask_fill", "fully_masked_row")
+"""Choices that show nothing where nothing is masked."""
+
+
+def question(
+    code: Code,
+    probe: Probe,
+    adapter: Adapter,
+    found: FoundTable,
+    findings: Mapping[str, Finding],
+) -> str:
+    """Return what is asked before a verdict, "" where the reading can be trusted with one."""
+    if missing := _missing_with_one_head(code, found):
+        return (
+            f"Built with one head, {code.name} has no {missing}, which it has with several: one "
+            f"parameter map does not fit both. Judge its parts one by one, or write a backend that "
+            f"builds it alike for every number of heads. {_ANYWAY}."
+        )
+    if _explained(findings):
+        return ""
+    other = _causal(probe, adapter)
+    choices = {**found.choices, **_measured(findings)}
+    if not other and found.observed:
+        other = recognised(found.observed, code.component, adapter, found.table, choices)
+    if other:
+        return (
+            f"{code.name} is not judged as {code.component}: {other}. What is judged, and what is "
+            f"not: {_PAGE}. {_ANYWAY}."
+        )
+    doubts = [*found.doubts, *_unplaced(found)]
+    if not doubts or _confirmed(code.component, adapter, found, choices):
+        return ""
+    return (
+        f"{code.name} was taken for {code.component}, and the reading may be wrong: "
+        f"{'; '.join(doubts)}. Say which parameter is which with --parameter NAME=PATH (in "
+        f"Python: parameters={{NAME: PATH}}), name another component with --as, or name its parts "
+        f"one by one. {_ANYWAY}."
+    )
+
+
+def _missing_with_one_head(code: Code, found: FoundTable) -> str:
+    """Return the mapped parameters that code leaves out where it has one head."""
+    seen, known = found.observed, code.construction.known if code.construction else ()
+    if seen is None or not found.table or "heads" not in known or seen.sizes.heads == 1:
+        return ""
+    sizes = seen.sizes.but(heads=1)
+    try:
+        with probing.undisturbed():
+            module = code.build(sizes)
+    except Exception:  # code that a user wrote may raise anything; a clause will report it
+        return ""
+    own = {name: to_array(one) for name, one in module.named_parameters(remove_duplicate=False)}
+    choices = Choices.of(dict(found.choices))
+    several = places(code.component, found.table, seen.run.own, seen.sizes, choices)
+    one = places(code.component, found.table, own, sizes, choices)
+    return few([several[name].name for name in several if name not in one], 2)
+
+
+def _unplaced(found: FoundTable) -> list[str]:
+    names = few(found.unplaced)
+    return [f"the spec has no place for {names}"] if names else []
+
+
+def _explained(findings: Mapping[str, Finding]) -> bool:
+    shown = [one.status for name, one in findings.items() if name not in _MASKED]
+    return MEASURED in shown and NONE_FITS not in shown
+
+
+def _measured(findings: Mapping[str, Finding]) -> dict[str, Value]:
+    return {name: one.measured for name, one in findings.items() if one.measured is not None}
+
+
+def _causal(probe: Probe, adapter: Adapter) -> str:
+    """Recognise attention that hides later positions although its mask is left out."""
+    if adapter.causal or adapter.component not in ("attention", *probing.SEQUENCES):
+        return ""
+    if not probing.is_causal(probe, adapter, joined=True):
+        return ""
+    mask = adapter.arguments.roles.get("mask", "")
+    advice = f"; --give {mask}=None judges it without its mask" if mask else ""
+    return f"it hides later positions by itself{advice}"
+
+
+def _confirmed(
+    component: str, adapter: Adapter, found: FoundTable, choices: Mapping[str, Value]
+) -> bool:
+    """Say whether the numbers confirm the map, though not the formula.
+
+    They do where it holds for rows that are alike, unless parameters that have no place in it could
+    make the scores, and where a mistake of the catalogue gives them.
+    """
+    seen, declared = found.observed, Choices.of(dict(choices))
+    if seen is None or not found.table or not seen.run.samples:
+        return False
+    with probing.undisturbed():
+        alike = not found.unplaced and holds_where_rows_are_alike(
+            seen, adapter, component, found.table, declared
+        )
+        return alike or _catalogued(component, found.table, seen, declared)
+
+
+def _catalogued(component: str, table: Table, seen: Observed, declared: Choices) -> bool:
+    """Say whether a mistake of the catalogue gives the numbers of the code."""
+    at = places(component, table, seen.run.own, seen.sizes, declared)
+    parameters = read(at, seen.run.own, seen.sizes)
+    sample, clock = seen.run.samples[0], Clock(SECONDS)
+    for variant in singles(declared, component, ""):
+        if clock.rings():
+            return False
+        if not variant.faults or variant.faults[0].kind != "value":
+            continue
+        try:
+            part = variant.backend().build(component, seen.sizes)
+            part.load(parameters)
+            output = part(*sample.inputs)
+        except Exception:  # a mistake may show itself by raising
+            continue
+        array = np.asarray(output[0] if isinstance(output, tuple) else output)
+        if array.shape == sample.output.shape:
+            scale = np.abs(sample.output).max()
+            if np.abs(array - sample.output).max() <= CLOSE * scale:
+                return True
+    return False

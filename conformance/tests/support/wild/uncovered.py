@@ -1,0 +1,163 @@
+"""Sound and common code that the spec does not cover."""
+
+import math
+
+import torch
+from multi_head_attention import MultiHeadedAttention
+from parts import PositionwiseFeedForward
+from torch import nn
+from torch.nn import functional
+
+
+class RMSNorm(nn.Module):
+    def __init__(self, dim, eps=1e-6):
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(dim))
+        self.eps = eps
+
+    def forward(self, x):
+        return x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + self.eps) * self.weight
+
+
+class PlusOneNorm(RMSNorm):
+    """Stores its weight less one."""
+
+    def forward(self, x):
+        return x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + self.eps) * (1 + self.weight)
+
+
+class LayerNorm(RMSNorm):
+    """Is called a layer norm, as in one well-known library."""
+
+
+class SwiGLU(nn.Module):
+    def __init__(self, dim, hidden_dim):
+        super().__init__()
+        self.w1 = nn.Linear(dim, hidden_dim, bias=False)
+        self.w2 = nn.Linear(hidden_dim, dim, bias=False)
+        self.w3 = nn.Linear(dim, hidden_dim, bias=False)
+
+    def forward(self, x):
+        return self.w2(functional.silu(self.w1(x)) * self.w3(x))
+
+
+class GEGLU(nn.Module):
+    """Holds both projections in one."""
+
+    def __init__(self, dim, mult=4):
+        super().__init__()
+        self.net = nn.Linear(dim, 2 * mult * dim)
+        self.out = nn.Linear(mult * dim, dim)
+
+    def forward(self, x):
+        value, gate = self.net(x).chunk(2, dim=-1)
+        return self.out(value * functional.gelu(gate))
+
+
+def rotated(x):
+    """Turn pairs of features by an angle for every position."""
+    half = x.size(-1) // 2
+    speeds = 10000.0 ** (-torch.arange(half, dtype=x.dtype) / half)
+    angles = torch.arange(x.size(-2), dtype=x.dtype)[:, None] * speeds
+    first, second = x[..., :half], x[..., half:]
+    turned = (first * angles.cos() - second * angles.sin(), first * angles.sin())
+    return torch.cat((turned[0], turned[1] + second * angles.cos()), -1)
+
+
+class RotaryAttention(nn.Module):
+    def __init__(self, d_model, num_heads):
+        super().__init__()
+        self.num_heads = num_heads
+        self.q_proj = nn.Linear(d_model, d_model)
+        self.k_proj = nn.Linear(d_model, d_model)
+        self.v_proj = nn.Linear(d_model, d_model)
+        self.out_proj = nn.Linear(d_model, d_model)
+
+    def split(self, x):
+        return x.unflatten(-1, (self.num_heads, -1)).transpose(1, 2)
+
+    def forward(self, x, mask=None):
+        q, k, v = (self.split(one(x)) for one in (self.q_proj, self.k_proj, self.v_proj))
+        q, k = rotated(q), rotated(k)
+        scores = q @ k.mT / math.sqrt(q.size(-1))
+        if mask is not None:
+            scores = scores.masked_fill(~mask, -torch.inf)
+        return self.out_proj((scores.softmax(-1) @ v).transpose(1, 2).flatten(-2))
+
+
+class CausalWithMask(nn.Module):
+    """Self-attention that hides later positions, and takes a mask of padding besides."""
+
+    def __init__(self, d_model, num_heads):
+        super().__init__()
+        self.inner = MultiHeadedAttention(num_heads, d_model, 0.0)
+
+    def forward(self, x, mask=None):
+        causal = torch.ones(1, x.size(1), x.size(1), dtype=torch.bool).tril()
+        whole = causal if mask is None else causal & mask[:, None, :]
+        return self.inner(x, x, x, whole)
+
+
+class GroupedQueryAttention(nn.Module):
+    def __init__(self, d_model, num_heads):
+        super().__init__()
+        self.num_heads = num_heads
+        self.width = d_model // num_heads
+        self.q_proj = nn.Linear(d_model, d_model)
+        self.k_proj = nn.Linear(d_model, self.width)
+        self.v_proj = nn.Linear(d_model, self.width)
+        self.o_proj = nn.Linear(d_model, d_model)
+
+    def forward(self, x):
+        q = self.q_proj(x).unflatten(-1, (self.num_heads, -1)).transpose(1, 2)
+        k, v = self.k_proj(x)[:, None], self.v_proj(x)[:, None]
+        weights = (q @ k.mT / math.sqrt(self.width)).softmax(-1)
+        return self.o_proj((weights @ v).transpose(1, 2).flatten(-2))
+
+
+class EncoderLayer(nn.Module):
+    """Has RMS norms."""
+
+    def __init__(self, d_model, heads, d_ff):
+        super().__init__()
+        self.self_attn = MultiHeadedAttention(heads, d_model, 0.0)
+        self.feed_forward = PositionwiseFeedForward(d_model, d_ff, 0.0)
+        self.norm1 = RMSNorm(d_model)
+        self.norm2 = RMSNorm(d_model)
+
+    def forward(self, x, mask=None):
+        normal = self.norm1(x)
+        x = x + self.self_attn(normal, normal, normal, mask)
+        return x + self.feed_forward(self.norm2(x))
+
+
+class NormedQueries(nn.Module):
+    """Norms its queries and keys: there are more parameters than the spec has."""
+
+    def __init__(self, d_model, num_heads):
+        super().__init__()
+        self.inner = MultiHeadedAttention(num_heads, d_model, 0.0)
+        self.q_norm = nn.LayerNorm(d_model)
+        self.k_norm = nn.LayerNorm(d_model)
+
+    def forward(self, query, key, value, mask=None):
+        return self.inner(self.q_norm(query), self.k_norm(key), value, mask)
+
+
+class FeedForward(nn.Module):
+    """Holds the norm in front of it, as in vision Transformers."""
+
+    def __init__(self, dim, hidden_dim):
+        super().__init__()
+        self.net = nn.Sequential(
+            nn.LayerNorm(dim), nn.Linear(dim, hidden_dim), nn.GELU(), nn.Linear(hidden_dim, dim)
+        )
+
+    def forward(self, x):
+        return self.net(x)
+
+
+def causal_attention(q, k, v):
+    scores = q @ k.mT / math.sqrt(q.size(-1))
+    later = torch.ones(scores.shape[-2:], dtype=torch.bool).triu(1)
+    return scores.masked_fill(later, -torch.inf).softmax(-1) @ v

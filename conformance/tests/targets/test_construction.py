@@ -1,0 +1,77 @@
+"""Construction of code that was not written for the contract: configurations and keywords."""
+
+import sys
+
+import pytest
+from folders import SUPPORT
+from user_files import write_files
+
+import attentest
+from attentest.targets.adapt import Unclear
+
+WILD = SUPPORT / "wild"
+sys.path.insert(0, str(WILD))
+
+SOUND = [
+    ("Block", "encoder_layer", "n_head=heads", "bias=True", "dropout=dropout"),
+    ("FeedForward", "feed_forward", "cfg=(emb_dim=d_model, hidden_dim=d_ff)"),
+    ("Keywords", "feed_forward", "d_model=d_model", "d_ff=d_ff", "dropout=dropout"),
+    ("HandedOn", "feed_forward", "d_model=d_model, d_ff=d_ff, dropout=dropout"),
+    ("HeadWidth", "multi_head_attention", "dim_head=d_model/heads"),
+]
+
+
+@pytest.mark.parametrize(("name", "component", "said"), [(a, b, rest) for a, b, *rest in SOUND])
+def test_settings_of_every_form_are_sizes(name, component, said):
+    report = attentest.check(str(WILD / f"configured.py:{name}"), component)
+    for words in said:
+        assert words in report.inferred[1] + report.inferred[2] + report.inferred[3]
+    assert report.conforms, str(report)
+    assert sum(verdict.status != "absent" for verdict in report) >= 9, str(report)
+
+
+def test_a_field_that_says_nothing_is_asked_for_and_can_be_given():
+    target = str(WILD / "configured.py:Flavoured")
+    with pytest.raises(Unclear, match="--give flavour=VALUE"):
+        attentest.adapted(target, "feed_forward")
+    slugs = ["feed_forward.formula"]
+    report = attentest.check(target, "feed_forward", given={"flavour": 3}, clauses=slugs)
+    assert report.conforms, str(report)
+
+
+def test_a_configuration_that_is_given_stays_the_object_it_is():
+    from configured import Norm, Settings
+
+    backend = attentest.adapted(
+        Norm, "layer_norm", given={"settings": Settings(width=12)}, anyway=True
+    )
+    assert "settings=Settings(width=12, activation='relu')" in "\n".join(backend.understood)
+
+
+def test_a_reproduction_makes_the_configuration_again(tmp_path):
+    text = (WILD / "configured.py").read_text().replace(".relu()", "")
+    for name in ("multi_head_attention.py", "parts.py"):
+        (tmp_path / name).write_text((WILD / name).read_text())
+    folder = write_files(tmp_path, broken=text)
+    slugs = ["feed_forward.formula"]
+    report = attentest.check(f"{folder}/broken.py:FeedForward", "feed_forward", clauses=slugs)
+    verdict = report[slugs[0]]
+    assert verdict.status == "violation"
+    assert "cfg=dict(emb_dim=" in verdict.counterexample.code
+    exec(verdict.counterexample.code, {})
+
+
+def test_an_import_from_two_folders_up_needs_no_packages(tmp_path):
+    folder = write_files(
+        tmp_path,
+        book__parts__norms="import torch\nONE = torch.ones\n",
+        book__models__small__norm=(
+            "from torch import nn\n"
+            "from ...parts.norms import ONE\n\n"
+            "class LayerNorm(nn.LayerNorm):\n"
+            "    pass\n"
+        ),
+    )
+    target = f"{folder}/book/models/small/norm.py:LayerNorm"
+    report = attentest.check(target, clauses=["layer_norm.formula"])
+    assert report.conforms, str(report)

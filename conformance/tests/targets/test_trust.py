@@ -1,0 +1,300 @@
+"""A verdict needs a reading that fits: what the spec does not cover is a question."""
+
+import sys
+
+import pytest
+import torch
+from folders import SUPPORT
+from torch import nn
+
+import attentest
+from attentest.judging.bench import Bench
+from attentest.judging.judge import judge
+from attentest.targets.adapt import Unclear
+from attentest_spec import UnknownName
+
+WILD = SUPPORT / "wild"
+sys.path.insert(0, str(WILD))
+
+UNCOVERED = [
+    ("RMSNorm", "layer_norm", "does not subtract the mean: it is an RMS norm"),
+    ("PlusOneNorm", "layer_norm", "it is an RMS norm"),
+    ("LayerNorm", "", "it is an RMS norm"),
+    ("SwiGLU", "feed_forward", "a gated feed-forward network (SwiGLU)"),
+    ("GEGLU", "feed_forward", "a gated feed-forward network (GEGLU)"),
+    ("RotaryAttention", "multi_head_attention", "depends on the positions of the keys"),
+    ("CausalWithMask", "multi_head_attention", "--give mask=None judges it without its mask"),
+    ("GroupedQueryAttention", "multi_head_attention", "(grouped-query attention)"),
+    ("FeedForward", "", "it norms its input first, by net.0"),
+    ("EncoderLayer", "", "norm1 does not subtract the mean"),
+    ("NormedQueries", "multi_head_attention", "it norms its input first, by q_norm"),
+    ("causal_attention", "attention", "it hides later positions by itself"),
+]
+"""Sound code that is no component of the spec, the component where the name does not say it."""
+
+
+def asked(target: object, component: str = "", **settled: object) -> str:
+    with pytest.raises(Unclear) as failure:
+        attentest.adapted(target, component, **settled)  # type: ignore[arg-type]
+    text = str(failure.value)
+    assert "\n" not in text
+    assert len(text) < 1000
+    return text
+
+
+@pytest.mark.parametrize(("name", "component", "said"), UNCOVERED)
+def test_code_that_is_not_covered_is_recognised_and_not_judged(name, component, said):
+    text = asked(str(WILD / f"uncovered.py:{name}"), component)
+    assert said in text
+    assert "--anyway" in text
+
+
+def test_code_is_judged_anyway_where_the_user_wants_it():
+    target = str(WILD / "uncovered.py:RMSNorm")
+    report = attentest.check(target, "layer_norm", anyway=True, clauses=["layer_norm.formula"])
+    assert report["layer_norm.formula"].status == "violation"
+
+
+def test_a_causal_attention_is_judged_without_its_mask():
+    target = str(WILD / "uncovered.py:CausalWithMask")
+    slugs = ["multi_head_attention.formula"]
+    report = attentest.check(target, slugs[0].split(".")[0], given={"mask": None}, clauses=slugs)
+    assert report[slugs[0]].status == "pass", str(report)
+
+
+class BiasedNorm(nn.Module):
+    """A layer norm that forgets to subtract the mean."""
+
+    def __init__(self, d_model):
+        super().__init__()
+        self.gamma = nn.Parameter(torch.ones(d_model))
+        self.beta = nn.Parameter(torch.zeros(d_model))
+
+    def forward(self, x):
+        return self.gamma * x / (x.pow(2).mean(-1, keepdim=True) + 1e-6).sqrt() + self.beta
+
+
+class UnnamedAttention(nn.Module):
+    """Four unnamed projections, and no scale."""
+
+    def __init__(self, d_model, num_heads):
+        super().__init__()
+        self.num_heads = num_heads
+        self.linears = nn.ModuleList(nn.Linear(d_model, d_model) for _ in range(4))
+
+    def forward(self, x):
+        q, k, v = (
+            one(x).unflatten(-1, (self.num_heads, -1)).transpose(1, 2) for one in self.linears[:3]
+        )
+        return self.linears[3](((q @ k.mT).softmax(-1) @ v).transpose(1, 2).flatten(-2))
+
+
+class ViewedAttention(UnnamedAttention):
+    """Splits heads by a view without a transposition."""
+
+    def __init__(self, d_model, num_heads):
+        super().__init__(d_model, num_heads)
+        self.q, self.k, self.v, self.o = (nn.Linear(d_model, d_model) for _ in range(4))
+        del self.linears
+
+    def forward(self, x):
+        b, n, d = x.shape
+        q, k, v = (
+            one(x).view(b, self.num_heads, n, d // self.num_heads)
+            for one in (self.q, self.k, self.v)
+        )
+        weights = (q @ k.mT / (d // self.num_heads) ** 0.5).softmax(-1)
+        return self.o((weights @ v).transpose(1, 2).reshape(b, n, d))
+
+
+class OwnAttention(nn.Module):
+    """Attention without parameters, and without a scale."""
+
+    def forward(self, q, k, v):
+        return (q @ k.mT).softmax(-1) @ v
+
+
+class Waves(nn.Module):
+    """Sines that double their exponent, in a buffer."""
+
+    def __init__(self, d_model, max_len=64):
+        super().__init__()
+        speeds = 10.0 ** -torch.arange(0, d_model, 2, dtype=torch.float64)
+        angles = torch.arange(max_len, dtype=torch.float64)[:, None] * speeds
+        table = torch.stack((angles.sin(), angles.cos()), -1).flatten(-2)
+        self.register_buffer("table", table[None, :, :d_model])
+
+    def forward(self, x):
+        return x + self.table[:, : x.size(1)]
+
+
+@pytest.mark.parametrize(
+    ("thing", "component"),
+    [
+        (OwnAttention, "attention"),
+        (Waves, "positional_encoding"),
+        (BiasedNorm, "layer_norm"),
+        (UnnamedAttention, "multi_head_attention"),
+        (ViewedAttention, "multi_head_attention"),
+    ],
+)
+def test_a_mistake_in_the_structure_of_the_component_is_still_judged(thing, component):
+    backend = attentest.adapted(thing, component)
+    bench = Bench(backend, shrink=False, diagnose=False)
+    assert judge(bench, f"{component}.formula").status == "violation"
+
+
+def test_a_mask_that_no_call_accepts_is_asked_about():
+    def attention(q, k, v, mask=None):
+        if mask is not None:
+            raise RuntimeError("no masks today")
+        return (q @ k.mT * q.shape[-1] ** -0.5).softmax(-1) @ v
+
+    assert "--give mask=None" in asked(attention)
+    report = attentest.check(attention, given={"mask": None}, clauses=["attention.formula"])
+    assert report["attention.formula"].status == "pass"
+
+
+def per_sample(q, k, v, mask=None):
+    """Attend; mask is a boolean tensor of shape (B, Q, K), True may be attended."""
+    scores = q @ k.mT / q.shape[-1] ** 0.5
+    if mask is not None:
+        scores = scores.masked_fill(~mask, -torch.inf)
+    return scores.softmax(-1) @ v
+
+
+def per_head(q, k, v, mask=None):
+    """Attend; mask: (B, H, Q, K), True may be attended."""
+    if mask is not None and mask.ndim != 3:
+        raise ValueError("three axes are needed")
+    return per_sample(q, k, v, None if mask is None else mask[:, None])
+
+
+def test_a_documented_mask_that_works_by_chance_alone_is_a_mistake():
+    backend = attentest.adapted(per_sample, "attention")
+    read = "\n".join(backend.understood)
+    assert "works only where the batch is as large as the heads" in read
+    assert "one for all heads" in read
+    bench = Bench(backend, shrink=False, diagnose=False)
+    assert judge(bench, "attention.masked-keys-ignored").status in ("error", "violation")
+
+
+def test_a_documented_shape_that_no_call_takes_gives_way():
+    report = attentest.check(per_head, "attention", clauses=["attention.formula"])
+    assert "no call takes the documented shape" in "\n".join(report.inferred)
+    assert report.conforms, str(report)
+
+
+class Turned(nn.Module):
+    """Takes x of shape (seq_len, batch, width), it says; x.shape[1] is the sequence."""
+
+    def __init__(self, d_model, max_len=64):
+        super().__init__()
+        self.table = nn.Parameter(torch.randn(1, max_len, d_model))
+
+    def forward(self, x):
+        return x + self.table[:, : x.size(1)]
+
+
+class NoOutputForOneHead(UnnamedAttention):
+    """Leaves out the output projection where there is one head, as a vision library does."""
+
+    def __init__(self, d_model, num_heads):
+        super().__init__(d_model, num_heads)
+        if num_heads == 1:
+            self.linears[3] = nn.Identity()
+
+    def forward(self, x):
+        q, k, v = (
+            one(x).unflatten(-1, (self.num_heads, -1)).transpose(1, 2) for one in self.linears[:3]
+        )
+        weights = (q @ k.mT * q.size(-1) ** -0.5).softmax(-1)
+        return self.linears[3]((weights @ v).transpose(1, 2).flatten(-2))
+
+
+def test_parameters_that_are_missing_with_one_head_are_a_question():
+    text = asked(NoOutputForOneHead, "multi_head_attention")
+    assert "Built with one head, NoOutputForOneHead has no linears.3.weight" in text
+
+
+def causal_mask(length):
+    return torch.ones(length, length, dtype=torch.bool).tril(-1)
+
+
+def test_a_wrong_mask_is_asked_for_its_meaning_and_then_judged():
+    assert "--set mask=keep or --set mask=blocks" in asked(causal_mask)
+    report = attentest.check(causal_mask, mask="keep")
+    assert not report.conforms
+
+
+def test_one_tensor_can_be_key_and_value():
+    class MemoryAttention(nn.Module):
+        def __init__(self, d_model, num_heads):
+            super().__init__()
+            self.inner = nn.MultiheadAttention(d_model, num_heads, batch_first=True)
+
+        def forward(self, tokens, other):
+            return self.inner(tokens, other, other, need_weights=False)[0]
+
+    roles = {"query": "tokens", "key": "other", "value": "other"}
+    report = attentest.check(MemoryAttention, "multi_head_attention", arguments=roles)
+    assert "value and key are one" in "\n".join(report.inferred)
+    wrong = {verdict.clause for verdict in report if verdict.status.fails}
+    assert wrong <= {"multi_head_attention.indivisible-width-refused"}, str(report)
+    assert report["multi_head_attention.formula"].status == "pass"
+
+
+class Decoder(nn.Module):
+    """A decoder layer whose norms are named in another order than they are used in."""
+
+    def __init__(self, d_model, heads, d_ff):
+        super().__init__()
+        self.attn = nn.MultiheadAttention(d_model, heads, batch_first=True)
+        self.cross = nn.MultiheadAttention(d_model, heads, batch_first=True)
+        self.fc1, self.fc2 = nn.Linear(d_model, d_ff), nn.Linear(d_ff, d_model)
+        self.norm1, self.norm2, self.norm3 = (nn.LayerNorm(d_model) for _ in range(3))
+
+    def forward(self, x, memory):
+        x = self.norm3(x + self.attn(x, x, x, need_weights=False)[0])
+        x = self.norm1(x + self.cross(x, memory, memory, need_weights=False)[0])
+        return self.norm2(x + self.fc2(self.fc1(x).relu()))
+
+
+def test_norms_follow_the_numbers_unless_the_user_names_them():
+    slugs = ["decoder.layer-formula"]
+    report = attentest.check(Decoder, "decoder_layer", clauses=slugs)
+    assert "the numbers fit this one alone" in "\n".join(report.inferred)
+    assert report[slugs[0]].status in ("pass", "absent"), str(report)
+    named = {"self_attention_norm": "norm1"}
+    forced = attentest.adapted(Decoder, "decoder_layer", parameters=named, anyway=True)
+    assert '"self_attention_norm.gain": "norm1.weight"' in "\n".join(forced.understood)
+    with pytest.raises(UnknownName, match="self_attention_norm"):
+        attentest.adapted(Decoder, "decoder_layer", parameters={"self_attention_nrm": "norm1"})
+    assert "has no parameter 'norm9'" in asked(
+        Decoder, "decoder_layer", parameters={"self_attention_norm": "norm9"}
+    )
+
+
+def test_every_fact_names_its_source():
+    report = attentest.check(str(WILD / "attention.py:attention"), clauses=["attention.formula"])
+    read = "\n".join(report.inferred)
+    assert "by the signature" in read
+    assert "(the first that a call takes)" in read
+    assert "--set layout=sequence-first or --set layout=batch-first" in asked(
+        Turned, "positional_encoding"
+    )
+
+
+def test_an_assumption_comes_first_and_strict_reports_it():
+    target = str(WILD / "parts.py:Embeddings")
+    target = target.replace("Embeddings", "TokenEmbedding")
+    slugs = ["embedding.scale", "embedding.lookup"]
+    report = attentest.check(target, clauses=slugs[:1])
+    assert report.inferred[1].startswith("assumed embedding_scale=none, as measured: if you meant")
+    assert report[slugs[0]].status == "deviation"
+    strict = attentest.check(target, clauses=slugs[:1], strict=True)
+    assert strict[slugs[0]].status == "violation"
+    declared = attentest.check(
+        target, clauses=slugs[:1], strict=True, choices={"embedding_scale": "none"}
+    )
+    assert declared[slugs[0]].status == "deviation"
