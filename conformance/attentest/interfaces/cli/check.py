@@ -7,12 +7,19 @@ import click
 from rich.console import Console
 from rich.text import Text
 
+from attentest.harness.errors import Unavailable
+from attentest.harness.process import LOAD_LIMIT, Isolation
+from attentest.interfaces import files
 from attentest.interfaces.cli.judging import Judging, judging
 from attentest.interfaces.cli.pairs import choice, literal, pair
 from attentest.interfaces.cli.usage import Usage, refuse_unknown, usage
+from attentest.results.plan import Plan
 from attentest.results.wording import report
+from attentest.targets import resolve
 from attentest.targets.adapt import Reading
+from attentest.targets.members import Member
 from attentest_spec import UnknownName
+from attentest_spec.registry import LoadFailure
 
 _SETTINGS = ("mask", "layout")
 
@@ -50,8 +57,9 @@ def check_command(
     choices: tuple[str, ...],
     judging: Judging,
 ) -> None:
-    """Judge one TARGET: FILE.py:OBJECT, MODULE:OBJECT, FILE.py or the name of a backend.
+    """Judge one TARGET: FILE.py, FILE.py:OBJECT, MODULE:OBJECT or the name of a backend.
 
+    FILE.py or MODULE alone stands for every component in it: a line for each comes first.
     A program that speaks the protocol of attentest on its standard streams is stdio:COMMAND.
 
     The object is a function, a class or a backend. How code that is no backend is called and
@@ -59,12 +67,17 @@ def check_command(
     conforms; 1: it does not, or nothing was judged; 2: usage; 3: it could not be loaded or read.
     """
     with usage():
-        refuse_unknown([target])
+        if not resolve.is_whole(target):
+            refuse_unknown([target])
         plan = judging.plan(
             [component] if component else [],
             _reading(component, arguments, given, settings, choices).as_dict(),
         )
     console = Console()
+    if resolve.is_whole(target) and not component:
+        members = _members(target, Isolation(judging.timeout, judging.memory, LOAD_LIMIT))
+        if members is not None:
+            _check_file(console, target, members, judging, plan)
     found = judging.carried_out(console, [target], plan)
     provided = found[target].description.components
     shown = found.limited(provided)
@@ -74,6 +87,24 @@ def check_command(
     # A run in which nothing was judged must not look like one in which all is well.
     nothing = not any(verdict.status.judged for verdict in found[target].verdicts)
     sys.exit(found.exit_code or int(nothing))
+
+
+def _members(target: str, isolation: Isolation) -> list[Member] | None:
+    """Return the members of a whole file; None where it holds a backend or cannot be listed."""
+    try:
+        return files.remote_members(target, isolation)
+    except (LoadFailure, Unavailable):
+        return None  # the worker that judges says why
+
+
+def _check_file(
+    console: Console, target: str, members: list[Member], judging: Judging, plan: Plan
+) -> None:
+    """Judge every member that is a component, print all, and exit."""
+    run = judging.carried_out(console, list(files.targets(target, members)), plan)
+    result = files.summary(target, members, run)
+    console.print(Text(str(result)), soft_wrap=True)
+    sys.exit(result.exit_code)
 
 
 def _reading(

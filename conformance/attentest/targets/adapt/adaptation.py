@@ -19,6 +19,7 @@ from attentest.targets.adapt.parameters import find_table
 from attentest.targets.adapt.probing import Probe
 from attentest.targets.adapt.reading import Reading, Unclear
 from attentest.targets.adapt.script import Script
+from attentest.targets.models import adaptation as whole
 from attentest_spec import CHOICES, COMPONENTS, Backend, Choices, Table, Unsupported
 from attentest_spec.choices import Value
 from attentest_spec.torch import Recipe, TorchBackend
@@ -53,6 +54,8 @@ def adapt(
     if isinstance(thing, Backend) and not inspect.isclass(thing):
         return thing
     asked = reading or Reading()
+    if whole.is_model(thing, asked, name):
+        return whole.adapt_model(thing, asked, name or thing.__name__, home)
     code = code_of(thing, asked, name)
     if code.thing is thing:  # an instance may stand for its class, which is found by itself
         code = replace(code, home=home)
