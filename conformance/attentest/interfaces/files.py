@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from attentest.harness.process import Child, Isolation
 from attentest.results.run import BackendRun, Run
@@ -127,6 +128,13 @@ def remote_members(target: str, isolation: Isolation) -> list[Member] | None:
     with Child("attentest.targets.members", isolation) as child:
         found = child.call("members", target=target)
     return None if found is None else [Member(**one) for one in found]
+
+
+def remote_adapter(target: str, reading: Mapping[str, Any], isolation: Isolation) -> str:
+    """Return the inferred adapter of `target` as a Python file; raises as :func:`remote_members`."""
+    with Child("attentest.targets.members", isolation) as child:
+        text: str = child.call("adapter", target=target, reading=reading)
+    return text
 
 
 def targets(target: str, members: Iterable[Member]) -> Mapping[str, Member]:

@@ -8,6 +8,7 @@ from typing import Any
 
 from attentest.targets import resolve
 from attentest_spec import Backend
+from attentest_spec.registry import LoadFailure
 
 
 @dataclass(frozen=True)
@@ -51,5 +52,21 @@ def _members(*, target: str) -> list[dict[str, Any]] | None:
     return None if found is None else [asdict(one) for one in found]
 
 
-METHODS: Mapping[str, Any] = {"members": _members}
-"""The methods of a child process that lists the members of a file."""
+def adapter_text(target: str, reading: Mapping[str, Any]) -> str:
+    """Return the inferred adapter of `target` as a Python file.
+
+    Raises LoadFailure where nothing can be inferred, or where nothing had to be.
+    """
+    backend = resolve.load(target, reading)
+    written = getattr(backend, "written", None)
+    if written is None:
+        raise LoadFailure(f"{target} is a backend already: there is no adapter to write.")
+    text: str = written()
+    return text
+
+
+METHODS: Mapping[str, Any] = {
+    "members": _members,
+    "adapter": lambda *, target, reading: adapter_text(target, reading),
+}
+"""The methods of a child process that looks at a file."""

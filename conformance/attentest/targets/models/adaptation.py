@@ -12,6 +12,7 @@ from torch import nn
 from attentest.analysis.identify import identify
 from attentest.harness.reproduction import Action, contract_script
 from attentest.targets.adapt.parameters import FoundTable, find_table
+from attentest.targets.adapt.parameters.found import UNLIKE
 from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.reading import Reading, Unclear
 from attentest.targets.models.building import Building, building
@@ -107,17 +108,23 @@ def _limits(built: Building, inferred: Inferred) -> Limits:
         own_vocabularies="target_vocabulary" in built.known,
         own_pads=inferred.pads in ("call", "both"),
         pad=0 if inferred.pads == "fixed" else None,
+        odd_width=_takes_odd_width(built, inferred),
     )
+
+
+def _takes_odd_width(built: Building, inferred: Inferred) -> bool:
+    """Say whether a model of an odd width can be built and called."""
+    sizes = UNLIKE.but(d_model=15, target_vocabulary=UNLIKE.source_vocabulary)
+    try:
+        probe = probe_of(built, sizes)
+    except Exception:  # code that a user wrote may raise anything
+        return False
+    return isinstance(probe.called(inferred.call.compiled(), *probe.tokens), torch.Tensor)
 
 
 def _precisions(built: Building, inferred: Inferred) -> tuple[str, ...]:
     """Return the precisions in which a call answers at all."""
-    from attentest.targets.adapt.parameters.found import UNLIKE
-
-    sizes = UNLIKE
-    if "target_vocabulary" not in built.known:
-        sizes = UNLIKE.but(target_vocabulary=UNLIKE.source_vocabulary)
-    probe = probe_of(built, sizes)
+    probe = probe_of(built, UNLIKE.but(target_vocabulary=UNLIKE.source_vocabulary))
     found = []
     for name, dtype in DTYPES.items():
         probe.model.to(dtype)

@@ -149,7 +149,7 @@ class _Options:
             own: list(islice(self._for(own, parameter, arguments, side), 8))
             for own, parameter in arguments.items()
         }
-        taken = " ".join(one for found in named.values() for one in found)
+        taken = " ".join(found[0] for found in named.values() if found)
         unused = sorted(_SOME, key=lambda size: f"sizes.{size}" in taken)
         rows = []
         for own, parameter in arguments.items():
@@ -157,8 +157,10 @@ class _Options:
                 rows.append([(own, one) for one in named[own]])
             elif parameter.default is inspect.Parameter.empty:
                 rows.append([(own, f"sizes.{size}") for size in unused])
+            elif _is_width(parameter.default) and "sizes.d_ff" not in taken:
+                rows.append([(own, "sizes.d_ff"), (own, "")])
         for chosen in product(*rows):
-            given = [f"{own}={code}" for own, code in chosen]
+            given = [f"{own}={code}" for own, code in chosen if code]
             yield f"{name}({', '.join(given)})"
 
     def _for(
@@ -261,6 +263,11 @@ def _is_word(default: Any) -> bool:
     if default is inspect.Parameter.empty or default is None:
         return False
     return isinstance(default, bool) or not isinstance(default, int | float)
+
+
+def _is_width(default: Any) -> bool:
+    """Say whether a default may be that of an inner width."""
+    return isinstance(default, int) and not isinstance(default, bool) and default >= 8
 
 
 def _sizes(name: str, held: Collection[str], side: str) -> Iterator[str]:

@@ -42,7 +42,6 @@ _SHAPES = {
     "target padding": {"(B, T)": "target_keep"},
     "causal": {"(T, T)": "causal"},
     "open": {
-        "None": "None",
         "(S, S), nothing hidden": "torch.ones(source.shape[1], source.shape[1]).bool()",
     },
 }
@@ -83,10 +82,11 @@ class Form:
 
 def forms(role: str, meanings: Collection[str] = ()) -> Iterator[Form]:
     """Yield the forms of a mask with `role`, the contract's own first; `meanings` narrow them."""
+    if role == "open":
+        yield Form("None", "", "None")
     for (_, meaning), (written, words) in _ENTRIES.items():
         if meanings and meaning not in meanings:
             continue
         shapes = {k: v for one in _OTHERS.get(role, (role,)) for k, v in _SHAPES[one].items()}
         for shape, code in shapes.items():
-            whole = "None" if code == "None" else written.format(code)
-            yield Form(whole, meaning, f"{words}; {shape}", shape.count(",") + 1)
+            yield Form(written.format(code), meaning, f"{words}; {shape}", shape.count(",") + 1)

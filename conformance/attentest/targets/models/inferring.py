@@ -1,7 +1,7 @@
 """The inference of how a whole model is called: arguments by names, the rest by probing calls."""
 
 import inspect
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice, product
 from typing import Any
@@ -21,8 +21,11 @@ from attentest.targets.models.forms import Form, forms
 from attentest.targets.models.probing import Probe, separates_samples, shown
 from attentest_spec import Sizes
 
-MOST = 400
+MOST = 600
 """How many combinations of masks are tried."""
+
+ALIKE = 48
+"""How many of them with one convention, or with one number of axes."""
 
 PADS = (21, 22)
 """The pad ids of probing calls: no token of them, and different where a model can tell them."""
@@ -89,7 +92,7 @@ def _of_masks(call: Call, score: int, against: Collection[str]) -> Iterator[str]
         yield f"it makes its masks itself ({plain})"
     for own, form in call.conventions.masks.items():
         sure = f"{plain}, against its name or documentation" if own in against else plain
-        yield f"{own}: {form.words} ({sure})" if form.code != "None" else f"{own}: None"
+        yield f"{own}: None" if form.code == "None" else f"{own}: {form.words} ({sure})"
 
 
 def _combinations(
@@ -106,10 +109,21 @@ def _combinations(
         own: list(forms(role, [reading.mask] if reading.mask else ()))
         for own, role in read.masks.items()
     }
-    every = (dict(zip(options, chosen, strict=True)) for chosen in product(*options.values()))
-    several = list(islice(every, 40_000))
-    several.sort(key=lambda one: (*_variety(one), len(_against(one, said))))
-    yield from several
+    groups = [form.convention for form in forms("source", [reading.mask] if reading.mask else ())]
+    conventions = list(dict.fromkeys(groups))
+    alike = {one: _narrowed(options, lambda form, one=one: form.convention == one)
+             for one in conventions}
+    first = {one: next(_products(alike[one]), {}) for one in conventions}
+    conventions.sort(key=lambda one: len(_against(first[one], said)))
+    for one in conventions:  # one convention for all masks, of one number of axes, is usual
+        for axes in (4, 3, 2):
+            same = _narrowed(alike[one], lambda form, axes=axes: form.axes == axes)
+            yield from islice(_products(same), ALIKE)
+    for one in conventions:
+        yield from islice(_products(alike[one]), ALIKE)
+    for axes in (4, 3, 2):
+        same = _narrowed(options, lambda form, axes=axes: form.axes == axes)
+        yield from islice(_products(same), ALIKE)
     if not optional and any(own not in read.required for own in read.masks):
         needed = [own for own in read.masks if own in read.required]
         yield from (
@@ -138,10 +152,19 @@ def _against(
     ]
 
 
-def _variety(masks: Mapping[str, Form]) -> tuple[int, int]:
-    """Return how many conventions and how many shapes there are: one of each is usual."""
-    held = [form for form in masks.values() if form.code != "None"]
-    return len({form.convention for form in held}), len({form.axes for form in held})
+def _narrowed(
+    options: Mapping[str, Sequence[Form]], fits: Callable[[Form], bool]
+) -> dict[str, list[Form]]:
+    """Return the forms of each argument that fit; None fits always."""
+    return {
+        own: [form for form in held if form.code == "None" or fits(form)]
+        for own, held in options.items()
+    }
+
+
+def _products(options: Mapping[str, Sequence[Form]]) -> Iterator[dict[str, Form]]:
+    """Yield every way to choose a form for each argument."""
+    return (dict(zip(options, chosen, strict=True)) for chosen in product(*options.values()))
 
 
 def _best(
