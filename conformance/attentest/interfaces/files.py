@@ -131,7 +131,7 @@ def remote_members(target: str, isolation: Isolation) -> list[Member] | None:
 
 
 def remote_adapter(target: str, reading: Mapping[str, Any], isolation: Isolation) -> str:
-    """Return the inferred adapter of `target` as a Python file; raises as :func:`remote_members`."""
+    """Return the inferred adapter of `target` as Python; raises as :func:`remote_members`."""
     with Child("attentest.targets.members", isolation) as child:
         text: str = child.call("adapter", target=target, reading=reading)
     return text

@@ -2,6 +2,8 @@
 
 import sys
 from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
 
 import click
 from rich.console import Console
@@ -13,6 +15,8 @@ from attentest.interfaces import files
 from attentest.interfaces.cli.judging import Judging, judging
 from attentest.interfaces.cli.pairs import choice, literal, pair
 from attentest.interfaces.cli.usage import Usage, refuse_unknown, usage
+from attentest.interfaces.cli.written import FILE
+from attentest.results.output import Occupied, create, vacant
 from attentest.results.plan import Plan
 from attentest.results.wording import report
 from attentest.targets import resolve
@@ -47,6 +51,12 @@ _SETTINGS = ("mask", "layout")
 @click.option(
     "--choice", "choices", multiple=True, metavar="NAME=OPTION", help="Declare a design choice."
 )
+@click.option(
+    "--write-adapter",
+    "adapter_file",
+    type=FILE,
+    help="Write the backend that was inferred to this file, as Python.",
+)
 @judging
 def check_command(
     target: str,
@@ -55,6 +65,7 @@ def check_command(
     given: tuple[str, ...],
     settings: tuple[str, ...],
     choices: tuple[str, ...],
+    adapter_file: Path | None,
     judging: Judging,
 ) -> None:
     """Judge one TARGET: FILE.py, FILE.py:OBJECT, MODULE:OBJECT or the name of a backend.
@@ -69,15 +80,21 @@ def check_command(
     with usage():
         if not resolve.is_whole(target):
             refuse_unknown([target])
-        plan = judging.plan(
-            [component] if component else [],
-            _reading(component, arguments, given, settings, choices).as_dict(),
-        )
+        reading = _reading(component, arguments, given, settings, choices).as_dict()
+        plan = judging.plan([component] if component else [], reading)
+        if adapter_file is not None:
+            vacant(adapter_file)
+    isolation = Isolation(judging.timeout, judging.memory, LOAD_LIMIT)
     console = Console()
     if resolve.is_whole(target) and not component:
-        members = _members(target, Isolation(judging.timeout, judging.memory, LOAD_LIMIT))
+        members = _members(target, isolation)
         if members is not None:
+            known = list(files.targets(target, members))
+            if adapter_file is not None and len(known) != 1:
+                raise Usage(f"--write-adapter writes one adapter: name one of {', '.join(known)}.")
+            _write(console, adapter_file, known, reading, isolation)
             _check_file(console, target, members, judging, plan)
+    _write(console, adapter_file, [target], reading, isolation)
     found = judging.carried_out(console, [target], plan)
     provided = found[target].description.components
     shown = found.limited(provided)
@@ -87,6 +104,30 @@ def check_command(
     # A run in which nothing was judged must not look like one in which all is well.
     nothing = not any(verdict.status.judged for verdict in found[target].verdicts)
     sys.exit(found.exit_code or int(nothing))
+
+
+def _write(
+    console: Console,
+    file: Path | None,
+    targets: list[str],
+    reading: dict[str, Any],
+    isolation: Isolation,
+) -> None:
+    """Write the adapter of the one target to `file`, where one is named; exit with 3 for none."""
+    if file is None:
+        return
+    try:
+        text = files.remote_adapter(targets[0], reading, isolation)
+        create(file, text.encode())
+    except (LoadFailure, Unavailable) as failure:
+        console.print(Text(str(failure)), soft_wrap=True)
+        sys.exit(3)
+    except Occupied as wrong:
+        raise Usage(str(wrong)) from wrong
+    console.print(
+        Text(f"The adapter is in {file}: edit it, then judge it with attentest run {file}"),
+        soft_wrap=True,
+    )
 
 
 def _members(target: str, isolation: Isolation) -> list[Member] | None:

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from itertools import islice, product
 from typing import Any
 
-import torch
 from torch import nn
 
 from attentest.results.text import summary
@@ -286,7 +285,9 @@ def _sizes(name: str, held: Collection[str], side: str) -> Iterator[str]:
     if name in _LENGTHS:
         yield "max_length"
         return
-    widths = [one for one in held if one in (*WIDTH, *_WIDTHS) and one not in _ROWS and one not in INNER]
+    widths = [
+        one for one in held if one in (*WIDTH, *_WIDTHS) and one not in _ROWS and one not in INNER
+    ]
     if name in _ROWS and (widths or any(one in WIDTH and one not in _ROWS for one in held)):
         yield _sided(_ROWS[name], side)
         return

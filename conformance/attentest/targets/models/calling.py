@@ -108,7 +108,9 @@ class Call:
     def _outputs(self) -> Iterator[str]:
         how = self.conventions
         if how.part is not None:
-            yield f"output = output.{how.part}" if how.attribute else f"output = output[{how.part!r}]"
+            yield (
+                f"output = output.{how.part}" if how.attribute else f"output = output[{how.part!r}]"
+            )
         if how.generator and not self.returns_memory:
             yield f"output = model.{how.generator}(output)"
         length = "target.shape[1] - 1" if how.drops_last else "target.shape[1]"

@@ -1,7 +1,7 @@
 """The inference of how a whole model is called: arguments by names, the rest by probing calls."""
 
 import inspect
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice, product
 from typing import Any
@@ -26,6 +26,8 @@ MOST = 600
 
 ALIKE = 48
 """How many of them with one convention, or with one number of axes."""
+
+_AXES = (4, 3, 2)
 
 PADS = (21, 22)
 """The pad ids of probing calls: no token of them, and different where a model can tell them."""
@@ -109,21 +111,20 @@ def _combinations(
         own: list(forms(role, [reading.mask] if reading.mask else ()))
         for own, role in read.masks.items()
     }
-    groups = [form.convention for form in forms("source", [reading.mask] if reading.mask else ())]
-    conventions = list(dict.fromkeys(groups))
-    alike = {one: _narrowed(options, lambda form, one=one: form.convention == one)
-             for one in conventions}
-    first = {one: next(_products(alike[one]), {}) for one in conventions}
-    conventions.sort(key=lambda one: len(_against(first[one], said)))
-    for one in conventions:  # one convention for all masks, of one number of axes, is usual
-        for axes in (4, 3, 2):
-            same = _narrowed(alike[one], lambda form, axes=axes: form.axes == axes)
-            yield from islice(_products(same), ALIKE)
-    for one in conventions:
-        yield from islice(_products(alike[one]), ALIKE)
-    for axes in (4, 3, 2):
-        same = _narrowed(options, lambda form, axes=axes: form.axes == axes)
-        yield from islice(_products(same), ALIKE)
+    every = forms("source", [reading.mask] if reading.mask else ())
+    alike = {
+        one: _narrowed(options, convention=one)
+        for one in dict.fromkeys(form.convention for form in every)
+    }
+    # One convention for all masks, of one number of axes, is usual; words say which comes first.
+    order = sorted(alike.values(), key=lambda held: len(_against(next(_products(held), {}), said)))
+    for held in order:
+        for axes in _AXES:
+            yield from islice(_products(_narrowed(held, axes=axes)), ALIKE)
+    for held in order:
+        yield from islice(_products(held), ALIKE)
+    for axes in _AXES:
+        yield from islice(_products(_narrowed(options, axes=axes)), ALIKE)
     if not optional and any(own not in read.required for own in read.masks):
         needed = [own for own in read.masks if own in read.required]
         yield from (
@@ -153,11 +154,16 @@ def _against(
 
 
 def _narrowed(
-    options: Mapping[str, Sequence[Form]], fits: Callable[[Form], bool]
+    options: Mapping[str, Sequence[Form]], *, convention: str = "", axes: int = 0
 ) -> dict[str, list[Form]]:
-    """Return the forms of each argument that fit; None fits always."""
+    """Return the forms of each argument with a convention and a number of axes; None fits both."""
     return {
-        own: [form for form in held if form.code == "None" or fits(form)]
+        own: [
+            form
+            for form in held
+            if form.code == "None"
+            or (convention in ("", form.convention) and axes in (0, form.axes))
+        ]
         for own, held in options.items()
     }
 
@@ -268,19 +274,34 @@ def _parts(result: Any) -> Iterator[tuple[int | str | None, Tensor, bool]]:
 
 def _methods(probe: Probe, call: Call, doc: str, reading: Reading) -> Iterator[tuple[str, Call]]:
     """Yield `encode` and `decode`, where they are methods that together give what the call does."""
-    encode = next(_candidates(probe, call, "encode", doc, reading, None), None)
-    if encode is None:
-        return
     source, target = probe.tokens
-    memory = probe.called(encode.compiled(), source)
+    source[0, -2:], target[0, -1] = probe.sizes.source_pad, probe.sizes.target_pad
     wanted = probe.output(call.compiled(), source, target)
-    for decode in _candidates(probe, call, "decode", doc, reading, memory):
-        output = probe.called(decode.compiled(), target, memory, source)
-        equal = isinstance(output, Tensor) and wanted is not None and output.shape == wanted.shape
-        if equal and (not decode.arguments.masks or bool((output - wanted).abs().max() < 1e-9)):
+    for encode in islice(_candidates(probe, call, "encode", doc, reading, None), ALIKE):
+        memory = probe.called(encode.compiled(), source)
+        for decode in islice(_candidates(probe, call, "decode", doc, reading, memory), ALIKE):
+            masked = bool(decode.arguments.masks or encode.arguments.masks)
+            output = probe.called(decode.compiled(), target, memory, source)
+            if masked and not (_alike(encode, decode) and _equal(output, wanted)):
+                continue
             yield "encode", encode
             yield "decode", decode
             return
+
+
+def _equal(output: Any, wanted: Tensor | None) -> bool:
+    """Say whether two outputs agree, but for the last step of the first row, which is padding."""
+    if not isinstance(output, Tensor) or wanted is None or output.shape != wanted.shape:
+        return False
+    near = ((output - wanted).abs() < 1e-9).all(-1)
+    near[0, -1] = True
+    return bool(near.all())
+
+
+def _alike(encode: Call, decode: Call) -> bool:
+    """Say whether the masks of two methods follow one convention."""
+    both = [*encode.conventions.masks.values(), *decode.conventions.masks.values()]
+    return len({form.convention for form in both}) <= 1
 
 
 def _candidates(

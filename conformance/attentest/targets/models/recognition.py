@@ -10,6 +10,7 @@ from typing import Any
 from torch import nn
 
 from attentest.targets.adapt.components import component_named, component_suggested, squashed
+from attentest.targets.adapt.parameters.found import UNLIKE
 from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.reading import Reading, Unclear
 from attentest.targets.members import Member
@@ -35,7 +36,7 @@ def is_whole(name: str, thing: Any) -> bool:
     said = component_named(name) or component_suggested(name)
     if said:
         return said == "model"
-    parameters = [one for one in inspect.signature(thing.forward).parameters.values()]
+    parameters = inspect.signature(thing.forward).parameters.values()
     if len([one for one in parameters if one.default is inspect.Parameter.empty]) < 3:
         return False
     try:
@@ -76,8 +77,6 @@ class Recognition:
             if makes_models(name, thing) or is_whole(name, thing):
                 try:
                     with undisturbed():
-                        from attentest.targets.models.inferring import UNLIKE
-
                         built = building(thing, name, Reading())
                         same = UNLIKE.but(target_vocabulary=UNLIKE.source_vocabulary)
                         model = built(same)

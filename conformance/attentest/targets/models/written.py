@@ -2,12 +2,14 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from textwrap import wrap
 from typing import Any
 
 from attentest.targets.adapt.parameters.telling import lines as table_lines
 from attentest.targets.models.building import Building
 from attentest.targets.models.forms import ADDITIVE
 from attentest.targets.models.inferring import Inferred
+from attentest.targets.models.layout import folded
 from attentest.targets.origin import Origin
 from attentest_spec import Limits
 from attentest_spec.choices import Value
@@ -28,7 +30,9 @@ class Adapter:
 
     def text(self, said: Iterable[str] = ()) -> str:
         """Return the whole file; `said` are comments on what was inferred."""
-        return "\n".join([*self._head(), *(f"# {one}" for one in said), "", "", self.body()])
+        told = [one for one in said if not one.startswith(("parameters:", " "))]
+        comments = [f"# {line}" for one in told for line in wrap(one, 86)]
+        return "\n".join([*self._head(), *comments, "", "", self.body()])
 
     def loader(self) -> str:
         """Return the code without comments, as a reproduction begins."""
@@ -40,15 +44,14 @@ class Adapter:
         sources = [one.source() for one in calls]
         helpers = [ADDITIVE] if any("additive(" in one for one in sources) else []
         parts = [self._build(), *helpers, *sources, *self._tail()]
-        return "\n\n".join(parts)
+        return "\n".join(folded(line) for line in "\n\n".join(parts).splitlines()) + "\n"
 
     def _head(self) -> Iterator[str]:
-        yield f'"""The adapter of {self.name}, as attentest inferred it: edit it, and register it."""'
+        yield f'"""The adapter of {self.name}, as attentest inferred it: edit and register it."""'
         yield ""
-        first = [one for one in self.origin.imports if one.startswith("import ")]
-        yield from (one for one in first)
-        yield from (one for one in self.origin.imports if one not in first)
+        yield from self.origin.imports
         yield from _IMPORTS
+        yield ""
 
     def _build(self) -> str:
         rows = []
@@ -57,8 +60,6 @@ class Adapter:
                 "    if sizes.source_vocabulary != sizes.target_vocabulary:",
                 '        raise ValueError("one vocabulary serves both sides")',
             ]
-        if self.inferred.pads == "one":
-            rows += ["    # One pad id serves both sides."]
         if any("model.pads" in one.source() for one in self._calls()):
             rows += [
                 f"    model = {self.expression()}",
@@ -67,9 +68,7 @@ class Adapter:
             ]
         else:
             rows += [f"    return {self.expression()}"]
-        return "\n".join(
-            ["def build(sizes):", '    """Return the model at `sizes`."""', *rows, ""]
-        )
+        return "\n".join(["def build(sizes):", '    """Return the model at `sizes`."""', *rows, ""])
 
     def _calls(self) -> list[Any]:
         return [self.inferred.call, *self.inferred.methods.values()]
@@ -93,11 +92,11 @@ class Adapter:
             if value != getattr(Limits(), name)
         }
         limits = ", ".join(f"{name}={value!r}" for name, value in changed.items())
-        rows = [f"        {name!r}: {value!r}," for name, value in self.choices.items()]
+        rows = [f'        "{name}": {_quoted(value)},' for name, value in self.choices.items()]
         yield "\n".join(
             [
                 "backend = TorchBackend(",
-                f"    name={self.name!r},",
+                f'    name="{self.name}",',
                 f'    title="{self.name}, read as model",',
                 "    choices={",
                 *rows,
@@ -108,6 +107,10 @@ class Adapter:
                 "",
             ]
         )
+
+
+def _quoted(value: Value) -> str:
+    return f'"{value}"' if isinstance(value, str) else repr(value)
 
 
 _UNREAD = '''\

@@ -79,8 +79,15 @@ class DecoderLayer(nn.Module):
 
 class Transformer(nn.Module):
     def __init__(
-        self, num_layers, d_model, num_heads, dff, input_vocab_size, target_vocab_size,
-        max_length, rate=0.1,
+        self,
+        num_layers,
+        d_model,
+        num_heads,
+        dff,
+        input_vocab_size,
+        target_vocab_size,
+        max_length,
+        rate=0.1,
     ):
         super().__init__()
         self.d_model = d_model

@@ -152,14 +152,14 @@ class PositionalEncoding(nn.Module):
         return self.dropout(x + self.pe[:, : x.size(1)].to(x.dtype))
 
 
-def make_model(src_vocab, tgt_vocab, N=6, d_model=512, d_ff=2048, h=8, dropout=0.1):
+def make_model(src_vocab, tgt_vocab, n=6, d_model=512, d_ff=2048, h=8, dropout=0.1):
     c = copy.deepcopy
     attn = MultiHeadedAttention(h, d_model, dropout)
     ff = PositionwiseFeedForward(d_model, d_ff, dropout)
     position = PositionalEncoding(d_model, dropout)
     model = EncoderDecoder(
-        Stack(EncoderLayer(d_model, c(attn), c(ff), dropout), N),
-        Stack(DecoderLayer(d_model, c(attn), c(attn), c(ff), dropout), N),
+        Stack(EncoderLayer(d_model, c(attn), c(ff), dropout), n),
+        Stack(DecoderLayer(d_model, c(attn), c(attn), c(ff), dropout), n),
         nn.Sequential(Embeddings(d_model, src_vocab), c(position)),
         nn.Sequential(Embeddings(d_model, tgt_vocab), c(position)),
         Generator(d_model, tgt_vocab),

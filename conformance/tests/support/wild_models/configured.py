@@ -40,8 +40,10 @@ class SelfAttention(nn.Module):
         def split(x):
             return x.view(size, -1, self.heads, width // self.heads).transpose(1, 2)
 
-        q, k, v = split(self.q_proj(hidden_states)), split(self.k_proj(states)), split(
-            self.v_proj(states)
+        q, k, v = (
+            split(self.q_proj(hidden_states)),
+            split(self.k_proj(states)),
+            split(self.v_proj(states)),
         )
         scores = q @ k.transpose(2, 3) * (width // self.heads) ** -0.5 + bias
         return self.out_proj((scores.softmax(-1) @ v).transpose(1, 2).reshape(size, -1, width))
@@ -75,9 +77,7 @@ class Side(nn.Module):
         super().__init__()
         self.embed_tokens = nn.Embedding(vocabulary, config.hidden_size)
         self.embed_positions = nn.Embedding(config.max_position_embeddings, config.hidden_size)
-        self.layers = nn.ModuleList(
-            Layer(config, cross) for _ in range(config.num_hidden_layers)
-        )
+        self.layers = nn.ModuleList(Layer(config, cross) for _ in range(config.num_hidden_layers))
         self.dropout = nn.Dropout(config.hidden_dropout_prob)
 
     def forward(self, ids, bias, *rest):

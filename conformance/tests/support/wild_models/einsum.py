@@ -64,8 +64,16 @@ class Block(nn.Module):
 
 class Seq2Seq(nn.Module):
     def __init__(
-        self, n_src_vocab, n_trg_vocab, src_pad_idx, trg_pad_idx,
-        d_model=512, n_head=8, n_layers=6, d_mlp=2048, n_ctx=200,
+        self,
+        n_src_vocab,
+        n_trg_vocab,
+        src_pad_idx,
+        trg_pad_idx,
+        d_model=512,
+        n_head=8,
+        n_layers=6,
+        d_mlp=2048,
+        n_ctx=200,
     ):
         super().__init__()
         self.src_pad, self.trg_pad = src_pad_idx, trg_pad_idx

@@ -2,8 +2,8 @@
 
 import numpy as np
 import torch
-import torch.nn.functional as F
 from torch import nn
+from torch.nn import functional
 
 
 def get_pad_mask(seq, pad_idx):
@@ -32,7 +32,7 @@ class MultiHeadAttention(nn.Module):
         k = self.w_ks(k).view(size, -1, self.n_head, self.d_k).transpose(1, 2)
         v = self.w_vs(v).view(size, -1, self.n_head, self.d_v).transpose(1, 2)
         attn = torch.matmul(q / self.d_k**0.5, k.transpose(2, 3))
-        attn = F.softmax(attn.masked_fill(mask.unsqueeze(1) == 0, -1e9), dim=-1)
+        attn = functional.softmax(attn.masked_fill(mask.unsqueeze(1) == 0, -1e9), dim=-1)
         q = torch.matmul(attn, v).transpose(1, 2).contiguous().view(size, residual.size(1), -1)
         return self.layer_norm(self.dropout(self.fc(q)) + residual), attn
 
@@ -45,7 +45,7 @@ class PositionwiseFeedForward(nn.Module):
         self.dropout = nn.Dropout(dropout)
 
     def forward(self, x):
-        return self.layer_norm(self.dropout(self.w_2(F.relu(self.w_1(x)))) + x)
+        return self.layer_norm(self.dropout(self.w_2(functional.relu(self.w_1(x)))) + x)
 
 
 class EncoderLayer(nn.Module):
@@ -86,8 +86,19 @@ class PositionalEncoding(nn.Module):
 
 class Transformer(nn.Module):
     def __init__(
-        self, n_src_vocab, n_trg_vocab, src_pad_idx, trg_pad_idx, d_model=512, d_inner=2048,
-        n_layers=6, n_head=8, d_k=64, d_v=64, dropout=0.1, n_position=200,
+        self,
+        n_src_vocab,
+        n_trg_vocab,
+        src_pad_idx,
+        trg_pad_idx,
+        d_model=512,
+        d_inner=2048,
+        n_layers=6,
+        n_head=8,
+        d_k=64,
+        d_v=64,
+        dropout=0.1,
+        n_position=200,
     ):
         super().__init__()
         self.src_pad_idx, self.trg_pad_idx, self.d_model = src_pad_idx, trg_pad_idx, d_model

@@ -45,7 +45,9 @@ class DecoderBlock(nn.Module):
 
 
 class NMTModel(nn.Module):
-    def __init__(self, vocab_size, dim, n_heads, ffn_dim, n_layers, max_positions, pad_src, pad_tgt):
+    def __init__(
+        self, vocab_size, dim, n_heads, ffn_dim, n_layers, max_positions, pad_src, pad_tgt
+    ):
         super().__init__()
         self.pad_src, self.pad_tgt, self.n_layers, self.dim = pad_src, pad_tgt, n_layers, dim
         self.embed = nn.Embedding(vocab_size, dim)

@@ -74,8 +74,17 @@ class DecBlock(nn.Module):
 
 class TransformerMT(nn.Module):
     def __init__(
-        self, src_vocab, tgt_vocab, hidden_size=128, n_heads=4, inner_size=256, n_layers=2,
-        max_length=100, dropout=0.1, src_pad=0, tgt_pad=0,
+        self,
+        src_vocab,
+        tgt_vocab,
+        hidden_size=128,
+        n_heads=4,
+        inner_size=256,
+        n_layers=2,
+        max_length=100,
+        dropout=0.1,
+        src_pad=0,
+        tgt_pad=0,
     ):
         super().__init__()
         self.src_pad, self.tgt_pad, self.hidden_size = src_pad, tgt_pad, hidden_size

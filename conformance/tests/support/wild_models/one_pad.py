@@ -7,7 +7,10 @@ from torch import nn
 class Heads(nn.Module):
     def __init__(self, emb, heads):
         super().__init__()
-        self.tokeys, self.toqueries = nn.Linear(emb, emb, bias=False), nn.Linear(emb, emb, bias=False)
+        self.tokeys, self.toqueries = (
+            nn.Linear(emb, emb, bias=False),
+            nn.Linear(emb, emb, bias=False),
+        )
         self.tovalues, self.unifyheads = nn.Linear(emb, emb, bias=False), nn.Linear(emb, emb)
         self.heads = heads
 
@@ -18,7 +21,11 @@ class Heads(nn.Module):
         def folded(z):
             return z.view(b, -1, self.heads, s).transpose(1, 2).reshape(b * self.heads, -1, s)
 
-        queries, keys, values = folded(self.toqueries(x)), folded(self.tokeys(y)), folded(self.tovalues(y))
+        queries, keys, values = (
+            folded(self.toqueries(x)),
+            folded(self.tokeys(y)),
+            folded(self.tovalues(y)),
+        )
         dot = torch.bmm(queries, keys.transpose(1, 2)) / s**0.5
         hidden = (1 - visible.repeat_interleave(self.heads, 0)) * -1e9
         out = torch.bmm((dot + hidden).softmax(2), values).view(b, self.heads, t, s)
@@ -55,10 +62,13 @@ class Transformer(nn.Module):
 
     def forward(self, src, tgt):
         dtype = self.toprobs.weight.dtype
-        real, (b, t) = (src != self.pad_id).to(dtype), tgt.size()
+        real, t = (src != self.pad_id).to(dtype), tgt.size(1)
         past = torch.ones(t, t, dtype=dtype, device=src.device).tril()
         own = (tgt != self.pad_id).to(dtype)[:, None, :] * past
-        wide, narrow = real[:, None, :].expand(-1, t, -1), real[:, None, :].expand(-1, src.size(1), -1)
+        wide, narrow = (
+            real[:, None, :].expand(-1, t, -1),
+            real[:, None, :].expand(-1, src.size(1), -1),
+        )
         x = self.token_embedding(src) + self.pos_embedding.weight[: src.size(1)]
         for block in self.eblocks:
             x = block(x, narrow)

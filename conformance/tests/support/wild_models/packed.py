@@ -67,9 +67,7 @@ class Tokens(nn.Module):
 
 
 class XTransformer(nn.Module):
-    def __init__(
-        self, *, dim, depth, heads, enc_num_tokens, dec_num_tokens, ff_dim, max_seq_len
-    ):
+    def __init__(self, *, dim, depth, heads, enc_num_tokens, dec_num_tokens, ff_dim, max_seq_len):
         super().__init__()
         self.enc_tokens = Tokens(enc_num_tokens, dim, max_seq_len)
         self.dec_tokens = Tokens(dec_num_tokens, dim, max_seq_len)

@@ -2,7 +2,7 @@
 
 import torch
 from torch import nn
-from torch.nn import functional as F
+from torch.nn import functional
 
 
 class Side(nn.Module):
@@ -29,7 +29,10 @@ class Side(nn.Module):
                 size = ids.shape[1]
                 future = torch.ones(size, size, dtype=torch.bool, device=ids.device).triu(1)
                 x = layer(
-                    x, memory, tgt_mask=future, tgt_key_padding_mask=hidden,
+                    x,
+                    memory,
+                    tgt_mask=future,
+                    tgt_key_padding_mask=hidden,
                     memory_key_padding_mask=memory_ids == 0,
                 )
         return self.norm(x)
@@ -37,8 +40,15 @@ class Side(nn.Module):
 
 class Translator(nn.Module):
     def __init__(
-        self, src_vocab_size, tgt_vocab_size, d_model=64, n_heads=4, d_ff=128, n_layers=2,
-        max_len=128, dropout=0.1,
+        self,
+        src_vocab_size,
+        tgt_vocab_size,
+        d_model=64,
+        n_heads=4,
+        d_ff=128,
+        n_layers=2,
+        max_len=128,
+        dropout=0.1,
     ):
         super().__init__()
         rest = d_model, n_heads, d_ff, n_layers, max_len, dropout
@@ -49,4 +59,4 @@ class Translator(nn.Module):
     def forward(self, src_ids, tgt_ids):
         memory = self.encoder(src_ids)
         states = self.decoder(tgt_ids, memory, src_ids).transpose(0, 1)
-        return F.log_softmax(self.head(states), dim=-1)
+        return functional.log_softmax(self.head(states), dim=-1)

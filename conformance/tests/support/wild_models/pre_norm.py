@@ -3,8 +3,8 @@
 import math
 
 import torch
-import torch.nn.functional as F
 from torch import nn
+from torch.nn import functional
 
 
 def sinusoids(length, channels):
@@ -27,7 +27,7 @@ class MultiHeadAttention(nn.Module):
             one.unflatten(-1, (self.n_head, -1)).transpose(1, 2)
             for one in (self.query(x), self.key(source), self.value(source))
         )
-        y = F.scaled_dot_product_attention(q, k, v, attn_mask=mask)
+        y = functional.scaled_dot_product_attention(q, k, v, attn_mask=mask)
         return self.out(y.transpose(1, 2).flatten(start_dim=2))
 
 
@@ -52,8 +52,16 @@ class ResidualAttentionBlock(nn.Module):
 
 class PreNormTransformer(nn.Module):
     def __init__(
-        self, vocab_size, d_model=256, nhead=4, num_layers=3, dim_feedforward=1024,
-        dropout=0.1, max_len=256, src_pad_token=0, tgt_pad_token=0,
+        self,
+        vocab_size,
+        d_model=256,
+        nhead=4,
+        num_layers=3,
+        dim_feedforward=1024,
+        dropout=0.1,
+        max_len=256,
+        src_pad_token=0,
+        tgt_pad_token=0,
     ):
         super().__init__()
         self.src_pad_token, self.tgt_pad_token, self.width = src_pad_token, tgt_pad_token, d_model

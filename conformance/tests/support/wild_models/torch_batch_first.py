@@ -8,8 +8,17 @@ from torch import nn
 
 class TransformerModel(nn.Module):
     def __init__(
-        self, src_vocab_size, tgt_vocab_size, embed_dim, num_heads, num_layers, ffn_dim,
-        dropout=0.1, src_pad_id=0, tgt_pad_id=0, max_len=512,
+        self,
+        src_vocab_size,
+        tgt_vocab_size,
+        embed_dim,
+        num_heads,
+        num_layers,
+        ffn_dim,
+        dropout=0.1,
+        src_pad_id=0,
+        tgt_pad_id=0,
+        max_len=512,
     ):
         super().__init__()
         self.src_pad_id, self.tgt_pad_id, self.embed_dim = src_pad_id, tgt_pad_id, embed_dim

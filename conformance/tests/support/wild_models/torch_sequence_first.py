@@ -73,7 +73,13 @@ class Seq2SeqTransformer(nn.Module):
         src_emb = self.positional_encoding(self.src_tok_emb(src))
         tgt_emb = self.positional_encoding(self.tgt_tok_emb(trg))
         outs = self.transformer(
-            src_emb, tgt_emb, src_mask, tgt_mask, None,
-            src_padding_mask, tgt_padding_mask, memory_key_padding_mask,
+            src_emb,
+            tgt_emb,
+            src_mask,
+            tgt_mask,
+            None,
+            src_padding_mask,
+            tgt_padding_mask,
+            memory_key_padding_mask,
         )
         return self.generator(outs)
