@@ -36,7 +36,7 @@ def members(target: str) -> list[Member] | None:
     from attentest.targets.models.recognition import Recognition
 
     found = Recognition(module)
-    return [found.member(name, thing) for name, thing in _defined(module)]
+    return [Member(name, **found.facts(name, thing)) for name, thing in _defined(module)]
 
 
 def _defined(module: ModuleType) -> Iterator[tuple[str, Any]]:
@@ -59,6 +59,11 @@ def adapter_text(target: str, reading: Mapping[str, Any]) -> str:
     """
     backend = resolve.load(target, reading)
     written = getattr(backend, "written", None)
+    if written is None and getattr(backend, "understood", ()):
+        raise LoadFailure(
+            f"An adapter is written for whole models only, and {target} is a single component: "
+            f"attentest check prints its parameter map, and attentest new NAME writes a template."
+        )
     if written is None:
         raise LoadFailure(f"{target} is a backend already: there is no adapter to write.")
     text: str = written()

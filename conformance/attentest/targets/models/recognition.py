@@ -13,7 +13,6 @@ from attentest.targets.adapt.components import component_named, component_sugges
 from attentest.targets.adapt.parameters.found import UNLIKE
 from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.reading import Reading, Unclear
-from attentest.targets.members import Member
 from attentest.targets.models.building import building
 
 _MAKES = re.compile(r"^(make|build|create|get|init|new)(the|a)?(?P<what>.+)$")
@@ -52,20 +51,20 @@ class Recognition:
         """Look at `module`."""
         self.module = module
 
-    def member(self, name: str, thing: Any) -> Member:
-        """Return what `thing` is."""
+    def facts(self, name: str, thing: Any) -> dict[str, str]:
+        """Return what `thing` is: the fields of a :class:`~..members.Member` besides its name."""
         inside = self._inside(thing)
         if makes_models(name, thing):
-            return Member(name, "model")
+            return {"component": "model"}
         if is_whole(name, thing) and name not in self._makers:
-            return Member(name, "model")
+            return {"component": "model"}
         component = component_named(name)
         if component and (inspect.isfunction(thing) or _is_called(thing)):
             made = self._makers.get(name, "")
-            return Member(name, "" if made else component, inside=made or inside)
+            return {"component": "" if made else component, "inside": made or inside}
         likely = component_suggested(name) if _is_called(thing) else ""
         note = f"its name may mean {likely}: say so with --as {likely}" if likely else ""
-        return Member(name, note=note, inside=inside)
+        return {"note": note, "inside": inside}
 
     @cached_property
     def _models(self) -> Mapping[str, tuple[Any, set[type]]]:

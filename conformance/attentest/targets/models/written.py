@@ -116,7 +116,7 @@ def _quoted(value: Value) -> str:
 _UNREAD = '''\
 def not_inferred(*_):
     """Answer for a method that could not be inferred."""
-    raise Unsupported("only its call was inferred, and no method of it")
+    raise Unsupported("only its call was read, and no method of it")
 '''
 _IMPORTS = (
     "import torch",
