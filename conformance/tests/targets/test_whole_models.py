@@ -64,7 +64,6 @@ MISTAKES = [
     ("additive.py", "Transformer", "self.pos_encoding(self.decoder", "(self.decoder"),
     ("numbered.py", "NMTModel", 'f"enc_{i}")(x', '"enc_0")(x'),
     ("one_pad.py", "Transformer", ".softmax(2)", ".softmax(1)"),
-    ("torch_batch_first.py", "TransformerModel", "src == self.src_pad_id,\n        )", "None)"),
     ("configured.py", "TranslationTransformer", ", own, memory, bias)", ", own, memory, 0.0)"),
 ]
 """A file, its model, and an edit that plants a mistake."""
