@@ -70,7 +70,7 @@ def check_command(
 ) -> None:
     """Judge one TARGET: FILE.py, FILE.py:OBJECT, MODULE:OBJECT or the name of a backend.
 
-    FILE.py or MODULE alone stands for every component in it: a line for each comes first.
+    FILE.py or MODULE alone means every component in it: a line for each comes first.
     A program that speaks the protocol of attentest on its standard streams is stdio:COMMAND.
 
     The object is a function, a class or a backend. How code that is no backend is called and

@@ -11,6 +11,7 @@ from torch import nn
 
 from attentest.analysis.identify import identify
 from attentest.harness.reproduction import Action, contract_script
+from attentest.targets.adapt.limits import said_of
 from attentest.targets.adapt.parameters import FoundTable, find_table
 from attentest.targets.adapt.parameters.found import UNLIKE
 from attentest.targets.adapt.probing import undisturbed
@@ -23,6 +24,10 @@ from attentest.targets.origin import origin
 from attentest_spec import CHOICES, Limits, Place, Unsupported
 from attentest_spec.choices import Value
 from attentest_spec.torch import DTYPES, Recipe, TorchBackend
+
+
+LONGEST = 1024
+"""The length up to which a model without an argument for it is tried."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,7 +114,34 @@ def _limits(built: Building, inferred: Inferred) -> Limits:
         own_pads=inferred.pads in ("call", "both"),
         pad=0 if inferred.pads == "fixed" else None,
         odd_width=_takes_odd_width(built, inferred),
+        trained_pad=_trains_pads(built),
+        length=None if "max_length" in built.known else _longest(built, inferred),
     )
+
+
+def _trains_pads(built: Building) -> bool:
+    """Say whether no embedding leaves the row of the pad id without a gradient."""
+    model = probe_of(built, UNLIKE.but(target_vocabulary=UNLIKE.source_vocabulary)).model
+    tables = [one for one in model.modules() if isinstance(one, nn.Embedding)]
+    return all(one.padding_idx is None for one in tables)
+
+
+def _longest(built: Building, inferred: Inferred) -> int | None:
+    """Return the greatest length that is accepted, None where that is more than is judged."""
+    probe = probe_of(built, UNLIKE.but(target_vocabulary=UNLIKE.source_vocabulary))
+    call, (_, target) = inferred.call.compiled(), probe.tokens
+
+    def accepted(length: int) -> bool:
+        source = torch.ones(len(target), length, dtype=torch.int64)
+        return isinstance(probe.called(call, source, target), torch.Tensor)
+
+    low, high = target.shape[1], LONGEST
+    if accepted(high):
+        return None
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if accepted(middle) else (low, middle)
+    return low
 
 
 def _takes_odd_width(built: Building, inferred: Inferred) -> bool:
@@ -150,6 +182,7 @@ def _measured(adapter: Adapter, found: FoundTable, reading: Reading) -> AdaptedM
         *(f"  {line}" for line in found.lines),
         *found.remarks,
         *_chosen(choices, reading),
+        *said_of(adapter.limits),
     )
     return _backend(replace(adapter, choices=choices), said)
 
