@@ -25,7 +25,6 @@ from attentest_spec import CHOICES, Limits, Place, Unsupported
 from attentest_spec.choices import Value
 from attentest_spec.torch import DTYPES, Recipe, TorchBackend
 
-
 LONGEST = 1024
 """The length up to which a model without an argument for it is tried."""
 
