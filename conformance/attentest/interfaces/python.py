@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from attentest.harness.description import described
+from attentest.interfaces import files
 from attentest.judging.bench import Bench
 from attentest.results.plan import Plan, select
 from attentest.results.run import BackendRun, Description, Run
@@ -12,9 +13,12 @@ from attentest.results.verdict import Verdict
 from attentest.results.wording import report
 from attentest.targets import resolve
 from attentest.targets.adapt import Reading
+from attentest.targets.members import Member
+from attentest.targets.members import members as file_members
 from attentest_spec import Backend
 from attentest_spec.choices import Value
 from attentest_spec.names import require
+from attentest_spec.registry import LoadFailure
 
 
 @dataclass(frozen=True)
@@ -91,7 +95,8 @@ def check(
     """Judge `target` in this process and return a report; print it to read it.
 
     `target` is a function, a class or an instance of a torch module, a backend, or what a command
-    takes: a name, "file.py:object" or "module:object". Nothing isolates it: use `attentest run` for
+    takes: a name, "file.py:object" or "module:object"; "file.py" is every component in it, and
+    gives a :class:`FileReport`. Nothing isolates it: use `attentest run` for
     code that may hang or crash. The arguments for code that is no backend are described at
     :func:`adapted`.
 
@@ -109,6 +114,12 @@ def check(
         strict=strict,
         anyway=anyway,
     )
+    if isinstance(target, str) and not component and resolve.is_whole(target):
+        members = file_members(target)
+        if members is not None:
+            return _file_report(
+                target, members, settled.as_dict(), clauses, precision, device, seed
+            )
     backend = resolve.backend_of(target, settled.as_dict())
     bench = Bench(
         backend,
@@ -120,15 +131,81 @@ def check(
     own = list(backend.components) if hasattr(backend, "understood") else []
     wanted = [component] if component else own
     slugs = select(wanted, clauses, precision=precision)
-    from attentest.judging.judge import judge
-
     judged = BackendRun(
-        bench.name,
-        Description.from_dict(described(backend)),
-        [judge(bench, slug) for slug in slugs],
+        bench.name, Description.from_dict(described(backend)), _verdicts(bench, slugs)
     )
     plan = Plan(slugs, precision=precision, device=device, seed=seed)
     return Report(Run.of(plan, [judged]))
+
+
+@dataclass(frozen=True)
+class FileReport(Report):
+    """The verdicts on every component of a file; `members` are all that the file defines."""
+
+    target: str
+    members: Sequence[Member]
+
+    @property
+    def name(self) -> str:
+        """The name of the file."""
+        return self.target
+
+    @property
+    def verdicts(self) -> tuple[Verdict, ...]:
+        """The verdicts on all components, in the order of the file."""
+        return tuple(verdict for one in self.run for verdict in one.verdicts)
+
+    @property
+    def inferred(self) -> tuple[str, ...]:
+        """The sentences on how each component is called."""
+        return tuple(line for one in self.run for line in one.description.inferred)
+
+    @property
+    def conforms(self) -> bool:
+        """Whether something was judged, and no verdict is a violation, an error or a crash."""
+        return files.summary(self.target, self.members, self.run).exit_code == 0
+
+    def __getitem__(self, clause: str) -> Verdict:
+        """Return the first verdict of `clause` that is not absent, or else the first."""
+        found = [one for one in self.verdicts if one.clause == clause]
+        require("clause", clause, [one.clause for one in self.verdicts])
+        return next((one for one in found if one.status.judged), found[0])
+
+    def __str__(self) -> str:
+        """Return a line for every member, and then the report on each."""
+        return str(files.summary(self.target, self.members, self.run))
+
+
+def _file_report(
+    target: str,
+    members: Sequence[Member],
+    settled: Mapping[str, Any],
+    clauses: Sequence[str],
+    precision: str,
+    device: str,
+    seed: int,
+) -> FileReport:
+    """Judge every component of a file in this process."""
+    slugs = select((), clauses, precision=precision)
+    plan = Plan(slugs, precision=precision, device=device, seed=seed)
+    judged = []
+    for one in files.targets(target, members):
+        try:
+            backend = resolve.load(one, settled)
+        except LoadFailure as failure:
+            judged.append(BackendRun(one, failure=str(failure)))
+            continue
+        bench = Bench(backend, precision=precision, device=device, seed=seed)
+        own = select(list(backend.components), clauses, precision=precision)
+        description = Description.from_dict(described(backend))
+        judged.append(BackendRun(one, description, _verdicts(bench, own)))
+    return FileReport(Run.of(plan, judged), target, members)
+
+
+def _verdicts(bench: Bench, slugs: Sequence[str]) -> list[Verdict]:
+    from attentest.judging.judge import judge
+
+    return [judge(bench, slug) for slug in slugs]
 
 
 def adapted(

@@ -7,6 +7,7 @@ functions take the same targets; the last of these take live objects, too.
 """
 
 import importlib
+import importlib.util
 import shlex
 import sys
 from collections.abc import Callable, Mapping
@@ -117,6 +118,29 @@ def is_name(target: str) -> bool:
     return ":" not in target and not target.endswith(".py")
 
 
+def is_whole(target: str) -> bool:
+    """Say whether `target` is a file or a module, and no object in it is named."""
+    if target.startswith(PROGRAM) or ":" in target:
+        return False
+    return target.endswith(".py") or (target not in registry.names() and _is_module(target))
+
+
+def _is_module(name: str) -> bool:
+    """Say whether `name` can be imported, from the working directory too."""
+    if not all(part.isidentifier() for part in name.split(".")):
+        return False
+    _search_working_directory()
+    try:
+        return importlib.util.find_spec(name) is not None
+    except (ImportError, ValueError):
+        return False
+
+
+def module_of(target: str) -> ModuleType:
+    """Return the module that `target` leads to; LoadFailure where it cannot be imported."""
+    return _module(target, _place_and_name(target)[0])
+
+
 def loader(target: str) -> str:
     """Return Python code that loads the backend of `target`, and calls it `backend`."""
     if is_name(target):
@@ -175,6 +199,10 @@ def _module(target: str, place: str) -> ModuleType:
 
 def _named(place: str) -> ModuleType:
     """Import the module `place`, from the working directory too, as `python -m` does."""
+    _search_working_directory()
+    return importlib.import_module(place)
+
+
+def _search_working_directory() -> None:
     if "" not in sys.path and str(Path.cwd()) not in sys.path:
         sys.path.append(str(Path.cwd()))
-    return importlib.import_module(place)

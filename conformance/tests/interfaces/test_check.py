@@ -86,7 +86,6 @@ def test_a_usage_error_says_what_there_is_and_exits_with_2(words, labels):
     [
         ("nowhere.py:attention", "there is no file nowhere.py"),
         (f"{WILD}/attention.py:atend", "did you mean attend"),
-        (f"{WILD}/attention.py", "Say which of them to judge"),
         (f"{WILD}/parts.py:SequenceFirstPositionalEncoding", "--as positional_encoding"),
     ],
 )

@@ -3,17 +3,28 @@
 import sys
 from collections.abc import Iterable
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import click
 from rich.console import Console
 from rich.text import Text
 
+from attentest.harness.errors import Unavailable
+from attentest.harness.process import LOAD_LIMIT, Isolation
+from attentest.interfaces import files
 from attentest.interfaces.cli.judging import Judging, judging
 from attentest.interfaces.cli.pairs import choice, literal, pair
 from attentest.interfaces.cli.usage import Usage, refuse_unknown, usage
+from attentest.interfaces.cli.written import FILE
+from attentest.results.output import Occupied, create, vacant
+from attentest.results.plan import Plan
 from attentest.results.wording import report
+from attentest.targets import resolve
 from attentest.targets.adapt import Reading
+from attentest.targets.members import Member
 from attentest_spec import UnknownName
+from attentest_spec.registry import LoadFailure
 
 _SETTINGS = ("mask", "layout")
 
@@ -50,6 +61,12 @@ _SETTINGS = ("mask", "layout")
 )
 @click.option("--strict", is_flag=True, help="Judge undeclared choices by the paper's.")
 @click.option("--anyway", is_flag=True, help="Judge although the reading is in doubt.")
+@click.option(
+    "--write-adapter",
+    "adapter_file",
+    type=FILE,
+    help="Write the backend that was inferred to this file, as Python.",
+)
 @judging
 def check_command(
     target: str,
@@ -61,10 +78,12 @@ def check_command(
     parameters: tuple[str, ...],
     strict: bool,
     anyway: bool,
+    adapter_file: Path | None,
     judging: Judging,
 ) -> None:
-    """Judge one TARGET: FILE.py:OBJECT, MODULE:OBJECT, FILE.py or the name of a backend.
+    """Judge one TARGET: FILE.py, FILE.py:OBJECT, MODULE:OBJECT or the name of a backend.
 
+    FILE.py or MODULE alone means every component in it: a line for each comes first.
     A program that speaks the protocol of attentest on its standard streams is stdio:COMMAND.
 
     The object is a function, a class or a backend. How code that is no backend is called and
@@ -72,17 +91,28 @@ def check_command(
     conforms; 1: it does not, or nothing was judged; 2: usage; 3: it could not be loaded or read.
     """
     with usage():
-        refuse_unknown([target])
-        plan = judging.plan(
-            [component] if component else [],
-            replace(
-                _reading(component, arguments, given, settings, choices),
-                parameters=dict(pair(one, "--parameter", "NAME=PATH") for one in parameters),
-                strict=strict,
-                anyway=anyway,
-            ).as_dict(),
-        )
+        if not resolve.is_whole(target):
+            refuse_unknown([target])
+        reading = replace(
+            _reading(component, arguments, given, settings, choices),
+            parameters=dict(pair(one, "--parameter", "NAME=PATH") for one in parameters),
+            strict=strict,
+            anyway=anyway,
+        ).as_dict()
+        plan = judging.plan([component] if component else [], reading)
+        if adapter_file is not None:
+            vacant(adapter_file)
+    isolation = Isolation(judging.timeout, judging.memory, LOAD_LIMIT)
     console = Console()
+    if resolve.is_whole(target) and not component:
+        members = _members(target, isolation)
+        if members is not None:
+            known = list(files.targets(target, members))
+            if adapter_file is not None and len(known) != 1:
+                raise Usage(f"--write-adapter writes one adapter: name one of {', '.join(known)}.")
+            _write(console, adapter_file, known, reading, isolation)
+            _check_file(console, target, members, judging, plan)
+    _write(console, adapter_file, [target], reading, isolation)
     found = judging.carried_out(console, [target], plan)
     provided = found[target].description.components
     shown = found.limited(provided)
@@ -92,6 +122,48 @@ def check_command(
     # A run in which nothing was judged must not look like one in which all is well.
     nothing = not any(verdict.status.judged for verdict in found[target].verdicts)
     sys.exit(found.exit_code or int(nothing))
+
+
+def _write(
+    console: Console,
+    file: Path | None,
+    targets: list[str],
+    reading: dict[str, Any],
+    isolation: Isolation,
+) -> None:
+    """Write the adapter of the one target to `file`, where one is named; exit with 3 for none."""
+    if file is None:
+        return
+    try:
+        text = files.remote_adapter(targets[0], reading, isolation)
+        create(file, text.encode())
+    except (LoadFailure, Unavailable) as failure:
+        console.print(Text(str(failure)), soft_wrap=True)
+        sys.exit(3)
+    except Occupied as wrong:
+        raise Usage(str(wrong)) from wrong
+    console.print(
+        Text(f"The adapter is in {file}: edit it, then judge it with attentest run {file}"),
+        soft_wrap=True,
+    )
+
+
+def _members(target: str, isolation: Isolation) -> list[Member] | None:
+    """Return the members of a whole file; None where it holds a backend or cannot be listed."""
+    try:
+        return files.remote_members(target, isolation)
+    except (LoadFailure, Unavailable):
+        return None  # the worker that judges says why
+
+
+def _check_file(
+    console: Console, target: str, members: list[Member], judging: Judging, plan: Plan
+) -> None:
+    """Judge every member that is a component, print all, and exit."""
+    run = judging.carried_out(console, list(files.targets(target, members)), plan)
+    result = files.summary(target, members, run)
+    console.print(Text(str(result)), soft_wrap=True)
+    sys.exit(result.exit_code)
 
 
 def _reading(

@@ -21,6 +21,7 @@ from attentest.targets.adapt.parameters import FoundTable, find_table
 from attentest.targets.adapt.probing import SIZES, Probe
 from attentest.targets.adapt.reading import Reading, Unclear
 from attentest.targets.adapt.script import Script
+from attentest.targets.models import adaptation as whole
 from attentest_spec import CHOICES, COMPONENTS, Backend, Choices, UnknownName, Unsupported
 from attentest_spec.choices import Value
 from attentest_spec.parameters import shapes
@@ -53,6 +54,8 @@ def adapt(
     if isinstance(thing, Backend) and not inspect.isclass(thing):
         return thing
     asked = reading or Reading()
+    if whole.is_model(thing, asked, name):
+        return whole.adapt_model(thing, asked, name or thing.__name__, home)
     code = code_of(thing, asked, name)
     if code.thing is thing:  # an instance may stand for its class, which is found by itself
         code = replace(code, home=home)

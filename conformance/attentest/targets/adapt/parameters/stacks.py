@@ -129,9 +129,46 @@ def model_parts(units: list[Unit], sizes: Sizes, run: Run) -> tuple[list[Part], 
     for side, layers in zip(("encoder", "decoder"), lists, strict=True):
         parts = layer_parts(f"{side}_layer", list(layers.units), sizes, run)
         found += [part.under(f"{side}.layers.0") for part in parts]
-    found += _final_norms([unit for unit in rest if unit.kind == "norm"], lists, run)
-    found += _vocabularies([unit for unit in rest if unit.kind != "norm"], sizes, run)
-    return found, {"encoder.": lists[0], "decoder.": lists[1]}
+    tables = _vocabularies([unit for unit in rest if unit.kind != "norm"], sizes, run)
+    norms = [unit for unit in rest if unit.kind == "norm"]
+    embedded = _embedding_norms(norms, tables, lists, run)
+    found += embedded
+    held = [unit for part in embedded for unit in part.units]
+    found += _final_norms([unit for unit in norms if unit not in held], lists, run)
+    return [*found, *tables], {"encoder.": lists[0], "decoder.": lists[1]}
+
+
+def _embedding_norms(
+    norms: list[Unit], tables: list[Part], lists: list[Layers], run: Run
+) -> list[Part]:
+    """Return the norms between a table and the stack of its side, where each side has one.
+
+    They are called after the table of their side and before its first layer.
+    """
+    slots = ("source_embedding", "target_embedding")
+    looked_up = [run.when(part.units[0].path) for part in tables if part.slot in slots]
+    entered = [run.when(one.first.rstrip(".")) for one in lists]
+    found = []
+    for slot, table, layer in zip(slots, looked_up, entered, strict=False):
+        if table is None or layer is None:
+            return []
+        own = [unit for unit in norms if table < (run.when(unit.path) or -1) < layer]
+        between = [unit for unit in own if not _belongs_elsewhere(unit, slot, looked_up, run)]
+        if len(between) != 1:
+            return []
+        entries = norm_entries(f"{slot}_norm", between[0])
+        found.append(Part("", "", [entries], between))
+    return found
+
+
+def _belongs_elsewhere(unit: Unit, slot: str, looked_up: list[int | None], run: Run) -> bool:
+    """Say whether a norm of one side comes after the table of the other: it is that side's."""
+    source, target = looked_up
+    time = run.when(unit.path) or 0
+    if source is None or target is None or source == target:
+        return False
+    last = "target_embedding" if target > source else "source_embedding"
+    return slot != last and time > max(source, target)
 
 
 def _final_norms(norms: list[Unit], lists: list[Layers], run: Run) -> list[Part]:

@@ -1,0 +1,153 @@
+"""Whole files: every component that a file holds is judged, and one summary comes first."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from attentest.harness.process import Child, Isolation
+from attentest.results.run import BackendRun, Run
+from attentest.results.text import counted
+from attentest.results.verdict import Status
+from attentest.results.wording import report
+from attentest.targets.members import Member
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A member of a file and its record: None for what is not judged by itself."""
+
+    member: Member
+    run: Run | None = None
+
+    @property
+    def backend(self) -> BackendRun | None:
+        """The record of the one backend."""
+        return next(iter(self.run), None) if self.run else None
+
+    @property
+    def judged(self) -> bool:
+        """Whether at least one clause was judged."""
+        backend = self.backend
+        return backend is not None and any(one.status.judged for one in backend.verdicts)
+
+    @property
+    def fails(self) -> bool:
+        """Whether a verdict is a violation, an error, a timeout or a crash."""
+        return self.judged and any(
+            one.status.fails_run for one in (self.backend.verdicts if self.backend else ())
+        )
+
+    @property
+    def line(self) -> tuple[str, str, str]:
+        """The name, the component, and the result in a few words."""
+        return self.member.name, self.member.component or "-", self._result()
+
+    def _result(self) -> str:
+        backend, member = self.backend, self.member
+        if backend is None or (backend.failure and member.inside):
+            if member.inside:
+                return f"not judged by itself: part of {member.inside}"
+            return f"question: {member.note}" if member.note else "not a component"
+        if backend.failure:
+            return "question: see below"
+        conforming, judged = backend.score
+        if not judged:
+            return "nothing judged"
+        if not self.fails:
+            return f"conforming ({conforming} of {judged} judged clauses)"
+        broken = [one for one in backend.verdicts if one.status.fails_run]
+        violations = sum(one.status is Status.VIOLATION for one in broken)
+        others = len(broken) - violations
+        told = [counted(violations, "violation")] * bool(violations)
+        told += [counted(others, "error, timeout or crash", "errors, timeouts or crashes")] * bool(
+            others
+        )
+        return ", ".join(told)
+
+
+@dataclass(frozen=True)
+class FileSummary:
+    """The outcomes of all members of the file `target`."""
+
+    target: str
+    outcomes: Sequence[Outcome]
+
+    @property
+    def exit_code(self) -> int:
+        """1 where a member violates the specification, 3 where none could be judged, else 0."""
+        if any(one.fails for one in self.outcomes):
+            return 1
+        return 0 if any(one.judged for one in self.outcomes) else 3
+
+    def __str__(self) -> str:
+        """Return a line for every member, then a block for each that has something to say."""
+        return "\n\n".join([self.table(), *self.blocks(), self.last_line()])
+
+    def table(self) -> str:
+        """Return a line for every member."""
+        rows = [one.line for one in self.outcomes]
+        if not rows:
+            return f"{self.target} defines no function and no class."
+        widths = [max(len(row[column]) for row in rows) for column in (0, 1)]
+        lines = [
+            f"  {name:{widths[0]}}  {component:{widths[1]}}  {result}"
+            for name, component, result in rows
+        ]
+        return "\n".join([f"{self.target}:", *lines])
+
+    def blocks(self) -> Iterator[str]:
+        """Yield the report on every member that was judged or that has a question."""
+        for one in self.outcomes:
+            backend = one.backend
+            if one.run is None or backend is None or (backend.failure and one.member.inside):
+                continue
+            shown = one.run.limited(backend.description.components or ())
+            block = report(next(iter(shown)), shown.plan)
+            yield f"== {one.member.name}\n\n{block}"
+
+    def last_line(self) -> str:
+        """Return how many members were judged, and the names of those that were not."""
+        judged = [one for one in self.outcomes if one.judged]
+        good = sum(not one.fails for one in judged)
+        line = f"{self.target}: {good} of {counted(len(judged), 'judged component')} conform"
+        rest = [one.member.name for one in self.outcomes if not one.judged and _asks(one)]
+        return line + (f"; not judged, see the question: {', '.join(rest)}" if rest else "")
+
+
+def _asks(outcome: Outcome) -> bool:
+    member = outcome.member
+    return not member.inside and bool(member.component or member.note)
+
+
+def remote_members(target: str, isolation: Isolation) -> list[Member] | None:
+    """Return the members of the file `target`, listed in a process of its own.
+
+    None for a file that holds a backend. Raises LoadFailure, and Unavailable for a file that
+    hangs or crashes.
+    """
+    with Child("attentest.targets.members", isolation) as child:
+        found = child.call("members", target=target)
+    return None if found is None else [Member(**one) for one in found]
+
+
+def remote_adapter(target: str, reading: Mapping[str, Any], isolation: Isolation) -> str:
+    """Return the inferred adapter of `target` as Python; raises as :func:`remote_members`."""
+    with Child("attentest.targets.members", isolation) as child:
+        text: str = child.call("adapter", target=target, reading=reading)
+    return text
+
+
+def targets(target: str, members: Iterable[Member]) -> Mapping[str, Member]:
+    """Return the members that are judged, by their targets."""
+    return {f"{target}:{one.name}": one for one in members if one.component}
+
+
+def summary(target: str, members: Iterable[Member], run: Run) -> FileSummary:
+    """Return the outcomes of `members` from the `run` of those that were judged."""
+    known = {one.target: one for one in run}
+    outcomes = []
+    for member in members:
+        backend = known.get(f"{target}:{member.name}")
+        own = None if backend is None else Run.of(run.plan, [backend])
+        outcomes.append(Outcome(member, own))
+    return FileSummary(target, outcomes)

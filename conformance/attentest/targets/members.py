@@ -1,0 +1,77 @@
+"""The members of a whole file: the classes and functions it defines, and the component of each."""
+
+import inspect
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from types import ModuleType
+from typing import Any
+
+from attentest.targets import resolve
+from attentest_spec import Backend
+from attentest_spec.registry import LoadFailure
+
+
+@dataclass(frozen=True)
+class Member:
+    """A class or function of a file: its name, its component ("" for none), and a note on it.
+
+    `inside` is the model of the same file that is built with it, "" for none.
+    """
+
+    name: str
+    component: str = ""
+    note: str = ""
+    inside: str = ""
+
+
+def members(target: str) -> list[Member] | None:
+    """Return the members of the file or module `target`, in the order of the file.
+
+    None for a file that holds a backend: that is judged as it is. Raises LoadFailure for a file
+    that cannot be imported.
+    """
+    module = resolve.module_of(target)
+    if isinstance(getattr(module, resolve.DEFAULT_OBJECT, None), Backend):
+        return None
+    from attentest.targets.models.recognition import Recognition
+
+    found = Recognition(module)
+    return [Member(name, **found.facts(name, thing)) for name, thing in _defined(module)]
+
+
+def _defined(module: ModuleType) -> Iterator[tuple[str, Any]]:
+    """Yield what the file itself defines, and does not import, with its names."""
+    for name, thing in vars(module).items():
+        written = inspect.isfunction(thing) or inspect.isclass(thing)
+        if written and not name.startswith("_") and thing.__module__ == module.__name__:
+            yield name, thing
+
+
+def _members(*, target: str) -> list[dict[str, Any]] | None:
+    found = members(target)
+    return None if found is None else [asdict(one) for one in found]
+
+
+def adapter_text(target: str, reading: Mapping[str, Any]) -> str:
+    """Return the inferred adapter of `target` as a Python file.
+
+    Raises LoadFailure where nothing can be inferred, or where nothing had to be.
+    """
+    backend = resolve.load(target, reading)
+    written = getattr(backend, "written", None)
+    if written is None and hasattr(backend, "understood"):
+        raise LoadFailure(
+            f"An adapter is written for whole models only, and {target} is a single component: "
+            f"attentest check prints its parameter map, and attentest new NAME writes a template."
+        )
+    if written is None:
+        raise LoadFailure(f"{target} is a backend already: there is no adapter to write.")
+    text: str = written()
+    return text
+
+
+METHODS: Mapping[str, Any] = {
+    "members": _members,
+    "adapter": lambda *, target, reading: adapter_text(target, reading),
+}
+"""The methods of a child process that looks at a file."""

@@ -1,0 +1,224 @@
+"""From a whole model to a backend: what is inferred is written as code, and that code is judged."""
+
+import inspect
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from types import ModuleType
+from typing import Any
+
+import torch
+from torch import nn
+
+from attentest.analysis.identify import identify
+from attentest.harness.reproduction import Action, contract_script
+from attentest.targets.adapt.limits import said_of
+from attentest.targets.adapt.parameters import FoundTable, find_table
+from attentest.targets.adapt.parameters.found import UNLIKE
+from attentest.targets.adapt.probing import undisturbed
+from attentest.targets.adapt.reading import Reading, Unclear
+from attentest.targets.models.building import Building, building
+from attentest.targets.models.inferring import Inferred, infer, probe_of
+from attentest.targets.models.recognition import is_whole, makes_models
+from attentest.targets.models.written import Adapter
+from attentest.targets.origin import origin
+from attentest_spec import CHOICES, Limits, Place, Unsupported
+from attentest_spec.choices import Value
+from attentest_spec.torch import DTYPES, Recipe, TorchBackend
+
+LONGEST = 1024
+"""The length up to which a model without an argument for it is tried."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class AdaptedModel(TorchBackend):
+    """A backend made of a whole model; `adapter` is its code, `understood` how it was inferred."""
+
+    understood: tuple[str, ...] = ()
+    adapter: Adapter
+
+    def reproduction_script(self, actions: Sequence[Action]) -> str:
+        """Return code that repeats `actions` on the user's own model, with the adapter in it."""
+        return contract_script(self.adapter.loader(), actions)
+
+    def written(self) -> str:
+        """Return the adapter as the text of a Python file."""
+        return self.adapter.text(self.understood)
+
+
+def adapt_model(
+    thing: Callable[..., Any], reading: Reading, name: str, home: ModuleType | None
+) -> AdaptedModel:
+    """Return the class, or the function that makes models, as a backend of the component `model`.
+
+    Raises Unclear, with what to add, where it does not say how it is built or called.
+    """
+    with undisturbed():
+        built = building(thing, name, reading)
+        inferred = infer(built, name, _documentation(thing), reading)
+        found = _table(built, inferred, name)
+        adapter = Adapter(
+            name,
+            origin(thing, home, name),
+            built,
+            inferred,
+            found.table,
+            {**found.choices, **reading.choices},
+            _limits(built, inferred),
+        )
+        return _measured(adapter, found, reading)
+
+
+def is_model(thing: Any, reading: Reading, name: str) -> bool:
+    """Say whether `thing` is a class of whole models, or a function that makes them."""
+    own = name or getattr(thing, "__name__", "")
+    if reading.component:
+        makes = inspect.isclass(thing) or makes_models(own, thing)
+        return reading.component == "model" and makes
+    return makes_models(own, thing) or is_whole(own, thing)
+
+
+def _documentation(thing: Callable[..., Any]) -> str:
+    parts = [thing, getattr(thing, "forward", None), getattr(thing, "__init__", None)]
+    return "\n".join(filter(None, (inspect.getdoc(one) for one in parts if one is not nn.Module)))
+
+
+def _table(built: Building, inferred: Inferred, name: str) -> FoundTable:
+    """Return the parameter map; Unclear where parameters have no place in it."""
+    call = inferred.call.compiled()
+
+    def build(sizes: Any) -> Any:
+        model = built(sizes)
+        model.pads = sizes.source_pad, sizes.target_pad
+        return model
+
+    found = find_table(build, "model", call)
+    lost = [] if found.table else list(found.remarks)
+    lost += [one for one in found.remarks if one.startswith(("Left over", "Nothing was found"))]
+    if lost:
+        raise Unclear(
+            f"{name} was read as a whole model, and its parameters could not be mapped: "
+            f"{' '.join(dict.fromkeys(lost))} If an argument of the constructor was taken for "
+            f"another ({built.expression}), say which is which with --argument SIZE=NAME; else "
+            f"write the map by hand, in a backend as docs/how-to/add-an-implementation.md shows."
+        )
+    return found
+
+
+def _limits(built: Building, inferred: Inferred) -> Limits:
+    return Limits(
+        dropout="dropout" in built.known,
+        precisions=_precisions(built, inferred),
+        heads=None if "heads" in built.known else 1,
+        own_vocabularies="target_vocabulary" in built.known,
+        own_pads=inferred.pads in ("call", "both"),
+        pad=0 if inferred.pads == "fixed" else None,
+        odd_width=_takes_odd_width(built, inferred),
+        trained_pad=_trains_pads(built),
+        length=None if "max_length" in built.known else _longest(built, inferred),
+    )
+
+
+def _trains_pads(built: Building) -> bool:
+    """Say whether no embedding leaves the row of the pad id without a gradient."""
+    model = probe_of(built, UNLIKE.but(target_vocabulary=UNLIKE.source_vocabulary)).model
+    tables = [one for one in model.modules() if isinstance(one, nn.Embedding)]
+    return all(one.padding_idx is None for one in tables)
+
+
+def _longest(built: Building, inferred: Inferred) -> int | None:
+    """Return the greatest length that is accepted, None where that is more than is judged."""
+    probe = probe_of(built, UNLIKE.but(target_vocabulary=UNLIKE.source_vocabulary))
+    call, (_, target) = inferred.call.compiled(), probe.tokens
+
+    def accepted(length: int) -> bool:
+        source = torch.ones(len(target), length, dtype=torch.int64)
+        return isinstance(probe.called(call, source, target), torch.Tensor)
+
+    low, high = target.shape[1], LONGEST
+    if accepted(high):
+        return None
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if accepted(middle) else (low, middle)
+    return low
+
+
+def _takes_odd_width(built: Building, inferred: Inferred) -> bool:
+    """Say whether a model of an odd width can be built and called."""
+    sizes = UNLIKE.but(d_model=15, target_vocabulary=UNLIKE.source_vocabulary)
+    try:
+        probe = probe_of(built, sizes)
+    except Exception:  # code that a user wrote may raise anything
+        return False
+    return isinstance(probe.called(inferred.call.compiled(), *probe.tokens), torch.Tensor)
+
+
+def _precisions(built: Building, inferred: Inferred) -> tuple[str, ...]:
+    """Return the precisions in which a call answers at all."""
+    probe = probe_of(built, UNLIKE.but(target_vocabulary=UNLIKE.source_vocabulary))
+    found = []
+    for name, dtype in DTYPES.items():
+        probe.model.to(dtype)
+        if isinstance(probe.called(inferred.call.compiled(), *probe.tokens), torch.Tensor):
+            found.append(name)
+    return tuple(found) or ("float64",)
+
+
+def _measured(adapter: Adapter, found: FoundTable, reading: Reading) -> AdaptedModel:
+    backend = _backend(adapter, ())
+    shown = identify(backend)
+    measured = {
+        name: one.measured
+        for name, one in shown.items()
+        if one.measured is not None and not _exact_enough(name, one.measured)
+    }
+    choices = {**measured, **adapter.choices}
+    said = (
+        f"{adapter.name} is judged as model",
+        *adapter.building.said,
+        *adapter.inferred.said,
+        "parameters:",
+        *(f"  {line}" for line in found.lines),
+        *found.remarks,
+        *_chosen(choices, reading),
+        *said_of(adapter.limits),
+    )
+    return _backend(replace(adapter, choices=choices), said)
+
+
+def _exact_enough(name: str, value: Value) -> bool:
+    return name == "mask_fill" and isinstance(value, float) and value <= -1e8
+
+
+def _chosen(declared: Mapping[str, Value], reading: Reading) -> Iterator[str]:
+    for name, value in declared.items():
+        paper = CHOICES[name].paper
+        shown = f"{value:g}" if isinstance(value, float) else value
+        if name in reading.choices:
+            yield f"{name}: {shown}, as you say"
+        elif value != paper:
+            yield f"{name}: {shown}, measured; the paper: {paper or 'silent'}"
+
+
+def _backend(adapter: Adapter, said: tuple[str, ...]) -> AdaptedModel:
+    """Return the backend that the code of `adapter` defines, run on the live model."""
+    space: dict[str, Any] = {
+        **adapter.building.space,
+        "torch": torch,
+        "Limits": Limits,
+        "Place": Place,
+        "Unsupported": Unsupported,
+        "Recipe": Recipe,
+        "TorchBackend": TorchBackend,
+    }
+    exec(adapter.body(), space)
+    made: TorchBackend = space["backend"]
+    return AdaptedModel(
+        name=made.name,
+        title=made.title,
+        recipes=made.recipes,
+        choices=made.choices,
+        limits=made.limits,
+        understood=said,
+        adapter=adapter,
+    )

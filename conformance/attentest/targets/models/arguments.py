@@ -1,0 +1,149 @@
+"""The arguments of the call of a whole model: tokens, masks and constants, by their names."""
+
+import inspect
+import re
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from attentest.targets.adapt.components import squashed
+from attentest.targets.adapt.names import OFF, ROLES
+from attentest.targets.adapt.reading import Reading, Unclear
+
+_MEMORY = ("memory", "mem", "cross", "encdec", "decenc", "encout")
+_TARGET = ("tgt", "trg", "target", "dec", "lookahead", "causal", "nopeak", "subsequent", "future")
+_SOURCE = ("src", "source", "enc", "input")
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """The arguments of one call.
+
+    `tokens` maps "source" and "target" (and "memory", for a method) to arguments, `masks` each
+    mask argument to its role (see :mod:`forms`), and `fixed` arguments to constants.
+    """
+
+    tokens: Mapping[str, str]
+    masks: Mapping[str, str] = field(default_factory=dict)
+    fixed: Mapping[str, Any] = field(default_factory=dict)
+    required: Collection[str] = ()
+    positional: Collection[str] = ()
+
+    @property
+    def words(self) -> str:
+        """The argument for each role, in one phrase."""
+        told = [f"{role}={own}" for role, own in self.tokens.items()]
+        told += [f"{role} mask={own}" for own, role in self.masks.items()]
+        told += [f"{own} given as {value!r}" for own, value in self.fixed.items()]
+        return "arguments: " + ", ".join(told)
+
+
+def read(
+    name: str, signature: inspect.Signature, wanted: Collection[str], reading: Reading
+) -> Arguments:
+    """Return the roles of the arguments of `name`; Unclear where an input has none.
+
+    `wanted` are "source" and "target" for a call, and what a method takes in their place.
+    """
+    loose = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    own = {one.name: one for one in signature.parameters.values() if one.kind not in loose}
+    fixed = {one: value for one, value in reading.given.items() if one in own}
+    tokens = _tokens(own, wanted, reading, fixed)
+    rest = [one for one in own if one not in tokens.values() and one not in fixed]
+    masks = _masks([one for one in rest if _is_mask(one)], reading)
+    required = [one for one in own if own[one].default is inspect.Parameter.empty]
+    unknown = []
+    for one in rest:
+        if one in masks or one not in required:
+            continue
+        if squashed(one) in OFF:
+            fixed[one] = OFF[squashed(one)]
+        else:
+            unknown.append(one)
+    missing = [role for role in wanted if role not in tokens]
+    if missing or unknown:
+        raise Unclear(_question(name, signature, missing, unknown))
+    placed = [
+        one.name
+        for one in signature.parameters.values()
+        if one.kind is inspect.Parameter.POSITIONAL_ONLY
+    ]
+    return Arguments(tokens, masks, fixed, required, placed)
+
+
+def _tokens(
+    own: Mapping[str, inspect.Parameter],
+    wanted: Collection[str],
+    reading: Reading,
+    fixed: Collection[str],
+) -> dict[str, str]:
+    found = {role: reading.arguments[role] for role in wanted if role in reading.arguments}
+    free = [one for one in own if one not in fixed and not _is_mask(one)]
+    for role in wanted:
+        names = [squashed(one) for one in free]
+        known = [one for one in ROLES[role] if one in names]
+        if role not in found and known:
+            one = free[names.index(known[0])]
+            if one not in found.values():
+                found[role] = one
+    left = [one for one in free if one not in found.values()]
+    for role in wanted:  # what stays takes the order of the call
+        if role not in found and left:
+            found[role] = left.pop(0)
+    return {role: found[role] for role in wanted if role in found}
+
+
+def _is_mask(own: str) -> bool:
+    words = squashed(own)
+    return "mask" in words or words in ("srcpad", "tgtpad")
+
+
+def _masks(named: Collection[str], reading: Reading) -> dict[str, str]:
+    """Return the role of each mask argument.
+
+    Beside a mask of padding, the mask of the same side is left to the order of positions.
+    """
+    found = {own: _role(own) for own in named}
+    sides = {role.partition(" ")[0] for role in found.values() if role.endswith("padding")}
+    for own, role in list(found.items()):
+        if role in sides and role == "target":
+            found[own] = "causal"
+        elif role in sides or (role == "memory" and "memory padding" in found.values()):
+            found[own] = "open"
+    for role, own in reading.arguments.items():
+        if own in named:
+            found[own] = role.removesuffix("_mask")
+    return found
+
+
+def _role(own: str) -> str:
+    words = squashed(own)
+    side = next(
+        (
+            side
+            for side, marks in (("memory", _MEMORY), ("target", _TARGET), ("source", _SOURCE))
+            if any(mark in words for mark in marks)
+        ),
+        "target" if re.match(r"(d|t|y)_", own) else "source",
+    )
+    return f"{side} padding" if "keypadding" in words or words.endswith("paddingmask") else side
+
+
+def _question(
+    name: str,
+    signature: inspect.Signature,
+    missing: Collection[str],
+    unknown: Collection[str],
+) -> str:
+    what = (
+        f"which argument is the {' and which the '.join(missing)}"
+        if missing
+        else f"what to give for {' and '.join(unknown)}"
+    )
+    words = [f"--argument {role}=NAME" for role in missing]
+    words += [f"--give {own}=VALUE" for own in unknown if not missing]
+    return (
+        f"{name}({', '.join(signature.parameters)}) was taken for a whole model (source and target "
+        f"tokens in), and nothing in it says {what}. Add {' '.join(words)} (in Python: "
+        f"arguments={{ROLE: NAME}} and given={{NAME: VALUE}})."
+    )

@@ -1,0 +1,305 @@
+"""How a whole model is built: an expression of the sizes for every argument of its constructor.
+
+Names decide; what they leave open is tried, and the shapes of the parameters say what fits.
+"""
+
+import dataclasses
+import inspect
+import re
+import sys
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import islice, product
+from typing import Any
+
+from torch import nn
+
+from attentest.results.text import summary
+from attentest.targets.adapt.components import component_named, squashed
+from attentest.targets.adapt.names import HEAD_WIDTH, INNER, ON, RATIO, SIZES, WIDTH
+from attentest.targets.adapt.parameters.found import UNLIKE
+from attentest.targets.adapt.probing import undisturbed
+from attentest.targets.adapt.reading import Reading, Unclear
+from attentest_spec import Sizes
+
+MOST = 200
+"""How many ways to build a model are tried."""
+
+_VOCABULARIES = ("source_vocabulary", "target_vocabulary")
+_ROWS = {
+    "inputdim": "source_vocabulary",
+    "inputsize": "source_vocabulary",
+    "outputdim": "target_vocabulary",
+    "outputsize": "target_vocabulary",
+    "inputvocab": "source_vocabulary",
+    "outputvocab": "target_vocabulary",
+    "srcsize": "source_vocabulary",
+    "tgtsize": "target_vocabulary",
+    "nsrcvocab": "source_vocabulary",
+    "ntgtvocab": "target_vocabulary",
+    "ntokensrc": "source_vocabulary",
+    "ntokentgt": "target_vocabulary",
+}
+"""What a model's constructor calls a vocabulary, and a layer's a width."""
+
+_WIDTHS = ("hiddim", "hidsize", "hid", "latentdim", "statesize")
+_TARGET = ("tgt", "trg", "target", "dec", "output")
+_LENGTHS = {
+    *("srclen", "tgtlen", "srcseqlen", "tgtseqlen", "srcmaxlen", "tgtmaxlen", "nposition"),
+    *("seqlength", "maxseq", "srcseqlength", "tgtseqlength", "maxlenseq"),
+}
+_PARTS = {
+    "selfattn": "multi_head_attention",
+    "selfattention": "multi_head_attention",
+    "srcattn": "multi_head_attention",
+    "crossattn": "multi_head_attention",
+    "attn": "multi_head_attention",
+    "layer": "encoder_layer",
+}
+
+
+@dataclass(frozen=True)
+class Building:
+    """A model that is built by the `expression` of the name `sizes`, evaluated in `space`.
+
+    `known` are the sizes that occur in it, `said` sentences for the user.
+    """
+
+    expression: str
+    space: Mapping[str, Any]
+    said: tuple[str, ...] = ()
+
+    def __call__(self, sizes: Sizes) -> Any:
+        """Build at `sizes`; what is shared by both sides cannot have two values."""
+        if "target_vocabulary" not in self.known and (
+            sizes.source_vocabulary != sizes.target_vocabulary
+        ):
+            raise ValueError(
+                f"one vocabulary serves both sides: {sizes.source_vocabulary} and "
+                f"{sizes.target_vocabulary} differ"
+            )
+        return eval(self.expression, {**self.space, "sizes": sizes})
+
+    @property
+    def known(self) -> frozenset[str]:
+        """The sizes that it is built with."""
+        names = [field.name for field in dataclasses.fields(Sizes)]
+        return frozenset(name for name in names if f"sizes.{name}" in self.expression)
+
+
+def building(thing: Callable[..., Any], name: str, reading: Reading) -> Building:
+    """Return how the model that `thing` makes is built; Unclear where no way fits."""
+    home = sys.modules.get(thing.__module__)
+    space = {**vars(home), name.partition(".")[0]: thing} if home else {name: thing}
+    if "." in name:
+        space = dict(vars(home)) if home else {name: thing}
+    options = _Options(space, reading, thing)
+    failure, first = "", None
+    for expression in islice(options.expressions(thing, name), MOST):
+        built = Building(expression, space)
+        found = _trial(built)
+        if not found:
+            return dataclasses.replace(built, said=(f"built as {expression}",))
+        first = first or expression
+        failure = failure or found
+    raise Unclear(options.question(thing, name, first or "", failure))
+
+
+def _trial(built: Building) -> str:
+    """Return why `built` cannot be what is meant, "" where it can."""
+    sizes = UNLIKE
+    if "target_vocabulary" not in built.known:
+        sizes = UNLIKE.but(target_vocabulary=UNLIKE.source_vocabulary)
+    try:
+        with undisturbed():
+            module = built(sizes)
+    except Exception as failure:  # code that a user wrote may raise anything
+        return summary(failure, 160)
+    if not isinstance(module, nn.Module):
+        return f"it makes a {type(module).__name__}, and no torch.nn.Module"
+    tables = [one.weight for one in module.modules() if isinstance(one, nn.Embedding)]
+    if any(one.shape[1] != sizes.d_model for one in tables):
+        return "it holds a table of another width than the model's"
+    shapes = [set(one.shape) for one in module.parameters() if one.dim() > 1]
+    for vocabulary in (sizes.source_vocabulary, sizes.target_vocabulary):
+        if {vocabulary, sizes.d_model} not in shapes:
+            return f"it holds no table of {vocabulary} tokens by {sizes.d_model}"
+    wide = sum(sizes.d_ff in one for one in shapes)
+    if "d_ff" in built.known and wide != 4 * sizes.layers:
+        return f"it holds {wide} matrices of the inner width, and not {4 * sizes.layers}"
+    return ""
+
+
+@dataclass
+class _Options:
+    """The expressions that arguments may get."""
+
+    space: Mapping[str, Any]
+    reading: Reading
+    top: Any
+
+    def expressions(self, thing: Callable[..., Any], name: str, side: str = "") -> Iterator[str]:
+        """Yield the calls of `thing` that names allow, the likeliest first.
+
+        `side` is "encoder" or "decoder" for what is built inside of a model.
+        """
+        arguments = _arguments(thing)
+        named = {
+            own: list(islice(self._for(own, parameter, arguments, side), 8))
+            for own, parameter in arguments.items()
+        }
+        taken = " ".join(found[0] for found in named.values() if found)
+        unused = sorted(_SOME, key=lambda size: f"sizes.{size}" in taken)
+        rows = []
+        for own, parameter in arguments.items():
+            if named[own]:
+                rows.append([(own, one) for one in named[own]])
+            elif parameter.default is inspect.Parameter.empty:
+                rows.append([(own, f"sizes.{size}") for size in unused])
+            elif _is_width(parameter.default) and "sizes.d_ff" not in taken:
+                rows.append([(own, "sizes.d_ff"), (own, "")])
+        for chosen in product(*rows):
+            given = [f"{own}={code}" for own, code in chosen if code]
+            yield f"{name}({', '.join(given)})"
+
+    def _for(
+        self,
+        own: str,
+        parameter: inspect.Parameter,
+        arguments: Mapping[str, inspect.Parameter],
+        side: str,
+    ) -> Iterator[str]:
+        name = squashed(own)
+        told = next((size for size, one in self.reading.arguments.items() if one == own), "")
+        if own in self.reading.given:
+            yield repr(self.reading.given[own])
+            return
+        if told in SIZES:
+            yield f"sizes.{told}"
+            return
+        inner = self._inner(own, parameter, side)
+        if inner:
+            yield from self.expressions(self.space[inner[0]], *inner)
+            return
+        if name == "device" and parameter.default is inspect.Parameter.empty:
+            yield '"cpu"'
+            return
+        if _is_word(parameter.default):
+            return
+        if name in ON:
+            yield "True"
+        if name in HEAD_WIDTH:
+            yield "sizes.d_model // sizes.heads"
+        elif name in RATIO:
+            yield "4"
+        else:
+            held = [squashed(one) for one in arguments]
+            yield from (f"sizes.{size}" for size in _sizes(name, held, side))
+
+    def _inner(self, own: str, parameter: inspect.Parameter, side: str) -> tuple[str, ...]:
+        """Return the class that makes the value of `own`, and its side; () for a plain value."""
+        classes = {
+            name: one
+            for name, one in self.space.items()
+            if inspect.isclass(one) and one is not self.top and not name.startswith("_")
+        }
+        annotated = [name for name, one in classes.items() if one is parameter.annotation]
+        if annotated and not issubclass(classes[annotated[0]], nn.Module):
+            return annotated[0], side
+        if squashed(own) in ("config", "cfg", "conf", "args", "hparams", "configuration"):
+            held = [name for name in classes if squashed(name).endswith(("config", "cfg", "args"))]
+            return (held[0], side) if len(held) == 1 else ()
+        wanted = component_named(own) or _PARTS.get(squashed(own), "")
+        if side and wanted == "encoder_layer":
+            wanted = f"{side}_layer"
+        made = [
+            name
+            for name, one in classes.items()
+            if issubclass(one, nn.Module) and wanted and component_named(name) == wanted
+        ]
+        return (made[0], wanted if wanted in ("encoder", "decoder") else side) if made else ()
+
+    def question(self, thing: Any, name: str, first: str, failure: str) -> str:
+        """Return the question where nothing fits."""
+        unknown = [
+            own
+            for own, one in _arguments(thing).items()
+            if one.default is inspect.Parameter.empty
+            and not list(islice(self._for(own, one, _arguments(thing), ""), 1))
+        ]
+        open_words = f" Nothing says what {' and '.join(unknown)} is." if unknown else ""
+        tried = f" Built as {first}: {failure}." if first else ""
+        return (
+            f"{name} could not be built as a whole model.{open_words}{tried} Say what an argument "
+            f"is with --argument SIZE=NAME ({', '.join(SIZES)}), or fix one with "
+            f"--give NAME=VALUE (in Python: arguments={{SIZE: NAME}}, given={{NAME: VALUE}})."
+        )
+
+
+_SOME = (
+    "d_model",
+    "heads",
+    "layers",
+    "d_ff",
+    "max_length",
+    "source_vocabulary",
+    "target_vocabulary",
+    "dropout",
+)
+
+
+def _arguments(thing: Callable[..., Any]) -> dict[str, inspect.Parameter]:
+    try:
+        signature = inspect.signature(thing, eval_str=True)
+    except (NameError, TypeError):
+        signature = inspect.signature(thing)
+    loose = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    return {one.name: one for one in signature.parameters.values() if one.kind not in loose}
+
+
+def _is_word(default: Any) -> bool:
+    """Say whether a default shows that an argument is no number, such as `norm="pre"`."""
+    if default is inspect.Parameter.empty or default is None:
+        return False
+    return isinstance(default, bool) or not isinstance(default, int | float)
+
+
+def _is_width(default: Any) -> bool:
+    """Say whether a default may be that of an inner width."""
+    return isinstance(default, int) and not isinstance(default, bool) and default >= 8
+
+
+def _sizes(name: str, held: Collection[str], side: str) -> Iterator[str]:
+    """Yield the sizes that an argument called `name` may be, beside the arguments `held`."""
+    if "pad" in name and "mask" not in name:
+        target = any(mark in name for mark in _TARGET)
+        yield "target_pad" if target else _sided("source_pad", side)
+        return
+    if name in _WIDTHS:
+        yield "d_model"
+        return
+    if re.search(r"(vocab(ulary)?(size)?|numtokens|ntokens?)$", name):
+        target = any(mark in name for mark in _TARGET)
+        yield "target_vocabulary" if target else _sided("source_vocabulary", side)
+        return
+    if name in _LENGTHS:
+        yield "max_length"
+        return
+    widths = [
+        one for one in held if one in (*WIDTH, *_WIDTHS) and one not in _ROWS and one not in INNER
+    ]
+    if name in _ROWS and (widths or any(one in WIDTH and one not in _ROWS for one in held)):
+        yield _sided(_ROWS[name], side)
+        return
+    found = [size for size, names in SIZES.items() if name in names]
+    if set(found) == {"d_ff", "d_model"}:
+        yield from ("d_ff", "d_model") if widths else ("d_model", "d_ff")
+        return
+    yield from (_sided(size, side) for size in found)
+
+
+def _sided(size: str, side: str) -> str:
+    """Return `size` of a side: what a decoder calls its vocabulary is that of the target."""
+    if side == "decoder" and size in ("source_vocabulary", "source_pad"):
+        return size.replace("source", "target")
+    return size

@@ -1,0 +1,132 @@
+"""The call of a whole model as the source of a Python function, and the function itself."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import torch
+
+from attentest.targets.models.arguments import Arguments
+from attentest.targets.models.forms import ADDITIVE, Form
+
+
+@dataclass(frozen=True)
+class Conventions:
+    """The conventions of a model besides the names of its arguments.
+
+    `masks` maps mask arguments to their forms. `sequence_first` says that tokens are (L, B),
+    `drops_last` that the last target token is dropped inside, `flat` that the output is (B * T, V),
+    `part` is the place of the output in a tuple or mapping, and `generator` the attribute that maps
+    the states to the vocabulary where the call does not.
+    """
+
+    masks: Mapping[str, Form] = field(default_factory=dict)
+    sequence_first: bool = False
+    drops_last: bool = False
+    flat: bool = False
+    part: int | str | None = None
+    attribute: bool = False
+    generator: str = ""
+
+    def but(self, **changes: Any) -> "Conventions":
+        """Return a copy with some conventions changed."""
+        return replace(self, **changes)
+
+    @property
+    def words(self) -> Iterator[str]:
+        """What the conventions are, a sentence each."""
+        yield "tokens are (L, B), sequence first" if self.sequence_first else "tokens are (B, L)"
+        if self.drops_last:
+            yield "the last target token is dropped inside: one is added behind those given"
+        if self.generator:
+            yield f"the call returns states: {self.generator} maps them to the vocabulary"
+        if self.flat:
+            yield "the output has one row for every token of the batch"
+
+
+@dataclass(frozen=True)
+class Call:
+    """One call, or one method, of a model as source code.
+
+    `method` is "" for the call itself, `takes` are the names of the contract's inputs.
+    """
+
+    arguments: Arguments
+    conventions: Conventions = field(default_factory=Conventions)
+    method: str = ""
+    takes: tuple[str, ...] = ("source", "target")
+    returns_memory: bool = False
+
+    @property
+    def name(self) -> str:
+        """The name of the function."""
+        return self.method or "call"
+
+    def source(self, *, raw: bool = False) -> str:
+        """Return the source of the function; a `raw` one returns what the model returns."""
+        lines = [*self._inputs(), self._call(), *(["return output"] if raw else self._outputs())]
+        body = "\n".join(f"    {line}" for line in lines)
+        about = f'    """Return {self._result()}; masks are made as the model takes them."""'
+        return f"def {self.name}(model, {', '.join(self.takes)}):\n{about}\n{body}\n"
+
+    def compiled(self, *, raw: bool = False) -> Callable[..., Any]:
+        """Return the function."""
+        space: dict[str, Any] = {"torch": torch}
+        exec(ADDITIVE + self.source(raw=raw), space)
+        made: Callable[..., Any] = space[self.name]
+        return made
+
+    def _result(self) -> str:
+        return "the memory (B, S, D)" if self.returns_memory else "the output (B, T, V)"
+
+    def _inputs(self) -> Iterator[str]:
+        how = self.conventions
+        if how.drops_last and "target" in self.takes:
+            yield "target = torch.cat([target, target[:, -1:]], 1)  # the last is dropped inside"
+        codes = " ".join(form.code for form in how.masks.values())
+        if "source_keep" in codes:
+            yield "source_keep = source != model.pads[0]"
+        if "target_keep" in codes:
+            yield "target_keep = target != model.pads[1]"
+        if "causal" in codes:
+            yield "length = target.shape[1]"
+            yield (
+                "causal = torch.ones(length, length, dtype=torch.bool, device=target.device).tril()"
+            )
+        if "dtype" in codes:
+            yield "dtype = next(model.parameters()).dtype"
+
+    def _call(self) -> str:
+        function = f"model.{self.method}" if self.method else "model"
+        given = dict(self._given())
+        placed = [value for own, value in given.items() if own in self.arguments.positional]
+        named = [
+            f"{own}={value}" for own, value in given.items() if own not in self.arguments.positional
+        ]
+        return f"output = {function}({', '.join([*placed, *named])})"
+
+    def _outputs(self) -> Iterator[str]:
+        how = self.conventions
+        if how.part is not None:
+            yield (
+                f"output = output.{how.part}" if how.attribute else f"output = output[{how.part!r}]"
+            )
+        if how.generator and not self.returns_memory:
+            yield f"output = model.{how.generator}(output)"
+        length = "target.shape[1] - 1" if how.drops_last else "target.shape[1]"
+        if how.flat and not self.returns_memory:
+            lead = f"{length}, len(target)" if how.sequence_first else f"len(target), {length}"
+            yield f"output = output.view({lead}, -1)"
+        yield "return output.transpose(0, 1)" if how.sequence_first else "return output"
+
+    def _given(self) -> Iterator[tuple[str, str]]:
+        turn = ".transpose(0, 1)" if self.conventions.sequence_first else ""
+        for role, own in self.arguments.tokens.items():
+            yield own, f"{role}{turn}"
+        for own in self.arguments.masks:
+            if own in self.conventions.masks:
+                yield own, self.conventions.masks[own].code
+            elif own in self.arguments.required:
+                yield own, "None"
+        for own, value in self.arguments.fixed.items():
+            yield own, repr(value)

@@ -1,0 +1,132 @@
+"""Probing calls of a whole model: which conventions sound code with these masks would show."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from attentest.results.text import summary
+from attentest.targets.adapt.probing import undisturbed
+from attentest_spec import Sizes
+
+SOURCE_LENGTH, TARGET_LENGTH = 6, 4
+_NOISE = 1e-9
+
+
+@dataclass(frozen=True)
+class Probe:
+    """A model that was built at `sizes` in float64, and tokens to call it with.
+
+    Lengths, batch, heads and vocabularies are unlike, so that shapes tell them apart.
+    """
+
+    model: nn.Module
+    sizes: Sizes
+
+    @property
+    def tokens(self) -> tuple[Tensor, Tensor]:
+        """Source (2, 6) and target (2, 4), no two tokens of a row alike, and no padding."""
+        free = [n for n in range(1, 20) if n not in (self.sizes.source_pad, self.sizes.target_pad)]
+        source = torch.tensor([free[:SOURCE_LENGTH], free[3 : 3 + SOURCE_LENGTH]])
+        target = torch.tensor([free[5 : 5 + TARGET_LENGTH], free[1 : 1 + TARGET_LENGTH]])
+        return source, target
+
+    def called(self, call: Callable[..., Any], *inputs: Tensor) -> Any:
+        """Return what `call` gives, or in a sentence why it gives nothing."""
+        try:
+            with undisturbed():
+                return call(self.model, *(one.clone() for one in inputs))
+        except Exception as failure:  # code that a user wrote may raise anything
+            return summary(failure, 120)
+
+    def output(self, call: Callable[..., Any], source: Tensor, target: Tensor) -> Tensor | None:
+        """Return the output, None where there is none of the shape of the contract."""
+        found = self.called(call, source, target)
+        shape = (*target.shape, self.sizes.target_vocabulary)
+        return found if isinstance(found, Tensor) and tuple(found.shape) == shape else None
+
+
+def separates_samples(probe: Probe, call: Callable[..., Any]) -> bool:
+    """Say whether the tokens of one sample leave the output of the other as it is."""
+    source, target = probe.tokens
+    before = probe.output(call, source, target)
+    source[1], target[1] = source[1].flip(0), target[1].flip(0)
+    after = probe.output(call, source, target)
+    return before is not None and after is not None and _same(before[0], after[0])
+
+
+def shown(probe: Probe, call: Callable[..., Any]) -> Iterator[bool]:
+    """Yield for each property of a right mask whether the model shows it under `call`.
+
+    In this order: later targets are hidden, and earlier ones are not; the padding of the source is
+    hidden, and its other tokens are not; the padding of the target is hidden. `call` takes the pad
+    ids from the attribute `pads` of the model, or the model knows them.
+    """
+    source, target = probe.tokens
+    whole = probe.output(call, source, target)
+    if whole is None:
+        yield from (False,) * 5
+        return
+    moved = target.clone()
+    moved[:, 2] = target[:, 2].flip(0)
+    other = probe.output(call, source, moved)
+    yield other is not None and _same(whole[:, :2], other[:, :2])
+    yield other is not None and not _same(whole[:, 2:], other[:, 2:], every=True)
+    padded = source.clone()
+    padded[:, -2:] = probe.sizes.source_pad
+    yield _agree(
+        probe.output(call, padded, target), probe.output(call, source[:, :-2], target), slice(None)
+    )
+    changed = source.clone()
+    changed[:, 1] = source[:, 1].flip(0)
+    other = probe.output(call, changed, target)
+    yield other is not None and not _same(whole, other, every=True)
+    yield _hides_target_padding(probe, call)
+
+
+def _hides_target_padding(probe: Probe, call: Callable[..., Any]) -> bool:
+    """Say whether numbers in the row of the target's pad id reach no step that is no padding."""
+    source, target = probe.tokens
+    pad = probe.sizes.target_pad
+    target[:, 1] = pad
+    before = probe.output(call, source, target)
+    tables = [
+        one
+        for module in probe.model.modules()
+        if isinstance(module, nn.Embedding)
+        for one in (module.weight,)
+        if len(one) > pad
+    ]
+    with torch.no_grad():
+        kept = [one[pad].clone() for one in tables]
+        for one in tables:
+            one[pad] += 1.0
+        after = probe.output(call, source, target)
+        for one, row in zip(tables, kept, strict=True):
+            one[pad] = row
+    if before is None or after is None:
+        return False
+    steps = [0, 2, 3]
+    return _same(_contrasts(before, pad)[:, steps], _contrasts(after, pad)[:, steps])
+
+
+def _contrasts(output: Tensor, pad: int) -> Tensor:
+    """Return what does not depend on the generator's row of `pad`: differences of log-odds."""
+    positive = bool((output >= 0).all()) and bool((output.sum(-1) - 1).abs().max() < 1e-6)
+    logits = output.log() if positive else output
+    rest = [n for n in range(output.shape[-1]) if n != pad]
+    return logits[..., rest] - logits[..., rest[:1]]
+
+
+def _same(one: Tensor, other: Tensor, *, every: bool = False) -> bool:
+    """Say whether two outputs agree; with `every`, whether any of their rows does."""
+    if one.shape != other.shape:
+        return False
+    near = ((one - other).abs() <= _NOISE).all(-1)
+    return bool(near.any()) if every else bool(near.all())
+
+
+def _agree(one: Tensor | None, other: Tensor | None, rows: slice) -> bool:
+    return one is not None and other is not None and _same(one[:, rows], other[:, rows])

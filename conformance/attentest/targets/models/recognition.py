@@ -1,0 +1,108 @@
+"""Recognises components in a file: by names first, by what can be built and called else."""
+
+import inspect
+import re
+from collections.abc import Mapping
+from functools import cached_property
+from types import ModuleType
+from typing import Any
+
+from torch import nn
+
+from attentest.targets.adapt.components import component_named, component_suggested, squashed
+from attentest.targets.adapt.parameters.found import UNLIKE
+from attentest.targets.adapt.probing import undisturbed
+from attentest.targets.adapt.reading import Reading, Unclear
+from attentest.targets.models.building import building
+
+_MAKES = re.compile(r"^(make|build|create|get|init|new)(the|a)?(?P<what>.+)$")
+
+
+def makes_models(name: str, thing: Any) -> bool:
+    """Say whether `thing` is a function that is called as one that makes whole models is."""
+    found = _MAKES.match(squashed(name)) if inspect.isfunction(thing) else None
+    return found is not None and component_named(found["what"]) == "model"
+
+
+def is_whole(name: str, thing: Any) -> bool:
+    """Say whether the class `thing` is a whole model: by its name, or by what it is built with.
+
+    A class without a telling name is one where it is built with two vocabularies and takes two
+    inputs.
+    """
+    if not inspect.isclass(thing) or not issubclass(thing, nn.Module):
+        return False
+    said = component_named(name) or component_suggested(name)
+    if said:
+        return said == "model"
+    parameters = inspect.signature(thing.forward).parameters.values()
+    if len([one for one in parameters if one.default is inspect.Parameter.empty]) < 3:
+        return False
+    try:
+        return "target_vocabulary" in building(thing, name, Reading()).known
+    except Unclear:
+        return False
+
+
+class Recognition:
+    """The components of one file."""
+
+    def __init__(self, module: ModuleType) -> None:
+        """Look at `module`."""
+        self.module = module
+
+    def facts(self, name: str, thing: Any) -> dict[str, str]:
+        """Return what `thing` is: the fields of a :class:`~..members.Member` besides its name."""
+        inside = self._inside(thing)
+        if makes_models(name, thing):
+            return {"component": "model"}
+        if is_whole(name, thing) and name not in self._makers:
+            return {"component": "model"}
+        component = component_named(name)
+        if component and (inspect.isfunction(thing) or _is_called(thing)):
+            made = self._makers.get(name, "")
+            return {"component": "" if made else component, "inside": made or inside}
+        likely = component_suggested(name) if _is_called(thing) else ""
+        note = f"its name may mean {likely}: say so with --as {likely}" if likely else ""
+        return {"note": note, "inside": inside}
+
+    @cached_property
+    def _models(self) -> Mapping[str, tuple[Any, set[type]]]:
+        """The whole models of the file: each built, with the classes of its parts."""
+        found = {}
+        for name, thing in vars(self.module).items():
+            if not inspect.isroutine(thing) and not inspect.isclass(thing):
+                continue
+            if makes_models(name, thing) or is_whole(name, thing):
+                try:
+                    with undisturbed():
+                        built = building(thing, name, Reading())
+                        same = UNLIKE.but(target_vocabulary=UNLIKE.source_vocabulary)
+                        model = built(same)
+                except Unclear:
+                    continue
+                found[name] = (model, {type(one) for one in model.modules()})
+        return found
+
+    @cached_property
+    def _makers(self) -> dict[str, str]:
+        """The functions of the file that make models, by the names of the classes made."""
+        return {
+            type(model).__name__: name
+            for name, (model, _) in self._models.items()
+            if inspect.isfunction(getattr(self.module, name))
+        }
+
+    def _inside(self, thing: Any) -> str:
+        return next(
+            (
+                name
+                for name, (model, classes) in self._models.items()
+                if thing in classes and type(model) is not thing
+            ),
+            "",
+        )
+
+
+def _is_called(thing: Any) -> bool:
+    return inspect.isclass(thing) and (issubclass(thing, nn.Module) or "__call__" in vars(thing))

@@ -1,0 +1,126 @@
+"""An inferred backend as a Python file: readable, ready to be edited and registered."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from textwrap import wrap
+from typing import Any
+
+from attentest.targets.adapt.parameters.telling import lines as table_lines
+from attentest.targets.models.building import Building
+from attentest.targets.models.forms import ADDITIVE
+from attentest.targets.models.inferring import Inferred
+from attentest.targets.models.layout import folded
+from attentest.targets.origin import Origin
+from attentest_spec import Limits
+from attentest_spec.choices import Value
+from attentest_spec.mapping import Table
+
+
+@dataclass(frozen=True)
+class Adapter:
+    """All that the file of an adapter says of a whole model."""
+
+    name: str
+    origin: Origin
+    building: Building
+    inferred: Inferred
+    table: Table
+    choices: Mapping[str, Value]
+    limits: Limits
+
+    def text(self, said: Iterable[str] = ()) -> str:
+        """Return the whole file; `said` are comments on what was inferred."""
+        told = [one for one in said if not one.startswith(("parameters:", " "))]
+        comments = [f"# {line}" for one in told for line in wrap(one, 86)]
+        return "\n".join([*self._head(), *comments, "", "", self.body()])
+
+    def loader(self) -> str:
+        """Return the code without comments, as a reproduction begins."""
+        return "\n".join([*self.origin.imports, *_IMPORTS, "", self.body()])
+
+    def body(self) -> str:
+        """Return the functions, the parameter map and the backend, without imports."""
+        calls = [self.inferred.call, *self.inferred.methods.values()]
+        sources = [one.source() for one in calls]
+        helpers = [ADDITIVE] if any("additive(" in one for one in sources) else []
+        parts = [self._build(), *helpers, *sources, *self._tail()]
+        return "\n".join(folded(line) for line in "\n\n".join(parts).splitlines()) + "\n"
+
+    def _head(self) -> Iterator[str]:
+        yield f'"""The adapter of {self.name}, as attentest inferred it: edit and register it."""'
+        yield ""
+        yield from self.origin.imports
+        yield from _IMPORTS
+        yield ""
+
+    def _build(self) -> str:
+        rows = []
+        if "target_vocabulary" not in self.building.known:
+            rows += [
+                "    if sizes.source_vocabulary != sizes.target_vocabulary:",
+                '        raise ValueError("one vocabulary serves both sides")',
+            ]
+        if any("model.pads" in one.source() for one in self._calls()):
+            rows += [
+                f"    model = {self.expression()}",
+                "    model.pads = sizes.source_pad, sizes.target_pad",
+                "    return model",
+            ]
+        else:
+            rows += [f"    return {self.expression()}"]
+        return "\n".join(["def build(sizes):", '    """Return the model at `sizes`."""', *rows, ""])
+
+    def _calls(self) -> list[Any]:
+        return [self.inferred.call, *self.inferred.methods.values()]
+
+    def expression(self) -> str:
+        """Return the expression that builds the model, by names that are imported."""
+        return self.building.expression
+
+    def _tail(self) -> Iterator[str]:
+        yield "\n".join(line for line in table_lines(self.table) if not line.startswith("from "))
+        if not self.inferred.methods:
+            yield _UNREAD
+        held = {one: one for one in self.inferred.methods} or dict.fromkeys(
+            ("encode", "decode"), "not_inferred"
+        )
+        methods = ", ".join(f'"{one}": {function}' for one, function in held.items())
+        given = "build, call" + f", {{{methods}}}"
+        changed = {
+            name: value
+            for name, value in vars(self.limits).items()
+            if value != getattr(Limits(), name)
+        }
+        limits = ", ".join(f"{name}={value!r}" for name, value in changed.items())
+        rows = [f'        "{name}": {_quoted(value)},' for name, value in self.choices.items()]
+        yield "\n".join(
+            [
+                "backend = TorchBackend(",
+                f'    name="{self.name}",',
+                f'    title="{self.name}, read as model",',
+                "    choices={",
+                *rows,
+                "    },",
+                f"    limits=Limits({limits}),",
+                f'    recipes={{"model": Recipe({given}, PARAMETERS)}},',
+                ")",
+                "",
+            ]
+        )
+
+
+def _quoted(value: Value) -> str:
+    return f'"{value}"' if isinstance(value, str) else repr(value)
+
+
+_UNREAD = '''\
+def not_inferred(*_):
+    """Answer for a method that could not be inferred."""
+    raise Unsupported("only its call was read, and no method of it")
+'''
+_IMPORTS = (
+    "import torch",
+    "",
+    "from attentest_spec import Limits, Place, Unsupported",
+    "from attentest_spec.torch import Recipe, TorchBackend",
+)

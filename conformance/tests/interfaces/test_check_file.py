@@ -1,0 +1,97 @@
+"""`attentest check FILE.py`: every component of a file, each judged by its own."""
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+from folders import SUPPORT
+
+import attentest
+from attentest.interfaces.cli.main import main
+from attentest.judging.bench import Bench
+from attentest.judging.judge import judge
+
+FILE = SUPPORT / "wild_files" / "mixed.py"
+NUMBERS = ("--clause", "attention.formula", "--clause", "feed_forward.formula")
+NUMBERS = (*NUMBERS, "--clause", "embedding.scale", "--no-shrink")
+
+
+def check(*words: str) -> Result:
+    return CliRunner().invoke(main, ["check", *map(str, words)])
+
+
+def test_every_component_of_a_file_has_a_line_and_then_a_block():
+    result = check(FILE, *NUMBERS)
+    assert result.exit_code == 1, result.output
+    lines = [line.split() for line in result.output.splitlines()]
+    assert ["FeedForward", "feed_forward", "conforming"] in [one[:3] for one in lines]
+    assert ["attention", "attention", "1", "violation"] in lines
+    assert ["Settings", "-", "not", "a", "component"] in lines
+    assert ["clones", "-", "not", "a", "component"] in lines
+    assert "say so with --as decoder_layer" in result.output
+    assert "LayerNorm" not in result.output
+    assert result.output.index("1 violation") < result.output.index("== FeedForward")
+    assert "2 of 3 judged components conform" in result.output
+    assert result.output.rstrip().endswith("not judged, see the question: FancyDecoderLayer")
+
+
+def test_a_file_without_a_violation_exits_with_0(tmp_path: Path):
+    source = FILE.read_text()
+    cut = source.index("class Embeddings")
+    (tmp_path / "good.py").write_text(source[:cut])
+    result = check(tmp_path / "good.py", "--clause", "feed_forward.formula")
+    assert result.exit_code == 0, result.output
+    assert "1 of 1 judged component conform" in result.output
+
+
+@pytest.mark.parametrize("text", ["", "class Plain:\n    pass\n"])
+def test_a_file_in_which_nothing_could_be_judged_exits_with_3(text: str, tmp_path: Path):
+    (tmp_path / "none.py").write_text(text)
+    result = check(tmp_path / "none.py")
+    assert result.exit_code == 3, result.output
+    assert "Traceback" not in result.output
+
+
+def test_a_module_is_judged_as_its_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    source = FILE.read_text()
+    (tmp_path / "mixed_module.py").write_text(source[: source.index("class Embeddings")])
+    monkeypatch.chdir(tmp_path)
+    result = check("mixed_module", "--clause", "feed_forward.formula")
+    assert result.exit_code == 0, result.output
+    assert "FeedForward" in result.output
+
+
+def test_the_python_function_judges_a_file():
+    report = attentest.check(str(FILE), clauses=["attention.shapes", "feed_forward.formula"])
+    assert report.conforms
+    assert "feed_forward  conforming" in str(report)
+    assert report["attention.shapes"].status == "pass"
+
+
+def test_a_written_adapter_gives_the_same_verdicts(tmp_path: Path, monkeypatch):
+    target = f"{SUPPORT}/wild_models/blocking.py:TranslationModel"
+    file = tmp_path / "adapter.py"
+    slugs = ["model.formula", "model.causality", "model.tying"]
+    words = [word for slug in slugs for word in ("--clause", slug)]
+    result = check(target, "--write-adapter", file, *words)
+    assert result.exit_code == 0, result.output
+    compile(file.read_text(), "adapter.py", "exec")
+    backends = [attentest.adapted(target), attentest.adapted(str(file))]
+    assert "understood" not in vars(backends[1])
+    first, second = (
+        [judge(Bench(one, shrink=False, effort=0.3), slug).status for slug in slugs]
+        for one in backends
+    )
+    assert first == second
+    text = file.read_text()
+    again = check(target, "--write-adapter", file, *words)
+    assert again.exit_code == 2
+    assert "exists and was left as it is" in again.output
+    assert file.read_text() == text
+
+
+def test_an_adapter_of_several_components_is_not_written(tmp_path: Path):
+    result = check(FILE, "--write-adapter", tmp_path / "adapter.py", *NUMBERS)
+    assert result.exit_code == 2
+    assert "name one of" in result.output
+    assert not list(tmp_path.iterdir())

@@ -1,0 +1,101 @@
+"""Whole models in unlike published styles: how each is built, called and mapped is inferred."""
+
+from pathlib import Path
+
+import pytest
+from folders import SUPPORT
+
+import attentest
+from attentest.judging.bench import Bench
+from attentest.judging.judge import judge
+from attentest.results.verdict import Status
+from attentest_spec import Backend
+
+WILD = SUPPORT / "wild_models"
+
+SOUND = [
+    ("annotated.py:make_model", "generator maps them", "(B, 1, S)", "method decode", "(B, T, T)"),
+    ("composed.py:Seq2SeqTransformer", "encoder=Encoder(input_dim=sizes.source_vocabulary"),
+    ("torch_batch_first.py:TransformerModel", "tgt_pad_id=sizes.target_pad"),
+    ("torch_sequence_first.py:Seq2SeqTransformer", "sequence first", "tgt_mask: True blocks"),
+    ("packed.py:XTransformer", "src_key_mask: True may be attended; (B, S)", "is packed"),
+    ("configured.py:TranslationTransformer", "TranslationConfig(vocab_size=", "(B, S)"),
+    ("einsum.py:Seq2Seq", "norm_placement: pre", "d_mlp=sizes.d_ff"),
+    ("pre_norm.py:PreNormTransformer", "method encode", "final_norm: present"),
+    ("additive.py:Transformer", "look_ahead_mask: added to the scores", "dec_padding_mask"),
+    ("flat.py:Transformer", "one row for every token", "embedding_norm: present"),
+    ("blocking.py:TranslationModel", "dropped inside", "target_mask: True blocks"),
+    ("numbered.py:NMTModel", "built as NMTModel(vocab_size=", "log-probabilities"),
+    ("one_pad.py:Transformer", "seq_length=sizes.max_length", "output-alone"),
+    ("plain_ids.py:Translator", "activation: gelu", "log-probabilities"),
+    ("one_file.py:TransformerMT", "inner_size=sizes.d_ff", "method decode"),
+    ("sandwich.py:Network", "source=src, target=trg", "True blocks; (B, S)"),
+]
+"""Sound models, read without an option, and what is said of how each was read."""
+
+VALUES = [
+    "formula",
+    "shapes",
+    "encode-decode-is-forward",
+    "padding-in-a-batch",
+    "pad-ids",
+    "source-order-matters",
+    "causality",
+    "prefix-consistency",
+    "embedding-norm",
+    "tying",
+    "parameter-count",
+    "parameter-map-complete",
+    "every-parameter-reached",
+]
+"""The clauses about numbers that are judged here: a mistake in a model breaks one of them."""
+
+MISTAKES = [
+    ("flat.py", "Transformer", "q / self.d_k**0.5", "q / self.d_k"),
+    ("pre_norm.py", "PreNormTransformer", "[:, None, None, :] & past", "[:, None, None, :]"),
+    ("plain_ids.py", "Translator", ".triu(1)", ".triu(2)"),
+    ("sandwich.py", "Network", ".triu(diagonal=1)", ".triu(diagonal=0).roll(1, 1)"),
+    ("einsum.py", "Seq2Seq", "self.ln_trg(y)", "self.ln_src(y)"),
+    ("numbered.py", "NMTModel", "bhnm,bmhe->bnhe", "bhnm,bmhe->bhne"),
+    ("sandwich.py", "Network", "norm_cross(x + y)", "norm_cross(y)"),
+    ("composed.py", "Seq2SeqTransformer", "(trg) * self.scale", "(trg)"),
+    ("packed.py", "XTransformer", "q, (k, v) = self", "q, (v, k) = self"),
+    ("blocking.py", "TranslationModel", "memory, memory_hidden)", "memory, memory_hidden & False)"),
+    ("additive.py", "Transformer", "self.pos_encoding(self.decoder", "(self.decoder"),
+    ("numbered.py", "NMTModel", 'f"enc_{i}")(x', '"enc_0")(x'),
+    ("one_pad.py", "Transformer", ".softmax(2)", ".softmax(1)"),
+    ("configured.py", "TranslationTransformer", ", own, memory, bias)", ", own, memory, 0.0)"),
+]
+"""A file, its model, and an edit that plants a mistake."""
+
+
+def broken(backend: Backend, names: list[str]) -> dict[str, str]:
+    """Return what fails of the clauses `names`, with the findings."""
+    bench = Bench(backend, shrink=False, diagnose=False, effort=0.3)
+    verdicts = [judge(bench, f"model.{name}") for name in names]
+    assert sum(one.status.judged for one in verdicts) >= min(len(names), 11), verdicts
+    failing = (Status.VIOLATION, Status.ERROR)
+    return {one.clause: one.message for one in verdicts if one.status in failing}
+
+
+pytestmark = pytest.mark.filterwarnings("ignore:enable_nested_tensor")
+
+
+@pytest.mark.parametrize(("target", "said"), [(one, rest) for one, *rest in SOUND])
+def test_sound_models_are_read_without_an_option_and_conform(target: str, said: list[str]) -> None:
+    backend = attentest.adapted(str(WILD / target))
+    read = "\n".join(backend.understood)
+    for sentence in said:
+        assert sentence in read, read
+    assert not broken(backend, VALUES)
+
+
+@pytest.mark.parametrize(("file", "name", "old", "new"), MISTAKES)
+def test_mistakes_in_models_are_detected(
+    file: str, name: str, old: str, new: str, tmp_path: Path
+) -> None:
+    source = (WILD / file).read_text()
+    assert old in source
+    (tmp_path / file).write_text(source.replace(old, new))
+    backend = attentest.adapted(str(tmp_path / f"{file}:{name}"))
+    assert broken(backend, ["formula", "pad-ids", "causality", "every-parameter-reached"])
