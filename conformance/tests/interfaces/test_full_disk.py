@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 from folders import SUPPORT
+from own import OWN
 
 from attentest.interfaces.cli.main import main
 from attentest.results import output
@@ -16,7 +17,7 @@ FULL = Path("/dev/full")
 MINIATURES = SUPPORT / "miniatures.py"
 GOOD, WRONG = f"{MINIATURES}:good", f"{MINIATURES}:wrong"
 ONE = ("--clause", "attention.formula", "--no-shrink")
-LEARN = ("learn", "stepwise", "--steps", "1", "--every", "1", "--batch", "1", "--layers", "1")
+LEARN = ("learn", OWN[0], "--steps", "1", "--every", "1", "--batch", "1", "--layers", "1")
 
 COMMANDS = {
     "run": (("run", GOOD, *ONE), "1 of 1 judged clauses conform"),
@@ -24,7 +25,7 @@ COMMANDS = {
     "compare": (("compare", GOOD, WRONG), "attention"),
     "trace": (("trace", WRONG), "attention"),
     "faults": (("faults", "attention.scale-missing", "--own"), "1 of 1"),
-    "learn": ((*LEARN, "--d-model", "4", "--heads", "1", "--d-ff", "4"), "stepwise"),
+    "learn": ((*LEARN, "--d-model", "4", "--heads", "1", "--d-ff", "4"), OWN[0]),
 }
 
 pytestmark = pytest.mark.skipif(not FULL.exists(), reason="there is no /dev/full")
