@@ -151,7 +151,8 @@ class MLP(torch.nn.Module):
 
 
 def test_a_data_class_that_is_given_stays_what_it_is() -> None:
-    backend = attentest.adapted(MLP, "feed_forward", given={"config": Config(width=12)})
+    given = {"config": Config(width=12)}  # of one size alone, at which no parameter is found
+    backend = attentest.adapted(MLP, "feed_forward", given=given, anyway=True)
     assert "config=Config(width=12, bias=False)" in "\n".join(backend.understood)  # type: ignore[attr-defined]
     subject = Subject(backend)
     subject.part("feed_forward", SIZES)
