@@ -1,7 +1,7 @@
 """Finds the implementations, so that a new folder is an env without an edit anywhere.
 
-A folder whose package has the extra `library` gets it in its own env and nowhere else. What is
-known not to hold of it stands in its deviations.toml.
+A folder whose package has the extra `library` gets it in its own env and nowhere else. Its
+expected failures are listed in its deviations.toml.
 
 An env judges by the command. By pytest, which gives the same verdicts, it tries only a few clauses,
 and all of them in the first env.

@@ -32,10 +32,10 @@ def test_a_line_has_no_breaks():
 
 
 def test_a_long_message_keeps_its_beginning_and_its_end():
-    told = summary(ValueError(f"the program /{'x' * 500}: its answer is malformed"))
-    assert told.startswith("ValueError: the program /xxx")
-    assert told.endswith("xxx: its answer is malformed")
-    assert len(told) == 300
+    text = summary(ValueError(f"the program /{'x' * 500}: its answer is malformed"))
+    assert text.startswith("ValueError: the program /xxx")
+    assert text.endswith("xxx: its answer is malformed")
+    assert len(text) == 300
     assert summary(ValueError("short")) == "ValueError: short"
     assert summary(ValueError()) == "ValueError"
 

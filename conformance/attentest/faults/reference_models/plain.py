@@ -22,6 +22,7 @@ _LAYER = {
     "feed_forward": "feed_forward",
     "feed_forward_norm": "feed_forward_norm",
 }
+_STACK = {"layers": "layers", "norm": "norm"}
 ACTIVATIONS: Mapping[str, Callable[[Tensor], Tensor]] = {
     "relu": functional.relu,
     "gelu": functional.gelu,
@@ -29,7 +30,6 @@ ACTIVATIONS: Mapping[str, Callable[[Tensor], Tensor]] = {
     "gelu-sigmoid": lambda x: x * torch.sigmoid(1.702 * x),
     "silu": functional.silu,
 }
-_STACK = {"layers": "layers", "norm": "norm"}
 
 
 class Plain(Hooks):
