@@ -164,7 +164,8 @@ def create(path: Path, content: bytes) -> None:
     except FileExistsError:
         vacant(path)
     except OSError as failure:
-        raise unwritten(path, failure) from failure
+        text = f"{path} could not be written: {failure.strerror}. Nothing was written."
+        raise Unwritten(text) from failure
 
 
 def _ours(path: Path, beginning: bytes) -> bool:

@@ -90,14 +90,17 @@ def wrong(found: dict[str, Finding], truth: dict[str, Value]) -> list[str]:
 
 
 def untellable(one: Finding, truth: dict[str, Value]) -> bool:
-    """Say whether two options are the same function here: an epsilon of 0 has no place."""
+    """Say whether two options are the same function here: an epsilon of 0 has no place.
+
+    In a model that is all there is, a softmax in float32 rounds as much as the positions do.
+    """
+    single = truth["softmax_arithmetic"] == truth["position_arithmetic"] == "float32"
     positions = truth["positional_encoding"]
     alike = {
         "norm_epsilon_place": truth["norm_epsilon"] == 0,
         "position_offset": positions == "none",
-        # A softmax in float32 rounds as much as the positions do, where a model is all there is.
-        "position_arithmetic": positions in ("none", "learned", "learned-scaled")
-        or truth["softmax_arithmetic"] == "float32",
+        "position_arithmetic": positions in ("none", "learned", "learned-scaled"),
+        "softmax_arithmetic": single,
     }
     return (
         one.status == CANNOT_TELL and "same numbers" in one.reason and alike.get(one.choice, False)

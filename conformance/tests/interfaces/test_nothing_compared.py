@@ -55,8 +55,9 @@ NOTHING = "NO NUMBERS WERE COMPARED"
 
 @pytest.fixture
 def target(tmp_path: Path) -> str:
-    (tmp_path / "gpt.py").write_text(BLOCK)
-    return f"{tmp_path}/gpt.py:EncoderLayer"
+    block = "import attentest" + BLOCK + "backend = attentest.adapted(EncoderLayer, anyway=True)\n"
+    (tmp_path / "gpt.py").write_text(block)
+    return f"{tmp_path}/gpt.py:backend"
 
 
 def test_check_says_that_no_numbers_were_compared(target: str) -> None:

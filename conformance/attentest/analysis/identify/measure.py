@@ -68,11 +68,11 @@ def measure(subject: Subject, component: str, known: Choices) -> list[Evidence]:
     close: dict[float, list[Evidence]] = {}
     try:
         built = structures(subject, component, sizes_for(subject))
-        for (structure, probe), arithmetic in product(built, _arithmetics(component)):
+        for (structure, probe), arithmetic in product(built, _arithmetics(component, known)):
             choices = known.but(**arithmetic)
             measurement = Measurement(component, probe, structure, choices)
             measurement.take()
-            if measurement.exact:
+            if measurement.exact or (measurement.explained and choices == known):
                 return measurement.evidence
             if measurement.explained:
                 close[measurement.difference] = measurement.evidence
@@ -85,15 +85,16 @@ def measure(subject: Subject, component: str, known: Choices) -> list[Evidence]:
     return close[min(close)] if close else first
 
 
-def _arithmetics(component: str) -> list[dict[str, Value]]:
-    """Return the arithmetics that `component` may round in, the finest first.
+def _arithmetics(component: str, known: Choices) -> list[dict[str, Value]]:
+    """Return the arithmetics that `component` may round in: what its parts show, then the finest.
 
     An exact one lies within the tolerance of a rounded one, and never the other way round. In a
-    model one that is rounded lies within that of another: the closest is taken.
+    model one that is rounded lies within that of another: where its parts alone do not tell which,
+    the closest is taken.
     """
     axes = [axis for axis, part in ARITHMETICS.items() if has(component, part)]
-    every = product(*(options(axis) for axis in axes))
-    return [dict(zip(axes, one, strict=True)) for one in every]
+    every = [dict(zip(axes, one, strict=True)) for one in product(*map(options, axes))]
+    return sorted(every, key=lambda one: any(known[axis] != one[axis] for axis in axes))
 
 
 def _reason(component: str, failure: Exception) -> str:
