@@ -64,7 +64,7 @@ def build_path(subject: Subject, component: str, sizes: Sizes, path: Path) -> Pr
 
 
 def path_input(sizes: Sizes, length: int = 1) -> Annotated[Floats, "1 L D"]:
-    """Return one sample of equal rows, of shape (1, L, D); a path lets their first number through."""
+    """Return equal rows of shape (1, L, D), whose first number is what a path lets through."""
     row = np.linspace(1.0, -1.0, sizes.d_model)
     return np.broadcast_to(row, (1, length, sizes.d_model)).copy()
 

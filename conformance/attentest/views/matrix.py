@@ -37,16 +37,19 @@ def show(console: Console, run: Run) -> None:
     failures = [f"{one.target}: not loaded: {one.failure}" for one in run if one.failure]
     loaded = replace(run, backends=tuple(one for one in run if not one.failure))
     if loaded.backends:
-        _show_judged(console, loaded)
+        console.print(matrix(loaded))
+        console.print()
     for name, command in run.not_installed.items():
         console.print(Text(f"{name}: not installed; {command}", style="dim"), soft_wrap=True)
+    if run.not_installed:
+        console.print()
+    if loaded.backends:
+        _show_words(console, loaded)
     for line in failures:
         console.print(Text(line, style="bold red"), soft_wrap=True)
 
 
-def _show_judged(console: Console, run: Run) -> None:
-    console.print(matrix(run))
-    console.print()
+def _show_words(console: Console, run: Run) -> None:
     for backend in run:
         if sentences := backend.description.inferred:
             console.print(Text(f"{backend.target}, {inferred(sentences)}\n"), soft_wrap=True)

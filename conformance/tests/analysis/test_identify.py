@@ -94,13 +94,13 @@ def untellable(one: Finding, truth: dict[str, Value]) -> bool:
 
     In a model that is all there is, a softmax in float32 rounds as much as the positions do.
     """
-    single = truth["softmax_arithmetic"] == truth["position_arithmetic"] == "float32"
+    rounded = truth["softmax_arithmetic"] == "float32"
     positions = truth["positional_encoding"]
     alike = {
         "norm_epsilon_place": truth["norm_epsilon"] == 0,
         "position_offset": positions == "none",
-        "position_arithmetic": positions in ("none", "learned", "learned-scaled"),
-        "softmax_arithmetic": single,
+        "position_arithmetic": rounded or positions in ("none", "learned", "learned-scaled"),
+        "softmax_arithmetic": rounded and truth["position_arithmetic"] == "float32",
     }
     return (
         one.status == CANNOT_TELL and "same numbers" in one.reason and alike.get(one.choice, False)
