@@ -28,6 +28,7 @@ UNCOVERED = [
     ("FeedForward", "", "it norms its input first, by net.0"),
     ("EncoderLayer", "", "norm1 does not subtract the mean"),
     ("NormedQueries", "multi_head_attention", "it norms its input first, by q_norm"),
+    ("NormalisedTable", "positional_encoding", "the table of interleaved times 0.4082"),
     ("causal_attention", "attention", "it hides later positions by itself"),
 ]
 """Sound code that is no component of the spec, the component where the name does not say it."""

@@ -15,6 +15,7 @@ from attentest.harness.reproduction import Action
 from attentest.targets.adapt import arguments, calling, makers, probing, trust
 from attentest.targets.adapt.adapter import Adapter
 from attentest.targets.adapt.code import Code, code_of
+from attentest.targets.adapt.components import component_guessed, component_named
 from attentest.targets.adapt.layouts import layouts
 from attentest.targets.adapt.limits import built, limits_measured, limits_of, said_of
 from attentest.targets.adapt.parameters import FoundTable, find_table
@@ -56,13 +57,23 @@ def adapt(
     asked = reading or Reading()
     if whole.is_model(thing, asked, name):
         return whole.adapt_model(thing, asked, name or thing.__name__, home)
-    code = code_of(thing, asked, name)
-    if code.thing is thing:  # an instance may stand for its class, which is found by itself
-        code = replace(code, home=home)
-    _all_used(code, asked)
-    read = _making if code.component in makers.COMPONENTS else _adapted
-    with probing.undisturbed():
-        return read(code, asked)
+    own = name or getattr(thing, "__name__", type(thing).__name__)
+    guess = "" if asked.component or component_named(own) else component_guessed(own)
+    try:
+        code = code_of(thing, asked, name)
+        if code.thing is thing:  # an instance may stand for its class, which is found by itself
+            code = replace(code, home=home)
+        _all_used(code, asked)
+        read = _making if code.component in makers.COMPONENTS else _adapted
+        with probing.undisturbed():
+            return read(code, asked)
+    except Unclear as failure:
+        if not guess:
+            raise
+        raise Unclear(
+            f"{failure} A part of the name {own!r} says that it is {guess}; if it is another "
+            f"component, or to have it judged as that, add --as COMPONENT."
+        ) from failure
 
 
 def _making(code: Code, reading: Reading) -> Adapted:
@@ -93,7 +104,12 @@ def _adapted(code: Code, reading: Reading) -> Adapted:
         code=code,
     )
     findings = identify(backend)
+    guessed = not (reading.component or component_named(code.name))
     asked = "" if reading.anyway else trust.question(code, probe, adapter, found, findings)
+    if not asked and guessed and not trust.explained(findings):
+        asked = (
+            f"{code.name} was taken for {code.component}, whose formula its numbers do not give."
+        )
     if asked:
         raise Unclear(asked)
     inferred = {**found.choices, **_measured(findings)}
@@ -106,7 +122,7 @@ def _adapted(code: Code, reading: Reading) -> Adapted:
         choices=declared,
         limits=limits,
         understood=(
-            f"{code.name} is judged as {code.component}",
+            f"{code.name} is judged as {code.component}{_GUESSED * guessed}",
             *_assumed(declared, reading),
             *code.said,
             *said,
@@ -115,6 +131,9 @@ def _adapted(code: Code, reading: Reading) -> Adapted:
             *said_of(limits),
         ),
     )
+
+
+_GUESSED = " (by a part of its name, and by its numbers)"
 
 
 def _methods(code: Code) -> Mapping[str, Callable[..., Any]]:

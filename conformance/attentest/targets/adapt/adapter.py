@@ -38,6 +38,8 @@ class Adapter:
         results = [self.returns.picked(result) for result in self.results(built, given)]
         like = first_tensor(given)
         output = self._left([output for output, _ in results], like)
+        if self.returns.added:
+            output = like + output
         if self.component != "attention":
             return output
         weights = [weights for _, weights in results if weights is not None]

@@ -26,12 +26,24 @@ def adapter_of(code: Code, reading: Reading) -> tuple[Probe, Adapter, list[str]]
     adapter = Adapter(code.component, code.signature, carried, layouts(code.component)[0])
     probe, adapter, keys, how = _with_layout(code, adapter, reading)
     adapter, said = _masked(probe, adapter, code, reading, keys)
+    if _forgets_input(probe, adapter) and not reading.strict:
+        adapter = replace(adapter, returns=replace(adapter.returns, added=True))
+        said.append(
+            "assumed that its caller adds the encoding to the input: if it is meant to return the "
+            "sum, this is a mistake, and --strict reports it"
+        )
     if _causal(code, probe, adapter):
         adapter = replace(adapter, causal=True)
         said.append("it hides later positions by itself")
     lies = f"tensors: {adapter.layout.words} ({how}); it returns {adapter.returns.words}"
     given = " and as you say" if set(reading.arguments) & set(carried.roles) else ""
     return probe, adapter, [f"{carried.words} (by the signature{given})", lies, *said]
+
+
+def _forgets_input(probe: Probe, adapter: Adapter) -> bool:
+    """Say whether an encoding in the shape of its input does not depend on it."""
+    table = adapter.component == "positional_encoding" and not adapter.returns.added
+    return table and probing.ignores_input(probe, adapter)
 
 
 def _with_layout(code: Code, adapter: Adapter, reading: Reading) -> tuple[Probe, Adapter, int, str]:

@@ -1,7 +1,9 @@
 """The code that a user names: a function, a class or an instance, how it is built and called."""
 
+import ast
 import copy
 import inspect
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from types import ModuleType
@@ -9,7 +11,7 @@ from typing import Any
 
 from torch import nn
 
-from attentest.targets.adapt.components import component_named, component_suggested
+from attentest.targets.adapt.components import component_guessed, component_named
 from attentest.targets.adapt.construction import Construction, construction
 from attentest.targets.adapt.probing import SIZES, undisturbed
 from attentest.targets.adapt.reading import Reading, Unclear
@@ -71,7 +73,8 @@ def code_of(thing: Any, reading: Reading, name: str = "") -> Code:
 
 
 def _of_class(thing: type, reading: Reading, name: str) -> Code:
-    heads = component_named(name) == "attention" and "heads" in _known(thing, reading)
+    named = component_named(name) or component_guessed(name)
+    heads = named == "attention" and "heads" in _known(thing, reading)
     component = _component(name, reading, heads=heads)
     call = thing.forward if issubclass(thing, nn.Module) else thing.__call__
     built = _buildable(construction(thing, component, reading))
@@ -140,25 +143,64 @@ def _known(thing: type, reading: Reading) -> frozenset[str]:
 
 
 def _component(name: str, reading: Reading, *, heads: bool = False) -> str:
-    found = reading.component or component_named(name, heads=heads)
+    found = reading.component or component_named(name, heads=heads) or component_guessed(name)
     if not found:
-        likely = component_suggested(name)
         raise Unclear(
-            f"Nothing in the name {name!r} says for certain which component it is. Say so with "
-            f"--as {likely or 'COMPONENT'} (in Python: component={likely or '..'!r}), one of: "
-            f"{', '.join(COMPONENTS)}."
+            f"Nothing in the name {name!r} says which component it is. Say so with --as COMPONENT "
+            f"(in Python: component='..'), one of: {', '.join(COMPONENTS)}."
         )
-    return found
+    return "multi_head_attention" if heads and found == "attention" else found
 
 
 def _signature(call: Callable[..., Any], name: str) -> inspect.Signature:
     try:
         return inspect.signature(call)
     except ValueError as failure:
+        documented = _documented(call)
+        if documented is not None:
+            return documented
         raise Unclear(
             f"{name} is written in C and has no signature that can be read. Wrap it in a function "
             f"of your own, whose arguments have the names of what they carry."
         ) from failure
+
+
+def _documented(call: Callable[..., Any]) -> inspect.Signature | None:
+    """Return the signature in the first line of a docstring, None where there is none.
+
+    Functions written in C have no other. A default that is no literal counts as None.
+    """
+    words = re.match(r"\s*\w+(?P<arguments>\([^()]*(\([^()]*\)[^()]*)*\))", call.__doc__ or "")
+    if words is None:
+        return None
+    try:
+        (made,) = ast.parse(f"def call{words['arguments']}: ...").body
+    except SyntaxError:
+        return None
+    assert isinstance(made, ast.FunctionDef)
+    given = made.args
+    named = [*given.posonlyargs, *given.args]
+    start = len(named) - len(given.defaults)
+    defaults = [inspect.Parameter.empty] * start + [_literal(one) for one in given.defaults]
+    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    parameters = [
+        inspect.Parameter(one.arg, kind, default=default)
+        for one, default in zip(named, defaults, strict=True)
+    ]
+    parameters += [
+        inspect.Parameter(
+            one.arg, inspect.Parameter.KEYWORD_ONLY, default=default and _literal(default)
+        )
+        for one, default in zip(given.kwonlyargs, given.kw_defaults, strict=True)
+    ]
+    return inspect.Signature(parameters)
+
+
+def _literal(node: ast.expr) -> Any:
+    try:
+        return ast.literal_eval(node)
+    except ValueError:
+        return None
 
 
 def _without_self(signature: inspect.Signature) -> inspect.Signature:

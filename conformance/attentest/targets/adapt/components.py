@@ -46,6 +46,9 @@ _NAMES = {
     "target_mask": "targetmask tgtmask trgmask maketargetmask maketgtmask maketrgmask makestdmask",
 }
 _COMPONENT = {name: component for component, names in _NAMES.items() for name in names.split()}
+_USUAL = {"block": "encoder_layer"}
+"""What a word means most often, where the numbers confirm it."""
+
 _EMPTY = {
     "my",
     "simple",
@@ -76,6 +79,22 @@ def component_suggested(name: str) -> str:
     words = _words(name)
     ends = ("".join(words[start:]) for start in range(len(words)))
     return next((_COMPONENT[end] for end in ends if end in _COMPONENT), "")
+
+
+def component_guessed(name: str) -> str:
+    """Return the component that some words in a row of `name` are, the most words first.
+
+    "" for none, and for whole models and masks, which no numbers of their own confirm.
+    """
+    words = _words(name)
+    runs = (
+        "".join(words[start : start + length])
+        for length in range(len(words), 0, -1)
+        for start in range(len(words) - length, -1, -1)
+    )
+    found = next((_COMPONENT[run] for run in runs if run in _COMPONENT), "")
+    found = found or next((_USUAL[word] for word in words if word in _USUAL), "")
+    return "" if found == "model" or found.endswith("mask") else found
 
 
 def squashed(name: str) -> str:

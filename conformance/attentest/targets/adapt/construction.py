@@ -179,9 +179,16 @@ def _keywords(thing: type, name: str) -> dict[str, inspect.Parameter]:
             inspect.Parameter.KEYWORD_ONLY,
             default=None if optional else inspect.Parameter.empty,
         )
-    if re.search(rf"__init__\([^)]*\*\*\s*{name}\b", source) and len(line) > 1:
+    handed = re.search(rf"__init__\((?P<rest>[^)]*)\*\*\s*{name}\b", source)
+    if handed and len(line) > 1:
         extended = _arguments(vars(line[1])["__init__"])
-        found |= {own: one for own, one in extended.items() if own != "self"}
+        given = [
+            one.strip() for one in handed["rest"].split(",") if one.strip() not in ("", "self")
+        ]
+        placed = len([one for one in given if "=" not in one])
+        named = {one.partition("=")[0].strip() for one in given if "=" in one}
+        open_ = [own for own in extended if own != "self"][placed:]
+        found |= {own: extended[own] for own in open_ if own not in named}
     return found
 
 
@@ -233,7 +240,8 @@ def _ratio(sizes: Sizes) -> float:
 def _size(name: str, component: str, held: Collection[str]) -> str:
     """Return the size that an argument of this name is, "" for none.
 
-    A word such as "hidden_dim" is the inner width beside a name for the model's, and that else.
+    A word such as "hidden_dim" is the inner width beside a name for the model's, and that else:
+    also beside a name that can only be the inner width.
     """
     if component == "generator" and name in ("outputdim", "outputsize", "outfeatures"):
         return "target_vocabulary"

@@ -1,6 +1,9 @@
 """The names that people give to arguments, underscores and capitals apart."""
 
 from collections.abc import Mapping, Sequence
+from typing import Any
+
+from torch.nn.functional import relu
 
 
 def _words(text: str) -> Sequence[str]:
@@ -66,14 +69,17 @@ WIDTH = _words(
     "dmodel embeddim embedsize hiddensize nembd dim embdim embeddingdim embeddingsize d width "
     "modeldim modelsize dimmodel features normalizedshape numhiddens nhid inputdim inputsize "
     "infeatures indim emsize embsize hiddendim numfeatures ndim nstate outputdim outputsize "
-    "outfeatures kdim vdim keysize querysize valuesize size emb demb embed"
+    "outfeatures kdim vdim keysize querysize valuesize size emb demb embed hidden hiddenwidth "
+    "numchannels channels inchannels outchannels dtoken tokendim"
 )
 """The width of the model, input and output widths included."""
 
 INNER = _words(
     "dff dimfeedforward ffdim ffndim dinner innerdim mlpdim intermediatesize ffnhidden ffsize "
     "ffnnumhiddens dhidden dhid ffhidden dimff pfdim hiddenfeatures ffnhiddensize "
-    "feedforwarddim dmlp hidden hiddendim hiddensize hiddenlayersize"
+    "feedforwarddim dmlp hidden hiddendim hiddensize hiddenlayersize hiddenwidth "
+    "feedforwardhidden feedforwardsize ffnembeddim intermediatewidth intermediatedim "
+    "dimlinearblock hiddenchannels ffnintermediatesize ffnwidth"
 )
 """The inner width of a feed-forward network; some are the model's where no other name is."""
 
@@ -81,8 +87,8 @@ SIZES: Mapping[str, Sequence[str]] = {
     "d_ff": INNER,
     "d_model": WIDTH,
     "heads": _words(
-        "heads numheads nheads nhead h numattentionheads head attentionheads numkvheads nkvheads "
-        "kvheads numkeyvalueheads nkvhead"
+        "heads numheads nheads nhead h numattentionheads head attentionheads attnheads "
+        "numattnheads numkvheads nkvheads kvheads numkeyvalueheads nkvhead"
     ),
     "layers": _words(
         "layers numlayers nlayers nlayer n depth numencoderlayers numdecoderlayers nblocks "
@@ -123,8 +129,10 @@ CONFIGURATION = _words(
 )
 """What holds all settings."""
 
-REQUIRED = {
+REQUIRED: Mapping[str, Any] = {
     **dict.fromkeys(_words("bias usebias qkvbias attentionbias mlpbias attnbias"), True),
+    **dict.fromkeys(_words("usegate gated useglu glu"), False),
+    **dict.fromkeys(_words("activation act activationfn actfn activationfunction"), relu),
     **dict.fromkeys(_words("eps epsilon layernormeps layernormepsilon normeps lneps"), 1e-5),
 }
 """What gets a usual value where one must be given: every value is judged by the same formula."""

@@ -115,7 +115,28 @@ class Probe:
             return summary(failure, 120)
         output, weights = _shapes(adapter, given)
         found = returns(result, output, weights)
+        if found is None and adapter.component == "positional_encoding":
+            found = _table(result, output, adapter)
         return found or f"its result holds no tensor of shape {output}"
+
+
+def _table(result: Any, output: tuple[int, ...], adapter: Adapter) -> Returns | None:
+    """Return where a table of positions stands in `result`, without a batch; None for none."""
+    if adapter.layout.fold != "whole":
+        return None
+    batch = 0 if adapter.layout.swap is None else 1
+    shapes = [tuple(1 if axis == batch else size for axis, size in enumerate(output))]
+    shapes += [output[1:]] * (batch == 0)
+    found = next(filter(None, (returns(result, shape, ()) for shape in shapes)), None)
+    return None if found is None else replace(found, added=True)
+
+
+def ignores_input(probe: Probe, adapter: Adapter) -> bool:
+    """Say whether the values of its input change nothing: what is computed is a table."""
+    given = probe.given(adapter)
+    moved = {name: value + 1.0 for name, value in given.items()}
+    before, after = probe.called(adapter, given), probe.called(adapter, moved)
+    return isinstance(before, Tensor) and isinstance(after, Tensor) and torch.equal(before, after)
 
 
 def _shapes(adapter: Adapter, given: Given) -> tuple[tuple[int, ...], tuple[int, ...]]:

@@ -18,10 +18,12 @@ from attentest.targets.adapt.parameters.trial import LOOSE, Clock, fitting
 from attentest.targets.adapt.parameters.units import Unit, squeezed, units
 from attentest.targets.adapt.parameters.words import projections
 from attentest.targets.adapt.probing import undisturbed
-from attentest_spec import Choices
+from attentest_spec import CHOICES, Choices, Sizes
 from attentest_spec.choices import Value
 from attentest_spec.mapping import Table
-from attentest_spec.setting import Floats
+from attentest_spec.parameters import learned_positions
+from attentest_spec.positional_encoding import table
+from attentest_spec.setting import Floats, Setting
 from attentest_spec.torch import to_array
 
 _SEQUENCES: Mapping[str, tuple[int, int]] = {
@@ -189,6 +191,25 @@ def _positions_inside(
                 "its attention depends on the positions of the keys, which it encodes inside "
                 "(rotary, relative or linear biases)"
             )
+    return ""
+
+
+def scaled_table(call: Callable[..., Any], built: Any, sizes: Sizes) -> str:
+    """Recognise sines that are multiplied by a number; "" for all else."""
+    zeros = torch.zeros(1, QUERIES, sizes.d_model, dtype=torch.float64)
+    with undisturbed():
+        found = _answer(call, built, (to_array(zeros),))
+    if found is None or found.shape != zeros.shape:
+        return ""
+    for option in CHOICES["positional_encoding"].options:
+        choices = Choices(positional_encoding=option.name)
+        if option.name == "none" or learned_positions(choices):
+            continue
+        wanted = table(Setting(choices=choices), QUERIES, sizes.d_model)
+        factor = float((found[0] * wanted).sum() / np.square(wanted).sum())
+        close = np.abs(found[0] - factor * wanted).max() <= LOOSE * abs(factor)
+        if close and abs(factor) > LOOSE and abs(factor - 1) > LOOSE:
+            return f"what it adds is the table of {option.name} times {factor:.4g}"
     return ""
 
 

@@ -24,12 +24,14 @@ Key = int | str
 class Returns:
     """The places of the output and the weights in a result; None for a part that is the whole.
 
-    `attributes` says that names are those of attributes, and not keys of a mapping.
+    `attributes` says that names are those of attributes, and not keys of a mapping; `added` that
+    the output is a table that its caller adds to the input.
     """
 
     output: Key | None = None
     weights: Key | None = None
     attributes: bool = False
+    added: bool = False
 
     def picked(self, result: Any) -> tuple[Any, Any]:
         """Return the output and the weights (None where there are none)."""
@@ -46,6 +48,8 @@ class Returns:
     @property
     def words(self) -> str:
         """What is returned, in one phrase."""
+        if self.added:
+            return "the encoding alone, which its caller adds to the input"
         if self.output is None:
             return "the output alone"
         told = f"the output as {_shown(self.output)}"

@@ -138,7 +138,10 @@ class Script:
         many = self.adapter.layout.fold == "alone"
         lines.append(f"result = [{call} for i in range({count})]" if many else f"result = {call}")
         output = self._part(self.adapter.returns.output)
-        return lines, self.adapter.layout.code_leaving(output, first_tensor(given))
+        left = self.adapter.layout.code_leaving(output, first_tensor(given))
+        if self.adapter.returns.added:
+            left = f"{self._variable(self.adapter.arguments.roles['x'])} + {left}"
+        return lines, left
 
     def _part(self, key: Any) -> str:
         """Return the expression for a part of `result`, or of each of many."""

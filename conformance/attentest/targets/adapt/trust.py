@@ -17,8 +17,12 @@ from attentest.targets.adapt.code import Code
 from attentest.targets.adapt.parameters.found import FoundTable, Observed
 from attentest.targets.adapt.parameters.telling import few
 from attentest.targets.adapt.parameters.trial import Clock, places, read
-from attentest.targets.adapt.probing import Probe
-from attentest.targets.adapt.recognise import holds_where_rows_are_alike, recognised
+from attentest.targets.adapt.probing import SIZES, Probe
+from attentest.targets.adapt.recognise import (
+    holds_where_rows_are_alike,
+    recognised,
+    scaled_table,
+)
 from attentest_spec import Choices, Table
 from attentest_spec.choices import Value
 from attentest_spec.torch import to_array
@@ -49,9 +53,11 @@ def question(
             f"parameter map does not fit both. Judge its parts one by one, or write a backend that "
             f"builds it alike for every number of heads. {_ANYWAY}."
         )
-    if _explained(findings):
+    if explained(findings):
         return ""
     other = _causal(probe, adapter)
+    if code.component == "positional_encoding" and not found.table:
+        other = scaled_table(adapter, probe.built, SIZES)
     choices = {**found.choices, **_measured(findings)}
     if not other and found.observed:
         other = recognised(found.observed, code.component, adapter, found.table, choices)
@@ -69,6 +75,12 @@ def question(
         f"Python: parameters={{NAME: PATH}}), name another component with --as, or name its parts "
         f"one by one. {_ANYWAY}."
     )
+
+
+def explained(findings: Mapping[str, Finding]) -> bool:
+    """Say whether an option of every choice explains the numbers."""
+    shown = [one.status for name, one in findings.items() if name not in _MASKED]
+    return MEASURED in shown and NONE_FITS not in shown
 
 
 def _missing_with_one_head(code: Code, found: FoundTable) -> str:
@@ -92,11 +104,6 @@ def _missing_with_one_head(code: Code, found: FoundTable) -> str:
 def _unplaced(found: FoundTable) -> list[str]:
     names = few(found.unplaced)
     return [f"the spec has no place for {names}"] if names else []
-
-
-def _explained(findings: Mapping[str, Finding]) -> bool:
-    shown = [one.status for name, one in findings.items() if name not in _MASKED]
-    return MEASURED in shown and NONE_FITS not in shown
 
 
 def _measured(findings: Mapping[str, Finding]) -> dict[str, Value]:

@@ -17,6 +17,9 @@ from attentest.targets.origin import origin
 from attentest_spec import Sizes
 from attentest_spec.torch import to_array
 
+FEW = 64
+"""How many equal numbers are written one by one."""
+
 
 @dataclass(frozen=True)
 class Expression:
@@ -93,6 +96,11 @@ def tensor(value: Tensor, *, grad: bool = False, device: str = "cpu") -> str:
     settings += ["requires_grad=True"] * grad
     settings += [f"device={device!r}"] * (device != "cpu")
     asked = "".join(f", {one}" for one in settings)
+    flat = value.flatten()
+    if value.numel() > FEW and value.is_contiguous() and bool((flat == flat[0]).all()):
+        asked = f", dtype={value.dtype}" * plain + asked
+        same = str(flat[0].item()).replace("inf", "torch.inf")
+        return f"torch.full({tuple(value.shape)}, {same}{asked})"
     if not value.numel():
         return f"torch.zeros({tuple(value.shape)}{asked})"
     if value.is_contiguous() or 0 in value.stride():  # rows that are one row are written out

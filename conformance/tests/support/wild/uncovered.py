@@ -161,3 +161,17 @@ def causal_attention(q, k, v):
     scores = q @ k.mT / math.sqrt(q.size(-1))
     later = torch.ones(scores.shape[-2:], dtype=torch.bool).triu(1)
     return scores.masked_fill(later, -torch.inf).softmax(-1) @ v
+
+
+class NormalisedTable(nn.Module):
+    """Sines whose rows have the length 1."""
+
+    def __init__(self, d_model, max_len=64):
+        super().__init__()
+        place = torch.arange(max_len, dtype=torch.float64)[:, None]
+        waves = place * 10000.0 ** (-torch.arange(0, d_model, 2, dtype=torch.float64) / d_model)
+        rows = torch.stack([waves.sin(), waves.cos()], -1).flatten(1)
+        self.register_buffer("rows", rows / rows.norm(dim=-1, keepdim=True))
+
+    def forward(self, x):
+        return x + self.rows[: x.size(1)]
