@@ -7,6 +7,9 @@ component that its own does not contain, and a clause that unusual but correct c
 to are each an error of the suite.
 """
 
+import os
+import threading
+import time
 from collections.abc import Callable, Collection, Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, field
@@ -115,7 +118,9 @@ def score(
 ) -> Score:
     """Carry out `tasks` and return the score; the workers import torch once each."""
     trials: list[Trial] = []
-    with ProcessPoolExecutor(workers, mp_context=get_context("spawn"), initializer=_start) as pool:
+    with ProcessPoolExecutor(
+        workers, mp_context=get_context("spawn"), initializer=_start, initargs=(os.getpid(),)
+    ) as pool:
         asked = {pool.submit(task.trials): task for task in tasks}
         for answer in as_completed(asked):
             trials += answer.result()
@@ -183,8 +188,16 @@ def _idle(tried: set[str], detected: set[str]) -> list[str]:
     ]
 
 
-def _start() -> None:
-    """Import what every trial needs, with one thread per worker."""
+def _start(parent: int) -> None:
+    """Import what every trial needs; a worker has one thread, and ends with its `parent`."""
+    threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
     import torch
 
     torch.set_num_threads(1)
+
+
+def _end_with(parent: int) -> None:
+    """End this process when its parent has ended, however that was."""
+    while os.getppid() == parent:
+        time.sleep(0.5)
+    os._exit(1)

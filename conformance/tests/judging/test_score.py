@@ -1,8 +1,12 @@
 """The suite's own score, and what it calls an error."""
 
 import json
+import subprocess
+import sys
+import time
 from itertools import product
 
+import psutil
 import pytest
 from click.testing import CliRunner
 
@@ -138,3 +142,16 @@ def test_it_is_counted_where_the_diagnosis_names_the_fault(slug):
 def test_the_command_tells_how_often_the_fault_is_named(slug):
     result = command(slug, "--workers", "1", "--diagnose")
     assert "mistakes in values: 2 of 2 named first" in result.output, result.output
+
+
+def test_workers_end_with_a_command_that_is_killed():
+    words = [sys.executable, "-m", "attentest", "faults", "--own"]
+    with subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as started:
+        parent = psutil.Process(started.pid)
+        waited = time.monotonic() + 60
+        while not (workers := parent.children()) and time.monotonic() < waited:
+            time.sleep(0.1)
+        started.kill()
+    assert workers
+    _, left = psutil.wait_procs(workers, timeout=60)
+    assert not left
