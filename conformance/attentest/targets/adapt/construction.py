@@ -8,9 +8,13 @@ from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any
 
+from torch.nn.functional import relu
+
 from attentest.targets.adapt.components import squashed
 from attentest.targets.adapt.configuration import Fields, fields_read
 from attentest.targets.adapt.names import (
+    ACTIVATION,
+    AT_CALLS,
     CONFIGURATION,
     HEAD_WIDTH,
     INNER,
@@ -118,7 +122,8 @@ def _configuration(
     rest = {name: one.value(PROBED) for name, one in read.items() if one is not None}
 
     def fill(name: str, known: Collection[str]) -> Filling | None:
-        parameter = inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY)
+        # A configuration can be stored: what is no number is a name in it.
+        parameter = inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=str)
         return _filling(name, parameter, component, reading, [name, *known])
 
     with undisturbed():
@@ -128,8 +133,17 @@ def _configuration(
     if fields.missing and not _builds(thing, {**rest, own: _made(fields)}):
         raise Unclear(_question(thing, component, [fields.missing[-1]]))
     given = {name: _fixed(value) for name, value in reading.given.items() if name not in read}
-    found = {**fields.found, **given}
+    later = {name: _fixed(value) for name, value in AT_CALLS.items() if _mentions(thing, name)}
+    found = {**later, **fields.found, **given}
     return Construction(fields.make, found, frozenset(found))
+
+
+def _mentions(thing: Callable[..., Any], name: str) -> bool:
+    """Say whether the module in which `thing` is defined has `name` in its source."""
+    try:
+        return name in inspect.getsource(inspect.getmodule(thing) or thing)
+    except (OSError, TypeError):
+        return False
 
 
 def _made(fields: Fields[Filling]) -> Any:
@@ -215,6 +229,8 @@ def _filling(
         return Filling("d_ff/d_model", _ratio, frozenset(["d_ff"]))
     if name in REQUIRED and _is_required(parameter):
         return _fixed(REQUIRED[name])
+    if name in ACTIVATION and _is_required(parameter):
+        return _fixed("relu" if parameter.annotation is str else relu)
     return _fixed(ON[name]) if name in ON else None
 
 

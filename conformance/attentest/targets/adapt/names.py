@@ -3,8 +3,6 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from torch.nn.functional import relu
-
 
 def _words(text: str) -> Sequence[str]:
     return tuple(text.split())
@@ -111,8 +109,8 @@ SIZES: Mapping[str, Sequence[str]] = {
     "target_pad": _words("tgtpadidx trgpadidx tgtpad targetpad"),
     "dropout": _words(
         "dropout p drop dropoutrate dropoutp attndrop attndropout residpdrop dropprob pdrop "
-        "attentiondropout residdropout projdrop ffndropout pdropout dropoutprob attnpdrop "
-        "residualdropout hiddendropoutprob attentionprobsdropoutprob"
+        "attentiondropout activationdropout reludropout residdropout projdrop ffndropout pdropout "
+        "dropoutprob attnpdrop residualdropout hiddendropoutprob attentionprobsdropoutprob"
     ),
 }
 """What a constructor calls each size of the contract."""
@@ -131,11 +129,26 @@ CONFIGURATION = _words(
 
 REQUIRED: Mapping[str, Any] = {
     **dict.fromkeys(_words("bias usebias qkvbias attentionbias mlpbias attnbias"), True),
-    **dict.fromkeys(_words("usegate gated useglu glu"), False),
-    **dict.fromkeys(_words("activation act activationfn actfn activationfunction"), relu),
+    **dict.fromkeys(
+        _words(
+            "usegate gated useglu glu isdecoder addcrossattention usecache outputattentions "
+            "outputhiddenstates returndict"
+        ),
+        False,
+    ),
+    **dict.fromkeys(_words("chunksizefeedforward"), 0),
+    **dict.fromkeys(_words("positionembeddingtype"), "absolute"),
     **dict.fromkeys(_words("eps epsilon layernormeps layernormepsilon normeps lneps"), 1e-5),
 }
 """What gets a usual value where one must be given: every value is judged by the same formula."""
+
+AT_CALLS = {"_attn_implementation": "eager"}
+"""Fields of a configuration that are read when a module is called, and not when it is built."""
+
+ACTIVATION = _words(
+    "activation act activationfn actfn activationfunction hiddenact hiddenactivation"
+)
+"""What gets an activation where one must be given: ReLU, by its name or as a function."""
 
 ON = {"batchfirst": True}
 """Switches that bring code to the contract's conventions."""
