@@ -118,7 +118,7 @@ def test_question_about_code_is_the_same_everywhere(word: str, file: Path) -> No
         assert done.exit_code == 3, done.output
         said = done.output
     said = " ".join(said.split())
-    assert "Nothing in the name 'unnamed' says for certain which component it is" in said
+    assert "Nothing in the name 'unnamed' says which component it is" in said
     assert "--as COMPONENT" in said
     assert "`backend = attentest.adapted(..)`" in said
 

@@ -1,5 +1,6 @@
 """The generated parts of README.md: the matrix, the badges, and their markers."""
 
+import re
 import sys
 
 import pytest
@@ -64,7 +65,7 @@ def test_readme_shows_the_badges_of_this_catalogue() -> None:
 
     shown = (REPOSITORY / "README.md").read_text(encoding="utf-8")
     count = len(faults())
-    assert f"injected faults detected: {count} of {count} over 20 seeds" in shown
+    assert re.search(rf"injected faults detected: {count} of {count} over \d+ seeds", shown)
     for name in ("detected", "alarms"):
         assert f"{name}.svg)" in shown
         assert (REPOSITORY / "docs" / "_static" / "badges" / f"{name}.svg").is_file()

@@ -211,7 +211,42 @@ class Unknown(torch.nn.Module):
 
 def test_a_name_that_says_nothing_asks_for_the_component() -> None:
     assert "Say so with --as COMPONENT" in refused(mix)
-    assert "--as layer_norm" in refused(type("BertLayerNorm", (torch.nn.Module,), {}))
+
+
+class BertLayerNorm(torch.nn.LayerNorm):
+    """Its name holds the name of a component."""
+
+    def __init__(self, hidden_size: int) -> None:
+        super().__init__(hidden_size)
+
+
+class ScaleNormLayer(BertLayerNorm):
+    """Its name holds one too, and it computes something else."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.weight * x / x.abs().amax(-1, keepdim=True) + self.bias
+
+
+def test_a_name_that_holds_that_of_a_component_is_a_guess_which_numbers_confirm() -> None:
+    report = attentest.check(BertLayerNorm, clauses=["layer_norm.formula"])
+    assert "is judged as layer_norm (by a part of its name, and by its numbers)" in str(report)
+    assert report.conforms, str(report)
+
+
+def test_a_guess_that_numbers_do_not_confirm_is_a_question() -> None:
+    said = refused(ScaleNormLayer)
+    assert "A part of the name 'ScaleNormLayer' says that it is layer_norm" in said
+    # With a component that the user names it is judged: its one map is certain.
+    assert attentest.adapted(ScaleNormLayer, "layer_norm")
+
+
+def test_a_function_of_c_is_read_by_its_docstring() -> None:
+    call = torch.nn.functional.scaled_dot_product_attention
+    slugs = ["attention.formula", "attention.masked-keys-ignored"]
+    report = attentest.check(call, clauses=slugs)
+    assert "query=query, key=key, value=value, mask=attn_mask" in "\n".join(report.inferred)
+    assert report.conforms, str(report)
+    assert report.compared == 2
 
 
 def test_arguments_that_say_nothing_are_asked_for() -> None:

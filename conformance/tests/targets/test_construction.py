@@ -18,6 +18,8 @@ SOUND = [
     ("Keywords", "feed_forward", "d_model=d_model", "d_ff=d_ff", "dropout=dropout"),
     ("HandedOn", "feed_forward", "d_model=d_model, d_ff=d_ff, dropout=dropout"),
     ("HeadWidth", "multi_head_attention", "dim_head=d_model/heads"),
+    ("Channels", "layer_norm", "num_channels=d_model"),
+    ("Chosen", "feed_forward", "width=d_model, hidden=d_ff, activation=relu"),
 ]
 
 
@@ -28,6 +30,14 @@ def test_settings_of_every_form_are_sizes(name, component, said):
         assert words in report.inferred[1] + report.inferred[2] + report.inferred[3]
     assert report.conforms, str(report)
     assert sum(verdict.status != "absent" for verdict in report) >= 9, str(report)
+
+
+def test_a_field_that_is_read_at_calls_is_there():
+    target, slugs = str(WILD / "published.py:Published"), ["feed_forward.formula"]
+    report = attentest.check(target, "feed_forward", clauses=slugs)
+    assert "hidden_act='relu'" in "\n".join(report.inferred)
+    assert report.conforms, str(report)
+    assert report.compared == 1
 
 
 def test_a_field_that_says_nothing_is_asked_for_and_can_be_given():

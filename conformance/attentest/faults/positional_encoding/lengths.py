@@ -75,14 +75,12 @@ def cut_off(self: Hooks, module: Node, x: Tensor) -> Tensor:
     "too-long",
     seam="check_length",
     origin="B049",
+    kind="wording",
     choices={"positional_encoding": "learned"},
     models=("plain",),
 )
 def too_long_unexplained(self: Hooks, length: int, rows: int) -> None:
-    """Nothing compares the length with the table.
-
-    A table of one row serves all positions; with more, a long input fails inside of a sum.
-    """
+    """Nothing compares the length with the table. A long input fails inside of a sum."""
     return
 
 

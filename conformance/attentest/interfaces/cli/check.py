@@ -88,7 +88,7 @@ def check_command(
 
     The object is a function, a class or a backend. How code that is no backend is called and
     built is inferred from its names, its documentation and a probing call. Exit code 0: it
-    conforms; 1: it does not, or nothing was judged; 2: usage; 3: it could not be loaded or read.
+    conforms; 1: it does not; 2: usage; 3: it could not be loaded or read, or nothing was judged.
     """
     with usage():
         if not resolve.is_whole(target):
@@ -121,7 +121,7 @@ def check_command(
         console.print()
     # A run in which nothing was judged must not look like one in which all is well.
     nothing = not any(verdict.status.judged for verdict in found[target].verdicts)
-    sys.exit(found.exit_code or int(nothing))
+    sys.exit(found.exit_code or (3 if nothing else 0))
 
 
 def _write(

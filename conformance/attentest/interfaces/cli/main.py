@@ -1,7 +1,9 @@
 """The `attentest` command."""
 
 import errno
+import os
 import sys
+from contextlib import suppress
 from typing import Any
 
 import click
@@ -38,7 +40,14 @@ class _Commands(click.Group):
             if failure.errno not in _FULL:
                 raise
             where = failure.filename or "The output"
+            _discard_output()
             raise Usage(f"{where} could not be written: {failure.strerror}.") from failure
+
+
+def _discard_output() -> None:
+    """Send what is still to be written nowhere: Python flushes it again when it ends, and fails."""
+    with suppress(OSError, ValueError):  # not every standard output is a file
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})

@@ -199,7 +199,7 @@ def _keywords(thing: type, name: str) -> dict[str, inspect.Parameter]:
         given = [
             one.strip() for one in handed["rest"].split(",") if one.strip() not in ("", "self")
         ]
-        placed = len([one for one in given if "=" not in one])
+        placed = len([one for one in given if "=" not in one and not one.startswith("*")])
         named = {one.partition("=")[0].strip() for one in given if "=" in one}
         open_ = [own for own in extended if own != "self"][placed:]
         found |= {own: extended[own] for own in open_ if own not in named}
@@ -245,7 +245,8 @@ def _head_width(sizes: Sizes) -> int:
 
 
 def _fixed(value: Any) -> Filling:
-    return Filling(repr(value), lambda sizes: value)
+    words = value.__name__ if inspect.isroutine(value) else repr(value)
+    return Filling(words, lambda sizes: value)
 
 
 def _ratio(sizes: Sizes) -> float:

@@ -89,3 +89,23 @@ class HeadWidth(nn.Module):
         q, k, v = (self.split(one(x)) for one in (self.to_q, self.to_k, self.to_v))
         weights = (q @ k.mT * q.size(-1) ** -0.5).softmax(-1)
         return self.to_out((weights @ v).transpose(1, 2).flatten(-2))
+
+
+class Channels(nn.LayerNorm):
+    """Hands its first argument on by its place, and the rest as keywords."""
+
+    def __init__(self, num_channels, eps=1e-6, affine=True, **kwargs):
+        super().__init__(num_channels, eps=eps, elementwise_affine=affine, **kwargs)
+
+
+class Chosen(nn.Module):
+    """Is built with the activation itself."""
+
+    def __init__(self, width, hidden, activation):
+        super().__init__()
+        self.inner = nn.Linear(width, hidden)
+        self.outer = nn.Linear(hidden, width)
+        self.activation = activation
+
+    def forward(self, x):
+        return self.outer(self.activation(self.inner(x)))
