@@ -84,7 +84,7 @@ def _command(target: str) -> list[str]:
 
 
 def _read(target: str, module: ModuleType, name: str, reading: Mapping[str, Any]) -> Backend:
-    from attentest.targets.adapt.candidates import only_candidate
+    from attentest.targets.adapt.components import only_candidate
 
     if not name:
         name = DEFAULT_OBJECT if hasattr(module, DEFAULT_OBJECT) else only_candidate(target, module)

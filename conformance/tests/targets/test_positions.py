@@ -119,7 +119,7 @@ def test_model_around_a_table_in_single_precision_is_measured_and_conforms() -> 
     sys.path.insert(0, str(MODELS.parent))
     read = attentest.adapted(f"{MODELS}:TransformerInDouble", "model")
     assert read.choices["position_arithmetic"] == "float32"
-    assert "position_arithmetic: float32, measured" in "\n".join(read.understood)  # type: ignore[attr-defined]
+    assert "assumed position_arithmetic=float32, as measured" in "\n".join(read.understood)  # type: ignore[attr-defined]
     bench = Bench(replace(read, limits=replace(read.limits, pad=0)), shrink=False, diagnose=False)  # type: ignore[type-var]
     for slug in MODEL:
         verdict = judge(bench, slug)

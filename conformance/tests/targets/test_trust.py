@@ -28,6 +28,9 @@ UNCOVERED = [
     ("FeedForward", "", "it norms its input first, by net.0"),
     ("EncoderLayer", "", "norm1 does not subtract the mean"),
     ("NormedQueries", "multi_head_attention", "it norms its input first, by q_norm"),
+    ("OnePlusNorm", "layer_norm", "it multiplies by 1 + weight"),
+    ("ScaledInput", "positional_encoding", "multiplies its input by 3.464, the root of d_model"),
+    ("TrainedScale", "positional_encoding", "no place for its parameters alpha"),
     ("NormalisedTable", "positional_encoding", "the table of interleaved times 0.4082"),
     ("causal_attention", "attention", "it hides later positions by itself"),
 ]

@@ -2,7 +2,7 @@
 
 import inspect
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import ModuleType
 from typing import Any
@@ -10,10 +10,11 @@ from typing import Any
 import torch
 from torch import nn
 
-from attentest.analysis.identify import Finding, identify
+from attentest.analysis.identify import identify
 from attentest.harness.reproduction import Action
 from attentest.targets.adapt import arguments, calling, makers, probing, trust
 from attentest.targets.adapt.adapter import Adapter
+from attentest.targets.adapt.assumptions import assumed, chosen, declared_choices, measured
 from attentest.targets.adapt.code import Code, code_of
 from attentest.targets.adapt.components import component_guessed, component_named
 from attentest.targets.adapt.layouts import layouts
@@ -23,8 +24,7 @@ from attentest.targets.adapt.probing import SIZES, Probe
 from attentest.targets.adapt.reading import Reading, Unclear
 from attentest.targets.adapt.script import Script
 from attentest.targets.models import adaptation as whole
-from attentest_spec import CHOICES, COMPONENTS, Backend, Choices, UnknownName, Unsupported
-from attentest_spec.choices import Value
+from attentest_spec import COMPONENTS, Backend, Choices, UnknownName, Unsupported
 from attentest_spec.parameters import shapes
 from attentest_spec.torch import Recipe, TorchBackend
 
@@ -112,10 +112,7 @@ def _adapted(code: Code, reading: Reading) -> Adapted:
         )
     if asked:
         raise Unclear(asked)
-    inferred = {**found.choices, **_measured(findings)}
-    if reading.strict:
-        inferred = {name: one for name, one in inferred.items() if CHOICES[name].paper is None}
-    declared = {**inferred, **reading.choices}
+    declared = declared_choices({**found.choices, **measured(findings)}, reading)
     limits = limits_measured(backend, Choices.of(declared))
     return replace(
         backend,
@@ -123,11 +120,11 @@ def _adapted(code: Code, reading: Reading) -> Adapted:
         limits=limits,
         understood=(
             f"{code.name} is judged as {code.component}{_GUESSED * guessed}",
-            *_assumed(declared, reading),
+            *assumed(declared, reading),
             *code.said,
             *said,
             *_map_in_words(found),
-            *_chosen(declared, reading),
+            *chosen(declared, reading),
             *said_of(limits),
         ),
     )
@@ -143,30 +140,6 @@ def _methods(code: Code) -> Mapping[str, Callable[..., Any]]:
         raise Unsupported("only its call was read, and no method of it")
 
     return dict.fromkeys(COMPONENTS[code.component].methods, unread)
-
-
-def _assumed(declared: Mapping[str, Value], reading: Reading) -> Iterator[str]:
-    """Yield the choices that were inferred and are not the paper's, with the consequence."""
-    for name, value in declared.items():
-        paper = CHOICES[name].paper
-        if name not in reading.choices and paper not in (None, value):
-            yield (
-                f"assumed {name}={_shown(value)}, as measured: if you meant {paper} (the paper's), "
-                f"this is a mistake, and --strict reports it"
-            )
-
-
-def _chosen(declared: Mapping[str, Value], reading: Reading) -> Iterator[str]:
-    """Yield what is declared by the user, and what the paper does not specify."""
-    for name, value in declared.items():
-        if name in reading.choices:
-            yield f"{name}: {_shown(value)}, as you say"
-        elif CHOICES[name].paper is None:
-            yield f"{name}: {_shown(value)}, measured; the paper: silent"
-
-
-def _shown(value: Value) -> str:
-    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def _parameters(code: Code, probe: Probe, adapter: Adapter, reading: Reading) -> FoundTable:
@@ -202,23 +175,6 @@ def _begins(start: str, names: Sequence[str]) -> bool:
 def _map_in_words(found: FoundTable) -> tuple[str, ...]:
     lines = ("parameters:", *(f"  {line}" for line in found.lines)) if found.table else ()
     return (*lines, *found.remarks)
-
-
-def _measured(findings: Mapping[str, Finding]) -> Mapping[str, Value]:
-    """Return the options that the numbers show, for code that declares nothing."""
-    return {
-        name: one.measured
-        for name, one in findings.items()
-        if one.measured is not None and not _exact_enough(name, one.measured)
-    }
-
-
-def _exact_enough(name: str, value: Value) -> bool:
-    """Say whether a finite fill leaves no weight at any score that is judged: one is exact, then.
-
-    Scores go up to a million where exact masks are declared, and as far as the fill where it is.
-    """
-    return name == "mask_fill" and isinstance(value, float) and value <= -1e8
 
 
 def _all_used(code: Code, reading: Reading) -> None:

@@ -1,6 +1,11 @@
 """Which component a piece of code is, by its name."""
 
+import inspect
 import re
+from types import ModuleType
+from typing import Any
+
+from attentest.targets.adapt.reading import Unclear
 
 _NAMES = {
     "attention": (
@@ -108,3 +113,22 @@ def _meaning(name: str) -> str:
 
 def _words(name: str) -> list[str]:
     return [word.lower() for word in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+", name)]
+
+
+def only_candidate(target: str, module: ModuleType) -> str:
+    """Return the one name in `module` that says a component; Unclear for none or several."""
+    own = [name for name, thing in vars(module).items() if _written_there(name, thing, module)]
+    found = [name for name in own if component_named(name)]
+    if len(found) == 1:
+        return found[0]
+    listed = ", ".join(found or own) or "no function and no class"
+    raise Unclear(
+        f"{target} holds {listed}. Say which of them to judge with {target}:NAME"
+        + ("." if found else ", and with --as COMPONENT what it is.")
+    )
+
+
+def _written_there(name: str, thing: Any, module: ModuleType) -> bool:
+    """Say whether `thing` is a function or class that the file itself defines."""
+    written = inspect.isfunction(thing) or inspect.isclass(thing)
+    return written and not name.startswith("_") and thing.__module__ == module.__name__

@@ -68,7 +68,7 @@ WIDTH = _words(
     "modeldim modelsize dimmodel features normalizedshape numhiddens nhid inputdim inputsize "
     "infeatures indim emsize embsize hiddendim numfeatures ndim nstate outputdim outputsize "
     "outfeatures kdim vdim keysize querysize valuesize size emb demb embed hidden hiddenwidth "
-    "numchannels channels inchannels outchannels dtoken tokendim"
+    "nfeat idim numchannels channels inchannels outchannels dtoken tokendim"
 )
 """The width of the model, input and output widths included."""
 

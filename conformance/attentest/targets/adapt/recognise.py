@@ -5,6 +5,7 @@ Each recogniser tries a formula, or a law, on what the code computed; names alon
 
 from collections.abc import Callable, Iterator, Mapping
 from itertools import permutations
+from math import sqrt
 from typing import Any
 
 import numpy as np
@@ -12,14 +13,16 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from attentest.targets.adapt.adapter import Adapter
 from attentest.targets.adapt.parameters.behaviour import BATCH, QUERIES, Fired, Sample
 from attentest.targets.adapt.parameters.found import Observed
-from attentest.targets.adapt.parameters.trial import LOOSE, Clock, fitting
+from attentest.targets.adapt.parameters.trial import LOOSE, Clock, fitting, places, read
 from attentest.targets.adapt.parameters.units import Unit, squeezed, units
 from attentest.targets.adapt.parameters.words import projections
-from attentest.targets.adapt.probing import undisturbed
+from attentest.targets.adapt.probing import SIZES, Probe, undisturbed
 from attentest_spec import CHOICES, Choices, Sizes
 from attentest_spec.choices import Value
+from attentest_spec.layer_norm import layer_norm
 from attentest_spec.mapping import Table
 from attentest_spec.parameters import learned_positions
 from attentest_spec.positional_encoding import table
@@ -65,6 +68,7 @@ def recognised(
         found
         for several in (
             [_grouped_heads(held)],
+            (_one_plus_gain(seen, component, table, known) for _ in range(1)),
             (_rms_norm(fired) for fired in seen.run.fired),
             (_gate(fired, held, seen.run.own) for fired in seen.run.fired),
             (_norm_first(fired, held, seen, component) for fired in seen.run.fired),
@@ -104,6 +108,27 @@ def _rms_norm(fired: Fired) -> str:
         return ""
     where = f"{fired.path} " if fired.path else "it "
     return f"{where}does not subtract the mean: it is an RMS norm"
+
+
+def _one_plus_gain(seen: Observed, component: str, table: Table, known: Choices) -> str:
+    """Recognise a layer norm that multiplies by 1 + weight."""
+    if component != "layer_norm" or not table:
+        return ""
+    at = places(component, table, seen.run.own, seen.sizes, known)
+    parameters = read(at, seen.run.own, seen.sizes)
+    sample = seen.run.samples[0]
+    x = sample.inputs[0]
+    if "gain" not in parameters or x is None:
+        return ""
+    raised = {**parameters, "gain": parameters["gain"] + 1.0}
+    expected = layer_norm(Setting(seen.sizes, known, raised), x)
+    if np.abs(expected - sample.output).max() > EPSILONS * np.abs(sample.output).max():
+        return ""
+    return "it multiplies by 1 + weight, so that a weight of 0 changes nothing"
+
+
+EPSILONS = 1e-3
+"""How much an output may differ by the epsilon of a norm, relatively."""
 
 
 def _norm_first(fired: Fired, held: list[Unit], seen: Observed, component: str) -> str:
@@ -211,6 +236,25 @@ def scaled_table(call: Callable[..., Any], built: Any, sizes: Sizes) -> str:
         if close and abs(factor) > LOOSE and abs(factor - 1) > LOOSE:
             return f"what it adds is the table of {option.name} times {factor:.4g}"
     return ""
+
+
+def scaled_input(probe: Probe, adapter: Adapter) -> str:
+    """Recognise an encoding that multiplies its input before it adds the table; "" for others."""
+    given = probe.given(adapter)
+    still = {name: torch.zeros_like(value) for name, value in given.items()}
+    before, after = probe.called(adapter, still), probe.called(adapter, given)
+    (x,) = given.values()
+    if isinstance(before, str) or isinstance(after, str) or after.shape != x.shape:
+        return ""
+    factor = float(((after - before) * x).sum() / x.square().sum())
+    close = (after - before - factor * x).abs().max() <= LOOSE * x.abs().max()
+    if not close or abs(factor - 1) <= LOOSE or abs(factor) <= LOOSE:
+        return ""
+    root = ", the root of d_model" if abs(factor - sqrt(SIZES.d_model)) <= LOOSE else ""
+    return (
+        f"it multiplies its input by {factor:.4g}{root}: it is the scale of the embedding and the "
+        f"positional encoding in one"
+    )
 
 
 def holds_where_rows_are_alike(

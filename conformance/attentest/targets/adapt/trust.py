@@ -8,6 +8,7 @@ numbers; otherwise the reading may be what is wrong.
 from collections.abc import Mapping
 
 import numpy as np
+from torch import nn
 
 from attentest.analysis.diagnosis.variants import singles
 from attentest.analysis.identify import MEASURED, NONE_FITS, Finding
@@ -21,6 +22,7 @@ from attentest.targets.adapt.probing import SIZES, Probe
 from attentest.targets.adapt.recognise import (
     holds_where_rows_are_alike,
     recognised,
+    scaled_input,
     scaled_table,
 )
 from attentest_spec import Choices, Table
@@ -53,11 +55,16 @@ def question(
             f"parameter map does not fit both. Judge its parts one by one, or write a backend that "
             f"builds it alike for every number of heads. {_ANYWAY}."
         )
+    if left := _beside_the_table(code, probe, found):
+        return (
+            f"{code.name} is not judged as {code.component}: the spec has no place for its "
+            f"parameters {few(left)}. What is judged, and what is not: {_PAGE}. {_ANYWAY}."
+        )
     if explained(findings):
         return ""
     other = _causal(probe, adapter)
     if code.component == "positional_encoding" and not found.table:
-        other = scaled_table(adapter, probe.built, SIZES)
+        other = scaled_table(adapter, probe.built, SIZES) or scaled_input(probe, adapter)
     choices = {**found.choices, **_measured(findings)}
     if not other and found.observed:
         other = recognised(found.observed, code.component, adapter, found.table, choices)
@@ -99,6 +106,15 @@ def _missing_with_one_head(code: Code, found: FoundTable) -> str:
     several = places(code.component, found.table, seen.run.own, seen.sizes, choices)
     one = places(code.component, found.table, own, sizes, choices)
     return few([several[name].name for name in several if name not in one], 2)
+
+
+def _beside_the_table(code: Code, probe: Probe, found: FoundTable) -> list[str]:
+    """Return the parameters of an encoding that cannot be a table of positions."""
+    held = isinstance(probe.built, nn.Module) and code.component == "positional_encoding"
+    if not held or found.table:
+        return []
+    named = probe.built.named_parameters()
+    return [name for name, one in named if one.numel() < 2 * SIZES.d_model]
 
 
 def _unplaced(found: FoundTable) -> list[str]:

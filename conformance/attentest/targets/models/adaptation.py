@@ -1,7 +1,7 @@
 """From a whole model to a backend: what is inferred is written as code, and that code is judged."""
 
 import inspect
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from types import ModuleType
 from typing import Any
@@ -11,6 +11,7 @@ from torch import nn
 
 from attentest.analysis.identify import identify
 from attentest.harness.reproduction import Action, contract_script
+from attentest.targets.adapt.assumptions import assumed, chosen, declared_choices, measured
 from attentest.targets.adapt.limits import said_of
 from attentest.targets.adapt.parameters import FoundTable, find_table
 from attentest.targets.adapt.parameters.found import UNLIKE
@@ -21,8 +22,7 @@ from attentest.targets.models.inferring import Inferred, infer, probe_of
 from attentest.targets.models.recognition import is_whole, makes_models
 from attentest.targets.models.written import Adapter
 from attentest.targets.origin import origin
-from attentest_spec import CHOICES, Limits, Place, Unsupported
-from attentest_spec.choices import Value
+from attentest_spec import Limits, Place, Unsupported
 from attentest_spec.torch import DTYPES, Recipe, TorchBackend
 
 LONGEST = 1024
@@ -166,38 +166,19 @@ def _precisions(built: Building, inferred: Inferred) -> tuple[str, ...]:
 
 def _measured(adapter: Adapter, found: FoundTable, reading: Reading) -> AdaptedModel:
     backend = _backend(adapter, ())
-    shown = identify(backend)
-    measured = {
-        name: one.measured
-        for name, one in shown.items()
-        if one.measured is not None and not _exact_enough(name, one.measured)
-    }
-    choices = {**measured, **adapter.choices}
+    choices = declared_choices({**adapter.choices, **measured(identify(backend))}, reading)
     said = (
         f"{adapter.name} is judged as model",
+        *assumed(choices, reading),
         *adapter.building.said,
         *adapter.inferred.said,
         "parameters:",
         *(f"  {line}" for line in found.lines),
         *found.remarks,
-        *_chosen(choices, reading),
+        *chosen(choices, reading),
         *said_of(adapter.limits),
     )
     return _backend(replace(adapter, choices=choices), said)
-
-
-def _exact_enough(name: str, value: Value) -> bool:
-    return name == "mask_fill" and isinstance(value, float) and value <= -1e8
-
-
-def _chosen(declared: Mapping[str, Value], reading: Reading) -> Iterator[str]:
-    for name, value in declared.items():
-        paper = CHOICES[name].paper
-        shown = f"{value:g}" if isinstance(value, float) else value
-        if name in reading.choices:
-            yield f"{name}: {shown}, as you say"
-        elif value != paper:
-            yield f"{name}: {shown}, measured; the paper: {paper or 'silent'}"
 
 
 def _backend(adapter: Adapter, said: tuple[str, ...]) -> AdaptedModel:

@@ -175,3 +175,41 @@ class NormalisedTable(nn.Module):
 
     def forward(self, x):
         return x + self.rows[: x.size(1)]
+
+
+class OnePlusNorm(nn.Module):
+    """A layer norm whose weight is 0 at first."""
+
+    def __init__(self, dim):
+        super().__init__()
+        self.gamma = nn.Parameter(torch.zeros(dim))
+
+    def forward(self, x):
+        return nn.functional.layer_norm(x, x.shape[-1:], self.gamma + 1.0)
+
+
+class Sines(nn.Module):
+    def __init__(self, d_model, max_len=64):
+        super().__init__()
+        place = torch.arange(max_len, dtype=torch.float64)[:, None]
+        waves = place * 10000.0 ** (-torch.arange(0, d_model, 2, dtype=torch.float64) / d_model)
+        rows = torch.stack([waves.sin(), waves.cos()], -1).flatten(1)
+        self.register_buffer("rows", rows, persistent=False)
+
+
+class ScaledInput(Sines):
+    """Scales the embeddings, too."""
+
+    def forward(self, x):
+        return x * x.size(-1) ** 0.5 + self.rows[: x.size(1)]
+
+
+class TrainedScale(Sines):
+    """Learns how much of the table is added."""
+
+    def __init__(self, d_model, max_len=64):
+        super().__init__(d_model, max_len)
+        self.alpha = nn.Parameter(torch.ones(()))
+
+    def forward(self, x):
+        return x + self.alpha * self.rows[: x.size(1)]
