@@ -66,6 +66,22 @@ def test_a_causal_attention_is_judged_without_its_mask():
     assert report[slugs[0]].status == "pass", str(report)
 
 
+def test_code_that_computes_in_single_precision_is_judged_in_it():
+    target, slug = str(WILD / "published.py:LayerNormFp32"), "layer_norm.formula"
+    report = attentest.check(target, clauses=[slug, "layer_norm.gain-and-bias"])
+    assert "assumed that it computes in float32" in "\n".join(report.inferred)
+    assert report.conforms, str(report)
+    assert report.compared == 2
+    strict = attentest.check(target, "layer_norm", strict=True, clauses=[slug])
+    assert strict[slug].status == "violation"
+
+
+def test_mistake_in_code_that_computes_in_single_precision_is_found():
+    target, slug = str(WILD / "published.py:BlurredNorm"), "layer_norm.formula"
+    report = attentest.check(target, "layer_norm", clauses=[slug])
+    assert report[slug].status == "violation"
+
+
 class BiasedNorm(nn.Module):
     """A layer norm that forgets to subtract the mean."""
 

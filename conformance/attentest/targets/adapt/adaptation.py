@@ -103,7 +103,14 @@ def _adapted(code: Code, reading: Reading) -> Adapted:
         limits=limits_of(code, probe, adapter, found.table),
         code=code,
     )
-    findings = identify(backend)
+    findings, single = identify(backend), False
+    if not trust.explained(findings) and not reading.strict and probing.is_single(probe, adapter):
+        found_single = identify(backend, precision="float32")
+        single = trust.explained(found_single)
+    if single:
+        rest = tuple(one for one in backend.limits.precisions if one != "float64")
+        backend = replace(backend, limits=replace(backend.limits, precisions=rest))
+        findings = found_single
     guessed = not (reading.component or component_named(code.name))
     asked = "" if reading.anyway else trust.question(code, probe, adapter, found, findings)
     if not asked and guessed and not trust.explained(findings):
@@ -121,6 +128,7 @@ def _adapted(code: Code, reading: Reading) -> Adapted:
         understood=(
             f"{code.name} is judged as {code.component}{_GUESSED * guessed}",
             *assumed(declared, reading),
+            *[_SINGLE] * single,
             *code.said,
             *said,
             *_map_in_words(found),
@@ -130,6 +138,10 @@ def _adapted(code: Code, reading: Reading) -> Adapted:
     )
 
 
+_SINGLE = (
+    "assumed that it computes in float32 whatever its input is, as measured, and judged in that: "
+    "if it is meant to follow its input, this is a mistake, and --strict reports it"
+)
 _GUESSED = " (by a part of its name, and by its numbers)"
 
 

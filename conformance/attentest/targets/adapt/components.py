@@ -51,7 +51,7 @@ _NAMES = {
     "target_mask": "targetmask tgtmask trgmask maketargetmask maketgtmask maketrgmask makestdmask",
 }
 _COMPONENT = {name: component for component, names in _NAMES.items() for name in names.split()}
-_USUAL = {"block": "encoder_layer"}
+_USUAL = {"block": "encoder_layer", "layer": "encoder_layer"}
 """What a word means most often, where the numbers confirm it."""
 
 _EMPTY = {
@@ -98,6 +98,8 @@ def component_guessed(name: str) -> str:
         for start in range(len(words) - length, -1, -1)
     )
     found = next((_COMPONENT[run] for run in runs if run in _COMPONENT), "")
+    ends = (_COMPONENT[end] for end in ("mlp", "ffn", "mha") if words and words[-1].endswith(end))
+    found = found or next(ends, "")  # as in "CLIPMLP"
     found = found or next((_USUAL[word] for word in words if word in _USUAL), "")
     return "" if found == "model" or found.endswith("mask") else found
 

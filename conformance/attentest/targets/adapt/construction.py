@@ -278,10 +278,10 @@ def _is_required(parameter: inspect.Parameter) -> bool:
 
 
 def _is_no_number(default: Any) -> bool:
-    """Say whether a default shows that an argument is no number, such as `norm="pre"`."""
+    """Say whether a default shows that an argument is no size, such as `norm="pre"` or `dim=-1`."""
     if default is inspect.Parameter.empty or default is None:
         return False
-    return isinstance(default, bool) or not isinstance(default, int | float)
+    return isinstance(default, bool) or not isinstance(default, int | float) or default < 0
 
 
 def _question(thing: Callable[..., Any], component: str, unknown: Collection[str]) -> str:

@@ -68,7 +68,7 @@ WIDTH = _words(
     "modeldim modelsize dimmodel features normalizedshape numhiddens nhid inputdim inputsize "
     "infeatures indim emsize embsize hiddendim numfeatures ndim nstate outputdim outputsize "
     "outfeatures kdim vdim keysize querysize valuesize size emb demb embed hidden hiddenwidth "
-    "nfeat idim numchannels channels inchannels outchannels dtoken tokendim"
+    "nfeat idim nout numchannels channels inchannels outchannels dtoken tokendim"
 )
 """The width of the model, input and output widths included."""
 
@@ -77,7 +77,7 @@ INNER = _words(
     "ffnnumhiddens dhidden dhid ffhidden dimff pfdim hiddenfeatures ffnhiddensize "
     "feedforwarddim dmlp hidden hiddendim hiddensize hiddenlayersize hiddenwidth "
     "feedforwardhidden feedforwardsize ffnembeddim intermediatewidth intermediatedim "
-    "dimlinearblock hiddenchannels ffnintermediatesize ffnwidth"
+    "hiddenunits dimlinearblock hiddenchannels ffnintermediatesize ffnwidth"
 )
 """The inner width of a feed-forward network; some are the model's where no other name is."""
 
