@@ -170,6 +170,8 @@ def test_words_that_the_numbers_contradict_are_a_question(
     [
         ("mask", "mask: 0 for padding, 1 for real tokens", "keep"),
         ("mask", "mask: True for non-padding tokens", "keep"),
+        ("mask", "mask: 1 for tokens to attend to and 0 for padding", "keep"),
+        ("mask", "mask: 0 for tokens to attend to and 1 for padding", "blocks"),
         ("mask", "A boolean mask where True means the position is not masked.", "keep"),
         ("mask", "mask (Tensor): True = masked out", "blocks"),
         ("mask", "The mask is true where a key must not be attended to.", "blocks"),

@@ -147,7 +147,8 @@ _HIDDEN = (
     r"|hidden|hide|pad|prevent|forbid|exclude)"
 )
 _UNHIDDEN = r"\b(not|non|un)[- ]?(be )?(mask|pad|block|ignor|hidden|exclud)\w*"
-_LINK = r"[^.;,\n]{0,45}?"
+# What is said of one value ends where another value is named.
+_LINK = rf"(?:(?!{_TRUE}|{_FALSE})[^.;,\n]){{0,45}}?"
 _BY_WORDS = (
     # What is hidden comes first: "may not be attended" holds the word for the contrary.
     (_TRUE + _LINK + _HIDDEN, "blocks"),
