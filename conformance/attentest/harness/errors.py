@@ -36,7 +36,7 @@ class Violation(AttentestError, AssertionError):
 
 
 class Shortcoming(Violation):
-    """What breaks is the part of the clause that says SHOULD: a warning, whatever its level."""
+    """A violation of the part of a clause that says SHOULD: a warning, whatever its level."""
 
 
 class Absent(AttentestError, SkipTest):

@@ -58,11 +58,10 @@ class Outcome:
         broken = [one for one in backend.verdicts if one.status.fails_run]
         violations = sum(one.status is Status.VIOLATION for one in broken)
         others = len(broken) - violations
-        told = [counted(violations, "violation")] * bool(violations)
-        told += [counted(others, "error, timeout or crash", "errors, timeouts or crashes")] * bool(
-            others
-        )
-        return ", ".join(told)
+        words = ("error, timeout or crash", "errors, timeouts or crashes")
+        counts = [counted(violations, "violation")] * bool(violations)
+        counts += [counted(others, *words)] * bool(others)
+        return ", ".join(counts)
 
 
 @dataclass(frozen=True)

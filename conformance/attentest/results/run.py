@@ -199,7 +199,7 @@ class Run:
 
     @property
     def focused(self) -> "Run":
-        """The same run; where all adapters were inferred, without what nobody provides."""
+        """The same run; where all adapters were inferred, without components that none provides."""
         loaded = [one.description for one in self if not one.failure]
         if not all(one.inferred for one in loaded):
             return self

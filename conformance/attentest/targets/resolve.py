@@ -29,7 +29,7 @@ ELSEWHERE = (
     "`attentest check` takes these options; for other commands and pytest, a file with the line "
     "`backend = attentest.adapted(..)` holds the same words, and its name is a target."
 )
-"""Where the words go that a question asks for."""
+"""The advice on where to put the options that a question asks for."""
 
 
 def load(target: str, reading: Mapping[str, Any] | None = None) -> Backend:
@@ -48,7 +48,7 @@ def load(target: str, reading: Mapping[str, Any] | None = None) -> Backend:
 
 
 Target = Backend | Callable[..., Any] | str
-"""What Python functions take: a backend, a function, class or instance, or what a command takes."""
+"""The targets of Python functions: a backend, function, class or instance, or that of a command."""
 
 
 def backend_of(target: Target, reading: Mapping[str, Any] | None = None) -> Backend:

@@ -35,7 +35,7 @@ def command(*words: str) -> Result:
     return CliRunner().invoke(main, list(words))
 
 
-def told(result: Result, shown: str) -> None:
+def assert_reported(result: Result, shown: str) -> None:
     """Demand what was found on the screen, and the reason as the one line of stderr."""
     assert result.exit_code == 2, result.output
     assert shown in result.stdout
@@ -46,19 +46,19 @@ def told(result: Result, shown: str) -> None:
 @pytest.mark.parametrize("name", COMMANDS)
 def test_full_disk_under_json_costs_no_results(name: str) -> None:
     words, shown = COMMANDS[name]
-    told(command(*words, "--json", str(FULL)), shown)
+    assert_reported(command(*words, "--json", str(FULL)), shown)
 
 
 @pytest.mark.parametrize("name", ["run", "check", "compare"])
 def test_full_disk_under_html_costs_no_results(name: str) -> None:
     words, shown = COMMANDS[name]
-    told(command(*words, "--html", str(FULL)), shown)
+    assert_reported(command(*words, "--html", str(FULL)), shown)
 
 
 def test_one_full_disk_costs_one_file(tmp_path: Path) -> None:
     words, shown = COMMANDS["compare"]
     other = tmp_path / "comparison.json"
-    told(command(*words, "--json", str(other), "--html", str(FULL)), shown)
+    assert_reported(command(*words, "--json", str(other), "--html", str(FULL)), shown)
     assert other.read_text().endswith("}\n")
 
 
@@ -66,8 +66,8 @@ def test_report_of_two_runs_is_on_the_screen(tmp_path: Path) -> None:
     runs = [str(tmp_path / name) for name in ("old.jsonl", "new.jsonl")]
     for file in runs:
         command("run", GOOD, *ONE, "--json", file)
-    told(command("report", *runs, "--json", str(FULL)), "no regression")
-    told(command("report", *runs, "--html", str(FULL)), "no regression")
+    assert_reported(command("report", *runs, "--json", str(FULL)), "no regression")
+    assert_reported(command("report", *runs, "--html", str(FULL)), "no regression")
 
 
 @pytest.mark.parametrize("words", [("list", "clauses"), ("run", GOOD, *ONE)])

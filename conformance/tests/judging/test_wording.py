@@ -1,4 +1,4 @@
-"""How a refusal is worded is a SHOULD: a warning, after all that is worse."""
+"""The wording of a refusal is a SHOULD: a warning, listed after all that is worse."""
 
 import math
 

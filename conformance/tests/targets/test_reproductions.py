@@ -48,7 +48,7 @@ SETTLED: dict[str, Any] = {
     "MHAInverted": {"mask": "key_padding_mask:blocks"},
     "MultiHeadAttentionAcross": {"layout": "batch-first"},
 }
-"""What is asked for, where words and numbers contradict each other."""
+"""The question that is asked where words and numbers contradict each other."""
 
 
 def test_a_mistake_is_reproduced_without_the_suite() -> None:

@@ -9,7 +9,7 @@ from attentest.harness.subject import Subject
 from attentest.targets.adapt import writing
 from attentest_spec import Sizes
 
-FILE = SUPPORT / "wild" / "tables.py"
+FILE = SUPPORT / "wild" / "returned_tables.py"
 SOME = ("formula", "added", "shapes", "too-long", "prefix", "gradient-is-identity", "follows-moves")
 ADDED = "which its caller adds to the input"
 

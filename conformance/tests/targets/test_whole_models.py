@@ -1,4 +1,4 @@
-"""Whole models in unlike published styles: how each is built, called and mapped is inferred."""
+"""Whole models in different published styles: how each is built, called and mapped is inferred."""
 
 from pathlib import Path
 

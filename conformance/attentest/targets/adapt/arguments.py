@@ -32,16 +32,16 @@ class Arguments:
     @property
     def words(self) -> str:
         """Which argument is which, in the words of the option that says it."""
-        told = [f"{role}={own}" for role, own in self.roles.items()]
-        told += [f"padding={self.padding}"] * bool(self.padding)
-        told += [f"{own} given as {value!r}" for own, value in self.fixed.items()]
-        told += [f"{own} given as the width of a key" for own in self.derived]
-        told += [f"{one} and {other} are one" for one, other in self.joined]
-        return "arguments: " + ", ".join(told)
+        phrases = [f"{role}={own}" for role, own in self.roles.items()]
+        phrases += [f"padding={self.padding}"] * bool(self.padding)
+        phrases += [f"{own} given as {value!r}" for own, value in self.fixed.items()]
+        phrases += [f"{own} given as the width of a key" for own in self.derived]
+        phrases += [f"{one} and {other} are one" for one, other in self.joined]
+        return "arguments: " + ", ".join(phrases)
 
 
 def read(name: str, component: str, signature: inspect.Signature, reading: Reading) -> Arguments:
-    """Return what the arguments of `name` carry; Unclear where that cannot be told."""
+    """Return what the arguments of `name` carry; Unclear where that cannot be inferred."""
     own = _own(signature)
     _check(name, own, reading, COMPONENTS[component].inputs)
     settled = {

@@ -12,7 +12,7 @@ import torch
 from attentest.targets.adapt import arguments, masks, probing
 from attentest.targets.adapt.adapter import Adapter
 from attentest.targets.adapt.code import Code
-from attentest.targets.adapt.layouts import layouts, sequence_first, told
+from attentest.targets.adapt.layouts import documented_layout, layouts, sequence_first
 from attentest.targets.adapt.limits import built
 from attentest.targets.adapt.masks import Style
 from attentest.targets.adapt.probing import Probe
@@ -52,7 +52,7 @@ def _with_layout(code: Code, adapter: Adapter, reading: Reading) -> tuple[Probe,
         return *_placed(code, adapter, reading.layout), "as you say"
     if code.construction is not None and "batch_first" in code.construction.fillings:
         return *_placed(code, adapter, "batch-first"), "as it is built"
-    words = told(code.words)
+    words = documented_layout(code.words)
     if not words:
         probe, adapter, keys = _placed(code, adapter, "")
         turned = _turned(adapter) if _shows_other(probe, adapter) else adapter

@@ -50,7 +50,7 @@ class Code:
 
 
 def code_of(thing: Any, reading: Reading, name: str = "") -> Code:
-    """Return how `thing` is built and called; Unclear where that cannot be told."""
+    """Return how `thing` is built and called; Unclear where that cannot be inferred."""
     if inspect.isclass(thing):
         return _of_class(thing, reading, name or thing.__name__)
     if isinstance(thing, nn.Module):
@@ -97,7 +97,7 @@ def _buildable(found: Construction) -> Construction:
             found(SIZES)
     except TypeError:
         return found.with_whole_ratio()
-    except Exception:  # code that a user wrote may raise anything; it will be told
+    except Exception:  # code that a user wrote may raise anything; it is reported later
         return found
     return found
 
@@ -108,8 +108,8 @@ def _of_instance(thing: nn.Module, reading: Reading, name: str) -> Code:
     if any(True for _ in thing.parameters()) or _known(own, reading):
         found = _of_class(own, reading, own.__name__)
         _same(thing, found)
-        told = f"an instance stands for its class {own.__name__}, which is built at other sizes"
-        return Code(**{**vars(found), "said": (told, *found.said)})
+        sentence = f"an instance stands for its class {own.__name__}, which is built at other sizes"
+        return Code(**{**vars(found), "said": (sentence, *found.said)})
     component = _component(name or own.__name__, reading)
     return Code(
         name or own.__name__,

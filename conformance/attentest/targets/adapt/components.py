@@ -52,7 +52,7 @@ _NAMES = {
 }
 _COMPONENT = {name: component for component, names in _NAMES.items() for name in names.split()}
 _USUAL = {"block": "encoder_layer", "layer": "encoder_layer"}
-"""What a word means most often, where the numbers confirm it."""
+"""The most common meaning of a word, used only where the numbers confirm it."""
 
 _EMPTY = {
     "my",

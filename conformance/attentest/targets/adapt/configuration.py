@@ -52,7 +52,7 @@ class Fields(Generic[F]):
 
     @property
     def make(self) -> Callable[..., Any]:
-        """What makes a configuration of the same access out of fields."""
+        """The function that makes a configuration of the same access out of fields."""
         return dict if self.by_key else SimpleNamespace
 
 

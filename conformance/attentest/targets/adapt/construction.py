@@ -215,11 +215,11 @@ def _filling(
 ) -> Filling | None:
     """Return what the argument `own` gets; None where nothing says it."""
     name = squashed(own)
-    told = next((size for size, one in reading.arguments.items() if one == own), "")
+    size = next((size for size, one in reading.arguments.items() if one == own), "")
     if own in reading.given:
         return _fixed(reading.given[own])
-    if told in SIZES:
-        return Filling(told, attrgetter(told), frozenset([told]))
+    if size in SIZES:
+        return Filling(size, attrgetter(size), frozenset([size]))
     if name in HEAD_WIDTH:
         return Filling("d_model/heads", _head_width)
     size = _size(name, component, [squashed(one) for one in arguments])

@@ -100,7 +100,7 @@ _BATCH_FIRST = ("(batch", "[batch", "(b,l", "(b,t", "(b,s", "(b,n", "[b,l", "[b,
 _SEQUENCE_FIRST = ("(seq", "[seq", "(l,b", "(t,b", "(s,b", "[l,b", "[t,b", "[s,b", "(l,n", "(s,n")
 
 
-def told(words: str) -> str:
+def documented_layout(words: str) -> str:
     """Return the layout that documentation states, "" where it states none or both."""
     text = squashed("".join(words.split()))
     first = any(start in text for start in _BATCH_FIRST)

@@ -19,7 +19,7 @@ SHAPES = ("broadcast", "full", "per sample", "per key", "per pair")
 """The shapes of a mask that code may take, from the most to the least that one can say."""
 
 MEANINGS = ("keep", "blocks", "additive")
-"""What an entry of a mask may mean."""
+"""The meanings of an entry of a mask."""
 
 _SHOWN = {
     "broadcast": "any shape that broadcasts to (B, H, Q, K)",
@@ -166,9 +166,9 @@ def meanings_by_words(argument: str, words: str) -> tuple[tuple[str, ...], str]:
     the scores goes by the same names.
     """
     plain = re.sub(_UNHIDDEN, "visible", words.lower())
-    told = [line for line in re.split(r"[\n;.]\s", plain) if "mask" in line]
+    lines = [line for line in re.split(r"[\n;.]\s", plain) if "mask" in line]
     for pattern, meaning in _BY_WORDS:
-        if any(re.search(pattern, line) for line in told):
+        if any(re.search(pattern, line) for line in lines):
             return (meaning,), "documentation"
     for pattern, meaning in _BY_NAME:
         if re.search(pattern, squashed(argument)):
@@ -180,7 +180,7 @@ _BETWEEN = (
     r"(?:[\s:=,-]|\b(?:is|a|an|the|of|with|bool|boolean|float|binary|additive|optional|torch|tensor"
     r"|mask|shape|shaped|size|attention|padding)\b|\.)*"
 )
-"""What may stand between the name of an argument and its shape."""
+"""The words that may separate the name of an argument from its shape."""
 _SHAPE = r"[(\[]\s*([a-z_0-9* ]+(?:,\s*[a-z_0-9* ]+)+)\s*[)\]]"
 _SAMPLES = re.compile(r"(b|n|bs|bsz|batch\w*)( size)?")
 
@@ -188,7 +188,7 @@ _SAMPLES = re.compile(r"(b|n|bs|bsz|batch\w*)( size)?")
 def shapes_by_words(argument: str, words: str) -> tuple[str, ...]:
     """Return the shapes that the documentation gives the mask `argument`, () for none.
 
-    A shape stands in brackets behind the argument: "mask (B, Q, K)", "mask: bool of shape [b, l]".
+    A shape follows the argument in brackets: "mask (B, Q, K)", "mask: bool of shape [b, l]".
     """
     pattern = rf"\b{re.escape(argument.lower())}\b{_BETWEEN}{_SHAPE}"
     stated = {match[1] for match in re.finditer(pattern, words.lower())}

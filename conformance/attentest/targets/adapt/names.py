@@ -125,7 +125,7 @@ CONFIGURATION = _words(
     "config cfg conf c configuration args hparams hps params opt opts options settings modelargs "
     "modelconfig hyperparameters"
 )
-"""What holds all settings."""
+"""Names of an object that holds all settings."""
 
 REQUIRED: Mapping[str, Any] = {
     **dict.fromkeys(_words("bias usebias qkvbias attentionbias mlpbias attnbias"), True),
@@ -140,7 +140,7 @@ REQUIRED: Mapping[str, Any] = {
     **dict.fromkeys(_words("positionembeddingtype"), "absolute"),
     **dict.fromkeys(_words("eps epsilon layernormeps layernormepsilon normeps lneps"), 1e-5),
 }
-"""What gets a usual value where one must be given: every value is judged by the same formula."""
+"""Usual values of required arguments: every value is judged by the same formula."""
 
 AT_CALLS = {"_attn_implementation": "eager"}
 """Fields of a configuration that are read when a module is called, and not when it is built."""
@@ -148,7 +148,7 @@ AT_CALLS = {"_attn_implementation": "eager"}
 ACTIVATION = _words(
     "activation act activationfn actfn activationfunction hiddenact hiddenactivation"
 )
-"""What gets an activation where one must be given: ReLU, by its name or as a function."""
+"""Names of a required activation, which gets ReLU, by its name or as a function."""
 
 ON = {"batchfirst": True}
 """Switches that bring code to the contract's conventions."""

@@ -85,7 +85,7 @@ def inputs(
 
 @dataclass(frozen=True)
 class Probe:
-    """What was built for probing, the precision that it computes in, and the number of samples."""
+    """The object built for probing, the precision it computes in, and the number of samples."""
 
     built: Any
     dtype: torch.dtype = torch.float64
@@ -121,7 +121,7 @@ class Probe:
 
 
 def _table(result: Any, output: tuple[int, ...], adapter: Adapter) -> Returns | None:
-    """Return where a table of positions stands in `result`, without a batch; None for none."""
+    """Return the place of a table of positions in `result`, without a batch; None for none."""
     if adapter.layout.fold != "whole":
         return None
     batch = 0 if adapter.layout.swap is None else 1

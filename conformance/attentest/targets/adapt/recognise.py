@@ -128,7 +128,7 @@ def _one_plus_gain(seen: Observed, component: str, table: Table, known: Choices)
 
 
 EPSILONS = 1e-3
-"""How much an output may differ by the epsilon of a norm, relatively."""
+"""Largest relative difference of an output that the epsilon of a norm can explain."""
 
 
 def _norm_first(fired: Fired, held: list[Unit], seen: Observed, component: str) -> str:

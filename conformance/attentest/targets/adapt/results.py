@@ -52,8 +52,10 @@ class Returns:
             return "the encoding alone, which its caller adds to the input"
         if self.output is None:
             return "the output alone"
-        told = f"the output as {_shown(self.output)}"
-        return told if self.weights is None else f"{told}, the weights as {_shown(self.weights)}"
+        output = f"the output as {_shown(self.output)}"
+        if self.weights is None:
+            return output
+        return f"{output}, the weights as {_shown(self.weights)}"
 
 
 def returns(result: Any, output: tuple[int, ...], weights: tuple[int, ...]) -> Returns | None:

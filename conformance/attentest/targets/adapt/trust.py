@@ -33,7 +33,7 @@ CLOSE = 1e-6
 """Largest relative difference between an output and that of a catalogued mistake."""
 
 SECONDS = 3.0
-"""How long catalogued mistakes are tried."""
+"""Time limit for trying catalogued mistakes."""
 
 _PAGE = "docs/what-is-judged.md"
 _ANYWAY = "--anyway (in Python: anyway=True) judges it all the same"

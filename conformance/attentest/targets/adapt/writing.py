@@ -18,7 +18,7 @@ from attentest_spec import Sizes
 from attentest_spec.torch import to_array
 
 FEW = 64
-"""How many equal numbers are written one by one."""
+"""Largest number of equal values that are written one by one."""
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from attentest.harness.reproduction import Action, contract_script
 from attentest.targets.adapt.assumptions import assumed, chosen, declared_choices, measured
 from attentest.targets.adapt.limits import said_of
 from attentest.targets.adapt.parameters import FoundTable, find_table
-from attentest.targets.adapt.parameters.found import UNLIKE
+from attentest.targets.adapt.parameters.found import DISTINCT
 from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.reading import Reading, Unclear
 from attentest.targets.models.building import Building, building
@@ -120,14 +120,14 @@ def _limits(built: Building, inferred: Inferred) -> Limits:
 
 def _trains_pads(built: Building) -> bool:
     """Say whether no embedding leaves the row of the pad id without a gradient."""
-    model = probe_of(built, UNLIKE.but(target_vocabulary=UNLIKE.source_vocabulary)).model
+    model = probe_of(built, DISTINCT.but(target_vocabulary=DISTINCT.source_vocabulary)).model
     tables = [one for one in model.modules() if isinstance(one, nn.Embedding)]
     return all(one.padding_idx is None for one in tables)
 
 
 def _longest(built: Building, inferred: Inferred) -> int | None:
     """Return the greatest length that is accepted, None where that is more than is judged."""
-    probe = probe_of(built, UNLIKE.but(target_vocabulary=UNLIKE.source_vocabulary))
+    probe = probe_of(built, DISTINCT.but(target_vocabulary=DISTINCT.source_vocabulary))
     call, (_, target) = inferred.call.compiled(), probe.tokens
 
     def accepted(length: int) -> bool:
@@ -145,7 +145,7 @@ def _longest(built: Building, inferred: Inferred) -> int | None:
 
 def _takes_odd_width(built: Building, inferred: Inferred) -> bool:
     """Say whether a model of an odd width can be built and called."""
-    sizes = UNLIKE.but(d_model=15, target_vocabulary=UNLIKE.source_vocabulary)
+    sizes = DISTINCT.but(d_model=15, target_vocabulary=DISTINCT.source_vocabulary)
     try:
         probe = probe_of(built, sizes)
     except Exception:  # code that a user wrote may raise anything
@@ -155,7 +155,7 @@ def _takes_odd_width(built: Building, inferred: Inferred) -> bool:
 
 def _precisions(built: Building, inferred: Inferred) -> tuple[str, ...]:
     """Return the precisions in which a call answers at all."""
-    probe = probe_of(built, UNLIKE.but(target_vocabulary=UNLIKE.source_vocabulary))
+    probe = probe_of(built, DISTINCT.but(target_vocabulary=DISTINCT.source_vocabulary))
     found = []
     for name, dtype in DTYPES.items():
         probe.model.to(dtype)

@@ -32,10 +32,10 @@ class Arguments:
     @property
     def words(self) -> str:
         """The argument for each role, in one phrase."""
-        told = [f"{role}={own}" for role, own in self.tokens.items()]
-        told += [f"{role} mask={own}" for own, role in self.masks.items()]
-        told += [f"{own} given as {value!r}" for own, value in self.fixed.items()]
-        return "arguments: " + ", ".join(told)
+        phrases = [f"{role}={own}" for role, own in self.tokens.items()]
+        phrases += [f"{role} mask={own}" for own, role in self.masks.items()]
+        phrases += [f"{own} given as {value!r}" for own, value in self.fixed.items()]
+        return "arguments: " + ", ".join(phrases)
 
 
 def read(

@@ -1,4 +1,4 @@
-"""How a whole model is built: an expression of the sizes for every argument of its constructor.
+"""Construction of a whole model: an expression of the sizes for every argument of its constructor.
 
 Names decide; what they leave open is tried, and the shapes of the parameters say what fits.
 """
@@ -17,13 +17,13 @@ from torch import nn
 from attentest.results.text import summary
 from attentest.targets.adapt.components import component_named, squashed
 from attentest.targets.adapt.names import HEAD_WIDTH, INNER, ON, RATIO, SIZES, WIDTH
-from attentest.targets.adapt.parameters.found import UNLIKE
+from attentest.targets.adapt.parameters.found import DISTINCT
 from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.reading import Reading, Unclear
 from attentest_spec import Sizes
 
 MOST = 200
-"""How many ways to build a model are tried."""
+"""Limit of the ways to build a model that are tried."""
 
 _VOCABULARIES = ("source_vocabulary", "target_vocabulary")
 _ROWS = {
@@ -40,7 +40,7 @@ _ROWS = {
     "ntokensrc": "source_vocabulary",
     "ntokentgt": "target_vocabulary",
 }
-"""What a model's constructor calls a vocabulary, and a layer's a width."""
+"""Names that mean a vocabulary in a model's constructor, and a width in a layer's."""
 
 _WIDTHS = ("hiddim", "hidsize", "hid", "latentdim", "statesize")
 _TARGET = ("tgt", "trg", "target", "dec", "output")
@@ -107,9 +107,9 @@ def building(thing: Callable[..., Any], name: str, reading: Reading) -> Building
 
 def _trial(built: Building) -> str:
     """Return why `built` cannot be what is meant, "" where it can."""
-    sizes = UNLIKE
+    sizes = DISTINCT
     if "target_vocabulary" not in built.known:
-        sizes = UNLIKE.but(target_vocabulary=UNLIKE.source_vocabulary)
+        sizes = DISTINCT.but(target_vocabulary=DISTINCT.source_vocabulary)
     try:
         with undisturbed():
             module = built(sizes)
@@ -170,12 +170,12 @@ class _Options:
         side: str,
     ) -> Iterator[str]:
         name = squashed(own)
-        told = next((size for size, one in self.reading.arguments.items() if one == own), "")
+        size = next((size for size, one in self.reading.arguments.items() if one == own), "")
         if own in self.reading.given:
             yield repr(self.reading.given[own])
             return
-        if told in SIZES:
-            yield f"sizes.{told}"
+        if size in SIZES:
+            yield f"sizes.{size}"
             return
         inner = self._inner(own, parameter, side)
         if inner:

@@ -34,7 +34,7 @@ class Conventions:
 
     @property
     def words(self) -> Iterator[str]:
-        """What the conventions are, a sentence each."""
+        """The conventions, a sentence each."""
         yield "tokens are (L, B), sequence first" if self.sequence_first else "tokens are (B, L)"
         if self.drops_last:
             yield "the last target token is dropped inside: one is added behind those given"

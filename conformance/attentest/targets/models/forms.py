@@ -45,7 +45,7 @@ _SHAPES = {
         "(S, S), nothing hidden": "torch.ones(source.shape[1], source.shape[1]).bool()",
     },
 }
-"""What a mask argument of each role may get."""
+"""The forms of a mask argument, by role."""
 
 _OTHERS = {
     "source padding": ("source",),
@@ -76,7 +76,7 @@ class Form:
 
     @property
     def convention(self) -> str:
-        """What an entry is, in words, whatever the shape."""
+        """The meaning of an entry, in words, whatever the shape."""
         return self.words.partition(";")[0]
 
 

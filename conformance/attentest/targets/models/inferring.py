@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from attentest.targets.adapt.masks import meanings_by_words
-from attentest.targets.adapt.parameters.found import UNLIKE
+from attentest.targets.adapt.parameters.found import DISTINCT
 from attentest.targets.adapt.parameters.words import HEAD, words
 from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.reading import Reading, Unclear
@@ -22,10 +22,10 @@ from attentest.targets.models.probing import Probe, separates_samples, shown
 from attentest_spec import Sizes
 
 MOST = 600
-"""How many combinations of masks are tried."""
+"""Limit of the combinations of masks that are tried."""
 
 ALIKE = 48
-"""How many of them with one convention, or with one number of axes."""
+"""Limit of those with one convention, or with one number of axes."""
 
 _AXES = (4, 3, 2)
 
@@ -35,7 +35,7 @@ PADS = (21, 22)
 
 @dataclass(frozen=True)
 class Inferred:
-    """How a model is called: the call, its methods, and sentences on how both were found.
+    """The call of a model, its methods, and sentences on how both were found.
 
     `pads` says who knows the pad ids: "call" (masks are handed in), "both" or "one" (the
     constructor takes two, or one for both sides), or "fixed" where they are in the code.
@@ -61,8 +61,8 @@ def probe_of(built: Building, sizes: Sizes) -> Probe:
 def infer(built: Building, name: str, doc: str, reading: Reading) -> Inferred:
     """Return how the model is called; Unclear, with what to add, where no call fits."""
     knows = {"source_pad", "target_pad"} & built.known
-    vocabularies = {"target_vocabulary": UNLIKE.source_vocabulary}
-    sizes = UNLIKE if "target_vocabulary" in built.known else UNLIKE.but(**vocabularies)
+    vocabularies = {"target_vocabulary": DISTINCT.source_vocabulary}
+    sizes = DISTINCT if "target_vocabulary" in built.known else DISTINCT.but(**vocabularies)
     sizes = sizes.but(source_pad=PADS[0], target_pad=PADS[len(knows) != 1])
     probe = probe_of(built, sizes)
     signature = inspect.signature(probe.model.forward)

@@ -19,7 +19,7 @@ _NOISE = 1e-9
 class Probe:
     """A model that was built at `sizes` in float64, and tokens to call it with.
 
-    Lengths, batch, heads and vocabularies are unlike, so that shapes tell them apart.
+    Lengths, batch, heads and vocabularies differ, so that shapes distinguish them.
     """
 
     model: nn.Module

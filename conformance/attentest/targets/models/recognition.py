@@ -10,7 +10,7 @@ from typing import Any
 from torch import nn
 
 from attentest.targets.adapt.components import component_named, component_suggested, squashed
-from attentest.targets.adapt.parameters.found import UNLIKE
+from attentest.targets.adapt.parameters.found import DISTINCT
 from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.reading import Reading, Unclear
 from attentest.targets.models.building import building
@@ -77,7 +77,7 @@ class Recognition:
                 try:
                     with undisturbed():
                         built = building(thing, name, Reading())
-                        same = UNLIKE.but(target_vocabulary=UNLIKE.source_vocabulary)
+                        same = DISTINCT.but(target_vocabulary=DISTINCT.source_vocabulary)
                         model = built(same)
                 except Unclear:
                     continue

@@ -30,8 +30,8 @@ class Adapter:
 
     def text(self, said: Iterable[str] = ()) -> str:
         """Return the whole file; `said` are comments on what was inferred."""
-        told = [one for one in said if not one.startswith(("parameters:", " "))]
-        comments = [f"# {line}" for one in told for line in wrap(one, 86)]
+        sentences = [one for one in said if not one.startswith(("parameters:", " "))]
+        comments = [f"# {line}" for one in sentences for line in wrap(one, 86)]
         return "\n".join([*self._head(), *comments, "", "", self.body()])
 
     def loader(self) -> str:

@@ -37,7 +37,7 @@ SECONDS = 2.0
 MOST = 1000
 """How many maps of a whole component are tried."""
 
-UNLIKE = Sizes(
+DISTINCT = Sizes(
     d_model=20,
     heads=5,
     d_ff=28,
@@ -53,9 +53,9 @@ _RATIOS = (4, 2, 8, 3)
 
 _RETREATS: tuple[Mapping[str, int], ...] = (
     {},
-    {"target_vocabulary": UNLIKE.source_vocabulary},
+    {"target_vocabulary": DISTINCT.source_vocabulary},
     {"layers": 1},
-    {"layers": 1, "target_vocabulary": UNLIKE.source_vocabulary},
+    {"layers": 1, "target_vocabulary": DISTINCT.source_vocabulary},
     {"heads": 1},
     {"heads": 1, "layers": 1},
 )
@@ -103,11 +103,11 @@ def find_table(
     the table that the user gives. Names and shapes decide, and what they leave open is tried
     against the oracle. Raises nothing for what the module does.
     """
-    first = _searched(build, component, call, settled_places or {}, UNLIKE)
+    first = _searched(build, component, call, settled_places or {}, DISTINCT)
     if first.table or "feed_forward" not in inside(component) or first.observed is None:
         return first
     for ratio in _RATIOS:  # code that takes no inner width has one of these
-        sizes = UNLIKE.but(d_ff=ratio * UNLIKE.d_model)
+        sizes = DISTINCT.but(d_ff=ratio * DISTINCT.d_model)
         found = _searched(build, component, call, settled_places or {}, sizes)
         if found.table:
             return found

@@ -48,7 +48,7 @@ def untold(missing: list[str]) -> list[str]:
 
 def left_over(rest: list[str]) -> list[str]:
     """Say which of the module's own parameters the table leaves out."""
-    return [f"Left over, and kept as they are born: {few(rest)}."] if rest else []
+    return [f"Left over, and kept as initialised: {few(rest)}."] if rest else []
 
 
 def norms_by_numbers(tables: Iterable[Table]) -> str:
