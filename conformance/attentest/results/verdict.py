@@ -99,6 +99,25 @@ class LikelyCause:
 
 
 @dataclass(frozen=True)
+class Location:
+    """The line of the user's code at which the numbers first leave the reference's.
+
+    `step` is the intermediate value of the reference that differs there ("scores"), `expected` and
+    `computed` say in words of the formula what the reference computes and what the line computes.
+    `confirmed`: with the reference's value in the place of that line's result, the examples that
+    failed no longer do; otherwise the line is suspected.
+    """
+
+    file: str
+    line: int
+    code: str
+    step: str
+    expected: str
+    computed: str
+    confirmed: bool = False
+
+
+@dataclass(frozen=True)
 class Verdict:
     """The status of one clause on one backend, and why.
 
@@ -107,7 +126,8 @@ class Verdict:
     the largest used share of a tolerance (None where none applied).
 
     `measured` is the option that the results show, where the clause is about a choice; `where` is
-    the end of the traceback of an error, which `message` ends with in brackets.
+    the end of the traceback of an error, which `message` ends with in brackets; `location` is the
+    line of the user's code at which a wrong result begins, where it could be determined.
 
     Raises ValueError for a status that is none.
     """
@@ -123,6 +143,7 @@ class Verdict:
     seconds: float = 0.0
     measured: Value | None = None
     where: str = ""
+    location: Location | None = None
 
     def __post_init__(self) -> None:
         """Make a status of the word that the stream holds."""
@@ -134,12 +155,13 @@ class Verdict:
         return self.message.removesuffix(f" ({self.where})") if self.where else self.message
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the verdict as plain values for the stream; `measured`, `where` if there are."""
+        """Return the verdict as plain values for the stream; the last three if there are any."""
         values = {**vars(self), "status": self.status.value, "notes": list(self.notes)}
         example = values.pop("counterexample")
         values["witness"] = example and {**vars(example), "steps": list(example.steps)}
         values["diagnosis"] = [{**vars(one), "names": list(one.names)} for one in self.diagnosis]
-        empty = {"measured": None, "where": ""}
+        values["location"] = self.location and vars(self.location)
+        empty = {"measured": None, "where": "", "location": None}
         return {
             name: value
             for name, value in values.items()
@@ -158,4 +180,6 @@ class Verdict:
             LikelyCause(**{**one, "names": tuple(one["names"])})
             for one in values.get("diagnosis", ())
         )
+        location = values.pop("location", None)
+        values["location"] = Location(**location) if location else None
         return cls(**{**values, "counterexample": example or None})

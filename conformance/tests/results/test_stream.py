@@ -12,21 +12,23 @@ from attentest.results import stream
 from attentest.results.files import Unreadable
 from attentest.results.plan import Plan
 from attentest.results.run import BackendRun, Run
-from attentest.results.verdict import Counterexample, LikelyCause, Status, Verdict
+from attentest.results.verdict import Counterexample, LikelyCause, Location, Status, Verdict
 
 OLD = Path(__file__).with_name("stream_of_format_1.jsonl")
-"""Written by a version whose verdicts had neither `measured` nor `where`."""
+"""Written by a version whose verdicts had neither `measured`, `where` nor `location`."""
 
 PLAN = Plan(("attention.formula", "attention.shapes"))
 CAUSE = LikelyCause("fault", ("attention.unscaled",), "the scores are not scaled", 1e-13)
 NUMBERS = (0.5, 0.1, 1e-5, "model.py:3 in attend")
+LOCATION = Location("att.py", 14, "s = q @ k.mT", "scores", "q k / 2", "q k", confirmed=True)
 EXAMPLE = Counterexample(("build",), "code", "1", "2")
 
 
 def result(*statuses: str, failure: str = "") -> BackendRun:
     verdicts = [
         Verdict(
-            "one", slug, Status(status), "why", ("note",), EXAMPLE, (CAUSE,), 0.5, 0.1, 1e-5, "x"
+            *("one", slug, Status(status), "why", ("note",), EXAMPLE, (CAUSE,)),
+            *(0.5, 0.1, 1e-5, "x", LOCATION),
         )
         for slug, status in zip(PLAN.clauses, statuses, strict=False)
     ]
