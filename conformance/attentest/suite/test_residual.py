@@ -23,6 +23,9 @@ _RATE = 0.75
 _SAMPLES = 24
 """Rows enough for some to keep one number and drop another: all or none happens in 0.43 of them."""
 
+_AMBIGUOUS = 0.1
+"""The share of rows that may equal several sets of columns: a branch has zeros of its own."""
+
 Case = tuple[Probe, Floats, Floats]
 """The part, x (B, S, D) and the sublayer W (D, D)."""
 
@@ -125,7 +128,10 @@ def trained(subject: Subject, draw: Draw) -> tuple[Array, Array]:
         np.abs(output - as_floats(probe.expected(x, one).output)).max(axis=-1) <= bound
         for one in (matrix, *(scaled * columns for columns in _sets(x.shape[-1])))
     )
-    return whole, np.stack(kept)
+    sets = np.stack(kept)
+    if (sets.sum(axis=0) > 1).mean() > _AMBIGUOUS:
+        raise Absent(f"{subject.precision} does not distinguish the columns that were dropped")
+    return whole, sets
 
 
 def _sets(width: int) -> Array:

@@ -41,12 +41,12 @@ def to_array(tensor: Tensor) -> Array:
 
 
 def to_output(result: Any, device: str) -> Output:
-    """Return `result` as arrays of the contract; ValueError where it is not on `device`."""
+    """Return `result` as arrays of the contract; ValueError where it is not on `device`, if any."""
     if isinstance(result, tuple):
         return tuple(to_output(one, device) for one in result)
     if not isinstance(result, Tensor):
         return result
-    if result.device.type != device:
+    if device and result.device.type != device:
         raise ValueError(f"The output lies on {result.device.type}, and the inputs on {device}.")
     return to_array(result)
 

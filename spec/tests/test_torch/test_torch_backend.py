@@ -362,6 +362,15 @@ def test_an_output_on_another_device_is_refused() -> None:
         part(np.ones((1, 2)))
 
 
+def test_a_mask_made_from_a_length_may_lie_on_another_device() -> None:
+    recipe = Recipe(
+        build=lambda sizes: nn.Identity(), call=lambda built, n: torch.ones(n, n).tril()
+    )
+    backend = TorchBackend(name="cpu mask", title="", recipes={"causal_mask": recipe})
+    part = backend.build("causal_mask", SIZES, device="meta")
+    assert np.array_equal(part(2), [[1, 0], [1, 1]])
+
+
 class LessOne(nn.Module):
     """A norm whose gain is stored less one."""
 
