@@ -14,12 +14,12 @@ which `keep` computes from `mask`; the text is the value of the mask. `means` na
 the spec that the mask must agree with; otherwise the build fails.
 """
 
-from html import escape
 from importlib import import_module
 from typing import Any
 
 import numpy as np
 from docutils import nodes
+from matrices import drawing
 from sphinx.util.docutils import SphinxDirective
 
 from attentest_spec import Setting
@@ -32,8 +32,7 @@ GIVEN: dict[str, tuple[Any, ...]] = {
     "causal_mask": (TOKENS.shape[1],),
     "target_mask": (TOKENS, PAD),
 }
-SIDE = 30
-KEPT, HIDDEN, INK = "#8fd3c0", "#e3e1dc", "#1d1d1b"
+KEPT, HIDDEN = "#8fd3c0", "#e3e1dc"
 
 
 def evaluate(module: str, expression: str) -> np.ndarray:
@@ -62,41 +61,14 @@ def visible(mask: np.ndarray, keep: str, means: str) -> np.ndarray:
 
 
 def picture(mask: np.ndarray, keep: np.ndarray) -> str:
-    """Return one SVG for every matrix in `mask`, with the colours of `keep`, in a row."""
-    shape = (-1, *(mask.shape[-2:] if mask.ndim > 1 else (1, mask.shape[0])))
-    panels = zip(mask.reshape(shape), np.broadcast_to(keep, mask.shape).reshape(shape), strict=True)
-    drawings = "".join(_panel(values, colours) for values, colours in panels)
-    return f'<div style="display:flex;flex-wrap:wrap;gap:1.5em;margin:.6em 0">{drawings}</div>'
-
-
-def _panel(values: np.ndarray, keep: np.ndarray) -> str:
-    rows, columns = values.shape
-    cells = "".join(
-        _cell(row, column, values[row, column], bool(keep[row, column]))
-        for row in range(rows)
-        for column in range(columns)
-    )
-    label = escape("; ".join(" ".join(_text(value) for value in row) for row in values))
-    size = f'width="{columns * SIDE + 2}" height="{rows * SIDE + 2}"'
-    return f'<svg {size} role="img" aria-label="{label}"><title>{label}</title>{cells}</svg>'
-
-
-def _cell(row: int, column: int, value: Any, keep: bool) -> str:
-    x, y = column * SIDE + 1, row * SIDE + 1
-    half = SIDE / 2
-    return (
-        f'<rect x="{x}" y="{y}" width="{SIDE}" height="{SIDE}" fill="{KEPT if keep else HIDDEN}" '
-        f'stroke="white"/><text x="{x + half}" y="{y + half}" fill="{INK}" font-size="13" '
-        f'text-anchor="middle" dominant-baseline="central">{escape(_text(value))}</text>'
-    )
-
-
-def _text(value: Any) -> str:
-    if isinstance(value, bool | np.bool_):
-        return "T" if value else "F"
-    if np.isinf(value):
-        return "∞" if value > 0 else "-∞"
-    return f"{value:g}"
+    """Return the matrices in `mask`, queries by keys, with the colours of `keep`."""
+    matrices = mask.reshape(-1, *(mask.shape[-2:] if mask.ndim > 1 else (1, mask.shape[0])))
+    shown = np.broadcast_to(keep, mask.shape).reshape(matrices.shape)
+    count, queries, keys = matrices.shape
+    rows = [f"q{number + 1}" for number in range(queries)] if queries > 1 else ["every q"]
+    columns = [f"k{number + 1}" for number in range(keys)]
+    titles = [f"sequence {number + 1}" for number in range(count)] if count > 1 else []
+    return drawing(matrices, np.where(shown, KEPT, HIDDEN), rows, columns, titles)
 
 
 class MaskDirective(SphinxDirective):
