@@ -1,4 +1,7 @@
-"""Starts child processes: forked from one that has imported what they need, where that is safe."""
+"""Starts child processes: forked from one that has imported what they need, where that is safe.
+
+The first is started afresh, as most commands start no other.
+"""
 
 import atexit
 import json
@@ -26,6 +29,7 @@ READ_AT_START = ("PYTHON", "LD_", "MALLOC_", "GLIBC_", "OMP_", "MKL_", "OPENBLAS
 """How the names of variables begin that interpreters and libraries read when they start."""
 
 _lock = threading.Lock()
+_first_started = threading.Event()
 _servers: list["ForkServer"] = []  # the last is the one in use
 
 
@@ -38,12 +42,12 @@ def start(
     that it starts is found. Raises Stopped once `stop` is set.
     """
     given = {**os.environ, **ONE_THREAD, **environment, MARK: mark}
-    if sys.platform == "linux" and not environment:
-        with _lock:
-            forked = _server().fork(module, given, stop)
-        if forked:
-            return forked
-    return subprocess.Popen(
+    with _lock:
+        again = _first_started.is_set()
+        _first_started.set()
+        forkable = sys.platform == "linux" and again and not environment
+        forked = _server().fork(module, given, stop) if forkable else None
+    return forked or subprocess.Popen(
         [sys.executable, "-m", "attentest.harness.worker", module],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
