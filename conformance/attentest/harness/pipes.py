@@ -6,6 +6,8 @@ import subprocess
 from collections.abc import Callable
 from contextlib import suppress
 
+from attentest.harness.starting import Forked
+
 LONGEST = 2**28
 """Bytes of the longest line that is read."""
 
@@ -19,7 +21,7 @@ class Pipes:
     `closed` says that no more lines come.
     """
 
-    def __init__(self, process: "subprocess.Popen[bytes]") -> None:
+    def __init__(self, process: "subprocess.Popen[bytes] | Forked") -> None:
         self._pipes = (process.stdin, process.stdout, process.stderr)
         self._in, self._out, self._error = (one.fileno() for one in self._pipes if one)
         self._selector = selectors.DefaultSelector()

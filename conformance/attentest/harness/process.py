@@ -7,7 +7,6 @@ asked, and so is everything that it started.
 import os
 import signal
 import subprocess
-import sys
 import threading
 import time
 import uuid
@@ -20,9 +19,10 @@ from typing import Any, TypeVar
 
 from attentest.harness import messages
 from attentest.harness.errors import ProcessFailure, Stopped
-from attentest.harness.family import MARK, Family
+from attentest.harness.family import Family
 from attentest.harness.messages import Listener
 from attentest.harness.pipes import Pipes
+from attentest.harness.starting import POLL, start
 from attentest.results.text import line
 
 K = TypeVar("K", bound=Hashable)
@@ -33,9 +33,6 @@ LOAD_LIMIT = 120.0
 
 PROCESSES = 32
 """The largest number of processes of a child, with all that it starts."""
-
-POLL = 0.2
-"""Seconds between two looks at a child that says nothing."""
 
 GIB = 2**30
 
@@ -81,16 +78,8 @@ class Child:
     def __enter__(self) -> "Child":
         """Start the process."""
         mark = uuid.uuid4().hex
-        one_thread = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "attentest.harness.worker", self._module],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            bufsize=0,
-            env={**os.environ, **one_thread, **self._environment, MARK: mark},
-            start_new_session=True,
-        )
+        stop = self._isolation.stop
+        self._process = start(self._module, mark, self._environment, stop)
         self._family = Family(self._process.pid, mark)
         self._pipes = Pipes(self._process)
         return self

@@ -58,6 +58,11 @@ def adopt_orphans() -> None:
         ctypes.CDLL(None).prctl(_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
-if __name__ == "__main__":
+def main(module: str) -> None:
+    """Answer by the METHODS of `module`."""
     adopt_orphans()
-    serve(import_module(sys.argv[1]).METHODS)
+    serve(import_module(module).METHODS)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

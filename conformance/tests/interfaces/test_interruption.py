@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import psutil
 import pytest
 from arrival import GUARD, Arrivals, arrivals, interruptible
 from folders import SUPPORT
+from started import started
 
 from attentest.judging.run import run
 from attentest.results.plan import Plan
@@ -42,7 +42,7 @@ def place() -> Iterator[Arrivals]:
 
 
 @contextmanager
-def started(name: str, place: Arrivals, folder: Path) -> Iterator[subprocess.Popen[bytes]]:
+def under_way(name: str, place: Arrivals, folder: Path) -> Iterator[subprocess.Popen[bytes]]:
     """Start a command in a process group of its own, as a terminal does."""
     for target in ("ONE", "TWO"):
         (folder / target).with_suffix(".py").write_text(TARGET.format(announced=place.code))
@@ -64,7 +64,7 @@ def started(name: str, place: Arrivals, folder: Path) -> Iterator[subprocess.Pop
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_ctrl_c_ends_a_command_and_its_workers(name, place, tmp_path):
-    with started(name, place, tmp_path) as command:
+    with under_way(name, place, tmp_path) as command:
         workers = [place.wait() for word in COMMANDS[name] if word.isupper()]
         os.killpg(command.pid, signal.SIGINT)
         assert command.wait(GUARD) == 1
@@ -74,7 +74,7 @@ def test_ctrl_c_ends_a_command_and_its_workers(name, place, tmp_path):
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_no_worker_outlives_a_command_that_is_killed(name, place, tmp_path):
-    with started(name, place, tmp_path) as command:
+    with under_way(name, place, tmp_path) as command:
         workers = [place.wait() for word in COMMANDS[name] if word.isupper()]
         command.kill()
         for worker in workers:
@@ -85,8 +85,7 @@ def test_ctrl_c_that_another_thread_receives_ends_a_run():
     def interrupting(*_: object) -> None:
         signal.pthread_kill(threading.get_ident(), signal.SIGINT)
 
-    before = set(psutil.Process().children())
     target = SUPPORT / "hostile" / "hangs_in_call.py"
     with interruptible(), pytest.raises(KeyboardInterrupt):
         run([str(target)], Plan(("attention.one-key",), limit=GUARD), listener=interrupting)
-    assert set(psutil.Process().children()) <= before
+    assert not started()

@@ -1,0 +1,179 @@
+"""Starts child processes: forked from one that has imported what they need, where that is safe.
+
+The first is started afresh, as most commands start no other.
+"""
+
+import atexit
+import json
+import os
+import select
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from io import FileIO
+
+from attentest.harness import fork_server
+from attentest.harness.errors import Stopped
+from attentest.harness.family import MARK
+
+POLL = 0.2
+"""Seconds between two looks at whether to go on waiting."""
+
+ONE_THREAD = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+
+READ_AT_START = ("PYTHON", "LD_", "MALLOC_", "GLIBC_", "OMP_", "MKL_", "OPENBLAS_", "KMP_", "TORCH")
+"""How the names of variables begin that interpreters and libraries read when they start."""
+
+_lock = threading.Lock()
+_first_started = threading.Event()
+_servers: list["ForkServer"] = []  # the last is the one in use
+
+
+def start(
+    module: str, mark: str, environment: Mapping[str, str], stop: threading.Event
+) -> "subprocess.Popen[bytes] | Forked":
+    """Start a process that answers by the METHODS of `module` and leads a session of its own.
+
+    It has `environment` besides this process's, one thread for arithmetic, and `mark`, by which all
+    that it starts is found. Raises Stopped once `stop` is set.
+    """
+    given = {**os.environ, **ONE_THREAD, **environment, MARK: mark}
+    with _lock:
+        again = _first_started.is_set()
+        _first_started.set()
+        forkable = sys.platform == "linux" and again and not environment
+        forked = _server().fork(module, given, stop) if forkable else None
+    return forked or subprocess.Popen(
+        [sys.executable, "-m", "attentest.harness.worker", module],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        bufsize=0,
+        env=given,
+        start_new_session=True,
+    )
+
+
+class Forked:
+    """A process that a fork server started: as much of :class:`subprocess.Popen` as is needed."""
+
+    def __init__(self, pid: int, status: int, streams: Sequence[int]) -> None:
+        """Take over the descriptors: `status`, from which the exit status comes, and `streams`."""
+        self.pid = pid
+        self.stdin, self.stdout, self.stderr = map(FileIO, streams, "wrr")
+        self._status = status
+        self._code: int | None = None
+
+    def poll(self) -> int | None:
+        """Return the exit status, None while the process runs."""
+        if self._code is None and _readable(self._status, 0):
+            # Without its server nobody knows how it ended; what ended that is likely to be a kill.
+            self._code = _number(self._status, -signal.SIGKILL)
+            os.close(self._status)
+        return self._code
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Wait for the end of the process, and return its exit status."""
+        if self._code is None and not _readable(self._status, timeout):
+            raise subprocess.TimeoutExpired(str(self.pid), timeout or 0.0)
+        code = self.poll()
+        assert code is not None
+        return code
+
+
+class ForkServer:
+    """A process that forks others, which share what it has imported; it ends with this one."""
+
+    def __init__(self) -> None:
+        self._owner = os.getpid()
+        self._settings = _settings()
+        self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with theirs:
+            self.process = subprocess.Popen(
+                [sys.executable, "-P", "-m", fork_server.__name__, str(theirs.fileno())],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                env={**os.environ, **ONE_THREAD, MARK: fork_server.UNMARKED},
+                pass_fds=[theirs.fileno()],
+                start_new_session=True,
+            )
+        atexit.register(self.end)
+
+    def serves(self) -> bool:
+        """Return whether it runs, and as one that were started now would."""
+        ours = self._owner == os.getpid()
+        return ours and self.process.poll() is None and self._settings == _settings()
+
+    def fork(
+        self, module: str, environment: Mapping[str, str], stop: threading.Event
+    ) -> Forked | None:
+        """Return a new process, None where the server cannot make it."""
+        (their_in, our_in), *others = (os.pipe() for _ in range(4))
+        ours = [our_in, *(read for read, _ in others)]
+        theirs = [their_in, *(write for _, write in others)]
+        with ExitStack() as opened:
+            for one in ours:
+                opened.callback(os.close, one)
+            status = ours[-1]
+            if not self._send(module, environment, theirs):
+                return None
+            while not _readable(status, POLL):
+                if stop.is_set():
+                    raise Stopped("the command was interrupted")
+            pid = _number(status, 0)
+            if not pid:
+                return None
+            opened.pop_all()
+            return Forked(pid, status, ours[:-1])
+
+    def _send(self, module: str, environment: Mapping[str, str], streams: Sequence[int]) -> bool:
+        """Send a request with the child's ends of the pipes, which are closed here."""
+        try:
+            asked = {"module": module, "environment": environment, "folder": os.getcwd()}
+            socket.send_fds(self._control, [json.dumps(asked).encode()], streams)
+        except OSError:  # it has ended, or its request is too long
+            return False
+        finally:
+            for one in streams:
+                os.close(one)
+        return True
+
+    def end(self) -> None:
+        """End it, where this process has started it."""
+        if self._owner == os.getpid():
+            self._control.close()
+            self.process.kill()
+            self.process.wait()
+
+
+def _settings() -> dict[str, str]:
+    """Return the variables that a server has read and its children cannot read anew."""
+    found = {name: value for name, value in os.environ.items() if name.startswith(READ_AT_START)}
+    path = filter(None, found.get("PYTHONPATH", "").split(os.pathsep))
+    return {**found, "PYTHONPATH": os.pathsep.join(map(os.path.abspath, path))}
+
+
+def _server() -> ForkServer:
+    """Return the server of this process."""
+    if _servers and not _servers[-1].serves():
+        _servers.pop().end()
+    if not _servers:
+        _servers.append(ForkServer())
+    return _servers[-1]
+
+
+def _readable(descriptor: int, seconds: float | None) -> bool:
+    poll = select.poll()
+    poll.register(descriptor, select.POLLIN)
+    return bool(poll.poll(None if seconds is None else seconds * 1000))
+
+
+def _number(descriptor: int, otherwise: int) -> int:
+    """Read a number that the server has written; `otherwise` where it has ended before."""
+    read = os.read(descriptor, fork_server.NUMBER)
+    return int.from_bytes(read, "little", signed=True) if read else otherwise
