@@ -31,6 +31,11 @@ def largest(precision: str) -> float:
     return _facts(precision)[1]
 
 
-def _facts(precision: str) -> tuple[float, float]:
+def smallest(precision: str) -> float:
+    """Return the smallest positive number of `precision`."""
+    return _facts(precision)[2]
+
+
+def _facts(precision: str) -> tuple[float, float, float]:
     facts: Any = ml_dtypes.finfo(PRECISIONS[precision])  # type: ignore[no-untyped-call]
-    return float(facts.eps), float(facts.max)
+    return float(facts.eps), float(facts.max), float(facts.smallest_subnormal)

@@ -10,6 +10,7 @@ from attentest_spec.choices import CHOICES, Choice
 from attentest_spec.clauses import Clause, chapter_text, clauses, parse
 from attentest_spec.components import CHAPTERS, COMPONENTS
 
+LEVEL = r"\b(?:MUST|SHOULD)\b"
 FIELDS = """
 - component: attention
 - depth: behaviour
@@ -173,6 +174,22 @@ def test_clauses_that_refuse_are_those_about_errors() -> None:
     every = clauses().values()
     about = {one.slug for one in every if one.kind == "errors"}
     assert about == {one.slug for one in every if re.search(r"\brefuse", one.text)}
+
+
+def test_no_clause_has_two_levels() -> None:
+    mixed = [one.slug for one in clauses().values() if len({*re.findall(LEVEL, one.text)}) > 1]
+    assert mixed == []
+
+
+def test_how_a_refusal_is_worded_is_a_clause_of_its_own() -> None:
+    every = clauses()
+    worded = {one.slug for one in every.values() if re.search(r"\ban error that\b", one.text)}
+    worded |= {one.slug for one in every.values() if one.text.startswith("The error")}
+    assert worded == {slug for slug in every if slug.endswith("-named")}
+    for slug in worded:
+        assert re.match("The error that refuses .* SHOULD ", every[slug].text), slug
+        refused = slug.removesuffix("-named")
+        assert refused in every or f"{refused}-refused" in every, slug
 
 
 def test_every_component_has_a_clause_about_values() -> None:

@@ -4,7 +4,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from attentest_spec.precision import dtype, epsilon, largest
+from attentest_spec.precision import dtype, epsilon, largest, smallest
 
 FACTS = [
     ("float64", np.float64, 52, 1024),
@@ -19,4 +19,5 @@ FACTS = [
 def test_a_precision(name: str, carrier: type, digits: int, exponent: int) -> None:
     assert dtype(name) == np.dtype(carrier)
     assert epsilon(name) == 2.0**-digits
+    assert smallest(name) == 2.0 ** (2 - exponent - digits)
     assert largest(name) == (2.0 - 2.0**-digits) * 2.0 ** (exponent - 1)

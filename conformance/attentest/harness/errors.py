@@ -36,7 +36,7 @@ class Violation(AttentestError, AssertionError):
 
 
 class Shortcoming(Violation):
-    """A violation of the part of a clause that says SHOULD: a warning, whatever its level."""
+    """A refusal whose error does not help: the error says all that there is to find."""
 
 
 class Absent(AttentestError, SkipTest):

@@ -14,7 +14,7 @@ from typing import Annotated, Any, NamedTuple, TypeVar
 import numpy as np
 
 from attentest.harness.copies import copy_arrays, copy_with_layout
-from attentest.harness.errors import Absent, BackendError, Shortcoming, Violation
+from attentest.harness.errors import Absent, BackendError, Violation
 from attentest.harness.process_state import restore_changes
 from attentest.harness.reproduction import Build, Call, Load, Pull, Record, request
 from attentest.results.text import line
@@ -111,8 +111,6 @@ class Subject:
         self.failing: list[Step] = []
         self.needs: tuple[str, ...] = ()
         self.notes: list[str] = []
-        self.strict = False
-        self.falls_short = False
         self.changed: set[str] = set()
         self.budget: float | None = None
         self.parts = 0
@@ -141,15 +139,6 @@ class Subject:
         """Add a note to the verdict, once."""
         if text not in self.notes:
             self.notes.append(text)
-
-    def fall_short(self, shortcoming: Shortcoming) -> None:
-        """Raise `shortcoming` where that is asked for; before, remember that there is one.
-
-        Examples are tried strictly after all of them have shown that no MUST is broken.
-        """
-        if self.strict:
-            raise shortcoming
-        self.falls_short = True
 
     def part(
         self,

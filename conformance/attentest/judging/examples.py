@@ -21,7 +21,6 @@ Example = Callable[[st.DataObject], None]
 def try_examples(bench: Bench, check: Check, subject: Subject) -> None:
     """Run the examples until one fails; raise its exception, and keep its trace.
 
-    What only falls short of a SHOULD is raised after all examples have shown nothing worse.
     Those at sizes as in use come last, once each. They are left out where fewer examples than
     usual are asked for, and in half precision, which loses its few digits in sums of this length.
     """
@@ -34,13 +33,6 @@ def try_examples(bench: Bench, check: Check, subject: Subject) -> None:
             subject.failing = subject.failing or subject.trace
             raise
 
-    def examples() -> None:
-        drawn = _number(bench, check)
-        _test(bench, check, drawn, lambda data: run(check.body, Draw.of(data, subject)))
-        if bench.effort >= 1 and subject.precision not in HALF_PRECISIONS:
-            for body in check.in_use:
-                _test(bench, check, 1, large(body))
-
     def large(body: Body) -> Example:
         def example(data: st.DataObject) -> None:
             with suppress(Absent):  # smaller examples were judged
@@ -48,10 +40,11 @@ def try_examples(bench: Bench, check: Check, subject: Subject) -> None:
 
         return example
 
-    examples()
-    if subject.falls_short:
-        subject.strict = True
-        examples()
+    drawn = _number(bench, check)
+    _test(bench, check, drawn, lambda data: run(check.body, Draw.of(data, subject)))
+    if bench.effort >= 1 and subject.precision not in HALF_PRECISIONS:
+        for body in check.in_use:
+            _test(bench, check, 1, large(body))
 
 
 def traces_of(bench: Bench, check: Check, subject: Subject) -> list[list[Step]]:

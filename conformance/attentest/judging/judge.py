@@ -92,7 +92,7 @@ def _outcome(bench: Bench, clause: Clause, check: Check) -> _Outcome:
     except Absent as absence:
         return _Outcome(Status.ABSENT, str(absence), subject)
     except Violation as violation:
-        return _Outcome(_broken(clause, violation), violation.found, subject, violation)
+        return _Outcome(_broken(clause), violation.found, subject, violation)
     except BackendError as error:
         return _Outcome.raised(Status.ERROR, str(error), error.cause, subject)
     except Flaky as flaky:
@@ -131,9 +131,8 @@ def _subject(bench: Bench, clause: Clause) -> Subject:
     return subject
 
 
-def _broken(clause: Clause, violation: Violation) -> Status:
-    must = clause.level == "MUST" and not isinstance(violation, Shortcoming)
-    return Status.VIOLATION if must else Status.WARNING
+def _broken(clause: Clause) -> Status:
+    return Status.VIOLATION if clause.level == "MUST" else Status.WARNING
 
 
 def _held(clause: Clause, subject: Subject) -> _Outcome:
@@ -158,7 +157,7 @@ def _flaky(clause: Clause, flaky: Flaky, subject: Subject | None) -> _Outcome:
     for one in getattr(flaky, "exceptions", ()):
         if isinstance(one, Violation):
             text = f"{one.found} The same input did not always show it: results are not repeatable."
-            return _Outcome(_broken(clause, one), text, subject, one)
+            return _Outcome(_broken(clause), text, subject, one)
         if isinstance(one, BackendError):
             message = f"{one}, but not always on the same input"
             return _Outcome(Status.ERROR, message, subject)

@@ -13,47 +13,43 @@ from attentest.results.text import summary
 _REFUSALS = (ValueError, IndexError)
 
 
-def refuses(
+def refuses(subject: Subject, doing: str, action: Callable[[], Any]) -> None:
+    """Demand that `action` raises, whatever it is: how an error is worded is another clause.
+
+    `doing` describes the action with its numbers, such as "building 7 columns for 2 heads".
+    """
+    try:
+        result = action()
+    except BackendError:
+        return
+    answer = f"an array of shape {result.shape}" if isinstance(result, np.ndarray) else "no error"
+    raise Violation(f"{doing} was not refused: {subject.name} answered with {answer}.")
+
+
+def explains_refusal(
     subject: Subject,
     doing: str,
     action: Callable[[], Any],
     *,
-    naming: Collection[int | float] = (),
+    naming: Collection[int | float],
     any_of_them: bool = False,
 ) -> None:
-    """Demand that `action` raises; falls short where the error does not help.
+    """Demand that the error helps, where `action` is refused; what is not refused is not judged.
 
     It helps as a ValueError or an IndexError whose message contains `naming`, all or any of the
-    numbers; without numbers every exception does. `doing` describes the action with its numbers,
-    such as "building 7 columns for 2 heads".
+    numbers; without numbers every exception does.
     """
-    cause = _refused(subject, doing, action)
-    _helpful(subject, doing, cause, naming, any_of_them=any_of_them)
-
-
-def refuses_somehow(subject: Subject, doing: str, action: Callable[[], Any]) -> None:
-    """Demand that `action` raises, whatever it is: how an error is worded is another clause."""
-    _refused(subject, doing, action)
-
-
-def explains_refusal(
-    subject: Subject, doing: str, action: Callable[[], Any], *, naming: Collection[int | float]
-) -> None:
-    """Demand of an `action` that is refused what :func:`refuses` does; others are not judged."""
     try:
         action()
     except BackendError as error:
-        _helpful(subject, doing, error.cause, naming)
-
-
-def _refused(subject: Subject, doing: str, action: Callable[[], Any]) -> BaseException:
-    """Return what the backend raises; raise a Violation where it answers."""
-    try:
-        result = action()
-    except BackendError as error:
-        return error.cause
-    answer = f"an array of shape {result.shape}" if isinstance(result, np.ndarray) else "no error"
-    raise Violation(f"{doing} was not refused: {subject.name} answered with {answer}.")
+        cause = error.cause
+    else:
+        return
+    if problems := _problems(cause, naming, any_of_them=any_of_them):
+        raise Shortcoming(
+            f"{doing} is refused by {subject.name} with an error that {' and '.join(problems)}: "
+            f"{summary(cause)}."
+        ) from cause
 
 
 def _problems(
@@ -67,26 +63,6 @@ def _problems(
     if not missing or (any_of_them and len(missing) < len(naming)):
         return kind
     return [*kind, f"does not name {(' or ' if any_of_them else ' and ').join(missing)}"]
-
-
-def _helpful(
-    subject: Subject,
-    doing: str,
-    cause: BaseException,
-    naming: Collection[int | float],
-    *,
-    any_of_them: bool = False,
-) -> None:
-    """Fall short where `cause` has problems."""
-    problems = _problems(cause, naming, any_of_them=any_of_them)
-    if not problems:
-        return
-    shortcoming = Shortcoming(
-        f"{doing} is refused by {subject.name} with an error that {' and '.join(problems)}: "
-        f"{summary(cause)}."
-    )
-    shortcoming.__cause__ = cause
-    subject.fall_short(shortcoming)
 
 
 def _names(text: str, number: float) -> bool:

@@ -1,20 +1,12 @@
-"""The wording of a refusal is a SHOULD: a warning, listed after all that is worse."""
+"""The wording of a refusal is a clause of its own, with SHOULD: a warning."""
 
 import math
 
 import pytest
 import torch
-from oracle_backend import OracleBackend
 from torch import Tensor, nn
 
 import attentest
-from attentest.harness.errors import Shortcoming, Violation
-from attentest.harness.subject import Subject
-from attentest.judging.bench import Bench
-from attentest.judging.examples import try_examples
-from attentest.judging.registry import Check
-from attentest.testing.draw import Draw
-from attentest_spec.clauses import clauses
 
 torch.set_num_threads(1)
 
@@ -72,28 +64,3 @@ def test_width_that_is_not_refused_is_a_violation() -> None:
     report = attentest.check(Rounding, "multi_head_attention", clauses=[REFUSED])
     assert report[REFUSED].status == "violation", report[REFUSED]
     assert not report.conforms
-
-
-def test_clauses_that_refuse_word_the_error_by_should() -> None:
-    about = [one for one in clauses().values() if one.kind == "errors" and one.level == "MUST"]
-    worded = [one.slug for one in about if "error that names" in one.text]
-    assert worded == []
-
-
-def examples(worse: bool) -> Check:
-    """Return a check whose examples fall short, where some may do worse."""
-
-    def body(subject: Subject, draw: Draw) -> None:
-        if draw.integer(0, 10**9) % 4 == 3 and worse:
-            raise Violation("it is not refused")
-        subject.fall_short(Shortcoming("it is refused in other words"))
-
-    return Check("attention.formula", body, 20, __name__, "body")
-
-
-def test_violation_takes_precedence_over_wording() -> None:
-    bench = Bench(OracleBackend(), shrink=False)
-    with pytest.raises(Violation, match="it is not refused"):
-        try_examples(bench, examples(worse=True), bench.subject())
-    with pytest.raises(Shortcoming, match="other words"):
-        try_examples(bench, examples(worse=False), bench.subject())

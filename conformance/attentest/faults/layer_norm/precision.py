@@ -40,7 +40,7 @@ def float32_sum_in_float16(self: Hooks, x: Tensor) -> Tensor:
     return self.correct.mean(x.half()).to(x.dtype)
 
 
-@fault("layer_norm.squares-overflow", "half-precision", seam="widen")
+@fault("layer_norm.squares-overflow", "half-precision-large", seam="widen")
 def squares_overflow(self: Hooks, x: Tensor) -> Tensor:
     """float16 is not widened before it is squared.
 

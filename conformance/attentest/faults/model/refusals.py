@@ -58,6 +58,21 @@ def greatest_length_refused(self: Hooks, module: Node, side: str, tokens: Tensor
     return self.correct.embed(module, side, tokens)
 
 
+@fault(
+    "model.length-not-named",
+    "too-long-input-named",
+    seam="embed",
+    kind="wording",
+    choices={"positional_encoding": "learned"},
+)
+def length_not_named(self: Hooks, module: Node, side: str, tokens: Tensor) -> Tensor:
+    """A long sequence raises without its length. The user reads `index out of range in self`."""
+    try:
+        return self.correct.embed(module, side, tokens)
+    except ValueError:
+        raise IndexError("index out of range in self") from None
+
+
 @fault("model.width-rounded-down", "impossible-sizes-refused", seam="make_model")
 def width_rounded_down(self: Hooks) -> Node:
     """An indivisible width is rounded down. The model is narrower than requested."""

@@ -90,7 +90,7 @@ def target_vocabulary_cut(self: Hooks) -> Node:
     return built(self, target_vocabulary=self.sizes.source_vocabulary)
 
 
-@fault("model.tying-asserted", "unlike-vocabularies-refused", seam="check_tying", kind="wording")
+@fault("model.tying-asserted", "unlike-vocabularies-named", seam="check_tying", kind="wording")
 def tying_asserted(self: Hooks) -> None:
     """A bare assertion checks the vocabularies. It names no sizes, and is skipped under -O."""
     if one_vocabulary(self.choices):

@@ -72,7 +72,7 @@ def cut_off(self: Hooks, module: Node, x: Tensor) -> Tensor:
 
 @fault(
     "positional_encoding.too-long-unexplained",
-    "too-long",
+    "too-long-named",
     seam="check_length",
     origin="B049",
     kind="wording",

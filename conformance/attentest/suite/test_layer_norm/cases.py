@@ -6,12 +6,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from attentest.harness.copies import cast
+from attentest.harness.errors import Absent
 from attentest.harness.subject import Probe, Subject
 from attentest.testing.assertions import matches, same_shape
 from attentest.testing.draw import Draw
 from attentest.testing.invariants import build_with_parameters
 from attentest_spec import Sizes
 from attentest_spec.parameters import shapes
+from attentest_spec.precision import smallest
 from attentest_spec.setting import Array, Floats
 
 
@@ -63,12 +65,30 @@ def draw_call(
     shape: Sequence[int] = (),
     precision: str = "",
 ) -> NormCall:
-    """Draw a call; the columns of every row differ, about one `scale` around `offset` of them."""
+    """Draw a call; the columns of every row differ, about one `scale` around `offset` of them.
+
+    In float16 the scale is one whose squares it holds: `half-precision-large` is about others.
+    """
     batch, length = shape or (draw.batch(), draw.length())
     probe, loaded = build_norm(subject, draw, draw.integer(*widths), precision)
     width = probe.sizes.d_model
     rows = np.round(draw.rng.normal(size=(batch, length, width)), 2)
     flat = np.ptp(rows, axis=-1) < 0.5
     rows[..., 0] += np.where(flat, 1.0, 0.0)
-    rows = (rows + offset) * (scale or draw.scale())
+    wanted = scale or draw.scale()
+    rows = (rows + offset) * (min(max(wanted, 0.1), 10.0) if is_narrow(probe.precision) else wanted)
     return NormCall(probe, cast(rows, probe.precision), loaded)
+
+
+def is_narrow(precision: str) -> bool:
+    """Say whether squares of numbers in use are out of the range of `precision`."""
+    return precision == "float16"
+
+
+def needs_epsilon(subject: Subject) -> None:
+    """End as absent where nothing is added to the variance of a constant row."""
+    epsilon = subject.choices.norm_epsilon
+    if epsilon == 0:
+        raise Absent("without an epsilon a constant row has no value")
+    if epsilon < smallest(subject.precision):
+        raise Absent(f"an epsilon of {epsilon:g} may be 0 in {subject.precision}")

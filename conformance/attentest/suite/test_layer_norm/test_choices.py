@@ -5,7 +5,7 @@ import numpy as np
 from attentest.harness.errors import Absent
 from attentest.harness.subject import Subject
 from attentest.judging.check import check
-from attentest.suite.test_layer_norm.cases import draw_call
+from attentest.suite.test_layer_norm.cases import draw_call, needs_epsilon
 from attentest.testing.common import (
     HALF_PRECISIONS,
     matches_declared_biases,
@@ -28,8 +28,7 @@ def _choice(subject: Subject, draw: Draw, choice: str, scale: float, *values: Va
 
 @check("layer_norm.norm-bias")
 def test_norm_bias(subject: Subject, draw: Draw) -> None:
-    if subject.choices.norm_epsilon == 0:
-        raise Absent("without an epsilon a constant row, which shows the bias alone, has no value")
+    needs_epsilon(subject)
     case = draw_call(subject, draw, scale=1.0)
     # Means that are exact, so that nothing is left of them. In coarse precisions only zero is sure:
     # what rounding may leave of another mean, a small epsilon makes as large as a bias.

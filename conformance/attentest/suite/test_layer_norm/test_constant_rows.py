@@ -6,7 +6,7 @@ from attentest.harness.errors import Absent
 from attentest.harness.subject import Subject
 from attentest.harness.tolerances import as_floats
 from attentest.judging.check import check
-from attentest.suite.test_layer_norm.cases import NormCall, draw_call
+from attentest.suite.test_layer_norm.cases import NormCall, draw_call, needs_epsilon
 from attentest.testing.assertions import finite, holds, matches
 from attentest.testing.common import half_precisions
 from attentest.testing.draw import Draw
@@ -20,8 +20,8 @@ _LEVELS = (0.0, 3.0, -2.0)
 
 def constant(subject: Subject, draw: Draw, *, level: float, precision: str = "") -> NormCall:
     """Draw a call with two positions, the first of them constant."""
-    if subject.choices.norm_epsilon == 0:
-        raise Absent("without an epsilon a constant row has no value")
+    if not precision:
+        needs_epsilon(subject)
     case = draw_call(subject, draw, scale=1.0, shape=(draw.batch(), 2), precision=precision)
     case.x[:, 0] = level
     return case
@@ -63,6 +63,8 @@ def _fits_the_format(subject: Subject) -> None:
 
 @check("layer_norm.constant-row-half-precision")
 def test_constant_row_half_precision(subject: Subject, draw: Draw) -> None:
+    if subject.choices.norm_epsilon == 0:
+        raise Absent("without an epsilon a constant row has no value")
     for precision in half_precisions(subject):
         case = constant(subject, draw, level=0.0, precision=precision)
         actual = case.output()

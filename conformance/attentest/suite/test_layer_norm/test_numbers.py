@@ -81,11 +81,20 @@ def test_float32(subject: Subject, draw: Draw) -> None:
 @check("layer_norm.half-precision")
 def test_half_precision(subject: Subject, draw: Draw) -> None:
     for precision in half_precisions(subject):
+        matches_in_precision(lambda one: _call(subject, draw, one, largest_row=10.0), precision)
+
+
+@check("layer_norm.half-precision-large")
+def test_half_precision_large(subject: Subject, draw: Draw) -> None:
+    for precision in half_precisions(subject):
         matches_in_precision(lambda one: _call(subject, draw, one, largest_row=300.0), precision)
 
 
 def _call(subject: Subject, draw: Draw, precision: str, largest_row: float = 30.0) -> Call:
-    """Draw a call in a precision; the first sample's squares are beyond the range of float16."""
+    """Draw a call in a precision; `largest_row` is the deviation of the first sample's rows.
+
+    At 10 the sum of squares of a row fits into float16, at 300 most squares do not.
+    """
     case = draw_call(subject, draw, scale=1.0, widths=(3, 12), precision=precision)
     case.x[0] = cast(case.x[0] * largest_row, precision)
     return case.probe, (case.x,)

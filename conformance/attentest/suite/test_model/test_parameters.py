@@ -1,11 +1,12 @@
 """Checks of the chapter `model`: parameters, tied ones and those at birth."""
 
+from collections.abc import Callable
 from math import prod
 
 import numpy as np
 
 from attentest.harness.errors import Absent
-from attentest.harness.subject import Subject
+from attentest.harness.subject import Probe, Subject
 from attentest.harness.tolerances import as_floats, largest
 from attentest.judging.check import check
 from attentest.suite.test_model.cases import (
@@ -21,7 +22,7 @@ from attentest.testing.assertions import equal, finite, holds, matches
 from attentest.testing.common import parameters_round_trip
 from attentest.testing.draw import Draw
 from attentest.testing.gradients import agrees_with_differences, gradient_of
-from attentest.testing.refusal import refuses
+from attentest.testing.refusal import explains_refusal, refuses
 from attentest_spec import Sizes
 from attentest_spec.parameters import count, one_vocabulary, tied
 
@@ -75,6 +76,19 @@ _VOCABULARIES = frozenset(name for pair in _MATRICES for name in pair[:2])
 
 @check("model.unlike-vocabularies-refused", examples=2)
 def test_unlike_vocabularies_refused(subject: Subject, draw: Draw) -> None:
+    refuses(subject, *_building_unlike(subject, draw)[:2])
+
+
+@check("model.unlike-vocabularies-named", examples=2)
+def test_unlike_vocabularies_named(subject: Subject, draw: Draw) -> None:
+    doing, build, pair = _building_unlike(subject, draw)
+    explains_refusal(subject, doing, build, naming=pair)
+
+
+def _building_unlike(
+    subject: Subject, draw: Draw
+) -> tuple[str, Callable[[], Probe], tuple[int, int]]:
+    """Return in words and as an action how a model ties two vocabularies of different sizes."""
     if not one_vocabulary(subject.choices):
         raise Absent(f"{subject.name} does not tie the two vocabularies")
     if not subject.limits.own_vocabularies:
@@ -83,7 +97,7 @@ def test_unlike_vocabularies_refused(subject: Subject, draw: Draw) -> None:
     pair = draw.choose(((11, 13), (13, 11)))
     sizes = model_sizes(subject, draw, source_vocabulary=pair[0], target_vocabulary=pair[1])
     doing = f"building a model that ties vocabularies of {pair[0]} and {pair[1]} tokens"
-    refuses(subject, doing, lambda: subject.part("model", sizes), naming=pair)
+    return doing, lambda: subject.part("model", sizes), pair
 
 
 @check("model.parameter-count", examples=3)

@@ -9,7 +9,7 @@ from attentest.judging.check import check
 from attentest.suite.test_model.cases import ModelCall, draw_call
 from attentest.testing.assertions import holds, matches
 from attentest.testing.draw import Draw
-from attentest.testing.refusal import explains_refusal, refuses, refuses_somehow
+from attentest.testing.refusal import explains_refusal, refuses
 from attentest_spec import Sizes
 from attentest_spec.parameters import learned_positions, one_vocabulary
 from attentest_spec.setting import Array
@@ -17,12 +17,14 @@ from attentest_spec.setting import Array
 
 @check("model.out-of-range-refused", examples=2)
 def test_out_of_range_refused(subject: Subject, draw: Draw) -> None:
-    _refuses_ids(_with_the_last_ids(subject, draw), draw)
+    for doing, action, _ in _foreign_ids(_with_the_last_ids(subject, draw), draw):
+        refuses(subject, doing, action)
 
 
 @check("model.out-of-range-named", examples=2)
 def test_out_of_range_named(subject: Subject, draw: Draw) -> None:
-    _refuses_ids(_with_the_last_ids(subject, draw), draw, named=True)
+    for doing, action, wrong in _foreign_ids(_with_the_last_ids(subject, draw), draw):
+        explains_refusal(subject, doing, action, naming=(wrong,))
 
 
 _UNLIKE = ((11, 13), (13, 11))
@@ -40,8 +42,8 @@ def _with_the_last_ids(subject: Subject, draw: Draw) -> ModelCall:
     return case
 
 
-def _refuses_ids(case: ModelCall, draw: Draw, *, named: bool = False) -> None:
-    """Demand that ids outside the vocabulary of their own side are refused, on either side."""
+def _foreign_ids(case: ModelCall, draw: Draw) -> Iterator[tuple[str, Callable[[], Array], int]]:
+    """Yield in words and as an action a call with each id that is outside the vocabulary."""
     sizes = case.sizes
     sides = {"source": sizes.source_vocabulary, "target": sizes.target_vocabulary}
     for side, vocabulary in sides.items():
@@ -50,47 +52,46 @@ def _refuses_ids(case: ModelCall, draw: Draw, *, named: bool = False) -> None:
             place = tuple(draw.integer(0, extent - 1) for extent in tokens.shape)
             tokens[place] = wrong
             inputs = case.but(**{side: tokens}).inputs
-            refuses(
-                case.probe.subject,
-                f"the {side} token {wrong} in a vocabulary of {vocabulary}",
-                lambda inputs=inputs: case.probe.output(*inputs),  # type: ignore[misc]
-                naming=(wrong,) if named else (),
-            )
+            doing = f"the {side} token {wrong} in a vocabulary of {vocabulary}"
+            yield doing, partial(case.probe.output, *inputs), wrong
 
 
 @check("model.too-long-input", examples=2)
 def test_too_long_input(subject: Subject, draw: Draw) -> None:
+    case = _longest(subject, draw)
+    matches(case.probe, *case.inputs, actual=case.output(), rows=case.real)
+    case = case.but(target=draw.target(len(case.source), case.sizes.max_length, case.sizes))
+    matches(case.probe, *case.inputs, actual=case.output(), rows=case.real)
+    for doing, longer, _ in _too_long(case, draw):
+        try:
+            actual = longer.output()
+        except BackendError:
+            continue
+        _served(longer, actual, doing)
+
+
+@check("model.too-long-input-named", examples=2)
+def test_too_long_input_named(subject: Subject, draw: Draw) -> None:
+    for doing, longer, length in _too_long(_longest(subject, draw), draw):
+        explains_refusal(subject, doing, longer.output, naming=(length,))
+
+
+def _longest(subject: Subject, draw: Draw) -> ModelCall:
+    """Draw a call whose source has the greatest length."""
     longest = draw.length(2, 5)
     lengths = (longest, draw.integer(1, longest))
-    case = draw_call(subject, draw, lengths=lengths, max_length=longest)
-    matches(case.probe, *case.inputs, actual=case.output(), rows=case.real)
-    case = case.but(target=draw.target(len(case.source), longest, case.sizes))
-    matches(case.probe, *case.inputs, actual=case.output(), rows=case.real)
-    _refuses_lengths(case, draw, longest)
+    return draw_call(subject, draw, lengths=lengths, max_length=longest)
 
 
-def _refuses_lengths(case: ModelCall, draw: Draw, longest: int) -> None:
-    """Demand that more than `longest` tokens are refused or served in full, on either side."""
-    subject, sizes = case.probe.subject, case.sizes
-    batch, length = len(case.source), longest + draw.integer(1, 2)
-    if subject.limits.length is not None and length > subject.limits.length:
+def _too_long(case: ModelCall, draw: Draw) -> Iterator[tuple[str, ModelCall, int]]:
+    """Yield in words and as a call a sequence on either side that is too long, and its length."""
+    limit, sizes = case.probe.subject.limits.length, case.sizes
+    batch, length = len(case.source), sizes.max_length + draw.integer(1, 2)
+    if limit is not None and length > limit:
         return
-    doing = f"a sentence of {length} tokens where the greatest length is {longest}"
-    for longer in (
-        case.but(source=draw.source(batch, length, sizes)),
-        case.but(target=draw.target(batch, length, sizes)),
-    ):
-        _refused_or_served(subject, doing, longer, length)
-
-
-def _refused_or_served(subject: Subject, doing: str, case: ModelCall, number: int) -> None:
-    """Demand a refusal that names `number`, or the whole answer where positions have no end."""
-    try:
-        actual = case.output()
-    except BackendError:
-        refuses(subject, doing, case.output, naming=(number,))
-        return
-    _served(case, actual, doing)
+    doing = f"a sequence of {length} tokens where the greatest length is {sizes.max_length}"
+    yield doing, case.but(source=draw.source(batch, length, sizes)), length
+    yield doing, case.but(target=draw.target(batch, length, sizes)), length
 
 
 def _served(case: ModelCall, actual: Array, doing: str) -> None:
@@ -104,7 +105,7 @@ def _served(case: ModelCall, actual: Array, doing: str) -> None:
 def test_impossible_sizes_refused(subject: Subject, draw: Draw) -> None:
     case = _possible(subject, draw)
     for doing, build, _ in _builds(subject, case.sizes):
-        refuses_somehow(subject, doing, build)
+        refuses(subject, doing, build)
     for useless in USELESS:
         answer, doing = _without_length(case, useless)
         try:

@@ -22,7 +22,7 @@ from attentest.suite.test_multi_head_attention.cases import (
 from attentest.testing.assertions import equal, holds
 from attentest.testing.draw import Draw
 from attentest.testing.invariants import agree_up_to_rounding, draw_order, has_parameter_map
-from attentest.testing.refusal import explains_refusal, refuses_somehow
+from attentest.testing.refusal import explains_refusal, refuses
 from attentest_spec import Sizes
 from attentest_spec.parameters import count, head_width
 from attentest_spec.setting import Array, Floats
@@ -128,7 +128,7 @@ def _dealt(name: str, values: Floats, order: Array) -> Floats:
 
 @check("multi_head_attention.indivisible-width-refused", examples=6)
 def test_indivisible_width_refused(subject: Subject, draw: Draw) -> None:
-    refuses_somehow(subject, *_building_indivisible(subject, draw)[:2])
+    refuses(subject, *_building_indivisible(subject, draw)[:2])
 
 
 @check("multi_head_attention.indivisible-width-named", examples=6)

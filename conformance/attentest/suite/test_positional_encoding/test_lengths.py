@@ -1,7 +1,5 @@
 """Checks of the chapter `positional_encoding`: lengths and widths, served and refused."""
 
-from collections.abc import Callable, Sequence
-
 from attentest.harness.errors import BackendError
 from attentest.harness.subject import Subject
 from attentest.judging.check import check
@@ -13,7 +11,7 @@ from attentest.suite.test_positional_encoding.cases import (
 )
 from attentest.testing.assertions import holds
 from attentest.testing.draw import Draw
-from attentest.testing.refusal import explains_refusal, refuses
+from attentest.testing.refusal import explains_refusal
 from attentest_spec import Sizes
 from attentest_spec.parameters import learned_positions
 from attentest_spec.setting import Floats
@@ -30,11 +28,10 @@ def test_every_length_served(subject: Subject, draw: Draw) -> None:
 
 @check("positional_encoding.too-long", examples=6)
 def test_too_long(subject: Subject, draw: Draw) -> None:
-    length = draw.length(3, 9)
-    most = draw.integer(2, length - 1)  # a table of one row is broadcast, as PyTorch adds tensors
-    case = draw_call(subject, draw, lengths=(length, length), most=most)
-    added = _served(subject, f"{length} positions, built for {most}", case.added, (length, most))
-    if added is None:
+    case, length, most = _beyond(subject, draw)
+    try:
+        added = case.added()
+    except BackendError:
         return
     holds(
         not learned_positions(subject.choices),
@@ -43,20 +40,18 @@ def test_too_long(subject: Subject, draw: Draw) -> None:
     matches_table(case, added)
 
 
-def _served(
-    subject: Subject, doing: str, action: Callable[[], Floats], names: Sequence[int]
-) -> Floats | None:
-    """Return what `action` gives, or None where it is refused and one of `names` is named."""
-    try:
-        return action()
-    except BackendError as error:
-        broken = error
-    refuses(subject, doing, lambda: _again(broken), naming=names, any_of_them=True)
-    return None
+@check("positional_encoding.too-long-named", examples=2)
+def test_too_long_named(subject: Subject, draw: Draw) -> None:
+    case, length, most = _beyond(subject, draw)
+    doing = f"an input of {length} positions, built for {most},"
+    explains_refusal(subject, doing, case.added, naming=(length, most), any_of_them=True)
 
 
-def _again(error: BackendError) -> None:
-    raise error
+def _beyond(subject: Subject, draw: Draw) -> tuple[EncodingCall, int, int]:
+    """Draw an input that is too long; return its length and the greatest one, too."""
+    length = draw.length(3, 9)
+    most = draw.integer(2, length - 1)  # a table of one row is broadcast, as PyTorch adds tensors
+    return draw_call(subject, draw, lengths=(length, length), most=most), length, most
 
 
 @check("positional_encoding.odd-width", examples=6)

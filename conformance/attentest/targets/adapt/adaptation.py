@@ -4,6 +4,7 @@ import inspect
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from types import ModuleType
 from typing import Any
 
@@ -12,7 +13,7 @@ from torch import nn
 
 from attentest.analysis.identify import identify
 from attentest.harness.reproduction import Action
-from attentest.targets.adapt import arguments, calling, makers, probing, trust
+from attentest.targets.adapt import arguments, calling, makers, options, probing, trust
 from attentest.targets.adapt.adapter import Adapter
 from attentest.targets.adapt.assumptions import assumed, chosen, declared_choices, measured
 from attentest.targets.adapt.code import Code, code_of
@@ -91,7 +92,18 @@ def _making(code: Code, reading: Reading) -> Adapted:
     )
 
 
-def _adapted(code: Code, reading: Reading) -> Adapted:
+@dataclass(frozen=True)
+class _Inferred:
+    """What was inferred of code before its numbers are compared with any option."""
+
+    backend: Adapted
+    probe: Probe
+    adapter: Adapter
+    found: FoundTable
+    said: list[str]
+
+
+def _inferred(code: Code, reading: Reading) -> _Inferred:
     probe, adapter, said = calling.adapter_of(code, reading)
     _check_places(code, probe, reading)
     found = _parameters(code, probe, adapter, reading)
@@ -103,6 +115,32 @@ def _adapted(code: Code, reading: Reading) -> Adapted:
         limits=limits_of(code, probe, adapter, found.table),
         code=code,
     )
+    return _Inferred(backend, probe, adapter, found, said)
+
+
+def _explained(default: _Inferred, reading: Reading) -> bool:
+    """Say whether code computes its component with other settings than those it was read with.
+
+    They have to leave its parameters as they are: without a bias, nothing is wrong with the bias.
+    """
+    code = default.backend.code
+    try:
+        other = _inferred(code_of(code.thing, reading, code.name), reading)
+        same = _shapes(other.probe) == _shapes(default.probe)
+        return same and trust.explained(identify(other.backend))
+    except Exception:  # code that a user wrote may raise anything
+        return False
+
+
+def _shapes(probe: Probe) -> dict[str, torch.Size]:
+    held = probe.built if isinstance(probe.built, nn.Module) else nn.Module()
+    return {name: one.shape for name, one in held.named_parameters()}
+
+
+def _adapted(code: Code, reading: Reading) -> Adapted:
+    inferred = _inferred(code, reading)
+    backend, probe, adapter = inferred.backend, inferred.probe, inferred.adapter
+    found, said = inferred.found, inferred.said
     findings, single = identify(backend), False
     if not trust.explained(findings) and not reading.strict and probing.is_single(probe, adapter):
         found_single = identify(backend, precision="float32")
@@ -112,7 +150,11 @@ def _adapted(code: Code, reading: Reading) -> Adapted:
         backend = replace(backend, limits=replace(backend.limits, precisions=rest))
         findings = found_single
     guessed = not (reading.component or component_named(code.name))
-    asked = "" if reading.anyway else trust.question(code, probe, adapter, found, findings)
+    asked = ""
+    if not (reading.anyway or trust.explained(findings)):
+        asked = options.question(code, reading, partial(_explained, inferred))
+    if not (asked or reading.anyway):
+        asked = trust.question(code, probe, adapter, found, findings)
     if not asked and guessed and not trust.explained(findings):
         asked = (
             f"{code.name} was taken for {code.component}, whose formula its numbers do not give."

@@ -150,5 +150,14 @@ ACTIVATION = _words(
 )
 """Names of a required activation, which gets ReLU, by its name or as a function."""
 
+OF_CHOICES = (
+    *ACTIVATION,
+    *_words(
+        "normfirst prenorm postnorm preln postln normbefore normalizebefore normposition "
+        "normplacement layernormfirst dolayernormbefore"
+    ),
+)
+"""Arguments that select among formulas of the spec: where one is wrong, another excuses nothing."""
+
 ON = {"batchfirst": True}
 """Switches that bring code to the contract's conventions."""
