@@ -223,7 +223,7 @@ def _filling(
     if name in HEAD_WIDTH:
         return Filling("d_model/heads", _head_width)
     size = _size(name, component, [squashed(one) for one in arguments])
-    if size and not _is_no_number(parameter.default):
+    if size and not is_no_number(parameter.default):
         return Filling(size, attrgetter(size), frozenset([size]))
     if name in RATIO:
         return Filling("d_ff/d_model", _ratio, frozenset(["d_ff"]))
@@ -277,7 +277,7 @@ def _is_required(parameter: inspect.Parameter) -> bool:
     return parameter.default is inspect.Parameter.empty
 
 
-def _is_no_number(default: Any) -> bool:
+def is_no_number(default: Any) -> bool:
     """Say whether a default shows that an argument is no size, such as `norm="pre"` or `dim=-1`."""
     if default is inspect.Parameter.empty or default is None:
         return False

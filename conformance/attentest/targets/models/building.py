@@ -16,6 +16,7 @@ from torch import nn
 
 from attentest.results.text import summary
 from attentest.targets.adapt.components import component_named, squashed
+from attentest.targets.adapt.construction import is_no_number
 from attentest.targets.adapt.names import HEAD_WIDTH, INNER, ON, RATIO, SIZES, WIDTH
 from attentest.targets.adapt.parameters.found import DISTINCT
 from attentest.targets.adapt.probing import undisturbed
@@ -184,7 +185,7 @@ class _Options:
         if name == "device" and parameter.default is inspect.Parameter.empty:
             yield '"cpu"'
             return
-        if _is_word(parameter.default):
+        if is_no_number(parameter.default):
             return
         if name in ON:
             yield "True"
@@ -255,13 +256,6 @@ def _arguments(thing: Callable[..., Any]) -> dict[str, inspect.Parameter]:
         signature = inspect.signature(thing)
     loose = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
     return {one.name: one for one in signature.parameters.values() if one.kind not in loose}
-
-
-def _is_word(default: Any) -> bool:
-    """Say whether a default shows that an argument is no number, such as `norm="pre"`."""
-    if default is inspect.Parameter.empty or default is None:
-        return False
-    return isinstance(default, bool) or not isinstance(default, int | float)
 
 
 def _is_width(default: Any) -> bool:
