@@ -23,6 +23,7 @@ from attentest.targets.adapt.parameters import FoundTable, find_table
 from attentest.targets.adapt.probing import SIZES, Probe
 from attentest.targets.adapt.reading import Reading, Unclear
 from attentest.targets.adapt.script import Script
+from attentest.targets.adapt.token_encoders import token_encoder
 from attentest.targets.models import adaptation as whole
 from attentest_spec import COMPONENTS, Backend, Choices, UnknownName, Unsupported
 from attentest_spec.parameters import shapes
@@ -55,12 +56,13 @@ def adapt(
     if isinstance(thing, Backend) and not inspect.isclass(thing):
         return thing
     asked = reading or Reading()
-    if whole.is_model(thing, asked, name):
+    stack = token_encoder(thing, asked, name)
+    if stack is None and whole.is_model(thing, asked, name):
         return whole.adapt_model(thing, asked, name or thing.__name__, home)
     own = name or getattr(thing, "__name__", type(thing).__name__)
     guess = "" if asked.component or component_named(own) else component_guessed(own)
     try:
-        code = code_of(thing, asked, name)
+        code = stack or code_of(thing, asked, name)
         if code.thing is thing:  # an instance may stand for its class, which is found by itself
             code = replace(code, home=home)
         _all_used(code, asked)

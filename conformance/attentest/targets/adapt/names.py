@@ -57,6 +57,12 @@ CONTEXT = _words("context memory kv keyvalue mem encout encoderoutput y cond xa"
 PADDING = _words("keypaddingmask srckeypaddingmask paddingmask padmask")
 """A second mask, which says what is no key at all."""
 
+SEGMENTS = _words(
+    "segments segmentinfo segmentids segmentids segmentlabel segmentlabels segment tokentypeids "
+    "tokentypes tokentype typeids sentencelabel seg tokentypeid"
+)
+"""Ids that say to which of two sequences a token belongs."""
+
 KEY_WIDTH = _words("dk headdim dhead headsize keydim")
 """What gets the width of a key."""
 

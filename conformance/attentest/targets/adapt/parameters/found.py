@@ -48,7 +48,7 @@ DISTINCT = Sizes(
 )
 """Sizes that are unlike, and no small multiple of each other, so that shapes tell roles apart."""
 
-_RATIOS = (4, 2, 8, 3)
+RATIOS = (4, 2, 8, 3)
 """The usual ratios of inner width and model width."""
 
 _RETREATS: tuple[Mapping[str, int], ...] = (
@@ -106,7 +106,7 @@ def find_table(
     first = _searched(build, component, call, settled_places or {}, DISTINCT)
     if first.table or "feed_forward" not in inside(component) or first.observed is None:
         return first
-    for ratio in _RATIOS:  # code that takes no inner width has one of these
+    for ratio in RATIOS:  # code that takes no inner width has one of these
         sizes = DISTINCT.but(d_ff=ratio * DISTINCT.d_model)
         found = _searched(build, component, call, settled_places or {}, sizes)
         if found.table:

@@ -49,7 +49,7 @@ class Layers:
 
 def layer_lists(units: list[Unit], sizes: Sizes, wanted: int) -> list[Layers]:
     """Return the `wanted` outermost lists of like layers; Lost where there are fewer or more."""
-    found = _lists(units, sizes)
+    found = lists_of_layers(units, sizes)
     if not found and sizes.layers == 1:  # a stack of one layer may be the layer
         found = [Layers("", tuple(units), numbered=False)] if wanted == 1 else _single(units, sizes)
     if len(found) != wanted:
@@ -71,7 +71,7 @@ def _single(units: list[Unit], sizes: Sizes) -> list[Layers]:
     ]
 
 
-def _lists(units: list[Unit], sizes: Sizes) -> list[Layers]:
+def lists_of_layers(units: list[Unit], sizes: Sizes) -> list[Layers]:
     """Return the outermost lists of `sizes.layers` like layers that hold feed-forward matrices."""
     kinds: dict[str, dict[int, list[tuple[str, tuple[int, ...]]]]] = defaultdict(
         lambda: defaultdict(list)
