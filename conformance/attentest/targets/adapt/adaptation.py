@@ -128,7 +128,7 @@ def _adapted(code: Code, reading: Reading) -> Adapted:
         choices=declared,
         limits=limits,
         understood=(
-            f"{code.name} is judged as {code.component}{_GUESSED * guessed}",
+            f"{code.name} is judged as {code.component}{_guess(code) * guessed}",
             *assumed(declared, reading),
             *[_SINGLE] * single,
             *code.said,
@@ -144,7 +144,11 @@ _SINGLE = (
     "assumed that it computes in float32 whatever its input is, as measured, and judged in that: "
     "if it is meant to follow its input, this is a mistake, and --strict reports it"
 )
-_GUESSED = " (by a part of its name, and by its numbers)"
+
+
+def _guess(code: Code) -> str:
+    """Return by what `code` was taken for its component."""
+    return f" (by {'its layers' if code.inner else 'a part of its name'}, and by its numbers)"
 
 
 def _methods(code: Code) -> Mapping[str, Callable[..., Any]]:

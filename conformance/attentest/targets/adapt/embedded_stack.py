@@ -4,7 +4,9 @@ The class stands alone: reproductions and written adapters contain its source.
 """
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import torch
@@ -49,22 +51,20 @@ class EmbeddedStack(nn.Module):
         layers = list(self.layers.children())
         outputs: list[Tensor] = []
 
-        def enter(_: nn.Module, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
+        def enter(call: Callable[..., Any], *args: Any, **named: Any) -> Any:
             if args:
-                return (entering, *args[1:]), named
+                return call(entering, *args[1:], **named)
             own = next(own for own, one in named.items() if isinstance(one, Tensor))
-            return args, {**named, own: entering}
+            return call(**{**named, own: entering})
 
-        def leave(_: nn.Module, args: tuple[Any, ...], output: Any) -> None:
+        def leave(call: Callable[..., Any], *args: Any, **named: Any) -> Any:
+            output = call(*args, **named)
             outputs.append(output[0] if isinstance(output, tuple) else output)
+            return output
 
-        hooks = [layers[0].register_forward_pre_hook(enter, with_kwargs=True)]
-        hooks.append(getattr(self, "norm", layers[-1]).register_forward_hook(leave))
-        try:
+        last = getattr(self, "norm", layers[-1])
+        with replaced(layers[0], enter), replaced(last, leave):
             self.around[0](**given)
-        finally:
-            for hook in hooks:
-                hook.remove()
         return outputs[-1].transpose(0, 1) if self.sequence_first else outputs[-1]
 
     def train(self, mode: bool = True) -> "EmbeddedStack":
@@ -78,15 +78,33 @@ class EmbeddedStack(nn.Module):
         return self
 
 
+@contextmanager
+def replaced(module: nn.Module, function: Callable[..., Any]) -> Iterator[None]:
+    """Call `function` with the forward of `module` in its place: hooks miss `module.forward(x)`."""
+    before = vars(module).get("forward")
+    call = module.forward
+    vars(module)["forward"] = partial(function, call)
+    try:
+        yield
+    finally:
+        del vars(module)["forward"]
+        if before is not None:
+            vars(module)["forward"] = before
+
+
 STACK_SOURCE = "\n".join(
     [
-        "from collections.abc import Callable, Sequence",
+        "from collections.abc import Callable, Iterator, Sequence",
+        "from contextlib import contextmanager",
+        "from functools import partial",
         "from typing import Any",
         "",
         "from torch import Tensor, nn",
         "",
         "",
         inspect.getsource(EmbeddedStack),
+        "",
+        inspect.getsource(replaced),
     ]
 )
 """The class as code of its own, for a reproduction or a written adapter."""

@@ -1,8 +1,10 @@
 """Encoders that embed their tokens themselves: the stack of layers in them is what is judged."""
 
 import inspect
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
+from functools import partial
 from math import prod
 from typing import Any
 
@@ -12,7 +14,7 @@ from torch import Tensor, nn
 from attentest.targets.adapt.code import Code, Inner, code_of
 from attentest.targets.adapt.components import component_guessed, component_named, squashed
 from attentest.targets.adapt.construction import Construction, construction
-from attentest.targets.adapt.embedded_stack import EmbeddedStack
+from attentest.targets.adapt.embedded_stack import EmbeddedStack, replaced
 from attentest.targets.adapt.names import ROLES, SEGMENTS
 from attentest.targets.adapt.parameters.found import DISTINCT, RATIOS
 from attentest.targets.adapt.parameters.layers import is_feed
@@ -29,7 +31,7 @@ def token_encoder(thing: Any, reading: Reading, name: str = "") -> Code | None:
     """Return the class `thing` as the encoder that is in it; None for what is no token encoder.
 
     A class that says no other component is one if it holds one list of layers with one attention
-    each, and its call takes one input. Raises Unclear where its layers cannot be called.
+    each, and a call needs one input. Raises Unclear where its layers cannot be called.
     """
     if not inspect.isclass(thing) or not issubclass(thing, nn.Module):
         return None
@@ -38,7 +40,7 @@ def token_encoder(thing: Any, reading: Reading, name: str = "") -> Code | None:
     if said not in ("", "encoder", "model") or reading.component == "model":
         return None
     found = _Found.of(thing, reading)
-    if found is None or (said != "encoder" and len(found.inputs) != 1):
+    if found is None or (said != "encoder" and len(found.inputs) > 1):
         return None
     asked = replace(reading, component="encoder")
     if not found.tables:
@@ -245,39 +247,39 @@ class _Seen:
 
     def __init__(self, module: nn.Module, layers: str) -> None:
         self.module = module
-        children = list(module.get_submodule(layers).children())
-        self.first, self.last = children[0], children[-1]
-        self.inside = set(module.get_submodule(layers).modules())
+        self.layers = module.get_submodule(layers)
         self.shape: tuple[int, ...] = ()
         self.norm = ""
         self.output: Any = None
+        self.watching = ExitStack()
 
     def __enter__(self) -> None:
-        self.hooks = list(self._hooks())
-
-    def __exit__(self, *_: object) -> None:
-        for hook in self.hooks:
-            hook.remove()
-
-    def _hooks(self) -> Iterator[Any]:
-        def enter(_: nn.Module, args: tuple[Any, ...], named: dict[str, Any]) -> None:
-            floats = [one for one in (*args, *named.values()) if isinstance(one, Tensor)]
-            self.shape = tuple(floats[0].shape)
-
-        def leave(_: nn.Module, args: tuple[Any, ...], output: Any) -> None:
-            self.output = output[0] if isinstance(output, tuple) else output
-
-        yield self.first.register_forward_pre_hook(enter, with_kwargs=True)
-        yield self.last.register_forward_hook(leave)
+        layers = list(self.layers.children())
+        inside = set(self.layers.modules())
+        self.watching.enter_context(replaced(layers[0], self._enter))
+        self.watching.enter_context(replaced(layers[-1], self._leave))
         for path, one in self.module.named_modules():
             sizes = {tuple(squeezed(tuple(held.shape))) for held in one.parameters()}
-            if one not in self.inside and len(sizes) == 1 and len(next(iter(sizes))) == 1:
+            if one not in inside and len(sizes) == 1 and len(next(iter(sizes))) == 1:
+                self.watching.enter_context(replaced(one, partial(self._norm, path)))
 
-                def norm(_: nn.Module, args: tuple[Any, ...], path: str = path) -> None:
-                    if self.output is not None and args and args[0] is self.output:
-                        self.norm = path
+    def __exit__(self, *_: object) -> None:
+        self.watching.close()
 
-                yield one.register_forward_pre_hook(norm)
+    def _enter(self, call: Callable[..., Any], *args: Any, **named: Any) -> Any:
+        floats = [one for one in (*args, *named.values()) if isinstance(one, Tensor)]
+        self.shape = tuple(floats[0].shape)
+        return call(*args, **named)
+
+    def _leave(self, call: Callable[..., Any], *args: Any, **named: Any) -> Any:
+        output = call(*args, **named)
+        self.output = output[0] if isinstance(output, tuple) else output
+        return output
+
+    def _norm(self, path: str, call: Callable[..., Any], *args: Any, **named: Any) -> Any:
+        if self.output is not None and args and args[0] is self.output:
+            self.norm = path
+        return call(*args, **named)
 
 
 def _masks() -> Iterator[Tensor | None]:

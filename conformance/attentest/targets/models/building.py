@@ -15,7 +15,7 @@ from typing import Any
 from torch import nn
 
 from attentest.results.text import summary
-from attentest.targets.adapt.components import component_named, squashed
+from attentest.targets.adapt.components import component_named, part_named, squashed
 from attentest.targets.adapt.construction import is_no_number
 from attentest.targets.adapt.names import HEAD_WIDTH, INNER, ON, RATIO, SIZES, WIDTH
 from attentest.targets.adapt.parameters.found import DISTINCT
@@ -49,15 +49,6 @@ _LENGTHS = {
     *("srclen", "tgtlen", "srcseqlen", "tgtseqlen", "srcmaxlen", "tgtmaxlen", "nposition"),
     *("seqlength", "maxseq", "srcseqlength", "tgtseqlength", "maxlenseq"),
 }
-_PARTS = {
-    "selfattn": "multi_head_attention",
-    "selfattention": "multi_head_attention",
-    "srcattn": "multi_head_attention",
-    "crossattn": "multi_head_attention",
-    "attn": "multi_head_attention",
-    "layer": "encoder_layer",
-}
-
 
 @dataclass(frozen=True)
 class Building:
@@ -210,9 +201,7 @@ class _Options:
         if squashed(own) in ("config", "cfg", "conf", "args", "hparams", "configuration"):
             held = [name for name in classes if squashed(name).endswith(("config", "cfg", "args"))]
             return (held[0], side) if len(held) == 1 else ()
-        wanted = component_named(own) or _PARTS.get(squashed(own), "")
-        if side and wanted == "encoder_layer":
-            wanted = f"{side}_layer"
+        wanted = part_named(own, side)
         made = [
             name
             for name, one in classes.items()
