@@ -14,11 +14,23 @@ from attentest.analysis.identify import identify
 from attentest.harness.reproduction import Action
 from attentest.targets.adapt import arguments, calling, makers, probing, trust
 from attentest.targets.adapt.adapter import Adapter
-from attentest.targets.adapt.assumptions import assumed, chosen, declared_choices, measured
+from attentest.targets.adapt.assumptions import (
+    FIXED_DROPOUT,
+    assumed,
+    chosen,
+    declared_choices,
+    measured,
+)
 from attentest.targets.adapt.code import Code, code_of
 from attentest.targets.adapt.components import component_guessed, component_named
 from attentest.targets.adapt.layouts import layouts
-from attentest.targets.adapt.limits import built, limits_measured, limits_of, said_of
+from attentest.targets.adapt.limits import (
+    built,
+    is_random_without_dropout,
+    limits_measured,
+    limits_of,
+    said_of,
+)
 from attentest.targets.adapt.parameters import FoundTable, find_table
 from attentest.targets.adapt.probing import SIZES, Probe
 from attentest.targets.adapt.reading import Reading, Unclear
@@ -97,12 +109,14 @@ def _adapted(code: Code, reading: Reading) -> Adapted:
     probe, adapter, said = calling.adapter_of(code, reading)
     _check_places(code, probe, reading)
     found = _parameters(code, probe, adapter, reading)
+    limits = limits_of(code, probe, adapter, found.table)
+    fixed = not reading.strict and is_random_without_dropout(probe, adapter)
     backend = Adapted(
         name=code.name,
         title=f"{code.name}, read as {code.component}",
         recipes={code.component: Recipe(code.build, adapter, _methods(code), found.table)},
         choices={**found.choices, **reading.choices},
-        limits=limits_of(code, probe, adapter, found.table),
+        limits=replace(limits, dropout=limits.dropout and not fixed, fixed_dropout=fixed),
         code=code,
     )
     findings, single = identify(backend), False
@@ -131,6 +145,7 @@ def _adapted(code: Code, reading: Reading) -> Adapted:
             f"{code.name} is judged as {code.component}{_guess(code) * guessed}",
             *assumed(declared, reading),
             *[_SINGLE] * single,
+            *[FIXED_DROPOUT] * fixed,
             *code.said,
             *said,
             *_map_in_words(found),
@@ -144,7 +159,6 @@ _SINGLE = (
     "assumed that it computes in float32 whatever its input is, as measured, and judged in that: "
     "if it is meant to follow its input, this is a mistake, and --strict reports it"
 )
-
 
 def _guess(code: Code) -> str:
     """Return by what `code` was taken for its component."""

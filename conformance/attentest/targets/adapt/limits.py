@@ -58,6 +58,19 @@ def limits_of(code: Code, probe: Probe, adapter: Adapter, table: Table) -> Limit
     )
 
 
+def is_random_without_dropout(probe: Probe, adapter: Adapter) -> bool:
+    """Say whether training mode is random although it is built with a dropout of 0."""
+    if not isinstance(probe.built, nn.Module):
+        return False
+    given = {**probe.given(adapter, keys=5), **_any_masks(adapter)}
+    before = probe.called(adapter, given)
+    probe.built.train()
+    after = probe.called(adapter, given)
+    probe.built.eval()
+    known = isinstance(before, torch.Tensor) and isinstance(after, torch.Tensor)
+    return known and not torch.allclose(before, after, rtol=1e-3, atol=1e-3, equal_nan=True)
+
+
 def limits_measured(backend: Backend, choices: Choices) -> Limits:
     """Return the limits of a backend that was read, with those that its answers show.
 

@@ -145,7 +145,11 @@ class _Options:
         rows = []
         for own, parameter in arguments.items():
             if named[own]:
-                rows.append([(own, one) for one in named[own]])
+                codes = list(named[own])
+                optional = parameter.default is not inspect.Parameter.empty
+                if optional and codes == ["sizes.target_vocabulary"]:
+                    codes.append("")  # the sides may share a table unless it is said otherwise
+                rows.append([(own, one) for one in codes])
             elif parameter.default is inspect.Parameter.empty:
                 rows.append([(own, f"sizes.{size}") for size in unused])
             elif _is_width(parameter.default) and "sizes.d_ff" not in taken:
