@@ -82,7 +82,8 @@ class Limits:
     feed-forward network's inner layer as a multiple of the model's, where it is fixed.
     `own_pads` and `own_vocabularies` are False where source and target have one pad id, and one
     vocabulary; `pad` is the pad id where it is fixed; `trained_pad` is False where the row of the
-    pad id in an embedding gets no gradient.
+    pad id in an embedding gets no gradient. `fixed_dropout` is True where some rate of dropout is
+    not set by the sizes: training is random at a rate of 0, too.
     """
 
     layers: int | None = None
@@ -98,6 +99,7 @@ class Limits:
     own_vocabularies: bool = True
     pad: int | None = None
     trained_pad: bool = True
+    fixed_dropout: bool = False
 
     @property
     def finest(self) -> str:

@@ -103,24 +103,22 @@ def check(
     Raises UnknownName for a name that is none, LoadFailure for a target that cannot be loaded, and
     Unclear, a LoadFailure that says what to add, for code that cannot be read.
     """
-    settled = Reading(
+    settled = _reading(
         component=component,
-        arguments=arguments or {},
-        given=given or {},
+        arguments=arguments,
+        given=given,
         mask=mask,
         layout=layout,
-        choices=choices or {},
-        parameters=parameters or {},
+        choices=choices,
+        parameters=parameters,
         strict=strict,
         anyway=anyway,
     )
     if isinstance(target, str) and not component and resolve.is_whole(target):
         members = file_members(target)
         if members is not None:
-            return _file_report(
-                target, members, settled.as_dict(), clauses, precision, device, seed
-            )
-    backend = resolve.backend_of(target, settled.as_dict())
+            return _file_report(target, members, settled, clauses, precision, device, seed)
+    backend = resolve.backend_of(target, settled)
     bench = Bench(
         backend,
         precision=precision,
@@ -232,18 +230,23 @@ def adapted(
     left out is read off names, documentation and a probing call; `understood` of the backend says
     how. Raises as :func:`check` does.
     """
-    settled = Reading(
+    settled = _reading(
         component=component,
-        arguments=arguments or {},
-        given=given or {},
+        arguments=arguments,
+        given=given,
         mask=mask,
         layout=layout,
-        choices=choices or {},
-        parameters=parameters or {},
+        choices=choices,
+        parameters=parameters,
         strict=strict,
         anyway=anyway,
     )
-    return resolve.backend_of(target, settled.as_dict())
+    return resolve.backend_of(target, settled)
+
+
+def _reading(**settings: Any) -> dict[str, Any]:
+    """Return the settings that are not empty, checked as :class:`Reading` does."""
+    return Reading(**{name: value for name, value in settings.items() if value}).as_dict()
 
 
 def _loader(target: Backend | Callable[..., Any] | str, backend: Backend) -> str:

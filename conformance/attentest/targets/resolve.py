@@ -108,7 +108,7 @@ def _adapted(
     try:
         return adapt(found, Reading(**reading), name, module)
     except Unclear as question:
-        if reading or not target:
+        if reading.keys() - {"strict"} or not target:
             raise
         raise Unclear(f"{question} {ELSEWHERE}") from question
 

@@ -76,7 +76,8 @@ def agrees_with_differences(probe: Probe, *inputs: Input, draw: Draw) -> None:
 def _modes(probe: Probe) -> Iterator[str]:
     """Switch to each mode in which the part is the same function, and yield its name."""
     yield "evaluation"
-    if probe.sizes.dropout == 0 and "mode" in probe.part.capabilities:
+    fixed = probe.subject.limits.fixed_dropout
+    if probe.sizes.dropout == 0 and not fixed and "mode" in probe.part.capabilities:
         probe.train()
         yield "training"
         probe.eval()

@@ -96,11 +96,16 @@ def matches_reference_in_use(
     shape, length = (size.batch, size.length, size.width), size.length
 
     def mask() -> Array | None:
-        kind = draw.mask_kind(kinds=("padding", "per-sample", "none"))
+        kind = draw.mask_kind(kinds=own_kinds(subject, ("padding", "per-sample", "none")))
         return draw.mask(kind, size.batch, size.heads, length, length)
 
     memory = (draw.floats(*shape), mask()) if component.startswith("decoder") else (None, None)
     matches_reference(LayerCall(probe, draw.floats(*shape), mask(), *memory))
+
+
+def own_kinds(subject: Subject, kinds: Sequence[str]) -> Sequence[str]:
+    """Return `kinds` of masks, or the causal one for a backend that takes no other."""
+    return ("causal",) if set(subject.limits.masks) == {"causal"} else kinds
 
 
 def _any_head(mask: Array | None, shape: tuple[int, ...]) -> Array:

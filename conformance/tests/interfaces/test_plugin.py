@@ -65,6 +65,13 @@ def test_the_plugin_imports_no_torch(pytester):
     pytester.runpytest_subprocess("-p", "no:hypothesispytest").assert_outcomes(passed=1)
 
 
+def test_strict_judges_undeclared_choices_by_the_paper(pytester):
+    pytester.makeini("[pytest]")
+    target = f"{SUPPORT}/wild/parts.py:TokenEmbedding"  # its scale is not the paper's
+    words = ("--backend", target, "--attentest-strict")
+    ran(pytester, "attentest::embedding.scale", *words).assert_outcomes(failed=1)
+
+
 # One line in the settings of a project ------------------------------------------------------------
 
 

@@ -54,11 +54,11 @@ class Part:
         memory = rng.normal(size=(len(x), 2, self.width))
         heads = rng.normal(size=(3, 2, self.probe.sizes.heads, 3, 2))
         given: dict[str, tuple[Input, ...]] = {
-            "attention": (heads[0], heads[1], heads[2], self.all_kept(3)),
-            "multi_head_attention": (x, x, x, self.all_kept(x.shape[1])),
+            "attention": (heads[0], heads[1], heads[2], self.own_kept(3)),
+            "multi_head_attention": (x, x, x, self.own_kept(x.shape[1])),
             "embedding": (tokens[0],),
             "residual": (x, matrix),
-            "encoder_layer": (x, self.all_kept(x.shape[1])),
+            "encoder_layer": (x, self.own_kept(x.shape[1])),
             "decoder_layer": (x, memory, self.all_kept(2), self.all_kept(x.shape[1])),
             "model": (tokens[0], tokens[1][:, :1]),  # a target of one token: nothing is masked
         }
@@ -70,6 +70,12 @@ class Part:
         length = min(3, self.probe.sizes.max_length)
         tokens = np.random.default_rng(4).integers(LARGE.start, LARGE.stop, size=(2, 2, length))
         return tokens[0], tokens[1]
+
+    def own_kept(self, length: int) -> Array | None:
+        """Return a mask for a sequence that attends to itself: causal where it must be that."""
+        if set(self.probe.subject.limits.masks) == {"causal"}:
+            return np.tril(np.ones((1, 1, length, length), dtype=bool))
+        return self.all_kept(length)
 
     def all_kept(self, keys: int) -> Array | None:
         """Return a mask that hides nothing, None where a backend takes none."""

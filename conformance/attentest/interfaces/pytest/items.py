@@ -16,6 +16,7 @@ from attentest.results.plan import select
 from attentest.results.verdict import Status, Verdict
 from attentest.results.wording import explanation
 from attentest.targets import resolve
+from attentest.targets.adapt import Reading
 from attentest_spec import Backend
 from attentest_spec.registry import LoadFailure
 
@@ -35,9 +36,10 @@ def bench_of(config: pytest.Config, target: str) -> Bench:
     Raises LoadFailure for one that cannot be loaded.
     """
     known = config.stash.setdefault(_BENCHES, {})
+    strict = config.getoption("--attentest-strict")
     if target not in known:
         known[target] = Bench(
-            resolve.load(target),
+            resolve.load(target, Reading(strict=strict).as_dict()),
             precision=config.getoption("--attentest-dtype"),
             device=config.getoption("--attentest-device"),
             seed=config.getoption("--attentest-seed"),

@@ -33,6 +33,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--attentest-device", default="cpu", help="device to judge on")
     group.addoption("--attentest-seed", type=int, default=0, help="seed of all drawn inputs")
     group.addoption(
+        "--attentest-strict",
+        action="store_true",
+        help="judge choices that code without an adapter does not declare by the paper's",
+    )
+    group.addoption(
         "--write-deviations",
         action="store_true",
         help="draft the file that attentest_deviations names from the failures of a full run",

@@ -13,6 +13,7 @@ from attentest.testing.layer_calls import (
     draw_call,
     matches_reference,
     matches_reference_in_use,
+    own_kinds,
     rows_agree,
     shows_one_option,
 )
@@ -30,7 +31,7 @@ from attentest.testing.stacks import (
     in_use=at_sizes_in_use(partial(matches_reference_in_use, STACK), WIDE, MANY, LONG),
 )
 def test_formula(subject: Subject, draw: Draw) -> None:
-    kinds = ("padding", "per-sample", "none", "per-head")
+    kinds = own_kinds(subject, ("padding", "per-sample", "none", "per-head"))
     for length in (draw.length(), draw.long(37)):
         size = scale(subject, draw)
         matches_reference(

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from attentest.harness.errors import Absent
 from attentest.harness.subject import Probe, Subject
 from attentest.harness.tolerances import as_floats, distance, largest, rounding
 from attentest.judging.check import check
@@ -54,6 +55,8 @@ def _random(case: ModelCall, when: str) -> None:
 
 @check("model.training-without-dropout", examples=2)
 def test_training_without_dropout(subject: Subject, draw: Draw) -> None:
+    if subject.limits.fixed_dropout:
+        raise Absent(f"{subject.name} has a rate of dropout that is fixed")
     lengths = (draw.length(1, 6), draw.length(2, 6))
     case = draw_call(subject, draw, batch=3, lengths=lengths, layers=draw.layers(1, 2), dropout=0.0)
     before = case.output().copy()

@@ -15,15 +15,28 @@ from attentest.analysis.identify import identify
 from attentest.harness.reproduction import Action
 from attentest.targets.adapt import arguments, calling, makers, options, probing, trust
 from attentest.targets.adapt.adapter import Adapter
-from attentest.targets.adapt.assumptions import assumed, chosen, declared_choices, measured
+from attentest.targets.adapt.assumptions import (
+    FIXED_DROPOUT,
+    assumed,
+    chosen,
+    declared_choices,
+    measured,
+)
 from attentest.targets.adapt.code import Code, code_of
 from attentest.targets.adapt.components import component_guessed, component_named
 from attentest.targets.adapt.layouts import layouts
-from attentest.targets.adapt.limits import built, limits_measured, limits_of, said_of
+from attentest.targets.adapt.limits import (
+    built,
+    is_random_without_dropout,
+    limits_measured,
+    limits_of,
+    said_of,
+)
 from attentest.targets.adapt.parameters import FoundTable, find_table
 from attentest.targets.adapt.probing import SIZES, Probe
 from attentest.targets.adapt.reading import Reading, Unclear
 from attentest.targets.adapt.script import Script
+from attentest.targets.adapt.token_encoders import token_encoder
 from attentest.targets.models import adaptation as whole
 from attentest_spec import COMPONENTS, Backend, Choices, UnknownName, Unsupported
 from attentest_spec.parameters import shapes
@@ -56,12 +69,13 @@ def adapt(
     if isinstance(thing, Backend) and not inspect.isclass(thing):
         return thing
     asked = reading or Reading()
-    if whole.is_model(thing, asked, name):
+    stack = token_encoder(thing, asked, name)
+    if stack is None and whole.is_model(thing, asked, name):
         return whole.adapt_model(thing, asked, name or thing.__name__, home)
     own = name or getattr(thing, "__name__", type(thing).__name__)
     guess = "" if asked.component or component_named(own) else component_guessed(own)
     try:
-        code = code_of(thing, asked, name)
+        code = stack or code_of(thing, asked, name)
         if code.thing is thing:  # an instance may stand for its class, which is found by itself
             code = replace(code, home=home)
         _all_used(code, asked)
@@ -107,12 +121,14 @@ def _inferred(code: Code, reading: Reading) -> _Inferred:
     probe, adapter, said = calling.adapter_of(code, reading)
     _check_places(code, probe, reading)
     found = _parameters(code, probe, adapter, reading)
+    limits = limits_of(code, probe, adapter, found.table)
+    fixed = not reading.strict and is_random_without_dropout(probe, adapter)
     backend = Adapted(
         name=code.name,
         title=f"{code.name}, read as {code.component}",
         recipes={code.component: Recipe(code.build, adapter, _methods(code), found.table)},
         choices={**found.choices, **reading.choices},
-        limits=limits_of(code, probe, adapter, found.table),
+        limits=replace(limits, dropout=limits.dropout and not fixed, fixed_dropout=fixed),
         code=code,
     )
     return _Inferred(backend, probe, adapter, found, said)
@@ -168,9 +184,10 @@ def _adapted(code: Code, reading: Reading) -> Adapted:
         choices=declared,
         limits=limits,
         understood=(
-            f"{code.name} is judged as {code.component}{_GUESSED * guessed}",
+            f"{code.name} is judged as {code.component}{_guess(code) * guessed}",
             *assumed(declared, reading),
             *[_SINGLE] * single,
+            *[FIXED_DROPOUT] * fixed,
             *code.said,
             *said,
             *_map_in_words(found),
@@ -184,7 +201,10 @@ _SINGLE = (
     "assumed that it computes in float32 whatever its input is, as measured, and judged in that: "
     "if it is meant to follow its input, this is a mistake, and --strict reports it"
 )
-_GUESSED = " (by a part of its name, and by its numbers)"
+
+def _guess(code: Code) -> str:
+    """Return by what `code` was taken for its component."""
+    return f" (by {'its layers' if code.inner else 'a part of its name'}, and by its numbers)"
 
 
 def _methods(code: Code) -> Mapping[str, Callable[..., Any]]:

@@ -7,6 +7,11 @@ from attentest.targets.adapt.reading import Reading
 from attentest_spec import CHOICES
 from attentest_spec.choices import Value
 
+FIXED_DROPOUT = (
+    "assumed that the rate of some dropout is fixed, as training at a rate of 0 shows: if it is "
+    "meant to follow an argument, this is a mistake, and --strict reports it"
+)
+
 
 def measured(findings: Mapping[str, Finding]) -> dict[str, Value]:
     """Return the options that the numbers show."""

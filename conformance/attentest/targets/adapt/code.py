@@ -4,7 +4,7 @@ import ast
 import copy
 import inspect
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import ModuleType
 from typing import Any
@@ -13,10 +13,43 @@ from torch import nn
 
 from attentest.targets.adapt.components import component_guessed, component_named
 from attentest.targets.adapt.construction import Construction, construction
+from attentest.targets.adapt.embedded_stack import EmbeddedStack
 from attentest.targets.adapt.probing import SIZES, undisturbed
 from attentest.targets.adapt.reading import Reading, Unclear
 from attentest.targets.origin import Origin, origin
 from attentest_spec import COMPONENTS, Sizes
+
+
+POSITIONS = 1024
+"""Positions of a class whose stack is judged: a stack by itself has no limit."""
+
+
+@dataclass(frozen=True)
+class Inner:
+    """The place of the code in what its class builds: the sub-module at `path`.
+
+    `stack` holds the options of an :class:`EmbeddedStack`, {} where the sub-module is called as it
+    is; `pads` says that the constructor takes the pad id, which is 0 otherwise.
+    """
+
+    path: str = ""
+    stack: Mapping[str, Any] = field(default_factory=dict)
+    pads: bool = False
+
+    @staticmethod
+    def around(sizes: Sizes) -> Sizes:
+        """Return the sizes of the whole class for a stack of `sizes`: with positions enough."""
+        return sizes.but(max_length=max(sizes.max_length, POSITIONS))
+
+    def __call__(self, whole: nn.Module, sizes: Sizes) -> nn.Module:
+        """Return the stack in `whole`, which was built at `sizes`."""
+        found = whole.get_submodule(self.path)
+        return EmbeddedStack(found, **self.options(sizes)) if self.stack else found
+
+    def options(self, sizes: Any) -> dict[str, Any]:
+        """Return the options of the stack."""
+        pad = {"pad": sizes.source_pad} if self.pads else {}
+        return {name: one for name, one in self.stack.items() if one} | pad
 
 
 @dataclass(frozen=True)
@@ -25,7 +58,8 @@ class Code:
 
     `thing` is the class, function or instance itself, `signature` that of the call, `words` its
     documentation, `construction` is None for what is not built at sizes, `said` are sentences for
-    the user. `home` is the module that holds it as `name`, None for a live object.
+    the user. `home` is the module that holds it as `name`, None for a live object. `inner` is the
+    part of `thing` that is judged, None for all of it.
     """
 
     name: str
@@ -37,6 +71,7 @@ class Code:
     construction: Construction | None = None
     said: tuple[str, ...] = field(default=())
     home: ModuleType | None = None
+    inner: Inner | None = None
 
     @property
     def origin(self) -> Origin:

@@ -54,6 +54,15 @@ _COMPONENT = {name: component for component, names in _NAMES.items() for name in
 _USUAL = {"block": "encoder_layer", "layer": "encoder_layer"}
 """The most common meaning of a word, used only where the numbers confirm it."""
 
+_AS_ARGUMENT = {
+    "selfattn": "multi_head_attention",
+    "srcattn": "multi_head_attention",
+    "crossattn": "multi_head_attention",
+    "attn": "multi_head_attention",
+    "layer": "encoder_layer",
+}
+"""Names of arguments that get a module."""
+
 _EMPTY = {
     "my",
     "simple",
@@ -84,6 +93,15 @@ def component_suggested(name: str) -> str:
     words = _words(name)
     ends = ("".join(words[start:]) for start in range(len(words)))
     return next((_COMPONENT[end] for end in ends if end in _COMPONENT), "")
+
+
+def part_named(own: str, side: str = "") -> str:
+    """Return the component of the module that the argument `own` gets, "" for no module.
+
+    `side` is "encoder" or "decoder" where that is what is built with it.
+    """
+    found = component_named(own) or _AS_ARGUMENT.get(squashed(own), "")
+    return f"{side}_layer" if side and found == "encoder_layer" else found
 
 
 def component_guessed(name: str) -> str:

@@ -3,14 +3,16 @@
 import dataclasses
 import inspect
 import re
+import sys
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any
 
+from torch import nn
 from torch.nn.functional import relu
 
-from attentest.targets.adapt.components import squashed
+from attentest.targets.adapt.components import component_named, part_named, squashed
 from attentest.targets.adapt.configuration import Fields, fields_read
 from attentest.targets.adapt.names import (
     ACTIVATION,
@@ -91,6 +93,11 @@ def construction(thing: Callable[..., Any], component: str, reading: Reading) ->
         inner[own] = _configuration(thing, own, read, component, reading)
         read[own] = Filling(f"({inner[own].words})", inner[own], inner[own].known)
         unknown.remove(own)
+    for own, part in _parts(thing, component, unknown).items():
+        inner[own] = construction(part, component, reading)
+        name = part.__name__
+        read[own] = Filling(f"{name}({inner[own].words})", inner[own], inner[own].known)
+        unknown.remove(own)
     if unknown:
         raise Unclear(_question(thing, component, unknown))
     return Construction(
@@ -109,6 +116,30 @@ def _is_configuration(parameter: inspect.Parameter) -> bool:
     return dataclasses.is_dataclass(annotated) or (
         own and squashed(parameter.name) in CONFIGURATION
     )
+
+
+def _parts(
+    thing: Callable[..., Any], component: str, unknown: Collection[str]
+) -> dict[str, type[nn.Module]]:
+    """Return the class of the same module that makes each of the `unknown` that is a part."""
+    space = vars(sys.modules[thing.__module__])
+    side = component.removesuffix("_layer")
+    side = side if side in ("encoder", "decoder") else ""
+    found = {}
+    for own in unknown:
+        wanted = part_named(own, side)
+        made = [
+            one
+            for name, one in space.items()
+            if inspect.isclass(one)
+            and issubclass(one, nn.Module)
+            and one is not thing
+            and wanted
+            and component_named(name, heads=wanted == "multi_head_attention") == wanted
+        ]
+        if len(made) == 1:
+            found[own] = made[0]
+    return found
 
 
 def _configuration(
@@ -223,7 +254,7 @@ def _filling(
     if name in HEAD_WIDTH:
         return Filling("d_model/heads", _head_width)
     size = _size(name, component, [squashed(one) for one in arguments])
-    if size and not _is_no_number(parameter.default):
+    if size and not is_no_number(parameter.default):
         return Filling(size, attrgetter(size), frozenset([size]))
     if name in RATIO:
         return Filling("d_ff/d_model", _ratio, frozenset(["d_ff"]))
@@ -277,7 +308,7 @@ def _is_required(parameter: inspect.Parameter) -> bool:
     return parameter.default is inspect.Parameter.empty
 
 
-def _is_no_number(default: Any) -> bool:
+def is_no_number(default: Any) -> bool:
     """Say whether a default shows that an argument is no size, such as `norm="pre"` or `dim=-1`."""
     if default is inspect.Parameter.empty or default is None:
         return False

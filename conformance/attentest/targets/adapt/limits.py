@@ -12,8 +12,8 @@ from attentest.harness.subject import Subject
 from attentest.results.text import summary
 from attentest.targets.adapt.adapter import Adapter
 from attentest.targets.adapt.arguments import MASKS
-from attentest.targets.adapt.code import Code
-from attentest.targets.adapt.probing import SIZES, Probe
+from attentest.targets.adapt.code import POSITIONS, Code
+from attentest.targets.adapt.probing import SIZES, Probe, undisturbed
 from attentest.targets.adapt.reading import Unclear
 from attentest_spec import COMPONENTS, Backend, Choices, Limits, Sizes, Table
 from attentest_spec.components import inside
@@ -51,10 +51,24 @@ def limits_of(code: Code, probe: Probe, adapter: Adapter, table: Table) -> Limit
         dropout="dropout" in known,
         cross=not adapter.arguments.joined,
         inner=None if "d_ff" in known else _inner(probe, table),
-        length=_longest(probe, adapter) if "max_length" not in known else None,
-        own_pads=not _of_source_alone("pad", known),
-        own_vocabularies=not _of_source_alone("vocabulary", known),
+        length=_longest(code, probe, adapter) if "max_length" not in known else None,
+        own_pads=code.inner is not None or not _of_source_alone("pad", known),
+        own_vocabularies=code.inner is not None or not _of_source_alone("vocabulary", known),
+        odd_width=code.inner is None or _is_built(code, SIZES.but(d_model=ODD)),
     )
+
+
+def is_random_without_dropout(probe: Probe, adapter: Adapter) -> bool:
+    """Say whether training mode is random although it is built with a dropout of 0."""
+    if not isinstance(probe.built, nn.Module):
+        return False
+    given = {**probe.given(adapter, keys=5), **_any_masks(adapter)}
+    before = probe.called(adapter, given)
+    probe.built.train()
+    after = probe.called(adapter, given)
+    probe.built.eval()
+    known = isinstance(before, torch.Tensor) and isinstance(after, torch.Tensor)
+    return known and not torch.allclose(before, after, rtol=1e-3, atol=1e-3, equal_nan=True)
 
 
 def limits_measured(backend: Backend, choices: Choices) -> Limits:
@@ -100,24 +114,40 @@ def said_of(limits: Limits) -> list[str]:
     return said
 
 
+ODD = 5 * SIZES.heads
+"""An odd model width that the heads of a probe divide."""
+
 LONGEST = 20_000
 """Positions up to which a table is tried: as many as the farthest that is judged."""
 
 
-def _longest(probe: Probe, adapter: Adapter) -> int | None:
+def _longest(code: Code, probe: Probe, adapter: Adapter) -> int | None:
     """Return how many positions a table of a fixed length has, None where no end was met."""
+    most = LONGEST if code.inner is None else POSITIONS
 
     def served(length: int) -> bool:
-        x = probe.given(adapter)["x"][:1, :1].expand(1, length, -1)
-        return not isinstance(probe.called(adapter, {"x": x}), str)
+        given = probe.given(adapter)
+        given = {**given, "x": given["x"][:1, :1].expand(1, length, -1)}
+        return not isinstance(probe.called(adapter, given), str)
 
-    if adapter.component != "positional_encoding" or served(LONGEST) or not served(1):
+    holds_table = adapter.component == "positional_encoding" or code.inner is not None
+    if not holds_table or served(most) or not served(1):
         return None
-    low, high = 1, LONGEST
+    low, high = 1, most
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (middle, high) if served(middle) else (low, middle)
     return low
+
+
+def _is_built(code: Code, sizes: Sizes) -> bool:
+    """Say whether `code` is built at `sizes` without an error."""
+    try:
+        with undisturbed():
+            code.build(sizes)
+    except Exception:  # code that a user wrote may raise anything
+        return False
+    return True
 
 
 def _of_source_alone(what: str, known: Collection[str]) -> bool:

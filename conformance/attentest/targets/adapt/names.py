@@ -57,6 +57,12 @@ CONTEXT = _words("context memory kv keyvalue mem encout encoderoutput y cond xa"
 PADDING = _words("keypaddingmask srckeypaddingmask paddingmask padmask")
 """A second mask, which says what is no key at all."""
 
+SEGMENTS = _words(
+    "segments segmentinfo segmentids segmentids segmentlabel segmentlabels segment tokentypeids "
+    "tokentypes tokentype typeids sentencelabel seg tokentypeid"
+)
+"""Ids that say to which of two sequences a token belongs."""
+
 KEY_WIDTH = _words("dk headdim dhead headsize keydim")
 """What gets the width of a key."""
 
@@ -77,7 +83,8 @@ INNER = _words(
     "ffnnumhiddens dhidden dhid ffhidden dimff pfdim hiddenfeatures ffnhiddensize "
     "feedforwarddim dmlp hidden hiddendim hiddensize hiddenlayersize hiddenwidth "
     "feedforwardhidden feedforwardsize ffnembeddim intermediatewidth intermediatedim "
-    "hiddenunits dimlinearblock hiddenchannels ffnintermediatesize ffnwidth"
+    "hiddenunits dimlinearblock hiddenchannels ffnintermediatesize ffnwidth encoderffndim "
+    "decoderffndim encoderffnembeddim decoderffnembeddim"
 )
 """The inner width of a feed-forward network; some are the model's where no other name is."""
 
@@ -86,11 +93,13 @@ SIZES: Mapping[str, Sequence[str]] = {
     "d_model": WIDTH,
     "heads": _words(
         "heads numheads nheads nhead h numattentionheads head attentionheads attnheads "
-        "numattnheads numkvheads nkvheads kvheads numkeyvalueheads nkvhead"
+        "numattnheads numkvheads nkvheads kvheads numkeyvalueheads nkvhead encoderattentionheads "
+        "decoderattentionheads encoderheads decoderheads encheads decheads"
     ),
     "layers": _words(
         "layers numlayers nlayers nlayer n depth numencoderlayers numdecoderlayers nblocks "
-        "numblocks numhiddenlayers nx"
+        "numblocks numhiddenlayers nx blocks encoderlayers decoderlayers nencoderlayers "
+        "ndecoderlayers enclayers declayers numenclayers numdeclayers encdepth decdepth"
     ),
     "max_length": _words(
         "maxlen maxlength maxseqlen maxseqlength maxpositionembeddings blocksize contextlength "
@@ -99,11 +108,12 @@ SIZES: Mapping[str, Sequence[str]] = {
     ),
     "source_vocabulary": _words(
         "vocab vocabsize numembeddings nvocab srcvocab srcvocabsize sourcevocabsize "
-        "inputvocabsize nsrcvocab ntoken ntokens vocabulary srcvocabulary encvocabsize"
+        "inputvocabsize nsrcvocab ntoken ntokens vocabulary srcvocabulary encvocabsize "
+        "encodervocabsize"
     ),
     "target_vocabulary": _words(
         "tgtvocab tgtvocabsize trgvocab trgvocabsize targetvocabsize outputvocabsize ntrgvocab "
-        "tgtvocabulary decvocabsize"
+        "tgtvocabulary decvocabsize decodervocabsize"
     ),
     "source_pad": _words("padidx paddingidx srcpadidx padtokenid padid srcpad sourcepad"),
     "target_pad": _words("tgtpadidx trgpadidx tgtpad targetpad"),

@@ -24,11 +24,12 @@ from attentest.harness.reproduction import (
 )
 from attentest.targets.adapt.adapter import Adapter, first_tensor
 from attentest.targets.adapt.arguments import MASKS
-from attentest.targets.adapt.code import Code
+from attentest.targets.adapt.code import Code, Inner
+from attentest.targets.adapt.embedded_stack import STACK_SOURCE
 from attentest.targets.adapt.makers import CODE, Maker
 from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.writing import Expression, Writer, tensor
-from attentest_spec import COMPONENTS
+from attentest_spec import COMPONENTS, Sizes
 from attentest_spec.contract import Input
 from attentest_spec.setting import Array
 from attentest_spec.torch import DTYPES, to_array, to_tensor
@@ -56,7 +57,10 @@ class Script:
         body = [line for one in actions for line in self._lines(one, loaded)]
         plain = sorted(one for one in self.writer.imports if one.startswith("import "))
         rest = [one for one in self.writer.imports if not one.startswith("import ")]
-        return "\n".join([*plain, "", *rest, "", "torch.set_printoptions(precision=8)", *body])
+        inner = self.code.inner
+        helper = [STACK_SOURCE, ""] if inner is not None and inner.stack else []
+        ready = "torch.set_printoptions(precision=8)"
+        return "\n".join([*plain, "", *rest, "", *helper, ready, *body])
 
     def _lines(self, action: Action, loaded: set[int]) -> Iterator[str]:
         name = self._name(action.number)
@@ -86,12 +90,22 @@ class Script:
         if built.device != "cpu":
             ready = f".to({built.device!r}, {DTYPES[built.precision]}).eval()"
         if self.code.construction is not None:
-            made = self.writer.construction(own, self.code.construction, built.sizes)
+            inner = self.code.inner
+            sizes = built.sizes if inner is None else inner.around(built.sizes)
+            made = self.writer.construction(own, self.code.construction, sizes)
+            made = made if inner is None else self._inner(made, inner, sizes)
             is_module = isinstance(self.code.thing, type) and issubclass(self.code.thing, nn.Module)
             yield f"{name} = {made}{ready if is_module else ''}"
         elif isinstance(self.code.thing, nn.Module):
             self.writer.need("import copy")
             yield f"{name} = copy.deepcopy({own}){ready}"
+
+    def _inner(self, made: str, inner: Inner, sizes: Sizes) -> str:
+        """Return the expression of the part of the module `made` that is judged."""
+        found = f"{made}.get_submodule({inner.path!r})" if inner.path else made
+        if not inner.stack:
+            return found
+        return self.writer.call("EmbeddedStack", [Expression(found)], inner.options(sizes))
 
     def _state(self, name: str, built: Build, parameters: Mapping[str, Array]) -> Iterator[str]:
         """Yield the lines that load what a module holds after `parameters` were loaded."""

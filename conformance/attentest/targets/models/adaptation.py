@@ -11,7 +11,13 @@ from torch import nn
 
 from attentest.analysis.identify import identify
 from attentest.harness.reproduction import Action, contract_script
-from attentest.targets.adapt.assumptions import assumed, chosen, declared_choices, measured
+from attentest.targets.adapt.assumptions import (
+    FIXED_DROPOUT,
+    assumed,
+    chosen,
+    declared_choices,
+    measured,
+)
 from attentest.targets.adapt.limits import said_of
 from attentest.targets.adapt.parameters import FoundTable, find_table
 from attentest.targets.adapt.parameters.found import DISTINCT
@@ -23,6 +29,7 @@ from attentest.targets.models.recognition import is_whole, makes_models
 from attentest.targets.models.written import Adapter
 from attentest.targets.origin import origin
 from attentest_spec import Limits, Place, Unsupported
+from attentest_spec.mapping import locate
 from attentest_spec.torch import DTYPES, Recipe, TorchBackend
 
 LONGEST = 1024
@@ -55,6 +62,8 @@ def adapt_model(
     with undisturbed():
         built = building(thing, name, reading)
         inferred = infer(built, name, _documentation(thing), reading)
+        limits = _limits(built, inferred)
+        fixed = not reading.strict and _is_random_without_dropout(built, inferred)
         found = _table(built, inferred, name)
         adapter = Adapter(
             name,
@@ -63,7 +72,7 @@ def adapt_model(
             inferred,
             found.table,
             {**found.choices, **reading.choices},
-            _limits(built, inferred),
+            replace(limits, dropout=limits.dropout and not fixed, fixed_dropout=fixed),
         )
         return _measured(adapter, found, reading)
 
@@ -101,7 +110,37 @@ def _table(built: Building, inferred: Inferred, name: str) -> FoundTable:
             f"another ({built.expression}), say which is which with --argument SIZE=NAME; else "
             f"write the map by hand, in a backend as docs/how-to/add-an-implementation.md shows."
         )
+    if not _reads_first_row(built, found, call):
+        raise Unclear(
+            f"{name} has tables of positions with more rows than its length, and the first position "
+            f"does not get the row behind the others: write a backend by hand, as "
+            f"docs/how-to/add-an-implementation.md shows."
+        )
     return found
+
+
+def _reads_first_row(built: Building, found: FoundTable, call: Callable[..., Any]) -> bool:
+    """Say whether the first position gets the row that the map says, where that is not the first.
+
+    Numbers in the rows before it change nothing, and those in its row do.
+    """
+    first = int(found.choices.get("position_offset", 0))
+    if not first:
+        return True
+    probe = probe_of(built, DISTINCT.but(target_vocabulary=DISTINCT.source_vocabulary))
+    table = probe.model.get_parameter(locate("source_positions.weight", found.table).name)
+
+    def moved(rows: slice) -> Any:
+        before = table.data[rows].clone()
+        table.data[rows] += 1.0
+        answer = probe.called(call, *probe.tokens)
+        table.data[rows] = before
+        return answer
+
+    answers = [probe.called(call, *probe.tokens), moved(slice(first)), moved(slice(first, first + 1))]
+    if not all(isinstance(one, torch.Tensor) for one in answers):
+        return False
+    return torch.equal(answers[0], answers[1]) and not torch.equal(answers[0], answers[2])
 
 
 def _limits(built: Building, inferred: Inferred) -> Limits:
@@ -116,6 +155,17 @@ def _limits(built: Building, inferred: Inferred) -> Limits:
         trained_pad=_trains_pads(built),
         length=None if "max_length" in built.known else _longest(built, inferred),
     )
+
+
+def _is_random_without_dropout(built: Building, inferred: Inferred) -> bool:
+    """Say whether training mode is random although the model is built with a dropout of 0."""
+    probe = probe_of(built, DISTINCT.but(target_vocabulary=DISTINCT.source_vocabulary))
+    call = inferred.call.compiled()
+    before = probe.called(call, *probe.tokens)
+    probe.model.train()
+    after = probe.called(call, *probe.tokens)
+    known = isinstance(before, torch.Tensor) and isinstance(after, torch.Tensor)
+    return known and not torch.allclose(before, after, rtol=1e-3, atol=1e-3)
 
 
 def _trains_pads(built: Building) -> bool:
@@ -170,6 +220,7 @@ def _measured(adapter: Adapter, found: FoundTable, reading: Reading) -> AdaptedM
     said = (
         f"{adapter.name} is judged as model",
         *assumed(choices, reading),
+        *[FIXED_DROPOUT] * adapter.limits.fixed_dropout,
         *adapter.building.said,
         *adapter.inferred.said,
         "parameters:",

@@ -15,7 +15,8 @@ from typing import Any
 from torch import nn
 
 from attentest.results.text import summary
-from attentest.targets.adapt.components import component_named, squashed
+from attentest.targets.adapt.components import component_named, part_named, squashed
+from attentest.targets.adapt.construction import is_no_number
 from attentest.targets.adapt.names import HEAD_WIDTH, INNER, ON, RATIO, SIZES, WIDTH
 from attentest.targets.adapt.parameters.found import DISTINCT
 from attentest.targets.adapt.probing import undisturbed
@@ -48,15 +49,6 @@ _LENGTHS = {
     *("srclen", "tgtlen", "srcseqlen", "tgtseqlen", "srcmaxlen", "tgtmaxlen", "nposition"),
     *("seqlength", "maxseq", "srcseqlength", "tgtseqlength", "maxlenseq"),
 }
-_PARTS = {
-    "selfattn": "multi_head_attention",
-    "selfattention": "multi_head_attention",
-    "srcattn": "multi_head_attention",
-    "crossattn": "multi_head_attention",
-    "attn": "multi_head_attention",
-    "layer": "encoder_layer",
-}
-
 
 @dataclass(frozen=True)
 class Building:
@@ -153,7 +145,11 @@ class _Options:
         rows = []
         for own, parameter in arguments.items():
             if named[own]:
-                rows.append([(own, one) for one in named[own]])
+                codes = list(named[own])
+                optional = parameter.default is not inspect.Parameter.empty
+                if optional and codes == ["sizes.target_vocabulary"]:
+                    codes.append("")  # the sides may share a table unless it is said otherwise
+                rows.append([(own, one) for one in codes])
             elif parameter.default is inspect.Parameter.empty:
                 rows.append([(own, f"sizes.{size}") for size in unused])
             elif _is_width(parameter.default) and "sizes.d_ff" not in taken:
@@ -184,7 +180,7 @@ class _Options:
         if name == "device" and parameter.default is inspect.Parameter.empty:
             yield '"cpu"'
             return
-        if _is_word(parameter.default):
+        if is_no_number(parameter.default):
             return
         if name in ON:
             yield "True"
@@ -209,9 +205,7 @@ class _Options:
         if squashed(own) in ("config", "cfg", "conf", "args", "hparams", "configuration"):
             held = [name for name in classes if squashed(name).endswith(("config", "cfg", "args"))]
             return (held[0], side) if len(held) == 1 else ()
-        wanted = component_named(own) or _PARTS.get(squashed(own), "")
-        if side and wanted == "encoder_layer":
-            wanted = f"{side}_layer"
+        wanted = part_named(own, side)
         made = [
             name
             for name, one in classes.items()
@@ -255,13 +249,6 @@ def _arguments(thing: Callable[..., Any]) -> dict[str, inspect.Parameter]:
         signature = inspect.signature(thing)
     loose = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
     return {one.name: one for one in signature.parameters.values() if one.kind not in loose}
-
-
-def _is_word(default: Any) -> bool:
-    """Say whether a default shows that an argument is no number, such as `norm="pre"`."""
-    if default is inspect.Parameter.empty or default is None:
-        return False
-    return isinstance(default, bool) or not isinstance(default, int | float)
 
 
 def _is_width(default: Any) -> bool:

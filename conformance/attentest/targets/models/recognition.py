@@ -10,11 +10,13 @@ from typing import Any
 from torch import nn
 
 from attentest.targets.adapt.components import component_named, component_suggested, squashed
+from attentest.targets.adapt.names import ROLES
 from attentest.targets.adapt.parameters.found import DISTINCT
 from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.reading import Reading, Unclear
 from attentest.targets.models.building import building
 
+_SIDES = ("source", "target")
 _MAKES = re.compile(r"^(make|build|create|get|init|new)(the|a)?(?P<what>.+)$")
 
 
@@ -27,19 +29,22 @@ def makes_models(name: str, thing: Any) -> bool:
 def is_whole(name: str, thing: Any) -> bool:
     """Say whether the class `thing` is a whole model: by its name, or by what it is built with.
 
-    A class without a telling name is one where it is built with two vocabularies and takes two
-    inputs.
+    A class without a telling name is one where it takes two inputs, and is built with two
+    vocabularies or names its inputs source and target.
     """
     if not inspect.isclass(thing) or not issubclass(thing, nn.Module):
         return False
     said = component_named(name) or component_suggested(name)
     if said:
         return said == "model"
-    parameters = inspect.signature(thing.forward).parameters.values()
-    if len([one for one in parameters if one.default is inspect.Parameter.empty]) < 3:
+    parameters = inspect.signature(thing.forward).parameters
+    required = [one for one in parameters.values() if one.default is inspect.Parameter.empty]
+    said = [{squashed(one) for one in parameters} & set(ROLES[side]) for side in _SIDES]
+    if len(required) < 3 and not all(said):
         return False
     try:
-        return "target_vocabulary" in building(thing, name, Reading()).known
+        known = building(thing, name, Reading()).known
+        return all(said) or "target_vocabulary" in known
     except Unclear:
         return False
 

@@ -40,6 +40,7 @@ class Run:
     """Everything seen of one module with random parameters."""
 
     own: dict[str, Floats]
+    trained: frozenset[str] = frozenset()
     samples: list[Sample] = field(default_factory=list)
     fired: list[Fired] = field(default_factory=list)
     order: list[str] = field(default_factory=list)
@@ -70,7 +71,8 @@ def observe(module: nn.Module, call: Callable[..., Any], component: str, sizes: 
     rng = np.random.default_rng(0)
     module.double().eval()
     _randomise(module, rng, sizes)
-    run = Run({name: to_array(one) for name, one in _named(module)})
+    trained = frozenset(name for name, one in _named(module) if one.requires_grad)
+    run = Run({name: to_array(one) for name, one in _named(module)}, trained)
     hooks = list(_hooks(module, run))
     for inputs in drawn(component, sizes, rng):
         if len(run.samples) == 2:
@@ -120,8 +122,10 @@ def drawn(component: str, sizes: Sizes, rng: np.random.Generator) -> list[Inputs
 
 def _randomise(module: nn.Module, rng: np.random.Generator, sizes: Sizes) -> None:
     """Move every parameter away from its birth; vectors stay near it, gains away from zero."""
+    held = list(filter(torch.is_floating_point, module.parameters()))
+    trained = [one for one in held if one.requires_grad]
     with torch.no_grad():
-        for parameter in filter(torch.is_floating_point, module.parameters()):
+        for parameter in trained or held:
             noise = torch.from_numpy(rng.normal(size=tuple(parameter.shape)))
             if parameter.dim() > 1 and max(parameter.shape) != parameter.numel():
                 parameter.copy_(noise / sizes.d_model**0.5)

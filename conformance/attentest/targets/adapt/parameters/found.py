@@ -10,7 +10,7 @@ from torch import nn
 
 from attentest.targets.adapt.parameters.behaviour import Run, observe
 from attentest.targets.adapt.parameters.layers import Lost, Part, layer_parts, leaf_part
-from attentest.targets.adapt.parameters.settled import settled
+from attentest.targets.adapt.parameters.settled import memory, settled
 from attentest.targets.adapt.parameters.stacks import Layers, model_parts, stack_parts
 from attentest.targets.adapt.parameters.storage import Entries, agrees, as_place, simple, with_given
 from attentest.targets.adapt.parameters.telling import (
@@ -48,7 +48,7 @@ DISTINCT = Sizes(
 )
 """Sizes that are unlike, and no small multiple of each other, so that shapes tell roles apart."""
 
-_RATIOS = (4, 2, 8, 3)
+RATIOS = (4, 2, 8, 3)
 """The usual ratios of inner width and model width."""
 
 _RETREATS: tuple[Mapping[str, int], ...] = (
@@ -106,7 +106,7 @@ def find_table(
     first = _searched(build, component, call, settled_places or {}, DISTINCT)
     if first.table or "feed_forward" not in inside(component) or first.observed is None:
         return first
-    for ratio in _RATIOS:  # code that takes no inner width has one of these
+    for ratio in RATIOS:  # code that takes no inner width has one of these
         sizes = DISTINCT.but(d_ff=ratio * DISTINCT.d_model)
         found = _searched(build, component, call, settled_places or {}, sizes)
         if found.table:
@@ -327,7 +327,9 @@ class _Search:
         found = places(self.component, table, own, self.sizes, Choices.of(choices))
         yield from untold([name for name in wanted if name not in found])
         used = {name for place in found.values() for name in place.names(own)}
-        rest = [name for name in own if name not in used]
+        mapped = {memory(own[name]) for name in used}
+        fixed = own.keys() - self.run.trained if self.run.trained else set()
+        rest = [name for name in own if memory(own[name]) not in mapped and name not in fixed]
         self.unplaced = rest
         weights = [one for one in wanted if one not in found and one.endswith((".weight", "gain"))]
         self.doubts += [f"nothing was found for {few(weights)}"] * bool(weights)

@@ -54,7 +54,17 @@ def settled(
             found["embedding_norm"] = "present"
     if component == "positional_encoding" or _there("source_positions.weight", table, own):
         found["positional_encoding"] = "learned"
+        if offset := _offset(table, own, sizes):
+            found["position_offset"] = float(offset)
     return found
+
+
+def _offset(table: Table, own: Mapping[str, Floats], sizes: Sizes) -> int:
+    """Return how many rows a model's table of positions has besides one for each position."""
+    if not _there("source_positions.weight", table, own):
+        return 0
+    rows = own[locate("source_positions.weight", table).name].shape
+    return int(max(rows[0], sizes.max_length) - sizes.max_length)
 
 
 def _biases(attentions: tuple[str, ...], table: Table, own: Mapping[str, Floats]) -> str:
@@ -108,11 +118,12 @@ def _tying(table: Table, own: Mapping[str, Floats]) -> str:
         locate(f"{one}.weight", table)
         for one in ("source_embedding", "target_embedding", "generator")
     ]
-    source, target, generator = (_memory(place, own) for place in places)
+    source, target, generator = (memory(own[place.name]) for place in places)
     if source == target:
         return "all-three" if target == generator else "embeddings"
     return "target-and-output" if target == generator else "none"
 
 
-def _memory(place: Place, own: Mapping[str, Floats]) -> int:
-    return own[place.name].__array_interface__["data"][0]  # type: ignore[no-any-return]  # untyped
+def memory(values: Floats) -> int:
+    """Return the address of `values`: tied parameters have one."""
+    return values.__array_interface__["data"][0]  # type: ignore[no-any-return]  # untyped

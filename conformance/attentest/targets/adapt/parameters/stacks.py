@@ -49,7 +49,7 @@ class Layers:
 
 def layer_lists(units: list[Unit], sizes: Sizes, wanted: int) -> list[Layers]:
     """Return the `wanted` outermost lists of like layers; Lost where there are fewer or more."""
-    found = _lists(units, sizes)
+    found = lists_of_layers(units, sizes)
     if not found and sizes.layers == 1:  # a stack of one layer may be the layer
         found = [Layers("", tuple(units), numbered=False)] if wanted == 1 else _single(units, sizes)
     if len(found) != wanted:
@@ -71,7 +71,7 @@ def _single(units: list[Unit], sizes: Sizes) -> list[Layers]:
     ]
 
 
-def _lists(units: list[Unit], sizes: Sizes) -> list[Layers]:
+def lists_of_layers(units: list[Unit], sizes: Sizes) -> list[Layers]:
     """Return the outermost lists of `sizes.layers` like layers that hold feed-forward matrices."""
     kinds: dict[str, dict[int, list[tuple[str, tuple[int, ...]]]]] = defaultdict(
         lambda: defaultdict(list)
@@ -204,6 +204,8 @@ def _vocabularies(units: list[Unit], sizes: Sizes, run: Run) -> list[Part]:
     tables = _of_rows(units, {sizes.source_vocabulary, sizes.target_vocabulary}, sizes)
     heads = [unit for unit in tables if _is_head(unit)]
     embeddings = [unit for unit in tables if unit not in heads]
+    if len(embeddings) > 2:  # a table that both sides share may have a name of its own
+        embeddings = [unit for unit in embeddings if unit.path in run.order]
     source, target = _two_sides(
         embeddings, (sizes.source_vocabulary, sizes.target_vocabulary), "embedding", run
     )
@@ -213,14 +215,21 @@ def _vocabularies(units: list[Unit], sizes: Sizes, run: Run) -> list[Part]:
         _matrix("target_embedding", target, sizes.target_vocabulary, sizes),
         _matrix("generator", generator, sizes.target_vocabulary, sizes),
     ]
-    learned = _of_rows(units, {sizes.max_length}, sizes)
-    if learned:
-        sides = _two_sides(learned, (sizes.max_length, sizes.max_length), "position", run)
-        found += [
-            _matrix(f"{side}_positions", unit, sizes.max_length, sizes)
-            for side, unit in zip(("source", "target"), sides, strict=True)
-        ]
+    for offset in OFFSETS:
+        rows = sizes.max_length + offset
+        learned = [unit for unit in _of_rows(units, {rows}, sizes) if unit.weight in run.trained]
+        if learned:
+            sides = _two_sides(learned, (rows, rows), "position", run)
+            found += [
+                _matrix(f"{side}_positions", unit, rows, sizes)
+                for side, unit in zip(("source", "target"), sides, strict=True)
+            ]
+            break
     return found
+
+
+OFFSETS = (0, 1, 2)
+"""Rows before that of the first position, as tables of learned positions have them."""
 
 
 def _of_rows(units: list[Unit], rows: set[int], sizes: Sizes) -> list[Unit]:

@@ -1,0 +1,110 @@
+"""The layers of a class that embeds its tokens itself, called with embedded input.
+
+The class stands alone: reproductions and written adapters contain its source.
+"""
+
+import inspect
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+
+class EmbeddedStack(nn.Module):
+    """The layers of `whole` and the norm after them, called with x (B, L, D) and `keep` (B, L).
+
+    A call is a call of `whole` in which x replaces the input of its first layer. `layers` and
+    `norm` are paths ("" for no norm), `tokens` names the argument of the ids, `zeros` those of
+    other ids, such as segments. Where `keep` is False, the id is `pad`. `sequence_first` says
+    that the layers get (L, B, D).
+    """
+
+    def __init__(
+        self,
+        whole: nn.Module,
+        *,
+        layers: str,
+        tokens: str,
+        norm: str = "",
+        zeros: Sequence[str] = (),
+        pad: int = 0,
+        sequence_first: bool = False,
+    ) -> None:
+        super().__init__()
+        self.around = (whole,)  # in a tuple: its embeddings are no parameters of the stack
+        self.layers = whole.get_submodule(layers)
+        if norm:
+            self.norm = whole.get_submodule(norm)
+        self.ids = (tokens, tuple(zeros), pad)
+        self.sequence_first = sequence_first
+
+    def forward(self, x: Tensor, keep: Tensor | None = None, **rest: Any) -> Tensor:
+        """Return what the norm, or else the last layer, returns inside of `whole`."""
+        tokens, zeros, pad = self.ids
+        ids = torch.full(x.shape[:2], int(pad == 0), device=x.device)
+        given = {tokens: ids if keep is None else ids.where(keep, pad), **rest}
+        given |= {own: torch.zeros_like(ids) for own in zeros}
+        entering = x.transpose(0, 1) if self.sequence_first else x
+        layers = list(self.layers.children())
+        outputs: list[Tensor] = []
+
+        def enter(call: Callable[..., Any], *args: Any, **named: Any) -> Any:
+            if args:
+                return call(entering, *args[1:], **named)
+            own = next(own for own, one in named.items() if isinstance(one, Tensor))
+            return call(**{**named, own: entering})
+
+        def leave(call: Callable[..., Any], *args: Any, **named: Any) -> Any:
+            output = call(*args, **named)
+            outputs.append(output[0] if isinstance(output, tuple) else output)
+            return output
+
+        last = getattr(self, "norm", layers[-1])
+        with replaced(layers[0], enter), replaced(last, leave):
+            self.around[0](**given)
+        return outputs[-1].transpose(0, 1) if self.sequence_first else outputs[-1]
+
+    def train(self, mode: bool = True) -> "EmbeddedStack":
+        """Set the mode of all of `whole`."""
+        self.around[0].train(mode)
+        return super().train(mode)
+
+    def _apply(self, fn: Callable[..., Any], recurse: bool = True) -> "EmbeddedStack":
+        """Move all of `whole`: masks are often made in the precision of its embeddings."""
+        self.around[0]._apply(fn, recurse)
+        return self
+
+
+@contextmanager
+def replaced(module: nn.Module, function: Callable[..., Any]) -> Iterator[None]:
+    """Call `function` with the forward of `module` in its place: hooks miss `module.forward(x)`."""
+    before = vars(module).get("forward")
+    call = module.forward
+    vars(module)["forward"] = partial(function, call)
+    try:
+        yield
+    finally:
+        del vars(module)["forward"]
+        if before is not None:
+            vars(module)["forward"] = before
+
+
+STACK_SOURCE = "\n".join(
+    [
+        "from collections.abc import Callable, Iterator, Sequence",
+        "from contextlib import contextmanager",
+        "from functools import partial",
+        "from typing import Any",
+        "",
+        "from torch import Tensor, nn",
+        "",
+        "",
+        inspect.getsource(EmbeddedStack),
+        "",
+        inspect.getsource(replaced),
+    ]
+)
+"""The class as code of its own, for a reproduction or a written adapter."""
