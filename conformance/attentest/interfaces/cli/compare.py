@@ -49,9 +49,10 @@ def compare_command(
     """Compare the choices and the numbers of two or more backends.
 
     Each is compared with the first step by step, and every pair is explained. A TARGET is a name
-    (see `attentest list backends`), FILE.py, FILE.py:OBJECT, MODULE:OBJECT or stdio:COMMAND. Exit
-    code 0: all are equal, or their choices explain why they are not; 1: something is not explained,
-    or a backend gave no numbers; 2: usage; 3: one could not be loaded.
+    (see `attentest list backends`), FILE.py, FILE.py:OBJECT, MODULE:OBJECT, stdio:COMMAND or
+    "paper NAME=OPTION ..". Exit code 0: all are equal, or their choices explain why they are not;
+    1: something is not explained, or a backend gave no numbers; 2: usage; 3: one could not be
+    loaded.
     """
     if len(targets) < 2:
         raise Usage("One backend cannot be compared; name two or more.")

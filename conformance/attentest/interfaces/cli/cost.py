@@ -73,8 +73,9 @@ def cost_command(
     """Measure what backends cost: parameters, operations, time and memory, and how they grow.
 
     Times are taken in turn and compared with those of the first backend. A TARGET is a name (see
-    `attentest list backends`), FILE.py, FILE.py:OBJECT, MODULE:OBJECT or stdio:COMMAND. Exit code
-    0: all were measured; 1: one failed; 2: usage; 3: one could not be loaded.
+    `attentest list backends`), FILE.py, FILE.py:OBJECT, MODULE:OBJECT, stdio:COMMAND or "paper
+    NAME=OPTION ..". Exit code 0: all were measured; 1: one failed; 2: usage; 3: one could not be
+    loaded.
     """
     with usage():
         refuse_unknown(targets)

@@ -39,9 +39,9 @@ def identify_command(
 ) -> None:
     """Measure which option of every choice TARGET uses, whatever it declares.
 
-    A TARGET is a name (see `attentest list backends`), FILE.py, FILE.py:OBJECT, MODULE:OBJECT or
-    stdio:COMMAND. Exit code 0: nothing contradicts what is declared; 1: something does, or its
-    process did not finish; 2: usage; 3: it could not be loaded.
+    A TARGET is a name (see `attentest list backends`), FILE.py, FILE.py:OBJECT, MODULE:OBJECT,
+    stdio:COMMAND or "paper NAME=OPTION ..". Exit code 0: nothing contradicts what is declared; 1:
+    something does, or its process did not finish; 2: usage; 3: it could not be loaded.
     """
     with usage():
         _known(target, (*components, *filter(None, [component])), dtype)

@@ -83,8 +83,8 @@ def learn_command(
 
     All get equal data, equal weights as far as their choices have a place for them, and equal steps
     of Adam. A TARGET is a name (see `attentest list backends`), FILE.py, FILE.py:OBJECT,
-    MODULE:OBJECT or stdio:COMMAND. Exit code 0: all were trained, however well; 1: one failed; 2:
-    usage; 3: one could not be loaded.
+    MODULE:OBJECT, stdio:COMMAND or "paper NAME=OPTION ..". Exit code 0: all were trained, however
+    well; 1: one failed; 2: usage; 3: one could not be loaded.
     """
     try:
         with usage():

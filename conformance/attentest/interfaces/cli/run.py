@@ -38,8 +38,9 @@ def run_command(
 
     Those whose library is not installed are listed below it, unless they are named.
 
-    A backend is a name (see `attentest list backends`), FILE.py, FILE.py:OBJECT, MODULE:OBJECT or
-    stdio:COMMAND. Exit code 0: all conform; 1: one does not; 2: usage; 3: one could not be loaded.
+    A backend is a name (see `attentest list backends`), FILE.py, FILE.py:OBJECT, MODULE:OBJECT,
+    stdio:COMMAND or "paper NAME=OPTION ..". Exit code 0: all conform; 1: one does not; 2: usage; 3:
+    one could not be loaded.
     """
     with usage():
         targets = _targets(backends)

@@ -33,9 +33,10 @@ def trace_command(
 ) -> None:
     """Follow TARGET step by step, with shapes and values, compared with the reference.
 
-    A TARGET is a name (see `attentest list backends`), FILE.py, FILE.py:OBJECT, MODULE:OBJECT or
-    stdio:COMMAND. Exit code 0: every step equals the reference under the same choices; 1: one is
-    not, or the backend gave no numbers; 2: usage; 3: it could not be loaded.
+    A TARGET is a name (see `attentest list backends`), FILE.py, FILE.py:OBJECT, MODULE:OBJECT,
+    stdio:COMMAND or "paper NAME=OPTION ..". Exit code 0: every step equals the reference under the
+    same choices; 1: one is not, or the backend gave no numbers; 2: usage; 3: it could not be
+    loaded.
     """
     example = asked_for([target], given)
     console = Console()
