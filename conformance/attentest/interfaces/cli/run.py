@@ -8,6 +8,7 @@ import click
 from rich.console import Console
 from rich.text import Text
 
+from attentest.interfaces.cli import options
 from attentest.interfaces.cli.judging import Judging, judging
 from attentest.interfaces.cli.usage import Usage, refuse_unknown, usage
 from attentest.results import expected_failures
@@ -18,8 +19,8 @@ from attentest_spec import registry
 
 @click.command("run")
 @click.argument("backends", nargs=-1)
-@click.option("--component", "components", multiple=True, help="Judge this component alone.")
-@click.option("--workers", default=0, help="Backends judged at once (default: one per core).")
+@options.component
+@options.workers
 @click.option(
     "--deviations",
     "expected_file",

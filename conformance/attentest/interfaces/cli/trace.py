@@ -8,8 +8,8 @@ from rich.console import Console
 
 from attentest.harness.errors import Unavailable
 from attentest.harness.process import Isolation
-from attentest.interfaces.cli.comparing import asked_for, given_input, given_json
-from attentest.interfaces.cli.limits import isolated
+from attentest.interfaces.cli import options
+from attentest.interfaces.cli.comparing import asked_for, given_input
 from attentest.interfaces.cli.usage import Usage, late, usage
 from attentest.results import files
 from attentest.results.output import replacing
@@ -26,8 +26,8 @@ KIND = "trace"
 @click.argument("target")
 @given_input
 @click.option("--only", default="", help="Show the steps whose names begin so.")
-@isolated
-@given_json
+@options.isolated
+@options.json_file
 def trace_command(
     target: str, given: str, only: str, isolation: Isolation, json_file: Path | None
 ) -> None:
