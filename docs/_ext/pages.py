@@ -173,7 +173,9 @@ def _commands_page() -> str:
     assert isinstance(command, click.Group)
     parts = ["# Commands and their options"]
     with click.Context(command, info_name="attentest", max_content_width=88) as context:
-        for name, one in command.commands.items():
+        for name in command.list_commands(context):
+            one = command.get_command(context, name)
+            assert one is not None
             with click.Context(one, info_name=name, parent=context, max_content_width=88) as inner:
                 parts += [f"## attentest {name}", f"```text\n{one.get_help(inner)}\n```"]
     return "\n\n".join(parts)

@@ -9,12 +9,13 @@ The command runs in docs/examples. The build fails if the exit code is not the g
 `from` and `until` limit the output: from the first line that contains the one to the first line
 after it that contains the other.
 
-On a page with `begin`, all commands run in one folder, which is empty at the start, and `paste`
-writes the code that it shows into a file there.
+On a page with `begin`, all commands run in one folder, which is empty at the start, `paste` writes
+the code that it shows into a file there, and `picture` shows an SVG file that a command wrote.
 """
 
 import atexit
 import tempfile
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -76,6 +77,21 @@ class Paste(SphinxDirective):
         return [nodes.container("", caption, block, literal_block=True)]
 
 
+class Picture(SphinxDirective):
+    """Show the SVG file of the walk that is its argument; the content describes it in words."""
+
+    required_arguments = 1
+    has_content = True
+
+    def run(self) -> list[nodes.Node]:
+        """Return the file as a part of the page, with its description for screen readers."""
+        file = _WALKS[self.env.docname].folder / self.arguments[0]
+        label = escape(" ".join(self.content))
+        _, tag, rest = file.read_text(encoding="utf-8").partition("<svg ")
+        text = f'<figure class="picture">{tag}role="img" aria-label="{label}" {rest}</figure>'
+        return [nodes.raw("", text, format="html")]
+
+
 def _demand_that_all_is_written(app: Any, _: nodes.document) -> None:
     """Refuse a walk at whose end a part of a model is still to be written."""
     walk = _WALKS.get(app.env.docname)
@@ -87,6 +103,6 @@ def _demand_that_all_is_written(app: Any, _: nodes.document) -> None:
 def setup(app: Any) -> dict[str, bool]:
     """Register the directives; the build carries out every walk and is the test of it."""
     app.connect("doctree-read", _demand_that_all_is_written)
-    for name, directive in (("shell", Shell), ("begin", Begin), ("paste", Paste)):
-        app.add_directive(name, directive)
+    for directive in (Shell, Begin, Paste, Picture):
+        app.add_directive(directive.__name__.lower(), directive)
     return {"parallel_read_safe": True}

@@ -113,13 +113,16 @@ class Score:
 def score(
     tasks: Sequence[Task],
     *,
-    workers: int = 2,
+    workers: int = 0,
     listener: Callable[[Task], None] = lambda task: None,
 ) -> Score:
-    """Carry out `tasks` and return the score; the workers import torch once each."""
+    """Carry out `tasks` with `workers` (as many as there are cores) and return the score."""
     trials: list[Trial] = []
     with ProcessPoolExecutor(
-        workers, mp_context=get_context("spawn"), initializer=_start, initargs=(os.getpid(),)
+        workers or os.cpu_count() or 1,
+        mp_context=get_context("spawn"),
+        initializer=_start,
+        initargs=(os.getpid(),),
     ) as pool:
         asked = {pool.submit(task.trials): task for task in tasks}
         for answer in as_completed(asked):

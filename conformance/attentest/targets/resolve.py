@@ -1,7 +1,8 @@
 """Targets: what a user names on the command line, and the backend it leads to.
 
-A target is the name of an announced backend, `file.py` or `file.py:object`, `module:object`, or
-`stdio:` and the command of a program that speaks the protocol of :mod:`attentest_spec.stdio`.
+A target is the name of an announced backend, `file.py` or `file.py:object`, `module:object`,
+`paper` and the design choices of :mod:`attentest.targets.paper`, or `stdio:` and the command of a
+program that speaks the protocol of :mod:`attentest_spec.stdio`.
 For an object that is no backend an adapter is inferred. Every command, pytest and the Python
 functions take the same targets; the last of these take live objects, too.
 """
@@ -17,7 +18,7 @@ from types import ModuleType
 from typing import Any
 
 from attentest.results.text import summary
-from attentest.targets import file_modules
+from attentest.targets import file_modules, paper
 from attentest.targets.origin import Origin, origin
 from attentest_spec import Backend, UnknownName, registry
 from attentest_spec.registry import LoadFailure, as_backend
@@ -39,6 +40,8 @@ def load(target: str, reading: Mapping[str, Any] | None = None) -> Backend:
     Raises UnknownName for a name that nothing announces, and LoadFailure for a target that cannot
     be loaded or whose adapter cannot be inferred.
     """
+    if paper.is_paper(target):
+        return paper.load(target)
     if is_name(target):
         return registry.load(target)
     if target.startswith(PROGRAM):
@@ -114,13 +117,13 @@ def _adapted(
 
 
 def is_name(target: str) -> bool:
-    """Say whether `target` is the name of an announced backend, and no file or object."""
-    return ":" not in target and not target.endswith(".py")
+    """Say whether `target` is the name of an announced backend: no file, object or choices."""
+    return ":" not in target and not target.endswith(".py") and not paper.is_paper(target)
 
 
 def is_whole(target: str) -> bool:
     """Say whether `target` is a file or a module, and no object in it is named."""
-    if target.startswith(PROGRAM) or ":" in target:
+    if target.startswith(PROGRAM) or ":" in target or paper.is_paper(target):
         return False
     return target.endswith(".py") or (target not in registry.names() and _is_module(target))
 
@@ -143,6 +146,8 @@ def module_of(target: str) -> ModuleType:
 
 def loader(target: str) -> str:
     """Return Python code that loads the backend of `target`, and calls it `backend`."""
+    if paper.is_paper(target):
+        return f"import attentest\n\nbackend = attentest.adapted({target!r})"
     if is_name(target):
         return f"from attentest_spec import registry\n\nbackend = registry.load({target!r})"
     if target.startswith(PROGRAM):

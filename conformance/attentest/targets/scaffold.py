@@ -7,6 +7,7 @@ from importlib.resources.abc import Traversable
 from importlib.util import find_spec
 from pathlib import Path
 
+from attentest.targets import paper
 from attentest_spec import registry
 
 _NAME = re.compile(r"[a-z][a-z0-9]*([_-][a-z0-9]+)*")
@@ -53,6 +54,8 @@ def _named_well(name: str) -> None:
 
 def _free(name: str) -> None:
     """Refuse a name under which something else would be found."""
+    if name == paper.WORD:
+        raise Refused(f"The name {name} is the word for design choices. Take another name.")
     if package_of(name) in {package_of(known) for known in registry.names()}:
         raise Refused(f"A backend named {name} is installed already. Take another name.")
     if find_spec(package_of(name)):

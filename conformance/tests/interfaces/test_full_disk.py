@@ -25,7 +25,7 @@ COMMANDS = {
     "compare": (("compare", GOOD, WRONG), "attention"),
     "trace": (("trace", WRONG), "attention"),
     "faults": (("faults", "attention.scale-missing", "--own"), "1 of 1"),
-    "learn": ((*LEARN, "--d-model", "4", "--heads", "1", "--d-ff", "4"), OWN[0]),
+    "learn": ((*LEARN, "--width", "4", "--heads", "1", "--inner-width", "4"), OWN[0]),
 }
 
 pytestmark = pytest.mark.skipif(not FULL.exists(), reason="there is no /dev/full")

@@ -84,11 +84,11 @@ COMMANDS = {
     "compare": Command("compare", several=True, least=2, lost={**LOST, **DISTURBED}),
     "trace": Command("trace"),
     "cost": Command(
-        "cost --component feed_forward --precision float64 --repeat 1 --lengths 2 --widths 4 "
+        "cost --component feed_forward --dtype float64 --repeat 1 --lengths 2 --widths 4 "
         "--length 2 --width 4 --heads 2 --layers 1",
         several=True,
     ),
-    "learn": Command("learn --steps 1 --length 4 --d-model 8 --heads 2", several=True),
+    "learn": Command("learn --steps 1 --length 4 --width 8 --heads 2", several=True),
     "convert": Command(f"convert in.safetensors out.safetensors --from TARGET --to {AT_BUILD}"),
 }
 

@@ -42,7 +42,7 @@ class Hanging(Reference):
 dying, hanging = Dying(Choices()), Hanging(Choices())
 """
 
-SMALL = ("--length", "4", "--steps", "4", "--every", "2", "--d-model", "8", "--heads", "2")
+SMALL = ("--length", "4", "--steps", "4", "--every", "2", "--width", "8", "--heads", "2")
 
 
 def command(*words: str, columns: int = 80) -> Result:
@@ -107,8 +107,9 @@ def test_one_that_cannot_be_loaded_is_told_and_exits_with_3(target):
         (("nobody",), "There is no backend named 'nobody'"),
         (("a.py", "--task", "cpy"), "did you mean copy"),
         (("a.py", "--steps", "0"), "steps is at least 1"),
-        (("a.py", "--seeds", "0"), "at least one is needed"),
-        (("a.py", "--seed", "-1"), "Seeds are whole numbers from 0 on"),
+        (("a.py", "--seeds", "0"), "'--seeds': 0 is not in the range x>=1"),
+        (("a.py", "--seed", "-1"), "'--seed': -1 is not in the range x>=0"),
+        (("a.py", "--width", "9"), "width (d_model) is a multiple of heads; 9 is none of 4"),
         (("a.py", "--length", "1"), "Give it a larger length"),
         (("a.py", "--plot", "a.jpg"), "A plot is FILE.svg or FILE.png"),
         (("a.py", "--plot", "nowhere/a.svg"), "there is no folder nowhere"),

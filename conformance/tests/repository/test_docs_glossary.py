@@ -10,7 +10,7 @@ import pytest
 from folders import DOCS, REPOSITORY
 
 import attentest_spec
-from attentest.interfaces.cli.main import main as command
+from attentest.interfaces.cli.tell import list_command
 
 GLOSSARY = DOCS / "reference" / "glossary.md"
 GENERATED = (DOCS / "generated", DOCS / "_build")
@@ -38,8 +38,7 @@ def headings(text: str) -> list[str]:
 
 def spec_terms() -> set[str]:
     """Return the kinds of `attentest list` and the public classes of the spec, in singular."""
-    assert isinstance(command, click.Group)
-    kind = next(one for one in command.commands["list"].params if one.name == "kind")
+    kind = next(one for one in list_command.params if one.name == "kind")
     assert isinstance(kind.type, click.Choice)
     classes = {name.lower() for name in attentest_spec.__all__ if not name.isupper()} - ORDINARY
     return {term.removesuffix("s") for term in {*map(str, kind.type.choices), *classes}}

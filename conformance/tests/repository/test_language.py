@@ -13,6 +13,7 @@ import click
 import pytest
 from folders import DOCS, REPOSITORY
 
+from attentest.interfaces.cli.main import COMMANDS
 from attentest.interfaces.cli.main import main as command
 
 BANNED = {
@@ -211,14 +212,15 @@ def test_page_contains_no_banned_words(group: str) -> None:
 
 def commands() -> Iterator[str]:
     """Yield the names of the commands, with "" for the program itself."""
-    assert isinstance(command, click.Group)
-    yield from ("", *command.commands)
+    yield from ("", *COMMANDS)
 
 
 def help_of(name: str) -> str:
     """Return the help of a command, unwrapped."""
     assert isinstance(command, click.Group)
-    one = command.commands[name] if name else command
+    with click.Context(command, info_name="attentest") as context:
+        one = command.get_command(context, name) if name else command
+    assert one is not None
     with click.Context(one, info_name=name or "attentest") as context:
         return " ".join(one.get_help(context).split())
 

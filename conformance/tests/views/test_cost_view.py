@@ -143,7 +143,7 @@ def test_one_that_cannot_be_loaded_is_exit_code_3(tmp_path: Path) -> None:
         (["x.py", "--lengths", "3,four"], "is no list of numbers"),
         (["x.py", "--widths", "6"], "cannot be divided among 4 heads"),
         (["x.py", "--plot", "x.gif"], "is neither"),
-        (["x.py", "--precision", "float8"], "float8"),
+        (["x.py", "--dtype", "float8"], "float8"),
         (["x.py", "--json", "nowhere/x.json"], "there is no folder nowhere"),
         (["x.py", "--json", __file__], "it was left as it is"),
         (["x.py", "--plot", "nowhere/x.svg", "--json", "nowhere/x.svg"], "both name"),

@@ -8,11 +8,11 @@ import click
 from rich.console import Console
 
 from attentest.harness.process import Isolation
-from attentest.interfaces.cli.comparing import asked_for, given_input, given_json
-from attentest.interfaces.cli.limits import isolated
+from attentest.interfaces.cli import options
+from attentest.interfaces.cli.comparing import asked_for, given_input
 from attentest.interfaces.cli.reporting import page_file, reporting
 from attentest.interfaces.cli.usage import Usage, exit_code, late
-from attentest.interfaces.cli.written import FILE, distinct
+from attentest.interfaces.cli.written import distinct
 from attentest.results import files
 from attentest.results.output import replacing
 from attentest.studies.comparison import BadExample, Comparison, Example
@@ -31,14 +31,9 @@ WORKERS = 2
 @click.command("compare")
 @click.argument("targets", nargs=-1, required=True, metavar="TARGET TARGET ..")
 @given_input
-@isolated
-@given_json
-@click.option(
-    "--html",
-    "html_file",
-    type=FILE,
-    help="Write a report to this file, one page that needs nothing else.",
-)
+@options.isolated
+@options.json_file
+@options.html_file
 def compare_command(
     targets: tuple[str, ...],
     given: str,
@@ -49,9 +44,10 @@ def compare_command(
     """Compare the choices and the numbers of two or more backends.
 
     Each is compared with the first step by step, and every pair is explained. A TARGET is a name
-    (see `attentest list backends`), FILE.py, FILE.py:OBJECT, MODULE:OBJECT or stdio:COMMAND. Exit
-    code 0: all are equal, or their choices explain why they are not; 1: something is not explained,
-    or a backend gave no numbers; 2: usage; 3: one could not be loaded.
+    (see `attentest list backends`), FILE.py, FILE.py:OBJECT, MODULE:OBJECT, stdio:COMMAND or
+    "paper NAME=OPTION ..". Exit code 0: all are equal, or their choices explain why they are not;
+    1: something is not explained, or a backend gave no numbers; 2: usage; 3: one could not be
+    loaded.
     """
     if len(targets) < 2:
         raise Usage("One backend cannot be compared; name two or more.")

@@ -5,7 +5,6 @@ from collections.abc import Iterable
 import click
 
 from attentest.interfaces.cli.usage import Usage, refuse_unknown, usage
-from attentest.interfaces.cli.written import FILE
 from attentest.studies.comparison import EXAMPLES, BadExample, Example, example
 
 given_input = click.option(
@@ -15,10 +14,6 @@ given_input = click.option(
     show_default=True,
     metavar="NAME|FILE",
     help=f"The example: {', '.join(EXAMPLES)}, or a file FILE.json with source and target tokens.",
-)
-
-given_json = click.option(
-    "--json", "json_file", type=FILE, help="Write what is found to this file."
 )
 
 

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from attentest.harness.errors import BadCheckpoint, NotConvertible, Unavailable
 from attentest.harness.process import Isolation
-from attentest.interfaces.cli.limits import isolated
+from attentest.interfaces.cli import options
 from attentest.interfaces.cli.usage import Usage, refuse_unknown, usage
 from attentest.results.output import create, vacant
 from attentest.studies.convert import SIZES
@@ -31,7 +31,7 @@ _OUT = click.Path(dir_okay=False, path_type=Path)
     "--sizes", default="", help="Sizes that nothing in IN shows, such as heads=8,max_length=512."
 )
 @click.option("--approximate", is_flag=True, help="Carry what has a place, and say what has none.")
-@isolated
+@options.isolated
 def convert_command(
     checkpoint: Path,
     out: Path,

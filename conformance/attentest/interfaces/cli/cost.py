@@ -8,9 +8,9 @@ from typing import Any
 import click
 from rich.console import Console
 
-from attentest.interfaces.cli.limits import limits
+from attentest.interfaces.cli import options
 from attentest.interfaces.cli.usage import Usage, exit_code, late, refuse_unknown, usage
-from attentest.interfaces.cli.written import FILE, checked
+from attentest.interfaces.cli.written import checked
 from attentest.results import files
 from attentest.results.output import create
 from attentest.studies.cost import BadPlan, Plan, measure
@@ -38,30 +38,28 @@ _USUAL = Plan()
 @click.command("cost")
 @click.argument("targets", nargs=-1, required=True, metavar="TARGET ..")
 @click.option(
-    "--component", default="", help="What is measured (default: the largest that all provide)."
+    "--component",
+    default="",
+    help="This component alone (default: the largest that all provide).",
 )
 @click.option(
     "--lengths", default=_listed(_USUAL.lengths), show_default=True, callback=_numbers,
-    help="Lengths of the sentences.",
+    help="Lengths of the sequences, with commas between them.",
 )  # fmt: skip
 @click.option(
     "--widths", default=_listed(_USUAL.widths), show_default=True, callback=_numbers,
-    help="Widths of the model.",
+    help="Widths of the model, with commas between them.",
 )  # fmt: skip
-@click.option("--length", default=_USUAL.length, show_default=True, help="Length for all widths.")
-@click.option("--width", default=_USUAL.width, show_default=True, help="Width for all lengths.")
-@click.option("--batch", default=_USUAL.batch, show_default=True, help="Sentences at a time.")
-@click.option("--heads", default=_USUAL.heads, show_default=True, help="Heads of attention.")
-@click.option("--layers", default=_USUAL.layers, show_default=True, help="Layers of each stack.")
-@click.option("--repeat", default=_USUAL.repeat, show_default=True, help="Rounds at each point.")
-@click.option(
-    "--precision", default=_USUAL.precision, show_default=True, help="What is computed in."
-)
-@limits(120.0, "an answer of a backend, once it is loaded,")
-@click.option("--json", "json_file", type=FILE, help="Write the result to this file.")
-@click.option(
-    "--plot", type=FILE, help="Draw time, ratios and memory into a new FILE.svg or FILE.png."
-)
+@options.size("--length", "Tokens of a sequence, for all widths", _USUAL.length)
+@options.size("--width", "Width of the model, for all lengths", _USUAL.width)
+@options.size("--batch", "Sequences in a batch", _USUAL.batch)
+@options.size("--heads", "Heads of attention", _USUAL.heads)
+@options.size("--layers", "Layers of each stack", _USUAL.layers)
+@options.size("--repeat", "Rounds at each point", _USUAL.repeat)
+@options.dtype("precision", default=_USUAL.precision)
+@options.limits(120.0)
+@options.json_file
+@options.plot
 def cost_command(
     targets: tuple[str, ...],
     timeout: float,
@@ -73,8 +71,9 @@ def cost_command(
     """Measure what backends cost: parameters, operations, time and memory, and how they grow.
 
     Times are taken in turn and compared with those of the first backend. A TARGET is a name (see
-    `attentest list backends`), FILE.py, FILE.py:OBJECT, MODULE:OBJECT or stdio:COMMAND. Exit code
-    0: all were measured; 1: one failed; 2: usage; 3: one could not be loaded.
+    `attentest list backends`), FILE.py, FILE.py:OBJECT, MODULE:OBJECT, stdio:COMMAND or "paper
+    NAME=OPTION ..". Exit code 0: all were measured; 1: one failed; 2: usage; 3: one could not be
+    loaded.
     """
     with usage():
         refuse_unknown(targets)

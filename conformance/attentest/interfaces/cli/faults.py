@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 from rich.console import Console
 
+from attentest.interfaces.cli import options
 from attentest.interfaces.cli.usage import Usage, late, usage
 from attentest.judging import trials
 from attentest.judging.score import Score, score
@@ -20,27 +21,15 @@ from attentest.views.terminal import progress
 
 @click.command("faults")
 @click.argument("slugs", nargs=-1)
-@click.option("--component", "components", multiple=True, help="Faults of this component alone.")
+@options.component
 @click.option("--own", "alone", is_flag=True, help="Judge by the fault's own clause alone.")
 @click.option("--everything", is_flag=True, help="Judge every clause in full, with every seed.")
 @click.option("--diagnose", is_flag=True, help="See how often the diagnosis names the fault.")
-@click.option("--workers", default=2, show_default=True, help="Processes at work.")
-@click.option("--seed", default=0, show_default=True, help="First seed of the drawn inputs.")
-@click.option(
-    "--seeds",
-    "count",
-    type=click.IntRange(min=1),
-    default=1,
-    show_default=True,
-    help="Number of seeds to try.",
-)
-@click.option("--random", "fresh", is_flag=True, help="Draw a fresh first seed and print it.")
-@click.option(
-    "--json",
-    "json_file",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="Write the score and every trial to this file.",
-)
+@options.workers
+@options.seed("all drawn inputs")
+@options.seeds
+@click.option("--random", "fresh", is_flag=True, help="Draw a fresh seed and print it.")
+@options.json_file
 def faults_command(
     slugs: tuple[str, ...],
     components: tuple[str, ...],
@@ -49,7 +38,7 @@ def faults_command(
     diagnose: bool,
     workers: int,
     seed: int,
-    count: int,
+    seeds: int,
     fresh: bool,
     json_file: Path | None,
 ) -> None:
@@ -67,7 +56,7 @@ def faults_command(
         chosen = trials.tasks(
             slugs,
             components,
-            range(seed, seed + count),
+            range(seed, seed + seeds),
             alone=alone,
             everything=everything,
             diagnose=diagnose,
@@ -76,7 +65,7 @@ def faults_command(
         raise Usage("No fault is left: the named faults are not of the named components.")
     console = Console()
     if seed:
-        console.print(f"seed {seed} (replay with --seed {seed} --seeds {count})")
+        console.print(f"seed {seed} (replay with --seed {seed} --seeds {seeds})")
     with usage(), late(), opened(json_file, '{"format"') as file:
         found = _scored(chosen, workers)
         if file:

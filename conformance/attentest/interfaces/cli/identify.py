@@ -8,7 +8,7 @@ from rich.text import Text
 
 from attentest.harness.errors import Unavailable
 from attentest.harness.process import Isolation
-from attentest.interfaces.cli.limits import isolated
+from attentest.interfaces.cli import options
 from attentest.interfaces.cli.usage import refuse_unknown, usage
 from attentest.studies.identification import identified
 from attentest.views.identification import show
@@ -20,15 +20,11 @@ from attentest_spec.registry import LoadFailure
 
 @click.command("identify")
 @click.argument("target")
-@click.option("--component", "components", multiple=True, help="Ask this component alone.")
-@click.option(
-    "--as", "component", default="", help="The component that code is which is no backend."
-)
-@click.option(
-    "--dtype", default="", help=f"One of {', '.join(PRECISIONS)} (default: the finest it has)."
-)
+@options.component
+@click.option("--as", "component", default="", help="The component that it is.")
+@options.dtype(otherwise="the finest that it has")
 @click.option("--device", default="cpu", show_default=True, help="Where the backend computes.")
-@isolated
+@options.isolated
 def identify_command(
     target: str,
     components: tuple[str, ...],
@@ -39,9 +35,9 @@ def identify_command(
 ) -> None:
     """Measure which option of every choice TARGET uses, whatever it declares.
 
-    A TARGET is a name (see `attentest list backends`), FILE.py, FILE.py:OBJECT, MODULE:OBJECT or
-    stdio:COMMAND. Exit code 0: nothing contradicts what is declared; 1: something does, or its
-    process did not finish; 2: usage; 3: it could not be loaded.
+    A TARGET is a name (see `attentest list backends`), FILE.py, FILE.py:OBJECT, MODULE:OBJECT,
+    stdio:COMMAND or "paper NAME=OPTION ..". Exit code 0: nothing contradicts what is declared; 1:
+    something does, or its process did not finish; 2: usage; 3: it could not be loaded.
     """
     with usage():
         _known(target, (*components, *filter(None, [component])), dtype)

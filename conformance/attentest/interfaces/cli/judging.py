@@ -13,10 +13,10 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import Progress, TaskID
 
-from attentest.interfaces.cli.limits import AMOUNT, limits
+from attentest.interfaces.cli import options
 from attentest.interfaces.cli.reporting import page_file, reporting
 from attentest.interfaces.cli.usage import Usage, late
-from attentest.interfaces.cli.written import FILE, distinct
+from attentest.interfaces.cli.written import distinct
 from attentest.judging.run import Listener, run
 from attentest.results import stream
 from attentest.results.expected_failures import ExpectedFailure
@@ -27,33 +27,24 @@ from attentest.results.verdict import Verdict
 from attentest.views.html.material import Material
 from attentest.views.html.page import page
 from attentest.views.terminal import progress
-from attentest_spec.precision import PRECISIONS
 
 _OPTIONS = (
     click.option("--clause", "slugs", multiple=True, help="Judge this clause alone."),
-    click.option(
-        "--dtype", default="float64", show_default=True, help=f"One of {', '.join(PRECISIONS)}."
-    ),
+    options.dtype(default="float64"),
     click.option("--device", default="cpu", show_default=True, help="Where the backend computes."),
-    limits(60.0, "one check"),
+    options.limits(60.0),
     click.option(
-        "--effort", default=1.0, show_default=True, type=AMOUNT, help="Factor on the examples."
+        "--effort",
+        default=1.0,
+        show_default=True,
+        type=options.AMOUNT,
+        help="Factor on the number of examples.",
     ),
-    click.option("--seed", default=0, show_default=True, help="Seed of all drawn inputs."),
+    options.seed("all drawn inputs"),
     click.option("--random", "fresh", is_flag=True, help="Draw a fresh seed and print it."),
     click.option("--no-shrink", is_flag=True, help="Do not search the minimal counterexample."),
-    click.option(
-        "--json",
-        "json_file",
-        type=FILE,
-        help="Write the stream of verdicts to this file.",
-    ),
-    click.option(
-        "--html",
-        "html_file",
-        type=FILE,
-        help="Write a report to this file, one page that needs nothing else.",
-    ),
+    options.json_file,
+    options.html_file,
 )
 
 

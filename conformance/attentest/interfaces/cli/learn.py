@@ -12,9 +12,9 @@ from rich.markup import escape
 from rich.progress import Progress
 
 from attentest.harness.process import Isolation
-from attentest.interfaces.cli.limits import isolated
+from attentest.interfaces.cli import options
 from attentest.interfaces.cli.usage import Usage, exit_code, late, refuse_unknown, usage
-from attentest.interfaces.cli.written import FILE, checked
+from attentest.interfaces.cli.written import checked
 from attentest.results import files
 from attentest.results.output import create
 from attentest.studies.comparison.compare import called
@@ -32,21 +32,25 @@ from attentest_spec import registry
 WORKERS = 2
 """How many models are trained at a time."""
 
+_USUAL = Regime()
+
 _REGIME = (
     click.option("--task", default="copy", show_default=True, help=f"One of {', '.join(TASKS)}."),
-    click.option("--length", type=int, help="Tokens of a question; for addition, digits."),
+    click.option("--length", type=int, help="Tokens of a sequence; for addition, digits."),
     click.option("--steps", type=int, help="Steps of training (default: the task's own)."),
     click.option("--every", type=int, help="Steps from one validation to the next."),
-    click.option("--batch", type=int, help="Questions in a step (default: 30)."),
+    options.size("--batch", "Sequences in a batch", _USUAL.batch),
     click.option("--rate", type=float, help="A constant learning rate (default: the paper's)."),
-    click.option("--warmup", type=int, help="Steps of the paper's warm-up (default: 400)."),
-    click.option("--smoothing", type=float, help="Label smoothing (default: 0)."),
-    click.option("--initial", default=EQUAL, show_default=True, help=f"Weights: {EQUAL} or {OWN}."),
-    click.option("--dtype", "precision", help=f"One of {', '.join(PRECISIONS)}."),
-    *(
-        click.option(f"--{name.replace('_', '-')}", name, type=int, help=f"Default: {size}.")
-        for name, size in SIZES.items()
+    options.size("--warmup", "Steps of the paper's warm-up", _USUAL.warmup),
+    click.option(
+        "--smoothing", default=_USUAL.smoothing, show_default=True, help="Label smoothing."
     ),
+    click.option("--initial", default=EQUAL, show_default=True, help=f"Weights: {EQUAL} or {OWN}."),
+    options.dtype("precision", precisions=PRECISIONS, default=_USUAL.precision),
+    options.size("--width", "Width of the model", SIZES["d_model"], "d_model"),
+    options.size("--inner-width", "Width inside of feed-forward", SIZES["d_ff"], "d_ff"),
+    options.size("--heads", "Heads of attention", SIZES["heads"]),
+    options.size("--layers", "Layers of each stack", SIZES["layers"]),
 )
 
 
@@ -59,16 +63,16 @@ def _regime(command: Callable[..., None]) -> Callable[..., None]:
 @click.command("learn")
 @click.argument("targets", nargs=-1, metavar="[TARGET ..]")
 @_regime
-@click.option("--seed", default=0, show_default=True, help="Seed of weights and questions.")
-@click.option("--seeds", default=1, show_default=True, help="Train from so many seeds.")
+@options.seed("weights and questions")
+@options.seeds
 @click.option(
     "--folder",
     type=click.Path(file_okay=False, path_type=Path),
     help="Keep checkpoints here; an interrupted training goes on.",
 )
-@click.option("--json", "json_file", type=FILE, help="Write the result to this file.")
-@click.option("--plot", type=FILE, help="Draw the curves into a new FILE.svg or FILE.png.")
-@isolated
+@options.json_file
+@options.plot
+@options.isolated
 def learn_command(
     targets: tuple[str, ...],
     seed: int,
@@ -83,8 +87,8 @@ def learn_command(
 
     All get equal data, equal weights as far as their choices have a place for them, and equal steps
     of Adam. A TARGET is a name (see `attentest list backends`), FILE.py, FILE.py:OBJECT,
-    MODULE:OBJECT or stdio:COMMAND. Exit code 0: all were trained, however well; 1: one failed; 2:
-    usage; 3: one could not be loaded.
+    MODULE:OBJECT, stdio:COMMAND or "paper NAME=OPTION ..". Exit code 0: all were trained, however
+    well; 1: one failed; 2: usage; 3: one could not be loaded.
     """
     try:
         with usage():

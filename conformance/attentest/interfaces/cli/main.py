@@ -4,31 +4,53 @@ import errno
 import os
 import sys
 from contextlib import suppress
+from importlib import import_module
 from typing import Any
 
 import click
 
-from attentest.interfaces.cli.check import check_command
-from attentest.interfaces.cli.compare import compare_command
-from attentest.interfaces.cli.convert import convert_command
-from attentest.interfaces.cli.cost import cost_command
-from attentest.interfaces.cli.faults import faults_command
-from attentest.interfaces.cli.identify import identify_command
-from attentest.interfaces.cli.learn import learn_command
-from attentest.interfaces.cli.new import new_command
-from attentest.interfaces.cli.report import report_command
-from attentest.interfaces.cli.run import run_command
-from attentest.interfaces.cli.tell import explain_command, list_command
-from attentest.interfaces.cli.trace import trace_command
-from attentest.interfaces.cli.usage import Usage
-from attentest.interfaces.cli.vectors import vectors_command
 from attentest.version import __version__
+
+COMMANDS = {
+    "run": "Judge backends by all clauses and print the matrix.",
+    "check": "Judge a file, a function, a class or a program.",
+    "identify": "Measure which option of every design choice code uses.",
+    "compare": "Compare the choices and the numbers of two or more backends.",
+    "trace": "Print every step with its values, compared with the reference.",
+    "report": "Make one page of runs and results, and list what changed.",
+    "learn": "Train models on a small task and compare their curves.",
+    "convert": "Convert the checkpoint of one backend to that of another.",
+    "cost": "Measure parameters, operations, time and memory.",
+    "vectors": "Write test vectors for implementations in any language.",
+    "faults": "Score the suite itself: inject mistakes, count the detected.",
+    "new": "Write the folder of a new implementation.",
+    "list": "Print all backends, clauses, choices, components or faults.",
+    "explain": "Explain a clause, a choice, a component, a backend or a fault.",
+}
+"""The commands with one sentence each; the module of a command is imported when it is used."""
+
+_MODULES = {"list": "tell", "explain": "tell"}
+"""The modules of those commands that have none of their own name."""
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 class _Commands(click.Group):
     """The commands; a full disk under whatever they write is one line and exit code 2."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        module = import_module(f"attentest.interfaces.cli.{_MODULES.get(cmd_name, cmd_name)}")
+        command: click.Command = getattr(module, f"{cmd_name}_command")
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
@@ -39,9 +61,10 @@ class _Commands(click.Group):
         except OSError as failure:
             if failure.errno not in _FULL:
                 raise
+            usage = import_module("attentest.interfaces.cli.usage")  # not before it is needed
             where = failure.filename or "The output"
             _discard_output()
-            raise Usage(f"{where} could not be written: {failure.strerror}.") from failure
+            raise usage.Usage(f"{where} could not be written: {failure.strerror}.") from failure
 
 
 def _discard_output() -> None:
@@ -54,22 +77,3 @@ def _discard_output() -> None:
 @click.version_option(__version__, prog_name="attentest")
 def main() -> None:
     """Tell whether a Transformer implementation is right, and how it differs from others."""
-
-
-for command in (
-    run_command,
-    check_command,
-    identify_command,
-    compare_command,
-    trace_command,
-    report_command,
-    learn_command,
-    convert_command,
-    cost_command,
-    vectors_command,
-    faults_command,
-    new_command,
-    list_command,
-    explain_command,
-):
-    main.add_command(command)

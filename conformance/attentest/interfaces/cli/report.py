@@ -6,6 +6,7 @@ from pathlib import Path
 import click
 from rich.console import Console
 
+from attentest.interfaces.cli import options
 from attentest.interfaces.cli.reporting import page_file, reporting
 from attentest.interfaces.cli.usage import Usage, late
 from attentest.interfaces.cli.written import FILE, distinct
@@ -18,8 +19,8 @@ from attentest_spec import registry
 
 @click.command("report")
 @click.argument("paths", nargs=-1, required=True, type=FILE, metavar="FILE ..")
-@click.option("--html", "html_file", type=FILE, help="Write the page to this file.")
-@click.option("--json", "json_file", type=FILE, help="Write what changed to this file.")
+@options.html_file
+@options.json_file
 @click.option(
     "--side-by-side", is_flag=True, help="Two runs are columns of one matrix, not OLD and NEW."
 )

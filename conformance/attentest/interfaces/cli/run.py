@@ -8,6 +8,7 @@ import click
 from rich.console import Console
 from rich.text import Text
 
+from attentest.interfaces.cli import options
 from attentest.interfaces.cli.judging import Judging, judging
 from attentest.interfaces.cli.usage import Usage, refuse_unknown, usage
 from attentest.results import expected_failures
@@ -18,8 +19,8 @@ from attentest_spec import registry
 
 @click.command("run")
 @click.argument("backends", nargs=-1)
-@click.option("--component", "components", multiple=True, help="Judge this component alone.")
-@click.option("--workers", default=0, help="Backends judged at once (default: one per core).")
+@options.component
+@options.workers
 @click.option(
     "--deviations",
     "expected_file",
@@ -38,8 +39,9 @@ def run_command(
 
     Those whose library is not installed are listed below it, unless they are named.
 
-    A backend is a name (see `attentest list backends`), FILE.py, FILE.py:OBJECT, MODULE:OBJECT or
-    stdio:COMMAND. Exit code 0: all conform; 1: one does not; 2: usage; 3: one could not be loaded.
+    A backend is a name (see `attentest list backends`), FILE.py, FILE.py:OBJECT, MODULE:OBJECT,
+    stdio:COMMAND or "paper NAME=OPTION ..". Exit code 0: all conform; 1: one does not; 2: usage; 3:
+    one could not be loaded.
     """
     with usage():
         targets = _targets(backends)

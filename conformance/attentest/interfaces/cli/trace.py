@@ -8,8 +8,8 @@ from rich.console import Console
 
 from attentest.harness.errors import Unavailable
 from attentest.harness.process import Isolation
-from attentest.interfaces.cli.comparing import asked_for, given_input, given_json
-from attentest.interfaces.cli.limits import isolated
+from attentest.interfaces.cli import options
+from attentest.interfaces.cli.comparing import asked_for, given_input
 from attentest.interfaces.cli.usage import Usage, late, usage
 from attentest.results import files
 from attentest.results.output import replacing
@@ -26,16 +26,17 @@ KIND = "trace"
 @click.argument("target")
 @given_input
 @click.option("--only", default="", help="Show the steps whose names begin so.")
-@isolated
-@given_json
+@options.isolated
+@options.json_file
 def trace_command(
     target: str, given: str, only: str, isolation: Isolation, json_file: Path | None
 ) -> None:
     """Follow TARGET step by step, with shapes and values, compared with the reference.
 
-    A TARGET is a name (see `attentest list backends`), FILE.py, FILE.py:OBJECT, MODULE:OBJECT or
-    stdio:COMMAND. Exit code 0: every step equals the reference under the same choices; 1: one is
-    not, or the backend gave no numbers; 2: usage; 3: it could not be loaded.
+    A TARGET is a name (see `attentest list backends`), FILE.py, FILE.py:OBJECT, MODULE:OBJECT,
+    stdio:COMMAND or "paper NAME=OPTION ..". Exit code 0: every step equals the reference under the
+    same choices; 1: one is not, or the backend gave no numbers; 2: usage; 3: it could not be
+    loaded.
     """
     example = asked_for([target], given)
     console = Console()

@@ -8,9 +8,11 @@ import click
 
 from attentest.results.output import Occupied, Unwritten
 from attentest.studies.participants import Failure
+from attentest.targets import paper
 from attentest.targets.resolve import is_name
 from attentest_spec import UnknownName, registry
 from attentest_spec.names import require
+from attentest_spec.registry import LoadFailure
 
 
 class Usage(click.ClickException):
@@ -46,11 +48,19 @@ def late() -> Iterator[None]:
 
 
 def refuse_unknown(targets: Iterable[str]) -> None:
-    """Refuse a name that is no backend's before a process is started for it, as UnknownName."""
+    """Refuse names of no backend and no choice before a process is started for them.
+
+    Raises UnknownName, and Usage for choices that cannot be built.
+    """
     names = registry.names()
     for target in targets:
         if is_name(target):
             require("backend", target, names)
+        elif paper.is_paper(target):
+            try:
+                paper.choices_of(target)
+            except LoadFailure as wrong:
+                raise Usage(str(wrong)) from wrong
 
 
 def exit_code(failures: Iterable[Failure], *, well: bool) -> int:

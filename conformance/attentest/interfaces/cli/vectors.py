@@ -4,6 +4,7 @@ from pathlib import Path
 
 import click
 
+from attentest.interfaces.cli import options
 from attentest.interfaces.cli.pairs import choice
 from attentest.interfaces.cli.usage import Usage, usage
 from attentest.studies import vectors
@@ -11,13 +12,13 @@ from attentest.studies import vectors
 
 @click.command("vectors")
 @click.argument("out", type=click.Path(path_type=Path))
-@click.option("--component", "components", multiple=True, help="This component alone.")
+@options.component
 @click.option(
     "--choice",
     "choices",
     multiple=True,
     metavar="NAME=OPTION",
-    help="What all cases have in common (default: the paper's option).",
+    help="Declare a design choice of all cases (default: the paper's option).",
 )
 @click.option(
     "--format",
@@ -27,16 +28,10 @@ from attentest.studies import vectors
     show_default=True,
     help="Of the files with the numbers.",
 )
-@click.option(
-    "--seed",
-    type=click.IntRange(min=0),
-    default=0,
-    show_default=True,
-    help="Seed of all drawn numbers.",
-)
+@options.seed("all drawn numbers")
 @click.option(
     "--count",
-    type=click.IntRange(min=1),
+    type=options.FROM_ONE,
     default=1,
     show_default=True,
     help="Draws of the numbers of every case.",

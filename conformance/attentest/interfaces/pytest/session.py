@@ -13,9 +13,11 @@ from attentest.results.run import BackendRun
 from attentest.results.text import counted
 from attentest.results.verdict import Verdict
 from attentest.results.wording import summary, uncompared
+from attentest.targets import paper
 from attentest.targets.resolve import is_name
 from attentest_spec import UnknownName, registry
 from attentest_spec.clauses import clauses
+from attentest_spec.registry import LoadFailure
 
 _OUTCOME = pytest.StashKey[str]()
 
@@ -26,12 +28,17 @@ def prepare(config: pytest.Config) -> None:
         for target in backends(config):
             _available(target)
         config.stash[EXPECTED] = _expected(config, slugs(config))
-    except (UnknownName, UnusableFile) as wrong:
+    except (UnknownName, LoadFailure, UnusableFile) as wrong:
         raise pytest.UsageError(*str(wrong).splitlines()) from wrong
 
 
 def _available(target: str) -> None:
-    """Raise UsageError for a name that is no backend's, or whose library is not installed."""
+    """Raise UsageError for a name that is no backend's, or whose library is not installed.
+
+    Raises UnknownName and LoadFailure for design choices that cannot be built.
+    """
+    if paper.is_paper(target):
+        paper.choices_of(target)
     if is_name(target) and (command := registry.install_command(target)):
         raise pytest.UsageError(f"The backend {target} is not installed; install it: {command}")
 

@@ -62,13 +62,13 @@ class Regime:
         require("way to start", self.initial, (EQUAL, OWN))
         require("precision to train in", self.precision, PRECISIONS)
         counted = {name: getattr(self, name) for name in COUNTS}
-        counted |= {name: getattr(self.sizes, name) for name in SIZES}
+        counted |= {_NAMES.get(name, name): getattr(self.sizes, name) for name in SIZES}
         for name, number in counted.items():
             if number < 1:
                 raise BadTask(f"{name} is at least 1; {number} is not.")
         if self.sizes.d_model % self.sizes.heads:
             raise BadTask(
-                f"d_model is a multiple of heads; {self.sizes.d_model} is none of "
+                f"width (d_model) is a multiple of heads; {self.sizes.d_model} is none of "
                 f"{self.sizes.heads}."
             )
         if not 0 <= self.smoothing < 1:
@@ -121,6 +121,9 @@ class Regime:
 
 SIZES = {"d_model": 32, "heads": 4, "d_ff": 64, "layers": 1}
 """The sizes of the models where no others are asked for."""
+
+_NAMES = {"d_model": "width (d_model)", "d_ff": "inner width (d_ff)"}
+"""What the sizes are called for users: as an option of the command, and in Python."""
 
 COUNTS = ("length", "steps", "every", "batch", "validation", "warmup")
 

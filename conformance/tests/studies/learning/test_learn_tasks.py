@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from attentest.studies.learning.decoding import accuracies
+from attentest.studies.learning.learn import side_by_side
 from attentest.studies.learning.regime import Regime
 from attentest.studies.learning.tasks import (
     BEGIN,
@@ -101,7 +102,7 @@ def test_accuracies_leave_pads_out():
     ("asked", "why"),
     [
         ({"steps": 0}, "steps is at least 1"),
-        ({"heads": 5}, "d_model is a multiple of heads"),
+        ({"heads": 5}, r"width \(d_model\) is a multiple of heads"),
         ({"smoothing": 1.0}, "smoothing is at least 0"),
         ({"rate": 0.0}, "greater than 0"),
         ({"length": -3}, "length is at least 1"),
@@ -140,3 +141,9 @@ def test_a_task_longer_than_a_backend_takes_is_refused():
 def test_a_regime_survives_plain_values():
     regime = Regime.of("addition", rate=0.01, layers=2)
     assert Regime.from_dict(regime.as_dict()) == regime
+
+
+@pytest.mark.parametrize("seeds", [(), (-1,)])
+def test_invalid_seeds_are_refused(seeds: tuple[int, ...]) -> None:
+    with pytest.raises(BadTask, match="Seeds are whole numbers from 0 on, and at least one"):
+        side_by_side({}, Regime.of(), seeds)
