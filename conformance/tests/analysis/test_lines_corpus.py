@@ -1,14 +1,16 @@
 """The corpus of mistakes with known lines: each replacement fits, and both twins can be loaded."""
 
+from functools import cache
 from types import ModuleType
 
 import line_corpus
 import pytest
-from line_corpus import OPEN, Mistake
+from line_corpus import HELD_OUT, OPEN, Mistake
 
-MISTAKES = [one for folder in (OPEN,) for one in line_corpus.mistakes(folder)]
+MISTAKES = [one for folder in (OPEN, HELD_OUT) for one in line_corpus.mistakes(folder)]
 
 
+@cache
 def load(source: str) -> ModuleType:
     module = ModuleType("twin")
     exec(compile(source, "twin.py", "exec"), vars(module))

@@ -22,7 +22,7 @@ class PositionalEncoding(nn.Module):
 class MultiHeadAttention(nn.Module):
     def __init__(self, d_model, n_heads):
         super().__init__()
-        if n_heads < 1 or d_model < 1 or d_model % n_heads:
+        if d_model % n_heads:
             raise ValueError(f"d_model {d_model} is not a multiple of n_heads {n_heads}")
         self.n_heads, self.head_dim = n_heads, d_model // n_heads
         self.fc_q = nn.Linear(d_model, d_model)
@@ -104,13 +104,16 @@ class Transformer(nn.Module):
         tgt_pad_idx=0,
     ):
         super().__init__()
+        sizes = src_vocab_size, tgt_vocab_size, d_model, n_heads, n_layers, d_ff, max_len
+        if min(sizes) < 1 or not 0 <= dropout < 1:
+            raise ValueError(f"impossible sizes: {sizes}, dropout {dropout}")
         self.src_pad_idx, self.tgt_pad_idx, self.d_model = src_pad_idx, tgt_pad_idx, d_model
         self.src_embedding = nn.Embedding(src_vocab_size, d_model)
         self.tgt_embedding = nn.Embedding(tgt_vocab_size, d_model)
         self.positions = PositionalEncoding(d_model, max_len)
-        sizes = d_model, n_heads, d_ff, dropout
-        self.encoder = nn.ModuleList([EncoderLayer(*sizes) for _ in range(n_layers)])
-        self.decoder = nn.ModuleList([DecoderLayer(*sizes) for _ in range(n_layers)])
+        layer = d_model, n_heads, d_ff, dropout
+        self.encoder = nn.ModuleList([EncoderLayer(*layer) for _ in range(n_layers)])
+        self.decoder = nn.ModuleList([DecoderLayer(*layer) for _ in range(n_layers)])
         self.out = nn.Linear(d_model, tgt_vocab_size)
         self.dropout = nn.Dropout(dropout)
 
