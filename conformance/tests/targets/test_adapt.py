@@ -1,6 +1,7 @@
 """Code that was not written for the contract: read, put behind it, and judged."""
 
 import sys
+from collections.abc import Callable
 
 import pytest
 import torch
@@ -76,6 +77,7 @@ BROKEN = [
     ("attention_over_queries", "attention.formula"),
     ("attention_telling_other_weights", "attention.weights-used"),
     ("attention_masking_after", "attention.rows-sum-to-one"),
+    ("attention_adding_almost_nothing", "attention.masked-keys-ignored"),
     ("MultiHeadAttentionMerged", "multi_head_attention.query-order"),
     ("MultiHeadAttentionUnscaled", "multi_head_attention.formula"),
     ("MultiHeadAttentionDeaf", "multi_head_attention.masked-keys-ignored"),
@@ -163,6 +165,39 @@ def test_words_that_the_numbers_contradict_are_a_question(
         backend = attentest.adapted(target, component, **{word: answer})  # type: ignore[arg-type]
         verdict = judge(Bench(backend, shrink=False, diagnose=False), clause)
         assert verdict.status in statuses, verdict
+
+
+def attention_of_infinities(q, k, v, attn_mask=None):
+    scores = q @ k.mT * q.shape[-1] ** -0.5
+    if attn_mask is not None:
+        scores = scores.masked_fill(attn_mask.isneginf(), -torch.inf)
+    return scores.softmax(-1) @ v
+
+
+def attention_with_a_bias(q, k, v, attention_mask=None):
+    scores = q @ k.mT * q.shape[-1] ** -0.5
+    if attention_mask is not None:
+        scores = scores + attention_mask
+    return scores.softmax(-1) @ v
+
+
+@pytest.mark.parametrize("call", [attention_of_infinities, attention_with_a_bias])
+def test_mask_that_is_added_is_recognised_with_finite_and_infinite_entries(
+    call: Callable[..., torch.Tensor],
+) -> None:
+    report = attentest.check(call, "attention", clauses=["attention.masked-keys-ignored"])
+    assert "added to the scores" in "\n".join(report.inferred)
+    assert report.conforms, str(report)
+
+
+def test_optional_argument_that_may_be_a_mask_is_named() -> None:
+    def attention(q, k, v, seen=None, scale=None):
+        return (q @ k.mT * (scale or q.shape[-1] ** -0.5)).softmax(-1) @ v
+
+    (said,) = [line for line in attentest.adapted(attention).understood if "mask" in line]  # type: ignore[attr-defined]
+    assert said == (
+        "no argument was taken for a mask: seen not given; add --argument mask=seen if it is"
+    )
 
 
 @pytest.mark.parametrize(

@@ -48,11 +48,15 @@ _MEANS = {
 
 @dataclass(frozen=True)
 class Style:
-    """One way to write a mask: its shape, the type of its entries and what they mean."""
+    """One way to write a mask: its shape, the type of its entries and what they mean.
+
+    `fill` is what an additive mask adds where a key is hidden.
+    """
 
     shape: str = "broadcast"
     entries: str = "bool"
     meaning: str = "keep"
+    fill: float = -torch.inf
 
     @property
     def words(self) -> str:
@@ -96,7 +100,7 @@ class Style:
     def _entries(self, keep: Tensor, dtype: torch.dtype) -> Tensor:
         if self.meaning == "additive":
             return torch.zeros(keep.shape, dtype=dtype, device=keep.device).masked_fill(
-                ~keep, -torch.inf
+                ~keep, self.fill
             )
         entries = keep if self.meaning == "keep" else ~keep
         return entries.to({"bool": torch.bool, "float": dtype, "int": torch.int64}[self.entries])
