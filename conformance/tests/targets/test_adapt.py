@@ -147,6 +147,15 @@ def test_functions_that_make_masks_conform(name: str, component: str, said: str)
     assert report.conforms, str(report)
 
 
+def test_words_of_a_function_that_makes_masks_may_follow_in_a_sentence_of_their_own() -> None:
+    def causal_mask(length):
+        """Return a square; True means that a key may be attended."""
+        return torch.ones(length, length).tril(-1).bool()[None, None]
+
+    slugs = ["masks.causal-keeps-diagonal"]
+    assert not attentest.check(causal_mask, clauses=slugs).conforms
+
+
 @pytest.mark.parametrize(("name", "clause"), BROKEN)
 def test_a_mistake_is_not_taken_for_a_convention(name: str, clause: str) -> None:
     backend = attentest.adapted(str(WILD / f"broken.py:{name}"), clauses()[clause].component)

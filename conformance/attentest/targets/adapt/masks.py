@@ -163,14 +163,16 @@ _BY_WORDS = (
 )
 
 
-def meanings_by_words(argument: str, words: str) -> tuple[tuple[str, ...], str]:
+def meanings_by_words(
+    argument: str, words: str, about: str = r"mask"
+) -> tuple[tuple[str, ...], str]:
     """Return what the mask `argument` can mean by its documentation or name, and which of them.
 
     Empty where neither says it. A name decides between keeping and hiding alone: what is added to
-    the scores goes by the same names.
+    the scores goes by the same names. `about` is the pattern of the sentences that count.
     """
     plain = re.sub(_UNHIDDEN, "visible", words.lower())
-    lines = [line for line in re.split(r"[\n;.]\s", plain) if "mask" in line]
+    lines = [line for line in re.split(r"[\n;.]\s", plain) if re.search(about, line)]
     for pattern, meaning in _BY_WORDS:
         if any(re.search(pattern, line) for line in lines):
             return (meaning,), "documentation"
