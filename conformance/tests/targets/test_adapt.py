@@ -1,6 +1,7 @@
 """Code that was not written for the contract: read, put behind it, and judged."""
 
 import sys
+from collections.abc import Callable
 
 import pytest
 import torch
@@ -76,6 +77,7 @@ BROKEN = [
     ("attention_over_queries", "attention.formula"),
     ("attention_telling_other_weights", "attention.weights-used"),
     ("attention_masking_after", "attention.rows-sum-to-one"),
+    ("attention_adding_almost_nothing", "attention.masked-keys-ignored"),
     ("MultiHeadAttentionMerged", "multi_head_attention.query-order"),
     ("MultiHeadAttentionUnscaled", "multi_head_attention.formula"),
     ("MultiHeadAttentionDeaf", "multi_head_attention.masked-keys-ignored"),
@@ -145,6 +147,15 @@ def test_functions_that_make_masks_conform(name: str, component: str, said: str)
     assert report.conforms, str(report)
 
 
+def test_words_of_a_function_that_makes_masks_may_follow_in_a_sentence_of_their_own() -> None:
+    def causal_mask(length):
+        """Return a square; True means that a key may be attended."""
+        return torch.ones(length, length).tril(-1).bool()[None, None]
+
+    slugs = ["masks.causal-keeps-diagonal"]
+    assert not attentest.check(causal_mask, clauses=slugs).conforms
+
+
 @pytest.mark.parametrize(("name", "clause"), BROKEN)
 def test_a_mistake_is_not_taken_for_a_convention(name: str, clause: str) -> None:
     backend = attentest.adapted(str(WILD / f"broken.py:{name}"), clauses()[clause].component)
@@ -163,6 +174,39 @@ def test_words_that_the_numbers_contradict_are_a_question(
         backend = attentest.adapted(target, component, **{word: answer})  # type: ignore[arg-type]
         verdict = judge(Bench(backend, shrink=False, diagnose=False), clause)
         assert verdict.status in statuses, verdict
+
+
+def attention_of_infinities(q, k, v, attn_mask=None):
+    scores = q @ k.mT * q.shape[-1] ** -0.5
+    if attn_mask is not None:
+        scores = scores.masked_fill(attn_mask.isneginf(), -torch.inf)
+    return scores.softmax(-1) @ v
+
+
+def attention_with_a_bias(q, k, v, attention_mask=None):
+    scores = q @ k.mT * q.shape[-1] ** -0.5
+    if attention_mask is not None:
+        scores = scores + attention_mask
+    return scores.softmax(-1) @ v
+
+
+@pytest.mark.parametrize("call", [attention_of_infinities, attention_with_a_bias])
+def test_mask_that_is_added_is_recognised_with_finite_and_infinite_entries(
+    call: Callable[..., torch.Tensor],
+) -> None:
+    report = attentest.check(call, "attention", clauses=["attention.masked-keys-ignored"])
+    assert "added to the scores" in "\n".join(report.inferred)
+    assert report.conforms, str(report)
+
+
+def test_optional_argument_that_may_be_a_mask_is_named() -> None:
+    def attention(q, k, v, seen=None, scale=None):
+        return (q @ k.mT * (scale or q.shape[-1] ** -0.5)).softmax(-1) @ v
+
+    (said,) = [line for line in attentest.adapted(attention).understood if "mask" in line]  # type: ignore[attr-defined]
+    assert said == (
+        "no argument was taken for a mask: seen not given; add --argument mask=seen if it is"
+    )
 
 
 @pytest.mark.parametrize(

@@ -9,9 +9,10 @@ from dataclasses import dataclass, replace
 
 import torch
 
-from attentest.targets.adapt import arguments, masks, probing
+from attentest.targets.adapt import arguments, masks, names, probing
 from attentest.targets.adapt.adapter import Adapter
 from attentest.targets.adapt.code import Code
+from attentest.targets.adapt.components import squashed
 from attentest.targets.adapt.layouts import documented_layout, layouts, sequence_first
 from attentest.targets.adapt.limits import built
 from attentest.targets.adapt.masks import Style
@@ -136,8 +137,24 @@ def _masked(
         adapter = replace(adapter, styles={**adapter.styles, slot: style})
         said.append(f"{own}: {style.words} ({how})")
     if not slots and "mask" in COMPONENTS[adapter.component].inputs:
-        said.append("it takes no mask")
+        said.append(_without_mask(adapter))
     return adapter, said
+
+
+def _without_mask(adapter: Adapter) -> str:
+    """Say that no argument was taken for a mask, and which ones could be one."""
+    carried = adapter.arguments
+    used = {*carried.roles.values(), *carried.derived, *carried.fixed}
+    no_mask = {*names.OTHER, *names.OFF, *names.KEY_WIDTH}
+    left = [
+        name
+        for name, one in adapter.signature.parameters.items()
+        if name not in used and one.default is None and squashed(name) not in no_mask
+    ]
+    if not left:
+        return "it takes no mask"
+    options = " or ".join(f"--argument mask={name}" for name in left)
+    return f"no argument was taken for a mask: {', '.join(left)} not given; add {options} if it is"
 
 
 @dataclass(frozen=True)

@@ -72,7 +72,7 @@ def maker(
     the mask of the spec.
     """
     whole = replace(adapter, layout=Layout("tokens as they are"))
-    meanings, source = meanings_by_words(name, words)
+    meanings, source = meanings_by_words(name, words, r"mask|\btrue\b")
     if meaning:
         meanings, source = (meaning,), "you"
     for tried in meanings or _READ:

@@ -48,11 +48,15 @@ _MEANS = {
 
 @dataclass(frozen=True)
 class Style:
-    """One way to write a mask: its shape, the type of its entries and what they mean."""
+    """One way to write a mask: its shape, the type of its entries and what they mean.
+
+    `fill` is what an additive mask adds where a key is hidden.
+    """
 
     shape: str = "broadcast"
     entries: str = "bool"
     meaning: str = "keep"
+    fill: float = -torch.inf
 
     @property
     def words(self) -> str:
@@ -96,7 +100,7 @@ class Style:
     def _entries(self, keep: Tensor, dtype: torch.dtype) -> Tensor:
         if self.meaning == "additive":
             return torch.zeros(keep.shape, dtype=dtype, device=keep.device).masked_fill(
-                ~keep, -torch.inf
+                ~keep, self.fill
             )
         entries = keep if self.meaning == "keep" else ~keep
         return entries.to({"bool": torch.bool, "float": dtype, "int": torch.int64}[self.entries])
@@ -159,14 +163,16 @@ _BY_WORDS = (
 )
 
 
-def meanings_by_words(argument: str, words: str) -> tuple[tuple[str, ...], str]:
+def meanings_by_words(
+    argument: str, words: str, about: str = r"mask"
+) -> tuple[tuple[str, ...], str]:
     """Return what the mask `argument` can mean by its documentation or name, and which of them.
 
     Empty where neither says it. A name decides between keeping and hiding alone: what is added to
-    the scores goes by the same names.
+    the scores goes by the same names. `about` is the pattern of the sentences that count.
     """
     plain = re.sub(_UNHIDDEN, "visible", words.lower())
-    lines = [line for line in re.split(r"[\n;.]\s", plain) if "mask" in line]
+    lines = [line for line in re.split(r"[\n;.]\s", plain) if re.search(about, line)]
     for pattern, meaning in _BY_WORDS:
         if any(re.search(pattern, line) for line in lines):
             return (meaning,), "documentation"

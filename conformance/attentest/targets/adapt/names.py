@@ -15,7 +15,7 @@ ROLES: Mapping[str, Sequence[str]] = {
     "mask": _words(
         "mask attnmask attentionmask attmask m srcmask amask keepmask keymask masks "
         "keypaddingmask srckeypaddingmask paddingmask padmask validmask attnbias attentionbias "
-        "valid keep allowed visible hide blocked"
+        "valid keep allowed visible hide blocked isvisible mayattend canattend attendable"
     ),
     "x": _words(
         "x tgt trg target src source inp input inputs hidden hiddenstates h seq embedded "
@@ -66,6 +66,9 @@ SEGMENTS = _words(
 KEY_WIDTH = _words("dk headdim dhead headsize keydim")
 """What gets the width of a key."""
 
+OTHER = _words("scale temperature generator")
+"""Optional arguments of attention that are certainly no mask."""
+
 OFF = {"dropout": None, "dropoutp": 0.0, "p": 0.0, "dropoutrate": 0.0, "training": False}
 """What says nothing of what is computed, with a value that switches it off."""
 
@@ -84,7 +87,7 @@ INNER = _words(
     "feedforwarddim dmlp hidden hiddendim hiddensize hiddenlayersize hiddenwidth "
     "feedforwardhidden feedforwardsize ffnembeddim intermediatewidth intermediatedim "
     "hiddenunits dimlinearblock hiddenchannels ffnintermediatesize ffnwidth encoderffndim "
-    "decoderffndim encoderffnembeddim decoderffnembeddim"
+    "decoderffndim encoderffnembeddim decoderffnembeddim ninner"
 )
 """The inner width of a feed-forward network; some are the model's where no other name is."""
 

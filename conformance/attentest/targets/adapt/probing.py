@@ -34,6 +34,8 @@ SIZES = Sizes(
 _BATCH, _QUERIES, _KEYS = 2, 5, 7
 _HIDDEN = 1
 """The key that a probing mask hides, from every query of every sample."""
+_LARGE = -1e4
+"""A finite entry of an additive mask that hides a key: no probed score is as large."""
 
 SEQUENCES = ("multi_head_attention", "encoder_layer", "encoder")
 """Components in which one input alone can show which axis is the sequence."""
@@ -311,9 +313,30 @@ def style_shown(
         if any(isinstance(answer, str) for answer in answers) or not _right(tried, given, answers):
             continue
         accepted = accepted or style
-        if all(mask_shows(probe, tried, asked, keep, keys=keys) for keep in masks):
+        if all(mask_shows(probe, tried, asked, keep, keys=keys) for keep in masks) and all(
+            _is_added(probe, tried, role, keep, keys=keys) for keep in masks
+        ):
             return style, accepted
     return None, accepted
+
+
+def _is_added(probe: Probe, adapter: Adapter, role: str, keep: Tensor, *, keys: int) -> bool:
+    """Say whether a mask that hides by minus infinity hides by a large finite number, too.
+
+    (1 - mask) * -1e-9 hides where the mask is minus infinity, and nothing else. Code that looks
+    for minus infinity itself does not change at all with a finite entry. True for other styles.
+    """
+    style, asked = adapter.styles[role], "mask" if role == "padding" else role
+    if style.meaning != "additive":
+        return True
+    finite = replace(adapter, styles={**adapter.styles, role: replace(style, fill=_LARGE)})
+    if mask_shows(probe, finite, asked, keep, keys=keys):
+        return True
+    given = probe.given(finite, keys=keys)
+    masked, bare = (
+        probe.called(finite, {**given, asked: one}) for one in (keep, torch.ones_like(keep))
+    )
+    return isinstance(masked, Tensor) and isinstance(bare, Tensor) and torch.equal(masked, bare)
 
 
 def _fits(style: Style, adapter: Adapter, role: str) -> bool:

@@ -59,6 +59,13 @@ def attention_masking_after(attention_mask, q, k, v):
     return {"attn_weights": weights, "context": weights @ v}
 
 
+def attention_adding_almost_nothing(q, k, v, attention_mask=None):
+    scores = q @ k.mT / math.sqrt(q.size(-1))
+    if attention_mask is not None:
+        scores = scores + (1.0 - attention_mask.to(scores.dtype)) * -1e-9
+    return scores.softmax(-1) @ v
+
+
 def attention_hiding_what_is_kept(q, k, v, attention_mask=None):
     """Attend; attention_mask is 1 for real tokens."""
     scores = q @ k.mT / math.sqrt(q.size(-1))
