@@ -26,7 +26,8 @@ class Description:
     """The declarations of a backend, as plain values.
 
     `inferred` are the sentences on how code that is no backend is called; its key in the stream
-    is "understood".
+    is "understood". `assumed` are those of them that may be wrong, `summary` is one line with
+    the rest.
     """
 
     title: str = ""
@@ -34,11 +35,14 @@ class Description:
     choices: Mapping[str, Value] = field(default_factory=dict)
     limits: Mapping[str, Any] = field(default_factory=dict)
     inferred: tuple[str, ...] = ()
+    assumed: tuple[str, ...] = ()
+    summary: str = ""
 
     def as_dict(self) -> dict[str, Any]:
         """Return the description as plain values for the stream."""
         values = asdict(self)
         values["understood"] = list(values.pop("inferred"))
+        values["assumed"] = list(values["assumed"])
         return {**values, "components": list(self.components)}
 
     @classmethod
@@ -50,6 +54,8 @@ class Description:
             choices=dict(plain["choices"]),
             limits=dict(plain["limits"]),
             inferred=tuple(plain.get("understood", ())),
+            assumed=tuple(plain.get("assumed", ())),
+            summary=plain.get("summary", ""),
         )
 
     def precision(self, asked: str) -> str:

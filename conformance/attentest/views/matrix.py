@@ -10,9 +10,10 @@ from rich.table import Table
 from rich.text import Text
 
 from attentest.results.run import BackendRun, Run
+from attentest.results.screen import Screen
 from attentest.results.text import plain
 from attentest.results.verdict import Status, Verdict
-from attentest.results.wording import explanations, inferred, likely_causes, summary, uncompared
+from attentest.views.coloured import coloured
 from attentest_spec.choices import Value
 
 MARKS = {
@@ -29,8 +30,8 @@ MARKS = {
 """The word and the style of each status; the word is enough without colour."""
 
 
-def show(console: Console, run: Run) -> None:
-    """Print the matrix, then every verdict that needs words, then the choices.
+def show(console: Console, run: Run, screen: Screen | None = None) -> None:
+    """Print the matrix, then the causes of what fails, then the choices.
 
     A backend that could not be loaded is one line, and has no column.
     """
@@ -44,36 +45,22 @@ def show(console: Console, run: Run) -> None:
     if run.not_installed:
         console.print()
     if loaded.backends:
-        _show_words(console, loaded)
+        _show_words(console, loaded, screen or Screen(console.width))
     for line in failures:
         console.print(Text(line, style="bold red"), soft_wrap=True)
 
 
-def _show_words(console: Console, run: Run) -> None:
+def _show_words(console: Console, run: Run, screen: Screen) -> None:
     for backend in run:
-        if sentences := backend.description.inferred:
-            console.print(Text(f"{backend.target}, {inferred(sentences)}\n"), soft_wrap=True)
-    for backend in run:
-        for paragraph in explanations(backend.verdicts):
-            console.print(Text(paragraph), soft_wrap=True)
+        for paragraph in screen.paragraphs(backend):
+            console.print(coloured(paragraph), soft_wrap=True)
             console.print()
-    for backend in run:
-        for line in likely(backend):
-            console.print(Text(line), soft_wrap=True)
     console.print(choices_table(run))
     console.print()
     for line in ["measured, not judged", *measured_lines(run), ""]:
         console.print(Text(line), soft_wrap=True)
     for backend in run:
-        for line in [summary(backend, run.plan), *uncompared(backend)]:
-            console.print(Text(line), soft_wrap=True)
-
-
-def likely(backend: BackendRun) -> list[str]:
-    """Return lines with the likely causes of the failing clauses of a backend."""
-    causes = likely_causes(backend.verdicts)
-    heading = f"likely cause{'' if len(causes) == 1 else 's'} for {backend.target}:"
-    return [heading, *(f"  {one}" for one in causes), ""] if causes else []
+        console.print(coloured(screen.end(backend, run.plan)), soft_wrap=True)
 
 
 def matrix(run: Run) -> Table:

@@ -18,11 +18,13 @@ from attentest.interfaces.cli.reporting import page_file, reporting
 from attentest.interfaces.cli.usage import Usage, late
 from attentest.interfaces.cli.written import FILE, distinct
 from attentest.judging.run import Listener, run
-from attentest.results import stream
+from attentest.results import reproductions, stream
+from attentest.results.causes import causes
 from attentest.results.expected_failures import ExpectedFailure
 from attentest.results.output import opened
 from attentest.results.plan import Plan, select
 from attentest.results.run import BackendRun, Run
+from attentest.results.screen import Screen
 from attentest.results.verdict import Verdict
 from attentest.views.html.material import Material
 from attentest.views.html.page import page
@@ -42,6 +44,14 @@ _OPTIONS = (
     click.option("--seed", default=0, show_default=True, help="Seed of all drawn inputs."),
     click.option("--random", "fresh", is_flag=True, help="Draw a fresh seed and print it."),
     click.option("--no-shrink", is_flag=True, help="Do not search the minimal counterexample."),
+    click.option("--full", is_flag=True, help="Print every clause that fails with all details."),
+    click.option(
+        "--reproduce",
+        "folder",
+        type=click.Path(file_okay=False, path_type=Path),
+        metavar="DIR",
+        help="Write a runnable file for each cause into this folder.",
+    ),
     click.option(
         "--json",
         "json_file",
@@ -70,6 +80,8 @@ class Judging:
     seed: int
     fresh: bool
     no_shrink: bool
+    full: bool
+    folder: Path | None
     json_file: Path | None
     html_file: Path | None
 
@@ -123,6 +135,19 @@ class Judging:
                 stored = stream.parsed(stream.text(judged), judged.name)
                 html.write(page(Material((stored,), known=tuple(known))))
         return judged
+
+    def screen(self, console: Console, judged: Run, command: str) -> Screen:
+        """Return how `judged` is shown; the reproductions are written here, if asked for.
+
+        `command` is the one that was given, which the next step repeats.
+        """
+        written = {}
+        if self.folder is not None:
+            with late():
+                each = (causes(one.verdicts) for one in judged)
+                written = reproductions.write((one for found in each for one in found), self.folder)
+        next_step = "" if self.folder else f"{command} --reproduce DIR, or --full for every clause"
+        return Screen(console.width, self.full, written, next_step)
 
 
 def judging(command: Callable[..., None]) -> Callable[..., None]:

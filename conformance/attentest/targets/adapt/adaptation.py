@@ -23,6 +23,7 @@ from attentest.targets.adapt.parameters import FoundTable, find_table
 from attentest.targets.adapt.probing import SIZES, Probe
 from attentest.targets.adapt.reading import Reading, Unclear
 from attentest.targets.adapt.script import Script
+from attentest.targets.adapt.summary import summary
 from attentest.targets.models import adaptation as whole
 from attentest_spec import COMPONENTS, Backend, Choices, UnknownName, Unsupported
 from attentest_spec.parameters import shapes
@@ -33,10 +34,13 @@ from attentest_spec.torch import Recipe, TorchBackend
 class Adapted(TorchBackend):
     """A backend made of code that was not written for the contract.
 
-    `understood` are the sentences that say how the `code` was read.
+    `understood` are the sentences that say how the `code` was read, `assumed` those of them that
+    may be wrong, and `summary` is one line with the rest.
     """
 
     understood: tuple[str, ...] = ()
+    assumed: tuple[str, ...] = ()
+    summary: str = ""
     code: Code
 
     def reproduction_script(self, actions: Sequence[Action]) -> str:
@@ -88,6 +92,7 @@ def _making(code: Code, reading: Reading) -> Adapted:
         recipes={code.component: Recipe(code.build, maker)},
         code=code,
         understood=(f"{code.name} is judged as {code.component}", *code.said, carried.words, *said),
+        summary=summary(code, adapter),
     )
 
 
@@ -120,15 +125,18 @@ def _adapted(code: Code, reading: Reading) -> Adapted:
     if asked:
         raise Unclear(asked)
     declared = declared_choices({**found.choices, **measured(findings)}, reading)
+    judged_as = f"{code.name} is judged as {code.component}{_GUESSED * guessed}"
+    assumptions = (*assumed(declared, reading), *[_SINGLE] * single)
     limits = limits_measured(backend, Choices.of(declared))
     return replace(
         backend,
         choices=declared,
         limits=limits,
+        assumed=(*[judged_as] * guessed, *assumptions, *found.remarks),
+        summary=summary(code, adapter, found.table),
         understood=(
-            f"{code.name} is judged as {code.component}{_GUESSED * guessed}",
-            *assumed(declared, reading),
-            *[_SINGLE] * single,
+            judged_as,
+            *assumptions,
             *code.said,
             *said,
             *_map_in_words(found),

@@ -17,6 +17,7 @@ from attentest.targets.adapt.parameters import FoundTable, find_table
 from attentest.targets.adapt.parameters.found import DISTINCT
 from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.reading import Reading, Unclear
+from attentest.targets.adapt.summary import named, pairs
 from attentest.targets.models.building import Building, building
 from attentest.targets.models.inferring import Inferred, infer, probe_of
 from attentest.targets.models.recognition import is_whole, makes_models
@@ -31,9 +32,14 @@ LONGEST = 1024
 
 @dataclass(frozen=True, kw_only=True)
 class AdaptedModel(TorchBackend):
-    """A backend made of a whole model; `adapter` is its code, `understood` how it was inferred."""
+    """A backend made of a whole model; `adapter` is its code, `understood` how it was inferred.
+
+    `assumed` are the sentences of it that may be wrong, and `summary` is one line with the rest.
+    """
 
     understood: tuple[str, ...] = ()
+    assumed: tuple[str, ...] = ()
+    summary: str = ""
     adapter: Adapter
 
     def reproduction_script(self, actions: Sequence[Action]) -> str:
@@ -167,9 +173,10 @@ def _precisions(built: Building, inferred: Inferred) -> tuple[str, ...]:
 def _measured(adapter: Adapter, found: FoundTable, reading: Reading) -> AdaptedModel:
     backend = _backend(adapter, ())
     choices = declared_choices({**adapter.choices, **measured(identify(backend))}, reading)
+    assumptions = tuple(assumed(choices, reading))
     said = (
         f"{adapter.name} is judged as model",
-        *assumed(choices, reading),
+        *assumptions,
         *adapter.building.said,
         *adapter.inferred.said,
         "parameters:",
@@ -178,7 +185,17 @@ def _measured(adapter: Adapter, found: FoundTable, reading: Reading) -> AdaptedM
         *chosen(choices, reading),
         *said_of(adapter.limits),
     )
-    return _backend(replace(adapter, choices=choices), said)
+    made = _backend(replace(adapter, choices=choices), said)
+    doubts = (*assumptions, *adapter.inferred.doubts, *found.remarks)
+    return replace(made, assumed=doubts, summary=_summary(adapter))
+
+
+def _summary(adapter: Adapter) -> str:
+    """Return how the model is called, its masks and its parameters, in one line."""
+    read = adapter.inferred.call.arguments
+    called = ", ".join([*pairs(read.tokens.items()), *read.masks])
+    masks = [] if read.masks else ["it makes its masks itself"]
+    return "; ".join([f"{adapter.name} called ({called})", *masks, *named(adapter.table)])
 
 
 def _backend(adapter: Adapter, said: tuple[str, ...]) -> AdaptedModel:
