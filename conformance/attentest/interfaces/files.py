@@ -96,8 +96,8 @@ class FileSummary:
                 *screen.blocks(found, name=True),
                 "\n".join(
                     [
-                        *folded(self.last_line(), screen.width),
                         *(screen.first(failing[0]) if failing else []),
+                        *folded(self.last_line(), screen.width),
                     ]
                 ),
             ]

@@ -19,6 +19,10 @@ ROWS = 2
 """The largest number of rows that are shown of an array."""
 
 _INDENT = "   "
+_SHAPE = re.compile(r"\((?:\d+, ?)+\d*\)")
+_HELD = "\xa0"
+"""A space at which no line ends."""
+
 _NUMBER = re.compile(r"[^\s\[\],]+")
 
 
@@ -66,8 +70,6 @@ def near(file: str) -> str:
 def fit(cause: LikelyCause) -> str:
     """Return how well a likely cause gives the results."""
     names = " with ".join(cause.names)
-    if cause.kind == "complaint":
-        return f"{names} ends in a similar message"
     if cause.missed:
         return f"{names}: {counted(cause.missed, 'result')} not reproduced"
     remaining = f" to {cause.difference:.1g}" if cause.difference else ""
@@ -106,8 +108,9 @@ def _why(cause: Cause, width: int) -> Iterator[str]:
         found = f"no known mistake gives all results; the nearest: {several}"
         yield from cut(_inside(found, width), 2)
     elif cause.likely and not cause.location:
-        yield from _inside(f"likely cause: {sentence(cause.likely[0])}", width)
-        yield from _inside(f"({fit(cause.likely[0])})", width)
+        (names,) = cause.likely[0].names
+        similar = f"a known mistake with a similar message, {names}: {sentence(cause.likely[0])}"
+        yield from _inside(similar, width)
 
 
 _CONFIRMED = "confirmed: with the expected value there, the failing examples pass"
@@ -198,12 +201,13 @@ def _short(cause: Cause) -> Iterator[str]:
 
 
 def folded(text: str, width: int, *, begin: str = "", indent: str = "  ") -> list[str]:
-    """Return the lines of a paragraph; no word is broken, and later lines are indented."""
-    return wrap(
-        text,
+    """Return the lines of a paragraph; no word or shape is broken, and later lines are indented."""
+    lines = wrap(
+        _SHAPE.sub(lambda shape: shape[0].replace(" ", _HELD), text),
         width,
         initial_indent=begin,
         subsequent_indent=indent,
         break_long_words=False,
         break_on_hyphens=False,
     )
+    return [line.replace(_HELD, " ") for line in lines]

@@ -135,7 +135,8 @@ def shown(verdict: Verdict) -> tuple[LikelyCause, ...]:
     """
     if verdict.status is Status.ERROR:
         return ()
-    arrays, kind = _has_arrays(verdict), _clause(verdict).kind
+    clause, arrays = clauses().get(verdict.clause), _has_arrays(verdict)
+    kind = clause.kind if clause else ""  # of an older specification
     refusal, numbers = kind == "errors" and not arrays, arrays or kind == "values"
     return tuple(
         one

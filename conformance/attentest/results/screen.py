@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from attentest.results.blocks import WIDTH, block, cut, folded, place
+from attentest.results.blocks import WIDTH, block, cut, folded, near, place
 from attentest.results.causes import Cause, causes
 from attentest.results.plan import Plan
 from attentest.results.run import BackendRun, Description
@@ -25,7 +25,7 @@ class Screen:
     width: int = WIDTH
     full: bool = False
     written: Mapping[tuple[str, str], Path] = field(default_factory=dict)
-    next_step: str = ""
+    next_step: str = "add --reproduce DIR for code that shows each cause, --full for every clause"
     how: str = ""
 
     def report(self, backend: BackendRun, plan: Plan) -> str:
@@ -77,7 +77,7 @@ class Screen:
         `name` says that they are of several backends, which are named.
         """
         for number, cause in enumerate(found, 1):
-            file = self.written.get((cause.head.backend, cause.head.clause))
+            file = self.file(cause)
             own = [one for one in assumed if depends(cause, one)]
             yield block(cause, number, self.width, written=file, assumed=own, name=name)
 
@@ -100,13 +100,23 @@ class Screen:
         if cause.location:
             where = f"{cause.location.step}, at {place(cause.location)}"
             lines += folded(f"first step that differs: {where}", self.width)
-        next_step = self.next_step or f"attentest explain {cause.head.clause}"
+        file = self.file(cause)
+        next_step = f"python {near(str(file))}" if file else self.next_step
         return [*lines, *folded(f"next: {next_step}", self.width)]
 
     def counts(self, backend: BackendRun, plan: Plan) -> list[str]:
         """Return how much was judged and conforms, with every denominator."""
         lines = [summary(backend, plan) + self.how, *uncompared(backend)]
-        return [row for one in lines for row in folded(one, self.width)]
+        return [row for one in lines for row in self._unbroken(one)]
+
+    def _unbroken(self, line: str) -> list[str]:
+        """Return a line folded after its first comma: what is before it stays together."""
+        head, comma, rest = line.partition(", ")
+        return folded(rest, self.width, begin=f"{head}{comma}") if rest else [head]
+
+    def file(self, cause: Cause) -> Path | None:
+        """Return the file with the reproduction of a cause, None where there is none."""
+        return self.written.get((cause.head.backend, cause.head.clause))
 
 
 def depends(cause: Cause, assumption: str) -> bool:

@@ -31,7 +31,7 @@ def test_a_wrong_function_is_told():
     report = check(attend_without_scale, component="attention")
     assert not report.conforms
     assert report["attention.formula"].status == "violation"
-    assert "demands:" in str(report)
+    assert "demands:" in report.text(full=True)
 
 
 def test_a_module_is_called_as_it_is():

@@ -116,7 +116,7 @@ def check_command(
     found = judging.carried_out(console, [target], plan)
     provided = found[target].description.components
     shown = found.limited(provided)
-    screen = judging.screen(console, shown, f"attentest check {target}")
+    screen = judging.screen(console, shown)
     console.print(coloured(screen.report(shown[target], shown.plan)), soft_wrap=True)
     # A run in which nothing was judged must not look like one in which all is well.
     nothing = not any(verdict.status.judged for verdict in found[target].verdicts)
@@ -161,7 +161,7 @@ def _check_file(
     """Judge every member that is a component, print all, and exit."""
     run = judging.carried_out(console, list(files.targets(target, members)), plan)
     result = files.summary(target, members, run)
-    screen = judging.screen(console, run, f"attentest check {target}")
+    screen = judging.screen(console, run)
     console.print(coloured(result.text(screen)), soft_wrap=True)
     sys.exit(result.exit_code)
 

@@ -136,18 +136,14 @@ class Judging:
                 html.write(page(Material((stored,), known=tuple(known))))
         return judged
 
-    def screen(self, console: Console, judged: Run, command: str) -> Screen:
-        """Return how `judged` is shown; the reproductions are written here, if asked for.
-
-        `command` is the one that was given, which the next step repeats.
-        """
+    def screen(self, console: Console, judged: Run) -> Screen:
+        """Return how `judged` is shown; the reproductions are written here, if asked for."""
         written = {}
         if self.folder is not None:
             with late():
                 each = (causes(one.verdicts) for one in judged)
                 written = reproductions.write((one for found in each for one in found), self.folder)
-        next_step = "" if self.folder else f"{command} --reproduce DIR, or --full for every clause"
-        return Screen(console.width, self.full, written, next_step)
+        return Screen(console.width, self.full, written)
 
 
 def judging(command: Callable[..., None]) -> Callable[..., None]:

@@ -48,8 +48,7 @@ def run_command(
     console = Console()
     not_installed = {} if backends else registry.not_installed()
     found = judging.carried_out(console, targets, plan, workers, not_installed, known)
-    screen = judging.screen(console, found, " ".join(["attentest run", *backends]))
-    matrix.show(console, found.focused, screen)
+    matrix.show(console, found.focused, judging.screen(console, found))
     as_expected, problems = expected_failures.applied(known, found)
     for problem in problems:
         console.print(Text(problem), soft_wrap=True)
