@@ -95,14 +95,16 @@ def causes(verdicts: Iterable[Verdict]) -> tuple[Cause, ...]:
 
     Together are verdicts with one line of the user's code; with one likely cause; with one reason
     of an error. What has none of these belongs to the formula of its component, or of one inside,
-    that fails for a reason as unknown; the rest stands alone.
+    that fails for a reason as unknown; the rest stands alone, as does what this specification has
+    no clause for.
     """
-    known = clauses()
-    broken = [one for one in verdicts if one.status.needs_words and one.clause in known]
+    broken = [one for one in verdicts if one.status.needs_words]
+    known = [one for one in broken if one.clause in clauses()]
+    others = [Cause((one,)) for one in broken if one.clause not in clauses()]
     groups: dict[Key, list[Verdict]] = {}
-    for key, verdict in zip(_keys(broken), broken, strict=True):
+    for key, verdict in zip(_keys(known), known, strict=True):
         groups.setdefault(key, []).append(verdict)
-    return tuple(sorted(map(_cause, groups.values()), key=_seriousness))
+    return tuple(sorted([*map(_cause, groups.values()), *others], key=_seriousness))
 
 
 def consequences(verdicts: Iterable[Verdict]) -> dict[str, str]:

@@ -92,12 +92,12 @@ class BackendRun:
     @property
     def score(self) -> tuple[int, int]:
         """The number of clauses that the backend conforms to, and of those judged."""
-        return _score(self.verdicts)
+        return score(self.verdicts)
 
     @property
     def scores(self) -> dict[str, tuple[int, int]]:
         """The score of the clauses of each kind, of those kinds that were judged."""
-        scores = {kind: _score(self.of_kind(kind)) for kind in KINDS}
+        scores = {kind: score(self.of_kind(kind)) for kind in KINDS}
         return {kind: score for kind, score in scores.items() if score[1]}
 
     def of_kind(self, kind: str) -> list[Verdict]:
@@ -229,7 +229,8 @@ def _about_outputs(clause: Clause) -> bool:
     return clause.kind == "values" and "gradient" not in clause.needs
 
 
-def _score(verdicts: Iterable[Verdict]) -> tuple[int, int]:
+def score(verdicts: Iterable[Verdict]) -> tuple[int, int]:
+    """Return the number of verdicts that conform, and of those judged."""
     judged = [verdict.status for verdict in verdicts if verdict.status.judged]
     return sum(status.conforms for status in judged), len(judged)
 

@@ -25,7 +25,7 @@ class Screen:
     width: int = WIDTH
     full: bool = False
     written: Mapping[tuple[str, str], Path] = field(default_factory=dict)
-    next_step: str = "add --reproduce DIR for code that shows each cause, --full for every clause"
+    next_step: str = "--reproduce DIR (a file that shows each cause) or --full (every clause)"
     how: str = ""
 
     def report(self, backend: BackendRun, plan: Plan) -> str:

@@ -167,8 +167,13 @@ def test_a_similar_message_is_no_cause() -> None:
     assert len(groups(refusal, other)) == 2
 
 
-def test_a_clause_of_another_specification_is_left_out() -> None:
-    assert causes([broken("attention.not-a-clause")]) == ()
+def test_a_clause_of_another_specification_stands_alone() -> None:
+    unknown = broken("attention.not-a-clause", SCALE)
+    assert groups(broken("attention.formula", SCALE), unknown) == [
+        ("attention.formula",),
+        ("attention.not-a-clause",),
+    ]
+    assert consequences([unknown]) == {}
 
 
 @pytest.mark.parametrize(
