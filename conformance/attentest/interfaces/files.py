@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from attentest.harness.process import Child, Isolation
-from attentest.results.blocks import folded
 from attentest.results.causes import causes
 from attentest.results.run import BackendRun, Run
 from attentest.results.screen import Screen
@@ -97,7 +96,7 @@ class FileSummary:
                 "\n".join(
                     [
                         *(screen.first(failing[0]) if failing else []),
-                        *folded(self.last_line(), screen.width),
+                        *screen.folded_after("; ", self.last_line()),
                     ]
                 ),
             ]

@@ -11,6 +11,7 @@ from attentest.results.run import BackendRun, Description
 from attentest.results.text import counted
 from attentest.results.verdict import Status
 from attentest.results.wording import explanations, inferred, report, summary, uncompared
+from attentest_spec import CHOICES
 from attentest_spec.clauses import clauses
 
 
@@ -32,7 +33,12 @@ class Screen:
         """Return all that is shown of one backend."""
         if self.full or backend.failure:
             return report(backend, plan, self.how)
-        parts = [self.other_choices(backend), *self.paragraphs(backend), self.end(backend, plan)]
+        parts = [
+            self.understood(backend.description),
+            self.other_choices(backend),
+            *self.blocks(causes(backend.verdicts), backend.description.assumed),
+            self.end(backend, plan),
+        ]
         return "\n\n".join(filter(None, parts))
 
     def paragraphs(self, backend: BackendRun) -> Iterator[str]:
@@ -60,11 +66,12 @@ class Screen:
         return "\n".join(row for one in lines for row in cut(folded(one, self.width), 3))
 
     def other_choices(self, backend: BackendRun) -> str:
-        """Return the choices that differ from the paper's, in one sentence."""
+        """Return the choices that are declared and differ from the paper's, in one sentence."""
+        assumed = {assumed_choice(one) for one in backend.description.assumed}
         other = [
             f"{clauses()[one.clause].choice}={one.measured}"
             for one in backend.verdicts
-            if one.status is Status.DEVIATION and one.clause in clauses()
+            if one.status is Status.DEVIATION and clauses()[one.clause].choice not in assumed
         ]
         text = f"other choices than the paper's, as declared: {', '.join(other)}"
         return "\n".join(folded(text, self.width)) if other else ""
@@ -107,12 +114,12 @@ class Screen:
     def counts(self, backend: BackendRun, plan: Plan) -> list[str]:
         """Return how much was judged and conforms, with every denominator."""
         lines = [summary(backend, plan) + self.how, *uncompared(backend)]
-        return [row for one in lines for row in self._unbroken(one)]
+        return [row for one in lines for row in self.folded_after(", ", one)]
 
-    def _unbroken(self, line: str) -> list[str]:
-        """Return a line folded after its first comma: what is before it stays together."""
-        head, comma, rest = line.partition(", ")
-        return folded(rest, self.width, begin=f"{head}{comma}") if rest else [head]
+    def folded_after(self, mark: str, line: str) -> list[str]:
+        """Return a line folded after the first `mark`: what is before it stays together."""
+        head, mark, rest = line.partition(mark)
+        return folded(rest, self.width, begin=f"{head}{mark}") if rest else [head]
 
     def file(self, cause: Cause) -> Path | None:
         """Return the file with the reproduction of a cause, None where there is none."""
@@ -121,6 +128,12 @@ class Screen:
 
 def depends(cause: Cause, assumption: str) -> bool:
     """Say whether a cause depends on an assumption: its clause or an option is of that choice."""
-    name = assumption.removeprefix("assumed ").partition("=")[0]
     options = {one.partition("=")[0] for likely in cause.likely[:1] for one in likely.names}
-    return name in {clauses()[cause.head.clause].choice, *options}
+    about = assumed_choice(assumption)
+    return bool(about) and about in {clauses()[cause.head.clause].choice, *options}
+
+
+def assumed_choice(assumption: str) -> str:
+    """Return the choice that an assumption is about, "" for none."""
+    name, equals, _ = assumption.removeprefix("assumed ").partition("=")
+    return name if equals and name in CHOICES else ""

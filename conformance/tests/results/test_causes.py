@@ -97,7 +97,7 @@ def test_an_unexplained_failure_is_apart_from_a_formula_with_a_known_cause() -> 
     ]
 
 
-def test_what_is_no_output_does_not_belong_to_a_formula() -> None:
+def test_failure_without_an_output_does_not_belong_to_a_formula() -> None:
     saved = broken("encoder.input-untouched", counterexample=None, message="The key changed.")
     assert len(groups(broken("encoder.formula"), saved)) == 2
 
@@ -115,7 +115,7 @@ def test_errors_with_one_reason_are_one_cause_whatever_was_done() -> None:
     assert groups(*errors) == [("generator.formula", "model.formula"), ("generator.shapes",)]
 
 
-def test_what_was_not_tried_is_one_cause_and_warnings_come_last() -> None:
+def test_clauses_not_tried_are_one_cause_and_warnings_come_last() -> None:
     verdicts = [
         Verdict("mine", "attention.one-key", "warning", "Falls short."),
         Verdict("mine", "attention.formula", "timeout", "not tried after 3 timeouts"),

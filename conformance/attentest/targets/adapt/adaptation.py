@@ -14,7 +14,13 @@ from attentest.analysis.identify import identify
 from attentest.harness.reproduction import Action
 from attentest.targets.adapt import arguments, calling, makers, probing, trust
 from attentest.targets.adapt.adapter import Adapter
-from attentest.targets.adapt.assumptions import assumed, chosen, declared_choices, measured
+from attentest.targets.adapt.assumptions import (
+    assumed,
+    chosen,
+    declared_choices,
+    measured,
+    summary,
+)
 from attentest.targets.adapt.code import Code, code_of
 from attentest.targets.adapt.components import component_guessed, component_named
 from attentest.targets.adapt.layouts import layouts
@@ -23,7 +29,6 @@ from attentest.targets.adapt.parameters import FoundTable, find_table
 from attentest.targets.adapt.probing import SIZES, Probe
 from attentest.targets.adapt.reading import Reading, Unclear
 from attentest.targets.adapt.script import Script
-from attentest.targets.adapt.summary import summary
 from attentest.targets.models import adaptation as whole
 from attentest_spec import COMPONENTS, Backend, Choices, UnknownName, Unsupported
 from attentest_spec.parameters import shapes
