@@ -28,7 +28,7 @@ _NUMBER = re.compile(r"[^\s\[\],]+")
 
 def block(
     cause: Cause,
-    number: int,
+    number: int = 0,
     width: int = WIDTH,
     *,
     written: Path | None = None,
@@ -37,6 +37,7 @@ def block(
 ) -> str:
     """Return the block of a cause: its line and text, the clause, an example, what else it breaks.
 
+    It begins with `number`, where there is one.
     `written` is the file with the reproduction, `assumed` are the sentences that it depends on,
     `name` says that the backend is named.
     """
@@ -77,7 +78,7 @@ def fit(cause: LikelyCause) -> str:
 
 
 def _heading(cause: Cause, number: int, width: int) -> list[str]:
-    begin = f"{number}  "
+    begin = f"{number}  " if number else ""
     if cause.location:
         begin += f"{place(cause.location)}  "
     elif cause.head.status is not Status.VIOLATION:

@@ -8,8 +8,8 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 
+from attentest.results.plan import formulas
 from attentest.results.verdict import Counterexample, LikelyCause, Location, Status, Verdict
 from attentest_spec.clauses import Clause, clauses
 from attentest_spec.components import inside
@@ -145,16 +145,6 @@ def shown(verdict: Verdict) -> tuple[LikelyCause, ...]:
         for one in verdict.diagnosis
         if is_exact(one) or (refusal if one.kind == "complaint" else numbers)
     )
-
-
-@cache
-def formulas() -> Mapping[str, str]:
-    """Return for each component the clause with its formula: the first about its values."""
-    first: dict[str, str] = {}
-    for slug, clause in clauses().items():
-        if clause.kind == "values":
-            first.setdefault(clause.component, slug)
-    return first
 
 
 # Groups -------------------------------------------------------------------------------------------

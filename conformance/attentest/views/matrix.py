@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby
 from typing import Any
 
 from rich.console import Console
@@ -95,10 +94,7 @@ class Matrix:
         """Yield the rows from top to bottom; the last one has the scores."""
         follows = [consequences(one.verdicts) for one in self.run]
         columns = [one.by_clause for one in self.run]
-        for chapter, members in groupby(
-            self.run.plan.clauses, lambda slug: str(self.run.clauses[slug]["chapter"])
-        ):
-            slugs = list(members)
+        for chapter, slugs in self._chapters().items():
             counts = [_counts(column[one] for one in slugs if one in column) for column in columns]
             yield Row(chapter, list(map(Text, counts)), "bold")
             hidden = []
@@ -117,6 +113,13 @@ class Matrix:
                 yield Row(f"  ({len(hidden)} more)", cells)
         scores = [Text("{}/{}".format(*one.score)) for one in self.run]
         yield Row("conforms", scores, "bold")
+
+    def _chapters(self) -> dict[str, list[str]]:
+        """Return the clauses of each chapter, whatever the order in which they were judged."""
+        found: dict[str, list[str]] = {}
+        for slug in self.run.plan.clauses:
+            found.setdefault(str(self.run.clauses[slug]["chapter"]), []).append(slug)
+        return found
 
     def _name(self, slug: str) -> str:
         should = "" if self.run.clauses[slug]["level"] == "MUST" else " (should)"

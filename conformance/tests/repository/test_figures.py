@@ -20,7 +20,7 @@ def test_matrix_is_shortened_with_counts(monkeypatch: pytest.MonkeyPatch) -> Non
         *rows,
         "conforms  13/13",
     ]
-    short = figures.shorten("\n".join([*matrix, ""])).splitlines()
+    short = figures.shorten("\n".join([*matrix, "", ""])).splitlines()
     assert short[:3] == ["clause  one", "  .. 1 more", "attention  12/12"]
     assert short[-2:] == ["  .. 4 more", "conforms  13/13"]
 

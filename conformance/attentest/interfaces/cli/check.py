@@ -117,7 +117,8 @@ def check_command(
     provided = found[target].description.components
     shown = found.limited(provided)
     screen = judging.screen(console, shown)
-    console.print(coloured(screen.report(shown[target], shown.plan)), soft_wrap=True)
+    if not judging.annotated(console, shown):
+        console.print(coloured(screen.report(shown[target], shown.plan)), soft_wrap=True)
     # A run in which nothing was judged must not look like one in which all is well.
     nothing = not any(verdict.status.judged for verdict in found[target].verdicts)
     sys.exit(found.exit_code or (3 if nothing else 0))
@@ -162,7 +163,8 @@ def _check_file(
     run = judging.carried_out(console, list(files.targets(target, members)), plan)
     result = files.summary(target, members, run)
     screen = judging.screen(console, run)
-    console.print(coloured(result.text(screen)), soft_wrap=True)
+    if not judging.annotated(console, run):
+        console.print(coloured(result.text(screen)), soft_wrap=True)
     sys.exit(result.exit_code)
 
 

@@ -50,7 +50,9 @@ def run_command(
     console = Console()
     not_installed = {} if backends else registry.not_installed()
     found = judging.carried_out(console, targets, plan, workers, not_installed, known)
-    matrix.show(console, found.focused, judging.screen(console, found), every=every)
+    screen = judging.screen(console, found)
+    if not judging.annotated(console, found):
+        matrix.show(console, found.focused, screen, every=every)
     as_expected, problems = expected_failures.applied(known, found)
     for problem in problems:
         console.print(Text(problem), soft_wrap=True)
