@@ -137,7 +137,7 @@ def _adapted(code: Code, reading: Reading) -> Adapted:
         backend,
         choices=declared,
         limits=limits,
-        assumed=(*[judged_as] * guessed, *assumptions, *found.remarks),
+        assumed=(*[judged_as] * guessed, *assumptions, *calling.doubtful(said), *found.remarks),
         summary=summary(code, adapter, found.table),
         understood=(
             judged_as,
