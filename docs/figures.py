@@ -1,16 +1,23 @@
 """Writes the matrix of a real run into README.md, between its two markers.
 
-Run by `tox -e readme`. The matrix is shortened to a few chapters, with the number of omitted lines;
-the row of scores and the closing sentences are complete.
+Run by `tox -e readme`. First the matrix as it is printed by default: chapters with counts, and the
+rows that need attention. Then that of `--all`, shortened to a few chapters, with the number of
+omitted lines.
 """
 
+import io
 import os
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 from markers import write_between
+from rich.console import Console
+
+from attentest.results import stream
+from attentest.views.matrix import Matrix
 
 README = Path(__file__).resolve().parents[1] / "README.md"
 SHOWN = ("attention", "layer_norm", "encoder")
@@ -21,24 +28,34 @@ WIDTH = 100
 def main() -> None:
     """Run, shorten, and write; nothing is written if an implementation does not conform."""
     script = Path(sys.executable).with_name("attentest")
-    ended = subprocess.run(
-        [str(script), "run"],
-        env={**os.environ, "COLUMNS": str(WIDTH)},
-        stdout=subprocess.PIPE,
-        text=True,
-        check=False,
-    )
-    if ended.returncode:
-        sys.exit(f"attentest run ended with {ended.returncode}; README.md is unchanged.")
-    write_between(README, "matrix", f"```text\n$ attentest run\n{shorten(ended.stdout)}\n```")
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "run.jsonl"
+        ended = subprocess.run(
+            [str(script), "run", "--json", str(file)],
+            env={**os.environ, "COLUMNS": str(WIDTH)},
+            stdout=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+        if ended.returncode:
+            sys.exit(f"attentest run ended with {ended.returncode}; README.md is unchanged.")
+        whole = io.StringIO()
+        Matrix(stream.read(file), every=True).show(Console(file=whole, width=WIDTH))
+    shown = f"$ attentest run\n{essence(ended.stdout)}\n\n$ attentest run --all\n"
+    write_between(README, "matrix", f"```text\n{shown}{shorten(whole.getvalue())}\n..\n```")
+
+
+def essence(printed: str) -> str:
+    """Return the matrix and the closing sentences."""
+    lines = [line.rstrip() for line in printed.rstrip().splitlines()]
+    closing = lines[len(lines) - lines[::-1].index("") :]
+    return "\n".join([*lines[: lines.index("")], "", *closing])
 
 
 def shorten(printed: str) -> str:
-    """Return the head, some chapters and the scores of the matrix, and the closing sentences."""
+    """Return the head, some chapters and the scores of the matrix."""
     lines = [line.rstrip() for line in printed.splitlines()]
-    matrix, rest = lines[: lines.index("")], lines[lines.index("") + 1 :]
-    closing = rest[len(rest) - rest[::-1].index("") :]
-    return "\n".join([*_chapters(matrix), "", *closing])
+    return "\n".join(_chapters(lines[: lines.index("")]))
 
 
 def _chapters(matrix: list[str]) -> Iterator[str]:
@@ -53,11 +70,12 @@ def _chapters(matrix: list[str]) -> Iterator[str]:
             else:
                 omitted += 1
             continue
-        if omitted and (line in SHOWN or not line or line == matrix[-1]):
+        chapter, count = line.partition(" ")[0], 0
+        kept = chapter in SHOWN or line in (matrix[0], matrix[-1])
+        if omitted and (kept or not line):
             yield f"  .. {omitted} more"
             omitted = 0
-        chapter, count = line, 0
-        if line in SHOWN or line in (matrix[0], matrix[-1]):
+        if kept:
             yield line
 
 

@@ -48,6 +48,8 @@ def described(backend: Backend) -> dict[str, Any]:
         "title": line(str(backend.title), 200),
         "components": [line(str(name)) for name in backend.components],
         "understood": [plain(str(one), 500) for one in getattr(backend, "understood", ())],
+        "assumed": [plain(str(one), 500) for one in getattr(backend, "assumed", ())],
+        "summary": line(str(getattr(backend, "summary", "")), 500),
         "choices": plain_value(dict(backend.choices)),
         "limits": plain_value(
             {

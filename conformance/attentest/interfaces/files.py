@@ -5,10 +5,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from attentest.harness.process import Child, Isolation
+from attentest.results.causes import causes
 from attentest.results.run import BackendRun, Run
+from attentest.results.screen import Screen
 from attentest.results.text import counted
 from attentest.results.verdict import Status
-from attentest.results.wording import report
 from attentest.targets.members import Member
 
 
@@ -78,9 +79,35 @@ class FileSummary:
             return 1
         return 0 if any(one.judged for one in self.outcomes) else 3
 
-    def __str__(self) -> str:
-        """Return a line for every member, then a block for each that has something to say."""
-        return "\n\n".join([self.table(), *self.blocks(), self.last_line()])
+    def text(self, screen: Screen) -> str:
+        """Return a line for every member, then a block for each cause; in full for each member."""
+        if screen.full:
+            return "\n\n".join([self.table(), *self.blocks(screen), self.last_line()])
+        backends = [one.backend for one in self.outcomes if one.backend and one.judged]
+        found = causes(verdict for one in backends for verdict in one.verdicts)
+        failing = [one for one in found if one.severity.fails_run]
+        understood = [screen.understood(one.description) for one in backends]
+        return "\n\n".join(
+            [
+                self.table(),
+                *(["\n".join(understood)] if any(understood) else []),
+                *self.questions(),
+                *screen.blocks(found, name=True),
+                "\n".join(
+                    [
+                        *(screen.first(failing[0]) if failing else []),
+                        *screen.folded_after("; ", self.last_line()),
+                    ]
+                ),
+            ]
+        )
+
+    def questions(self) -> Iterator[str]:
+        """Yield why members could not be judged."""
+        for one in self.outcomes:
+            backend = one.backend
+            if backend is not None and backend.failure and not one.member.inside:
+                yield f"== {one.member.name}\n\n{backend.failure}"
 
     def table(self) -> str:
         """Return a line for every member."""
@@ -94,14 +121,14 @@ class FileSummary:
         ]
         return "\n".join([f"{self.target}:", *lines])
 
-    def blocks(self) -> Iterator[str]:
+    def blocks(self, screen: Screen) -> Iterator[str]:
         """Yield the report on every member that was judged or that has a question."""
         for one in self.outcomes:
             backend = one.backend
             if one.run is None or backend is None or (backend.failure and one.member.inside):
                 continue
             shown = one.run.limited(backend.description.components or ())
-            block = report(next(iter(shown)), shown.plan)
+            block = screen.report(next(iter(shown)), shown.plan)
             yield f"== {one.member.name}\n\n{block}"
 
     def last_line(self) -> str:

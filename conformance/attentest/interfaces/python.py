@@ -7,10 +7,14 @@ from typing import Any
 from attentest.harness.description import described
 from attentest.interfaces import files
 from attentest.judging.bench import Bench
+from attentest.results.blocks import WIDTH, place
+from attentest.results.causes import Cause, causes
+from attentest.results.html_table import paragraph, table
 from attentest.results.plan import Plan, select
 from attentest.results.run import BackendRun, Description, Run
+from attentest.results.screen import Screen
+from attentest.results.text import counted
 from attentest.results.verdict import Verdict
-from attentest.results.wording import report
 from attentest.targets import resolve
 from attentest.targets.adapt import Reading
 from attentest.targets.members import Member
@@ -21,7 +25,7 @@ from attentest_spec.names import require
 from attentest_spec.registry import LoadFailure
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Report:
     """The verdicts on one object, judged in this process: a hang or a crash would end it.
 
@@ -69,10 +73,55 @@ class Report:
         verdicts = self._backend.by_clause
         return verdicts[require("clause", clause, verdicts)]
 
-    def __str__(self) -> str:
-        """Return what was inferred, what needs words, and a summary with its denominators."""
+    @property
+    def causes(self) -> tuple[Cause, ...]:
+        """The mistakes behind what fails; each has `file`, `line`, `confirmed` and `clauses`."""
+        return causes(self.verdicts)
+
+    @property
+    def failures(self) -> tuple[Verdict, ...]:
+        """The verdicts that are a violation, an error, a timeout or a crash."""
+        return tuple(one for one in self.verdicts if one.status.fails)
+
+    @property
+    def likely_cause(self) -> str:
+        """The first cause of a failure in one sentence, "" where nothing fails."""
+        return next((one.text for one in self.causes if one.severity.fails), "")
+
+    def text(self, *, full: bool = False, width: int = WIDTH) -> str:
+        """Return what was understood, a block for each cause, and how much conforms.
+
+        In `full` each failing clause has its block, with the code that reproduces it.
+        """
         how = "; judged in this process, without time limit"
-        return report(self._backend, self.run.plan, how)
+        screen = Screen(width, full, next_step="print(report.text(full=True))", how=how)
+        return self._shown(screen)
+
+    def _shown(self, screen: Screen) -> str:
+        return screen.report(self._backend, self.run.plan)
+
+    def __str__(self) -> str:
+        """Return the text at the usual width."""
+        return self.text()
+
+    def __repr__(self) -> str:
+        """Return one line."""
+        judged = [one.status.conforms for one in self.verdicts if one.status.judged]
+        return f"<Report on {self.name}: {sum(judged)} of {len(judged)} judged clauses conform>"
+
+    def _repr_html_(self) -> str:
+        """Return a short table for a notebook: a row for each cause."""
+        return paragraph(repr(self)[1:-1]) + (
+            table(
+                ("severity", "cause", "line", "clauses"),
+                [
+                    (one.severity, one.text, place(one.location) if one.location else "", _few(one))
+                    for one in self.causes
+                ],
+            )
+            if self.causes
+            else ""
+        )
 
 
 def check(
@@ -136,7 +185,7 @@ def check(
     return Report(Run.of(plan, [judged]))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class FileReport(Report):
     """The verdicts on every component of a file; `members` are all that the file defines."""
 
@@ -169,9 +218,14 @@ class FileReport(Report):
         require("clause", clause, [one.clause for one in self.verdicts])
         return next((one for one in found if one.status.judged), found[0])
 
-    def __str__(self) -> str:
-        """Return a line for every member, and then the report on each."""
-        return str(files.summary(self.target, self.members, self.run))
+    def _shown(self, screen: Screen) -> str:
+        return files.summary(self.target, self.members, self.run).text(screen)
+
+
+def _few(cause: Cause) -> str:
+    """Return the most telling clause, and the number of the others."""
+    others = len(cause.clauses) - 1
+    return f"{cause.clauses[0]} and {counted(others, 'other')}" if others else cause.clauses[0]
 
 
 def _file_report(

@@ -36,9 +36,11 @@ def run(
     *,
     workers: int = 0,
     listener: Listener = lambda judged, verdict: None,
+    fail_fast: bool = False,
 ) -> Run:
     """Judge every target under `plan`, at most `workers` at a time (as many as there are cores).
 
+    Where they `fail_fast`, a target has no verdict after its first that fails the run.
     Whatever interrupts it, Ctrl-C or an error of the `listener`, ends every worker first.
     """
     lock = threading.Lock()
@@ -49,7 +51,7 @@ def run(
             listener(judged, verdict)
 
     def judge(target: str) -> BackendRun:
-        return _Trial(BackendRun(target), plan, one_at_a_time, stop).run()
+        return _Trial(BackendRun(target), plan, one_at_a_time, stop, fail_fast).run()
 
     judged = in_threads(
         {number: partial(judge, target) for number, target in enumerate(targets)},
@@ -67,13 +69,16 @@ class _Trial:
     plan: Plan
     listener: Listener
     stop: threading.Event
+    fail_fast: bool
     loaded: bool = False  # by the worker of the moment
     described: bool = False  # by any worker
     found: Verdict | None = None  # of the clause that is next, its diagnosis under way
 
     @property
     def rest(self) -> tuple[str, ...]:
-        """The clauses that have no verdict yet."""
+        """The clauses that have no verdict yet, and are to get one."""
+        if self.fail_fast and any(one.status.fails_run for one in self.result.verdicts):
+            return ()
         return self.plan.clauses[len(self.result.verdicts) :]
 
     def run(self) -> BackendRun:
@@ -158,6 +163,7 @@ class _Trial:
             listen=partial(self._take, worker),
             target=self.result.target,
             plan=replace(self.plan, clauses=self.rest).as_dict(),
+            fail_fast=self.fail_fast,
         )
         if self.rest or not isinstance(measured, dict):
             raise disturbed()

@@ -36,9 +36,12 @@ def _describe(backend: Backend, *, target: str) -> dict[str, Any]:
 
 
 def _judge(
-    backend: Backend, *, target: str, plan: dict[str, Any], tell: Listener
+    backend: Backend, *, target: str, plan: dict[str, Any], fail_fast: bool, tell: Listener
 ) -> dict[str, str]:
-    """Judge every clause of the plan, with an event for each step; return what is measured."""
+    """Judge every clause of the plan, with an event for each step; return what is measured.
+
+    Where it is to `fail_fast`, the first verdict that fails a run is the last.
+    """
     asked = Plan.from_dict(plan)
     bench = Bench(
         backend,
@@ -56,7 +59,10 @@ def _judge(
 
     for slug in asked.clauses:
         tell({"step": "start", "clause": slug})
-        report("verdict", judge(bench, slug, partial(report, "found")))
+        verdict = judge(bench, slug, partial(report, "found"))
+        report("verdict", verdict)
+        if fail_fast and verdict.status.fails_run:
+            break
     return _measured(bench)
 
 

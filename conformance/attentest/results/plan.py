@@ -2,10 +2,11 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
+from functools import cache
 from typing import Any
 
 from attentest_spec import COMPONENTS
-from attentest_spec.clauses import clauses
+from attentest_spec.clauses import KINDS, clauses
 from attentest_spec.names import require
 from attentest_spec.precision import PRECISIONS
 
@@ -38,6 +39,24 @@ class Plan:
     def from_dict(cls, plain: Mapping[str, Any]) -> "Plan":
         """Read a plan back."""
         return cls(**{**plain, "clauses": tuple(plain["clauses"])})
+
+
+def telling(slugs: Iterable[str]) -> tuple[str, ...]:
+    """Return the clauses with the most telling first: formulas, then values, then the rest."""
+    known = formulas().values()
+    return tuple(
+        sorted(slugs, key=lambda slug: (slug not in known, KINDS.index(clauses()[slug].kind)))
+    )
+
+
+@cache
+def formulas() -> Mapping[str, str]:
+    """Return for each component the clause with its formula: the first about its values."""
+    first: dict[str, str] = {}
+    for slug, clause in clauses().items():
+        if clause.kind == "values":
+            first.setdefault(clause.component, slug)
+    return first
 
 
 def select(

@@ -26,7 +26,8 @@ class Description:
     """The declarations of a backend, as plain values.
 
     `inferred` are the sentences on how code that is no backend is called; its key in the stream
-    is "understood".
+    is "understood". `assumed` are those of them that may be wrong, `summary` is one line with
+    the rest.
     """
 
     title: str = ""
@@ -34,11 +35,14 @@ class Description:
     choices: Mapping[str, Value] = field(default_factory=dict)
     limits: Mapping[str, Any] = field(default_factory=dict)
     inferred: tuple[str, ...] = ()
+    assumed: tuple[str, ...] = ()
+    summary: str = ""
 
     def as_dict(self) -> dict[str, Any]:
         """Return the description as plain values for the stream."""
         values = asdict(self)
         values["understood"] = list(values.pop("inferred"))
+        values["assumed"] = list(values["assumed"])
         return {**values, "components": list(self.components)}
 
     @classmethod
@@ -50,6 +54,8 @@ class Description:
             choices=dict(plain["choices"]),
             limits=dict(plain["limits"]),
             inferred=tuple(plain.get("understood", ())),
+            assumed=tuple(plain.get("assumed", ())),
+            summary=plain.get("summary", ""),
         )
 
     def precision(self, asked: str) -> str:
@@ -86,12 +92,12 @@ class BackendRun:
     @property
     def score(self) -> tuple[int, int]:
         """The number of clauses that the backend conforms to, and of those judged."""
-        return _score(self.verdicts)
+        return score(self.verdicts)
 
     @property
     def scores(self) -> dict[str, tuple[int, int]]:
         """The score of the clauses of each kind, of those kinds that were judged."""
-        scores = {kind: _score(self.of_kind(kind)) for kind in KINDS}
+        scores = {kind: score(self.of_kind(kind)) for kind in KINDS}
         return {kind: score for kind, score in scores.items() if score[1]}
 
     def of_kind(self, kind: str) -> list[Verdict]:
@@ -223,7 +229,8 @@ def _about_outputs(clause: Clause) -> bool:
     return clause.kind == "values" and "gradient" not in clause.needs
 
 
-def _score(verdicts: Iterable[Verdict]) -> tuple[int, int]:
+def score(verdicts: Iterable[Verdict]) -> tuple[int, int]:
+    """Return the number of verdicts that conform, and of those judged."""
     judged = [verdict.status for verdict in verdicts if verdict.status.judged]
     return sum(status.conforms for status in judged), len(judged)
 

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from textwrap import indent
 
+from attentest.results.causes import shown
 from attentest.results.plan import Plan
 from attentest.results.run import BackendRun
 from attentest.results.text import counted
@@ -29,8 +30,7 @@ def explanation(verdict: Verdict) -> str:
         if example.expected:
             lines += ["  expected values:", indent(example.expected, "    ")]
         lines += ["  to reproduce:", indent(example.code, "    ")]
-    if verdict.status is not Status.ERROR:  # an exception says itself what is wrong
-        lines += [f"  likely cause: {likely_cause(one)}" for one in verdict.diagnosis]
+    lines += [f"  likely cause: {likely_cause(one)}" for one in shown(verdict)]
     pictures = f"documentation, {clause.chapter}: the commonest mistakes"
     lines += [
         f"  why it matters: {clause.reason}",
@@ -54,18 +54,14 @@ def explanations(verdicts: Iterable[Verdict]) -> Iterator[str]:
 def likely_cause(cause: LikelyCause) -> str:
     """Return a likely cause of a wrong result, and how well it reproduces it."""
     if cause.kind == "complaint":
-        return f"{cause.text} (it breaks the clause with the same message)"
+        return f"{cause.text} (it breaks the clause with a similar message)"
     missed = f"; {counted(cause.missed, 'result')} not reproduced" if cause.missed else ""
     return f"{cause.text} (it gives the same result to {cause.difference:.2g}{missed})"
 
 
 def likely_causes(verdicts: Iterable[Verdict]) -> list[str]:
     """Return the likely causes of most failing clauses, a sentence each, the commonest first."""
-    first = [
-        verdict.diagnosis[0]
-        for verdict in verdicts
-        if verdict.diagnosis and verdict.status is not Status.ERROR
-    ]
+    first = [shown(verdict)[0] for verdict in verdicts if shown(verdict)]
     frequency = Counter(one.names for one in first)
     texts = {one.names: one.text for one in reversed(first)}
     total = counted(len(first), "failing clause")

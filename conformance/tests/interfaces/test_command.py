@@ -54,7 +54,8 @@ def test_run_prints_the_matrix_and_the_summary():
 
 
 def test_a_violation_is_told_in_order_and_exits_with_1():
-    result = command("run", f"{MINIATURES}:wrong", "--clause", "attention.formula", "--no-shrink")
+    words = ("--clause", "attention.formula", "--no-shrink", "--full")
+    result = command("run", f"{MINIATURES}:wrong", *words)
     assert result.exit_code == 1
     labels = [
         "demands:",
@@ -74,7 +75,8 @@ def test_an_error_that_is_raised_again_and_again_is_told_once():
     result = command("run", str(raising), *words)
     assert result.exit_code == 1
     assert result.output.count("error: ") == 1
-    assert "the same: attention.shapes" in result.output
+    assert "also breaks 1 clause: shapes" in result.output
+    assert "the same: attention.shapes" in command("run", str(raising), *words, "--full").output
 
 
 def test_a_backend_that_cannot_be_loaded_exits_with_3_and_others_still_run():

@@ -26,7 +26,7 @@ def test_a_violation_fails_with_the_story_and_no_traceback(pytester):
     pytester.makeini("[pytest]")
     result = pytester.runpytest_subprocess("--pyargs", *PICKED, "--backend", f"{MINIATURES}:wrong")
     result.assert_outcomes(passed=1, failed=1)
-    result.stdout.fnmatch_lines(["*violation: attention.formula*", "*demands: *"])
+    result.stdout.fnmatch_lines(["likely cause: *", "*breaks attention.formula: *", "*computed *"])
     result.stdout.no_fnmatch_line("*judge.py*")
 
 
@@ -152,8 +152,7 @@ def test_a_violation_of_a_clause_is_told_without_a_traceback(pytester):
     result.stdout.fnmatch_lines(
         [
             "*_ masks.causal-keeps-diagonal on my_model.py:backend _*",
-            "violation: masks.causal-keeps-diagonal (my_model.py:backend)",
-            "*demands: *",
+            "   breaks masks.causal-keeps-diagonal: *",
             "FAILED attentest::masks.causal-keeps-diagonal[[]my_model.py:backend]*",
         ]
     )

@@ -31,7 +31,17 @@ def test_a_wrong_function_is_told():
     report = check(attend_without_scale, component="attention")
     assert not report.conforms
     assert report["attention.formula"].status == "violation"
-    assert "demands:" in str(report)
+    assert "demands:" in report.text(full=True)
+    assert "demands:" not in str(report)
+    (cause, *_) = report.causes
+    assert cause.clauses[0] == "attention.formula"
+    assert cause.text == "Scores are not divided by the root of the key width."
+    assert report.likely_cause == cause.text
+    broken = {slug for one in report.causes if one.severity.fails for slug in one.clauses}
+    assert {one.clause for one in report.failures} == broken
+    assert repr(report).startswith("<Report on attend_without_scale: ")
+    assert len(repr(report)) < 120
+    assert report._repr_html_().count("<tr>") == len(report.causes) + 1
 
 
 def test_a_module_is_called_as_it_is():

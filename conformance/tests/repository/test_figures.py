@@ -12,11 +12,25 @@ def test_matrix_is_shortened_with_counts(monkeypatch: pytest.MonkeyPatch) -> Non
     import figures  # type: ignore[import-not-found]  # a module of docs
 
     rows = [f"  a{number}  pass" for number in range(12)]
-    matrix = ["clause  one", "masks", "  m  pass", "attention", *rows, "conforms  13/13"]
-    printed = "\n".join([*matrix, "", "choices", "tying  none", "", "one: 13 of 13", ""])
-    short = figures.shorten(printed).splitlines()
-    assert short[:3] == ["clause  one", "  .. 1 more", "attention"]
-    assert short[-4:] == ["  .. 4 more", "conforms  13/13", "", "one: 13 of 13"]
+    matrix = [
+        "clause  one",
+        "masks  1/1",
+        "  m  pass",
+        "attention  12/12",
+        *rows,
+        "conforms  13/13",
+    ]
+    short = figures.shorten("\n".join([*matrix, "", ""])).splitlines()
+    assert short[:3] == ["clause  one", "  .. 1 more", "attention  12/12"]
+    assert short[-2:] == ["  .. 4 more", "conforms  13/13"]
+
+
+def test_readme_has_the_matrix_and_the_closing_sentences(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "path", [str(REPOSITORY / "docs"), *sys.path])
+    import figures
+
+    lines = ["clause  one", "conforms  13/13", "", "choice  paper", "", "one: 13 of 13", ""]
+    assert figures.essence("\n".join(lines)).splitlines() == [*lines[:3], "one: 13 of 13"]
 
 
 def test_text_is_written_between_markers_and_nowhere_else(monkeypatch: pytest.MonkeyPatch) -> None:

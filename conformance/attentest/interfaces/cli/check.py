@@ -19,10 +19,10 @@ from attentest.interfaces.cli.usage import Usage, refuse_unknown, usage
 from attentest.interfaces.cli.written import FILE
 from attentest.results.output import Occupied, create, vacant
 from attentest.results.plan import Plan
-from attentest.results.wording import report
 from attentest.targets import resolve
 from attentest.targets.adapt import Reading
 from attentest.targets.members import Member
+from attentest.views.coloured import coloured
 from attentest_spec import UnknownName
 from attentest_spec.registry import LoadFailure
 
@@ -116,9 +116,9 @@ def check_command(
     found = judging.carried_out(console, [target], plan)
     provided = found[target].description.components
     shown = found.limited(provided)
-    console.print(Text(report(shown[target], shown.plan)), soft_wrap=True)
-    if provided:
-        console.print()
+    screen = judging.screen(console, shown)
+    if not judging.annotated(console, shown):
+        console.print(coloured(screen.report(shown[target], shown.plan)), soft_wrap=True)
     # A run in which nothing was judged must not look like one in which all is well.
     nothing = not any(verdict.status.judged for verdict in found[target].verdicts)
     sys.exit(found.exit_code or (3 if nothing else 0))
@@ -162,7 +162,9 @@ def _check_file(
     """Judge every member that is a component, print all, and exit."""
     run = judging.carried_out(console, list(files.targets(target, members)), plan)
     result = files.summary(target, members, run)
-    console.print(Text(str(result)), soft_wrap=True)
+    screen = judging.screen(console, run)
+    if not judging.annotated(console, run):
+        console.print(coloured(result.text(screen)), soft_wrap=True)
     sys.exit(result.exit_code)
 
 

@@ -12,18 +12,23 @@ import click
 from rich.console import Console
 from rich.markup import escape
 from rich.progress import Progress, TaskID
+from rich.text import Text
 
 from attentest.interfaces.cli import options
 from attentest.interfaces.cli.reporting import page_file, reporting
 from attentest.interfaces.cli.usage import Usage, late
 from attentest.interfaces.cli.written import distinct
 from attentest.judging.run import Listener, run
-from attentest.results import stream
+from attentest.results import reproductions, stream
+from attentest.results.causes import causes
 from attentest.results.expected_failures import ExpectedFailure
 from attentest.results.output import opened
-from attentest.results.plan import Plan, select
+from attentest.results.plan import Plan, select, telling
 from attentest.results.run import BackendRun, Run
+from attentest.results.screen import Screen
 from attentest.results.verdict import Verdict
+from attentest.results.wording import summary
+from attentest.views.annotations import annotations
 from attentest.views.html.material import Material
 from attentest.views.html.page import page
 from attentest.views.terminal import progress
@@ -43,6 +48,27 @@ _OPTIONS = (
     options.seed("all drawn inputs"),
     click.option("--random", "fresh", is_flag=True, help="Draw a fresh seed and print it."),
     click.option("--no-shrink", is_flag=True, help="Do not search the minimal counterexample."),
+    click.option(
+        "--fail-fast",
+        is_flag=True,
+        help="Stop at a backend's first failure; its formulas come first.",
+    ),
+    click.option("--full", is_flag=True, help="Print every clause that fails with all details."),
+    click.option(
+        "--format",
+        "layout",
+        type=click.Choice(["text", "github"]),
+        default="text",
+        show_default=True,
+        help="github: a line for each cause, which a pull request shows at the code.",
+    ),
+    click.option(
+        "--reproduce",
+        "folder",
+        type=click.Path(file_okay=False, path_type=Path),
+        metavar="DIR",
+        help="Write a runnable file for each cause into this folder.",
+    ),
     options.json_file,
     options.html_file,
 )
@@ -61,6 +87,10 @@ class Judging:
     seed: int
     fresh: bool
     no_shrink: bool
+    fail_fast: bool
+    full: bool
+    layout: str
+    folder: Path | None
     json_file: Path | None
     html_file: Path | None
 
@@ -70,7 +100,7 @@ class Judging:
         if not chosen:
             raise Usage("No clause is left: the named clauses are not about the named components.")
         return Plan(
-            chosen,
+            telling(chosen) if self.fail_fast else chosen,
             precision=self.dtype,
             device=self.device,
             seed=random.SystemRandom().randrange(1, 2**31) if self.fresh else self.seed,
@@ -107,13 +137,35 @@ class Judging:
         ):
             planned = Run.of(plan, not_installed=not_installed)
             writer = stream.Writer(file, planned) if file else None
-            judged = replace(planned, backends=_watched(targets, plan, workers, writer))
+            backends = _watched(targets, plan, workers, writer, fail_fast=self.fail_fast)
+            judged = replace(planned, backends=backends)
             if writer:
                 writer.close(judged)
             if html:
                 stored = stream.parsed(stream.text(judged), judged.name)
                 html.write(page(Material((stored,), known=tuple(known))))
         return judged
+
+    def screen(self, console: Console, judged: Run) -> Screen:
+        """Return how `judged` is shown; the reproductions are written here, if asked for."""
+        written = {}
+        if self.folder is not None:
+            with late():
+                each = (causes(one.verdicts) for one in judged)
+                written = reproductions.write((one for found in each for one in found), self.folder)
+        return Screen(console.width, self.full, written)
+
+    def annotated(self, console: Console, judged: Run) -> bool:
+        """Print the annotations of a pull request, where they are asked for; say whether."""
+        if self.layout != "github":
+            return False
+        found = causes(verdict for one in judged for verdict in one.verdicts)
+        for line in annotations(found):
+            console.print(Text(line), soft_wrap=True)
+        for one in judged:
+            line = f"{one.target}: {one.failure}" if one.failure else summary(one, judged.plan)
+            console.print(Text(line), soft_wrap=True)
+        return True
 
 
 def judging(command: Callable[..., None]) -> Callable[..., None]:
@@ -132,19 +184,36 @@ def judging(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def _watched(
-    targets: Sequence[str], plan: Plan, workers: int, writer: stream.Writer | None
+    targets: Sequence[str],
+    plan: Plan,
+    workers: int,
+    writer: stream.Writer | None,
+    *,
+    fail_fast: bool,
 ) -> tuple[BackendRun, ...]:
     """Run the plan with a progress bar on a terminal, writing the stream as verdicts come."""
     with progress() as bar:
-        total = len(plan.clauses)
-        tasks = {target: bar.add_task(escape(target), total=total) for target in targets}
-        return run(targets, plan, workers=workers, listener=_listener(bar, tasks, writer)).backends
+        total = len(plan.clauses) + 1  # the first step is reading the code
+        tasks = {
+            target: bar.add_task(escape(f"{target}: reading the code"), total=total)
+            for target in targets
+        }
+        return run(
+            targets,
+            plan,
+            workers=workers,
+            listener=_listener(bar, tasks, plan, writer),
+            fail_fast=fail_fast,
+        ).backends
 
 
-def _listener(bar: Progress, tasks: dict[str, TaskID], writer: stream.Writer | None) -> Listener:
+def _listener(
+    bar: Progress, tasks: dict[str, TaskID], plan: Plan, writer: stream.Writer | None
+) -> Listener:
     def listen(backend: BackendRun, verdict: Verdict | None) -> None:
-        if verdict is not None:
-            bar.advance(tasks[backend.target])
+        rest = plan.clauses[len(backend.verdicts) :]
+        description = f"{backend.target}: {rest[0]}" if rest else backend.target
+        bar.update(tasks[backend.target], advance=1, description=escape(description))
         if writer:
             writer(backend, verdict)
 

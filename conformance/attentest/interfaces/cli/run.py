@@ -27,12 +27,14 @@ from attentest_spec import registry
     type=click.Path(dir_okay=False, path_type=Path),
     help="A file with expected failures: they pass, and fail where they no longer occur.",
 )
+@click.option("--all", "every", is_flag=True, help="A row for every clause and choice.")
 @judging
 def run_command(
     backends: tuple[str, ...],
     components: tuple[str, ...],
     workers: int,
     expected_file: Path | None,
+    every: bool,
     judging: Judging,
 ) -> None:
     """Judge BACKENDS (all that are installed by default) and print the matrix.
@@ -50,7 +52,9 @@ def run_command(
     console = Console()
     not_installed = {} if backends else registry.not_installed()
     found = judging.carried_out(console, targets, plan, workers, not_installed, known)
-    matrix.show(console, found.focused)
+    screen = judging.screen(console, found)
+    if not judging.annotated(console, found):
+        matrix.show(console, found.focused, screen, every=every)
     as_expected, problems = expected_failures.applied(known, found)
     for problem in problems:
         console.print(Text(problem), soft_wrap=True)

@@ -1,16 +1,21 @@
 """The clauses as pytest items, and the end of a test by a verdict."""
 
+import json
 import warnings
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from attentest.interfaces.pytest.settings import reproductions_folder
 from attentest.judging.bench import Bench
 from attentest.judging.check import ConformanceWarning
 from attentest.judging.judge import judge
-from attentest.results import expected_failures
+from attentest.results import expected_failures, reproductions
+from attentest.results.blocks import block
+from attentest.results.causes import Cause, causes
 from attentest.results.expected_failures import ExpectedFailure
 from attentest.results.plan import select
 from attentest.results.verdict import Status, Verdict
@@ -27,6 +32,12 @@ OWN = "components"
 """The property of a report with the components that code with an inferred adapter provides."""
 
 _STORED = ("backend", "clause", "status", "message", "where")
+_NESTED = ("diagnosis", "location")
+"""What a report carries of a verdict: texts, and plain values as JSON."""
+
+_REPRODUCED = pytest.StashKey[set[str]]()
+"""The causes whose reproduction is written."""
+
 _BENCHES = pytest.StashKey[dict[str, Bench]]()
 
 
@@ -134,9 +145,28 @@ def conclude(item: pytest.Item, verdict: Verdict, backend: str) -> None:
     if verdict.status is Status.ABSENT:
         pytest.skip(verdict.message)
     if verdict.status is Status.WARNING:
-        warnings.warn(explanation(verdict), ConformanceWarning, stacklevel=2)
+        warnings.warn(_text(item.config, verdict), ConformanceWarning, stacklevel=2)
     if verdict.status.fails_run:
-        pytest.fail(explanation(verdict), pytrace=False)
+        pytest.fail(_text(item.config, verdict), pytrace=False)
+
+
+def _text(config: pytest.Config, verdict: Verdict) -> str:
+    """Return the block of the verdict's cause; with -v all that there is to say."""
+    if config.getoption("verbose") > 0:
+        return explanation(verdict)
+    (cause,) = causes([verdict])
+    return block(cause, written=_reproduction(config, cause))
+
+
+def _reproduction(config: pytest.Config, cause: Cause) -> Path | None:
+    """Write the reproduction of a cause, once, where the settings name a folder for it."""
+    folder = reproductions_folder(config)
+    known = config.stash.setdefault(_REPRODUCED, set())
+    name = cause.text if cause.location or cause.exact else cause.head.clause
+    if folder is None or name in known:
+        return None
+    known.add(name)
+    return next(iter(reproductions.write([cause], folder).values()), None)
 
 
 def _properties(verdict: Verdict) -> Iterator[tuple[str, str]]:
@@ -144,6 +174,10 @@ def _properties(verdict: Verdict) -> Iterator[tuple[str, str]]:
     for name in _STORED:
         if text := str(getattr(verdict, name)):
             yield name, text
+    plain = verdict.as_dict()
+    for name in _NESTED:
+        if verdict.status.broken and plain.get(name):
+            yield name, json.dumps(plain[name])
 
 
 def verdicts(reports: Iterable[pytest.TestReport]) -> list[Verdict]:
@@ -152,6 +186,7 @@ def verdicts(reports: Iterable[pytest.TestReport]) -> list[Verdict]:
     latest = {
         (one["backend"], one["clause"]): Verdict.from_dict(
             {name: one[name] for name in _STORED if name in one}
+            | {name: json.loads(str(one[name])) for name in _NESTED if name in one}
         )
         for one in stored
     }

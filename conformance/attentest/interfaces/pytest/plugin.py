@@ -38,6 +38,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="judge choices that code without an adapter does not declare by the paper's",
     )
     group.addoption(
+        "--attentest-reproduce",
+        default="",
+        metavar="DIR",
+        help="write a runnable file for each cause of a failure into this folder",
+    )
+    group.addoption(
         "--write-deviations",
         action="store_true",
         help="draft the file that attentest_deviations names from the failures of a full run",
@@ -46,6 +52,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     ini("attentest_backend", "backends to judge where --backend is not given")
     ini("attentest_components", "components to judge (default: all)")
     parser.addini("attentest_deviations", "file with the expected failures")
+    parser.addini("attentest_reproduce", "folder for a runnable file for each cause of a failure")
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -7,6 +7,8 @@ import pytest
 from attentest.interfaces.pytest.items import EXPECTED, OWN, expected, planned, verdicts
 from attentest.interfaces.pytest.settings import backends, clause_reports, expected_file
 from attentest.results import expected_failures
+from attentest.results.blocks import block
+from attentest.results.causes import causes
 from attentest.results.expected_failures import ExpectedFailure, UnusableFile
 from attentest.results.plan import Plan, select
 from attentest.results.run import BackendRun
@@ -149,7 +151,10 @@ def _lines(name: str, found: list[Verdict], own: Sequence[str], config: pytest.C
     file = expected_file(config)
     tail = f"; {known} declared in {file.name}" if file and known else ""
     backend = BackendRun(name, verdicts=found)
-    return [summary(backend, Plan(chosen)) + tail, *uncompared(backend)]
+    new = expected_failures.unexpected(expected(config), found)
+    blocks = (block(cause, number) for number, cause in enumerate(causes(new), 1))
+    words = [line for one in blocks for line in [*one.splitlines(), ""]]
+    return [*words, summary(backend, Plan(chosen)) + tail, *uncompared(backend)]
 
 
 def _found(reporter: pytest.TerminalReporter, config: pytest.Config) -> list[Verdict]:

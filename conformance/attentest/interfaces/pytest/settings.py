@@ -33,6 +33,15 @@ def expected_file(config: pytest.Config) -> Path | None:
     return root(config) / named if named else None
 
 
+def reproductions_folder(config: pytest.Config) -> Path | None:
+    """Return the folder for reproductions, None where none is named."""
+    named: str = config.getoption("--attentest-reproduce")
+    if named:
+        return Path(named)
+    named = config.getini("attentest_reproduce")
+    return root(config) / named if named else None
+
+
 def clause_reports(reporter: pytest.TerminalReporter) -> list[pytest.TestReport]:
     """Return the reports of the clauses that were judged, here or in another process."""
     return [

@@ -21,6 +21,7 @@ from attentest.targets.adapt.assumptions import (
     chosen,
     declared_choices,
     measured,
+    summary,
 )
 from attentest.targets.adapt.code import Code, code_of
 from attentest.targets.adapt.components import component_guessed, component_named
@@ -47,10 +48,13 @@ from attentest_spec.torch import Recipe, TorchBackend
 class Adapted(TorchBackend):
     """A backend made of code that was not written for the contract.
 
-    `understood` are the sentences that say how the `code` was read.
+    `understood` are the sentences that say how the `code` was read, `assumed` those of them that
+    may be wrong, and `summary` is one line with the rest.
     """
 
     understood: tuple[str, ...] = ()
+    assumed: tuple[str, ...] = ()
+    summary: str = ""
     code: Code
 
     def reproduction_script(self, actions: Sequence[Action]) -> str:
@@ -103,6 +107,7 @@ def _making(code: Code, reading: Reading) -> Adapted:
         recipes={code.component: Recipe(code.build, maker)},
         code=code,
         understood=(f"{code.name} is judged as {code.component}", *code.said, carried.words, *said),
+        summary=summary(code, adapter),
     )
 
 
@@ -178,16 +183,22 @@ def _adapted(code: Code, reading: Reading) -> Adapted:
     if asked:
         raise Unclear(asked)
     declared = declared_choices({**found.choices, **measured(findings)}, reading)
+    judged_as = f"{code.name} is judged as {code.component}{_guess(code) * guessed}"
+    assumptions = (
+        *assumed(declared, reading),
+        *[_SINGLE] * single,
+        *[FIXED_DROPOUT] * backend.limits.fixed_dropout,
+    )
     limits = limits_measured(backend, Choices.of(declared))
     return replace(
         backend,
         choices=declared,
         limits=limits,
+        assumed=(*[judged_as] * guessed, *assumptions, *calling.doubtful(said), *found.remarks),
+        summary=summary(code, adapter, found.table),
         understood=(
-            f"{code.name} is judged as {code.component}{_guess(code) * guessed}",
-            *assumed(declared, reading),
-            *[_SINGLE] * single,
-            *[FIXED_DROPOUT] * fixed,
+            judged_as,
+            *assumptions,
             *code.said,
             *said,
             *_map_in_words(found),
@@ -201,6 +212,7 @@ _SINGLE = (
     "assumed that it computes in float32 whatever its input is, as measured, and judged in that: "
     "if it is meant to follow its input, this is a mistake, and --strict reports it"
 )
+
 
 def _guess(code: Code) -> str:
     """Return by what `code` was taken for its component."""

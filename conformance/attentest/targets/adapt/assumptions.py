@@ -1,8 +1,13 @@
-"""Choices of code that declares none: those that its numbers show, and what is said of them."""
+"""How code was understood, in words: one line with what is sure, and the choices it was found with.
 
-from collections.abc import Iterator, Mapping
+Code that declares no choices has those that its numbers show.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
 
 from attentest.analysis.identify import Finding
+from attentest.targets.adapt.adapter import Adapter
+from attentest.targets.adapt.code import Code
 from attentest.targets.adapt.reading import Reading
 from attentest_spec import CHOICES
 from attentest_spec.choices import Value
@@ -11,6 +16,8 @@ FIXED_DROPOUT = (
     "assumed that the rate of some dropout is fixed, as training at a rate of 0 shows: if it is "
     "meant to follow an argument, this is a mistake, and --strict reports it"
 )
+MOST = 6
+"""The largest number of parameters that are named; more are counted."""
 
 
 def measured(findings: Mapping[str, Finding]) -> dict[str, Value]:
@@ -65,3 +72,28 @@ def chosen(declared: Mapping[str, Value], reading: Reading) -> Iterator[str]:
 
 def _shown(value: Value) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def summary(code: Code, adapter: Adapter, parameters: Mapping[str, object] | None = None) -> str:
+    """Return how `code` is built and called, its mask and its parameters, in one line."""
+    built = ""
+    if code.construction is not None:
+        built = f"({', '.join(code.construction.fillings)})"
+    called = ", ".join(pairs(adapter.arguments.roles.items()))
+    masks = dict.fromkeys(one.words.partition(";")[0] for one in adapter.styles.values())
+    parts = [f"{code.name}{built} called ({called})", *masks, *named(parameters or {})]
+    return "; ".join(parts)
+
+
+def pairs(items: Iterable[tuple[str, str]]) -> list[str]:
+    """Return each name with what it is called here, once where both are the same."""
+    return [own if own == name else f"{name}={own}" for name, own in items]
+
+
+def named(parameters: Mapping[str, object]) -> list[str]:
+    """Return a phrase with the parameters, as far as they are few and have names; none for none."""
+    own = [one for one in parameters.values() if isinstance(one, str)]
+    if not parameters:
+        return []
+    few = len(own) == len(parameters) <= MOST
+    return [f"weights {', '.join(own)}" if few else f"{len(parameters)} parameters by name"]

@@ -4,7 +4,7 @@ A call that fails shows that documentation is out of date, and the probe wins. D
 call allows and whose numbers show the contrary is a question: either of the two is the mistake.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import torch
@@ -19,6 +19,19 @@ from attentest.targets.adapt.masks import Style
 from attentest.targets.adapt.probing import Probe
 from attentest.targets.adapt.reading import Reading, Unclear
 from attentest_spec import COMPONENTS
+
+_OUTDATED = "which fails"
+_BY_CHANCE = (
+    "a mistake: that shape is documented, and works only where the batch is as large as the"
+)
+_OTHER_SHAPE = "no call takes the documented shape"
+_NO_CONVENTION = "a probing call shows no convention"
+_DOUBTS = ("assumed ", _OUTDATED, _BY_CHANCE, _OTHER_SHAPE, _NO_CONVENTION)
+
+
+def doubtful(said: Iterable[str]) -> list[str]:
+    """Return those of the sentences on a call that may be wrong."""
+    return [one for one in said if any(doubt in one for doubt in _DOUBTS)]
 
 
 def adapter_of(code: Code, reading: Reading) -> tuple[Probe, Adapter, list[str]]:
@@ -65,7 +78,7 @@ def _with_layout(code: Code, adapter: Adapter, reading: Reading) -> tuple[Probe,
         probe, adapter, keys = _placed(code, adapter, words)
     except Unclear:
         found = _placed(code, adapter, "")
-        return *found, f"as a probing call shows; its documentation says {words}, which fails"
+        return *found, f"as a probing call shows; its documentation says {words}, {_OUTDATED}"
     if _shows_other(probe, adapter):
         other = "sequence-first" if words == "batch-first" else "batch-first"
         raise Unclear(
@@ -192,12 +205,9 @@ class _Mask:
         level = replace(self.probe, batch=probing.SIZES.heads)
         _, by_chance = self._shown(meanings, wanted, level)
         if by_chance:
-            text = (
-                "that shape is documented, and works only where the batch is as large as the heads"
-            )
-            return None, by_chance, f"; a mistake: {text}"
+            return None, by_chance, f"; {_BY_CHANCE} heads"
         shown, accepted = self._shown(meanings)
-        return shown, accepted, "; no call takes the documented shape"
+        return shown, accepted, f"; {_OTHER_SHAPE}"
 
     def _shown(
         self,
@@ -242,7 +252,7 @@ _SAID = {
 def _how(shown: bool, source: str) -> str:
     """Return how a convention was found: said by the user or by words, or shown by a call."""
     if not source:
-        contrary = "a probing call shows no convention: this one is the contract's"
+        contrary = f"{_NO_CONVENTION}: this one is the contract's"
         return "as a probing call shows" if shown else contrary
     by = "as you say" if source == "you" else f"by its {source}"
     return by if shown else f"{by}; a probing call does not show it"

@@ -19,7 +19,6 @@ from attentest.targets.adapt.reading import Reading, Unclear
 from attentest.targets.origin import Origin, origin
 from attentest_spec import COMPONENTS, Sizes
 
-
 POSITIONS = 1024
 """Positions of a class whose stack is judged: a stack by itself has no limit."""
 

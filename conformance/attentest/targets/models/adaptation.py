@@ -17,6 +17,8 @@ from attentest.targets.adapt.assumptions import (
     chosen,
     declared_choices,
     measured,
+    named,
+    pairs,
 )
 from attentest.targets.adapt.limits import said_of
 from attentest.targets.adapt.parameters import FoundTable, find_table
@@ -38,9 +40,14 @@ LONGEST = 1024
 
 @dataclass(frozen=True, kw_only=True)
 class AdaptedModel(TorchBackend):
-    """A backend made of a whole model; `adapter` is its code, `understood` how it was inferred."""
+    """A backend made of a whole model; `adapter` is its code, `understood` how it was inferred.
+
+    `assumed` are the sentences of it that may be wrong, and `summary` is one line with the rest.
+    """
 
     understood: tuple[str, ...] = ()
+    assumed: tuple[str, ...] = ()
+    summary: str = ""
     adapter: Adapter
 
     def reproduction_script(self, actions: Sequence[Action]) -> str:
@@ -137,7 +144,11 @@ def _reads_first_row(built: Building, found: FoundTable, call: Callable[..., Any
         table.data[rows] = before
         return answer
 
-    answers = [probe.called(call, *probe.tokens), moved(slice(first)), moved(slice(first, first + 1))]
+    answers = [
+        probe.called(call, *probe.tokens),
+        moved(slice(first)),
+        moved(slice(first, first + 1)),
+    ]
     if not all(isinstance(one, torch.Tensor) for one in answers):
         return False
     return torch.equal(answers[0], answers[1]) and not torch.equal(answers[0], answers[2])
@@ -217,10 +228,11 @@ def _precisions(built: Building, inferred: Inferred) -> tuple[str, ...]:
 def _measured(adapter: Adapter, found: FoundTable, reading: Reading) -> AdaptedModel:
     backend = _backend(adapter, ())
     choices = declared_choices({**adapter.choices, **measured(identify(backend))}, reading)
+    fixed = [FIXED_DROPOUT] * adapter.limits.fixed_dropout
+    assumptions = (*assumed(choices, reading), *fixed)
     said = (
         f"{adapter.name} is judged as model",
-        *assumed(choices, reading),
-        *[FIXED_DROPOUT] * adapter.limits.fixed_dropout,
+        *assumptions,
         *adapter.building.said,
         *adapter.inferred.said,
         "parameters:",
@@ -229,7 +241,17 @@ def _measured(adapter: Adapter, found: FoundTable, reading: Reading) -> AdaptedM
         *chosen(choices, reading),
         *said_of(adapter.limits),
     )
-    return _backend(replace(adapter, choices=choices), said)
+    made = _backend(replace(adapter, choices=choices), said)
+    doubts = (*assumptions, *adapter.inferred.doubts, *found.remarks)
+    return replace(made, assumed=doubts, summary=_summary(adapter))
+
+
+def _summary(adapter: Adapter) -> str:
+    """Return how the model is called, its masks and its parameters, in one line."""
+    read = adapter.inferred.call.arguments
+    called = ", ".join([*pairs(read.tokens.items()), *read.masks])
+    masks = [] if read.masks else ["it makes its masks itself"]
+    return "; ".join([f"{adapter.name} called ({called})", *masks, *named(adapter.table)])
 
 
 def _backend(adapter: Adapter, said: tuple[str, ...]) -> AdaptedModel:

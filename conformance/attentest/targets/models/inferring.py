@@ -29,6 +29,9 @@ ALIKE = 48
 
 _AXES = (4, 3, 2)
 
+SURE = 5
+"""The score of a call that shows all that right masks show."""
+
 PADS = (21, 22)
 """The pad ids of probing calls: no token of them, and different where a model can tell them."""
 
@@ -38,13 +41,15 @@ class Inferred:
     """The call of a model, its methods, and sentences on how both were found.
 
     `pads` says who knows the pad ids: "call" (masks are handed in), "both" or "one" (the
-    constructor takes two, or one for both sides), or "fixed" where they are in the code.
+    constructor takes two, or one for both sides), or "fixed" where they are in the code. `doubts`
+    are those of the sentences that may be wrong.
     """
 
     call: Call
     methods: Mapping[str, Call]
     pads: str
     said: tuple[str, ...]
+    doubts: tuple[str, ...] = ()
 
 
 def probe_of(built: Building, sizes: Sizes) -> Probe:
@@ -68,7 +73,7 @@ def infer(built: Building, name: str, doc: str, reading: Reading) -> Inferred:
     signature = inspect.signature(probe.model.forward)
     read = arguments.read(name, signature, ("source", "target"), reading)
     call, score, failure = _best(probe, Call(read), _combinations(read, doc, reading))
-    if call is not None and score < 5 and not call.conventions.masks and not knows:
+    if call is not None and score < SURE and not call.conventions.masks and not knows:
         plain = probe_of(built, sizes.but(source_pad=0, target_pad=0))
         other, found, _ = _best(plain, Call(read), _combinations(read, doc, reading))
         if other is not None and found >= score:
@@ -82,14 +87,16 @@ def infer(built: Building, name: str, doc: str, reading: Reading) -> Inferred:
     masked = any("keep" in form.code for form in call.conventions.masks.values())
     pads = "call" if masked else {2: "both", 1: "one"}.get(len(knows), "fixed")
     against = _against(call.conventions.masks, _said(read, doc, reading))
-    said = [read.words, *call.conventions.words, *_of_masks(call, score, against)]
+    masks = tuple(_of_masks(call, score, against))
+    said = [read.words, *call.conventions.words, *masks]
     methods = dict(_methods(probe, call, doc, reading))
     said += [f"method {one}: {found.arguments.words}" for one, found in methods.items()]
-    return Inferred(call, methods, pads, tuple(said))
+    sure = score == SURE and not against
+    return Inferred(call, methods, pads, tuple(said), () if sure else masks)
 
 
 def _of_masks(call: Call, score: int, against: Collection[str]) -> Iterator[str]:
-    plain = "as probing calls show" if score == 5 else "probing calls do not show it in full"
+    plain = "as probing calls show" if score == SURE else "probing calls do not show it in full"
     if not call.conventions.masks:
         yield f"it makes its masks itself ({plain})"
     for own, form in call.conventions.masks.items():
@@ -186,7 +193,7 @@ def _best(
         score = sum(shown(probe, found.compiled()))
         if score > most:
             best, most = found, score
-        if score == 5:
+        if score == SURE:
             break
     return best, most, failure
 

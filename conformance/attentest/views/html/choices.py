@@ -15,7 +15,8 @@ class Cell:
     """The option of a backend for a choice; `value` is None where it is not known.
 
     `measured` means that its numbers show that option. `mark` is "deviates" for another option
-    than the paper's, "refuted" where the numbers contradict it, else "".
+    than the paper's, "refuted" where the numbers contradict it, else "". It is "undetermined" where
+    its clause fails because another one does.
     """
 
     value: Value | None
@@ -102,6 +103,9 @@ def _cell(
     verdict = column.backend.by_clause.get(choice["clause"])
     declared = column.backend.description.choices.get(name)
     broken = verdict is not None and verdict.status.fails
+    if choice["clause"] in column.follows:
+        value = declared if declared is not None else choice["paper"]
+        return Cell(value, notes=("not determined",), mark="undetermined")
     if found and not broken:
         return _compared(choice["paper"], found)
     holds = verdict is not None and verdict.status.holds

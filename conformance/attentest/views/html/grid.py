@@ -1,11 +1,13 @@
 """The matrix of a report: columns, rows by chapter, and the data behind each cell."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from itertools import groupby
 from typing import Any
 
 from attentest.results import expected_failures
+from attentest.results.causes import Cause, causes, consequences, shown
 from attentest.results.expected_failures import ExpectedFailure
 from attentest.results.run import BackendRun, Run
 from attentest.results.text import line
@@ -44,6 +46,16 @@ class Column:
     def findings(self) -> list[Verdict]:
         """The verdicts that need words."""
         return [one for one in self.backend.verdicts if one.status.needs_words]
+
+    @cached_property
+    def follows(self) -> Mapping[str, str]:
+        """The clauses that fail because another one does, each with that one."""
+        return consequences(self.backend.verdicts)
+
+    @property
+    def causes(self) -> Sequence[Cause]:
+        """The findings, grouped by the mistake behind them."""
+        return causes(self.backend.verdicts)
 
     @property
     def likely(self) -> list[str]:
@@ -115,7 +127,8 @@ def _cell(column: Column, verdict: Verdict) -> Iterator[tuple[str, Any]]:
         "notes": verdict.notes,
         "known": column.known.get(verdict.clause, ""),
         "counterexample": verdict.counterexample and asdict(verdict.counterexample),
-        "causes": [likely_cause(one) for one in verdict.diagnosis],
+        "causes": [likely_cause(one) for one in shown(verdict)],
+        "follows": column.follows.get(verdict.clause, ""),
         "budget": verdict.budget,
         "seconds": verdict.seconds,
     }

@@ -195,6 +195,7 @@
       make("p", clause.text),
       ...part("Found", found.message && make("p", found.message), list(found.notes)),
       ...part("Expected to fail", found.known && make("p", found.known)),
+      ...part("Follows from", found.follows && make("p", found.follows)),
       ...part("Likely cause", list(found.causes)),
       ...part("Counterexample", example && list(example.steps, "ol")),
       example && (example.actual || example.expected) ? make("div", [

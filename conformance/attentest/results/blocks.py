@@ -1,0 +1,214 @@
+"""Causes in words: one block of lines for each, made to fit the width of a terminal."""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from os.path import relpath
+from pathlib import Path
+from textwrap import wrap
+
+from attentest.results.causes import Cause, sentence
+from attentest.results.text import counted
+from attentest.results.verdict import Counterexample, LikelyCause, Location, Status
+from attentest_spec.clauses import clauses
+
+WIDTH = 80
+"""The width where no terminal says another one."""
+
+ROWS = 2
+"""The largest number of rows that are shown of an array."""
+
+_INDENT = "   "
+_SHAPE = re.compile(r"\((?:\d+, ?)+\d*\)")
+_HELD = "\xa0"
+"""A space at which no line ends."""
+
+_NUMBER = re.compile(r"[^\s\[\],]+")
+
+
+def block(
+    cause: Cause,
+    number: int = 0,
+    width: int = WIDTH,
+    *,
+    written: Path | None = None,
+    assumed: Iterable[str] = (),
+    name: bool = False,
+) -> str:
+    """Return the block of a cause: its line and text, the clause, an example, what else it breaks.
+
+    It begins with `number`, where there is one.
+    `written` is the file with the reproduction, `assumed` are the sentences that it depends on,
+    `name` says that the backend is named.
+    """
+    warns = cause.severity is Status.WARNING
+    lines = [
+        *_heading(cause, number, width),
+        *_why(cause, width),
+        *_demand(cause, width, name=name),
+        *(() if warns else _example(cause, width)),
+        *(line for one in assumed for line in _inside(one, width)),
+        *_others(cause, width, name=name),
+        *(_inside(f"reproduction: {written}", width) if written else ()),
+    ]
+    return "\n".join(lines)
+
+
+def place(location: Location) -> str:
+    """Return the file and the line; a file below the current folder by its relative path."""
+    return f"{near(location.file)}:{location.line}"
+
+
+def near(file: str) -> str:
+    """Return the path of a file, relative where it lies below the current folder."""
+    try:
+        shorter = relpath(file)
+    except ValueError:  # on another drive
+        return file
+    return file if shorter.startswith("..") else shorter
+
+
+def fit(cause: LikelyCause) -> str:
+    """Return how well a likely cause gives the results."""
+    names = " with ".join(cause.names)
+    if cause.missed:
+        return f"{names}: {counted(cause.missed, 'result')} not reproduced"
+    remaining = f" to {cause.difference:.1g}" if cause.difference else ""
+    return f"{names} gives the same results{remaining}"
+
+
+def _heading(cause: Cause, number: int, width: int) -> list[str]:
+    begin = f"{number}  " if number else ""
+    if cause.location:
+        begin += f"{place(cause.location)}  "
+    elif cause.head.status is not Status.VIOLATION:
+        begin += f"{cause.head.status}: "
+    elif cause.exact:
+        begin += "likely cause: "
+    return folded(f"{begin}{cause.text}", width, indent=_INDENT)
+
+
+def _inside(text: str, width: int) -> list[str]:
+    """Return the lines of a paragraph of a block."""
+    return folded(text, width, begin=_INDENT, indent=_INDENT)
+
+
+def _why(cause: Cause, width: int) -> Iterator[str]:
+    """Yield the line of code, whether it is confirmed, and the known mistakes that fit."""
+    if cause.location:
+        yield f"{_INDENT}{cause.location.line} | {cause.location.code.strip()}"
+        yield from _inside(_CONFIRMED if cause.confirmed else _SUSPECTED, width)
+    if cause.exact:
+        if cause.location:
+            yield from _inside(f"known mistake: {sentence(cause.likely[0])}", width)
+        yield from _inside(f"({fit(cause.likely[0])})", width)
+        return
+    nearest = [one for one in cause.likely if one.kind != "complaint"]
+    if nearest and not cause.location:
+        several = "; ".join(map(fit, nearest))
+        found = f"no known mistake gives all results; the nearest: {several}"
+        yield from cut(_inside(found, width), 2)
+    elif cause.likely and not cause.location:
+        (names,) = cause.likely[0].names
+        similar = f"a known mistake with a similar message, {names}: {sentence(cause.likely[0])}"
+        yield from _inside(similar, width)
+
+
+_CONFIRMED = "confirmed: with the expected value there, the failing examples pass"
+_SUSPECTED = "suspected: the first value that differs; replacing it was not enough to pass"
+
+
+def _demand(cause: Cause, width: int, *, name: bool) -> list[str]:
+    clause = clauses()[cause.head.clause]
+    subject = f"{short(cause.head.backend)} " if name else ""
+    if cause.head.status is Status.WARNING:
+        return _inside(f"{subject}does not follow {clause.slug}", width)
+    return _inside(f"{subject}breaks {clause.slug}: {clause.text}", width)
+
+
+def short(backend: str) -> str:
+    """Return the name of a backend without the file that it is in."""
+    return backend.rpartition(":")[2] or backend
+
+
+def _example(cause: Cause, width: int) -> Iterator[str]:
+    """Yield the counterexample: sizes and shapes, the rows that differ, and by how much."""
+    head, example = cause.head, cause.counterexample
+    if example and example.steps:
+        yield from cut(_inside(f"example: {_steps(example.steps)}", width), 2)
+        yield from _rows(example, width - len(_INDENT) - 2)
+    if cause.text != head.finding:
+        yield from cut(_inside(head.finding, width), 3)
+    if head.where:
+        yield from cut(_inside(f"raised at {_last(head.where)}", width), 2)
+
+
+def _last(where: str) -> str:
+    file, colon, rest = where.rpartition("; ")[2].rpartition(":")
+    return near(file) + colon + rest
+
+
+def _steps(steps: Sequence[str]) -> str:
+    """Return what was done, each step once, without the loading of numbers."""
+    done = dict.fromkeys(one for one in steps if not one.startswith("load "))
+    return "; ".join(one.removeprefix("build ") for one in done)
+
+
+def cut(lines: Sequence[str], most: int) -> list[str]:
+    """Return at most `most` lines; an end that is left out is marked."""
+    if len(lines) <= most:
+        return list(lines)
+    return [*lines[: most - 1], f"{lines[most - 1].rpartition(' ')[0]} .."]
+
+
+def _rows(example: Counterexample, width: int) -> Iterator[str]:
+    """Yield the rows of both arrays that differ, as wide as there is room."""
+    if not (example.actual and example.expected):
+        return
+    rows = zip(example.actual.split("\n"), example.expected.split("\n"), strict=False)
+    pairs = ((_NUMBER.findall(one), _NUMBER.findall(other)) for one, other in rows)
+    for actual, expected in islice(((one, other) for one, other in pairs if one != other), ROWS):
+        both = list(zip(actual, expected, strict=False))
+        digits = max((len(one) for two in both for one in two), default=0)
+        fits = max(1, (width - 18) // (digits + 2))
+        first = next((place for place, (one, other) in enumerate(both) if one != other), 0)
+        start = first if len(both) > fits else 0
+        for label, row in zip(("computed", "expected"), zip(*both, strict=True), strict=False):
+            part = "".join(f"  {one:>{digits}}" for one in row[start : start + fits])
+            more = "  .." * (start + fits < len(row))
+            yield f"{_INDENT}  {label}{'  ..' * bool(start)}{part}{more}"
+
+
+def _others(cause: Cause, width: int, *, name: bool) -> Iterator[str]:
+    """Yield the number of the other clauses, and the names of as many as one line holds."""
+    others = cause.verdicts[1:]
+    if not others:
+        return
+    text = f"{_INDENT}also breaks {counted(len(others), 'clause')}"
+    backends = dict.fromkeys(short(one.backend) for one in cause.verdicts)
+    text += f" (also of {', '.join([*backends][1:])}): " if name and len(backends) > 1 else ": "
+    names = list(_short(cause))
+    while names and len(text) + len(", ".join(names)) + 4 * (len(names) < len(others)) > width:
+        names.pop()
+    end = ", .." if len(names) < len(others) else ""
+    yield f"{text}{', '.join(names)}{end}" if names else text.rstrip(": ")
+
+
+def _short(cause: Cause) -> Iterator[str]:
+    """Yield the names of the other clauses; without the chapter where it is that of the first."""
+    chapter = cause.head.clause.partition(".")[0]
+    for slug in cause.clauses[1:]:
+        yield slug.removeprefix(f"{chapter}.")
+
+
+def folded(text: str, width: int, *, begin: str = "", indent: str = "  ") -> list[str]:
+    """Return the lines of a paragraph; no word or shape is broken, and later lines are indented."""
+    lines = wrap(
+        _SHAPE.sub(lambda shape: shape[0].replace(" ", _HELD), text),
+        width,
+        initial_indent=begin,
+        subsequent_indent=indent,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+    return [line.replace(_HELD, " ") for line in lines]

@@ -1,0 +1,257 @@
+"""The causes of what fails: broken verdicts, grouped by the mistake behind them.
+
+A formula that fails breaks most other clauses of its component, and of every component that
+contains it. A reader is to see the mistake once, with the clauses that it breaks.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from attentest.results.plan import formulas
+from attentest.results.verdict import Counterexample, LikelyCause, Location, Status, Verdict
+from attentest_spec.clauses import Clause, clauses
+from attentest_spec.components import inside
+
+_VARIABLE = re.compile(r"^.*? raised (?=\w+:)|\b(?:\w+\.)+(?=\w)|\d+")
+"""What differs between two messages with one reason: the step, the place of a name, numbers."""
+
+_SEVERITY = (
+    Status.VIOLATION,
+    Status.ERROR,
+    Status.CRASH,
+    Status.TIMEOUT,
+    Status.SUITE_BUG,
+    Status.WARNING,
+)
+
+Key = tuple[object, ...]
+Names = tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Cause:
+    """One mistake, and the verdicts that it breaks, the most telling first.
+
+    `likely` are known mistakes that give the same results, the likeliest first; `location` is the
+    line at which the results begin to differ, None where it is not known.
+    """
+
+    verdicts: tuple[Verdict, ...]
+    likely: tuple[LikelyCause, ...] = ()
+    location: Location | None = None
+
+    @property
+    def head(self) -> Verdict:
+        """The verdict that shows the mistake best."""
+        return self.verdicts[0]
+
+    @property
+    def clauses(self) -> tuple[str, ...]:
+        """The clauses that fail, the most telling first."""
+        return tuple(dict.fromkeys(one.clause for one in self.verdicts))
+
+    @property
+    def severity(self) -> Status:
+        """The most serious status."""
+        return min((one.status for one in self.verdicts), key=_SEVERITY.index)
+
+    @property
+    def counterexample(self) -> Counterexample | None:
+        """The smallest counterexample of the most telling clause that has one."""
+        return next((one.counterexample for one in self.verdicts if one.counterexample), None)
+
+    @property
+    def file(self) -> str:
+        """The file of the line at which the results begin to differ, "" where it is not known."""
+        return self.location.file if self.location else ""
+
+    @property
+    def line(self) -> int | None:
+        """The number of that line, None where it is not known."""
+        return self.location.line if self.location else None
+
+    @property
+    def confirmed(self) -> bool:
+        """Whether the failing examples pass with the reference's value at that line."""
+        return self.location is not None and self.location.confirmed
+
+    @property
+    def exact(self) -> bool:
+        """Whether the first likely cause gives every result of the failing examples."""
+        return bool(self.likely) and is_exact(self.likely[0])
+
+    @property
+    def text(self) -> str:
+        """The mistake in one sentence: of the line, of the likely cause, or of what was seen."""
+        if self.location:
+            return f"{self.location.computed}; expected {self.location.expected}"
+        return sentence(self.likely[0]) if self.exact else self.head.finding
+
+
+def causes(verdicts: Iterable[Verdict]) -> tuple[Cause, ...]:
+    """Return the causes of the broken ones among `verdicts`, the most serious first.
+
+    Together are verdicts with one line of the user's code; with one likely cause; with one reason
+    of an error. What has none of these belongs to the formula of its component, or of one inside,
+    that fails for a reason as unknown; the rest stands alone, as does what this specification has
+    no clause for.
+    """
+    broken = [one for one in verdicts if one.status.needs_words]
+    known = [one for one in broken if one.clause in clauses()]
+    others = [Cause((one,)) for one in broken if one.clause not in clauses()]
+    groups: dict[Key, list[Verdict]] = {}
+    for key, verdict in zip(_keys(known), known, strict=True):
+        groups.setdefault(key, []).append(verdict)
+    return tuple(sorted([*map(_cause, groups.values()), *others], key=_seriousness))
+
+
+def consequences(verdicts: Iterable[Verdict]) -> dict[str, str]:
+    """Return the clauses of one backend that fail because another does, each with that one."""
+    return {
+        one.clause: cause.head.clause
+        for cause in causes(verdicts)
+        if cause.head.clause in formulas().values()
+        for one in cause.verdicts[1:]
+        if clauses()[cause.head.clause].component in inside(_clause(one).component)
+    }
+
+
+def is_exact(cause: LikelyCause) -> bool:
+    """Say whether `cause` gives every result of the failing examples."""
+    return cause.kind != "complaint" and not cause.missed
+
+
+def sentence(cause: LikelyCause) -> str:
+    """Return what the mistake does, without its name."""
+    return re.sub(r"the fault [\w.-]+: ", "", cause.text)
+
+
+def shown(verdict: Verdict) -> tuple[LikelyCause, ...]:
+    """Return the likely causes of a verdict that may be shown.
+
+    An exception says itself what is wrong. Two wrong results have similar messages, so a similar
+    message says something of refusals alone; and what gives some of the results says nothing where
+    no outputs were compared.
+    """
+    if verdict.status is Status.ERROR:
+        return ()
+    clause, arrays = clauses().get(verdict.clause), _has_arrays(verdict)
+    kind = clause.kind if clause else ""  # of an older specification
+    refusal, numbers = kind == "errors" and not arrays, arrays or kind == "values"
+    return tuple(
+        one
+        for one in verdict.diagnosis
+        if is_exact(one) or (refusal if one.kind == "complaint" else numbers)
+    )
+
+
+# Groups -------------------------------------------------------------------------------------------
+
+
+def _keys(broken: Sequence[Verdict]) -> Iterator[Key]:
+    """Yield for each verdict what it has in common with those of the same cause."""
+    names = list(_chosen(broken))
+    lines = {
+        chosen: _line(verdict.location)
+        for verdict, chosen in zip(broken, names, strict=True)
+        if verdict.location and chosen
+    }
+    own = [_own_key(verdict, chosen, lines) for verdict, chosen in zip(broken, names, strict=True)]
+    unknown = {
+        (verdict.backend, verdict.clause): key
+        for verdict, key, chosen in zip(broken, own, names, strict=True)
+        if not chosen and verdict.status.contradicts
+    }
+    for verdict, key, chosen in zip(broken, own, names, strict=True):
+        yield key if chosen or verdict.location else _of_formula(verdict, unknown) or key
+
+
+def _own_key(verdict: Verdict, names: Names, lines: Mapping[Names, Key]) -> Key:
+    if verdict.location:
+        return _line(verdict.location)
+    if not verdict.status.contradicts:
+        return verdict.backend, verdict.status, _VARIABLE.sub("", verdict.finding)
+    return lines.get(names, names) if names else (verdict.backend, verdict.clause)
+
+
+def _chosen(broken: Sequence[Verdict]) -> Iterator[Names]:
+    """Yield for each verdict the names of a likely cause, () where none is likely.
+
+    It gives every result; or it comes first and gives every result of another verdict. Of several
+    the one that explains most verdicts is taken.
+    """
+    exact = [[one.names for one in shown(verdict) if is_exact(one)] for verdict in broken]
+    frequency = Counter(names for several in exact for names in several)
+    for verdict, several in zip(broken, exact, strict=True):
+        nearest = [one.names for one in shown(verdict)[:1] if _has_arrays(verdict)]
+        known = [names for names in several or nearest if frequency[names]]
+        yield max(known, key=lambda names: frequency[names], default=())
+
+
+def _of_formula(verdict: Verdict, unknown: Mapping[tuple[str, str], Key]) -> Key | None:
+    """Return the key of the innermost formula that fails for an unknown reason, as this does."""
+    clause = _clause(verdict)
+    if not verdict.status.contradicts or not (clause.kind == "values" or _has_arrays(verdict)):
+        return None
+    for component in sorted(inside(clause.component), key=_size):
+        formula = verdict.backend, formulas().get(component, "")
+        if formula in unknown and formula != (verdict.backend, verdict.clause):
+            return unknown[formula]
+    return None
+
+
+def _line(location: Location) -> Key:
+    return location.file, location.line
+
+
+def _has_arrays(verdict: Verdict) -> bool:
+    return verdict.counterexample is not None and bool(verdict.counterexample.expected)
+
+
+def _cause(group: Sequence[Verdict]) -> Cause:
+    ordered = tuple(sorted(group, key=_telling))
+    first = [one for verdict in ordered for one in shown(verdict) if is_exact(one)]
+    frequency = Counter(one.names for one in first)
+    likely = sorted(first, key=lambda one: -frequency[one.names])[:1]
+    rest = [one for one in shown(ordered[0]) if one.names not in [first.names for first in likely]]
+    lines = [one.location for one in ordered if one.location]
+    confirmed = [one for one in lines if one.confirmed]
+    return Cause(ordered, (*likely, *rest), next(iter(confirmed or lines), None))
+
+
+# Orders -------------------------------------------------------------------------------------------
+
+
+def _clause(verdict: Verdict) -> Clause:
+    return clauses()[verdict.clause]
+
+
+def _size(component: str) -> int:
+    """Return the number of components inside."""
+    return len(inside(component))
+
+
+def _telling(verdict: Verdict) -> tuple[object, ...]:
+    """Order what fails: MUST, formulas, inner components, values, then the smallest example."""
+    clause = _clause(verdict)
+    formula = verdict.clause in formulas().values()
+    example = verdict.counterexample
+    return (
+        verdict.status is Status.WARNING,
+        not formula,
+        _size(clause.component),
+        clause.kind != "values",
+        len(example.code) if formula and example else 0,
+    )
+
+
+def _seriousness(cause: Cause) -> tuple[object, ...]:
+    """Order causes: violations before warnings, known ones first, then by what they break."""
+    return (
+        cause.severity is Status.WARNING,
+        not cause.confirmed,
+        not (cause.location or cause.exact),
+        -len(cause.verdicts),
+    )

@@ -1,0 +1,139 @@
+"""The screen of one piece of code: how it was understood, what is wrong, and the answer."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from attentest.results.blocks import WIDTH, block, cut, folded, near, place
+from attentest.results.causes import Cause, causes
+from attentest.results.plan import Plan
+from attentest.results.run import BackendRun, Description
+from attentest.results.text import counted
+from attentest.results.verdict import Status
+from attentest.results.wording import explanations, inferred, report, summary, uncompared
+from attentest_spec import CHOICES
+from attentest_spec.clauses import clauses
+
+
+@dataclass(frozen=True)
+class Screen:
+    """How a result is shown: at which `width`, and whether in `full`, a block for every clause.
+
+    `written` are the files with reproductions, by the clause and the backend at the head of a
+    cause. `next_step` is what to do next, and `how` is said of the judging.
+    """
+
+    width: int = WIDTH
+    full: bool = False
+    written: Mapping[tuple[str, str], Path] = field(default_factory=dict)
+    next_step: str = "--reproduce DIR (a file that shows each cause) or --full (every clause)"
+    how: str = ""
+
+    def report(self, backend: BackendRun, plan: Plan) -> str:
+        """Return all that is shown of one backend."""
+        if self.full or backend.failure:
+            return report(backend, plan, self.how)
+        parts = [
+            self.understood(backend.description),
+            self.other_choices(backend),
+            *self.blocks(causes(backend.verdicts), backend.description.assumed),
+            self.end(backend, plan),
+        ]
+        return "\n\n".join(filter(None, parts))
+
+    def paragraphs(self, backend: BackendRun) -> Iterator[str]:
+        """Yield how a backend was understood, and a block for each cause."""
+        if self.full:
+            if backend.description.inferred:
+                yield f"{backend.target}, {inferred(backend.description.inferred)}"
+            yield from explanations(backend.verdicts)
+            return
+        yield from filter(None, [self.understood(backend.description)])
+        yield from self.blocks(causes(backend.verdicts), backend.description.assumed)
+
+    def end(self, backend: BackendRun, plan: Plan) -> str:
+        """Return the answer: whether it conforms, the first cause, and the counts."""
+        answer = self.answer(backend, causes(backend.verdicts))
+        return "\n".join([*answer, *self.counts(backend, plan)])
+
+    def understood(self, description: Description) -> str:
+        """Return how code that is no backend is called: one line, and what is assumed."""
+        if not description.inferred:
+            return ""
+        if not description.summary:  # a stream of an older version
+            return inferred(description.inferred)
+        lines = [f"understood: {description.summary}", *description.assumed]
+        return "\n".join(row for one in lines for row in cut(folded(one, self.width), 3))
+
+    def other_choices(self, backend: BackendRun) -> str:
+        """Return the choices that are declared and differ from the paper's, in one sentence."""
+        assumed = {assumed_choice(one) for one in backend.description.assumed}
+        other = [
+            f"{clauses()[one.clause].choice}={one.measured}"
+            for one in backend.verdicts
+            if one.status is Status.DEVIATION and clauses()[one.clause].choice not in assumed
+        ]
+        text = f"other choices than the paper's, as declared: {', '.join(other)}"
+        return "\n".join(folded(text, self.width)) if other else ""
+
+    def blocks(
+        self, found: Sequence[Cause], assumed: Sequence[str] = (), *, name: bool = False
+    ) -> Iterator[str]:
+        """Yield the block of each cause, with the assumptions that it depends on.
+
+        `name` says that they are of several backends, which are named.
+        """
+        for number, cause in enumerate(found, 1):
+            file = self.file(cause)
+            own = [one for one in assumed if depends(cause, one)]
+            yield block(cause, number, self.width, written=file, assumed=own, name=name)
+
+    def answer(self, backend: BackendRun, found: Sequence[Cause]) -> list[str]:
+        """Return whether a backend conforms, and if not, why and where."""
+        failing = [one for one in found if one.severity.fails_run]
+        if not failing:
+            return []
+        broken = sum(one.status.fails_run for one in backend.verdicts)
+        number = f"{counted(broken, 'clause')} broken by {counted(len(failing), 'cause')}"
+        return [
+            *folded(f"{backend.target} does not conform: {number}", self.width),
+            *self.first(failing[0]),
+        ]
+
+    def first(self, cause: Cause) -> list[str]:
+        """Return the first cause with its place, and the next step."""
+        name = "likely cause" if cause.location or cause.exact else "first finding"
+        lines = cut(folded(f"{name}: {cause.text}", self.width), 2)
+        if cause.location:
+            where = f"{cause.location.step}, at {place(cause.location)}"
+            lines += folded(f"first step that differs: {where}", self.width)
+        file = self.file(cause)
+        next_step = f"python {near(str(file))}" if file else self.next_step
+        return [*lines, *folded(f"next: {next_step}", self.width)]
+
+    def counts(self, backend: BackendRun, plan: Plan) -> list[str]:
+        """Return how much was judged and conforms, with every denominator."""
+        lines = [summary(backend, plan) + self.how, *uncompared(backend)]
+        return [row for one in lines for row in self.folded_after(", ", one)]
+
+    def folded_after(self, mark: str, line: str) -> list[str]:
+        """Return a line folded after the first `mark`: what is before it stays together."""
+        head, mark, rest = line.partition(mark)
+        return folded(rest, self.width, begin=f"{head}{mark}") if rest else [head]
+
+    def file(self, cause: Cause) -> Path | None:
+        """Return the file with the reproduction of a cause, None where there is none."""
+        return self.written.get((cause.head.backend, cause.head.clause))
+
+
+def depends(cause: Cause, assumption: str) -> bool:
+    """Say whether a cause depends on an assumption: its clause or an option is of that choice."""
+    options = {one.partition("=")[0] for likely in cause.likely[:1] for one in likely.names}
+    about = assumed_choice(assumption)
+    return bool(about) and about in {clauses()[cause.head.clause].choice, *options}
+
+
+def assumed_choice(assumption: str) -> str:
+    """Return the choice that an assumption is about, "" for none."""
+    name, equals, _ = assumption.removeprefix("assumed ").partition("=")
+    return name if equals and name in CHOICES else ""

@@ -1,0 +1,186 @@
+"""The causes of what fails: which verdicts stand together, and in which order."""
+
+import pytest
+
+from attentest.results.causes import causes, consequences, formulas, shown
+from attentest.results.verdict import Counterexample, LikelyCause, Location, Verdict
+
+SCALE = LikelyCause(
+    "fault", ("attention.scale-missing",), "the fault attention.scale-missing: No scale.", 0.0
+)
+PARTLY = LikelyCause("fault", ("attention.scale-twice",), "the fault x.y: Twice.", 0.0, missed=2)
+SIMILAR = LikelyCause("complaint", ("model.width-rounded-down",), "the fault x.y: Rounded.")
+LINE = Location("att.py", 14, "s = q @ k.mT", "scores", "q k / 2", "q k", confirmed=True)
+ARRAYS = Counterexample(("build attention",), "print(1)\nprint(2)", "[1.]", "[2.]")
+
+
+def broken(clause: str, *diagnosis: LikelyCause, backend: str = "mine", **rest: object) -> Verdict:
+    """Return a violation with arrays."""
+    values: dict[str, object] = {"counterexample": ARRAYS, "message": f"{clause} fails."} | rest
+    return Verdict(backend, clause, "violation", diagnosis=diagnosis, **values)  # type: ignore[arg-type]
+
+
+def groups(*verdicts: Verdict) -> list[tuple[str, ...]]:
+    """Return the clauses of each cause."""
+    return [one.clauses for one in causes(verdicts)]
+
+
+def test_verdicts_with_one_likely_cause_are_one_cause_and_the_inner_formula_comes_first() -> None:
+    found = causes(
+        [
+            broken("encoder.layer-formula", SCALE),
+            broken("attention.cross-lengths", SCALE),
+            broken("attention.formula", SCALE),
+            Verdict("mine", "attention.shapes", "pass"),
+        ]
+    )
+    (cause,) = found
+    assert cause.clauses == (
+        "attention.formula",
+        "encoder.layer-formula",
+        "attention.cross-lengths",
+    )
+    assert cause.exact
+    assert cause.text == "No scale."
+
+
+def test_two_likely_causes_are_two_causes() -> None:
+    other = LikelyCause("option", ("norm_placement=pre",), "pre", 0.0)
+    assert len(groups(broken("attention.formula", SCALE), broken("encoder.formula", other))) == 2
+
+
+def test_the_likely_cause_that_explains_most_verdicts_is_taken() -> None:
+    other = LikelyCause("fault", ("attention.other",), "the fault attention.other: Other.", 0.0)
+    found = causes([broken("attention.formula", other, SCALE), broken("attention.one-key", SCALE)])
+    assert [one.text for one in found] == ["No scale."]
+
+
+def test_a_line_takes_precedence_and_takes_along_what_has_the_same_likely_cause() -> None:
+    located = broken("multi_head_attention.formula", SCALE, location=LINE)
+    (cause,) = causes([broken("attention.formula", SCALE), located])
+    assert (cause.file, cause.line, cause.confirmed) == ("att.py", 14, True)
+    assert cause.text == "q k; expected q k / 2"
+
+
+def test_two_lines_are_two_causes_though_one_mistake_is_likely() -> None:
+    second = Location("att.py", 30, "", "scores", "q k / 2", "q k")
+    found = causes(
+        [
+            broken("encoder.layer-formula", SCALE, location=second),
+            broken("attention.formula", SCALE, location=LINE),
+        ]
+    )
+    assert [one.line for one in found] == [14, 30]  # the confirmed one first
+
+
+def test_unexplained_outputs_belong_to_the_formula_that_fails_unexplained() -> None:
+    refused = broken("multi_head_attention.indivisible-width-refused", counterexample=None)
+    assert groups(
+        broken("multi_head_attention.formula"),
+        broken("multi_head_attention.mask-per-head", PARTLY),
+        broken("encoder.layer-formula"),
+        refused,
+    ) == [
+        (
+            "multi_head_attention.formula",
+            "encoder.layer-formula",
+            "multi_head_attention.mask-per-head",
+        ),
+        ("multi_head_attention.indivisible-width-refused",),
+    ]
+
+
+def test_an_unexplained_failure_is_apart_from_a_formula_with_a_known_cause() -> None:
+    assert groups(broken("attention.formula", SCALE), broken("attention.key-order")) == [
+        ("attention.formula",),
+        ("attention.key-order",),
+    ]
+
+
+def test_failure_without_an_output_does_not_belong_to_a_formula() -> None:
+    saved = broken("encoder.input-untouched", counterexample=None, message="The key changed.")
+    assert len(groups(broken("encoder.formula"), saved)) == 2
+
+
+def test_errors_with_one_reason_are_one_cause_whatever_was_done() -> None:
+    missing = "The parameter map has no entry for"
+    errors = [
+        Verdict("mine", slug, "error", f"{doing} raised KeyError: \"{missing} '{name}'.\"")
+        for slug, doing, name in (
+            ("model.formula", "loading the parameters of model", "generator.bias"),
+            ("generator.formula", "exporting the parameters", "bias"),
+            ("generator.shapes", "exporting the parameters", "weight"),
+        )
+    ]
+    assert groups(*errors) == [("generator.formula", "model.formula"), ("generator.shapes",)]
+
+
+def test_clauses_not_tried_are_one_cause_and_warnings_come_last() -> None:
+    verdicts = [
+        Verdict("mine", "attention.one-key", "warning", "Falls short."),
+        Verdict("mine", "attention.formula", "timeout", "not tried after 3 timeouts"),
+        Verdict("mine", "attention.shapes", "timeout", "not tried after 3 timeouts"),
+    ]
+    found = causes(verdicts)
+    assert [one.severity for one in found] == ["timeout", "warning"]
+    assert len(found[0].clauses) == 2
+
+
+def test_components_of_one_file_share_a_likely_cause_but_no_unknown_one() -> None:
+    same = causes(
+        [
+            broken("attention.formula", SCALE, backend="f.py:attention"),
+            broken("encoder.layer-formula", SCALE, backend="f.py:Layer"),
+        ]
+    )
+    assert len(same) == 1
+    apart = causes(
+        [
+            broken("attention.formula", backend="f.py:attention"),
+            broken("encoder.layer-formula", backend="f.py:Layer"),
+        ]
+    )
+    assert len(apart) == 2
+
+
+def test_consequences_name_the_inner_clause() -> None:
+    assert consequences(
+        [
+            broken("attention.formula", SCALE),
+            broken("multi_head_attention.projection-bias", SCALE),
+            broken("encoder.input-untouched", counterexample=None),
+        ]
+    ) == {"multi_head_attention.projection-bias": "attention.formula"}
+
+
+def test_a_similar_message_is_shown_of_a_refusal_alone() -> None:
+    refusal = broken("model.impossible-sizes-refused", SIMILAR, counterexample=None)
+    assert shown(refusal) == (SIMILAR,)
+    assert shown(broken("attention.formula", SIMILAR)) == ()
+    assert shown(broken("attention.every-input-counts", SIMILAR, counterexample=None)) == ()
+    assert shown(Verdict("mine", "model.formula", "error", diagnosis=(SCALE,))) == ()
+
+
+def test_a_similar_message_is_no_cause() -> None:
+    refusal = broken("model.impossible-sizes-refused", SIMILAR, counterexample=None)
+    other = broken("model.too-long-input", SIMILAR, counterexample=None)
+    assert len(groups(refusal, other)) == 2
+
+
+def test_a_clause_of_another_specification_stands_alone() -> None:
+    unknown = broken("attention.not-a-clause", SCALE)
+    assert groups(broken("attention.formula", SCALE), unknown) == [
+        ("attention.formula",),
+        ("attention.not-a-clause",),
+    ]
+    assert consequences([unknown]) == {}
+
+
+@pytest.mark.parametrize(
+    ("component", "slug"),
+    [("attention", "attention.formula"), ("encoder_layer", "encoder.layer-formula")],
+)
+def test_the_formula_of_a_component_is_its_first_clause_on_values(
+    component: str, slug: str
+) -> None:
+    assert formulas()[component] == slug

@@ -1,0 +1,159 @@
+"""The screen of one piece of code: what it says, and that it fits the terminal."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from attentest.results import reproductions
+from attentest.results.causes import causes
+from attentest.results.plan import Plan
+from attentest.results.run import BackendRun, Description
+from attentest.results.screen import Screen
+from attentest.results.verdict import Counterexample, LikelyCause, Location, Verdict
+
+SCALE = LikelyCause(
+    "fault",
+    ("attention.scale-missing",),
+    "the fault attention.scale-missing: Scores are not divided by the root of the key width.",
+    2e-16,
+)
+SECOND = LikelyCause("fault", ("attention.other",), "the fault attention.other: Other.", 0.0, 3)
+ROWS = Counterexample(
+    ("build attention with d_model=2, heads=1 in float64", "load 8 parameters", "call it with ()"),
+    "import math\nprint(math.pi)",
+    "[[1. 2. 3.]\n [4. 5. 6.]\n [7. 8. 9.]\n [0. 0. 0.]]",
+    "[[1. 2. 3.]\n [4. 5. 0.]\n [7. 0. 9.]\n [0. 1. 0.]]",
+)
+LINE = Location(
+    "att.py",
+    14,
+    "        scores = q @ k.transpose(-2, -1)",
+    "scores",
+    "scores / sqrt(d_k) = 1.41",
+    "scores are not divided",
+    confirmed=True,
+)
+SLUGS = (
+    "attention.formula",
+    "attention.cross-lengths",
+    "attention.mask-shapes",
+    "attention.value-width",
+    "attention.one-key",
+    "attention.key-order",
+)
+
+
+def failing(**rest: object) -> list[Verdict]:
+    """Return violations with one likely cause."""
+    message = "The output differs by 0.029 at (0, 0, 0): found -0.78853865, expected -0.759513562."
+    values: dict[str, object] = {
+        "message": message,
+        "counterexample": ROWS,
+        "diagnosis": (SCALE, SECOND),
+    } | rest
+    return [Verdict("att.py:attend", slug, "violation", **values) for slug in SLUGS]  # type: ignore[arg-type]
+
+
+def screen(verdicts: list[Verdict], shown: Screen | None = None, **about: object) -> str:
+    """Return the screen of a backend with `verdicts`."""
+    description = Description(**about)  # type: ignore[arg-type]
+    run = BackendRun("att.py:attend", description, verdicts)
+    return (shown or Screen()).report(run, Plan(SLUGS))
+
+
+def test_block_begins_with_the_line_and_the_answer_repeats_it() -> None:
+    lines = screen(failing(location=LINE)).splitlines()
+    assert lines[0] == ("1  att.py:14  scores are not divided; expected scores / sqrt(d_k) = 1.41")
+    assert lines[1] == "   14 | scores = q @ k.transpose(-2, -1)"
+    assert "confirmed" in lines[2]
+    end = lines[lines.index("") + 1 :]
+    assert end[0] == "att.py:attend does not conform: 6 clauses broken by 1 cause"
+    assert "likely cause: scores are not divided; expected scores / sqrt(d_k) = 1.41" in end
+    assert "first step that differs: scores, at att.py:14" in end
+    assert any(one.startswith("next: ") for one in end)
+    assert len(end) <= 12
+
+
+def test_block_without_a_line_begins_with_the_likely_cause_alone() -> None:
+    text = screen(failing())
+    assert text.startswith("1  likely cause: Scores are not divided by the root of the key width.")
+    assert "attention.other" not in text
+    assert "attention.other" in screen(failing(), Screen(full=True))
+
+
+def test_nearest_mistakes_are_listed_where_none_gives_all_results() -> None:
+    text = screen(failing(diagnosis=(SECOND,)))
+    assert text.startswith("1  The output differs by 0.029")
+    assert "the nearest: attention.other: 3 results not reproduced" in " ".join(text.split())
+
+
+def test_arrays_are_cut_to_rows_that_differ() -> None:
+    rows = [one.split() for one in screen(failing()).splitlines() if one.startswith("     ")]
+    assert rows == [
+        ["computed", "4.", "5.", "6."],
+        ["expected", "4.", "5.", "0."],
+        ["computed", "7.", "8.", "9."],
+        ["expected", "7.", "0.", "9."],
+    ]
+
+
+@pytest.mark.parametrize("width", [80, 160])
+def test_one_mistake_fits_on_a_screen_and_no_word_is_cut(width: int) -> None:
+    text = screen(
+        failing(location=LINE),
+        Screen(width),
+        inferred=("attend is judged as attention",),
+        summary="attend called (q, k, v, mask); True may be attended",
+        assumed=("assumed mask_fill=-1e4, as measured: " + "if you meant another " * 5,),
+    )
+    lines = text.splitlines()
+    assert len(lines) <= 40
+    assert max(map(len, lines)) <= width
+    also = next(one for one in lines if "also breaks" in one)
+    assert also.startswith("   also breaks 5 clauses: cross-lengths, mask-shapes")
+    assert {word.rstrip(",") for word in also.split(": ")[1].split()} <= {
+        *(slug.partition(".")[2] for slug in SLUGS),
+        "..",
+    }
+
+
+def test_sure_inference_is_one_line_and_an_assumption_another() -> None:
+    about = {"inferred": ("one", "two"), "summary": "attend called (q, k, v)"}
+    passing = [Verdict("att.py:attend", slug, "pass") for slug in SLUGS]
+    assert screen(passing, **about).startswith("understood: attend called (q, k, v)\n\n")
+    doubtful = screen(passing, assumed=("assumed a=b",), **about)
+    assert doubtful.startswith("understood: attend called (q, k, v)\nassumed a=b\n\n")
+
+
+def test_assumption_is_next_to_the_violation_that_depends_on_it() -> None:
+    assumed = ("assumed activation=gelu, as measured", "assumed tying=none, as measured")
+    verdict = Verdict("mine", "feed_forward.activation", "violation", "It differs.")
+    run = BackendRun("mine", Description(assumed=assumed), [verdict])
+    (block,) = Screen().paragraphs(run)
+    assert "assumed activation=gelu" in block
+    assert "tying" not in block
+
+
+def test_whole_reproduction_is_in_a_file_that_runs(tmp_path: Path) -> None:
+    written = reproductions.write(causes(failing(location=LINE)), tmp_path / "new")
+    (path,) = written.values()
+    assert path.name == "attention-formula.py"
+    assert "# scores are not divided" in path.read_text()
+    ended = subprocess.run([sys.executable, "-S", path], capture_output=True, text=True, check=True)
+    assert ended.stdout == "3.141592653589793\n"
+    assert f"reproduction: {path}" in screen(failing(), Screen(500, written=written))
+
+
+def test_files_are_never_overwritten(tmp_path: Path) -> None:
+    mine = tmp_path / "attention-formula.py"
+    mine.write_text("mine")
+    (path,) = reproductions.write(causes(failing()), tmp_path).values()
+    assert path.name == "attention-formula-2.py"
+    assert mine.read_text() == "mine"
+
+
+def test_example_that_cannot_be_written_as_code_has_no_file(tmp_path: Path) -> None:
+    example = Counterexample((), "# too large to paste; see the steps")
+    assert not reproductions.write(causes(failing(counterexample=example)), tmp_path)
