@@ -30,9 +30,15 @@ def _centred(x: Floats) -> Floats:
     The mean is subtracted before anything is squared, and once more to remove its rounding error:
     a mean of squares minus a squared mean loses every digit of a row far from zero.
     """
-    once = x - x.mean(axis=-1, keepdims=True)
-    twice: Floats = once - once.mean(axis=-1, keepdims=True)
+    once = x - _mean(x)
+    twice: Floats = once - _mean(once)
     return twice
+
+
+def _mean(x: Floats) -> Floats:
+    """Return the mean of every row; the method of NumPy takes twice as long for small arrays."""
+    mean: Floats = x.sum(axis=-1, keepdims=True) / x.shape[-1]
+    return mean
 
 
 def _divisor(given: Setting, deviations: Floats) -> Floats:

@@ -13,10 +13,10 @@ def linear(
     x (.., inputs) gives (.., outputs). An empty `name` takes the component's own `weight` and
     `bias`; a bias that is not there counts as zero.
     """
-    own = given.under(name) if name else given
-    product: Floats = x @ own["weight"].T
-    bias = own.get("bias")
+    prefix = f"{name}." if name else ""
+    product: Floats = x @ given[f"{prefix}weight"].T
+    bias = given.get(f"{prefix}bias")
     result = product if bias is None else product + bias
-    if name:
-        own.report((x,), result)
+    if name and given.observe:
+        given.under(name).report((x,), result)
     return result

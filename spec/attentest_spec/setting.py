@@ -100,7 +100,8 @@ def reported(oracle: Callable[Concatenate[Setting, P], T]) -> Callable[Concatena
     @wraps(oracle)
     def reporting(given: Setting, /, *inputs: P.args, **named: P.kwargs) -> T:
         output = oracle(given, *inputs, **named)
-        given.report((*inputs, *named.values()), output)
+        if given.observe:
+            given.report((*inputs, *named.values()), output)
         return output
 
     return reporting

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
+from functools import cache
 from types import NoneType
 from typing import Annotated, Any
 
@@ -165,6 +166,7 @@ def contract_script(loader: str, actions: Sequence[Action]) -> str:
     return "\n".join([*imports, *loader.splitlines(), "", body])
 
 
+@cache
 def _by_name(backend: str) -> str:
     if backend in registry.names():
         return f"from attentest_spec import registry\n\nbackend = registry.load({backend!r})"

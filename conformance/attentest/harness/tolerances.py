@@ -20,6 +20,7 @@ PERTURBATION = 2.0**-24
 
 
 _SIGNS = np.array([-1.0, 1.0])
+_PERTURBED = 1.0 + PERTURBATION * _SIGNS
 
 
 def arithmetic(probe: Probe, choices: Choices | None = None) -> str:
@@ -77,7 +78,7 @@ def perturbations(
 def _perturb(value: Any, rng: np.random.Generator) -> Any:
     if not isinstance(value, np.ndarray) or value.dtype.kind != "f":
         return value
-    return value * (1.0 + PERTURBATION * _SIGNS[rng.integers(2, size=value.shape)])
+    return value * _PERTURBED[rng.integers(2, size=value.shape)]
 
 
 Pick = Callable[[Answer], Array | None]

@@ -1,6 +1,7 @@
 """The data of a design choice: a question, its options, and the option of the paper."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from math import isfinite
 
 Value = str | float
@@ -32,6 +33,11 @@ class Choice:
     number: str = ""
     default: Value = ""
 
+    @cached_property
+    def names(self) -> list[str]:
+        """The names of the options."""
+        return [option.name for option in self.options]
+
     @property
     def first(self) -> Value:
         """The value that applies when a backend declares nothing."""
@@ -46,9 +52,8 @@ class Choice:
                     f"and {value!r} is not."
                 )
             return float(value)
-        names = [option.name for option in self.options]
-        if not isinstance(value, str) or value not in names:
-            allowed = ", ".join(names + ([self.number] if self.number else []))
+        if not isinstance(value, str) or value not in self.names:
+            allowed = ", ".join([*self.names, *filter(None, [self.number])])
             raise ValueError(
                 f"The choice {self.name} cannot be {value!r}; it is one of: {allowed}."
             )

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -27,13 +27,15 @@ Candidate = tuple[Choices, float]
 class Station:
     """The answer of a part to `inputs`; `probe` holds the parameters of that call.
 
-    `actual` is the answer from the column `first` on: those before it are not compared.
+    `actual` is the answer from the column `first` on: those before it are not compared. `known`
+    holds the answers of the reference that were computed before.
     """
 
     probe: Probe
     inputs: tuple[Input, ...]
     actual: Floats
     first: int = 0
+    known: dict[Choices, Floats] = field(default_factory=dict, compare=False, repr=False)
 
     @classmethod
     def of(
@@ -54,6 +56,11 @@ class Station:
 
     def predicted(self, choices: Choices) -> Floats:
         """Return the answer of the reference under `choices`."""
+        if choices not in self.known:
+            self.known[choices] = self._predicted(choices)
+        return self.known[choices]
+
+    def _predicted(self, choices: Choices) -> Floats:
         given = Setting(self.probe.sizes, choices, self.probe.parameters)
         with np.errstate(all="ignore"):  # a wrong option may overflow where the right one does not
             result = ORACLES[self.probe.component](given, *self.inputs)
