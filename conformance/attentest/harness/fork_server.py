@@ -13,11 +13,12 @@ import os
 import selectors
 import socket
 import sys
+import traceback
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from importlib import import_module, invalidate_caches
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -49,7 +50,7 @@ class Server:
         self._listen(control.fileno(), self._take)
 
     def run(self) -> None:
-        """Serve; in a child this ends as the program of the child does."""
+        """Serve; this does not return in a child."""
         while self._selector.get_map():
             for key, _ in self._selector.select():
                 key.data()
@@ -104,7 +105,7 @@ def _send(status: int, number: int) -> None:
         os.write(status, number.to_bytes(NUMBER, "little", signed=True))
 
 
-def _be_child(request: Mapping[str, Any], streams: Sequence[int]) -> None:
+def _be_child(request: Mapping[str, Any], streams: Sequence[int]) -> NoReturn:
     """Be what `python -m attentest.harness.worker MODULE` is."""
     os.setsid()
     for number, one in enumerate(streams):
@@ -118,7 +119,28 @@ def _be_child(request: Mapping[str, Any], streams: Sequence[int]) -> None:
         sys.path.insert(0, os.getcwd())
     invalidate_caches()
     np.random.seed()
-    worker.main(request["module"])
+    os._exit(_exit_status(partial(worker.main, request["module"])))
+
+
+def _exit_status(program: Callable[[], None]) -> int:
+    """Run `program` and return the exit status that Python gives it.
+
+    Python itself would also take down all that is loaded, which takes a second.
+    """
+    status: Any = None
+    try:
+        program()
+    except SystemExit as end:
+        status = end.code
+    except BaseException:
+        traceback.print_exc()
+        status = 1
+    if status is not None and not isinstance(status, int):
+        print(status, file=sys.stderr)
+        status = 1
+    sys.stdout.flush()
+    sys.stderr.flush()
+    return status or 0
 
 
 def _write_mark(mark: str) -> None:

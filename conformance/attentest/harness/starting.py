@@ -28,8 +28,10 @@ ONE_THREAD = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 READ_AT_START = ("PYTHON", "LD_", "MALLOC_", "GLIBC_", "OMP_", "MKL_", "OPENBLAS_", "KMP_", "TORCH")
 """How the names of variables begin that interpreters and libraries read when they start."""
 
+again = threading.Event()
+"""Whether this process has started a child before."""
+
 _lock = threading.Lock()
-_first_started = threading.Event()
 _servers: list["ForkServer"] = []  # the last is the one in use
 
 
@@ -43,9 +45,8 @@ def start(
     """
     given = {**os.environ, **ONE_THREAD, **environment, MARK: mark}
     with _lock:
-        again = _first_started.is_set()
-        _first_started.set()
-        forkable = sys.platform == "linux" and again and not environment
+        forkable = sys.platform == "linux" and again.is_set() and not environment
+        again.set()
         forked = _server().fork(module, given, stop) if forkable else None
     return forked or subprocess.Popen(
         [sys.executable, "-m", "attentest.harness.worker", module],

@@ -1,21 +1,40 @@
 """A child process: what it answers, its limits, and that nothing of it is left."""
 
+import os
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 
 import psutil
 import pytest
 from folders import SUPPORT
 
-from attentest.harness import process
+from attentest.harness import process, starting
 from attentest.harness.errors import NotConvertible, ProcessFailure, Stopped, Unavailable
 from attentest.harness.process import Child, Isolation, in_threads
 
 LONG = "x" * 10**6
 
 
+AFRESH = {"SETTING_OF_ITS_OWN": "1"}
+"""An environment that no other child has: a process with one is not forked."""
+
+environment: dict[str, str] = {}
+
+
+@pytest.fixture(scope="module", params=["afresh", "forked"], autouse=True)
+def way(request: pytest.FixtureRequest) -> Iterator[str]:
+    """Start children in both ways, where they find the module `answering`."""
+    environment.update(AFRESH if request.param == "afresh" else {})
+    starting.again.set()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(SUPPORT)
+        yield request.param
+    environment.clear()
+
+
 def started(**isolation: object) -> Child:
-    return Child("answering", Isolation(**isolation), {"PYTHONPATH": str(SUPPORT)})  # type: ignore[arg-type]
+    return Child("answering", Isolation(**isolation), environment)  # type: ignore[arg-type]
 
 
 def sleeping() -> list[psutil.Process]:
@@ -24,7 +43,7 @@ def sleeping() -> list[psutil.Process]:
 
 
 @pytest.fixture(scope="module")
-def child() -> Iterator[Child]:
+def child(way: str) -> Iterator[Child]:
     with started() as made:
         yield made
 
@@ -57,6 +76,39 @@ def test_answers_that_are_no_plain_values_are_unavailable(child: Child) -> None:
         child.call("unreadable")
 
 
+def test_children_are_started_in_both_ways(child: Child, way: str) -> None:
+    words = child.call("words")
+    assert ("attentest.harness.fork_server" in words) == (way == "forked")
+
+
+def test_children_have_the_folder_the_environment_and_the_mark(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "answering.py").symlink_to(SUPPORT / "answering.py")
+    monkeypatch.setenv("OF_THIS_CALL", "1")
+    with started() as child:
+        place, path, given, marked = child.call("surroundings", names=["OF_THIS_CALL", "HOME"])
+    assert place == path == str(tmp_path)
+    assert given == ["1", os.environ.get("HOME")]
+    assert marked
+
+
+def test_children_end_with_the_code_that_they_give_themselves() -> None:
+    with started() as child, pytest.raises(ProcessFailure, match="ended with exit code 9"):
+        child.call("exits", code=9)
+
+
+def test_a_child_that_kills_its_parent_costs_no_other_child(way: str) -> None:
+    if way == "afresh":
+        pytest.skip("the parent is this process")
+    with started() as child, pytest.raises(ProcessFailure, match="SIGKILL"):
+        child.call("kills_parent")
+    with started() as child:
+        assert child.call("echo", value=1) == 1
+        assert "attentest.harness.fork_server" in child.call("words")
+
+
 def test_children_read_no_input_and_use_one_thread(child: Child) -> None:
     assert child.call("alone") == "1"
 
@@ -85,8 +137,8 @@ def test_a_child_that_is_stopped_is_given_up() -> None:
 
 
 def test_memory_beyond_the_limit_is_a_crash() -> None:
-    with started(memory=0.25) as child, pytest.raises(ProcessFailure, match=r"is 0\.25 GiB"):
-        child.call("takes", mebibytes=300)
+    with started(memory=0.5) as child, pytest.raises(ProcessFailure, match=r"is 0\.5 GiB"):
+        child.call("takes", mebibytes=600)
 
 
 def test_processes_beyond_the_limit_are_a_crash(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,8 +6,6 @@ the sound one among them.
 
 import io
 import json
-import subprocess
-import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,6 +13,7 @@ from pathlib import Path
 import psutil
 import pytest
 from arrival import arrivals, hurried
+from click.testing import CliRunner
 from folders import SUPPORT
 from hostile_cases import (
     ANSWERS,
@@ -32,6 +31,7 @@ from jsonschema import Draft202012Validator
 from rich.console import Console
 
 from attentest.harness import process
+from attentest.interfaces.cli.main import main
 from attentest.judging.run import PATIENCE, run
 from attentest.results import stream
 from attentest.results.plan import Plan
@@ -258,13 +258,8 @@ def test_backend_without_pickle_fails_that_clause_only():
 def shell(*names: str | Path) -> tuple[int, str]:
     targets = [HOSTILE / f"{one}.py" if isinstance(one, str) else one for one in names]
     asked = ["--clause", "attention.one-key", "--timeout", "2", "--no-shrink"]
-    done = subprocess.run(
-        [sys.executable, "-m", "attentest", "run", *map(str, targets), *asked],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    return done.returncode, done.stdout + done.stderr
+    done = CliRunner().invoke(main, ["run", *map(str, targets), *asked])
+    return done.exit_code, done.output
 
 
 def test_a_crash_and_a_timeout_exit_with_1():

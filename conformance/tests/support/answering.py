@@ -1,11 +1,15 @@
 """Methods of a child process, for the tests of processes."""
 
 import os
+import signal
 import subprocess
 import sys
 import time
 
+import psutil
+
 from attentest.harness.errors import NotConvertible, Unavailable
+from attentest.harness.family import MARK
 
 
 def events(tell, number):
@@ -35,14 +39,30 @@ def takes(mebibytes):
     time.sleep(86397.5)
 
 
+def surroundings(names):
+    """Return the folder, the first place of imports, some variables, and the mark outside."""
+    with open("/proc/self/environ", encoding="utf-8") as file:
+        marks = [one for one in file.read().split("\0") if one == f"{MARK}={os.environ[MARK]}"]
+    return os.getcwd(), sys.path[0], [os.environ.get(name) for name in names], marks
+
+
+def kills_parent():
+    os.kill(os.getppid(), signal.SIGKILL)
+    time.sleep(86397.5)
+
+
 METHODS = {
     "echo": lambda value: value,
     "events": events,
     "raises": raises,
     "dies": dies,
+    "exits": lambda code: sys.exit(code),
+    "kills_parent": kills_parent,
     "sleeps": lambda: time.sleep(86397.5),
     "starts": starts,
+    "surroundings": surroundings,
     "takes": takes,
     "unreadable": lambda: sys,
+    "words": lambda: psutil.Process().cmdline(),
     "alone": lambda: "" if sys.stdin.read() else os.environ["OMP_NUM_THREADS"],
 }

@@ -1,6 +1,5 @@
 """`attentest new`: the folder it writes, and what its first run says."""
 
-import json
 import re
 import subprocess
 import sys
@@ -11,6 +10,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from attentest.interfaces.cli.main import main
+from attentest.judging.run import run
+from attentest.results.plan import Plan
 from attentest_spec import registry
 from attentest_spec.clauses import clauses
 
@@ -111,19 +112,26 @@ def test_every_part_leads_to_a_clause(written: Path) -> None:
     assert not set(slugs) - set(clauses())
 
 
-def test_the_first_run_fails_and_leads_the_way(written: Path, tmp_path: Path) -> None:
+def test_the_first_run_fails_and_leads_the_way(
+    written: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(written)
+    target, clause = "attentest_my_own.backend:backend", "attention.formula"
+    result = CliRunner().invoke(main, ["run", target, "--clause", clause, "--no-shrink"])
+    assert result.exit_code == 1, result.output
+    assert "Write attention: softmax(query key^T / sqrt(E)) value" in result.output
+
+
+def test_every_part_that_is_to_be_written_says_so(
+    written: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(written)
     parts, slugs = named(written)
-    stream = tmp_path / "stream.jsonl"
-    chosen = [word for slug in slugs for word in ("--clause", slug)]
-    target = "attentest_my_own.backend:backend"
-    result = ran(written, "attentest", "run", target, *chosen, "--no-shrink", "--json", str(stream))
-    assert result.returncode == 1, result.stdout + result.stderr
-    assert "Write attention: softmax(query key^T / sqrt(E)) value" in result.stdout
-    events = [json.loads(line) for line in stream.read_text(encoding="utf-8").splitlines()]
-    cases = [event for event in events if event["type"] == "case"]
-    assert {case["status"] for case in cases} == {"error"}
-    told = "\n".join(case["message"] for case in cases)
-    assert set(re.findall(r"Write (\w+):", told)) == set(parts)
+    plan = Plan(tuple(slugs), shrink=False, diagnose=False)
+    (judged,) = run(["attentest_my_own.backend:backend"], plan)
+    assert {one.status for one in judged.verdicts} == {"error"}
+    messages = "\n".join(one.message for one in judged.verdicts)
+    assert set(re.findall(r"Write (\w+):", messages)) == set(parts)
 
 
 def test_pytest_judges_the_folder_without_an_installation(written: Path) -> None:
