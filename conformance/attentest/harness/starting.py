@@ -1,6 +1,7 @@
 """Starts child processes: forked from one that has imported what they need, where that is safe.
 
-The first is started afresh, as most commands start no other.
+The first is started afresh, as most commands start no other, and so is one for which the server
+would have to be started anew.
 """
 
 import atexit
@@ -28,10 +29,8 @@ ONE_THREAD = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 READ_AT_START = ("PYTHON", "LD_", "MALLOC_", "GLIBC_", "OMP_", "MKL_", "OPENBLAS_", "KMP_", "TORCH")
 """How the names of variables begin that interpreters and libraries read when they start."""
 
-again = threading.Event()
-"""Whether this process has started a child before."""
-
 _lock = threading.Lock()
+_last: list[dict[str, str]] = []  # the settings of the child that was started last
 _servers: list["ForkServer"] = []  # the last is the one in use
 
 
@@ -45,8 +44,9 @@ def start(
     """
     given = {**os.environ, **ONE_THREAD, **environment, MARK: mark}
     with _lock:
-        forkable = sys.platform == "linux" and again.is_set() and not environment
-        again.set()
+        again = [_settings()] == _last
+        _last[:] = [_settings()]
+        forkable = sys.platform == "linux" and again and not environment
         forked = _server().fork(module, given, stop) if forkable else None
     return forked or subprocess.Popen(
         [sys.executable, "-m", "attentest.harness.worker", module],

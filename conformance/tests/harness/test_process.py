@@ -9,7 +9,7 @@ import psutil
 import pytest
 from folders import SUPPORT
 
-from attentest.harness import process, starting
+from attentest.harness import process
 from attentest.harness.errors import NotConvertible, ProcessFailure, Stopped, Unavailable
 from attentest.harness.process import Child, Isolation, in_threads
 
@@ -26,9 +26,10 @@ environment: dict[str, str] = {}
 def way(request: pytest.FixtureRequest) -> Iterator[str]:
     """Start children in both ways, where they find the module `answering`."""
     environment.update(AFRESH if request.param == "afresh" else {})
-    starting.again.set()
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(SUPPORT)
+        with started():  # only the next one is forked
+            pass
         yield request.param
     environment.clear()
 
