@@ -113,8 +113,10 @@ class Screen:
 
     def counts(self, backend: BackendRun, plan: Plan) -> list[str]:
         """Return how much was judged and conforms, with every denominator."""
-        lines = [summary(backend, plan) + self.how, *uncompared(backend)]
-        return [row for one in lines for row in self.folded_after(", ", one)]
+        numbers = self.folded_after(" (", summary(backend, plan) + self.how)
+        return numbers + [
+            row for one in uncompared(backend) for row in self.folded_after(", ", one)
+        ]
 
     def folded_after(self, mark: str, line: str) -> list[str]:
         """Return a line folded after the first `mark`: what is before it stays together."""
