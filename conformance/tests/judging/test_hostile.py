@@ -264,7 +264,7 @@ def shell(*names: str | Path) -> tuple[int, str]:
         text=True,
         check=False,
     )
-    return done.returncode, done.stdout + done.stderr
+    return done.returncode, " ".join((done.stdout + done.stderr).split())
 
 
 def test_a_crash_and_a_timeout_exit_with_1():

@@ -118,7 +118,8 @@ def test_the_first_run_fails_and_leads_the_way(written: Path, tmp_path: Path) ->
     target = "attentest_my_own.backend:backend"
     result = ran(written, "attentest", "run", target, *chosen, "--no-shrink", "--json", str(stream))
     assert result.returncode == 1, result.stdout + result.stderr
-    assert "Write attention: softmax(query key^T / sqrt(E)) value" in result.stdout
+    said = " ".join(result.stdout.split())
+    assert "Write attention: softmax(query key^T / sqrt(E)) value" in said
     events = [json.loads(line) for line in stream.read_text(encoding="utf-8").splitlines()]
     cases = [event for event in events if event["type"] == "case"]
     assert {case["status"] for case in cases} == {"error"}
