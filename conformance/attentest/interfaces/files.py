@@ -86,11 +86,11 @@ class FileSummary:
         backends = [one.backend for one in self.outcomes if one.backend and one.judged]
         found = causes(verdict for one in backends for verdict in one.verdicts)
         failing = [one for one in found if one.severity.fails_run]
-        understood = [screen.understood(one.description) for one in backends]
+        understood = screen.understood(*(one.description for one in backends))
         return "\n\n".join(
             [
                 self.table(),
-                *(["\n".join(understood)] if any(understood) else []),
+                *([understood] if understood else []),
                 *self.questions(),
                 *screen.blocks(found, name=True),
                 "\n".join(

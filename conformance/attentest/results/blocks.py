@@ -19,7 +19,9 @@ ROWS = 2
 """The largest number of rows that are shown of an array."""
 
 _INDENT = "   "
-_SHAPE = re.compile(r"\((?:\d+, ?)+\d*\)")
+_TOGETHER = re.compile(r"\((?:\d+, ?)+\d*\)|\b\d+ (?=[a-z])")
+"""A shape, and a number with what it counts."""
+
 _HELD = "\xa0"
 """A space at which no line ends."""
 
@@ -96,7 +98,7 @@ def _inside(text: str, width: int) -> list[str]:
 def _why(cause: Cause, width: int) -> Iterator[str]:
     """Yield the line of code, whether it is confirmed, and the known mistakes that fit."""
     if cause.location:
-        yield f"{_INDENT}{cause.location.line} | {cause.location.code.strip()}"
+        yield from _inside(f"{cause.location.line} | {cause.location.code.strip()}", width)
         yield from _inside(_CONFIRMED if cause.confirmed else _SUSPECTED, width)
     if cause.exact:
         if cause.location:
@@ -202,9 +204,9 @@ def _short(cause: Cause) -> Iterator[str]:
 
 
 def folded(text: str, width: int, *, begin: str = "", indent: str = "  ") -> list[str]:
-    """Return the lines of a paragraph; no word or shape is broken, and later lines are indented."""
+    """Return the lines of a paragraph: no word or shape is broken, later lines are indented."""
     lines = wrap(
-        _SHAPE.sub(lambda shape: shape[0].replace(" ", _HELD), text),
+        _TOGETHER.sub(lambda one: one[0].replace(" ", _HELD), text),
         width,
         initial_indent=begin,
         subsequent_indent=indent,

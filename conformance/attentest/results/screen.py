@@ -56,14 +56,17 @@ class Screen:
         answer = self.answer(backend, causes(backend.verdicts))
         return "\n".join([*answer, *self.counts(backend, plan)])
 
-    def understood(self, description: Description) -> str:
-        """Return how code that is no backend is called: one line, and what is assumed."""
-        if not description.inferred:
-            return ""
-        if not description.summary:  # a stream of an older version
-            return inferred(description.inferred)
-        lines = [f"understood: {description.summary}", *description.assumed]
-        return "\n".join(row for one in lines for row in cut(folded(one, self.width), 3))
+    def understood(self, *descriptions: Description) -> str:
+        """Return how code that is no backend is called: one line for each, then what is assumed."""
+        read = [one for one in descriptions if one.inferred]
+        if any(not one.summary for one in read):  # a stream of an older version
+            return "\n".join(inferred(one.inferred) for one in read)
+        lines = [f"understood: {one.summary}" for one in read]
+        assumed = dict.fromkeys(sentence for one in read for sentence in one.assumed)
+        return "\n".join(row for one in (*lines, *assumed) for row in self._few(one))
+
+    def _few(self, sentence: str) -> list[str]:
+        return cut(folded(sentence, self.width), 3)
 
     def other_choices(self, backend: BackendRun) -> str:
         """Return the choices that are declared and differ from the paper's, in one sentence."""
@@ -113,8 +116,10 @@ class Screen:
 
     def counts(self, backend: BackendRun, plan: Plan) -> list[str]:
         """Return how much was judged and conforms, with every denominator."""
-        lines = [summary(backend, plan) + self.how, *uncompared(backend)]
-        return [row for one in lines for row in self.folded_after(", ", one)]
+        numbers = self.folded_after(" (", summary(backend, plan) + self.how)
+        return numbers + [
+            row for one in uncompared(backend) for row in self.folded_after(", ", one)
+        ]
 
     def folded_after(self, mark: str, line: str) -> list[str]:
         """Return a line folded after the first `mark`: what is before it stays together."""

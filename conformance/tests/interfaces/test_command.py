@@ -8,8 +8,13 @@ import pytest
 from click.testing import CliRunner, Result
 from folders import SUPPORT
 
+from attentest.interfaces.cli.judging import _listener
 from attentest.interfaces.cli.main import main
 from attentest.results import stream
+from attentest.results.plan import Plan
+from attentest.results.run import BackendRun
+from attentest.results.verdict import Verdict
+from attentest.views.terminal import progress
 from attentest_spec import CHOICES, COMPONENTS, registry
 from attentest_spec.clauses import clauses
 
@@ -46,10 +51,11 @@ def test_clauses_that_are_not_about_the_component_are_a_usage_error():
 
 
 def test_run_prints_the_matrix_and_the_summary():
-    result = command("run", f"{MINIATURES}:good", *ONE)
+    result = command("run", f"{MINIATURES}:good", *ONE, "--all")
     assert result.exit_code == 0, result.output
     assert "one-key" in result.output
-    assert "1 of 1 judged clauses conform, of 1 in all (1 pass)" in result.output
+    said = " ".join(result.output.split())
+    assert "1 of 1 judged clauses conform, of 1 in all (1 pass)" in said
     assert "mask_fill" in result.output
 
 
@@ -67,6 +73,38 @@ def test_a_violation_is_told_in_order_and_exits_with_1():
     ]
     places = [result.output.index(word) for word in labels]
     assert places == sorted(places)
+
+
+def test_run_stops_at_the_first_failure_and_writes_what_reproduces_it(tmp_path):
+    slugs = ("attention.shapes", "attention.one-key", "attention.formula")
+    words = [word for slug in slugs for word in ("--clause", slug)]
+    folder = tmp_path / "new" / "folder"
+    result = command(
+        *("run", f"{MINIATURES}:wrong", *words, "--no-shrink", "--fail-fast"),
+        *("--reproduce", str(folder), "--format", "github"),
+    )
+    assert result.exit_code == 1, result.output
+    assert result.output.startswith("::error title=attentest%3A attention.formula::")
+    assert (
+        "0 of 1 judged clauses conform, of 3 in all (1 violation); 2 clauses got" in result.output
+    )
+    (file,) = folder.iterdir()
+    compile(file.read_text(), file.name, "exec")
+
+
+def test_progress_counts_the_reading_of_the_code_and_names_the_next_clause():
+    plan = Plan(("attention.shapes", "attention.formula"))
+    backend = BackendRun("mine")
+    with progress() as bar:
+        task = bar.add_task("mine: reading the code", total=3)
+        listen = _listener(bar, {"mine": task}, plan, None)
+        listen(backend, None)
+        (shown,) = bar.tasks
+        assert (shown.completed, shown.description) == (1, "mine: attention.shapes")
+        for slug in plan.clauses:
+            backend.verdicts.append(Verdict("mine", slug, "pass"))
+            listen(backend, backend.verdicts[-1])
+        assert (shown.completed, shown.description) == (3, "mine")
 
 
 def test_an_error_that_is_raised_again_and_again_is_told_once():

@@ -24,8 +24,11 @@ def test_a_clause_is_a_test_with_a_readable_id(pytester):
 
 def test_a_violation_fails_with_the_story_and_no_traceback(pytester):
     pytester.makeini("[pytest]")
-    result = pytester.runpytest_subprocess("--pyargs", *PICKED, "--backend", f"{MINIATURES}:wrong")
+    words = ("--backend", f"{MINIATURES}:wrong", "--attentest-reproduce", "out")
+    result = pytester.runpytest_subprocess("--pyargs", *PICKED, *words)
     result.assert_outcomes(passed=1, failed=1)
+    (file,) = (pytester.path / "out").iterdir()
+    result.stdout.fnmatch_lines([f"*reproduction: *{file.name}"])
     result.stdout.fnmatch_lines(["likely cause: *", "*breaks attention.formula: *", "*computed *"])
     result.stdout.no_fnmatch_line("*judge.py*")
 

@@ -93,8 +93,9 @@ def test_command_takes_functions_classes_and_instances(file: Path, word: str, na
 def test_run_judges_code_and_prints_how_it_is_read(file: Path) -> None:
     result = command("run", f"{file}:FeedForward", "--clause", "feed_forward.formula")
     assert result.exit_code == 0, result.output
-    assert "FeedForward is judged as feed_forward" in result.output
-    assert "1 of 1 judged clauses conform, of 1 in all (1 pass)" in result.output
+    assert "understood: FeedForward(" in result.output
+    said = " ".join(result.output.split())
+    assert "1 of 1 judged clauses conform, of 1 in all (1 pass)" in said
 
 
 def test_compare_takes_code(file: Path) -> None:

@@ -258,8 +258,18 @@ def test_backend_without_pickle_fails_that_clause_only():
 def shell(*names: str | Path) -> tuple[int, str]:
     targets = [HOSTILE / f"{one}.py" if isinstance(one, str) else one for one in names]
     asked = ["--clause", "attention.one-key", "--timeout", "2", "--no-shrink"]
+<<<<<<< HEAD
     done = CliRunner().invoke(main, ["run", *map(str, targets), *asked])
     return done.exit_code, done.output
+=======
+    done = subprocess.run(
+        [sys.executable, "-m", "attentest", "run", *map(str, targets), *asked],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return done.returncode, " ".join((done.stdout + done.stderr).split())
+>>>>>>> screen
 
 
 def test_a_crash_and_a_timeout_exit_with_1():
@@ -282,5 +292,4 @@ def test_exit_status_3_takes_precedence(no_python):
 def test_backends_of_one_file_name_have_columns_of_their_own():
     targets = ["one/mine.py", "two/mine.py", "other.py"]
     run = Run.of(Plan(()), [BackendRun(one, failure="no") for one in targets])
-    headings = [column.header for column in matrix.matrix(run).columns]
-    assert headings[1:] == targets
+    assert matrix.Matrix(run).headings() == targets

@@ -58,5 +58,5 @@ def test_a_sound_one_conforms(tmp_path: Path) -> None:
 def test_a_mistake_is_told(tmp_path: Path) -> None:
     ran = judged(tmp_path, "")
     assert ran.returncode == 1, ran.stdout + ran.stderr
-    assert "violation: attention.formula" in ran.stdout
+    assert "breaks attention.formula: " in ran.stdout
     assert "1 of 2 judged clauses conform" in ran.stdout

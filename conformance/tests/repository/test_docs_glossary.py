@@ -15,7 +15,7 @@ from attentest.interfaces.cli.tell import list_command
 GLOSSARY = DOCS / "reference" / "glossary.md"
 GENERATED = (DOCS / "generated", DOCS / "_build")
 TERMS = """
-    backend, capability, chapter, check, choice, clause, component, contract, counterexample,
+    backend, capability, cause, chapter, check, choice, clause, component, contract, counterexample,
     deviation, expected failures, fault, likely cause, limit, matrix, option, parameter map, recipe,
     reference, reference model, target, verdict
 """

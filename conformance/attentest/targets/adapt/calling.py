@@ -21,9 +21,7 @@ from attentest.targets.adapt.reading import Reading, Unclear
 from attentest_spec import COMPONENTS
 
 _OUTDATED = "which fails"
-_BY_CHANCE = (
-    "a mistake: that shape is documented, and works only where the batch is as large as the"
-)
+_BY_CHANCE = "that shape is documented, and works only where the batch is as large as the heads"
 _OTHER_SHAPE = "no call takes the documented shape"
 _NO_CONVENTION = "a probing call shows no convention"
 _DOUBTS = ("assumed ", _OUTDATED, _BY_CHANCE, _OTHER_SHAPE, _NO_CONVENTION)
@@ -205,7 +203,7 @@ class _Mask:
         level = replace(self.probe, batch=probing.SIZES.heads)
         _, by_chance = self._shown(meanings, wanted, level)
         if by_chance:
-            return None, by_chance, f"; {_BY_CHANCE} heads"
+            return None, by_chance, f"; a mistake: {_BY_CHANCE}"
         shown, accepted = self._shown(meanings)
         return shown, accepted, f"; {_OTHER_SHAPE}"
 
