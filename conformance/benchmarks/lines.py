@@ -6,6 +6,7 @@ line for sound code, the true first step in at least 90 % of the mistakes that a
 `--held-out` judges the mistakes that are not looked at while the search is developed.
 """
 
+import re
 import sys
 import tempfile
 import time
@@ -26,6 +27,43 @@ from attentest.results.verdict import Location, Status
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "support"))
 
 from line_corpus import HELD_OUT, OPEN, Mistake, mistakes
+
+STEPS = {
+    "scores": "scores|scaled",
+    "masked": "mask",
+    "weights": "weights|softmax|shifted|exponential",
+    "heads": "head|value",
+    "query": "query|scores",
+    "key": "key|scores",
+    "value": "value|head",
+    "merged": "merged|output",
+    "output": "output|outer|result|value|weights|positions|softmax|scaled|mask",
+    "inner": r"inner|norm\.|^x$",
+    "activation": "activated",
+    "normalised": "normalised|centred|mean|deviation|scaled",
+    "mean": "mean|centred",
+    "variance": "variance|deviation",
+    "table": "position|angle|pairs|frequenc|wave|table",
+    "lookup": "rows",
+    "logits": "result|logits",
+    "sum": "sum|branch",
+    "norm": "norm|sum",
+    "padding": "mask",
+    "self_attention_sum": r"^(?!cross|feed).*(sum|norm\.result|^x$)",
+    "cross_attention_sum": r"^(?!self|feed).*(sum|norm\.result)",
+    "feed_forward_sum": r"sum|norm\.result",
+    "self_attention_norm": "self_attention_norm|sum",
+    "feed_forward_norm": "feed_forward_norm",
+    "cross_query": r"cross_attention\.query|attention_norm",
+    "cross_value": r"cross_attention\.value|memory",
+    "cross_output": r"cross_attention\.(output|merged)",
+    "layer_0_output": r"layers\.0\.",
+    "layer_1_input": r"layers\.[01]\.",
+    "source_embedding": "source_embedding|source_positions",
+    "target_positions": "target_positions|target_embedding",
+    "encoder_norm": r"encoder\.norm|memory",
+}
+"""Patterns of the steps that `Location.step` may name, for each step of a manifest."""
 
 ATTEMPTS = 3
 """Violations that are asked for a line before the mistake counts as one without."""
@@ -51,12 +89,19 @@ class Outcome:
         return f"{'true' if self.location.line in self.mistake.accepted else 'wrong'}, {proof}"
 
     @property
+    def right_step(self) -> bool:
+        """Whether the first step that differs is the true one."""
+        pattern = STEPS[self.mistake.step]
+        return self.location is not None and bool(re.search(pattern, self.location.step))
+
+    @property
     def words(self) -> str:
         """The mistake, and what was said of it."""
         text = f"{self.mistake.slug} ({self.mistake.target}): {self.status}, {self.seconds:.1f} s"
         if one := self.location:
             text += f"; true: {', '.join(map(str, sorted(self.mistake.accepted)))}"
-            text += f"; said: {one.line} {one.code!r} {one.step} [{self.mistake.step}]: "
+            text += f"; said: {one.line} {one.code!r} {one.step}"
+            text += ": " if self.right_step else f" (true: {self.mistake.step}): "
             text += f"expected {one.expected}; computed {one.computed}"
         return text
 
@@ -110,15 +155,18 @@ def main(names: tuple[str, ...], held_out: bool, sound: bool, everything: bool) 
         if not names or any(name in one.slug or name in one.target for name in names)
     ]
     counts: Counter[str] = Counter()
+    steps = []
     with tempfile.TemporaryDirectory() as folder:
         for one in corpus:
             found = outcome(one, Path(folder))
             counts[found.status] += 1
-            if everything or found.status != "true, confirmed":
+            steps += [found.right_step] * (not one.catalogued)
+            if everything or found.status != "true, confirmed" or not found.right_step:
                 click.echo(found.words)
     click.echo(f"{len(corpus)} mistakes: {dict(counts)}")
     right = counts["true, confirmed"] + counts["true, suspected"]
     click.echo(f"true line {right} of {len(corpus)}, confirmed wrong {counts['wrong, confirmed']}")
+    click.echo(f"in no catalogue: true step {sum(steps)} of {len(steps)}")
     if sound:
         twins = {one.target: one for one in corpus}
         said = [line for one in twins.values() for line in lines_of_sound(one)]
