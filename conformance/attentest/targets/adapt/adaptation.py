@@ -36,6 +36,7 @@ from attentest.targets.adapt.probing import SIZES, Probe
 from attentest.targets.adapt.reading import Reading, Unclear
 from attentest.targets.adapt.script import Script
 from attentest.targets.adapt.token_encoders import token_encoder
+from attentest.targets.adapt.written import Written
 from attentest.targets.models import adaptation as whole
 from attentest_spec import COMPONENTS, Backend, Choices, UnknownName, Unsupported
 from attentest_spec.parameters import shapes
@@ -55,6 +56,13 @@ class Adapted(TorchBackend):
     def reproduction_script(self, actions: Sequence[Action]) -> str:
         """Return code that repeats `actions` on the user's own code, with nothing between."""
         return Script(self.code, self.recipes[self.code.component].call).text(actions)
+
+    def written(self) -> str:
+        """Return the adapter as the text of a Python file."""
+        recipe = self.recipes[self.code.component]
+        table, choices = recipe.parameters, dict(self.choices)
+        adapter = Written(self.code, recipe.call, table, choices, self.limits)  # type: ignore[arg-type]
+        return adapter.text(self.understood)
 
 
 def adapt(
