@@ -21,7 +21,7 @@ from attentest.targets.adapt.assumptions import (
     declared_choices,
     measured,
 )
-from attentest.targets.adapt.code import Code, code_of
+from attentest.targets.adapt.code import Code, code_of, of_instance
 from attentest.targets.adapt.components import component_guessed, component_named
 from attentest.targets.adapt.layouts import layouts
 from attentest.targets.adapt.limits import (
@@ -76,9 +76,14 @@ def adapt(
     if isinstance(thing, Backend) and not inspect.isclass(thing):
         return thing
     asked = reading or Reading()
-    stack = token_encoder(thing, asked, name)
-    if stack is None and whole.is_model(thing, asked, name):
-        return whole.adapt_model(thing, asked, name or thing.__name__, home)
+    instance = thing if isinstance(thing, nn.Module) else None
+    made, called = (thing, name) if instance is None else (type(thing), type(thing).__name__)
+    stack = token_encoder(made, asked, called)
+    if stack is None and whole.is_model(made, asked, called):
+        where = home if instance is None else None
+        return whole.adapt_model(made, asked, called or made.__name__, where, instance)
+    if stack is not None and instance is not None:
+        stack = of_instance(instance, stack)
     own = name or getattr(thing, "__name__", type(thing).__name__)
     guess = "" if asked.component or component_named(own) else component_guessed(own)
     try:
@@ -167,6 +172,7 @@ _SINGLE = (
     "assumed that it computes in float32 whatever its input is, as measured, and judged in that: "
     "if it is meant to follow its input, this is a mistake, and --strict reports it"
 )
+
 
 def _guess(code: Code) -> str:
     """Return by what `code` was taken for its component."""

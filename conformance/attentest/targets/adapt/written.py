@@ -1,4 +1,4 @@
-"""The inferred adapter of a component as a Python file: readable, ready to be edited and registered.
+"""The inferred adapter of a component as a Python file, ready to be edited and registered.
 
 It imports the spec and the user's code, and nothing of the suite.
 """
@@ -20,10 +20,11 @@ from attentest.targets.adapt.layouts import split
 from attentest.targets.adapt.makers import CODE, Maker, with_axes
 from attentest.targets.adapt.masks import shaped_mask
 from attentest.targets.adapt.parameters.telling import lines as table_lines
+from attentest.targets.adapt.probing import SIZES
 from attentest.targets.adapt.writing import Expression, Writer
 from attentest.targets.models.forms import ADDITIVE
 from attentest.targets.models.layout import folded
-from attentest.targets.models.written import UNREAD, definition
+from attentest.targets.models.written import UNREAD, definition, head_line
 from attentest_spec import COMPONENTS, Limits, Table
 from attentest_spec.choices import Value
 
@@ -66,7 +67,7 @@ class Written:
         return tuple(COMPONENTS[self.code.component].methods)
 
     def _head(self, body: str) -> Iterator[str]:
-        yield f'"""The adapter of {self.code.name}, as attentest inferred it: edit and register it."""'
+        yield head_line(self.code.name)
         yield ""
         self.writer.need(*self.code.origin.imports)
         known = {
@@ -114,7 +115,7 @@ class Written:
             if isinstance(one.value, Construction):
                 given[own] = Expression(self._made(self.writer.named(one.value.make), one.value))
             else:
-                given[own] = Expression(one.code) if one.code else one.value(None)
+                given[own] = Expression(one.code) if one.code else one.value(SIZES)
             if "head_width(" in one.code:
                 self.helpers["head_width"] = inspect.getsource(head_width).strip()
         return self.writer.call(function, (), given)

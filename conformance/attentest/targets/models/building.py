@@ -50,6 +50,7 @@ _LENGTHS = {
     *("seqlength", "maxseq", "srcseqlength", "tgtseqlength", "maxlenseq"),
 }
 
+
 @dataclass(frozen=True)
 class Building:
     """A model that is built by the `expression` of the name `sizes`, evaluated in `space`.

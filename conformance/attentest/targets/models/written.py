@@ -47,7 +47,7 @@ class Adapter:
         return "\n".join(folded(line) for line in "\n\n".join(parts).splitlines()) + "\n"
 
     def _head(self) -> Iterator[str]:
-        yield f'"""The adapter of {self.name}, as attentest inferred it: edit and register it."""'
+        yield head_line(self.name)
         yield ""
         yield from self.origin.imports
         yield from _IMPORTS
@@ -88,6 +88,11 @@ class Adapter:
         given = "build, call" + f", {{{methods}}}"
         recipe = f"{given}, PARAMETERS"
         yield definition(self.name, "model", recipe, self.choices, self.limits)
+
+
+def head_line(name: str) -> str:
+    """Return the docstring of a written adapter."""
+    return f'"""The adapter of {name}, as attentest inferred it: edit and register it."""'
 
 
 def definition(

@@ -6,7 +6,7 @@ from typing import Literal
 
 from attentest_spec import Choices, Sizes
 from attentest_spec.choices import Value
-from attentest_spec.mapping import Place, Table, locate
+from attentest_spec.mapping import Table, locate
 from attentest_spec.parameters import shapes
 from attentest_spec.setting import Floats
 
