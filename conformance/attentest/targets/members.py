@@ -59,11 +59,6 @@ def adapter_text(target: str, reading: Mapping[str, Any]) -> str:
     """
     backend = resolve.load(target, reading)
     written = getattr(backend, "written", None)
-    if written is None and hasattr(backend, "understood"):
-        raise LoadFailure(
-            f"An adapter is written for whole models only, and {target} is a single component: "
-            f"attentest check prints its parameter map, and attentest new NAME writes a template."
-        )
     if written is None:
         raise LoadFailure(f"{target} is a backend already: there is no adapter to write.")
     text: str = written()

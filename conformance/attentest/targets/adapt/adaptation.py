@@ -23,7 +23,7 @@ from attentest.targets.adapt.assumptions import (
     measured,
     summary,
 )
-from attentest.targets.adapt.code import Code, code_of
+from attentest.targets.adapt.code import Code, code_of, of_instance
 from attentest.targets.adapt.components import component_guessed, component_named
 from attentest.targets.adapt.layouts import layouts
 from attentest.targets.adapt.limits import (
@@ -38,6 +38,7 @@ from attentest.targets.adapt.probing import SIZES, Probe
 from attentest.targets.adapt.reading import Reading, Unclear
 from attentest.targets.adapt.script import Script
 from attentest.targets.adapt.token_encoders import token_encoder
+from attentest.targets.adapt.written import Written
 from attentest.targets.models import adaptation as whole
 from attentest_spec import COMPONENTS, Backend, Choices, UnknownName, Unsupported
 from attentest_spec.parameters import shapes
@@ -61,6 +62,13 @@ class Adapted(TorchBackend):
         """Return code that repeats `actions` on the user's own code, with nothing between."""
         return Script(self.code, self.recipes[self.code.component].call).text(actions)
 
+    def written(self) -> str:
+        """Return the adapter as the text of a Python file."""
+        recipe = self.recipes[self.code.component]
+        table, choices = recipe.parameters, dict(self.choices)
+        adapter = Written(self.code, recipe.call, table, choices, self.limits)  # type: ignore[arg-type]
+        return adapter.text(self.understood)
+
 
 def adapt(
     thing: Any, reading: Reading | None = None, name: str = "", home: ModuleType | None = None
@@ -73,9 +81,14 @@ def adapt(
     if isinstance(thing, Backend) and not inspect.isclass(thing):
         return thing
     asked = reading or Reading()
-    stack = token_encoder(thing, asked, name)
-    if stack is None and whole.is_model(thing, asked, name):
-        return whole.adapt_model(thing, asked, name or thing.__name__, home)
+    instance = thing if isinstance(thing, nn.Module) else None
+    made, called = (thing, name) if instance is None else (type(thing), type(thing).__name__)
+    stack = token_encoder(made, asked, called)
+    if stack is None and whole.is_model(made, asked, called):
+        where = home if instance is None else None
+        return whole.adapt_model(made, asked, called or made.__name__, where, instance)
+    if stack is not None and instance is not None:
+        stack = of_instance(instance, stack)
     own = name or getattr(thing, "__name__", type(thing).__name__)
     guess = "" if asked.component or component_named(own) else component_guessed(own)
     try:

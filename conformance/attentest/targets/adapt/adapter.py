@@ -83,7 +83,7 @@ class Adapter:
         """Return the arguments that carry the mask `role`, {} where it is left out."""
         keep = given[role]
         if self.causal:
-            keep = _without_the_causal(keep, like.shape[-2])
+            keep = without_the_causal(keep, like.shape[-2])
         own = self.arguments.roles.get(role)
         keys = next((given[name] for name in ("key", "memory", "x") if name in given), like)
         if role == "target_mask":
@@ -125,7 +125,7 @@ def first_tensor(given: Mapping[str, Any]) -> Tensor:
     return next((one for one in given.values() if isinstance(one, Tensor)), torch.empty(0))
 
 
-def _without_the_causal(keep: Tensor | None, length: int) -> Tensor | None:
+def without_the_causal(keep: Tensor | None, length: int) -> Tensor | None:
     """Return None for the causal mask; Unsupported for another one."""
     causal = torch.ones(length, length, dtype=torch.bool).tril()
     if keep is None or keep.shape[-2:] != causal.shape or not (keep.cpu() == causal).all():

@@ -5,7 +5,7 @@ import copy
 import inspect
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import ModuleType
 from typing import Any
 
@@ -140,10 +140,7 @@ def _of_instance(thing: nn.Module, reading: Reading, name: str) -> Code:
     """Judge the class of an instance that has sizes; what has none is called as it is."""
     own = type(thing)
     if any(True for _ in thing.parameters()) or _known(own, reading):
-        found = _of_class(own, reading, own.__name__)
-        _same(thing, found)
-        sentence = f"an instance stands for its class {own.__name__}, which is built at other sizes"
-        return Code(**{**vars(found), "said": (sentence, *found.said)})
+        return of_instance(thing, _of_class(own, reading, own.__name__))
     component = _component(name or own.__name__, reading)
     return Code(
         name or own.__name__,
@@ -155,17 +152,25 @@ def _of_instance(thing: nn.Module, reading: Reading, name: str) -> Code:
     )
 
 
-def _same(thing: nn.Module, found: Code) -> None:
-    """Refuse an instance that holds other parameters than its class when it is built anew."""
+def of_instance(thing: nn.Module, found: Code) -> Code:
+    """Return the class that `thing` stands for; Unclear where that holds other parameters."""
+    assert found.construction is not None
     with undisturbed():
-        fresh = found.build(SIZES)
-    mine, theirs = ({name for name, _ in one.named_parameters()} for one in (thing, fresh))
+        fresh = found.construction(SIZES)
+    # Stacks may differ in their number of layers.
+    number = r"\b\d+\b" if found.component in ("encoder", "decoder") else r"$^"
+    mine, theirs = (
+        {re.sub(number, "*", name, count=1) for name, _ in one.named_parameters()}
+        for one in (thing, fresh)
+    )
     if mine != theirs:
         raise Unclear(
             f"The {found.name} given holds {', '.join(sorted(mine ^ theirs))} otherwise than one "
             f"that is built anew at other sizes, which is needed to judge it. Give the class, and "
             f"with given={{NAME: VALUE}} the arguments that make the difference."
         )
+    sentence = f"an instance stands for its class {found.name}, which is built at other sizes"
+    return replace(found, said=(sentence, *found.said))
 
 
 def _known(thing: type, reading: Reading) -> frozenset[str]:

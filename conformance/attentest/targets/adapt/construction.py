@@ -38,11 +38,15 @@ WHOLE_RATIO = 4
 
 @dataclass(frozen=True)
 class Filling:
-    """What one argument gets: in words, as a function of the sizes, and the sizes it settles."""
+    """What one argument gets: in words, as a function of the sizes, and the sizes it settles.
+
+    `code` is the expression of `sizes` for it, "" for a value that is fixed.
+    """
 
     words: str
     value: Callable[[Sizes], Any]
     settles: frozenset[str] = frozenset()
+    code: str = ""
 
 
 @dataclass(frozen=True)
@@ -250,14 +254,14 @@ def _filling(
     if own in reading.given:
         return _fixed(reading.given[own])
     if size in SIZES:
-        return Filling(size, attrgetter(size), frozenset([size]))
+        return Filling(size, attrgetter(size), frozenset([size]), f"sizes.{size}")
     if name in HEAD_WIDTH:
-        return Filling("d_model/heads", _head_width)
+        return Filling("d_model/heads", head_width, code="head_width(sizes)")
     size = _size(name, component, [squashed(one) for one in arguments])
     if size and not is_no_number(parameter.default):
-        return Filling(size, attrgetter(size), frozenset([size]))
+        return Filling(size, attrgetter(size), frozenset([size]), f"sizes.{size}")
     if name in RATIO:
-        return Filling("d_ff/d_model", _ratio, frozenset(["d_ff"]))
+        return Filling("d_ff/d_model", _ratio, frozenset(["d_ff"]), _RATIO)
     if name in REQUIRED and _is_required(parameter):
         return _fixed(REQUIRED[name])
     if name in ACTIVATION and _is_required(parameter):
@@ -265,7 +269,7 @@ def _filling(
     return _fixed(ON[name]) if name in ON else None
 
 
-def _head_width(sizes: Sizes) -> int:
+def head_width(sizes: Sizes) -> int:
     """Return the width of a head; Unsupported where there is no whole one."""
     if sizes.heads and sizes.d_model % sizes.heads:
         raise Unsupported(
@@ -278,6 +282,9 @@ def _head_width(sizes: Sizes) -> int:
 def _fixed(value: Any) -> Filling:
     words = value.__name__ if inspect.isroutine(value) else repr(value)
     return Filling(words, lambda sizes: value)
+
+
+_RATIO = "(sizes.d_ff + 0.5) / sizes.d_model"
 
 
 def _ratio(sizes: Sizes) -> float:

@@ -74,7 +74,7 @@ class EmbeddedStack(nn.Module):
 
     def _apply(self, fn: Callable[..., Any], recurse: bool = True) -> "EmbeddedStack":
         """Move all of `whole`: masks are often made in the precision of its embeddings."""
-        self.around[0]._apply(fn, recurse)
+        self.around[0]._apply(fn, recurse)  # type: ignore[no-untyped-call]  # of torch
         return self
 
 

@@ -28,13 +28,7 @@ class Layout:
 
     def split(self, x: Tensor) -> Sequence[Tensor]:
         """Return `x` as each call gets it, before axes change places: for masks and weights."""
-        match self.fold:
-            case "heads":
-                return [x.flatten(0, 1)]
-            case "alone":
-                return x.flatten(0, -3).unbind(0) if x.ndim > 3 else x.unbind(0)
-            case _:
-                return [x]
+        return split(x, self.fold)
 
     def leave(self, outputs: Sequence[Tensor], like: Tensor) -> Tensor:
         """Return the contract's tensor from what each call gave; `like` has its leading axes."""
@@ -52,21 +46,33 @@ class Layout:
         """Return an expression for what call `i` gets of the contract's `x`; see :meth:`enter`."""
         heads = ".flatten(0, 1)" if ndim > 3 or self.fold == "heads" else ""
         split = {"heads": heads, "alone": f"{heads}[i]"}.get(self.fold, "")
-        return f"{x}{split}{self._code_of_swap()}"
+        return f"{x}{split}{self.code_of_swap()}"
 
     def code_leaving(self, outputs: str, like: Tensor, *, swapped: bool = True) -> str:
         """Return an expression for the contract's tensor; see :meth:`leave` and :meth:`join`.
 
         `outputs` is the result of the one call, or the list of the results of all calls.
         """
-        turn = self._code_of_swap() if swapped else ""
+        turn = self.code_of_swap() if swapped else ""
         if self.fold == "alone":
             outputs = f"torch.stack({outputs})"
         whole = self.fold != "whole" and like.ndim == 4
         return f"{outputs}{turn}" + f".unflatten(0, {tuple(like.shape[:2])})" * whole
 
-    def _code_of_swap(self) -> str:
+    def code_of_swap(self) -> str:
+        """Return the text that changes the axes of an expression in front of it."""
         return "" if self.swap is None else f".transpose{self.swap}"
+
+
+def split(x: Tensor, fold: str) -> Sequence[Tensor]:
+    """Return `x` as each call gets it: whole, with the heads in the batch, or matrix by matrix."""
+    match fold:
+        case "heads":
+            return [x.flatten(0, 1)]
+        case "alone":
+            return x.flatten(0, -3).unbind(0) if x.ndim > 3 else x.unbind(0)
+        case _:
+            return [x]
 
 
 FOUR = (

@@ -51,10 +51,10 @@ class Maker:
         made = self.adapter(built, *inputs)
         if not isinstance(made, Tensor):
             return made
-        return _with_axes(_READ[self.meaning](made), self.adapter.component)
+        return with_axes(_READ[self.meaning](made), self.adapter.component)
 
 
-def _with_axes(mask: Tensor, component: str) -> Tensor:
+def with_axes(mask: Tensor, component: str) -> Tensor:
     """Give `mask` the axes that are left out: (B, S), (T, T) and (B, T, T) are usual."""
     if component == "causal_mask":
         return mask[(None,) * (4 - mask.ndim)] if mask.ndim < 4 else mask

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from attentest.targets.adapt.components import squashed
-from attentest.targets.adapt.layouts import Layout
+from attentest.targets.adapt.layouts import Layout, split
 from attentest_spec import Unsupported
 
 SHAPES = ("broadcast", "full", "per sample", "per key", "per pair")
@@ -73,29 +73,18 @@ class Style:
 
         `like` is the tensor of the queries. Raises Unsupported for a mask that has no such shape.
         """
-        return [self._entries(one, like.dtype) for one in self._shaped(keep, like, layout)]
+        shaped = shaped_mask(keep, like, self.shape, layout.fold)
+        return [self._entries(one, like.dtype) for one in shaped]
 
-    def _shaped(self, keep: Tensor, like: Tensor, layout: Layout) -> Sequence[Tensor]:
-        samples, heads, queries, _ = keep.shape
-        if self.shape == "broadcast" and layout.fold == "whole":
-            return [keep]
-        if self.shape == "per key":
-            _alike(heads == 1 and queries == 1, "queries or heads")
-            return [keep[:, 0, 0].expand(len(like), -1)]
-        if self.shape == "per pair" and layout.fold != "alone":
-            _alike(heads == 1 and samples == 1, "samples or heads")
-            return [keep[0, 0].expand(like.shape[-2], -1)]
-        whole = self._whole(keep, like)
-        if self.shape == "per sample" or (layout.fold == "alone" and like.ndim == 3):
-            _alike(heads == 1, "heads")
-            return layout.split(whole[:, 0])
-        return layout.split(whole)
-
-    @staticmethod
-    def _whole(keep: Tensor, like: Tensor) -> Tensor:
-        """Write the mask out for every sample and query, and every head that attention has."""
-        heads = like.shape[1] if like.ndim == 4 else keep.shape[1]
-        return keep.expand(len(like), heads, like.shape[-2], -1)
+    def code(self, keep: str, like: str) -> str:
+        """Return an expression for the entries of a mask in the shape of this style."""
+        if self.meaning == "additive":
+            return f"additive({keep}, {like}.dtype)"
+        entries = keep if self.meaning == "keep" else f"~{keep}"
+        if self.entries == "bool":
+            return entries
+        kind = f"to({like}.dtype)" if self.entries == "float" else "long()"
+        return f"({entries}).{kind}" if entries != keep else f"{keep}.{kind}"
 
     def _entries(self, keep: Tensor, dtype: torch.dtype) -> Tensor:
         if self.meaning == "additive":
@@ -106,9 +95,29 @@ class Style:
         return entries.to({"bool": torch.bool, "float": dtype, "int": torch.int64}[self.entries])
 
 
-def _alike(truth: bool, what: str) -> None:
-    if not truth:
-        raise Unsupported(f"its mask cannot differ between {what}")
+def shaped_mask(keep: Tensor, like: Tensor, shape: str, fold: str) -> Sequence[Tensor]:
+    """Return the mask `keep` (B, H, Q, K) in a shape that code takes, for each of its calls.
+
+    `like` is the tensor of the queries, `fold` says what one call gets of it.
+    """
+    samples, heads, queries, _ = keep.shape
+    if shape == "broadcast" and fold == "whole":
+        return [keep]
+    if shape == "per key":
+        if heads != 1 or queries != 1:
+            raise Unsupported("its mask cannot differ between queries or heads")
+        return [keep[:, 0, 0].expand(len(like), -1)]
+    if shape == "per pair" and fold != "alone":
+        if heads != 1 or samples != 1:
+            raise Unsupported("its mask cannot differ between samples or heads")
+        return [keep[0, 0].expand(like.shape[-2], -1)]
+    every = like.shape[1] if like.ndim == 4 else heads
+    whole = keep.expand(len(like), every, like.shape[-2], -1)
+    if shape == "per sample" or (fold == "alone" and like.ndim == 3):
+        if heads != 1:
+            raise Unsupported("its mask cannot differ between heads")
+        whole = whole[:, 0]
+    return split(whole, fold)
 
 
 STYLES = tuple(

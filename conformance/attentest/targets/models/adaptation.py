@@ -27,6 +27,7 @@ from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.reading import Reading, Unclear
 from attentest.targets.models.building import Building, building
 from attentest.targets.models.inferring import Inferred, infer, probe_of
+from attentest.targets.models.instances import stands_for_class
 from attentest.targets.models.recognition import is_whole, makes_models
 from attentest.targets.models.written import Adapter
 from attentest.targets.origin import origin
@@ -60,11 +61,16 @@ class AdaptedModel(TorchBackend):
 
 
 def adapt_model(
-    thing: Callable[..., Any], reading: Reading, name: str, home: ModuleType | None
+    thing: Callable[..., Any],
+    reading: Reading,
+    name: str,
+    home: ModuleType | None,
+    instance: nn.Module | None = None,
 ) -> AdaptedModel:
     """Return the class, or the function that makes models, as a backend of the component `model`.
 
-    Raises Unclear, with what to add, where it does not say how it is built or called.
+    An `instance` of the class has to compute what the class computes at its sizes. Raises Unclear,
+    with what to add, where it does not say how it is built or called.
     """
     with undisturbed():
         built = building(thing, name, reading)
@@ -72,6 +78,8 @@ def adapt_model(
         limits = _limits(built, inferred)
         fixed = not reading.strict and _is_random_without_dropout(built, inferred)
         found = _table(built, inferred, name)
+        if instance is not None:
+            stands_for_class(instance, built, inferred, found.table)
         adapter = Adapter(
             name,
             origin(thing, home, name),
@@ -119,8 +127,8 @@ def _table(built: Building, inferred: Inferred, name: str) -> FoundTable:
         )
     if not _reads_first_row(built, found, call):
         raise Unclear(
-            f"{name} has tables of positions with more rows than its length, and the first position "
-            f"does not get the row behind the others: write a backend by hand, as "
+            f"{name} has tables of positions with more rows than its length, and the first "
+            f"position does not get the row behind the others: write a backend by hand, as "
             f"docs/how-to/add-an-implementation.md shows."
         )
     return found

@@ -14,6 +14,7 @@ from attentest.targets.adapt.names import ROLES
 from attentest.targets.adapt.parameters.found import DISTINCT
 from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.reading import Reading, Unclear
+from attentest.targets.adapt.token_encoders import token_encoder
 from attentest.targets.models.building import building
 
 _SIDES = ("source", "target")
@@ -39,12 +40,13 @@ def is_whole(name: str, thing: Any) -> bool:
         return said == "model"
     parameters = inspect.signature(thing.forward).parameters
     required = [one for one in parameters.values() if one.default is inspect.Parameter.empty]
-    said = [{squashed(one) for one in parameters} & set(ROLES[side]) for side in _SIDES]
-    if len(required) < 3 and not all(said):
+    own = {squashed(one) for one in parameters}
+    sided = all(own & set(ROLES[side]) for side in _SIDES)
+    if len(required) < 3 and not sided:
         return False
     try:
         known = building(thing, name, Reading()).known
-        return all(said) or "target_vocabulary" in known
+        return sided or "target_vocabulary" in known
     except Unclear:
         return False
 
@@ -61,6 +63,8 @@ class Recognition:
         inside = self._inside(thing)
         if makes_models(name, thing):
             return {"component": "model"}
+        if name in self._encoders:
+            return {"component": "encoder"}
         if is_whole(name, thing) and name not in self._makers:
             return {"component": "model"}
         component = component_named(name)
@@ -70,6 +74,21 @@ class Recognition:
         likely = component_suggested(name) if _is_called(thing) else ""
         note = f"its name may mean {likely}: say so with --as {likely}" if likely else ""
         return {"note": note, "inside": inside}
+
+    @cached_property
+    def _encoders(self) -> Mapping[str, tuple[Any, set[type]]]:
+        """The encoders that embed their tokens themselves, as :attr:`_models`."""
+        found = {}
+        for name, thing in vars(self.module).items():
+            try:
+                code = token_encoder(thing, Reading(), name) if _is_class(thing) else None
+            except Unclear:
+                continue
+            if code is not None and code.construction is not None:
+                with undisturbed():
+                    model = code.construction(DISTINCT)
+                found[name] = (model, {type(one) for one in model.modules()})
+        return found
 
     @cached_property
     def _models(self) -> Mapping[str, tuple[Any, set[type]]]:
@@ -102,11 +121,15 @@ class Recognition:
         return next(
             (
                 name
-                for name, (model, classes) in self._models.items()
+                for name, (model, classes) in {**self._models, **self._encoders}.items()
                 if thing in classes and type(model) is not thing
             ),
             "",
         )
+
+
+def _is_class(thing: Any) -> bool:
+    return inspect.isclass(thing) and issubclass(thing, nn.Module)
 
 
 def _is_called(thing: Any) -> bool:

@@ -47,7 +47,7 @@ class Adapter:
         return "\n".join(folded(line) for line in "\n\n".join(parts).splitlines()) + "\n"
 
     def _head(self) -> Iterator[str]:
-        yield f'"""The adapter of {self.name}, as attentest inferred it: edit and register it."""'
+        yield head_line(self.name)
         yield ""
         yield from self.origin.imports
         yield from _IMPORTS
@@ -80,40 +80,47 @@ class Adapter:
     def _tail(self) -> Iterator[str]:
         yield "\n".join(line for line in table_lines(self.table) if not line.startswith("from "))
         if not self.inferred.methods:
-            yield _UNREAD
+            yield UNREAD
         held = {one: one for one in self.inferred.methods} or dict.fromkeys(
             ("encode", "decode"), "not_inferred"
         )
         methods = ", ".join(f'"{one}": {function}' for one, function in held.items())
         given = "build, call" + f", {{{methods}}}"
-        changed = {
-            name: value
-            for name, value in vars(self.limits).items()
-            if value != getattr(Limits(), name)
-        }
-        limits = ", ".join(f"{name}={value!r}" for name, value in changed.items())
-        rows = [f'        "{name}": {_quoted(value)},' for name, value in self.choices.items()]
-        yield "\n".join(
-            [
-                "backend = TorchBackend(",
-                f'    name="{self.name}",',
-                f'    title="{self.name}, read as model",',
-                "    choices={",
-                *rows,
-                "    },",
-                f"    limits=Limits({limits}),",
-                f'    recipes={{"model": Recipe({given}, PARAMETERS)}},',
-                ")",
-                "",
-            ]
-        )
+        recipe = f"{given}, PARAMETERS"
+        yield definition(self.name, "model", recipe, self.choices, self.limits)
+
+
+def head_line(name: str) -> str:
+    """Return the docstring of a written adapter."""
+    return f'"""The adapter of {name}, as attentest inferred it: edit and register it."""'
+
+
+def definition(
+    name: str, component: str, recipe: str, choices: Mapping[str, Value], limits: Limits
+) -> str:
+    """Return the definition of a backend with one `recipe`."""
+    changed = {one: held for one, held in vars(limits).items() if held != getattr(Limits(), one)}
+    written = ", ".join(f"{one}={held!r}" for one, held in changed.items())
+    rows = [f'        "{one}": {_quoted(value)},' for one, value in choices.items()]
+    return "\n".join(
+        [
+            "backend = TorchBackend(",
+            f'    name="{name}",',
+            f'    title="{name}, read as {component}",',
+            *(["    choices={", *rows, "    },"] if rows else []),
+            f"    limits=Limits({written}),",
+            f'    recipes={{"{component}": Recipe({recipe})}},',
+            ")",
+            "",
+        ]
+    )
 
 
 def _quoted(value: Value) -> str:
     return f'"{value}"' if isinstance(value, str) else repr(value)
 
 
-_UNREAD = '''\
+UNREAD = '''\
 def not_inferred(*_):
     """Answer for a method that could not be inferred."""
     raise Unsupported("only its call was read, and no method of it")
