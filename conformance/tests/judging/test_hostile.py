@@ -258,18 +258,8 @@ def test_backend_without_pickle_fails_that_clause_only():
 def shell(*names: str | Path) -> tuple[int, str]:
     targets = [HOSTILE / f"{one}.py" if isinstance(one, str) else one for one in names]
     asked = ["--clause", "attention.one-key", "--timeout", "2", "--no-shrink"]
-<<<<<<< HEAD
     done = CliRunner().invoke(main, ["run", *map(str, targets), *asked])
-    return done.exit_code, done.output
-=======
-    done = subprocess.run(
-        [sys.executable, "-m", "attentest", "run", *map(str, targets), *asked],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    return done.returncode, " ".join((done.stdout + done.stderr).split())
->>>>>>> screen
+    return done.exit_code, " ".join(done.output.split())
 
 
 def test_a_crash_and_a_timeout_exit_with_1():
