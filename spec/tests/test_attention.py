@@ -217,3 +217,32 @@ def test_finite_fill_of_any_size_wins_over_lower_scores(fill: float) -> None:
 def test_softmax_of_far_scores_is_exactly_zero() -> None:
     assert softmax(np.array([0.0, -800.0])).tolist() == [1.0, 0.0]
     assert softmax(np.array([0.0, -700.0]))[1] == np.exp(-700.0)
+
+
+@pytest.mark.parametrize("fill", [-100.0, -1e9])
+def test_a_row_without_a_key_is_as_chosen_under_a_finite_fill_too(fill: float) -> None:
+    ones, hidden = np.ones((1, 1, 2, 1)), np.zeros((1, 1, 1, 2), dtype=bool)
+    zero = choosing(mask_fill=fill, fully_masked_row="zero")
+    assert (attention(zero, ones, ones, ones, hidden)[0] == 0.0).all()
+    assert np.isnan(attention(choosing(mask_fill=fill), ones, ones, ones, hidden)[0]).all()
+
+
+def test_scores_are_rounded_to_float32_before_its_softmax() -> None:
+    query, key = np.ones((1, 1, 1, 1)), np.array([[[[1e6], [1e6 + 0.02]]]])
+    assert attention(SINGLE, query, key, key)[1].tolist() == [[[[0.5, 0.5]]]]
+    assert attention(GIVEN, query, key, key)[1][0, 0, 0, 1] > 0.504
+
+
+def test_a_softmax_in_float32_is_one_under_a_mask_too(rng: np.random.Generator) -> None:
+    mask = np.ones((1, 1, 1, 11), dtype=bool)
+    mask[..., 4] = False
+    _, weights = attention(SINGLE, *drawn(rng), mask)
+    assert (weights.astype(np.float32) == weights).all()
+
+
+def test_every_row_without_a_key_is_as_chosen(rng: np.random.Generator) -> None:
+    query, key = rng.normal(size=(1, 1, 40, 2)), rng.normal(size=(1, 1, 3, 2))
+    mask = np.zeros((1, 1, 40, 3), dtype=bool)
+    mask[0, 0, 17] = True
+    weights = attention(choosing(fully_masked_row="zero"), query, key, key, mask)[1][0, 0]
+    assert (weights.any(axis=-1) == mask[0, 0, :, 0]).all()

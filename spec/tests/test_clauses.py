@@ -10,7 +10,6 @@ from attentest_spec.choices import CHOICES, Choice
 from attentest_spec.clauses import Clause, chapter_text, clauses, parse
 from attentest_spec.components import CHAPTERS, COMPONENTS
 
-LEVEL = r"\b(?:MUST|SHOULD)\b"
 FIELDS = """
 - component: attention
 - depth: behaviour
@@ -174,11 +173,6 @@ def test_clauses_that_refuse_are_those_about_errors() -> None:
     every = clauses().values()
     about = {one.slug for one in every if one.kind == "errors"}
     assert about == {one.slug for one in every if re.search(r"\brefuse", one.text)}
-
-
-def test_no_clause_has_two_levels() -> None:
-    mixed = [one.slug for one in clauses().values() if len({*re.findall(LEVEL, one.text)}) > 1]
-    assert mixed == []
 
 
 def test_how_a_refusal_is_worded_is_a_clause_of_its_own() -> None:

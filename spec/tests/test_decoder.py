@@ -139,3 +139,15 @@ def test_masks_of_every_head_are_its_own(rng: np.random.Generator) -> None:
     )
     found = decoder_layer(given, x, memory, source_keep, target_keep)
     np.testing.assert_allclose(found, reference.array(expected), rtol=0, atol=1e-12)
+
+
+def test_masks_of_one_shape_stay_in_their_places(rng: np.random.Generator) -> None:
+    given = setting("decoder", rng)
+    x, memory = rng.normal(size=(2, 2, 4, 6))
+    first, second = rng.random((2, 2, 1, 4, 4)) < 0.6
+    first[..., 1] = second[..., 0] = True
+    expected = reference.decoder(given)(
+        tensor(x), tensor(memory), tgt_mask=hidden(second, 4, 2), memory_mask=hidden(first, 4, 2)
+    )
+    found = decoder(given, x, memory, first, second)
+    np.testing.assert_allclose(found, reference.array(expected), rtol=0, atol=1e-12)

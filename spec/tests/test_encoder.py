@@ -145,3 +145,25 @@ def test_every_layer_of_a_deep_stack_is_applied(rng: np.random.Generator) -> Non
         moved = {**given.parameters, name: given[name] + np.arange(6.0)}
         after = encoder(Setting(given.sizes, given.choices, moved), x)
         assert np.abs(after - before).max() > 1e-3, number
+
+
+@pytest.mark.parametrize("layers", [1, 2])
+def test_a_final_norm_follows_any_number_of_layers(rng: np.random.Generator, layers: int) -> None:
+    sizes = SIZES.but(layers=layers)
+    given, x = setting("encoder", rng, sizes, final_norm="present"), rng.normal(size=(2, 5, 6))
+    bare = Setting(sizes, given.choices.but(final_norm="none"), given.parameters)
+    assert (encoder(given, x) == layer_norm(given.under("norm"), encoder(bare, x))).all()
+
+
+def test_every_part_reports_under_its_own_name(rng: np.random.Generator) -> None:
+    drawn, seen = setting("encoder", rng, SIZES.but(layers=1)), []
+    given = Setting(
+        drawn.sizes, drawn.choices, drawn.parameters, observe=lambda name, *_: seen.append(name)
+    )
+    encoder(given, rng.normal(size=(1, 3, 6)))
+    layer = "layers.0"
+    maps = [f"{layer}.self_attention.{one}" for one in ("query", "key", "value", "output")]
+    fed = [f"{layer}.feed_forward.{one}" for one in ("inner", "outer")]
+    norms = [f"{layer}.{one}_norm" for one in ("self_attention", "feed_forward")]
+    parts = [*maps, f"{layer}.self_attention", norms[0], *fed, f"{layer}.feed_forward", norms[1]]
+    assert seen == [*parts, layer]

@@ -117,3 +117,17 @@ def test_unbiased_variance_divides_by_one_less_at_every_width(width: int) -> Non
     found = layer_norm(plain(width, norm_variance="unbiased", norm_epsilon=0.0), row * 1.0)
     expected = (row - row.mean()) / np.std(row, ddof=1)
     np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("place", ["inside-root", "added-to-deviation"])
+def test_a_negative_gain_mirrors_its_column(place: str) -> None:
+    choices = PAPER.but(norm_epsilon=1.0, norm_epsilon_place=place, norm_bias="none")
+    x = np.array([1.0, 3.0, 8.0])
+    there, back = (
+        layer_norm(
+            Setting(choices=choices, parameters={"gain": sign * np.array([1.0, -2.0, 0.5])}), x
+        )
+        for sign in (1.0, -1.0)
+    )
+    assert (there == -back).all()
+    assert there.tolist()[0] < 0 < there.tolist()[1]

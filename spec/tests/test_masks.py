@@ -18,7 +18,7 @@ def test_padding_mask_written_out() -> None:
     assert kept[:, 0, 0].tolist() == [[True, False, True], [False, False, True]]
 
 
-@pytest.mark.parametrize("pad", [0, 1, 7, 256])
+@pytest.mark.parametrize("pad", [0, 1, 7, 256, -1, -100])
 def test_padding_mask_hides_the_pad_id_and_no_other(pad: int) -> None:
     tokens = np.array([[pad, 0, 1, 7, 256, 2**53 + 1, pad]])
     kept = padding_mask(GIVEN, tokens, pad)[0, 0, 0]

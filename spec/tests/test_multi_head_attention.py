@@ -8,7 +8,7 @@ from torch import nn
 from attentest_spec.attention import attention
 from attentest_spec.choices import PAPER, Value
 from attentest_spec.linear import linear
-from attentest_spec.multi_head_attention import multi_head_attention
+from attentest_spec.multi_head_attention import merge, multi_head_attention, split
 from attentest_spec.parameters import draw
 from attentest_spec.setting import Array, Floats, Setting
 from attentest_spec.sizes import Sizes
@@ -186,4 +186,27 @@ def test_a_key_bias_never_changes_the_output(rng: np.random.Generator) -> None:
 def test_a_width_that_heads_do_not_divide_is_refused(rng: np.random.Generator, heads: int) -> None:
     given = Setting(Sizes(d_model=6, heads=heads))
     with pytest.raises(ValueError, match=rf"\b6\b.*\b{heads}\b"):
+        multi_head_attention(given, *drawn(rng))
+
+
+@pytest.mark.parametrize("heads", [1, 2, 3, 4, 5, 8, 12, 13])
+@pytest.mark.parametrize("width", [1, 3, 5, 8])
+def test_head_number_i_has_slice_number_i(rng: np.random.Generator, heads: int, width: int) -> None:
+    x = rng.normal(size=(2, 3, heads * width))
+    found = split(x, heads)
+    assert found.shape == (2, heads, 3, width)
+    for number in range(heads):
+        own = x[:, :, number * width : (number + 1) * width]
+        assert (found[:, number] == own).all()
+    assert (merge(found) == x).all()
+
+
+@pytest.mark.parametrize("heads", [0, -1, -3])
+@pytest.mark.parametrize("head_width", ["d/h", "d"])
+def test_fewer_than_one_head_is_refused(
+    rng: np.random.Generator, heads: int, head_width: str
+) -> None:
+    drawn_at = setting(rng, head_width=head_width)
+    given = Setting(drawn_at.sizes.but(heads=heads), drawn_at.choices, drawn_at.parameters)
+    with pytest.raises(ValueError, match=f"among {heads} heads"):
         multi_head_attention(given, *drawn(rng))

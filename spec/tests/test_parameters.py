@@ -6,7 +6,7 @@ from torch import nn
 
 from attentest_spec.choices import PAPER
 from attentest_spec.components import COMPONENTS
-from attentest_spec.parameters import count, draw, head_width, shapes, tied
+from attentest_spec.parameters import count, draw, head_width, one_vocabulary, shapes, tied
 from attentest_spec.sizes import Sizes
 
 BASE = Sizes(d_model=512, heads=8, d_ff=2048, layers=6)
@@ -212,3 +212,22 @@ def test_embedding_norms_are_a_pair_of_their_own() -> None:
     }
     assert added == wanted
     assert not wanted & tied("model", SMALL, choices).keys()
+
+
+def test_tied_embeddings_need_one_vocabulary() -> None:
+    options = ("all-three", "target-and-output", "embeddings", "none")
+    needed = {one: one_vocabulary(PAPER.but(tying=one)) for one in options}
+    assert needed == {
+        "all-three": True,
+        "target-and-output": False,
+        "embeddings": True,
+        "none": False,
+    }
+
+
+def test_numbers_of_a_shared_norm_are_counted_once() -> None:
+    separate, shared = (
+        count("encoder", SMALL, PAPER.but(norm_sharing=one)) for one in ("separate", "shared")
+    )
+    norms, numbers = 2 * SMALL.layers, 2 * SMALL.d_model  # gain and bias
+    assert separate - shared == (norms - 1) * numbers

@@ -169,6 +169,16 @@ def test_learned_rows_are_scaled_and_offset(rng: np.random.Generator) -> None:
         positional_encoding(given, np.zeros((2, 10, 4)))
 
 
+@pytest.mark.parametrize("offset", [1, 3, 7])
+def test_learned_rows_begin_at_any_offset(rng: np.random.Generator, offset: int) -> None:
+    weight = rng.normal(size=(offset + 4, 6))
+    choices = PAPER.but(positional_encoding="learned", position_offset=offset)
+    given = Setting(choices=choices, parameters={"weight": weight})
+    assert (table(given, 4, 6) == weight[offset:]).all()
+    with pytest.raises(IndexError, match="5 positions were requested, and the table has 4 rows"):
+        table(given, 5, 6)
+
+
 def test_single_precision_is_no_business_of_a_learned_table(rng: np.random.Generator) -> None:
     weight = rng.normal(size=(11, 4))
     choices = PAPER.but(positional_encoding="learned", position_arithmetic="float32")

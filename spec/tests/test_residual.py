@@ -86,3 +86,14 @@ def test_post_norm_is_the_norm_of_the_sum_under_every_formula(
     x, sublayer = rng.normal(size=(2, 5, 6)), rng.normal(size=(6, 6))
     expected = layer_norm(given.under("norm"), x + x @ sublayer)
     np.testing.assert_allclose(residual(given, x, sublayer), expected, atol=1e-14)
+
+
+@pytest.mark.parametrize("placement", ["post", "pre"])
+@pytest.mark.parametrize("rows", [(), (5,), (2, 5), (2, 3, 5), (2, 1, 3, 5)])
+def test_rows_may_have_any_shape(
+    rng: np.random.Generator, rows: tuple[int, ...], placement: str
+) -> None:
+    given = setting("residual", rng, norm_placement=placement)
+    x, sublayer = rng.normal(size=(*rows, 6)), rng.normal(size=(6, 6))
+    flat = residual(given, x.reshape(-1, 6), sublayer)
+    np.testing.assert_allclose(residual(given, x, sublayer).reshape(-1, 6), flat, atol=1e-13)

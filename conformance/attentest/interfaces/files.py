@@ -58,7 +58,8 @@ class Outcome:
             return f"conforming ({conforming} of {judged} judged clauses)"
         broken = [one for one in backend.verdicts if one.status.fails_run]
         violations = sum(one.status is Status.VIOLATION for one in broken)
-        others = len(broken) - violations
+        raised = sum(one.status is Status.ERROR for one in broken)
+        others = len(broken) - violations - raised + backend.errors
         words = ("error, timeout or crash", "errors, timeouts or crashes")
         counts = [counted(violations, "violation")] * bool(violations)
         counts += [counted(others, *words)] * bool(others)

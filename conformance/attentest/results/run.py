@@ -106,6 +106,11 @@ class BackendRun:
         return [v for v in self.verdicts if v.clause in known and known[v.clause].kind == kind]
 
     @property
+    def errors(self) -> int:
+        """The number of different errors; one may have been raised in many clauses."""
+        return len({one.cause for one in self.verdicts if one.status is Status.ERROR})
+
+    @property
     def conforms(self) -> bool:
         """Whether no verdict is a violation, an error, a timeout or a crash."""
         return not any(verdict.status.fails for verdict in self.verdicts)

@@ -154,6 +154,12 @@ class Verdict:
         """The message without the place in the code where an error was raised."""
         return self.message.removesuffix(f" ({self.where})") if self.where else self.message
 
+    @property
+    def cause(self) -> str:
+        """What raised an error and where, whatever was being done: the same cause is one error."""
+        raised = self.finding.partition(" raised ")[2] or self.finding
+        return f"{raised} ({self.where.rpartition('; ')[2]})"
+
     def as_dict(self) -> dict[str, Any]:
         """Return the verdict as plain values for the stream; the last three if there are any."""
         values = {**vars(self), "status": self.status.value, "notes": list(self.notes)}

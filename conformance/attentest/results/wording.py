@@ -40,11 +40,11 @@ def explanation(verdict: Verdict) -> str:
 
 
 def explanations(verdicts: Iterable[Verdict]) -> Iterator[str]:
-    """Yield the verdicts that need words; those with one and the same error are put together."""
+    """Yield the verdicts that need words; errors with one cause are put together."""
     same: dict[tuple[str, str], list[Verdict]] = {}
     for one in verdicts:
         if one.status.needs_words:
-            key = one.message if one.status is Status.ERROR else one.clause
+            key = one.cause if one.status is Status.ERROR else one.clause
             same.setdefault((one.status, key), []).append(one)
     for first, *others in same.values():
         slugs = ", ".join(one.clause for one in others)
@@ -101,8 +101,7 @@ def summary(backend: BackendRun, plan: Plan) -> str:
     if backend.failure:
         return f"{backend.target}: not loaded"
     conforming, judged = backend.score
-    number = Counter(verdict.status for verdict in backend.verdicts)
-    statuses = ", ".join(f"{count} {status}" for status, count in number.items()) or "none"
+    statuses = ", ".join(_by_status(backend)) or "none"
     missing = len(plan.clauses) - len(backend.verdicts)
     lost = f"; {counted(missing, 'clause')} got NO verdict" if missing else ""
     precision = backend.description.precision(plan.precision)
@@ -111,6 +110,15 @@ def summary(backend: BackendRun, plan: Plan) -> str:
         f"{backend.target}: {conforming} of {judged} judged clauses conform{finest}, "
         f"of {len(plan.clauses)} in all ({statuses}){lost}{_by_kind(backend)}"
     )
+
+
+def _by_status(backend: BackendRun) -> Iterator[str]:
+    """Yield how many verdicts have each status; errors with one cause are one."""
+    for status, count in Counter(verdict.status for verdict in backend.verdicts).items():
+        if status is Status.ERROR and backend.errors < count:
+            yield f"{counted(backend.errors, 'error')} in {count} clauses"
+        else:
+            yield f"{count} {status}"
 
 
 def _by_kind(backend: BackendRun) -> str:

@@ -1,6 +1,7 @@
 """Verdicts by kind of clause, and whether numbers were compared at all."""
 
 import json
+from dataclasses import replace
 
 import jsonschema
 import pytest
@@ -29,6 +30,18 @@ def test_summary_counts_by_kind() -> None:
     found = run(encoder_layer_formula="violation", encoder_shapes="pass", encoder_formula="pass")
     text = summary(found["mine"], found.plan)
     assert text.endswith("(1 violation, 2 pass); values 1 of 2, robustness 1 of 1")
+
+
+def test_one_error_in_several_clauses_is_counted_once() -> None:
+    found = run(encoder_layer_formula="error", encoder_shapes="error", encoder_formula="pass")
+    assert "(1 error in 2 clauses, 1 pass)" in summary(found["mine"], found.plan)
+    first = found["mine"].verdicts[0]
+    found["mine"].verdicts[0] = replace(first, message="calling it raised TypeError: no")
+    assert "(2 error, 1 pass)" in summary(found["mine"], found.plan)
+    text = report(found["mine"], found.plan)
+    assert text.count("error: ") == 2
+    found["mine"].verdicts[0] = first
+    assert report(found["mine"], found.plan).count("error: ") == 1
 
 
 def test_kinds_that_were_not_judged_are_left_out() -> None:

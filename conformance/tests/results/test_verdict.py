@@ -31,3 +31,16 @@ def test_finding_is_the_message_without_the_place() -> None:
     where = "model.py:3 in f"
     assert Verdict("one", "a.b", Status.ERROR, message, where=where).finding.endswith("f(x)")
     assert Verdict("one", "a.b", Status.ERROR, message).finding == message
+
+
+def test_cause_is_what_was_raised_and_the_innermost_place() -> None:
+    def cause(doing: str, raised: str, *places: str) -> str:
+        where = "; ".join(places)
+        message = f"{doing} raised {raised} ({where})"
+        return Verdict("one", "a.b", Status.ERROR, message, where=where).cause
+
+    loading = cause("loading it", "KeyError: 'x'", "mine.py:3 in load", "map.py:9 in find")
+    assert loading == "KeyError: 'x' (map.py:9 in find)"
+    assert loading == cause("exporting it", "KeyError: 'x'", "map.py:9 in find")
+    assert loading != cause("loading it", "KeyError: 'x'", "mine.py:3 in load")
+    assert loading != cause("loading it", "KeyError: 'y'", "map.py:9 in find")
