@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from attentest.analysis.lines import Locator
 from attentest.analysis.undeclared import effective_choices, effective_limits
 from attentest.harness.subject import Subject
 from attentest.results.text import line
@@ -21,7 +22,7 @@ class Bench:
 
     `suspects` grows while clauses are judged: the likely cause of one failure is tried first in
     the next ones, as a mistake in an inner component fails those outside of it too. It changes
-    no status.
+    no status. `locator` finds the lines of wrong answers, and keeps what it found.
     """
 
     backend: Backend
@@ -33,6 +34,7 @@ class Bench:
     diagnose: bool = True
     loader: str = ""
     suspects: list[tuple[str, ...]] = field(default_factory=list, compare=False, repr=False)
+    locator: Locator = field(default_factory=Locator, compare=False, repr=False)
 
     @classmethod
     def of(cls, backend: "Backend | Bench") -> "Bench":

@@ -78,7 +78,8 @@ def judge(
     diagnosis = _diagnosis(bench, clause, check, subject, finding)
     explained = (one.names for one in diagnosis[:1] if one.kind != "complaint")
     bench.suspects.extend(names for names in explained if names not in bench.suspects)
-    return replace(verdict, diagnosis=diagnosis)
+    location = bench.locator.locate(subject, subject.failing) if outcome.violation else None
+    return replace(verdict, diagnosis=diagnosis, location=location)
 
 
 def _outcome(bench: Bench, clause: Clause, check: Check) -> _Outcome:

@@ -1,0 +1,181 @@
+"""A recorded call beside the formula: what of the formula the code computes, and what it does not.
+
+Recorded values are matched with the steps of the formula. Walking back from the wrong output
+through all that matches nothing leads to the operations that may be the mistake.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from attentest.analysis.lines.cases import Case
+from attentest.analysis.lines.formula import Step
+from attentest.analysis.lines.matching import Matched, Matcher, Piece, covered
+from attentest.analysis.lines.recording import Recording, Value
+from attentest.harness.subject import Answer
+from attentest_spec.setting import Array
+
+_NEXT = 16
+"""The number of steps, from the first that is not computed, that a wrong result may stand for."""
+
+
+@dataclass
+class Alignment:
+    """A recording beside the steps of a formula."""
+
+    case: Case
+    own: Sequence[str] = ()
+    recording: Recording = field(init=False)
+    matcher: Matcher = field(init=False)
+    known: dict[int, list[Piece]] = field(default_factory=dict)
+    wrong: list[Value] = field(default_factory=list)
+    covered: set[int] = field(default_factory=set)
+    final: Value | None = None
+
+    def __post_init__(self) -> None:
+        """Record the call, and match its values."""
+        self.recording = Recording(own=self.own)
+        outcome = self.case.run(self.recording)
+        formula = self.case.formula
+        self.matcher = Matcher(formula.steps, self.case.tolerance)
+        target = self.case.target
+        assert target is not None
+        if self.case.is_repeated(outcome):
+            self.final = self._last(Answer.of(outcome)[target.name == "weights"])
+        if self.final is None:
+            return
+        matched = Matched()
+        for value in self._ancestors(self.final):
+            pieces = self.matcher.pieces(value.array)
+            self.known[value.number] = pieces
+            for piece in pieces:
+                matched.add(piece)
+        needed = self._needed(target)
+        computed = {one for one in matched.whole if one != target.number}
+        self.covered = covered([one for one in formula.steps if one.number in needed], computed)
+        self.covered |= {one.number for one in formula.steps if one.is_leaf}
+        self.wrong = sorted(self._walk_back(self.final), key=lambda value: value.number)
+
+    def _needed(self, target: Step) -> set[int]:
+        found: set[int] = set()
+        todo = [target]
+        while todo:
+            step = todo.pop()
+            if step.number not in found:
+                found.add(step.number)
+                todo.extend(step.inputs)
+        return found
+
+    def _last(self, answer: Array | None) -> Value | None:
+        if answer is None:
+            return None
+        for operation in reversed(self.recording.operations):
+            for value in operation.outputs:
+                one = value.array
+                if one.shape == answer.shape and np.array_equal(one, answer, equal_nan=True):
+                    return _returned(value)
+        return None
+
+    def _ancestors(self, value: Value) -> Iterator[Value]:
+        todo, seen = [value], set()
+        while todo:
+            one = todo.pop()
+            if one.number in seen:
+                continue
+            seen.add(one.number)
+            yield one
+            if one.made is not None:
+                todo.extend(one.made.inputs)
+
+    def is_clean(self, value: Value) -> bool:
+        """Say whether a value is the reference's, or nothing that could be wrong by itself."""
+        if value.made is None or not value.made.inputs or self.known.get(value.number):
+            return True  # an input or a constant, or the reference's value
+        array = value.array
+        if array.size < 2 or (array == array.flat[0]).all():
+            return True  # a constant
+        inputs = value.made.inputs
+        return array.dtype.kind in "iu" and all(self.is_clean(one) for one in inputs)
+
+    def _walk_back(self, final: Value) -> list[Value]:
+        """Return the values between the output and the nearest ones that are the reference's."""
+        found: dict[int, Value] = {final.number: final}
+        todo = [final]
+        while todo:
+            value = todo.pop()
+            for one in value.made.inputs if value.made else ():
+                if one.number not in found and not self.is_clean(one):
+                    found[one.number] = one
+                    todo.append(one)
+        return list(found.values())
+
+    def behind(self, value: Value) -> list[Value]:
+        """Return the wrong values that `value` is made from, itself included."""
+        wrong = {one.number for one in self.wrong}
+        return list(self._behind(value, wrong))
+
+    def _behind(self, value: Value, wrong: set[int]) -> Iterator[Value]:
+        todo, seen = [value], set()
+        while todo:
+            one = todo.pop()
+            if one.number in seen:
+                continue
+            seen.add(one.number)
+            yield one
+            inputs = one.made.inputs if one.made else ()
+            todo.extend(other for other in inputs if other.number in wrong)
+
+    def given(self, value: Value) -> set[int]:
+        """Return the numbers of the steps that `value` is made from, through wrong values alone."""
+        return {
+            piece.step.number
+            for one in self.behind(value)
+            for other in (one.made.inputs if one.made else ())
+            for piece in self.known.get(other.number) or self.matcher.pieces(other.array)
+        }
+
+    def neighbours(self, step: Step) -> set[int]:
+        """Return the numbers of the steps that `step` is made from, through missing ones alone."""
+        found: set[int] = set()
+        todo = [step]
+        while todo:
+            for one in todo.pop().inputs:
+                if one.number in self.covered:
+                    found.add(one.number)
+                else:
+                    todo.append(one)
+        return found
+
+    def missing_steps(self) -> list[Step]:
+        """Return the steps that the code does not compute, and that a result may stand for."""
+        target = self.case.target
+        assert target is not None
+        needed = self._needed(target)
+        open_steps = [
+            one
+            for one in self.case.formula.steps
+            if one.number in needed and one.number not in self.covered
+        ][:_NEXT]
+        parts = {one.part for one in open_steps}
+        done = {piece.step.number for pieces in self.known.values() for piece in pieces}
+        first = open_steps[0].number if open_steps else 0
+        optional = [
+            one
+            for one in self.case.formula.steps
+            if one.optional
+            and one.part in parts
+            and one.number not in done
+            and one.number >= first - 12
+        ]
+        return sorted([*open_steps, *optional], key=lambda one: one.number)
+
+
+def _returned(value: Value) -> Value:
+    """Return what the user's code returned, of which an adapter may have made `value`."""
+    while value.made is not None and not value.made.places:
+        before = [one for one in value.made.inputs if one.array.size == value.array.size]
+        if len(before) != 1 or before[0].made is None:
+            break
+        value = before[0]
+    return value

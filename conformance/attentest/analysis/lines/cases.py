@@ -1,0 +1,338 @@
+"""Calls to look at: small examples in which no two lengths are equal, and the failing ones."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from attentest.analysis.lines.formula import Formula, Step
+from attentest.analysis.lines.formulas import build
+from attentest.analysis.lines.recording import Recording, record
+from attentest.harness.copies import cast
+from attentest.harness.errors import Absent, BackendError, Violation
+from attentest.harness.subject import BACKEND, Answer, Question, Subject
+from attentest.harness.subject import Step as Action
+from attentest.harness.tolerances import arithmetic, as_floats, error_bound
+from attentest_spec import COMPONENTS, Sizes
+from attentest_spec.parameters import draw as draw_parameters
+from attentest_spec.parameters import one_vocabulary
+from attentest_spec.setting import Array
+
+TOLERANCES = {"float64": 1e-9, "float32": 3e-5}
+"""The relative difference up to which two values count as equal, by the arithmetic."""
+
+_NEAR = 1e-3
+"""The relative difference up to which it is asked whether rounding explains it."""
+
+SIZES = Sizes(
+    d_model=24,
+    heads=3,
+    d_ff=11,
+    layers=1,
+    source_vocabulary=17,
+    target_vocabulary=19,
+    source_pad=3,
+    target_pad=5,
+)
+BATCH, QUERIES, KEYS, WIDTH = 2, 5, 7, 9
+
+
+@dataclass(frozen=True)
+class Case:
+    """One call among the steps of an example, and the formula that it has to follow.
+
+    `first` holds the number of the first operation of the call, once it has run.
+    """
+
+    subject: Subject
+    steps: Sequence[Action]
+    at: int
+    question: Question
+    first: list[int] = field(default_factory=list)
+
+    @cached_property
+    def tolerance(self) -> float:
+        """The relative tolerance of the arithmetic; 0 where it is too coarse to tell steps."""
+        probe = self.question.probe
+        table = self.subject.choices.position_arithmetic == "float32"
+        coarse = "float32" if table and probe.component in _WITH_POSITIONS else ""
+        return TOLERANCES.get(coarse or arithmetic(probe), 0.0)
+
+    @cached_property
+    def formula(self) -> Formula:
+        """The steps of the reference, none where it has no formula for the call."""
+        probe = self.question.probe
+        made = Formula(probe.sizes, self.subject.choices, probe.parameters)
+        names = COMPONENTS[probe.component].inputs
+        if self.question.method:
+            names = {"encode": ("source",), "decode": ("target", "memory", "source")}[
+                self.question.method
+            ]
+        given = dict(zip(names, self.question.inputs, strict=False))
+        build(made, probe.component, self.question.method, given)
+        return made
+
+    @cached_property
+    def expected(self) -> Answer:
+        """The answer of the reference."""
+        return self.question.probe.expected(*self.question.inputs, method=self.question.method)
+
+    @cached_property
+    def target(self) -> Step | None:
+        """The step that the wrong array of the answer should be; None where all are right."""
+        output = self.formula.output
+        given, wanted = Answer.of(self.steps[self.at].outcome[0]), self.expected
+        if not self._equal(wanted.output, output.value):
+            return None  # the formula is not the reference's: an option that it does not know
+        if not self._equal(given.output, wanted.output):
+            return output
+        if given.weights is not None and not self._equal(given.weights, wanted.weights):
+            return next((one for one in self.formula.steps if one.name == "weights"), None)
+        return None
+
+    def _equal(self, actual: Any, expected: Any) -> bool:
+        """Say whether two arrays are equal up to rounding, where the reference has a value."""
+        found, wanted = as_floats(actual), as_floats(expected)
+        if found.shape != wanted.shape:
+            return False
+        known = np.isfinite(wanted)
+        size = np.abs(wanted[known]).max(initial=1e-300)
+        with np.errstate(invalid="ignore"):
+            worst = np.abs(found - wanted)[known].max(initial=0.0)
+        if worst <= self.tolerance * size:
+            return True
+        return bool(worst <= _NEAR * size and worst <= self._bound)
+
+    @cached_property
+    def _bound(self) -> float:
+        """The error of the output that the rounding of correct code may make."""
+        expected = as_floats(self.expected.output)
+        probe, inputs = self.question.probe, self.question.inputs
+        return error_bound(probe, inputs, expected, method=self.question.method)
+
+    def run(self, recording: Recording) -> Any:
+        """Repeat the example up to the call under `recording`; return the outcome of the call."""
+
+        def outcome() -> Any:
+            parts = self._parts()
+            self.first[:] = [recording.count]
+            return self._call(parts)
+
+        return record(outcome, recording)
+
+    def call(self, puts: Mapping[int, Array], own: Sequence[str] = ()) -> Any:
+        """Repeat the call with `puts` in the place of results; return its outcome.
+
+        What comes before the call is repeated only where it is changed.
+        """
+        first = self.first[0]
+        if min(puts) < first:
+            return self.run(Recording(puts, keep=False, own=own))
+        parts = self._built
+        recording = Recording(puts, keep=False, begin=first, own=own)
+        return record(lambda: self._call(parts), recording)
+
+    def _parts(self) -> dict[int, Any]:
+        """Return the parts of the example as they are before the call."""
+        parts: dict[int, Any] = {BACKEND: self.subject.backend}
+        for step in self.steps[: self.at]:
+            if step.question is not None:
+                continue  # another call: it makes no part
+            try:
+                outcome = step.ask(parts[step.asked])
+            except Exception:
+                continue  # a step that failed made nothing
+            if step.made is not None:
+                parts[step.made] = outcome
+        return parts
+
+    @cached_property
+    def _built(self) -> dict[int, Any]:
+        return self._parts()
+
+    def _call(self, parts: Mapping[int, Any]) -> Any:
+        step = self.steps[self.at]
+        try:
+            answer, _ = step.ask(parts[step.asked])  # without the inputs, which are given back
+        except Exception as failure:
+            return failure
+        return answer
+
+    def is_repeated(self, outcome: Any) -> bool:
+        """Say whether the outcome of the call is the one that the example had: none at random."""
+        if isinstance(outcome, BaseException) or outcome is None:
+            return False
+        first, again = (Answer.of(one).output for one in (self.steps[self.at].outcome[0], outcome))
+        return np.array_equal(first, again, equal_nan=first.dtype.kind == "f")
+
+    def is_right(self, outcome: Any) -> bool:
+        """Say whether the outcome of the call is what the reference answers."""
+        if isinstance(outcome, BaseException) or outcome is None:
+            return False
+        answer = Answer.of(outcome)
+        if not self._equal(answer.output, self.expected.output):
+            return False
+        both = answer.weights is not None and self.expected.weights is not None
+        return not both or self._equal(answer.weights, self.expected.weights)
+
+
+_WITH_POSITIONS = ("positional_encoding", "model")
+
+
+def wrong_calls(subject: Subject, steps: Sequence[Action]) -> Iterator[Case]:
+    """Yield the calls among `steps` whose answer is not the reference's, where it can be told."""
+    for number, step in enumerate(steps):
+        if step.question is None or isinstance(step.outcome, BaseException):
+            continue
+        case = Case(subject, steps, number, step.question)
+        try:
+            if case.tolerance and case.target is not None:
+                yield case
+        except (ValueError, LookupError, ArithmeticError, AssertionError, TypeError):
+            continue  # the reference refuses it, or lacks parameters
+
+
+def own_cases(subject: Subject, component: str, method: str = "") -> Iterator[Case]:
+    """Yield calls of `component` that the backend answers wrongly, the simplest first."""
+    kinds = ("none",) if component in _UNMASKED else ("none", "per-sample", "padding", "causal")
+    depths = (1, 2) if component in ("encoder", "decoder", "model") else (1,)
+    for layers, mask in product(depths, kinds):
+        other = Subject(
+            subject.backend,
+            choices=subject.choices,
+            limits=subject.limits,
+            precision=subject.precision,
+            device=subject.device,
+        )
+        try:
+            _call(other, component, method, mask, layers)
+        except (Absent, BackendError, Violation, ValueError, LookupError):
+            continue
+        yield from list(wrong_calls(other, other.trace))[:1]
+
+
+_UNMASKED = (
+    "positional_encoding",
+    "embedding",
+    "layer_norm",
+    "feed_forward",
+    "residual",
+    "generator",
+    "padding_mask",
+    "causal_mask",
+    "target_mask",
+)
+
+
+def _call(subject: Subject, component: str, method: str, mask: str, layers: int) -> None:
+    """Build the component at sizes of its own, and call it once."""
+    limits, choices = subject.limits, subject.choices
+    heads = min(SIZES.heads, limits.heads or SIZES.heads)
+    sizes = replace(SIZES, heads=heads, d_model=8 * heads, layers=layers)
+    if one_vocabulary(choices):
+        sizes = sizes.but(target_vocabulary=sizes.source_vocabulary)
+    sizes = limits.fitted(sizes)
+    rng = np.random.default_rng(7)
+    drawn = draw_parameters(component, sizes, choices, rng)
+    given = {name: cast(one, subject.precision) for name, one in drawn.items()}
+    if limits.length is not None and limits.length < KEYS:
+        raise Absent("too short to tell its axes apart")
+    probe = subject.part(component, sizes, parameters=given or None)
+    inputs = _Inputs(subject, sizes, rng, mask)
+    if method == "decode":
+        source, target = inputs.source(), inputs.target()
+        probe(target, inputs.floats(BATCH, KEYS, sizes.d_model), source, method=method)
+    elif method == "encode":
+        probe(inputs.source(), method=method)
+    else:
+        probe(*inputs.of(component))
+
+
+@dataclass(frozen=True)
+class _Inputs:
+    """The inputs of one call, with masks of one kind."""
+
+    subject: Subject
+    sizes: Sizes
+    rng: np.random.Generator
+    kind: str
+
+    def of(self, component: str) -> tuple[Any, ...]:
+        """Return the inputs of `component`, in their order."""
+        width = self.sizes.d_model
+        cross = self.subject.limits.cross
+        match component:
+            case "attention":
+                heads = self.sizes.heads
+                keys = (self.floats(BATCH, heads, KEYS, one) for one in (8, WIDTH))
+                return self.floats(BATCH, heads, QUERIES, 8), *keys, self.mask(QUERIES, KEYS)
+            case "multi_head_attention" if cross:
+                keys = (self.floats(BATCH, KEYS, width) for _ in "kv")
+                return self.floats(BATCH, QUERIES, width), *keys, self.mask(QUERIES, KEYS)
+            case "multi_head_attention":
+                x = self.floats(BATCH, QUERIES, width)
+                return x, x.copy(), x.copy(), self.mask(QUERIES, QUERIES)
+            case "encoder_layer" | "encoder":
+                return self.floats(BATCH, KEYS, width), self.mask(KEYS, KEYS)
+            case "decoder_layer" | "decoder":
+                x, memory = self.floats(BATCH, QUERIES, width), self.floats(BATCH, KEYS, width)
+                padding = self.mask(QUERIES, KEYS, "padding") if self.kind != "none" else None
+                return x, memory, padding, self.mask(QUERIES, QUERIES)
+            case "layer_norm":
+                return (0.05 * self.floats(BATCH, QUERIES, width),)
+            case "residual":
+                return self.floats(BATCH, QUERIES, width), self.floats(width, width)
+            case "embedding":
+                return (self.source(),)
+            case "padding_mask":
+                return self.source(padded=True), self.sizes.source_pad
+            case "target_mask":
+                return self.target(padded=True), self.sizes.target_pad
+            case "causal_mask":
+                return (QUERIES,)
+            case "model":
+                return self.source(), self.target()
+            case _:
+                return (self.floats(BATCH, QUERIES, width),)
+
+    def floats(self, *shape: int) -> Array:
+        """Draw signed numbers."""
+        return cast(np.round(self.rng.normal(size=shape), 2), self.subject.precision)
+
+    def mask(self, queries: int, keys: int, kind: str = "") -> Array | None:
+        """Draw a mask of the kind, in which every query sees a key and every key is seen."""
+        kind = kind or self.kind
+        if kind == "none":
+            return None
+        if kind not in self.subject.limits.masks:
+            raise Absent(f"no {kind} mask is supported")
+        if kind == "causal":
+            return np.tril(np.ones((1, 1, queries, keys), dtype=bool))
+        rows = 1 if kind == "padding" else queries
+        mask = self.rng.random((BATCH, 1, rows, keys)) < 0.6
+        mask[..., 0] = True
+        mask[0, ..., -1] = False
+        return mask
+
+    def source(self, *, padded: bool = False) -> Array:
+        """Draw source tokens, with padding where masks are wanted."""
+        return self._tokens(
+            KEYS, self.sizes.source_vocabulary, self.sizes.source_pad, padded=padded
+        )
+
+    def target(self, *, padded: bool = False) -> Array:
+        """Draw target tokens, with padding where masks are wanted."""
+        return self._tokens(
+            QUERIES, self.sizes.target_vocabulary, self.sizes.target_pad, padded=padded
+        )
+
+    def _tokens(self, length: int, vocabulary: int, pad: int, *, padded: bool) -> Array:
+        tokens = self.rng.integers(0, vocabulary - 1, size=(BATCH, length))
+        tokens = tokens + (tokens >= pad)
+        tokens[1, :3] = (0, vocabulary - 1, 1)
+        if padded or self.kind in ("per-sample", "padding"):
+            tokens[0, -2:] = pad
+        return tokens
