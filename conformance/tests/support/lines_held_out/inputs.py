@@ -1,4 +1,4 @@
-"""What goes into and comes out of a stack: positions by complex numbers, one-hot rows, logits."""
+"""Inputs and outputs of a stack: positions by complex numbers, one-hot rows, logits."""
 
 import torch
 import torch.nn.functional as F  # noqa: N812
