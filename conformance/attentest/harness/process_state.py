@@ -11,9 +11,13 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from importlib import import_module
 from typing import Any
 
 import numpy as np
+
+# What `signal.getsignal` wraps: it looks every handler up in an enumeration, in 80 times the time.
+_handler: Callable[[int], Any] = getattr(import_module("_signal"), "getsignal", signal.getsignal)
 
 _SIGNALS = (
     signal.SIGINT,
@@ -69,7 +73,7 @@ def _directory() -> str:
 
 
 def _handlers() -> tuple[Any, ...]:
-    return tuple(map(signal.getsignal, _SIGNALS)), signal.pthread_sigmask(signal.SIG_BLOCK, ())
+    return tuple(map(_handler, _SIGNALS)), signal.pthread_sigmask(signal.SIG_BLOCK, ())
 
 
 def _set_handlers(before: tuple[Any, ...]) -> None:

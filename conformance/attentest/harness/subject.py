@@ -239,7 +239,8 @@ class Probe:
     def __call__(self, *inputs: Input, method: str = "") -> Answer:
         """Return what the backend computes: the arrays that it returned."""
         doing = f"calling {self.component}{'.' + method if method else ''}"
-        self.subject.record.add(Call(self.number, self._inputs(inputs), method))
+        asked = self._inputs(inputs)
+        self.subject.record.add(Call(self.number, asked, method))
 
         def call(part: Part) -> tuple[Any, tuple[Input, ...]]:
             given = self._inputs(inputs)
@@ -247,7 +248,7 @@ class Probe:
 
         result, given = self._ask(doing, call, Question(copy(self), inputs, method))
         answer = _answer(doing, result)
-        self._unchanged(given, inputs)
+        self._unchanged(given, asked)
         return answer
 
     def output(self, *inputs: Input, method: str = "") -> Annotated[Array, "*shape"]:
@@ -270,14 +271,15 @@ class Probe:
     def vjp(self, inputs: tuple[Input, ...], cotangent: Annotated[Floats, "*shape"]) -> Gradient:
         """Pull `cotangent`, which has the shape of the output, back through the backend."""
         weights = cotangent.astype(dtype(self.precision))
-        self.subject.record.add(Pull(self.number, self._inputs(inputs), weights.copy()))
+        asked = self._inputs(inputs)
+        self.subject.record.add(Pull(self.number, asked, weights.copy()))
 
         def pull(part: Part) -> tuple[Gradient, tuple[Input, ...]]:
             given = self._inputs(inputs)
             return part.vjp(given, weights.copy()), given
 
         gradient, given = self._ask(f"differentiating {self.component}", pull)
-        self._unchanged(given, inputs)
+        self._unchanged(given, asked)
         return gradient
 
     def do(self, doing: str, action: Callable[[Part], T]) -> T:
@@ -315,8 +317,8 @@ class Probe:
         wanted = dtype(self.precision) if value.dtype == np.float64 else value.dtype
         return copy_with_layout(value, wanted)
 
-    def _unchanged(self, given: tuple[Input, ...], inputs: tuple[Input, ...]) -> None:
-        for number, (now, then) in enumerate(zip(given, self._inputs(inputs), strict=True)):
+    def _unchanged(self, given: tuple[Input, ...], asked: tuple[Input, ...]) -> None:
+        for number, (now, then) in enumerate(zip(given, asked, strict=True)):
             if isinstance(now, np.ndarray) and not np.array_equal(now, then, equal_nan=True):  # type: ignore[arg-type]
                 raise Violation(f"{self.component} wrote into its input number {number}.")
 

@@ -1,5 +1,6 @@
 """The methods of a worker process: describes one backend, and judges the clauses of a plan."""
 
+import gc
 from functools import partial
 from typing import Any
 
@@ -57,6 +58,7 @@ def _judge(
     def report(step: str, verdict: Verdict) -> None:
         tell({"step": step, **plain_value(verdict.as_dict())})
 
+    gc.freeze()  # hundreds of thousands of objects that stay need not be looked through again
     for slug in asked.clauses:
         tell({"step": "start", "clause": slug})
         verdict = judge(bench, slug, partial(report, "found"))
