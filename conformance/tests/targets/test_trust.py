@@ -33,7 +33,7 @@ UNCOVERED = [
     ("TrainedScale", "positional_encoding", "no place for its parameters alpha"),
     ("NormalisedTable", "positional_encoding", "the table of interleaved times 0.4082"),
     ("causal_attention", "attention", "it hides later positions by itself"),
-    ("CausalDecoderLayer", "decoder_layer", "--give tgt_mask=None judges it without its mask"),
+    ("CausalDecoderLayer", "decoder_layer", "it hides later positions by itself, and takes a mask"),
     ("RotaryDecoderLayer", "decoder_layer", "depends on the positions of the keys"),
 ]
 """Sound code that is no component of the spec, the component where the name does not say it."""

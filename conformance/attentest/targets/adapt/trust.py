@@ -134,9 +134,10 @@ def _causal(probe: Probe, adapter: Adapter) -> str:
         return ""
     if not probing.is_causal(probe, adapter, joined=True):
         return ""
-    roles = adapter.arguments.roles
-    mask = roles.get("mask", roles.get("target_mask", ""))
+    mask = adapter.arguments.roles.get("mask", "")
     advice = f"; --give {mask}=None judges it without its mask" if mask else ""
+    if adapter.component == "decoder_layer":
+        advice = ", and takes a mask besides: its parts can be judged one by one"
     return f"it hides later positions by itself{advice}"
 
 
