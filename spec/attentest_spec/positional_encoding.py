@@ -49,8 +49,8 @@ def _arranged(option: str, position: Array, d_model: int) -> Floats:
 def _waves(position: Array, d_model: int, doubling: int) -> Floats:
     """Return sin and cos of p / 10000^(2i/d) in turn; an odd width ends in a sine.
 
-    The division is by the power, as in the paper: a power of the inverse, or an exponential of a
-    logarithm, rounds once more before the position multiplies what was lost.
+    The division is by the power, as in the paper; an exponential of a logarithm rounds once more
+    before the position multiplies what was lost.
     """
     column = np.arange(d_model)
     pair = column // 2

@@ -10,19 +10,16 @@ from attentest.faults import fault_of, inject
 from attentest.faults.reference_models import REFERENCE_MODELS, reference_backend
 from attentest.faults.unusual import UNUSUAL
 from attentest.harness.errors import Absent
-from attentest.harness.subject import Subject
 from attentest.judging.bench import Bench
 from attentest.judging.examples import try_examples
 from attentest.judging.judge import judge
 from attentest.judging.registry import checks
-from attentest.testing.sizes_in_use import LONG, MANY, WIDE, WIDER, WORDS, SizesInUse
-from attentest_spec import COMPONENTS, Limits
+from attentest_spec import COMPONENTS
 from attentest_spec.clauses import clauses
 
 torch.set_num_threads(1)
 
 IN_USE = [slug for slug, one in checks().items() if one.in_use]
-EVERY = (WIDE, WIDER, MANY, LONG, WORDS)
 
 
 def judged(backend, slug, **settings):
@@ -40,48 +37,6 @@ def test_every_formula_has_examples_at_sizes_in_use():
     assert set(IN_USE) == formulas | others
     causal = {"causal_mask"}  # masks.causal-any-order asks for 1,100 positions
     assert {clauses()[one].component for one in IN_USE} | causal == set(COMPONENTS)
-
-
-def test_sizes_reach_what_models_have():
-    assert max(one.heads for one in EVERY) >= 16
-    assert {512, 768} <= {one.width for one in EVERY}
-    assert max(one.inner for one in EVERY) > 64
-    assert max(one.batch for one in EVERY) >= 33
-    assert max(one.length for one in EVERY) >= 600
-    assert max(one.ids for one in EVERY) >= 32_000
-    assert max(one.layers for one in EVERY) >= 12
-
-
-@pytest.mark.parametrize("size", EVERY)
-def test_sizes_stay_within_limits(size):
-    limits = Limits(heads=5, layers=2, length=7, odd_width=False, inner=3)
-    subject = Subject(OracleBackend(limits=limits))
-    found = size.within(subject)
-    assert found.heads <= 5
-    assert found.layers <= 2
-    assert found.length <= 7
-    assert found.width % (2 * found.heads) == 0
-    assert size.width - 2 * found.heads < found.width <= size.width
-    assert found.sizes(subject).d_ff == 3 * found.width
-    assert found.batch == size.batch
-
-
-@pytest.mark.parametrize("size", EVERY)
-def test_sizes_without_limits_are_as_they_are(size):
-    assert size.within(Subject(OracleBackend())) == size
-
-
-def test_heads_as_wide_as_the_model_get_a_narrower_one():
-    subject = Subject(OracleBackend(choices={"head_width": "d"}))
-    assert WIDE.within(subject) == replace(WIDE, width=128)
-    assert MANY.within(subject) == MANY
-
-
-def test_vocabularies_differ_unless_they_are_one():
-    sizes = SizesInUse(ids=20).sizes(Subject(OracleBackend(choices={"tying": "none"})))
-    assert (sizes.source_vocabulary, sizes.target_vocabulary) == (20, 22)
-    sizes = SizesInUse(ids=20).sizes(Subject(OracleBackend()))
-    assert (sizes.source_vocabulary, sizes.target_vocabulary) == (20, 20)
 
 
 def numbers_of_examples(check, in_use, **settings):

@@ -33,6 +33,8 @@ UNCOVERED = [
     ("TrainedScale", "positional_encoding", "no place for its parameters alpha"),
     ("NormalisedTable", "positional_encoding", "the table of interleaved times 0.4082"),
     ("causal_attention", "attention", "it hides later positions by itself"),
+    ("CausalDecoderLayer", "decoder_layer", "it hides later positions by itself, and takes a mask"),
+    ("RotaryDecoderLayer", "decoder_layer", "depends on the positions of the keys"),
 ]
 """Sound code that is no component of the spec, the component where the name does not say it."""
 
@@ -57,6 +59,13 @@ def test_code_is_judged_anyway_where_the_user_wants_it():
     target = str(WILD / "uncovered.py:RMSNorm")
     report = attentest.check(target, "layer_norm", anyway=True, clauses=["layer_norm.formula"])
     assert report["layer_norm.formula"].status == "violation"
+
+
+def test_a_decoder_layer_that_hides_nothing_by_itself_is_judged():
+    slug = "decoder.layer-formula"
+    target = str(WILD / "uncovered.py:DecoderLayer")
+    report = attentest.check(target, "decoder_layer", clauses=[slug])
+    assert report[slug].status == "pass", str(report)
 
 
 def test_a_causal_attention_is_judged_without_its_mask():

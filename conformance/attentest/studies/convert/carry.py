@@ -8,6 +8,7 @@ every parameter that it was given. The design choices that no parameter shows ha
 from dataclasses import dataclass
 
 from attentest.analysis.undeclared import effective_choices
+from attentest.harness.errors import NotConvertible
 from attentest.studies.convert.built import Built
 from attentest.studies.convert.entries import Arrays, canonical, completed, precision_of, same
 from attentest.studies.convert.phrases import phrases
@@ -49,10 +50,10 @@ def carry(entries: Arrays, source: Backend, target: Backend, sizes: Sizes) -> Ca
     Raises NotConvertible where a model cannot be built or its state cannot be read.
     """
     precision = precision_of(entries)
-    own = source.limits.fitted(sizes)
+    own, theirs = (_fitted(backend, sizes) for backend in (source, target))
     state, wrong = completed(entries, Built(source, own, precision))
     parameters, unmapped = canonical(state, source, own, precision)
-    made = Built(target, target.limits.fitted(sizes), precision)
+    made = Built(target, theirs, precision)
     places = Places(parameters, made.export())
     given = places.given(sizes, Choices.of(source.choices))
     made.load(given)
@@ -60,6 +61,21 @@ def carry(entries: Arrays, source: Backend, target: Backend, sizes: Sizes) -> Ca
     one = phrases((f"{made.name} has one array for parameters that differ", merged))
     lost = (*_differing(source, target), *wrong, *unmapped, *places.lost(), *one)
     return Carried(made.state(), state, lost, tuple(places.notes()))
+
+
+def _fitted(backend: Backend, sizes: Sizes) -> Sizes:
+    """Return `sizes` as the backend takes them; NotConvertible where it has no model that large."""
+    fitted = backend.limits.fitted(sizes)
+    names = ("d_model", "d_ff", "source_vocabulary", "target_vocabulary")
+    changed = {name: getattr(fitted, name) for name in names}
+    differing = [name for name, value in changed.items() if value != getattr(sizes, name)]
+    if differing:
+        wanted = ", ".join(f"{name}={getattr(sizes, name)}" for name in differing)
+        nearest = ", ".join(f"{name}={changed[name]}" for name in differing)
+        raise NotConvertible(
+            f"{backend.name} has no model of {wanted}: its declared limits allow {nearest}."
+        )
+    return fitted
 
 
 def _differing(source: Backend, target: Backend) -> list[str]:

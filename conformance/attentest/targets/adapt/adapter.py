@@ -82,7 +82,7 @@ class Adapter:
     def masks(self, role: str, given: Mapping[str, Any], like: Tensor) -> dict[str, Sequence[Any]]:
         """Return the arguments that carry the mask `role`, {} where it is left out."""
         keep = given[role]
-        if self.causal:
+        if self.causal and role != "source_mask":
             keep = without_the_causal(keep, like.shape[-2])
         own = self.arguments.roles.get(role)
         keys = next((given[name] for name in ("key", "memory", "x") if name in given), like)

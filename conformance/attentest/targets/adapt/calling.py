@@ -258,6 +258,9 @@ def _how(shown: bool, source: str) -> str:
 
 def _causal(code: Code, probe: Probe, adapter: Adapter) -> bool:
     """Say whether code without a mask hides later positions by itself: its name decides first."""
-    if adapter.component not in probing.SEQUENCES or "mask" in adapter.arguments.roles:
+    hides = {**dict.fromkeys(probing.SEQUENCES, "mask"), "decoder_layer": "target_mask"}
+    if hides.get(adapter.component, "mask") in adapter.arguments.roles:
+        return False
+    if adapter.component not in hides:
         return False
     return "causal" in code.name.lower() or probing.is_causal(probe, adapter)

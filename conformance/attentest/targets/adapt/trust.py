@@ -60,9 +60,10 @@ def question(
             f"{code.name} is not judged as {code.component}: the spec has no place for its "
             f"parameters {few(left)}. What is judged, and what is not: {_PAGE}. {_ANYWAY}."
         )
-    if explained(findings):
+    layer = code.component == "decoder_layer"  # its masks are causal wherever choices are measured
+    other = _causal(probe, adapter) if layer or not explained(findings) else ""
+    if not other and explained(findings):
         return ""
-    other = _causal(probe, adapter)
     if code.component == "positional_encoding" and not found.table:
         other = scaled_table(adapter, probe.built, SIZES) or scaled_input(probe, adapter)
     choices = {**found.choices, **_measured(findings)}
@@ -128,12 +129,15 @@ def _measured(findings: Mapping[str, Finding]) -> dict[str, Value]:
 
 def _causal(probe: Probe, adapter: Adapter) -> str:
     """Recognise attention that hides later positions although its mask is left out."""
-    if adapter.causal or adapter.component not in ("attention", *probing.SEQUENCES):
+    judged = ("attention", "decoder_layer", *probing.SEQUENCES)
+    if adapter.causal or adapter.component not in judged:
         return ""
     if not probing.is_causal(probe, adapter, joined=True):
         return ""
     mask = adapter.arguments.roles.get("mask", "")
     advice = f"; --give {mask}=None judges it without its mask" if mask else ""
+    if adapter.component == "decoder_layer":
+        advice = ", and takes a mask besides: its parts can be judged one by one"
     return f"it hides later positions by itself{advice}"
 
 

@@ -149,7 +149,7 @@ class Written:
         for role in asked:
             keys = next((one for one in ("key", "memory", "x") if one in inputs), self._like)
             keys = self._like if role == "target_mask" else keys
-            if adapter.causal:
+            if adapter.causal and role != "source_mask":
                 self.helpers["causal"] = inspect.getsource(without_the_causal).strip()
                 yield f"{role} = without_the_causal({role}, {self._like}.shape[-2])"
             own = roles.get(role, "")

@@ -1,6 +1,7 @@
 """Weights carried from one backend over to another: what is exact, and what is refused."""
 
 import re
+from dataclasses import replace
 from itertools import permutations
 from typing import Any
 
@@ -338,6 +339,16 @@ def test_a_fixed_table_with_other_numbers_is_another_model() -> None:
 
 
 # Backends that cannot take part -------------------------------------------------------------------
+
+
+def test_a_width_beyond_the_limits_of_a_backend_is_refused() -> None:
+    even = replace(fused(), limits=Limits(odd_width=False))
+    odd = checkpoint(plain(), SIZES.but(d_model=7, heads=1))
+    with pytest.raises(NotConvertible, match=r"^fused has no model of d_model=7: .* d_model=14\.$"):
+        converted(odd, plain(), even, sizes={"heads": 1})
+    narrow = replace(fused(), limits=Limits(inner=4))
+    with pytest.raises(NotConvertible, match=r"no model of d_ff=10: .* allow d_ff=24\.$"):
+        converted(checkpoint(plain()), plain(), narrow, sizes=HEADS)
 
 
 def test_a_backend_without_a_state_is_refused() -> None:

@@ -213,3 +213,48 @@ class TrainedScale(Sines):
 
     def forward(self, x):
         return x + self.alpha * self.rows[: x.size(1)]
+
+
+class DecoderLayer(nn.Module):
+    """A decoder layer; subclasses hide later positions, or turn queries and keys."""
+
+    causal = rotary = False
+
+    def __init__(self, d_model, num_heads, d_ff):
+        super().__init__()
+        self.num_heads = num_heads
+        self.self_attn, self.cross_attn = (
+            nn.ModuleList(nn.Linear(d_model, d_model) for _ in range(4)) for _ in range(2)
+        )
+        self.ffn = PositionwiseFeedForward(d_model, d_ff)
+        self.norms = nn.ModuleList(nn.LayerNorm(d_model) for _ in range(3))
+
+    def attend(self, maps, x, memory, mask, causal=False):
+        split = (self.num_heads, -1)
+        q, k, v = (
+            one(given).unflatten(-1, split).transpose(1, 2)
+            for one, given in zip(maps, (x, memory, memory), strict=False)
+        )
+        if self.rotary:
+            q, k = rotated(q), rotated(k)
+        scores = q @ k.mT / math.sqrt(q.size(-1))
+        if causal:
+            keep = torch.ones(scores.shape[-2:], dtype=torch.bool).tril()
+            scores = scores.masked_fill(~keep, -1e9)
+        if mask is not None:
+            scores = scores.masked_fill(mask == 0, -1e9)
+        return maps[3]((scores.softmax(-1) @ v).transpose(1, 2).flatten(2))
+
+    def forward(self, x, memory, src_mask=None, tgt_mask=None):
+        one, two, three = self.norms
+        x = one(x + self.attend(self.self_attn, x, x, tgt_mask, self.causal))
+        x = two(x + self.attend(self.cross_attn, x, memory, src_mask))
+        return three(x + self.ffn(x))
+
+
+class CausalDecoderLayer(DecoderLayer):
+    causal = True
+
+
+class RotaryDecoderLayer(DecoderLayer):
+    rotary = True
