@@ -20,6 +20,7 @@ SOUND = [
     ("HeadWidth", "multi_head_attention", "dim_head=d_model/heads"),
     ("Channels", "layer_norm", "num_channels=d_model"),
     ("Chosen", "feed_forward", "width=d_model, hidden=d_ff, activation=relu"),
+    ("Annotated", "feed_forward", "d_model=d_model, d_ff=d_ff"),
 ]
 
 

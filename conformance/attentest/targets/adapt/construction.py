@@ -207,7 +207,7 @@ def _arguments(thing: Callable[..., Any]) -> dict[str, inspect.Parameter]:
 def _signature(thing: Callable[..., Any]) -> dict[str, inspect.Parameter]:
     try:
         return dict(inspect.signature(thing, eval_str=True).parameters)
-    except NameError:  # an annotation that is imported for type checkers alone
+    except Exception:  # an annotation may be imported for type checkers alone, or be none at all
         return dict(inspect.signature(thing).parameters)
 
 
