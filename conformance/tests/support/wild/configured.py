@@ -116,3 +116,10 @@ class Annotated(PositionwiseFeedForward):
 
     def __init__(self, d_model, d_ff, mode: """"str" | None""" = None):
         super().__init__(d_model, d_ff)
+
+
+class OddNames(PositionwiseFeedForward):
+    """Calls its widths by names that say nothing."""
+
+    def __init__(self, broad, narrow):
+        super().__init__(broad, narrow)
