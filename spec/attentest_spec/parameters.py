@@ -26,6 +26,7 @@ def projection_biases(choices: Choices) -> tuple[str, ...]:
         "none": (),
         "present": ("query", "key", "value", "output"),
         "output-alone": ("output",),
+        "all-but-key": ("query", "value", "output"),
     }[choices.projection_bias]
 
 

@@ -88,6 +88,15 @@ def test_a_bias_of_the_output_alone_is_added_to_what_torch_gives_without(
     np.testing.assert_allclose(found, bare, atol=1e-12)
 
 
+def test_a_bias_of_the_key_changes_nothing(rng: np.random.Generator) -> None:
+    given = setting(rng, projection_bias="present")
+    without = {name: one for name, one in given.parameters.items() if name != "key.bias"}
+    bare = Setting(given.sizes, given.choices.but(projection_bias="all-but-key"), without)
+    inputs = drawn(rng)
+    found = multi_head_attention(bare, *inputs)
+    np.testing.assert_allclose(found, multi_head_attention(given, *inputs), atol=1e-12)
+
+
 @pytest.mark.parametrize(
     "shape", [(2, 1, 1, 7), (1, 1, 5, 7), (2, 1, 5, 7), (2, 3, 5, 7), (1, 3, 5, 7)]
 )

@@ -37,12 +37,16 @@ def test_attention_equals_torch(bias: str) -> None:
     assert count("multi_head_attention", SMALL, choices) == in_torch(module)
 
 
-def test_a_bias_of_the_output_alone_is_one_row_more() -> None:
-    choices = PAPER.but(projection_bias="output-alone")
+@pytest.mark.parametrize(
+    ("option", "biased"),
+    [("output-alone", ["output"]), ("all-but-key", ["query", "value", "output"])],
+)
+def test_every_bias_of_attention_is_one_row_more(option: str, biased: list[str]) -> None:
+    choices = PAPER.but(projection_bias=option)
     names = shapes("multi_head_attention", SMALL, choices)
-    assert [name for name in names if name.endswith(".bias")] == ["output.bias"]
+    assert [name for name in names if name.endswith(".bias")] == [f"{one}.bias" for one in biased]
     bare = count("multi_head_attention", SMALL, PAPER)
-    assert count("multi_head_attention", SMALL, choices) == bare + SMALL.d_model
+    assert count("multi_head_attention", SMALL, choices) == bare + len(biased) * SMALL.d_model
 
 
 def test_layers_without_biases_equal_torch() -> None:

@@ -20,6 +20,7 @@ SOUND = [
     ("HeadWidth", "multi_head_attention", "dim_head=d_model/heads"),
     ("Channels", "layer_norm", "num_channels=d_model"),
     ("Chosen", "feed_forward", "width=d_model, hidden=d_ff, activation=relu"),
+    ("Annotated", "feed_forward", "d_model=d_model, d_ff=d_ff"),
 ]
 
 
@@ -47,6 +48,18 @@ def test_a_field_that_says_nothing_is_asked_for_and_can_be_given():
     slugs = ["feed_forward.formula"]
     report = attentest.check(target, "feed_forward", given={"flavour": 3}, clauses=slugs)
     assert report.conforms, str(report)
+
+
+def test_a_question_names_the_sizes_that_are_left():
+    target = str(WILD / "configured.py:OddNames")
+    with pytest.raises(Unclear, match="or --argument d_model=broad --argument d_ff=narrow for"):
+        attentest.adapted(target, "feed_forward")
+    read = attentest.adapted(
+        target, "feed_forward", arguments={"d_model": "broad", "d_ff": "narrow"}
+    )
+    assert "broad=d_model, narrow=d_ff" in "".join(read.understood)
+    with pytest.raises(Unclear, match="or --argument d_ff=narrow for"):
+        attentest.adapted(target, "feed_forward", arguments={"d_model": "broad"})
 
 
 def test_a_configuration_that_is_given_stays_the_object_it_is():

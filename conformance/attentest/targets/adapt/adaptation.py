@@ -216,7 +216,7 @@ def _adapted(code: Code, reading: Reading) -> Adapted:
             *said,
             *_map_in_words(found),
             *chosen(declared, reading),
-            *said_of(limits),
+            *said_of(limits, dropout="dropout" in code.known),
         ),
     )
 

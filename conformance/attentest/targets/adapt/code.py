@@ -82,6 +82,11 @@ class Code:
         """Whether it is a class that is built at sizes."""
         return self.construction is not None
 
+    @property
+    def known(self) -> frozenset[str]:
+        """The sizes that it is built with."""
+        return self.construction.known if self.construction else frozenset()
+
 
 def code_of(thing: Any, reading: Reading, name: str = "") -> Code:
     """Return how `thing` is built and called; Unclear where that cannot be inferred."""

@@ -46,13 +46,18 @@ _NAMES = {
     "padding_mask": "paddingmask padmask makepaddingmask makepadmask createpaddingmask getpadmask",
     "causal_mask": (
         "causalmask subsequentmask lookaheadmask makecausalmask createcausalmask "
-        "createlookaheadmask generatesquaresubsequentmask getsubsequentmask"
+        "createlookaheadmask generatesquaresubsequentmask getsubsequentmask "
+        "causalattentionmask makecausalattentionmask createcausalattentionmask"
     ),
     "target_mask": "targetmask tgtmask trgmask maketargetmask maketgtmask maketrgmask makestdmask",
 }
 _COMPONENT = {name: component for component, names in _NAMES.items() for name in names.split()}
-_USUAL = {"block": "encoder_layer", "layer": "encoder_layer"}
-"""The most common meaning of a word, used only where the numbers confirm it."""
+_USUAL = {
+    "residualattentionblock": "encoder_layer",
+    "block": "encoder_layer",
+    "layer": "encoder_layer",
+}
+"""The most common meaning of words, used only where the numbers confirm it."""
 
 _AS_ARGUMENT = {
     "selfattn": "multi_head_attention",
@@ -110,13 +115,16 @@ def component_guessed(name: str) -> str:
     "" for none, and for whole models and masks, which no numbers of their own confirm.
     """
     words = _words(name)
+    if not words or words[-1] in ("mask", "masks"):
+        return ""
     runs = (
         "".join(words[start : start + length])
         for length in range(len(words), 0, -1)
         for start in range(len(words) - length, -1, -1)
     )
-    found = next((_COMPONENT[run] for run in runs if run in _COMPONENT), "")
-    ends = (_COMPONENT[end] for end in ("mlp", "ffn", "mha") if words and words[-1].endswith(end))
+    found = _USUAL.get("".join(words), "")
+    found = found or next((_COMPONENT[run] for run in runs if run in _COMPONENT), "")
+    ends = (_COMPONENT[end] for end in ("mlp", "ffn", "mha") if words[-1].endswith(end))
     found = found or next(ends, "")  # as in "CLIPMLP"
     found = found or next((_USUAL[word] for word in words if word in _USUAL), "")
     return "" if found == "model" or found.endswith("mask") else found

@@ -4,7 +4,7 @@ import dataclasses
 import inspect
 import re
 import sys
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any
@@ -103,7 +103,7 @@ def construction(thing: Callable[..., Any], component: str, reading: Reading) ->
         read[own] = Filling(f"{name}({inner[own].words})", inner[own], inner[own].known)
         unknown.remove(own)
     if unknown:
-        raise Unclear(_question(thing, component, unknown))
+        raise Unclear(_question(thing, component, unknown, read.values()))
     return Construction(
         thing,
         {own: filling for own, filling in read.items() if filling is not None},
@@ -166,7 +166,7 @@ def _configuration(
             lambda config: thing(**rest, **{own: config}), fill, lambda one: one.value(PROBED)
         )
     if fields.missing and not _builds(thing, {**rest, own: _made(fields)}):
-        raise Unclear(_question(thing, component, [fields.missing[-1]]))
+        raise Unclear(_question(thing, component, [fields.missing[-1]], fields.found.values()))
     given = {name: _fixed(value) for name, value in reading.given.items() if name not in read}
     later = {name: _fixed(value) for name, value in AT_CALLS.items() if _mentions(thing, name)}
     found = {**later, **fields.found, **given}
@@ -207,7 +207,7 @@ def _arguments(thing: Callable[..., Any]) -> dict[str, inspect.Parameter]:
 def _signature(thing: Callable[..., Any]) -> dict[str, inspect.Parameter]:
     try:
         return dict(inspect.signature(thing, eval_str=True).parameters)
-    except NameError:  # an annotation that is imported for type checkers alone
+    except Exception:  # an annotation may be imported for type checkers alone, or be none at all
         return dict(inspect.signature(thing).parameters)
 
 
@@ -322,14 +322,37 @@ def is_no_number(default: Any) -> bool:
     return isinstance(default, bool) or not isinstance(default, int | float) or default < 0
 
 
-def _question(thing: Callable[..., Any], component: str, unknown: Collection[str]) -> str:
+_NEEDED = {
+    "heads": "multi_head_attention",
+    "d_ff": "feed_forward",
+    "source_vocabulary": "embedding",
+    "target_vocabulary": "generator",
+}
+"""The sizes that a component needs besides its width, by the part that has them."""
+
+
+def _sizes_left(component: str, read: Iterable[Filling | None]) -> list[str]:
+    """Return the sizes that `component` needs and no argument that was read says."""
+    known = frozenset[str]().union(*(one.settles for one in read if one is not None))
+    needed = ["d_model", *(size for size, part in _NEEDED.items() if part in inside(component))]
+    return [size for size in needed if size not in known] or ["d_model"]
+
+
+def _question(
+    thing: Callable[..., Any],
+    component: str,
+    unknown: Collection[str],
+    read: Iterable[Filling | None],
+) -> str:
     name = getattr(thing, "__name__", type(thing).__name__)
     shown = f"{name}({', '.join(_arguments(thing))})"
     lines = " ".join(f"--give {own}=VALUE" for own in unknown)
+    pairs = zip(_sizes_left(component, read), unknown, strict=False)
+    sizes = " ".join(f"--argument {size}={own}" for size, own in pairs)
     return (
         f"{shown} cannot be built as {component}: nothing says what {' and '.join(unknown)} "
         f"{'is' if len(unknown) == 1 else 'are'}. Add {lines} for a fixed value (in Python: "
-        f"given={{NAME: VALUE}}), or --argument d_model={next(iter(unknown))} where it is a size "
+        f"given={{NAME: VALUE}}), or {sizes} for a size "
         f"({', '.join(SIZES)}; in Python: arguments={{SIZE: NAME}}), or write in a file of your "
         f"own: `from attentest_spec.torch import Recipe, TorchBackend` and `backend = "
         f'TorchBackend(name="mine", title="mine", recipes={{"{component}": '

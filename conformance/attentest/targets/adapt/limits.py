@@ -40,7 +40,7 @@ def built(code: Code, dtype: torch.dtype) -> Any:
 
 def limits_of(code: Code, probe: Probe, adapter: Adapter, table: Table) -> Limits:
     """Return what `code` takes; `probe` holds it built, `adapter` calls it, `table` maps it."""
-    known = code.construction.known if code.construction else frozenset[str]()
+    known = code.known
     one_head = (
         code.is_module and "multi_head_attention" in inside(code.component) and "heads" not in known
     )
@@ -48,7 +48,7 @@ def limits_of(code: Code, probe: Probe, adapter: Adapter, table: Table) -> Limit
         heads=1 if one_head else None,
         precisions=_precisions(code, adapter),
         masks=_kinds(adapter),
-        dropout="dropout" in known,
+        dropout="dropout" in known and _same_names(code, probe),
         cross=not adapter.arguments.joined,
         inner=None if "d_ff" in known else _inner(probe, table),
         length=_longest(code, probe, adapter) if "max_length" not in known else None,
@@ -62,14 +62,34 @@ def is_random_without_dropout(probe: Probe, adapter: Adapter) -> bool:
     """Say whether training mode is random although it is built with a dropout of 0."""
     if not isinstance(probe.built, nn.Module):
         return False
-    given = {**probe.given(adapter, keys=5), **_any_masks(adapter)}
-    before = probe.called(adapter, given)
+    given, found = {**probe.given(adapter, keys=5), **_any_masks(adapter)}, []
     probe.built.train()
-    after = probe.called(adapter, given)
+    with undisturbed():
+        for seed in range(2):
+            torch.manual_seed(seed)
+            found.append(probe.called(adapter, given))
     probe.built.eval()
-    if isinstance(before, str) or isinstance(after, str):
+    one, other = found
+    if isinstance(one, str) or isinstance(other, str):
         return False
-    return not torch.allclose(before, after, rtol=1e-3, atol=1e-3, equal_nan=True)
+    return not torch.equal(one.nan_to_num(), other.nan_to_num())
+
+
+def _same_names(code: Code, probe: Probe) -> bool:
+    """Say whether the parameters of `code` have the same names with dropout and without.
+
+    They do not where a dropout layer of rate 0 is left out of a numbered sequence.
+    """
+    try:
+        with undisturbed():
+            dropping = code.build(SIZES.but(dropout=0.5))
+    except Exception:  # code that a user wrote may raise anything; a clause will report it
+        return True
+    return _names(dropping) == _names(probe.built)
+
+
+def _names(thing: Any) -> list[str]:
+    return [name for name, _ in thing.named_parameters()] if isinstance(thing, nn.Module) else []
 
 
 def limits_measured(backend: Backend, choices: Choices) -> Limits:
@@ -89,8 +109,8 @@ def limits_measured(backend: Backend, choices: Choices) -> Limits:
     return replace(limits, trained_pad=False, pad=rows[0][0]) if fixed else limits
 
 
-def said_of(limits: Limits) -> list[str]:
-    """Return what is not judged, in sentences."""
+def said_of(limits: Limits, *, dropout: bool = False) -> list[str]:
+    """Return what is not judged, in sentences; `dropout` says that an argument sets its rate."""
     missing = [name for name in DTYPES if name not in limits.precisions]
     said = [f"no call in {', '.join(missing)} gave an answer"] if missing else []
     if limits.heads == 1:
@@ -103,6 +123,10 @@ def said_of(limits: Limits) -> list[str]:
         said.append("source and target have one vocabulary")
     if not limits.own_pads:
         said.append("source and target have one pad id")
+    if dropout and not limits.dropout and not limits.fixed_dropout:
+        said.append(
+            "its parameters have other names where it has dropout: it is judged without dropout"
+        )
     if limits.pad is not None:
         said.append(f"its pad id is always {limits.pad}")
     if not limits.trained_pad:

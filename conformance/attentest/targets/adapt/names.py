@@ -9,9 +9,9 @@ def _words(text: str) -> Sequence[str]:
 
 
 ROLES: Mapping[str, Sequence[str]] = {
-    "query": _words("q query queries qs xq qstate querystates qin inputq"),
-    "key": _words("k key keys ks xk kstate keystates kin inputk"),
-    "value": _words("v value values vs val vals xv vstate valuestates vin inputv"),
+    "query": _words("q query queries qs xq qstate querystates qin inputq xquery"),
+    "key": _words("k key keys ks xk kstate keystates kin inputk xkey"),
+    "value": _words("v value values vs val vals xv vstate valuestates vin inputv xvalue"),
     "mask": _words(
         "mask attnmask attentionmask attmask m srcmask amask keepmask keymask masks "
         "keypaddingmask srckeypaddingmask paddingmask padmask validmask attnbias attentionbias "
@@ -19,7 +19,8 @@ ROLES: Mapping[str, Sequence[str]] = {
     ),
     "x": _words(
         "x tgt trg target src source inp input inputs hidden hiddenstates h seq embedded "
-        "embeddings xs features sequence decinput decinputs data tensor y"
+        "embeddings xs features sequence decinput decinputs data tensor y "
+        "decoderinput decoderinputs"
     ),
     "tokens": _words(
         "tokens ids inputids tokenids idx indices x inputs input seq src tgt trg target text"
@@ -28,7 +29,8 @@ ROLES: Mapping[str, Sequence[str]] = {
     "length": _words("length size seqlen sz n t len l seqlength tgtlen"),
     "memory": _words(
         "memory mem encout encoutput encoutputs encoderoutput encoderoutputs enc encoded "
-        "encoderhiddenstates context crossinput encsrc"
+        "encoderhiddenstates context crossinput encsrc encoderrepresentation "
+        "encoderrepresentations encodings encoderstates"
     ),
     "source_mask": _words(
         "srcmask sourcemask memorymask encmask crossmask crossattnmask encdecmask "
@@ -77,7 +79,8 @@ WIDTH = _words(
     "modeldim modelsize dimmodel features normalizedshape numhiddens nhid inputdim inputsize "
     "infeatures indim emsize embsize hiddendim numfeatures ndim nstate outputdim outputsize "
     "outfeatures kdim vdim keysize querysize valuesize size emb demb embed hidden hiddenwidth "
-    "nfeat idim nout numchannels channels inchannels outchannels dtoken tokendim"
+    "nfeat idim nout numchannels channels inchannels outchannels dtoken tokendim "
+    "nunits units outdim"
 )
 """The width of the model, input and output widths included."""
 
@@ -87,7 +90,8 @@ INNER = _words(
     "feedforwarddim dmlp hidden hiddendim hiddensize hiddenlayersize hiddenwidth "
     "feedforwardhidden feedforwardsize ffnembeddim intermediatewidth intermediatedim "
     "hiddenunits dimlinearblock hiddenchannels ffnintermediatesize ffnwidth encoderffndim "
-    "decoderffndim encoderffnembeddim decoderffnembeddim ninner"
+    "decoderffndim encoderffnembeddim decoderffnembeddim ninner innersize dunits dimhidden "
+    "ffinnerdim"
 )
 """The inner width of a feed-forward network; some are the model's where no other name is."""
 
@@ -97,7 +101,7 @@ SIZES: Mapping[str, Sequence[str]] = {
     "heads": _words(
         "heads numheads nheads nhead h numattentionheads head attentionheads attnheads "
         "numattnheads numkvheads nkvheads kvheads numkeyvalueheads nkvhead encoderattentionheads "
-        "decoderattentionheads encoderheads decoderheads encheads decheads"
+        "decoderattentionheads encoderheads decoderheads encheads decheads headnum headskv"
     ),
     "layers": _words(
         "layers numlayers nlayers nlayer n depth numencoderlayers numdecoderlayers nblocks "
@@ -112,7 +116,7 @@ SIZES: Mapping[str, Sequence[str]] = {
     "source_vocabulary": _words(
         "vocab vocabsize numembeddings nvocab srcvocab srcvocabsize sourcevocabsize "
         "inputvocabsize nsrcvocab ntoken ntokens vocabulary srcvocabulary encvocabsize "
-        "encodervocabsize"
+        "encodervocabsize vocabularysize"
     ),
     "target_vocabulary": _words(
         "tgtvocab tgtvocabsize trgvocab trgvocabsize targetvocabsize outputvocabsize ntrgvocab "
@@ -123,12 +127,15 @@ SIZES: Mapping[str, Sequence[str]] = {
     "dropout": _words(
         "dropout p drop dropoutrate dropoutp attndrop attndropout residpdrop dropprob pdrop "
         "attentiondropout activationdropout reludropout residdropout projdrop ffndropout pdropout "
-        "dropoutprob attnpdrop residualdropout hiddendropoutprob attentionprobsdropoutprob"
+        "dropoutprob attndropoutprob attnpdrop residualdropout hiddendropoutprob "
+        "attentionprobsdropoutprob"
     ),
 }
 """What a constructor calls each size of the contract."""
 
-HEAD_WIDTH = _words("dk dv dq headdim dimhead headsize dhead dimperhead dimk dimv dkey dvalue")
+HEAD_WIDTH = _words(
+    "dk dv dq headdim dimhead headsize dhead dimperhead dimk dimv dkey dvalue attentionheaddim"
+)
 """The width of one head."""
 
 RATIO = _words("mlpratio forwardexpansion expansion expansionfactor ffmult mult ffnratio ratio")
@@ -150,6 +157,7 @@ REQUIRED: Mapping[str, Any] = {
         False,
     ),
     **dict.fromkeys(_words("chunksizefeedforward"), 0),
+    **dict.fromkeys(_words("device"), "cpu"),
     **dict.fromkeys(_words("positionembeddingtype"), "absolute"),
     **dict.fromkeys(_words("eps epsilon layernormeps layernormepsilon normeps lneps"), 1e-5),
 }

@@ -93,8 +93,8 @@ def explained(findings: Mapping[str, Finding]) -> bool:
 
 def _missing_with_one_head(code: Code, found: FoundTable) -> str:
     """Return the mapped parameters that code leaves out where it has one head."""
-    seen, known = found.observed, code.construction.known if code.construction else ()
-    if seen is None or not found.table or "heads" not in known or seen.sizes.heads == 1:
+    seen = found.observed
+    if seen is None or not found.table or "heads" not in code.known or seen.sizes.heads == 1:
         return ""
     sizes = seen.sizes.but(heads=1)
     try:

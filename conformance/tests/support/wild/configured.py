@@ -109,3 +109,17 @@ class Chosen(nn.Module):
 
     def forward(self, x):
         return self.outer(self.activation(self.inner(x)))
+
+
+class Annotated(PositionwiseFeedForward):
+    """Has an annotation that Python cannot evaluate."""
+
+    def __init__(self, d_model, d_ff, mode: """"str" | None""" = None):
+        super().__init__(d_model, d_ff)
+
+
+class OddNames(PositionwiseFeedForward):
+    """Calls its widths by names that say nothing."""
+
+    def __init__(self, broad, narrow):
+        super().__init__(broad, narrow)

@@ -68,15 +68,17 @@ def _offset(table: Table, own: Mapping[str, Floats], sizes: Sizes) -> int:
 
 
 def _biases(attentions: tuple[str, ...], table: Table, own: Mapping[str, Floats]) -> str:
-    """Return the option; the key's bias changes no softmax, and is often left out of all four."""
+    """Return the option; the key's bias changes no softmax, and is often the one left out."""
     found = {
         role
         for start in attentions
-        for role in ("query", "value", "output")
+        for role in ("query", "key", "value", "output")
         if _there(f"{start}{role}.bias", table, own)
     }
     if found == {"output"}:
         return "output-alone"
+    if found == {"query", "value", "output"}:
+        return "all-but-key"
     return "present" if found else "none"
 
 
