@@ -31,7 +31,7 @@ def planted(*faults: Fault, specimen: str = "fused", **choices):
 
 
 def causes_of(backend, clause, **settings):
-    verdict = judge(Bench(backend, **settings), clause)
+    verdict = judge(Bench(backend, shrink=False, **settings), clause)
     assert verdict.status in ("violation", "warning", "error"), verdict
     return verdict.diagnosis
 
