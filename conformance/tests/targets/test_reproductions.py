@@ -20,7 +20,8 @@ import attentest
 from attentest.harness.subject import Subject
 from attentest.judging.bench import Bench
 from attentest.judging.judge import judge
-from attentest.targets.adapt import probing, writing
+from attentest.targets.adapt import probing
+from attentest.targets.adapt.writing import values as writing
 from attentest_spec import Sizes
 from attentest_spec.choices import Choices
 from attentest_spec.clauses import clauses

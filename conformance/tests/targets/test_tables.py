@@ -6,7 +6,7 @@ from folders import SUPPORT
 
 import attentest
 from attentest.harness.subject import Subject
-from attentest.targets.adapt import writing
+from attentest.targets.adapt.writing import values as writing
 from attentest_spec import Sizes
 
 FILE = SUPPORT / "wild" / "returned_tables.py"

@@ -25,6 +25,7 @@ from attentest.targets.adapt.assumptions import (
 )
 from attentest.targets.adapt.code import Code, code_of, of_instance
 from attentest.targets.adapt.components import component_guessed, component_named
+from attentest.targets.adapt.encoders.tokens import token_encoder
 from attentest.targets.adapt.layouts import layouts
 from attentest.targets.adapt.limits import (
     built,
@@ -36,9 +37,8 @@ from attentest.targets.adapt.limits import (
 from attentest.targets.adapt.parameters import FoundTable, find_table
 from attentest.targets.adapt.probing import SIZES, Probe
 from attentest.targets.adapt.reading import Reading, Unclear
-from attentest.targets.adapt.script import Script
-from attentest.targets.adapt.token_encoders import token_encoder
-from attentest.targets.adapt.written import Written
+from attentest.targets.adapt.writing.backend import Written
+from attentest.targets.adapt.writing.script import Script
 from attentest.targets.models import adaptation as whole
 from attentest_spec import COMPONENTS, Backend, Choices, UnknownName, Unsupported
 from attentest_spec.parameters import shapes

@@ -13,7 +13,7 @@ from torch import nn
 
 from attentest.targets.adapt.components import component_guessed, component_named
 from attentest.targets.adapt.construction import Construction, construction
-from attentest.targets.adapt.embedded_stack import EmbeddedStack
+from attentest.targets.adapt.encoders.stack import EmbeddedStack
 from attentest.targets.adapt.probing import SIZES, undisturbed
 from attentest.targets.adapt.reading import Reading, Unclear
 from attentest.targets.origin import Origin, origin

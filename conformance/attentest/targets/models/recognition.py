@@ -10,11 +10,11 @@ from typing import Any
 from torch import nn
 
 from attentest.targets.adapt.components import component_named, component_suggested, squashed
+from attentest.targets.adapt.encoders.tokens import token_encoder
 from attentest.targets.adapt.names import ROLES
 from attentest.targets.adapt.parameters.found import DISTINCT
 from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.reading import Reading, Unclear
-from attentest.targets.adapt.token_encoders import token_encoder
 from attentest.targets.models.building import building
 
 _SIDES = ("source", "target")

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from attentest.targets.adapt.code import Code, Inner, code_of
 from attentest.targets.adapt.components import component_guessed, component_named, squashed
 from attentest.targets.adapt.construction import Construction, construction
-from attentest.targets.adapt.embedded_stack import EmbeddedStack, replaced
+from attentest.targets.adapt.encoders.stack import EmbeddedStack, replaced
 from attentest.targets.adapt.names import ROLES, SEGMENTS
 from attentest.targets.adapt.parameters.found import DISTINCT, RATIOS
 from attentest.targets.adapt.parameters.layers import is_feed

@@ -25,10 +25,10 @@ from attentest.harness.reproduction import (
 from attentest.targets.adapt.adapter import Adapter, first_tensor
 from attentest.targets.adapt.arguments import MASKS
 from attentest.targets.adapt.code import Code, Inner
-from attentest.targets.adapt.embedded_stack import STACK_SOURCE
+from attentest.targets.adapt.encoders.stack import STACK_SOURCE
 from attentest.targets.adapt.makers import CODE, Maker
 from attentest.targets.adapt.probing import undisturbed
-from attentest.targets.adapt.writing import Expression, Writer, tensor
+from attentest.targets.adapt.writing.values import Expression, Writer, tensor
 from attentest_spec import COMPONENTS, Sizes
 from attentest_spec.contract import Input
 from attentest_spec.setting import Array

@@ -15,13 +15,13 @@ from attentest.targets.adapt.adapter import Adapter, without_the_causal
 from attentest.targets.adapt.arguments import MASKS
 from attentest.targets.adapt.code import POSITIONS, Code
 from attentest.targets.adapt.construction import Construction, head_width
-from attentest.targets.adapt.embedded_stack import STACK_SOURCE
+from attentest.targets.adapt.encoders.stack import STACK_SOURCE
 from attentest.targets.adapt.layouts import split
 from attentest.targets.adapt.makers import CODE, Maker, with_axes
 from attentest.targets.adapt.masks import shaped_mask
 from attentest.targets.adapt.parameters.telling import lines as table_lines
 from attentest.targets.adapt.probing import SIZES
-from attentest.targets.adapt.writing import Expression, Writer
+from attentest.targets.adapt.writing.values import Expression, Writer
 from attentest.targets.models.forms import ADDITIVE
 from attentest.targets.models.layout import folded
 from attentest.targets.models.written import UNREAD, definition, head_line

@@ -1,0 +1,1 @@
+"""Encoders that embed their tokens themselves, and the stack of layers inside."""

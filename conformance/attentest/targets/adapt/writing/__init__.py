@@ -1,0 +1,1 @@
+"""Python code about inferred adapters: values, reproductions and files of backends."""
