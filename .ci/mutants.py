@@ -83,9 +83,9 @@ def outcomes(folder: Path, package: str) -> dict[str, str]:
 
 
 def place(name: str) -> str:
-    """Return where the tool's mutant `name` is: "package/module.function", or "..Class.method"."""
+    """Return where the tool's mutant `name` is: "package.module.function", or "..Class.method"."""
     module, _, function = re.split(r"\.x(_|ǁ)", name.partition("__mutmut_")[0], maxsplit=1)
-    return f"{module.replace('.', '/')}.{function.replace('ǁ', '.')}"
+    return f"{module}.{function.replace('ǁ', '.')}"
 
 
 def asked(folder: Path, *command: str) -> str:

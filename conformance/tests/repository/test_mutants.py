@@ -64,7 +64,7 @@ def test_a_diff_is_told_as_one_line(script: ModuleType) -> None:
         ("masks.x_padding_mask__mutmut_3", "masks.padding_mask"),
         ("linear.x__private__mutmut_1", "linear._private"),
         ("mapping.xǁPlaceǁ_slice__mutmut_12", "mapping.Place._slice"),
-        ("choices.values.xǁChoicesǁof__mutmut_1", "choices/values.Choices.of"),
+        ("choices.values.xǁChoicesǁof__mutmut_1", "choices.values.Choices.of"),
     ],
 )
 def test_place_names_module_and_function_of_a_mutant(

@@ -87,7 +87,9 @@ def test_small_sizes_are_those_of_a_small_test() -> None:
 @pytest.mark.parametrize(("width", "found"), [(128, 128), (132, 32), (516, 128)])
 def test_widths_from_128_on_are_a_quarter_for_wide_heads(width: int, found: int) -> None:
     subject = Subject(OracleBackend(choices={"head_width": "d"}))
-    assert SizesInUse(width=width).within(subject).width == found
+    narrowed = SizesInUse(width=width).within(subject).width
+    assert narrowed == found
+    assert isinstance(narrowed, int)
 
 
 def test_each_size_is_one_example_within_the_limits() -> None:
