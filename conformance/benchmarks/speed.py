@@ -1,13 +1,17 @@
-"""Prints what a verdict costs: ratios measured in one run of `python speed.py`.
+"""Prints what a verdict costs: ratios to `import torch`, measured in one run of `python speed.py`.
 
-One backend's whole verdict against the time of `import torch`, and all backends in one run against
-one backend's, with one and with two workers. The commands are run in turn, several rounds, and the
-median is taken: the machine's speed drifts, the ratios much less.
+A multi-head attention that is right and one that is wrong are checked, a backend is judged in full,
+and all backends together. The commands are run in turn, several rounds, and the median is taken:
+the machine's speed drifts, the ratios much less. The ratios of CPU time hold on a busy machine too.
 """
 
+import os
 import subprocess
 import sys
+import tempfile
 import time
+from dataclasses import dataclass
+from pathlib import Path
 from statistics import median
 
 import click
@@ -17,51 +21,129 @@ from rich.table import Table
 
 from attentest_spec import registry
 
-ATTENTEST = [sys.executable, "-m", "attentest", "run"]
+ATTENTEST = [sys.executable, "-m", "attentest"]
+
+RIGHT = """
+import torch
+from torch import nn
 
 
-def seconds(command: list[str]) -> float:
-    """Return the wall time of `command`, which has to succeed."""
-    start = time.perf_counter()
-    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    return time.perf_counter() - start
+class MultiHeadAttention(nn.Module):
+    def __init__(self, d_model, heads):
+        super().__init__()
+        if d_model % heads:
+            raise ValueError(f"{d_model} columns cannot be divided among {heads} heads")
+        self.heads = heads
+        self.query, self.key, self.value, self.output = (
+            nn.Linear(d_model, d_model) for _ in range(4)
+        )
+
+    def split(self, x):
+        return x.view(*x.shape[:2], self.heads, -1).transpose(1, 2)
+
+    def forward(self, query, key, value, mask=None):
+        q, k, v = self.query(query), self.key(key), self.value(value)
+        q, k, v = self.split(q), self.split(k), self.split(v)
+        scores = q @ k.transpose(-2, -1) / q.shape[-1] ** 0.5
+        if mask is not None:
+            scores = scores.masked_fill(mask == 0, float("-inf"))
+        mixed = scores.softmax(-1) @ v
+        return self.output(mixed.transpose(1, 2).flatten(2))
+"""
+WRONG = RIGHT.replace(" / q.shape[-1] ** 0.5", "")
+
+TORCH, BLOCK = "import torch", "the first block of the wrong one"
+FULL = "one backend in full, the slowest"
+
+
+@dataclass(frozen=True)
+class Taken:
+    """Seconds that a command took: on the clock, of the processor, and until its first line."""
+
+    wall: float
+    cpu: float
+    first: float
+
+
+def taken(command: list[str], folder: Path, codes: tuple[int, ...] = (0,)) -> Taken:
+    """Run `command` in `folder` and return what it took; its exit code has to be one of `codes`."""
+    start, used = time.perf_counter(), _used()
+    with subprocess.Popen(
+        command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    ) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        first = time.perf_counter() - start
+        process.stdout.read()
+    if process.returncode not in codes:
+        raise SystemExit(f"{command} ended with {process.returncode}")
+    return Taken(time.perf_counter() - start, _used() - used, first)
+
+
+def _used() -> float:
+    """Return the CPU seconds of all processes that were started from here and have ended."""
+    times = os.times()
+    return times.children_user + times.children_system
 
 
 @click.command()
 @click.option("--rounds", default=3, show_default=True, help="How often everything is measured.")
-def main(rounds: int) -> None:
+@click.option("--quick", is_flag=True, help="Judge the first backend in full, and no others.")
+def main(rounds: int, quick: bool) -> None:
     """Measure, and print the ratios beside their bounds."""
     names = registry.installed()
-    commands = {"import torch": [sys.executable, "-c", "import torch"]}
-    commands |= {name: [*ATTENTEST, name, "--workers", "1"] for name in names}
-    commands |= {f"all, {n} worker(s)": [*ATTENTEST, *names, "--workers", str(n)] for n in (1, 2)}
-    seconds(commands["import torch"])  # the file cache is warm from here on
-    taken: dict[str, list[float]] = {what: [] for what in commands}
-    for _ in track(range(rounds), description="rounds", console=Console(stderr=True)):
-        for what, command in commands.items():
-            taken[what].append(seconds(command))
-    _show({what: median(times) for what, times in taken.items()}, names)
-
-
-def _show(middle: dict[str, float], names: list[str]) -> None:
-    slowest = max(names, key=middle.__getitem__)
-    mean = sum(middle[name] for name in names) / len(names)
-    ratios = {
-        f"one backend ({slowest}, the slowest) / import torch": (
-            middle[slowest] / middle["import torch"],
-            12.0,
-        ),
-        f"all {len(names)}, two workers / one (mean)": (middle["all, 2 worker(s)"] / mean, 3.0),
-        f"all {len(names)}, one worker / one (mean)": (middle["all, 1 worker(s)"] / mean, 4.0),
+    run = [*ATTENTEST, "run"]
+    commands = {
+        TORCH: [sys.executable, "-c", "import torch"],
+        "a right multi-head attention": [*ATTENTEST, "check", "right.py"],
+        "a wrong multi-head attention": [*ATTENTEST, "check", "wrong.py", "--reproduce", "causes"],
     }
+    commands |= {name: [*run, name, "--workers", "1"] for name in (names[:1] if quick else names)}
+    if not quick:
+        commands |= {f"all, {n} worker(s)": [*run, *names, "--workers", str(n)] for n in (1, 2)}
+    with tempfile.TemporaryDirectory() as made:
+        folder = Path(made)
+        (folder / "right.py").write_text(RIGHT, encoding="utf-8")
+        (folder / "wrong.py").write_text(WRONG, encoding="utf-8")
+        taken(commands[TORCH], folder)  # the file cache is warm from here on
+        found: dict[str, list[Taken]] = {what: [] for what in commands}
+        for _ in track(range(rounds), description="rounds", console=Console(stderr=True)):
+            for what, command in commands.items():
+                found[what].append(taken(command, folder, (0, 1)))
+    _show({what: _middle(several) for what, several in found.items()}, names)
+
+
+def _middle(several: list[Taken]) -> Taken:
+    return Taken(*(median(getattr(one, of) for one in several) for of in ("wall", "cpu", "first")))
+
+
+def _show(middle: dict[str, Taken], names: list[str]) -> None:
+    """Print every ratio with its bound, and the seconds."""
+    torch = middle[TORCH]
+    ones = [middle[name] for name in names if name in middle]
+    middle[FULL] = max(ones, key=lambda one: one.wall)
+    bounds = {"a right multi-head attention": 4.0, "a wrong multi-head attention": 6.0, FULL: 7.0}
+    rows = [
+        (f"{what} / {TORCH}", middle[what].wall / torch.wall, middle[what].cpu / torch.cpu, bound)
+        for what, bound in bounds.items()
+    ]
+    block = middle["a wrong multi-head attention"].first / torch.wall
+    rows.insert(2, (f"{BLOCK} / {TORCH}", block, None, 3.0))
+    wall, cpu = (sum(getattr(one, of) for one in ones) / len(ones) for of in ("wall", "cpu"))
+    rows += [
+        (f"{what}, {len(names)} backends / one (mean)", one.wall / wall, one.cpu / cpu, bound)
+        for what, bound in (("all, 2 worker(s)", 1.8), ("all, 1 worker(s)", 4.0))
+        if (one := middle.get(what))
+    ]
     table = Table(box=None)
-    for heading in ("ratio", "measured", "bound"):
+    for heading in ("ratio", "on the clock", "of CPU time", "bound"):
         table.add_column(heading)
-    for what, (ratio, bound) in ratios.items():
-        table.add_row(what, f"{ratio:.2f}", f"{bound:g}")
+    for what, ratio, of_cpu, bound in rows:
+        table.add_row(what, f"{ratio:.2f}", f"{of_cpu:.2f}" if of_cpu else "", f"{bound:g}")
     console = Console()
     console.print(table)
-    console.print({what: f"{time_:.2f} s" for what, time_ in middle.items()})
+    for what, one in middle.items():
+        console.print(f"{what}: {one.wall:.2f} s, {one.cpu:.2f} s of CPU time")
 
 
 if __name__ == "__main__":

@@ -21,12 +21,11 @@ from attentest.studies import vectors
     help="Declare a design choice of all cases (default: the paper's option).",
 )
 @click.option(
-    "--format",
-    "file_format",
+    "--file-format",
     type=click.Choice(sorted(vectors.FORMATS)),
     default="safetensors",
     show_default=True,
-    help="Of the files with the numbers.",
+    help="Format of the files with the numbers.",
 )
 @options.seed("all drawn numbers")
 @click.option(

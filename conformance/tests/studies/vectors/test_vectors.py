@@ -262,7 +262,7 @@ def test_the_command_says_what_it_wrote(tmp_path):
         (("--choice", "norm_placment=pre"), "norm_placement"),
         (("--choice", "norm_placement=before"), "one of: post, pre"),
         (("--choice", "norm_placement"), "NAME=OPTION"),
-        (("--format", "pickle"), "safetensors"),
+        (("--file-format", "pickle"), "safetensors"),
         (("--count", "0"), "count"),
     ],
 )
