@@ -5,6 +5,7 @@ through all that matches nothing leads to the operations that may be the mistake
 """
 
 from collections.abc import Iterator, Sequence
+from copy import copy
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -27,6 +28,7 @@ class Alignment:
     case: Case
     own: Sequence[str] = ()
     recording: Recording = field(init=False)
+    needed: set[int] = field(default_factory=set)
     matcher: Matcher = field(init=False)
     known: dict[int, list[Piece]] = field(default_factory=dict)
     wrong: list[Value] = field(default_factory=list)
@@ -37,12 +39,24 @@ class Alignment:
         """Record the call, and match its values."""
         self.recording = Recording(own=self.own)
         outcome = self.case.run(self.recording)
-        formula = self.case.formula
-        self.matcher = Matcher(formula.steps, self.case.tolerance)
         target = self.case.target
         assert target is not None
         if self.case.is_repeated(outcome):
             self.final = self._last(Answer.of(outcome)[target.name == "weights"])
+        self._match(target)
+
+    def under(self, case: Case) -> "Alignment":
+        """Return the same recording beside another formula for it, that of `case`."""
+        other = copy(self)
+        other.case, other.known, other.covered, other.wrong = case, {}, set(), []
+        assert case.target is not None
+        other._match(case.target)
+        return other
+
+    def _match(self, target: Step) -> None:
+        formula = self.case.formula
+        self.matcher = Matcher(formula.steps, self.case.tolerance)
+        self.needed = self._needed(target)
         if self.final is None:
             return
         matched = Matched()
@@ -51,11 +65,17 @@ class Alignment:
             self.known[value.number] = pieces
             for piece in pieces:
                 matched.add(piece)
-        needed = self._needed(target)
         computed = {one for one in matched.whole if one != target.number}
-        self.covered = covered([one for one in formula.steps if one.number in needed], computed)
+        self.covered = covered(
+            [one for one in formula.steps if one.number in self.needed], computed
+        )
         self.covered |= {one.number for one in formula.steps if one.is_leaf}
         self.wrong = sorted(self._walk_back(self.final), key=lambda value: value.number)
+
+    @property
+    def covered_steps(self) -> set[int]:
+        """The numbers of the steps of the formula that the code computes, or goes without."""
+        return self.covered & self.needed
 
     def _needed(self, target: Step) -> set[int]:
         found: set[int] = set()
@@ -149,13 +169,10 @@ class Alignment:
 
     def missing_steps(self) -> list[Step]:
         """Return the steps that the code does not compute, and that a result may stand for."""
-        target = self.case.target
-        assert target is not None
-        needed = self._needed(target)
         open_steps = [
             one
             for one in self.case.formula.steps
-            if one.number in needed and one.number not in self.covered
+            if one.number in self.needed and one.number not in self.covered
         ][:_NEXT]
         parts = {one.part for one in open_steps}
         done = {piece.step.number for pieces in self.known.values() for piece in pieces}

@@ -16,7 +16,7 @@ from attentest.harness.errors import Absent, BackendError, Violation
 from attentest.harness.subject import BACKEND, Answer, Question, Subject
 from attentest.harness.subject import Step as Action
 from attentest.harness.tolerances import arithmetic, as_floats, error_bound
-from attentest_spec import COMPONENTS, Sizes
+from attentest_spec import COMPONENTS, Choices, Sizes
 from attentest_spec.parameters import draw as draw_parameters
 from attentest_spec.parameters import one_vocabulary
 from attentest_spec.setting import Array
@@ -51,21 +51,22 @@ class Case:
     steps: Sequence[Action]
     at: int
     question: Question
+    choices: Choices
     first: list[int] = field(default_factory=list)
 
     @cached_property
     def tolerance(self) -> float:
         """The relative tolerance of the arithmetic; 0 where it is too coarse to tell steps."""
         probe = self.question.probe
-        table = self.subject.choices.position_arithmetic == "float32"
+        table = self.choices.position_arithmetic == "float32"
         coarse = "float32" if table and probe.component in _WITH_POSITIONS else ""
-        return TOLERANCES.get(coarse or arithmetic(probe), 0.0)
+        return TOLERANCES.get(coarse or arithmetic(probe, self.choices), 0.0)
 
     @cached_property
     def formula(self) -> Formula:
         """The steps of the reference, none where it has no formula for the call."""
         probe = self.question.probe
-        made = Formula(probe.sizes, self.subject.choices, probe.parameters)
+        made = Formula(probe.sizes, self.choices, probe.parameters)
         names = COMPONENTS[probe.component].inputs
         if self.question.method:
             names = {"encode": ("source",), "decode": ("target", "memory", "source")}[
@@ -78,7 +79,9 @@ class Case:
     @cached_property
     def expected(self) -> Answer:
         """The answer of the reference."""
-        return self.question.probe.expected(*self.question.inputs, method=self.question.method)
+        return self.question.probe.expected(
+            *self.question.inputs, method=self.question.method, choices=self.choices
+        )
 
     @cached_property
     def target(self) -> Step | None:
@@ -111,7 +114,9 @@ class Case:
         """The error of the output that the rounding of correct code may make."""
         expected = as_floats(self.expected.output)
         probe, inputs = self.question.probe, self.question.inputs
-        return error_bound(probe, inputs, expected, method=self.question.method)
+        return error_bound(
+            probe, inputs, expected, method=self.question.method, choices=self.choices
+        )
 
     def run(self, recording: Recording) -> Any:
         """Repeat the example up to the call under `recording`; return the outcome of the call."""
@@ -187,7 +192,7 @@ def wrong_calls(subject: Subject, steps: Sequence[Action]) -> Iterator[Case]:
     for number, step in enumerate(steps):
         if step.question is None or isinstance(step.outcome, BaseException):
             continue
-        case = Case(subject, steps, number, step.question)
+        case = Case(subject, steps, number, step.question, subject.choices)
         try:
             if case.tolerance and case.target is not None:
                 yield case

@@ -1,17 +1,22 @@
 """The line of a wrong answer: found once for each component, and proved for each violation."""
 
 import linecache
-from collections.abc import Sequence
+import time
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from attentest.analysis.lines.alignment import Alignment
-from attentest.analysis.lines.cases import own_cases, wrong_calls
+from attentest.analysis.lines.cases import Case, own_cases, wrong_calls
 from attentest.analysis.lines.explain import Explanation, explain, explain_extra
 from attentest.analysis.lines.formula import Step as FormulaStep
+from attentest.analysis.lines.readings import is_silent, readings
 from attentest.analysis.lines.recording import Operation, Place, Recording
 from attentest.analysis.lines.search import Finding, cures, search
 from attentest.harness.subject import Step, Subject
 from attentest.results.verdict import Location
+
+SECONDS = 1.2
+"""Limit of the search in one component, in seconds of this thread's CPU."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +49,9 @@ def locate(subject: Subject, steps: Sequence[Step], known: Known) -> Location | 
         return None
     if found is not None and cures(found.finding, alignment):
         return found.location
-    other = _found(alignment)
+    if found is not None and found.finding.cured and not found.location.confirmed:
+        return found.location  # it is right under other choices than those of the verdict
+    other = _found(alignment, time.thread_time() + SECONDS / 2)
     if other is not None and other.location.confirmed:
         return other.location
     best = found or other
@@ -53,20 +60,34 @@ def locate(subject: Subject, steps: Sequence[Step], known: Known) -> Location | 
 
 def _first(subject: Subject, component: str, method: str) -> Found | None:
     """Return the line of the first wrong call that can be cured, of any if none can."""
+    end = time.thread_time() + SECONDS
     best: Found | None = None
-    for case in own_cases(subject, component, method):
-        found = _found(Alignment(case))
-        if found is not None and found.finding.cured:
+    for alignment in _aligned(own_cases(subject, component, method), end):
+        found = _found(alignment, time.thread_time() + SECONDS / 2)
+        if found is not None and found.location.confirmed:
             return found
         best = best or found
+        for other in readings(alignment, end):
+            read = _found(other, end)
+            if read is not None and read.finding.cured:
+                return read
     return best
 
 
-def _found(alignment: Alignment) -> Found | None:
+def _aligned(calls: Iterator[Case], end: float) -> Iterator[Alignment]:
+    for case in calls:
+        alignment = Alignment(case)
+        if alignment.final is not None:
+            yield alignment
+        if time.thread_time() > end:
+            return
+
+
+def _found(alignment: Alignment, end: float) -> Found | None:
     """Return the line at which the wrong answer of a call begins; None where unknown."""
     if alignment.final is None:
         return None
-    finding = search(alignment)
+    finding = search(alignment, end)
     if finding is None:
         return None
     said = _explained(alignment, finding)
@@ -76,7 +97,8 @@ def _found(alignment: Alignment) -> Found | None:
     code = linecache.getline(place.file, place.line).strip()
     if not code:
         return None
-    confirmed = finding.cured and _alone(alignment, finding)
+    same = is_silent(alignment.case.choices, alignment.case.subject.choices)
+    confirmed = finding.cured and same and _alone(alignment, finding)
     location = Location(
         place.file, place.line, code, said.step.name, said.expected, said.computed, confirmed
     )

@@ -7,6 +7,7 @@ result is the reference's value.
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import inf
 from typing import Any
 
 from attentest.analysis.lines.alignment import Alignment
@@ -15,9 +16,6 @@ from attentest.analysis.lines.layouts import arranged, layouts, orders, restored
 from attentest.analysis.lines.recording import Operation, Place, Value
 from attentest.analysis.lines.roles import assembled, assignments
 from attentest_spec.setting import Array
-
-SECONDS = 0.6
-"""Limit of one search, in seconds of this thread's CPU."""
 
 
 @dataclass(frozen=True)
@@ -48,9 +46,11 @@ class Finding:
         return bool(self.puts)
 
 
-def search(alignment: Alignment, seconds: float = SECONDS) -> Finding | None:
-    """Return the first operation that can be cured; uncured, the first one that may be wrong."""
-    end = time.thread_time() + seconds
+def search(alignment: Alignment, end: float = inf) -> Finding | None:
+    """Return the first operation that can be cured; uncured, the first one that may be wrong.
+
+    The search ends when the CPU time of this thread has reached `end` seconds.
+    """
     steps = alignment.missing_steps()
     for finding in _candidates(alignment, steps):
         if time.thread_time() > end:
