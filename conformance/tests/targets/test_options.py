@@ -37,6 +37,21 @@ def test_a_value_that_alone_gives_the_formula_is_asked_about(
     assert f"--give {words} or --give {default.replace(chr(39), '')}" in text
 
 
+def test_a_function_that_no_formula_has_is_asked_about():
+    text = "With activation=None, ActiveProjections computes multi_head_attention; .*=relu it does"
+    with pytest.raises(Unclear, match=text):
+        attentest.adapted(optional.ActiveProjections, "multi_head_attention")
+    given, slug = {"activation": None}, "multi_head_attention.formula"
+    report = attentest.check(
+        optional.ActiveProjections, "multi_head_attention", given=given, clauses=[slug]
+    )
+    assert report[slug].status == "pass", report[slug]
+
+
+def test_a_function_beside_a_mistake_excuses_nothing():
+    attentest.adapted(optional.ActiveAndUnscaled, "multi_head_attention")  # and is judged
+
+
 @pytest.mark.parametrize(("mode", "status"), [("node", "pass"), ("graph", "violation")])
 def test_the_value_that_is_given_is_judged(mode, status):
     report = attentest.check(optional.GraphNorm, "layer_norm", given={"mode": mode}, clauses=[NORM])

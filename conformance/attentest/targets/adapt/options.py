@@ -18,6 +18,7 @@ from attentest.targets.adapt.components import squashed
 from attentest.targets.adapt.names import OF_CHOICES, ON
 from attentest.targets.adapt.parameters.trial import Clock
 from attentest.targets.adapt.reading import Reading
+from attentest_spec.components import inside
 
 SECONDS = 6.0
 """Time limit for trying other values."""
@@ -37,6 +38,13 @@ def question(code: Code, reading: Reading, explained: Explained) -> str:
     if len(found) != 1:
         return ""
     ((name, default, value),) = found
+    if callable(default):
+        return (
+            f"With {name}=None, {code.name} computes {code.component}; with its default "
+            f"{name}={getattr(default, '__name__', default)} it does not. If that is meant, the "
+            f"spec does not cover it; --give {name}=None (in Python: given={{{name!r}: None}}) "
+            f"judges it without."
+        )
     return (
         f"With {name}={value!r}, {code.name} computes {code.component}; with its default "
         f"{name}={default!r} it does not. Say which is meant: --give {name}={value} or --give "
@@ -63,6 +71,12 @@ def _alternatives(code: Code, reading: Reading) -> Iterator[tuple[str, Any, Any]
     for name, one in options.items():
         if isinstance(one.default, bool):
             yield name, one.default, not one.default
+    for name, one in _arguments(code).items():
+        chosen = squashed(name) in OF_CHOICES and "feed_forward" in inside(code.component)
+        if chosen or name in reading.given or isinstance(one.default, type):
+            continue
+        if callable(one.default):
+            yield name, one.default, None
 
 
 def _arguments(code: Code) -> dict[str, inspect.Parameter]:

@@ -101,3 +101,32 @@ def attention(query, key, value, mask=None, score="dot"):
     if mask is not None:
         scores = scores.masked_fill(~mask, -torch.inf)
     return scores.softmax(-1) @ value if score in ("dot", "scaled") else value
+
+
+class ActiveProjections(nn.Module):
+    """Multi-head attention with an activation after each linear map."""
+
+    scale = 1.0
+
+    def __init__(self, d_model, heads, activation=torch.relu):
+        super().__init__()
+        self.heads, self.activation = heads, activation or nn.Identity()
+        self.linear_q, self.linear_k, self.linear_v, self.linear_o = (
+            nn.Linear(d_model, d_model) for _ in range(4)
+        )
+
+    def split(self, x):
+        return x.unflatten(-1, (self.heads, -1)).transpose(1, 2)
+
+    def forward(self, q, k, v):
+        maps = zip((self.linear_q, self.linear_k, self.linear_v), (q, k, v), strict=True)
+        query, key, value = (self.split(self.activation(one(x))) for one, x in maps)
+        scores = query @ key.mT / math.sqrt(query.shape[-1]) * self.scale
+        mixed = (scores.softmax(-1) @ value).transpose(1, 2).flatten(-2)
+        return self.activation(self.linear_o(mixed))
+
+
+class ActiveAndUnscaled(ActiveProjections):
+    """The scores are too large, with an activation and without."""
+
+    scale = 2.0
