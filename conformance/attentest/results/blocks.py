@@ -22,7 +22,7 @@ _INDENT = "   "
 _TOGETHER = re.compile(r"\((?:\d+, ?)+\d*\)|\b\d+ (?=[a-z])")
 """A shape, and a number with what it counts."""
 
-_HELD = "\xa0"
+HELD = "\xa0"
 """A space at which no line ends."""
 
 _NUMBER = re.compile(r"[^\s\[\],]+")
@@ -87,7 +87,7 @@ def _heading(cause: Cause, number: int, width: int) -> list[str]:
         begin += f"{cause.head.status}: "
     elif cause.exact:
         begin += "likely cause: "
-    return folded(f"{begin}{cause.text}", width, indent=_INDENT)
+    return folded(f"{begin}{cause.words or cause.text}", width, indent=_INDENT)
 
 
 def _inside(text: str, width: int) -> list[str]:
@@ -206,11 +206,11 @@ def _short(cause: Cause) -> Iterator[str]:
 def folded(text: str, width: int, *, begin: str = "", indent: str = "  ") -> list[str]:
     """Return the lines of a paragraph: no word or shape is broken, later lines are indented."""
     lines = wrap(
-        _TOGETHER.sub(lambda one: one[0].replace(" ", _HELD), text),
+        _TOGETHER.sub(lambda one: one[0].replace(" ", HELD), text),
         width,
         initial_indent=begin,
         subsequent_indent=indent,
         break_long_words=False,
         break_on_hyphens=False,
     )
-    return [line.replace(_HELD, " ") for line in lines]
+    return [line.replace(HELD, " ") for line in lines]

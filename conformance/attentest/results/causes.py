@@ -84,10 +84,15 @@ class Cause:
 
     @property
     def text(self) -> str:
-        """The mistake in one sentence: of the line, of the likely cause, or of what was seen."""
-        if self.location:
-            return f"{self.location.computed}; expected {self.location.expected}"
-        return sentence(self.likely[0]) if self.exact else self.head.finding
+        """The mistake in one sentence: a known one, what its line computes, or what was seen."""
+        return sentence(self.likely[0]) if self.exact else self.words or self.head.finding
+
+    @property
+    def words(self) -> str:
+        """What its line computes and what is expected there, "" where it is not known."""
+        if self.location is None:
+            return ""
+        return f"{self.location.computed}; expected {self.location.expected}"
 
 
 def causes(verdicts: Iterable[Verdict]) -> tuple[Cause, ...]:

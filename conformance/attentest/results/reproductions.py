@@ -34,6 +34,7 @@ def text(cause: Cause, example: Counterexample) -> str:
     """Return the file: what is wrong as comments, then the code."""
     clause = clauses()[cause.head.clause]
     comments = [
+        *filter(None, [cause.words and f"{cause.file}:{cause.line}  {cause.words}"]),
         cause.text,
         f"{clause.slug}: {clause.text}",
         cause.head.finding,

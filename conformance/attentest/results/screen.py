@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from attentest.results.blocks import WIDTH, block, cut, folded, near, place
+from attentest.results.blocks import HELD, WIDTH, block, cut, folded, near, place
 from attentest.results.causes import Cause, causes
 from attentest.results.plan import Plan
 from attentest.results.run import BackendRun, Description
@@ -124,7 +124,7 @@ class Screen:
     def folded_after(self, mark: str, line: str) -> list[str]:
         """Return a line folded after the first `mark`: what is before it stays together."""
         head, mark, rest = line.partition(mark)
-        return folded(rest, self.width, begin=f"{head}{mark}") if rest else [head]
+        return folded(f"{head.replace(' ', HELD)}{mark}{rest}", self.width)
 
     def file(self, cause: Cause) -> Path | None:
         """Return the file with the reproduction of a cause, None where there is none."""

@@ -27,7 +27,8 @@ def _message(cause: Cause) -> str:
     others = len(cause.verdicts) - 1
     more = f" and {others} more" if others else ""
     name = short(cause.head.backend)
-    return f"{cause.text} ({name} breaks {cause.head.clause}{more})"
+    said = "; ".join(dict.fromkeys(filter(None, [cause.text.removesuffix("."), cause.words])))
+    return f"{said} ({name} breaks {cause.head.clause}{more})"
 
 
 def _escaped(text: str) -> str:

@@ -59,7 +59,10 @@ def test_a_line_takes_precedence_and_takes_along_what_has_the_same_likely_cause(
     located = broken("multi_head_attention.formula", SCALE, location=LINE)
     (cause,) = causes([broken("attention.formula", SCALE), located])
     assert (cause.file, cause.line, cause.confirmed) == ("att.py", 14, True)
-    assert cause.text == "q k; expected q k / 2"
+    assert cause.text == "No scale."
+    assert cause.words == "q k; expected q k / 2"
+    (unknown,) = causes([broken("attention.formula", location=LINE)])
+    assert unknown.text == unknown.words
 
 
 def test_two_lines_are_two_causes_though_one_mistake_is_likely() -> None:

@@ -70,7 +70,7 @@ def test_block_begins_with_the_line_and_the_answer_repeats_it() -> None:
     assert "confirmed" in lines[2]
     end = lines[lines.index("") + 1 :]
     assert end[0] == "att.py:attend does not conform: 6 clauses broken by 1 cause"
-    assert "likely cause: scores are not divided; expected scores / sqrt(d_k) = 1.41" in end
+    assert "likely cause: Scores are not divided by the root of the key width." in end
     assert "first step that differs: scores, at att.py:14" in end
     assert any(one.startswith("next: ") for one in end)
     assert len(end) <= 12
@@ -119,6 +119,14 @@ def test_one_mistake_fits_on_a_screen_and_no_word_is_cut(width: int) -> None:
     }
 
 
+def test_counts_are_folded_before_the_first_number_that_does_not_fit() -> None:
+    verdicts = [Verdict("m" * 30, slug, "pass") for slug in SLUGS]
+    run = BackendRun("m" * 30, Description(), verdicts)
+    first, *rest = Screen(75).counts(run, Plan(SLUGS))
+    assert first == f"{'m' * 30}: 6 of 6 judged clauses conform, of 6 in all"
+    assert rest[0].startswith("  (6 pass)")
+
+
 def test_sure_inference_is_one_line_and_an_assumption_another() -> None:
     about = {"inferred": ("one", "two"), "summary": "attend called (q, k, v)"}
     passing = [Verdict("att.py:attend", slug, "pass") for slug in SLUGS]
@@ -140,7 +148,7 @@ def test_whole_reproduction_is_in_a_file_that_runs(tmp_path: Path) -> None:
     written = reproductions.write(causes(failing(location=LINE)), tmp_path / "new")
     (path,) = written.values()
     assert path.name == "attention-formula.py"
-    assert "# scores are not divided" in path.read_text()
+    assert "# att.py:14  scores are not divided" in path.read_text()
     ended = subprocess.run([sys.executable, "-S", path], capture_output=True, text=True, check=True)
     assert ended.stdout == "3.141592653589793\n"
     assert f"reproduction: {path}" in screen(failing(), Screen(500, written=written))

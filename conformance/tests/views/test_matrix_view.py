@@ -127,4 +127,6 @@ def test_annotation_is_at_the_line_and_escaped() -> None:
         "::error file=my%2Cfile.py,line=14,title=attentest%3A attention.formula::"
         "100%25 of%0Aq k; expected q k / 2 (attend breaks attention.formula and 1 more)"
     )
-    assert second.startswith("::warning title=attentest%3A attention.half-precision::Coarse.")
+    assert second.startswith(
+        "::warning title=attentest%3A attention.half-precision::Coarse (attend"
+    )
