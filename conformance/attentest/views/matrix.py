@@ -73,7 +73,8 @@ def _show_words(console: Console, run: Run, screen: Screen, *, every: bool) -> N
 class Matrix:
     """The table of clauses by backends: a row with counts for each chapter, and clauses below it.
 
-    Unless `every` clause is shown, they are those in which a backend does not conform by itself.
+    Unless `every` clause is shown, they are those in which a backend does not conform by itself,
+    and chapters by which no backend is judged are left out.
     What fails because another clause does is counted.
     """
 
@@ -96,6 +97,8 @@ class Matrix:
         columns = [one.by_clause for one in self.run]
         for chapter, slugs in self._chapters().items():
             counts = [_counts(column[one] for one in slugs if one in column) for column in columns]
+            if not self.every and set(counts) == {"-"}:
+                continue
             yield Row(chapter, list(map(Text, counts)), "bold")
             hidden = []
             for slug in slugs:

@@ -140,7 +140,7 @@ def test_target_that_does_not_load_has_no_column_beside_one_that_does(file: Path
     lines = [line for line in result.output.splitlines() if "nobody" in line]
     assert len(lines) == 1
     assert "nobody: not loaded: " in lines[0]
-    assert re.search(r"formula +pass *\n", result.output)
+    assert re.search(r"feed_forward +1/1 *\n", result.output)
 
 
 def test_file_with_a_backend_of_other_words_is_a_target(file: Path, tmp_path: Path) -> None:
