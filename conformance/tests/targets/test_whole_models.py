@@ -29,6 +29,7 @@ SOUND = [
     ("one_pad.py:Transformer", "seq_length=sizes.max_length", "output-alone"),
     ("plain_ids.py:Translator", "activation=gelu", "log-probabilities"),
     ("one_file.py:TransformerMT", "inner_size=sizes.d_ff", "method decode"),
+    ("namespace.py:TransformerModel", "SimpleNamespace(pad=sizes.source_pad", "one pad id"),
     ("sandwich.py:Network", "source=src, target=trg", "True blocks; (B, S)"),
 ]
 """Sound models, read without an option, and what is said of how each was read."""
@@ -64,6 +65,7 @@ MISTAKES = [
     ("additive.py", "Transformer", "self.pos_encoding(self.decoder", "(self.decoder"),
     ("numbered.py", "NMTModel", 'f"enc_{i}")(x', '"enc_0")(x'),
     ("one_pad.py", "Transformer", ".softmax(2)", ".softmax(1)"),
+    ("namespace.py", "TransformerModel", "self.head_dim**-0.5", "self.head_dim**0.5"),
     ("configured.py", "TranslationTransformer", ", own, memory, bias)", ", own, memory, 0.0)"),
 ]
 """A file, its model, and an edit that plants a mistake."""

@@ -189,7 +189,11 @@ def _adapted(code: Code, reading: Reading) -> Adapted:
         asked = options.question(code, reading, partial(_explained, inferred))
     if not (asked or reading.anyway):
         asked = trust.question(code, probe, adapter, found, findings)
-    if not asked and guessed and not trust.explained(findings):
+    explained = trust.explained(findings)
+    if guessed and not explained and code.inner is not None:  # layers say more than a name
+        shown = {**found.choices, **measured(findings)}
+        explained = trust.confirmed(code.component, adapter, found, shown)
+    if not asked and guessed and not explained:
         asked = (
             f"{code.name} was taken for {code.component}, whose formula its numbers do not give."
         )

@@ -13,6 +13,7 @@ from attentest.targets.adapt import arguments, masks, names, probing
 from attentest.targets.adapt.adapter import Adapter
 from attentest.targets.adapt.code import Code
 from attentest.targets.adapt.components import squashed
+from attentest.targets.adapt.encoders.stack import KEEP
 from attentest.targets.adapt.layouts import documented_layout, layouts, sequence_first
 from attentest.targets.adapt.limits import built
 from attentest.targets.adapt.masks import Style
@@ -185,9 +186,11 @@ class _Mask:
         Words decide what an entry means, the user's first. What a call shows decides the rest.
         """
         meanings, source = masks.meanings_by_words(self.own, self.code.words)
-        meant = reading.meaning_of(self.own)
+        meant, by = reading.meaning_of(self.own), "you"
+        if self.code.inner is not None and self.code.inner.stack and self.own == KEEP:
+            meant, by = "keep", "ids"
         if meant:
-            meanings, source = (meant,), "you"
+            meanings, source = (meant,), by
         shown, accepted, about = self._tried(meanings)
         if not meant and not shown:
             self._ask(meanings, source, accepted)
@@ -252,7 +255,8 @@ def _how(shown: bool, source: str) -> str:
     if not source:
         contrary = f"{_NO_CONVENTION}: this one is the contract's"
         return "as a probing call shows" if shown else contrary
-    by = "as you say" if source == "you" else f"by its {source}"
+    by = {"you": "as you say", "ids": "where it is False, the id is pad"}.get(source, "")
+    by = by or f"by its {source}"
     return by if shown else f"{by}; a probing call does not show it"
 
 

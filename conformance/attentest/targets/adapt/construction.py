@@ -126,7 +126,8 @@ def _parts(
     thing: Callable[..., Any], component: str, unknown: Collection[str]
 ) -> dict[str, type[nn.Module]]:
     """Return the class of the same module that makes each of the `unknown` that is a part."""
-    space = vars(sys.modules[thing.__module__])
+    home = sys.modules.get(thing.__module__)
+    space = {} if home is None else vars(home)
     side = component.removesuffix("_layer")
     side = side if side in ("encoder", "decoder") else ""
     found = {}

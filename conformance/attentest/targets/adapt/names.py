@@ -80,7 +80,7 @@ WIDTH = _words(
     "infeatures indim emsize embsize hiddendim numfeatures ndim nstate outputdim outputsize "
     "outfeatures kdim vdim keysize querysize valuesize size emb demb embed hidden hiddenwidth "
     "nfeat idim nout numchannels channels inchannels outchannels dtoken tokendim "
-    "nunits units outdim"
+    "nunits units outdim encoderembeddim decoderembeddim"
 )
 """The width of the model, input and output widths included."""
 
@@ -91,7 +91,7 @@ INNER = _words(
     "feedforwardhidden feedforwardsize ffnembeddim intermediatewidth intermediatedim "
     "hiddenunits dimlinearblock hiddenchannels ffnintermediatesize ffnwidth encoderffndim "
     "decoderffndim encoderffnembeddim decoderffnembeddim ninner innersize dunits dimhidden "
-    "ffinnerdim"
+    "ffinnerdim inner"
 )
 """The inner width of a feed-forward network; some are the model's where no other name is."""
 

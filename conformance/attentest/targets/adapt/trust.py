@@ -75,7 +75,7 @@ def question(
             f"not: {_PAGE}. {_ANYWAY}."
         )
     doubts = [*found.doubts, *_unplaced(found)]
-    if not doubts or _confirmed(code.component, adapter, found, choices):
+    if not doubts or confirmed(code.component, adapter, found, choices):
         return ""
     return (
         f"{code.name} was taken for {code.component}, and the reading may be wrong: "
@@ -141,7 +141,7 @@ def _causal(probe: Probe, adapter: Adapter) -> str:
     return f"it hides later positions by itself{advice}"
 
 
-def _confirmed(
+def confirmed(
     component: str, adapter: Adapter, found: FoundTable, choices: Mapping[str, Value]
 ) -> bool:
     """Say whether the numbers confirm the map, though not the formula.

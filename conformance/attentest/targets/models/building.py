@@ -10,14 +10,24 @@ import sys
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice, product
+from types import SimpleNamespace
 from typing import Any
 
 from torch import nn
 
 from attentest.results.text import summary
 from attentest.targets.adapt.components import component_named, part_named, squashed
+from attentest.targets.adapt.configuration import fields_read
 from attentest.targets.adapt.construction import is_no_number
-from attentest.targets.adapt.names import HEAD_WIDTH, INNER, ON, RATIO, SIZES, WIDTH
+from attentest.targets.adapt.names import (
+    CONFIGURATION,
+    HEAD_WIDTH,
+    INNER,
+    ON,
+    RATIO,
+    SIZES,
+    WIDTH,
+)
 from attentest.targets.adapt.parameters.found import DISTINCT
 from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.reading import Reading, Unclear
@@ -83,7 +93,8 @@ class Building:
 def building(thing: Callable[..., Any], name: str, reading: Reading) -> Building:
     """Return how the model that `thing` makes is built; Unclear where no way fits."""
     home = sys.modules.get(thing.__module__)
-    space = {**vars(home), name.partition(".")[0]: thing} if home else {name: thing}
+    own = {name.partition(".")[0]: thing}
+    space = {"SimpleNamespace": SimpleNamespace, **(vars(home) if home else {}), **own}
     if "." in name:
         space = dict(vars(home)) if home else {name: thing}
     options = _Options(space, reading, thing)
@@ -178,6 +189,9 @@ class _Options:
         if inner:
             yield from self.expressions(self.space[inner[0]], *inner)
             return
+        if name in CONFIGURATION and len(arguments) == 1:
+            yield self._configuration(own)
+            return
         if name == "device" and parameter.default is inspect.Parameter.empty:
             yield '"cpu"'
             return
@@ -213,6 +227,26 @@ class _Options:
             if issubclass(one, nn.Module) and wanted and component_named(name) == wanted
         ]
         return (made[0], wanted if wanted in ("encoder", "decoder") else side) if made else ()
+
+    def _configuration(self, own: str) -> str:
+        """Return the expression of a configuration with the fields that the constructor reads."""
+
+        def fill(name: str, known: Mapping[str, str]) -> str | None:
+            if name in self.reading.given:
+                return repr(self.reading.given[name])
+            size = next((size for size, one in self.reading.arguments.items() if one == name), "")
+            held = [squashed(one) for one in (name, *known)]
+            found = [size] if size in SIZES else list(_sizes(squashed(name), held, ""))
+            return f"sizes.{found[0]}" if found else None
+
+        with undisturbed():
+            fields = fields_read(
+                lambda config: self.top(**{own: config}),
+                fill,
+                lambda code: eval(code, {"sizes": DISTINCT}),
+            )
+        held = ", ".join(f"{name}={code}" for name, code in fields.found.items())
+        return f"{fields.make.__name__}({held})"
 
     def question(self, thing: Any, name: str, first: str, failure: str) -> str:
         """Return the question where nothing fits."""

@@ -36,7 +36,7 @@ class Adapter:
 
     def loader(self) -> str:
         """Return the code without comments, as a reproduction begins."""
-        return "\n".join([*self.origin.imports, *_IMPORTS, "", self.body()])
+        return "\n".join([*self.origin.imports, *self._needed(), *_IMPORTS, "", self.body()])
 
     def body(self) -> str:
         """Return the functions, the parameter map and the backend, without imports."""
@@ -50,8 +50,13 @@ class Adapter:
         yield head_line(self.name)
         yield ""
         yield from self.origin.imports
+        yield from self._needed()
         yield from _IMPORTS
         yield ""
+
+    def _needed(self) -> list[str]:
+        made = "SimpleNamespace(" in self.building.expression
+        return ["from types import SimpleNamespace"] * made
 
     def _build(self) -> str:
         rows = []

@@ -12,6 +12,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+KEEP = "keep"
+"""The argument of a stack that says which tokens are no padding."""
+
 
 class EmbeddedStack(nn.Module):
     """The layers of `whole` and the norm after them, called with x (B, L, D) and `keep` (B, L).

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from attentest.targets.adapt.code import Code, Inner, code_of
 from attentest.targets.adapt.components import component_guessed, component_named, squashed
 from attentest.targets.adapt.construction import Construction, construction
-from attentest.targets.adapt.encoders.stack import EmbeddedStack, replaced
+from attentest.targets.adapt.encoders.stack import KEEP, EmbeddedStack, replaced
 from attentest.targets.adapt.names import ROLES, SEGMENTS
 from attentest.targets.adapt.parameters.found import DISTINCT, RATIOS
 from attentest.targets.adapt.parameters.layers import is_feed
@@ -180,7 +180,7 @@ class _Wrapping:
             if own not in (tokens, *zeros) and one.kind not in loose
         ]
         if not masks and self._hides_pads(inner):
-            kept.append(_named("keep", None))
+            kept.append(_named(KEEP, None))
         x = inspect.Parameter("x", inspect.Parameter.POSITIONAL_OR_KEYWORD)
         return inner, inspect.Signature([x, *kept])
 

@@ -1,0 +1,99 @@
+"""Encoders that embed their tokens themselves: the stack of layers in them is judged."""
+
+import importlib.util
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from folders import SUPPORT
+
+import attentest
+from attentest.judging.bench import Bench
+from attentest.judging.judge import judge
+from attentest.results.verdict import Status
+from attentest.targets.adapt import Unclear
+from attentest.targets.adapt.probing import SIZES
+from attentest.targets.members import members
+from attentest_spec import Backend
+
+WILD = SUPPORT / "wild_encoders"
+
+SOUND = [
+    ("bert_like.py:BERT", "layers is judged", "keep: True may be attended; shaped (B, K)"),
+    ("encoder.py:Encoder", "final_norm=present", "pad_idx=source_pad"),
+    ("text_classifier.py:TextClassifier", "blocks is judged", "norm_placement=pre"),
+    ("classifier.py:SentimentClassifier", "transformer_encoder is judged", "sequence first"),
+    ("gpt.py:GPT", "transformer.h is judged", "hides later positions by itself"),
+]
+"""Token encoders in different styles, and what is said of how each was read."""
+
+MISTAKES = [
+    ("bert_like.py", "BERT", "math.sqrt(q.size(-1))", "math.sqrt(width)"),
+    ("bert_like.py", "BERT", "mask == 0, -1e9", "mask == 1, -1e9"),
+    ("encoder.py", "Encoder", "tokens.eq(", "tokens.ne("),
+    ("encoder.py", "Encoder", "torch.relu(self.linear1(self.norm2(x)))", "self.linear1(x)"),
+]
+"""A file, its class, and an edit that plants a mistake."""
+
+pytestmark = pytest.mark.filterwarnings("ignore:enable_nested_tensor")
+
+
+def broken(backend: Backend, effort: float = 0.2) -> list[str]:
+    bench = Bench(backend, shrink=False, diagnose=False, effort=effort)
+    verdicts = [judge(bench, f"encoder.{name}") for name in ("formula", "padding-invariance")]
+    assert verdicts[0].status.judged
+    return [one.message for one in verdicts if one.status in (Status.VIOLATION, Status.ERROR)]
+
+
+def class_of(file: str, name: str) -> Any:
+    spec = importlib.util.spec_from_file_location(f"wild_{name}", WILD / file)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return getattr(module, name)
+
+
+@pytest.mark.parametrize(("target", "said"), [(one, rest) for one, *rest in SOUND])
+def test_the_stack_of_a_sound_encoder_is_read_and_conforms(target: str, said: list[str]) -> None:
+    backend = attentest.adapted(str(WILD / target))
+    read = "\n".join(backend.understood)
+    for sentence in ("it embeds its tokens itself", *said):
+        assert sentence in read, read
+    assert backend.components == ("encoder",)
+    assert not broken(backend)
+
+
+@pytest.mark.parametrize(("file", "name", "old", "new"), MISTAKES)
+def test_mistakes_in_encoders_are_detected(
+    file: str, name: str, old: str, new: str, tmp_path: Path
+) -> None:
+    source = (WILD / file).read_text()
+    assert old in source
+    (tmp_path / file).write_text(source.replace(old, new))
+    assert broken(attentest.adapted(str(tmp_path / f"{file}:{name}")), effort=0.6)
+
+
+def test_an_encoder_of_images_is_one_question():
+    with pytest.raises(Unclear, match="--as COMPONENT"):
+        attentest.adapted(str(WILD / "vit.py:ViT"))
+
+
+def test_a_file_lists_a_token_encoder_and_its_parts():
+    found = {one.name: one for one in members(str(WILD / "bert_like.py")) or ()}
+    assert found["BERT"].component == "encoder"
+    assert found["Layer"].inside == "BERT"
+
+
+def test_an_instance_of_another_depth_stands_for_its_class():
+    made = class_of("bert_like.py", "BERT")
+    whole = made(50, hidden=32, n_layers=3, attn_heads=4, ffn_hidden=64)
+    assert "stands for its class" in "\n".join(attentest.adapted(whole).understood)
+
+
+def test_the_stack_moves_and_copies_with_its_class():
+    part = attentest.adapted(str(WILD / "bert_like.py:BERT")).build("encoder", SIZES)
+    moved = part.moved(precision="float32").copied("pickle")
+    x = torch.zeros(1, 2, 12).numpy()
+    assert moved(x.astype("float32"), None).shape == (1, 2, 12)
