@@ -261,7 +261,8 @@ class _Options:
         return (
             f"{name} could not be built as a whole model.{open_words}{tried} Say what an argument "
             f"is with --argument SIZE=NAME ({', '.join(SIZES)}), or fix one with "
-            f"--give NAME=VALUE (in Python: arguments={{SIZE: NAME}}, given={{NAME: VALUE}})."
+            f"--give NAME=VALUE (in Python: arguments={{SIZE: NAME}}, given={{NAME: VALUE}}); "
+            f"--as encoder judges its encoder alone."
         )
 
 

@@ -43,20 +43,21 @@ def token_encoder(thing: Any, reading: Reading, name: str = "") -> Code | None:
     if found is None or (said != "encoder" and len(found.inputs) > 1):
         return None
     asked = replace(reading, component="encoder")
-    if not found.tables:
+    if not found.tables and found.alone:
         return code_of(thing, asked, own) if said == "model" else None
     return found.code(thing, own)
 
 
 @dataclass(frozen=True)
 class _Found:
-    """A class that was built, and the one list of layers in it."""
+    """A class that was built, and the list of layers with one attention; `alone` if no other."""
 
     module: nn.Module
     built: Construction
     sizes: Sizes
     layers: Layers
     units: Sequence[Unit]
+    alone: bool
 
     @classmethod
     def of(cls, thing: type[nn.Module], reading: Reading) -> "_Found | None":
@@ -68,9 +69,11 @@ class _Found:
                 for tried in [DISTINCT, *sizes]:
                     module = built(tried)
                     own = units(module, tried.heads)
-                    lists = lists_of_layers(own, tried)
-                    if len(lists) == 1 and _has_one_attention(lists[0].units, tried):
-                        return cls(module.eval(), built, tried, lists[0], own)
+                    every = lists_of_layers(own, tried)
+                    lists = [one for one in every if _has_one_attention(one.units, tried)]
+                    asked = reading.component == "encoder"
+                    if len(lists) == 1 and (asked or lists == every):
+                        return cls(module.eval(), built, tried, lists[0], own, lists == every)
         except Exception:  # code that a user wrote may raise anything: it is no encoder then
             return None
         return None
@@ -115,7 +118,9 @@ class _Found:
             (
                 f"built as {name}({self.built.words})",
                 f"it embeds its tokens itself: {where} is judged, with embedded input; embeddings "
-                f"and positions are not",
+                f"and positions are not"
+                if self.tables
+                else f"{where} is judged, and nothing else of it",
             ),
             inner=inner,
         )
