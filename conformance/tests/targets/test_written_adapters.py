@@ -18,7 +18,7 @@ TARGETS = [
     ("wild/parts.py:FeedForward", "feed_forward.formula"),
     ("wild/parts.py:TokenEmbedding", "embedding.scale"),
     ("wild/configured.py:Norm", "layer_norm.formula"),
-    ("wild/positions.py:PositionalEncoding", "positional_encoding.formula"),
+    ("wild/parts.py:PositionalEncoding", "positional_encoding.formula"),
     ("wild/masks.py:make_pad_mask", "masks.padding-keeps-exactly-real-tokens"),
     ("wild/masks.py:subsequent_mask", "masks.causal-keeps-past"),
     ("wild/masks.py:make_trg_mask", "masks.target-is-both"),
