@@ -79,8 +79,8 @@ WIDTH = _words(
     "modeldim modelsize dimmodel features normalizedshape numhiddens nhid inputdim inputsize "
     "infeatures indim emsize embsize hiddendim numfeatures ndim nstate outputdim outputsize "
     "outfeatures kdim vdim keysize querysize valuesize size emb demb embed hidden hiddenwidth "
-    "encoderembeddim decoderembeddim nfeat idim nout numchannels channels inchannels "
-    "outchannels dtoken tokendim nunits units outdim"
+    "nfeat idim nout numchannels channels inchannels outchannels dtoken tokendim "
+    "nunits units outdim encoderembeddim decoderembeddim"
 )
 """The width of the model, input and output widths included."""
 
@@ -90,8 +90,8 @@ INNER = _words(
     "feedforwarddim dmlp hidden hiddendim hiddensize hiddenlayersize hiddenwidth "
     "feedforwardhidden feedforwardsize ffnembeddim intermediatewidth intermediatedim "
     "hiddenunits dimlinearblock hiddenchannels ffnintermediatesize ffnwidth encoderffndim "
-    "decoderffndim encoderffnembeddim decoderffnembeddim ninner inner innersize dunits "
-    "dimhidden ffinnerdim"
+    "decoderffndim encoderffnembeddim decoderffnembeddim ninner innersize dunits dimhidden "
+    "ffinnerdim inner"
 )
 """The inner width of a feed-forward network; some are the model's where no other name is."""
 
