@@ -327,3 +327,15 @@ def test_an_assumption_comes_first_and_strict_reports_it():
         target, clauses=slugs[:1], strict=True, choices={"embedding_scale": "none"}
     )
     assert declared[slugs[0]].status == "deviation"
+
+
+def flagged(q, k, v, mask=None):
+    """The mask is a flag: where there is one, later positions are hidden."""
+    return nn.functional.scaled_dot_product_attention(q, k, v, is_causal=mask is not None)
+
+
+def test_a_mask_whose_entries_mean_nothing_is_asked_about():
+    assert "any mask hides later positions, whatever its entries are" in asked(flagged, "attention")
+    slugs = ["attention.formula"]
+    report = attentest.check(flagged, "attention", given={"mask": None}, clauses=slugs)
+    assert report[slugs[0]].status == "pass", str(report)

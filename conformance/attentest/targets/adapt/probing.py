@@ -213,13 +213,18 @@ def adds_by_row(probe: Probe, adapter: Adapter) -> bool:
     return bool((output == output[:, :1]).all()) and not bool((output == output[:1]).all())
 
 
-def is_causal(probe: Probe, adapter: Adapter, *, joined: bool = False) -> bool:
+def is_causal(
+    probe: Probe, adapter: Adapter, *, joined: bool = False, masked: bool = False
+) -> bool:
     """Say whether an input without a mask reaches its own row and later ones alone.
 
-    `joined` gives the queries as keys and values, too.
+    `joined` gives the queries as keys and values, too; `masked` gives a mask that hides nothing.
     """
     given = probe.given(adapter, joined=joined)
-    reached = _reached(probe, adapter, given, given, "query" if "query" in given else "x")
+    role = "query" if "query" in given else "x"
+    rows = given[role].shape[-2]
+    keep = {"mask": torch.ones((1, 1, rows, rows), dtype=torch.bool)} if masked else {}
+    reached = _reached(probe, adapter, given, {**given, **keep}, role)
     if reached is None:
         return False
     rows = torch.arange(reached.shape[-1])

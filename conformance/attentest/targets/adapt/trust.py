@@ -60,6 +60,12 @@ def question(
             f"{code.name} is not judged as {code.component}: the spec has no place for its "
             f"parameters {few(left)}. What is judged, and what is not: {_PAGE}. {_ANYWAY}."
         )
+    if flag := _mask_as_a_flag(probe, adapter):
+        return (
+            f"{code.name} is not judged with its mask: any {flag} hides later positions, whatever "
+            f"its entries are. --give {flag}=None (in Python: given={{{flag!r}: None}}) judges it "
+            f"without. {_ANYWAY}."
+        )
     layer = code.component == "decoder_layer"  # its masks are causal wherever choices are measured
     other = _causal(probe, adapter) if layer or not explained(findings) else ""
     if not other and explained(findings):
@@ -139,6 +145,15 @@ def _causal(probe: Probe, adapter: Adapter) -> str:
     if adapter.component == "decoder_layer":
         advice = ", and takes a mask besides: its parts can be judged one by one"
     return f"it hides later positions by itself{advice}"
+
+
+def _mask_as_a_flag(probe: Probe, adapter: Adapter) -> str:
+    """Return the mask argument that makes code causal by being there, "" where there is none."""
+    own = adapter.arguments.roles.get("mask", "")
+    if not own or adapter.causal or adapter.component not in ("attention", *probing.SEQUENCES):
+        return ""
+    masked = probing.is_causal(probe, adapter, joined=True, masked=True)
+    return own if masked and not probing.is_causal(probe, adapter, joined=True) else ""
 
 
 def confirmed(
