@@ -82,8 +82,8 @@ def diagnose(broken: BrokenClause, complain: Complain) -> tuple[LikelyCause, ...
     ]
     keys = [one for one in examples if one.key is not None][:KEYS]
     causes = _reproducing(broken, [_KeyStep(key, correct) for key in keys], examples)
-    if causes and not all(key.weak for key in keys):
-        return causes
+    if any(key.numeric for key in keys) or (causes and not all(key.weak for key in keys)):
+        return causes  # any two wrong numbers are worded alike: that would say nothing
     similar = _with_similar_message(broken, complain)
     named = {one.names for one in causes}
     return (*causes, *(one for one in similar if one.names not in named))[:MOST]

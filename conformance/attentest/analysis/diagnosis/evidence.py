@@ -61,6 +61,11 @@ class Example:
         """Whether the key step is an inventory, which code of another style may share."""
         return self.key is not None and isinstance(self.steps[self.key].outcome, dict)
 
+    @property
+    def numeric(self) -> bool:
+        """Whether the key step gave numbers: no refusal, and no inventory."""
+        return self.key is not None and size(self.steps[self.key].outcome) > 0 and not self.weak
+
     def at_key(self, backend: Backend) -> Any:
         """Return what `backend` answers at the key step."""
         assert self.key is not None

@@ -147,13 +147,23 @@ class Alignment:
             todo.extend(other for other in inputs if other.number in wrong)
 
     def given(self, value: Value) -> set[int]:
-        """Return the numbers of the steps that `value` is made from, through wrong values alone."""
-        return {
-            piece.step.number
+        """Return the numbers of the steps that `value` is made from, through wrong values alone.
+
+        An optional step counts as what it is made from, too.
+        """
+        found: set[int] = set()
+        todo = [
+            piece.step
             for one in self.behind(value)
             for other in (one.made.inputs if one.made else ())
             for piece in self.known.get(other.number) or self.matcher.pieces(other.array)
-        }
+        ]
+        while todo:
+            step = todo.pop()
+            found.add(step.number)
+            if step.optional:
+                todo.extend(step.inputs)
+        return found
 
     def neighbours(self, step: Step) -> set[int]:
         """Return the numbers of the steps that `step` is made from, through missing ones alone."""

@@ -21,7 +21,7 @@ from attentest_spec.parameters import draw as draw_parameters
 from attentest_spec.parameters import one_vocabulary
 from attentest_spec.setting import Array
 
-TOLERANCES = {"float64": 1e-9, "float32": 3e-5}
+TOLERANCES = {"float64": 1e-11, "float32": 3e-5}
 """The relative difference up to which two values count as equal, by the arithmetic."""
 
 _NEAR = 1e-3

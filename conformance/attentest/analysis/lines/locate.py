@@ -67,10 +67,10 @@ def _first(subject: Subject, component: str, method: str) -> Found | None:
         if found is not None and found.location.confirmed:
             return found
         best = best or found
-        for other in readings(alignment, end):
-            read = _found(other, end)
-            if read is not None and read.finding.cured:
-                return read
+        read = [_found(other, end) for other in readings(alignment, end)]
+        cured = [one for one in read if one is not None and one.finding.cured]
+        if cured:
+            return next((one for one in cured if one.location.confirmed), cured[0])
     return best
 
 

@@ -74,6 +74,8 @@ def _candidates(alignment: Alignment, steps: Sequence[Step]) -> Iterator[Finding
         for step in steps:
             if alignment.neighbours(step) & given or not alignment.neighbours(step):
                 yield from _replaced(alignment, operation, runs, step)
+        for step in _rearranged(alignment, operation):
+            yield from _replaced(alignment, operation, runs, step)
         yield from _one_too_many(alignment, operation, runs)
     for operation in _wrong_operations(alignment):
         yield from _left_out(alignment, operation, steps)
@@ -84,6 +86,17 @@ def _wrong_operations(alignment: Alignment) -> Iterator[Operation]:
         operation = value.made
         if operation is not None and operation.name != "write" and operation.place is not None:
             yield operation
+
+
+def _rearranged(alignment: Alignment, operation: Operation) -> list[Step]:
+    """Return the steps whose numbers `operation` is given, and may return in a wrong order."""
+    size = operation.outputs[0].array.size
+    return [
+        piece.step
+        for value in operation.inputs
+        for piece in alignment.known.get(value.number, ())
+        if piece.step.value.size == size and not piece.step.is_leaf
+    ]
 
 
 def _replaced(
