@@ -73,7 +73,7 @@ def length_not_named(self: Hooks, module: Node, side: str, tokens: Tensor) -> Te
         raise IndexError("index out of range in self") from None
 
 
-@fault("model.width-rounded-down", "impossible-sizes-refused", seam="make_model")
+@fault("model.width-rounded-down", "indivisible-width-refused", seam="make_model")
 def width_rounded_down(self: Hooks) -> Node:
     """An indivisible width is rounded down. The model is narrower than requested."""
     width, heads = self.sizes.d_model, self.sizes.heads

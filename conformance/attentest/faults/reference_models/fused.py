@@ -21,11 +21,12 @@ _FEED_FORWARD: Table = {
     **nested("inner", "inner", _LINEAR),
     **nested("outer", "outer", _LINEAR),
 }
+_PACKED = ("query", "key", "value")
 _MULTI_HEAD: Table = {
-    f"{name}.{kind}": Place(f"packed_{kind}", part=(number, 3))
-    for number, name in enumerate(("query", "key", "value"))
-    for kind in ("weight", "bias")
-} | nested("output", "output", _LINEAR)
+    **{f"{one}.weight": Place("packed_weight", part=(n, 3)) for n, one in enumerate(_PACKED)},
+    **{f"{one}.bias": f"{one}_bias" for one in _PACKED},  # the key alone may have none
+    **nested("output", "output", _LINEAR),
+}
 _LAYER: Table = {
     **nested("self_attention", "self_attention", _MULTI_HEAD),
     **nested("self_attention_norm", "self_attention_norm", _NORM),
@@ -143,20 +144,21 @@ class Fused(Hooks):
             self,
             "multi_head_attention",
             packed_weight=packed,
-            packed_bias=nn.Parameter(torch.zeros(3 * inner)) if "query" in biased else None,
             output=self.make_linear(inner, width, bias="output" in biased),
+            **{
+                f"{one}_bias": nn.Parameter(torch.zeros(inner)) if one in biased else None
+                for one in _PACKED
+            },
         )
 
     def project(self, module: Node, name: str, x: Tensor) -> Tensor:
         """Apply the projection `name`: query, key, value or output."""
         if name == "output":
             return self.linear(module.output, x)
-        number = ("query", "key", "value").index(name)
+        number = _PACKED.index(name)
         product = torch.einsum("bld,id->bli", x, module.packed_weight.chunk(3)[number])
-        if module.packed_bias is None:
-            return product
-        bias: Tensor = module.packed_bias.chunk(3)[number]
-        return product + bias
+        bias: Tensor | None = getattr(module, f"{name}_bias")
+        return product if bias is None else product + bias
 
     def split_heads(self, x: Tensor) -> Tensor:
         """Return (B, L, H * E) as (B, H, L, E)."""

@@ -1,9 +1,9 @@
 """Checks of the chapter `model`: refusal of invalid input."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
-from attentest.harness.errors import BackendError
+from attentest.harness.errors import Absent, BackendError
 from attentest.harness.subject import Probe, Subject
 from attentest.judging.check import check
 from attentest.suite.test_model.cases import ModelCall, draw_call
@@ -101,10 +101,20 @@ def _served(case: ModelCall, actual: Array, doing: str) -> None:
     matches(case.probe, *case.inputs, actual=actual, rows=case.real, what=f"output for {doing}")
 
 
+@check("model.indivisible-width-refused", examples=1)
+def test_indivisible_width_refused(subject: Subject, draw: Draw) -> None:
+    case = _possible(subject, draw)
+    indivisible = _indivisible(subject)
+    if not indivisible:
+        raise Absent(f"{subject.name} divides no width among its heads")
+    for doing, build, _ in _builds(subject, case.sizes, indivisible):
+        refuses(subject, doing, build)
+
+
 @check("model.impossible-sizes-refused", examples=1)
 def test_impossible_sizes_refused(subject: Subject, draw: Draw) -> None:
     case = _possible(subject, draw)
-    for doing, build, _ in _builds(subject, case.sizes):
+    for doing, build, _ in _builds(subject, case.sizes, _impossible(subject)):
         refuses(subject, doing, build)
     for useless in USELESS:
         answer, doing = _without_length(case, useless)
@@ -118,7 +128,9 @@ def test_impossible_sizes_refused(subject: Subject, draw: Draw) -> None:
 @check("model.impossible-sizes-named", examples=1)
 def test_impossible_sizes_named(subject: Subject, draw: Draw) -> None:
     case = _possible(subject, draw)
-    for doing, build, naming in _builds(subject, case.sizes):
+    for doing, build, naming in _builds(
+        subject, case.sizes, [*_indivisible(subject), *_impossible(subject)]
+    ):
         explains_refusal(subject, doing, build, naming=naming)
     for useless in USELESS:
         answer, doing = _without_length(case, useless)
@@ -134,11 +146,15 @@ def _possible(subject: Subject, draw: Draw) -> ModelCall:
     return draw_call(subject, draw, lengths=(longest, longest), max_length=longest)
 
 
+Change = tuple[dict[str, float], tuple[float, ...]]
+"""Sizes that cannot be, and the numbers among them that a refusal must name."""
+
+
 def _builds(
-    subject: Subject, possible: Sizes
+    subject: Subject, possible: Sizes, wrong: Sequence[Change]
 ) -> Iterator[tuple[str, Callable[[], Probe], tuple[float, ...]]]:
     """Yield in words and as an action each impossible build, and the numbers that are to blame."""
-    for changes, naming in _impossible(subject, possible):
+    for changes, naming in wrong:
         text = ", ".join(f"{name} {value}" for name, value in changes.items())
         sizes = possible.but(**changes)
         yield f"building a model with {text}", partial(subject.part, "model", sizes), naming
@@ -157,20 +173,21 @@ def _without_length(case: ModelCall, longest: int) -> tuple[Callable[[], Array],
     return answer, f"building a model with max_length {longest}"
 
 
-Change = tuple[dict[str, float], tuple[float, ...]]
-"""Sizes that cannot be, and the numbers among them that a refusal must name."""
+def _indivisible(subject: Subject) -> list[Change]:
+    """Return widths with numbers of heads that do not divide them, where that matters."""
+    heads = 2 if (subject.limits.heads or 2) >= 2 else 1
+    if subject.choices.head_width != "d/h" or heads == 1:
+        return []
+    return [({"d_model": 7, "heads": 2}, (7, 2)), ({"d_model": 2, "heads": 4}, (2, 4))]
 
 
-def _impossible(subject: Subject, sizes: Sizes) -> list[Change]:
-    """Return changes of `sizes` that each make a model impossible."""
+def _impossible(subject: Subject) -> list[Change]:
+    """Return sizes below 1 and dropout rates that are none."""
     tables = ("source_vocabulary", "target_vocabulary")
     own = tables if subject.limits.own_vocabularies else ()
     single = ("d_model", "heads", "d_ff", "layers", *own)
     wrong: list[Change] = [({name: size}, (size,)) for name in single for size in (0, -1, -4)]
     wrong += [(dict.fromkeys(tables, size), (size,)) for size in (0, -3)]
-    heads = 2 if (subject.limits.heads or 2) >= 2 else 1
-    if subject.choices.head_width == "d/h" and heads > 1:
-        wrong += [({"d_model": 7, "heads": 2}, (7, 2)), ({"d_model": 2, "heads": 4}, (2, 4))]
     if subject.limits.dropout:
         wrong += [({"dropout": rate}, (rate,)) for rate in (-0.25, 1.5)]
         wrong.append(({"dropout": 1.0}, ()))
