@@ -20,6 +20,9 @@ STEEPEST = 1e30
 FINEST = 1e-7
 """Relative difference of scores that survives the roundings on their way through a model."""
 
+PLATEAU = 1e-6
+"""Shares of masked keys that differ by less belong to one arrangement of winning rows."""
+
 OPEN = -1e-300
 """A fill that large negative scores fall below: the masked key wins."""
 
@@ -47,10 +50,12 @@ def fill(part: Part) -> tuple[float | str | None, float]:
     if _share(make(steepest), part.choices) < 0.5:
         return _exact(make, part.choices.but(mask_fill="exact"))
     factor = _balanced(make, part.choices, 1e-3, steepest, FINE)
-    solved = _solved(make(factor), part.choices, factor)
-    near = _Near(make, part.choices, factor, solved)
-    found = shortest(solved, near.fits)
-    return found, near.distance(solved if found is None else found)
+    for margin in (0.0, PLATEAU, -PLATEAU):
+        solved = _solved(make(factor), part.choices, factor, margin)
+        near = _Near(make, part.choices, factor, solved)
+        if (found := shortest(solved, near.fits)) is not None:
+            return found, near.distance(found)
+    return None, near.distance(solved)
 
 
 class _Near:
@@ -90,12 +95,14 @@ def _balanced(make: Make, choices: Choices, low: float, high: float, width: floa
     return float(np.sqrt(low) * np.sqrt(high))
 
 
-def _solved(station: Station, choices: Choices, factor: float) -> float:
+def _solved(station: Station, choices: Choices, factor: float, margin: float = 0.0) -> float:
     """Return the fill under which the oracle gives masked keys the weight that the answer does.
 
     Where all or nothing is theirs, the answer stands right beside the step: its middle is taken.
+    `margin` is added to the share that is looked for: where the masked keys win in some rows and
+    lose in others, many fills have one share, and a margin finds the first or the last of them.
     """
-    share = _share(station, choices)
+    share = _share(station, choices) + margin
     wanted = share if 0.01 < share < 0.99 else 0.5
     weak, strong = 1e-4 * factor, 1e4 * max(factor, 1.0)
     while strong > weak * (1.0 + FINE):
