@@ -185,7 +185,8 @@ def step(folder: Path) -> int:
 def test_a_killed_run_goes_on_to_the_same_end(tmp_path, monkeypatch, how):
     target, folder = tmp_path / "of_a_run.py", tmp_path / "killed"
     target.write_text(TARGET)
-    words = [f"--{name.replace('_', '-')}={value}" for name, value in LONG.items()]
+    option = {"d_model": "width", "d_ff": "inner-width"}
+    words = [f"--{option.get(name, name)}={value}" for name, value in LONG.items()]
     with arrivals() as place, interruptible(), monkeypatch.context() as patch:
         patch.setenv("PORT", str(place.port))
         run = subprocess.Popen(
