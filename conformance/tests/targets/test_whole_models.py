@@ -10,6 +10,7 @@ from attentest.judging.bench import Bench
 from attentest.judging.judge import judge
 from attentest.results.verdict import Status
 from attentest_spec import Backend
+from attentest_spec.torch import TorchBackend
 
 WILD = SUPPORT / "wild_models"
 
@@ -101,3 +102,23 @@ def test_mistakes_in_models_are_detected(
     (tmp_path / file).write_text(source.replace(old, new))
     backend = attentest.adapted(str(tmp_path / f"{file}:{name}"))
     assert broken(backend, ["formula", "pad-ids", "causality", "every-parameter-reached"])
+
+
+@pytest.mark.parametrize(
+    ("edit", "fixed"),
+    [
+        ("self.drop = nn.Dropout(0.2)", True),
+        ("self.drop = lambda x: x * (1.25 if self.training else 1.0)", False),
+    ],
+    ids=["fixed-rate", "scaled-in-training"],
+)
+def test_dropout_at_a_fixed_rate_is_random(edit: str, fixed: bool, tmp_path: Path) -> None:
+    source = (WILD / "one_file.py").read_text()
+    head, name, tail = source.rpartition("self.drop = nn.Dropout(dropout)")
+    assert name
+    (tmp_path / "one_file.py").write_text(head + edit + tail)
+    backend = attentest.adapted(str(tmp_path / "one_file.py:TransformerMT"))
+    assert isinstance(backend, TorchBackend)
+    assert backend.limits.fixed_dropout is fixed
+
+    assert fixed or broken(backend, ["training-without-dropout"])

@@ -1,6 +1,6 @@
 """Limits of code, found by its signature and by probing calls."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -60,17 +60,26 @@ def limits_of(code: Code, probe: Probe, adapter: Adapter, table: Table) -> Limit
 
 def is_random_without_dropout(probe: Probe, adapter: Adapter) -> bool:
     """Say whether training mode is random although it is built with a dropout of 0."""
-    if not isinstance(probe.built, nn.Module):
-        return False
-    given, found = {**probe.given(adapter, keys=5), **_any_masks(adapter)}, []
-    probe.built.train()
+    given = {**probe.given(adapter, keys=5), **_any_masks(adapter)}
+    return isinstance(probe.built, nn.Module) and is_random_in_training(
+        probe.built, lambda: probe.called(adapter, given)
+    )
+
+
+def is_random_in_training(module: nn.Module, answer: Callable[[], object]) -> bool:
+    """Say whether the answers of `module` in training mode differ by the state of the generator.
+
+    What differs from evaluation in the same way at every call is no dropout, but a mistake.
+    """
+    found = []
+    module.train()
     with undisturbed():
         for seed in range(2):
             torch.manual_seed(seed)
-            found.append(probe.called(adapter, given))
-    probe.built.eval()
+            found.append(answer())
+    module.eval()
     one, other = found
-    if isinstance(one, str) or isinstance(other, str):
+    if not (isinstance(one, torch.Tensor) and isinstance(other, torch.Tensor)):
         return False
     return not torch.equal(one.nan_to_num(), other.nan_to_num())
 

@@ -20,7 +20,7 @@ from attentest.targets.adapt.assumptions import (
     named,
     pairs,
 )
-from attentest.targets.adapt.limits import said_of
+from attentest.targets.adapt.limits import is_random_in_training, said_of
 from attentest.targets.adapt.parameters import FoundTable, find_table
 from attentest.targets.adapt.parameters.found import DISTINCT
 from attentest.targets.adapt.probing import undisturbed
@@ -180,11 +180,7 @@ def _is_random_without_dropout(built: Building, inferred: Inferred) -> bool:
     """Say whether training mode is random although the model is built with a dropout of 0."""
     probe = probe_of(built, DISTINCT.but(target_vocabulary=DISTINCT.source_vocabulary))
     call = inferred.call.compiled()
-    before = probe.called(call, *probe.tokens)
-    probe.model.train()
-    after = probe.called(call, *probe.tokens)
-    known = isinstance(before, torch.Tensor) and isinstance(after, torch.Tensor)
-    return known and not torch.allclose(before, after, rtol=1e-3, atol=1e-3)
+    return is_random_in_training(probe.model, lambda: probe.called(call, *probe.tokens))
 
 
 def _trains_pads(built: Building) -> bool:
