@@ -71,7 +71,7 @@ ATTEMPTS = 3
 
 @dataclass(frozen=True)
 class Outcome:
-    """What was said of one mistake."""
+    """The line and the step that were named for one mistake."""
 
     mistake: Mistake
     violations: int

@@ -27,7 +27,7 @@ POLL = 0.2
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 
 READ_AT_START = ("PYTHON", "LD_", "MALLOC_", "GLIBC_", "OMP_", "MKL_", "OPENBLAS_", "KMP_", "TORCH")
-"""How the names of variables begin that interpreters and libraries read when they start."""
+"""Prefixes of the variables that interpreters and libraries read when they start."""
 
 _lock = threading.Lock()
 _last: list[dict[str, str]] = []  # the settings of the child that was started last
@@ -72,7 +72,7 @@ class Forked:
     def poll(self) -> int | None:
         """Return the exit status, None while the process runs."""
         if self._code is None and _readable(self._status, 0):
-            # Without its server nobody knows how it ended; what ended that is likely to be a kill.
+            # Without its server its exit status is lost: most likely the server was killed.
             self._code = _number(self._status, -signal.SIGKILL)
             os.close(self._status)
         return self._code

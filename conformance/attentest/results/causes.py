@@ -15,7 +15,7 @@ from attentest_spec.clauses import Clause, clauses
 from attentest_spec.components import inside
 
 _VARIABLE = re.compile(r"^.*? raised (?=\w+:)|\b(?:\w+\.)+(?=\w)|\d+")
-"""What differs between two messages with one reason: the step, the place of a name, numbers."""
+"""Parts in which messages with one reason differ: the step, the place of a name, numbers."""
 
 _SEVERITY = (
     Status.VIOLATION,
@@ -89,7 +89,7 @@ class Cause:
 
     @property
     def words(self) -> str:
-        """What its line computes and what is expected there, "" where it is not known."""
+        """The words for what its line computes and what is expected there, "" without a line."""
         if self.location is None:
             return ""
         return f"{self.location.computed}; expected {self.location.expected}"
@@ -100,8 +100,8 @@ def causes(verdicts: Iterable[Verdict]) -> tuple[Cause, ...]:
 
     Together are verdicts with one line of the user's code; with one likely cause; with one reason
     of an error. What has none of these belongs to the formula of its component, or of one inside,
-    that fails for a reason as unknown; the rest stands alone, as does what this specification has
-    no clause for.
+    that fails for a reason as unknown; each of the rest is a group of its own, as is what this
+    specification has no clause for.
     """
     broken = [one for one in verdicts if one.status.needs_words]
     known = [one for one in broken if one.clause in clauses()]

@@ -17,7 +17,7 @@ from attentest_spec.clauses import clauses
 
 @dataclass(frozen=True)
 class Screen:
-    """How a result is shown: at which `width`, and whether in `full`, a block for every clause.
+    """The settings of a shown result: its `width`, and `full`, with a block for every clause.
 
     `written` are the files with reproductions, by the clause and the backend at the head of a
     cause. `next_step` is what to do next, and `how` is said of the judging.

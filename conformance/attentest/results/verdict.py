@@ -156,7 +156,7 @@ class Verdict:
 
     @property
     def cause(self) -> str:
-        """What raised an error and where, whatever was being done: the same cause is one error."""
+        """The exception and its place, whatever was being done: the same cause is one error."""
         raised = self.finding.partition(" raised ")[2] or self.finding
         return f"{raised} ({self.where.rpartition('; ')[2]})"
 

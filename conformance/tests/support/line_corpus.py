@@ -4,7 +4,7 @@ A manifest is a TOML file beside the sound files. Each of its tables `[[mistake]
 
 - `slug`: its name, unique in the manifest;
 - `target`: FILE.py:OBJECT, the function or class to judge;
-- `right`: text that stands exactly once in the sound file, and `wrong`: what replaces it there;
+- `right`: text that occurs exactly once in the sound file, and `wrong`: what replaces it there;
 - `lines`: texts, each a part of one line of the wrong file: a reasonable person accepts each of
   these lines as the place of the mistake. Left out, they are the lines of `wrong` that are not
   in `right`; `also` adds to them;

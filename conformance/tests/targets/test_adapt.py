@@ -376,7 +376,7 @@ def test_live_objects_are_judged() -> None:
     for thing in (MultiHeadedAttention, MultiHeadedAttention(2, 8)):
         report = attentest.check(thing, clauses=slugs[1:])
         assert report["multi_head_attention.formula"].status == "pass", str(report)
-    assert "an instance stands for its class" in report.text(full=True)
+    assert "an instance is judged as its class" in report.text(full=True)
     state = torch.get_rng_state()
     attentest.adapted(CausalSelfAttention)
     assert torch.equal(state, torch.get_rng_state())

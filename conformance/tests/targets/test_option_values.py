@@ -1,4 +1,4 @@
-"""Where another value of an option computes the formula and the default does not, it is asked."""
+"""Questions about an option whose default does not compute the formula and another value does."""
 
 import importlib
 import sys

@@ -4,7 +4,7 @@ Recorded values are matched with the steps of the formula. Walking back from the
 through all that matches nothing leads to the operations that may be the mistake.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass, field
 
@@ -60,7 +60,7 @@ class Alignment:
         if self.final is None:
             return
         matched = Matched()
-        for value in self._ancestors(self.final):
+        for value in _made_from(self.final):
             pieces = self.matcher.pieces(value.array)
             self.known[value.number] = pieces
             for piece in pieces:
@@ -97,17 +97,6 @@ class Alignment:
                     return _returned(value)
         return None
 
-    def _ancestors(self, value: Value) -> Iterator[Value]:
-        todo, seen = [value], set()
-        while todo:
-            one = todo.pop()
-            if one.number in seen:
-                continue
-            seen.add(one.number)
-            yield one
-            if one.made is not None:
-                todo.extend(one.made.inputs)
-
     def is_clean(self, value: Value) -> bool:
         """Say whether a value is the reference's, or nothing that could be wrong by itself."""
         if value.made is None or not value.made.inputs or self.known.get(value.number):
@@ -133,18 +122,7 @@ class Alignment:
     def behind(self, value: Value) -> list[Value]:
         """Return the wrong values that `value` is made from, itself included."""
         wrong = {one.number for one in self.wrong}
-        return list(self._behind(value, wrong))
-
-    def _behind(self, value: Value, wrong: set[int]) -> Iterator[Value]:
-        todo, seen = [value], set()
-        while todo:
-            one = todo.pop()
-            if one.number in seen:
-                continue
-            seen.add(one.number)
-            yield one
-            inputs = one.made.inputs if one.made else ()
-            todo.extend(other for other in inputs if other.number in wrong)
+        return list(_made_from(value, lambda one: one.number in wrong))
 
     def given(self, value: Value) -> set[int]:
         """Return the numbers of the steps that `value` is made from, through wrong values alone.
@@ -206,3 +184,16 @@ def _returned(value: Value) -> Value:
             break
         value = before[0]
     return value
+
+
+def _made_from(value: Value, follow: Callable[[Value], bool] = lambda one: True) -> Iterator[Value]:
+    """Yield `value` and all that it is made from, as far as `follow` says."""
+    todo, seen = [value], set()
+    while todo:
+        one = todo.pop()
+        if one.number in seen:
+            continue
+        seen.add(one.number)
+        yield one
+        inputs = one.made.inputs if one.made else ()
+        todo.extend(other for other in inputs if follow(other))

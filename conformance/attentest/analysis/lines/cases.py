@@ -188,7 +188,7 @@ _WITH_POSITIONS = ("positional_encoding", "model")
 
 
 def wrong_calls(subject: Subject, steps: Sequence[Action]) -> Iterator[Case]:
-    """Yield the calls among `steps` whose answer is not the reference's, where it can be told."""
+    """Yield the calls among `steps` whose answer is known to differ from the reference's."""
     for number, step in enumerate(steps):
         if step.question is None or isinstance(step.outcome, BaseException):
             continue

@@ -33,7 +33,7 @@ OWN = "components"
 
 _STORED = ("backend", "clause", "status", "message", "where")
 _NESTED = ("diagnosis", "location")
-"""What a report carries of a verdict: texts, and plain values as JSON."""
+"""Fields of a verdict in a report: texts, and plain values as JSON."""
 
 _REPRODUCED = pytest.StashKey[set[str]]()
 """The causes whose reproduction is written."""

@@ -123,7 +123,7 @@ SIZES = {"d_model": 32, "heads": 4, "d_ff": 64, "layers": 1}
 """The sizes of the models where no others are asked for."""
 
 _NAMES = {"d_model": "width (d_model)", "d_ff": "inner width (d_ff)"}
-"""What the sizes are called for users: as an option of the command, and in Python."""
+"""Names of the sizes for users: as an option of the command, and in Python."""
 
 COUNTS = ("length", "steps", "every", "batch", "validation", "warmup")
 

@@ -126,7 +126,7 @@ def _making(code: Code, reading: Reading) -> Adapted:
 
 @dataclass(frozen=True)
 class _Inferred:
-    """What was inferred of code before its numbers are compared with any option."""
+    """The inferred facts about code, before its numbers are compared with any option."""
 
     backend: Adapted
     probe: Probe

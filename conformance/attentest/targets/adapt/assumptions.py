@@ -1,4 +1,4 @@
-"""How code was understood, in words: one line with what is sure, and the choices it was found with.
+"""Sentences about inferred code: one line with what is sure, and the choices that were measured.
 
 Code that declares no choices has those that its numbers show.
 """

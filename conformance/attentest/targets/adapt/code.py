@@ -158,7 +158,7 @@ def _of_instance(thing: nn.Module, reading: Reading, name: str) -> Code:
 
 
 def of_instance(thing: nn.Module, found: Code) -> Code:
-    """Return the class that `thing` stands for; Unclear where that holds other parameters."""
+    """Return the class of the instance `thing`; Unclear where that holds other parameters."""
     assert found.construction is not None
     with undisturbed():
         fresh = found.construction(SIZES)
@@ -174,7 +174,7 @@ def of_instance(thing: nn.Module, found: Code) -> Code:
             f"that is built anew at other sizes, which is needed to judge it. Give the class, and "
             f"with given={{NAME: VALUE}} the arguments that make the difference."
         )
-    sentence = f"an instance stands for its class {found.name}, which is built at other sizes"
+    sentence = f"an instance is judged as its class {found.name}, which is built at other sizes"
     return replace(found, said=(sentence, *found.said))
 
 

@@ -38,7 +38,7 @@ WHOLE_RATIO = 4
 
 @dataclass(frozen=True)
 class Filling:
-    """What one argument gets: in words, as a function of the sizes, and the sizes it settles.
+    """The value of one argument: in words, as a function of the sizes, with the sizes it settles.
 
     `code` is the expression of `sizes` for it, "" for a value that is fixed.
     """

@@ -104,7 +104,7 @@ def _sources(code: Code) -> list[ast.AST]:
 def _values(name: str, one: inspect.Parameter, trees: list[ast.AST], words: str) -> list[str]:
     """Return the words that the option `name` can be, as annotation, source or documentation say.
 
-    The order is that of the places; each stands once.
+    The order is that of the places, without repetition.
     """
     annotated = [value for value in typing.get_args(one.annotation) if isinstance(value, str)]
     compared = [value for tree in trees for value in _compared(name, tree)]

@@ -1,4 +1,4 @@
-"""Instances of whole models: one stands for its class if that, built anew, computes the same."""
+"""Instances of whole models: one is judged as its class if that, built anew, computes the same."""
 
 import copy
 from collections.abc import Callable, Iterator

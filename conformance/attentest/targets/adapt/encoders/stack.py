@@ -1,6 +1,6 @@
 """The layers of a class that embeds its tokens itself, called with embedded input.
 
-The class stands alone: reproductions and written adapters contain its source.
+The class needs nothing else of the suite: reproductions and written adapters contain its source.
 """
 
 import inspect

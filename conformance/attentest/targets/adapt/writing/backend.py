@@ -46,7 +46,7 @@ class Written:
 
     @property
     def adapter(self) -> Adapter:
-        """How the code is called."""
+        """The adapter that calls the code."""
         return self.call.adapter if isinstance(self.call, Maker) else self.call
 
     def text(self, said: Iterable[str]) -> str:
