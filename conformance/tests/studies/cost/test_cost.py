@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import psutil
 import pytest
 from arrival import arrivals, hurried
 from costs import QUICK, clockwork
@@ -241,13 +242,34 @@ def test_a_known_peak_is_found(tmp_path: Path) -> None:
     assert found == pytest.approx([0.5, 16, 1, 4], abs=RESOLUTION / MIB)
 
 
-def test_a_large_peak_is_found_by_looking_too() -> None:
+class WatchedProcess(psutil.Process):
+    """A process that reports each look at its memory."""
+
+    looked = threading.Event()
+
+    def memory_info(self) -> Any:
+        """Return the memory in use, and report that somebody looked."""
+        info = super().memory_info()
+        self.looked.set()
+        return info
+
+
+def test_large_peak_is_seen_by_sampling(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(psutil, "Process", WatchedProcess)
+
     def take() -> None:
         held = np.ones(64 * MIB, dtype=np.int8)
-        import time
-
-        time.sleep(0.05)
+        for _ in range(2):  # the first look may have begun before the array was there
+            WatchedProcess.looked.clear()
+            assert WatchedProcess.looked.wait(60)
         del held
 
     assert 60 * MIB < _sampled(take) < 80 * MIB
+
+
+def test_large_peak_is_seen_exactly() -> None:
+    def take() -> None:
+        held = np.ones(64 * MIB, dtype=np.int8)
+        del held
+
     assert 60 * MIB < peak(take) < 80 * MIB
