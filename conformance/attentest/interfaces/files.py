@@ -41,14 +41,21 @@ class Outcome:
     @property
     def line(self) -> tuple[str, str, str]:
         """The name, the component, and the result in a few words."""
-        return self.member.name, self.member.component or "-", self._result()
+        return self.member.name, self._component() or "-", self._result()
+
+    def _component(self) -> str:
+        """Return the component that was judged, which numbers may say better than a name."""
+        member, backend = self.member, self.backend
+        if not member.guessed or backend is None:
+            return member.component
+        return next(iter(backend.description.components or ()), "") if self.judged else ""
 
     def _result(self) -> str:
         backend, member = self.backend, self.member
         if backend is None or (backend.failure and member.inside):
             if member.inside:
                 return f"not judged by itself: part of {member.inside}"
-            return f"question: {member.note}" if member.note else "not a component"
+            return "not a component"
         if backend.failure:
             return "question: see below"
         conforming, judged = backend.score
@@ -104,11 +111,16 @@ class FileSummary:
         )
 
     def questions(self) -> Iterator[str]:
-        """Yield why members could not be judged."""
+        """Yield why members could not be judged, in one sentence where a name is only a hint."""
         for one in self.outcomes:
-            backend = one.backend
-            if backend is not None and backend.failure and not one.member.inside:
-                yield f"== {one.member.name}\n\n{backend.failure}"
+            backend, name = one.backend, one.member.name
+            if backend is None or not backend.failure or one.member.inside:
+                continue
+            said = backend.failure
+            if one.member.guessed:
+                first, *rest = said.split(". ")
+                said = f"{first}. More: attentest check {self.target}:{name}" if rest else first
+            yield f"== {name}\n\n{said}"
 
     def table(self) -> str:
         """Return a line for every member."""
@@ -143,7 +155,7 @@ class FileSummary:
 
 def _asks(outcome: Outcome) -> bool:
     member = outcome.member
-    return not member.inside and bool(member.component or member.note)
+    return not member.inside and bool(member.component)
 
 
 def remote_members(target: str, isolation: Isolation) -> list[Member] | None:

@@ -13,15 +13,16 @@ from attentest_spec.registry import LoadFailure
 
 @dataclass(frozen=True)
 class Member:
-    """A class or function of a file: its name, its component ("" for none), and a note on it.
+    """A class or function of a file: its name, and its component ("" for none).
 
-    `inside` is the model of the same file that is built with it, "" for none.
+    `inside` is the model of the same file that is built with it, "" for none. `guessed` is True
+    where a part of the name alone says the component: it counts where the numbers confirm it.
     """
 
     name: str
     component: str = ""
-    note: str = ""
     inside: str = ""
+    guessed: bool = False
 
 
 def members(target: str) -> list[Member] | None:

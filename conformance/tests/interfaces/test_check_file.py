@@ -28,7 +28,7 @@ def test_every_component_of_a_file_has_a_line_and_then_a_block():
     assert ["attention", "attention", "1", "violation"] in lines
     assert ["Settings", "-", "not", "a", "component"] in lines
     assert ["clones", "-", "not", "a", "component"] in lines
-    assert "say so with --as decoder_layer" in result.output
+    assert "FancyDecoderLayer(spam) cannot be built as decoder_layer" in result.output
     assert "LayerNorm" not in result.output
     assert result.output.index("1 violation") < result.output.index("understood: FeedForward")
     assert "2 of 3 judged components conform" in result.output
@@ -96,3 +96,47 @@ def test_an_adapter_of_several_components_is_not_written(tmp_path: Path):
     assert result.exit_code == 2
     assert "name one of" in result.output
     assert not list(tmp_path.iterdir())
+
+
+HINTS = '''
+import torch
+from torch import nn
+
+
+class PointwiseNet(nn.Module):
+    """A feed-forward network whose name does not say so."""
+
+
+class TinyFFN(nn.Module):
+    def __init__(self, width, hidden):
+        super().__init__()
+        self.inner, self.outer = nn.Linear(width, hidden), nn.Linear(hidden, width)
+
+    def forward(self, x):
+        return self.outer(torch.relu(self.inner(x)))
+
+
+class EncoderPooling(nn.Module):
+    def forward(self, x):
+        return x.mean(dim=1)
+'''
+
+
+def test_class_whose_name_hints_at_a_component_is_judged_where_its_numbers_fit(tmp_path: Path):
+    (tmp_path / "hints.py").write_text(HINTS)
+    result = check(tmp_path / "hints.py", "--clause", "feed_forward.formula", "--no-shrink")
+    assert result.exit_code == 0, result.output
+    lines = [" ".join(line.split()) for line in result.output.splitlines()]
+    assert "TinyFFN feed_forward conforming (1 of 1 judged clauses)" in lines
+    assert "PointwiseNet - not a component" in lines
+
+
+def test_class_whose_name_hints_at_what_it_is_not_gets_one_sentence(tmp_path: Path):
+    (tmp_path / "hints.py").write_text(HINTS)
+    result = check(tmp_path / "hints.py", "--clause", "encoder.formula", "--no-shrink")
+    assert result.exit_code == 3, result.output
+    said = " ".join(result.output.split())
+    assert "EncoderPooling - question: see below" in said
+    sentence = said.partition("== EncoderPooling ")[2].partition(" == ")[0]
+    assert sentence.startswith("EncoderPooling could not be called as encoder. More: attentest")
+    assert f"More: attentest check {tmp_path / 'hints.py'}:EncoderPooling" in sentence

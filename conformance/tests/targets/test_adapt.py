@@ -221,6 +221,7 @@ def test_optional_argument_that_may_be_a_mask_is_named() -> None:
         ("mask", "The mask is true where a key must not be attended to.", "blocks"),
         ("mask", "mask: zeros are kept, all else is hidden", "blocks"),
         ("mask", "mask: added to the scores", "additive"),
+        ("mask", "The additive mask is added to the scores before the softmax.", "additive"),
         ("src_key_padding_mask", "", "blocks"),
         ("attention_mask", "", "keep"),
         ("invalid_mask", "", "blocks"),
@@ -232,6 +233,11 @@ def test_optional_argument_that_may_be_a_mask_is_named() -> None:
 def test_words_say_what_a_mask_means(argument: str, words: str, meaning: str) -> None:
     meanings, _ = meanings_by_words(argument, words)
     assert next(iter(meanings), "") == meaning
+
+
+def test_additive_mask_whose_numbers_are_named_may_be_either() -> None:
+    words = "The attention_mask is additive (0 keeps, -10000 drops)."
+    assert meanings_by_words("attention_mask", words)[0] == ("blocks", "additive")
 
 
 def refused(target: str | object, **settled: object) -> str:

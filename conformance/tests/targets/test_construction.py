@@ -58,8 +58,8 @@ def test_a_question_names_the_sizes_that_are_left():
         target, "feed_forward", arguments={"d_model": "broad", "d_ff": "narrow"}
     )
     assert "broad=d_model, narrow=d_ff" in "".join(read.understood)
-    with pytest.raises(Unclear, match="or --argument d_ff=narrow for"):
-        attentest.adapted(target, "feed_forward", arguments={"d_model": "broad"})
+    rest = attentest.adapted(target, "feed_forward", arguments={"d_model": "broad"})
+    assert "broad=d_model, narrow=d_ff" in "".join(rest.understood)
 
 
 def test_a_configuration_that_is_given_stays_the_object_it_is():
@@ -98,3 +98,36 @@ def test_an_import_from_two_folders_up_needs_no_packages(tmp_path):
     target = f"{folder}/book/models/small/norm.py:LayerNorm"
     report = attentest.check(target, clauses=["layer_norm.formula"])
     assert report.conforms, str(report)
+
+
+ELIMINATION = """
+from torch import nn
+
+
+class Network(nn.Module):
+    def __init__(self, dim, broad, drop=0.1):
+        super().__init__()
+        self.layers = nn.Sequential(nn.Linear(dim, broad), nn.ReLU(), nn.Linear(broad, dim))
+
+    def forward(self, x):
+        return self.layers(x)
+
+
+class Banded(nn.Module):
+    def __init__(self, dim, radius):
+        super().__init__()
+        self.radius = radius
+        self.layers = nn.Sequential(nn.Linear(dim, 4 * dim), nn.ReLU(), nn.Linear(4 * dim, dim))
+
+    def forward(self, x):
+        return self.layers(x)
+"""
+
+
+def test_size_that_is_left_is_given_to_the_argument_that_is_left(tmp_path):
+    """The built parameters must have it as an axis: else the argument is something else."""
+    file = write_files(tmp_path, elimination=ELIMINATION) / "elimination.py"
+    read = attentest.adapted(f"{file}:Network", "feed_forward")
+    assert "dim=d_model, broad=d_ff" in "".join(read.understood)
+    with pytest.raises(Unclear, match="nothing says what radius is"):
+        attentest.adapted(f"{file}:Banded", "feed_forward")

@@ -56,6 +56,8 @@ _USUAL = {
     "residualattentionblock": "encoder_layer",
     "block": "encoder_layer",
     "layer": "encoder_layer",
+    "positions": "positional_encoding",
+    "glu": "feed_forward",
 }
 """The most common meaning of words, used only where the numbers confirm it."""
 

@@ -4,7 +4,7 @@ import dataclasses
 import inspect
 import re
 import sys
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any
@@ -102,6 +102,9 @@ def construction(thing: Callable[..., Any], component: str, reading: Reading) ->
         name = part.__name__
         read[own] = Filling(f"{name}({inner[own].words})", inner[own], inner[own].known)
         unknown.remove(own)
+    eliminated = _elimination(thing, component, unknown, read) if len(unknown) == 1 else None
+    if eliminated is not None:
+        read[unknown.pop()] = eliminated
     if unknown:
         raise Unclear(_question(thing, component, unknown, read.values()))
     return Construction(
@@ -109,6 +112,36 @@ def construction(thing: Callable[..., Any], component: str, reading: Reading) ->
         {own: filling for own, filling in read.items() if filling is not None},
         frozenset(arguments).union(*(one.arguments for one in inner.values())),
     )
+
+
+_AXES = ("d_model", "d_ff", "source_vocabulary", "target_vocabulary")
+"""The sizes that parameters have as axes."""
+
+
+def _elimination(
+    thing: Callable[..., Any],
+    component: str,
+    unknown: Sequence[str],
+    read: Mapping[str, Filling | None],
+) -> Filling | None:
+    """Return the one size that is left for the one argument that is unknown, None for neither.
+
+    What is built with it must have parameters with an axis of that size: an argument that is
+    something else, such as the radius of a window, shows in no shape.
+    """
+    left = _sizes_left(component, read.values())
+    if len(left) != 1 or left[0] not in _AXES or left[0] in _sizes_known(read.values()):
+        return None
+    size = left[0]
+    found = Filling(size, attrgetter(size), frozenset([size]), f"sizes.{size}")
+    values = {own: one.value(PROBED) for own, one in read.items() if one is not None}
+    try:
+        with undisturbed():
+            built = thing(**values, **{unknown[0]: found.value(PROBED)})
+    except Exception:  # code that a user wrote may raise anything
+        return None
+    shapes = [one.shape for one in built.parameters()] if isinstance(built, nn.Module) else []
+    return found if any(found.value(PROBED) in shape for shape in shapes) else None
 
 
 def _is_configuration(parameter: inspect.Parameter) -> bool:
@@ -332,9 +365,13 @@ _NEEDED = {
 """The sizes that a component needs besides its width, by the part that has them."""
 
 
+def _sizes_known(read: Iterable[Filling | None]) -> frozenset[str]:
+    return frozenset[str]().union(*(one.settles for one in read if one is not None))
+
+
 def _sizes_left(component: str, read: Iterable[Filling | None]) -> list[str]:
     """Return the sizes that `component` needs and no argument that was read says."""
-    known = frozenset[str]().union(*(one.settles for one in read if one is not None))
+    known = _sizes_known(read)
     needed = ["d_model", *(size for size, part in _NEEDED.items() if part in inside(component))]
     return [size for size in needed if size not in known] or ["d_model"]
 

@@ -160,6 +160,7 @@ _HIDDEN = (
     r"|hidden|hide|pad|prevent|forbid|exclude)"
 )
 _UNHIDDEN = r"\b(not|non|un)[- ]?(be )?(mask|pad|block|ignor|hidden|exclud)\w*"
+_ADDITIVE = r"\badditive\b|added to (the )?(attention )?(scores|logits)|-\s*inf"
 # What is said of one value ends where another value is named.
 _LINK = rf"(?:(?!{_TRUE}|{_FALSE})[^.;,\n]){{0,45}}?"
 _BY_WORDS = (
@@ -168,7 +169,7 @@ _BY_WORDS = (
     (_FALSE + _LINK + _HIDDEN, "keep"),
     (_TRUE + _LINK + _SEEN, "keep"),
     (_FALSE + _LINK + _SEEN, "blocks"),
-    (r"added to (the )?(attention )?(scores|logits)|additive mask|-\s*inf", "additive"),
+    (_ADDITIVE, "additive"),
 )
 
 
@@ -183,8 +184,11 @@ def meanings_by_words(
     plain = re.sub(_UNHIDDEN, "visible", words.lower())
     lines = [line for line in re.split(r"[\n;.]\s", plain) if re.search(about, line)]
     for pattern, meaning in _BY_WORDS:
-        if any(re.search(pattern, line) for line in lines):
-            return (meaning,), "documentation"
+        said = next((line for line in lines if re.search(pattern, line)), None)
+        if said is not None:
+            # "additive, 0 keeps": the sentence gives the numbers of a mask that is added.
+            either = meaning != "additive" and re.search(_ADDITIVE, said)
+            return (meaning, "additive") if either else (meaning,), "documentation"
     for pattern, meaning in _BY_NAME:
         if re.search(pattern, squashed(argument)):
             return (meaning, "additive"), "name"

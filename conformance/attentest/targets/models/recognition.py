@@ -9,7 +9,12 @@ from typing import Any
 
 from torch import nn
 
-from attentest.targets.adapt.components import component_named, component_suggested, squashed
+from attentest.targets.adapt.components import (
+    component_guessed,
+    component_named,
+    component_suggested,
+    squashed,
+)
 from attentest.targets.adapt.encoders.tokens import token_encoder
 from attentest.targets.adapt.names import ROLES
 from attentest.targets.adapt.parameters.found import DISTINCT
@@ -58,7 +63,7 @@ class Recognition:
         """Look at `module`."""
         self.module = module
 
-    def facts(self, name: str, thing: Any) -> dict[str, str]:
+    def facts(self, name: str, thing: Any) -> dict[str, Any]:
         """Return what `thing` is: the fields of a :class:`~..members.Member` besides its name."""
         inside = self._inside(thing)
         if makes_models(name, thing):
@@ -71,9 +76,8 @@ class Recognition:
         if component and (inspect.isfunction(thing) or _is_called(thing)):
             made = self._makers.get(name, "")
             return {"component": "" if made else component, "inside": made or inside}
-        likely = component_suggested(name) if _is_called(thing) else ""
-        note = f"its name may mean {likely}: say so with --as {likely}" if likely else ""
-        return {"note": note, "inside": inside}
+        likely = component_guessed(name) if _is_called(thing) else ""
+        return {"component": likely, "inside": inside, "guessed": bool(likely)}
 
     @cached_property
     def _encoders(self) -> Mapping[str, tuple[Any, set[type]]]:
