@@ -134,7 +134,7 @@ SIZES: Mapping[str, Sequence[str]] = {
 """What a constructor calls each size of the contract."""
 
 HEAD_WIDTH = _words(
-    "dk dv dq headdim dimhead headsize dhead dimperhead dimk dimv dkey dvalue attentionheaddim"
+    "dk dv dq dkv headdim dimhead headsize dhead dimperhead dimk dimv dkey dvalue attentionheaddim"
 )
 """The width of one head."""
 

@@ -156,7 +156,8 @@ def _norm_orders(slots: list[str], norms: list[Unit], run: Run) -> list[list[Uni
     if said:
         return [[norms[said.index(slot)] for slot in slots]]
     if len(norms) > len(slots):
-        raise Lost(f"{len(slots)} norms were looked for, and there are {', '.join(names)}")
+        held = ", ".join(name or "weights of its own" for name in names)
+        raise Lost(f"{len(slots)} norms were looked for, and there are {held}")
     numbers = [ordinal(name) for name in names]
     if all(written for _, written in numbers) and len(set(numbers)) == len(names):
         return [[norms[i] for i in sorted(range(len(norms)), key=lambda i: numbers[i])]]
