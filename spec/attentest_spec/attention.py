@@ -60,11 +60,12 @@ def masked_softmax(
 
 def _weights(given: Setting, raw: Floats) -> Floats:
     """Return the softmax in float64, or in float32 of scores that are rounded to it."""
+    normalise = given.normalise or softmax
     if given.choices.softmax_arithmetic == "as-computed":
-        return softmax(raw)
+        return normalise(raw)
     with np.errstate(over="ignore"):  # a score beyond the range of float32 is infinite there
         rounded: Any = raw.astype(np.float32)
-    return softmax(rounded).astype(np.float64)
+    return normalise(rounded).astype(np.float64)
 
 
 def softmax(raw: Annotated[Array, "*rows K"]) -> Annotated[Array, "*rows K"]:

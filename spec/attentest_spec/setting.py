@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import wraps
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Annotated, Any, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -24,6 +24,9 @@ T = TypeVar("T")
 
 Observe = Callable[[str, tuple[Any, ...], Any], None]
 """A function of the canonical name of a part, its inputs and its output."""
+
+Normalise = Callable[[Annotated[Array, "*rows K"]], Annotated[Array, "*rows K"]]
+"""A function of scores (.., K) that returns weights (.., K)."""
 
 
 class _Inner(Mapping[str, Floats]):
@@ -64,7 +67,8 @@ class Setting:
 
     `parameters` maps canonical names, relative to the component, to float64 arrays. `path` is the
     canonical name of the current part, "" for the component itself; `observe` is called with the
-    inputs and the output of every part inside.
+    inputs and the output of every part inside. `normalise` takes the place of the softmax of
+    attention, for measurements of what its rounding does to an output.
     """
 
     sizes: Sizes = field(default_factory=Sizes)
@@ -72,6 +76,7 @@ class Setting:
     parameters: Mapping[str, Floats] = field(default_factory=dict)
     path: str = ""
     observe: Observe | None = field(default=None, compare=False, repr=False)
+    normalise: Normalise | None = field(default=None, compare=False, repr=False)
 
     def __getitem__(self, name: str) -> Floats:
         """Return the parameter `name`, in its canonical shape."""
@@ -86,7 +91,7 @@ class Setting:
         inner = _Inner.of(self.parameters, prefix + ".")
         path = f"{self.path}.{prefix}" if self.path else prefix
         # Not `replace`, which is slower: every part of every oracle comes this way.
-        return Setting(self.sizes, self.choices, inner, path, self.observe)
+        return Setting(self.sizes, self.choices, inner, path, self.observe, self.normalise)
 
     def report(self, inputs: tuple[Any, ...], output: Any) -> None:
         """Call the observer, if there is one, with the inputs and the output of the part."""

@@ -22,7 +22,7 @@ from attentest_spec import Backend, Choices, Gradient, Limits, Part, Setting, Si
 from attentest_spec.contract import Input
 from attentest_spec.oracles import METHODS, ORACLES
 from attentest_spec.precision import dtype
-from attentest_spec.setting import Array, Floats
+from attentest_spec.setting import Array, Floats, Normalise
 
 T = TypeVar("T")
 
@@ -227,6 +227,7 @@ class Probe:
         self.precision = precision
         self.number = number
         self.parameters: dict[str, Floats] = {}
+        self.normalise: Normalise | None = None
 
     def load(self, parameters: Mapping[str, Floats]) -> None:
         """Load canonical `parameters`; the reference uses the same."""
@@ -264,7 +265,12 @@ class Probe:
 
     def expected(self, *inputs: Input, method: str = "", choices: Choices | None = None) -> Answer:
         """Return the answer of the reference, under the backend's choices by default."""
-        given = Setting(self.sizes, choices or self.subject.choices, self.parameters)
+        given = Setting(
+            self.sizes,
+            choices or self.subject.choices,
+            self.parameters,
+            normalise=self.normalise,
+        )
         oracle = METHODS[method] if method else ORACLES[self.component]
         return Answer.of(oracle(given, *inputs))
 

@@ -2,12 +2,14 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from copy import copy
+from functools import partial
 from typing import Annotated, Any
 
 import numpy as np
 
 from attentest.harness.subject import Answer, Probe
 from attentest_spec import Choices
+from attentest_spec.attention import softmax
 from attentest_spec.components import inside
 from attentest_spec.contract import Input
 from attentest_spec.parameters import first_position, learned_positions, shapes
@@ -117,7 +119,7 @@ def error_bound(
     amplified = unit * _amplification(probe, inputs, expected, method, pick, choices)
     if not rounded:
         return plain + amplified
-    of_parts = (_of_a_single_softmax, _of_angles)
+    of_parts = (_of_a_single_softmax, _of_logarithms, _of_angles)
     return plain + amplified + sum(one(probe, inputs, method, pick, choices) for one in of_parts)
 
 
@@ -205,6 +207,48 @@ def _of_a_single_softmax(
             )
             for other, moved in perturbations(probe, inputs, seeds=range(8))
         )
+
+
+def _of_logarithms(
+    probe: Probe,
+    inputs: tuple[Input, ...],
+    method: str,
+    pick: Pick | None,
+    choices: Choices | None,
+) -> float:
+    """Return the error that weights of attention as exponentials of logarithms may make.
+
+    Source may compute exp(s - log(sum(exp(s)))), or merge blocks of keys by such logarithms. The
+    rounding of the logarithm is relative to it, and moves all weights of the row by one factor,
+    however steep the softmax is. The reference is given weights that are wrong by that much.
+    """
+    if "attention" not in inside(probe.component):
+        return 0.0
+    chosen = choices or probe.subject.choices
+    unit = _SAFETY * epsilon(arithmetic(probe, chosen)) / 2
+    other, worst = copy(probe), 0.0
+    expected = _expected(probe, inputs, method, pick, chosen)
+    with np.errstate(invalid="ignore"):
+        for seed in (1, 2, 3, 4):  # some may cancel by luck
+            other.normalise = partial(_of_rounded_logarithms, unit, np.random.default_rng(seed))
+            worst = max(worst, largest(_expected(other, inputs, method, pick, chosen) - expected))
+    return worst
+
+
+def _of_rounded_logarithms(
+    unit: float, rng: np.random.Generator, raw: Annotated[Array, "*rows K"]
+) -> Annotated[Array, "*rows K"]:
+    """Return the softmax of scores (.., K), wrong by what the rounding of a logarithm may make.
+
+    The logarithm of a row is its largest score and the logarithm of a sum of at least 1. What the
+    rounding takes from the second is no more than all of it: the weight of a single key is exact.
+    """
+    exact = softmax(raw)
+    peak = np.abs(raw.max(axis=-1, keepdims=True))
+    beyond_peak = -np.log(exact.max(axis=-1, keepdims=True))
+    signs = _SIGNS[rng.integers(2, size=peak.shape)]
+    moved: Array = exact * (1.0 + signs * np.minimum(unit * peak, _SAFETY * beyond_peak))
+    return moved
 
 
 def _of_angles(
