@@ -8,6 +8,7 @@ of a layer. A composite's table is composed from its parts' with :func:`nested`.
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any, TypeVar
 
 from einops import rearrange
@@ -67,8 +68,8 @@ class Place:
         views = [self.view(own[name], heads) for name in self.names(own)]
         rows = len(values) // len(views)
         for number, view in enumerate(views):
-            stored = values[number * rows : (number + 1) * rows] - self.plus
-            view[...] = stored.reshape(view.shape)
+            stored = values[number * rows : (number + 1) * rows]
+            view[...] = (stored - self.plus if self.plus else stored).reshape(view.shape)
 
     def _slice(self, stored: Any, layout: str, heads: int) -> Any:
         turned = stored.swapaxes(-1, -2) if self.transpose else stored
@@ -102,17 +103,32 @@ def locate(name: str, table: Table) -> Place:
 
     Raises KeyError when the table has no entry that `name` begins with.
     """
-    segments = name.split(".")
-    for length in range(len(segments), 0, -1):
-        start = segments[:length]
-        numbers = [segment for segment in start if segment.isdigit()]
-        starred = ["*" if segment.isdigit() else segment for segment in start]
-        for key, stars in ((".".join(start), []), (".".join(starred), numbers)):
-            if key in table:
-                place = _place(table[key])
-                own = _join(_fill(place.name, stars), ".".join(segments[length:]))
-                return replace(place, name=own)
+    for key, numbers, rest in _beginnings(name):
+        if key in table:
+            return _within(_place(table[key]), numbers, rest)
     raise KeyError(f"The parameter map has no entry for {name!r}.")
+
+
+@lru_cache(2**12)
+def _beginnings(name: str) -> tuple[tuple[str, tuple[str, ...], str], ...]:
+    """Return what an entry for `name` may be called, the longest first.
+
+    With each come the numbers that stand where it has stars, and the rest of `name`.
+    """
+    segments = name.split(".")
+    found = []
+    for length in range(len(segments), 0, -1):
+        start, rest = segments[:length], ".".join(segments[length:])
+        numbers = tuple(segment for segment in start if segment.isdigit())
+        starred = ["*" if segment.isdigit() else segment for segment in start]
+        found += [(".".join(start), (), rest), (".".join(starred), numbers, rest)]
+    return tuple(found)
+
+
+@lru_cache(2**12)
+def _within(place: Place, numbers: tuple[str, ...], rest: str) -> Place:
+    """Return the place called `rest` within `place`, of the layers with these `numbers`."""
+    return replace(place, name=_join(_fill(place.name, numbers), rest))
 
 
 def require_mapped(own: Mapping[str, T], name: str, place: Place, holder: str) -> Mapping[str, T]:
@@ -151,7 +167,7 @@ def _join(*names: str) -> str:
     return ".".join(name for name in names if name)
 
 
-def _fill(own: str, numbers: list[str]) -> str:
+def _fill(own: str, numbers: Iterable[str]) -> str:
     for number in numbers:
         own = own.replace("*", number, 1)
     return own

@@ -15,7 +15,13 @@ from attentest.judging.registry import Body, Check
 from attentest.testing.common import HALF_PRECISIONS
 from attentest.testing.draw import Draw
 
-Example = Callable[[st.DataObject], None]
+Example = Callable[[st.DrawFn], None]
+
+
+@st.composite
+def _draw_function(draw: st.DrawFn) -> st.DrawFn:
+    """Return the function that draws: `st.data` looks at global random state around each draw."""
+    return draw
 
 
 def try_examples(bench: Bench, check: Check, subject: Subject) -> None:
@@ -34,14 +40,14 @@ def try_examples(bench: Bench, check: Check, subject: Subject) -> None:
             raise
 
     def large(body: Body) -> Example:
-        def example(data: st.DataObject) -> None:
+        def example(draw: st.DrawFn) -> None:
             with suppress(Absent):  # smaller examples were judged
-                run(body, Draw(data, subject, np.random.default_rng(_seed(bench, check))))
+                run(body, Draw(draw, subject, np.random.default_rng(_seed(bench, check))))
 
         return example
 
     drawn = _number(bench, check)
-    _test(bench, check, drawn, lambda data: run(check.body, Draw.of(data, subject)))
+    _test(bench, check, drawn, lambda draw: run(check.body, Draw.of(draw, subject)))
     if bench.effort >= 1 and subject.precision not in HALF_PRECISIONS:
         for body in check.in_use:
             _test(bench, check, 1, large(body))
@@ -51,10 +57,10 @@ def traces_of(bench: Bench, check: Check, subject: Subject) -> list[list[Step]]:
     """Return the traces of all drawn examples, failing or not."""
     traces = []
 
-    def example(data: st.DataObject) -> None:
+    def example(draw: st.DrawFn) -> None:
         subject.begin()
         with suppress(Violation, BackendError, Absent):  # the trace is wanted, whatever the outcome
-            check.body(subject, Draw.of(data, subject))
+            check.body(subject, Draw.of(draw, subject))
         traces.append(subject.trace)
 
     _test(bench, check, _number(bench, check), example)
@@ -81,6 +87,6 @@ def _test(bench: Bench, check: Check, number: int, example: Example) -> None:
             print_blob=False,
             report_multiple_bugs=False,
             suppress_health_check=list(HealthCheck),
-        )(given(data=st.data())(example))
+        )(given(draw=_draw_function())(example))
     )
     wrapped()

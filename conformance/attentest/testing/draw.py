@@ -7,6 +7,7 @@ rounded to two decimals before scaling, so that a printed counterexample is shor
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Annotated, TypeVar
 
 import numpy as np
@@ -32,26 +33,29 @@ DEEP = 6
 """Number of layers that no shortcut for the first few covers; that of Vaswani et al. 2017."""
 
 
+_integers = cache(st.integers)
+
+
 @dataclass(frozen=True)
 class Draw:
     """The source of one example's inputs."""
 
-    data: st.DataObject
+    draw: st.DrawFn
     subject: Subject
     rng: np.random.Generator
 
     @classmethod
-    def of(cls, data: st.DataObject, subject: Subject) -> "Draw":
+    def of(cls, draw: st.DrawFn, subject: Subject) -> "Draw":
         """Start an example: draw the seed of its bulk numbers."""
-        return cls(data, subject, np.random.default_rng(data.draw(st.integers(0, 2**32 - 1))))
+        return cls(draw, subject, np.random.default_rng(draw(_integers(0, 2**32 - 1))))
 
     def integer(self, low: int, high: int) -> int:
         """Draw a whole number from `low` to `high`, both included."""
-        return self.data.draw(st.integers(low, high))
+        return self.draw(_integers(low, high))
 
     def choose(self, options: Sequence[T]) -> T:
         """Draw one of `options`; failing examples shrink to the first."""
-        return self.data.draw(st.sampled_from(options))
+        return options[self.draw(_integers(0, len(options) - 1))]
 
     def length(self, low: int = 1, high: int = 6) -> int:
         """Draw a sequence length, within the limits; absent where `low` is beyond them."""

@@ -4,6 +4,7 @@ import ast
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -81,14 +82,40 @@ def test_fault_stays_in_its_component(one: Fault, model):
     backend = inject(one, model)
     for component in COMPONENTS:
         if not one.reaches(component):
-            correct = _correct_answers(model, tuple(one.choices.items()), component)
-            for before, after in zip(correct, _answers(backend, component), strict=True):
-                np.testing.assert_array_equal(before, after, err_msg=component)
+            correct, hooks = _correct_answers(model, tuple(one.choices.items()), component)
+            if one.seam in hooks:  # one that is never looked up changes nothing
+                for before, after in zip(correct, _answers(backend, component), strict=True):
+                    np.testing.assert_array_equal(before, after, err_msg=component)
 
 
 @cache
 def _correct_answers(model, choices, component):
-    return _answers(reference_backend(REFERENCE_MODELS[model], dict(choices)), component)
+    """Return the answers of a part without a fault, and the names that it looks up in its hooks."""
+    names = set()
+
+    class Watched(REFERENCE_MODELS[model]):
+        def __getattribute__(self, name):
+            names.add(name)
+            return super().__getattribute__(name)
+
+    return _answers(reference_backend(Watched, dict(choices)), component), names
+
+
+def test_fault_that_changes_other_components_is_noticed():
+    narrow = replace(fault_of("attention.scale-missing"), components=("layer_norm",))
+    with pytest.raises(AssertionError, match="attention"):
+        test_fault_stays_in_its_component(narrow, "plain")
+
+
+@pytest.mark.parametrize("model", REFERENCE_MODELS)
+def test_a_watched_model_shows_the_hooks_of_a_component(model):
+    correct, hooks = _correct_answers(model, (), "encoder_layer")
+    backend = reference_backend(REFERENCE_MODELS[model])
+    for one, other in zip(correct, _answers(backend, "encoder_layer"), strict=True):
+        np.testing.assert_array_equal(one, other)
+    inner = {"encoder_layer", "make_encoder_layer", "attention", "feed_forward", "dropout"}
+    assert inner <= hooks & set(hook_names())
+    assert not hooks & {"encoder", "decoder_layer", "generator", "embedding"}
 
 
 def _answers(backend, component):

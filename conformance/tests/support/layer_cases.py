@@ -57,17 +57,15 @@ def case(
 
 def seeded(one: LayerCall | Subject) -> Draw:
     subject = one if isinstance(one, Subject) else one.probe.subject
-    return Draw(Chooser(), subject, np.random.default_rng(11))  # type: ignore[arg-type]
+    return Draw(draw_once, subject, np.random.default_rng(11))  # type: ignore[arg-type]
 
 
-class Chooser:
-    """Draws an example of a strategy that is small enough to have one."""
-
-    def draw(self, strategy: Any) -> Any:
-        found: list[Any] = []
-        once = settings(max_examples=1, database=None, deadline=None, derandomize=True)
-        once(given(strategy)(lambda one: found.append(one)))()
-        return found[0]
+def draw_once(strategy: Any) -> Any:
+    """Draw an example of a strategy that is small enough to have one."""
+    found: list[Any] = []
+    once = settings(max_examples=1, database=None, deadline=None, derandomize=True)
+    once(given(strategy)(lambda one: found.append(one)))()
+    return found[0]
 
 
 def gathered(ask: Callable[[Draw], Any], **about: Any) -> list[Any]:
@@ -79,7 +77,7 @@ def gathered(ask: Callable[[Draw], Any], **about: Any) -> list[Any]:
     @given(data=st.data())
     @claimed()
     def example(data: st.DataObject) -> None:
-        found.append(ask(Draw.of(data, subject)))
+        found.append(ask(Draw.of(data.draw, subject)))
 
     example()
     return found

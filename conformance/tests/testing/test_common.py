@@ -59,7 +59,7 @@ def test_half_precisions_are_those_supported(
 ) -> None:
     subject = Subject(OracleBackend(limits=Limits(precisions=supported)))
     assert half_precisions(subject) == found
-    assert draw_half_precision(subject, Draw.of(data, subject)) in found
+    assert draw_half_precision(subject, Draw.of(data.draw, subject)) in found
 
 
 def test_without_half_precisions_it_is_absent() -> None:

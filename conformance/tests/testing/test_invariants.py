@@ -46,7 +46,7 @@ class Broken(OraclePart):
 
 
 def drawing(data: st.DataObject, **about: Any) -> Draw:
-    return Draw.of(data, Subject(OracleBackend(**about)))
+    return Draw.of(data.draw, Subject(OracleBackend(**about)))
 
 
 # Parts with a parameter map, and without

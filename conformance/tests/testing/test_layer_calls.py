@@ -100,7 +100,7 @@ def test_without_a_mask_that_may_hide_nothing_it_is_absent() -> None:
 @claimed()
 def test_drawn_call_is_ready(component: str, data: st.DataObject) -> None:
     subject = subject_of()
-    one = layer_calls.draw_call(subject, Draw.of(data, subject), component)
+    one = layer_calls.draw_call(subject, Draw.of(data.draw, subject), component)
     assert one.probe.component == component
     assert one.probe.parameters
     assert one.probe.sizes.d_model // one.probe.sizes.heads in (3, 4)

@@ -40,6 +40,7 @@ from attentest_spec.setting import Array
 from attentest_spec.sizes import Sizes
 from attentest_spec.torch.flops import count_flops
 from attentest_spec.torch.inventory import facts, modules, tensors
+from attentest_spec.torch.meta import OnMeta
 from attentest_spec.torch.settings import settings, watch
 from attentest_spec.torch.steps import find_homes, observe
 from attentest_spec.torch.values import to_array, to_output, to_tensor, torch_dtype
@@ -305,7 +306,7 @@ class TorchPart:
     def placed(self, inputs: tuple[Input, ...], device: str) -> str:
         """Return the device of the output for inputs on `device`."""
         other = self.moved(device=device)
-        with torch.no_grad():
+        with torch.no_grad(), OnMeta():
             result = other._run(tuple(other._to_input(value) for value in inputs))
         output = result[0] if isinstance(result, tuple) else result
         return str(output.device.type)

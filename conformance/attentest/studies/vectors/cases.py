@@ -133,7 +133,7 @@ class _Call:
         place = zlib.crc32(f"{recipe.component}/{recipe.name}".encode())
         source = np.random.default_rng([*seed, place])
         # Sizes and kinds are the recipe's: nothing is asked of Hypothesis.
-        draw = Draw(cast(st.DataObject, None), subject, source)
+        draw = Draw(cast(st.DrawFn, None), subject, source)
         self.given = recipe.make(draw, self.sizes)
         self.parameters = draw.parameters(recipe.component, self.sizes)
         self.probe: Probe = subject.part(recipe.component, self.sizes, parameters=self.parameters)
