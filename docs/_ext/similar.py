@@ -1,0 +1,29 @@
+"""Compares what a page shows with what is printed now: times and rounding may differ."""
+
+import re
+from math import isclose
+
+SMALL = 1e-9
+"""Below this, a difference is rounding, which depends on the machine."""
+
+_TIME = re.compile(r"\d+(?:\.\d+)? ?(?:ms|s|seconds?|min(?:utes)?)\b")
+_SPACE = re.compile(r"[ \t]+|(?<=-)-+|(?<==)=+")
+_NUMBER = re.compile(r"(-?\d+\.\d+(?:e[+-]?\d+)?|-?\d+e[+-]?\d+)")
+
+
+def same(old: str, new: str) -> bool:
+    """Say whether two texts are the same, but for times, rounding and the width of columns."""
+    pairs = zip(*(_NUMBER.split(_SPACE.sub(" ", _TIME.sub("TIME", one))) for one in (old, new)))
+    if old.count("\n") != new.count("\n"):
+        return False
+    return len(_NUMBER.findall(old)) == len(_NUMBER.findall(new)) and all(
+        _close(one, other) for one, other in pairs
+    )
+
+
+def _close(one: str, other: str) -> bool:
+    if one == other:
+        return True
+    if not (_NUMBER.fullmatch(one) and _NUMBER.fullmatch(other)):
+        return False
+    return isclose(float(one), float(other), rel_tol=1e-2, abs_tol=SMALL)
