@@ -18,7 +18,7 @@ DOCS = Path(__file__).resolve().parent
 sys.path.insert(0, str(DOCS / "_ext"))
 
 from executed import Page, Wrong  # noqa: E402  # a module of _ext
-from similar import same  # noqa: E402  # a module of _ext
+from marked import places  # noqa: E402  # a module of _ext
 
 README = DOCS.parent / "README.md"
 WORKERS = 2
@@ -43,14 +43,14 @@ def marked() -> Iterator[Path]:
     """Yield the pages with marked places; those that take longest come first."""
     pages = [README, *DOCS.glob("*.md"), *DOCS.glob("how-to/*.md"), *DOCS.glob("reference/*.md")]
     texts = {page: page.read_text(encoding="utf-8") for page in pages}
-    runs = {page: text.count("<!-- run:") + 3 * text.count("learn ") for page, text in texts.items()}
-    yield from sorted((one for one in pages if "\n<!-- " in texts[one]), key=lambda p: -runs[p])
+    found = {page: len(places(text)) for page, text in texts.items()}
+    yield from sorted(filter(found.get, pages), key=lambda page: -found[page])
 
 
 def executed(path: Path) -> tuple[dict[Path, str], str]:
     """Execute a page; return its files with their contents, and why it failed, "" if it did not."""
     with tempfile.TemporaryDirectory() as folder:
-        page = Page(path, Path(folder))
+        page = Page(path, path.read_text(encoding="utf-8"), Path(folder))
         try:
             text = page.executed()
         except Wrong as failure:
@@ -64,7 +64,7 @@ def _settled(mode: str, files: dict[Path, str], failure: str) -> Iterator[str]:
         yield failure
     for path, text in files.items():
         old = path.read_text(encoding="utf-8") if path.exists() else ""
-        if same(old, text):
+        if old == text:
             continue
         if mode == "--write":
             path.parent.mkdir(parents=True, exist_ok=True)

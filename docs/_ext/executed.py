@@ -9,6 +9,7 @@ from pathlib import Path
 from drawn import computed, mask, namespace
 from marked import Place, filled
 from matrices import Drawing
+from similar import same
 from walk import Walk, cut
 
 DOCS = Path(__file__).resolve().parents[1]
@@ -21,13 +22,14 @@ class Wrong(Exception):
 
 
 class Page:
-    """A page that is executed in `folder`, if it is a walk, else in docs/examples.
+    """The page `path` with `text`, executed in `folder`, if it is a walk, else in docs/examples.
 
     `pictures` are the files that it shows, with their contents.
     """
 
-    def __init__(self, path: Path, folder: Path) -> None:
+    def __init__(self, path: Path, text: str, folder: Path) -> None:
         self._path = path
+        self._text = text
         self._folder = folder
         self._walk = Walk(DOCS / "examples")
         self._names = namespace()
@@ -35,7 +37,7 @@ class Page:
 
     def executed(self) -> str:
         """Return the text of the page with all places filled; Wrong where that is not possible."""
-        text = filled(self._path.read_text(encoding="utf-8"), self._filled)
+        text = filled(self._text, self._filled)
         for file in self._folder.rglob("model.py"):
             if "NotImplementedError" in file.read_text(encoding="utf-8"):
                 raise Wrong(f"a part of {file.name} is not written")
@@ -63,13 +65,18 @@ class Page:
         return place
 
     def _run(self, place: Place) -> Place:
-        """Run a command; `exit` is its exit status, `from` and `until` limit what is shown."""
+        """Run a command; `exit` is its exit status, `from` and `until` limit what is shown.
+
+        What the pattern `ignore` matches is not compared.
+        """
         ended = self._walk.run(place.argument)
         if ended.status != int(place.options.get("exit", "0")):
             raise Wrong(f"{place.argument} ended with {ended.status}:\n{ended.printed}")
         shown = cut(ended.printed, place.options.get("from", ""), place.options.get("until", ""))
-        lines = [f"$ {place.argument}", *([shown] if shown else [])]
-        return replace(place, language="text", code="\n".join(lines) + "\n")
+        code = "\n".join([f"$ {place.argument}", *([shown] if shown else [])]) + "\n"
+        if place.code is not None and same(place.code, code, place.options.get("ignore", "")):
+            return place
+        return replace(place, language="text", code=code)
 
     def _file(self, place: Place) -> Place:
         """Write the code of the page into a file of the walk."""
@@ -120,7 +127,9 @@ class Page:
         links = []
         for number, one in enumerate(drawings, 1):
             path = folder / f"{name}{f'-{number}' if several else ''}.svg"
-            self.pictures[path] = one.svg
+            old = path.read_text(encoding="utf-8") if path.exists() else ""
+            unchanged = same(old, one.svg, place.options.get("ignore", ""))
+            self.pictures[path] = old if unchanged else one.svg
             target = Path(os.path.relpath(path, self._path.parent)).as_posix()
             links.append(f"![{one.words}]({target})\n")
         begin = "\n" if place.code is not None else ""

@@ -8,7 +8,7 @@ from palette import HIDDEN, INK, KEEP, NEGATIVE, PAPER
 from attentest.results.run import Run, score
 from attentest.views.matrix import label
 
-LEFT, WIDTH, HEIGHT, BORDER, LEGEND = 170, 104, 26, 10, 30
+LEFT, WIDTH, HEIGHT, BORDER, LEGEND = 150, 78, 26, 10, 30
 
 
 def picture(run: Run) -> str:

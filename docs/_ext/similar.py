@@ -11,14 +11,18 @@ _SPACE = re.compile(r"[ \t]+|(?<=-)-+|(?<==)=+")
 _NUMBER = re.compile(r"(-?\d+\.\d+(?:e[+-]?\d+)?|-?\d+e[+-]?\d+)")
 
 
-def same(old: str, new: str) -> bool:
-    """Say whether two texts are the same, but for times, rounding and the width of columns."""
-    pairs = zip(*(_NUMBER.split(_SPACE.sub(" ", _TIME.sub("TIME", one))) for one in (old, new)))
-    if old.count("\n") != new.count("\n"):
-        return False
-    return len(_NUMBER.findall(old)) == len(_NUMBER.findall(new)) and all(
-        _close(one, other) for one, other in pairs
-    )
+def same(old: str, new: str, ignored: str = "") -> bool:
+    """Say whether two texts are the same, but for times, rounding and the width of columns.
+
+    What the pattern `ignored` matches may differ too.
+    """
+    several = [_NUMBER.split(_plain(one, ignored)) for one in (old, new)]
+    return len(several[0]) == len(several[1]) and all(map(_close, *several))
+
+
+def _plain(text: str, ignored: str) -> str:
+    text = re.sub(ignored, "", text, flags=re.MULTILINE) if ignored else text
+    return _SPACE.sub(" ", _TIME.sub("TIME", text))
 
 
 def _close(one: str, other: str) -> bool:
