@@ -15,7 +15,7 @@ project = "attentest"
 author = copyright = "attentest contributors"
 version = release = pages.version()
 
-extensions = ["myst_parser", "formulas", "compute", "mask_directive", "shell"]
+extensions = ["myst_parser", "formulas", "reading"]
 myst_enable_extensions = ["dollarmath", "deflist", "attrs_inline"]
 myst_heading_anchors = 3
 exclude_patterns = ["_build", "_ext", "examples"]

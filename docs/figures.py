@@ -1,4 +1,4 @@
-"""Writes the matrix of a real run into README.md, between its two markers.
+"""Writes the matrix of a real run into README.md, and as a picture into the documentation.
 
 Run by `tox -e readme`. First the matrix as it is printed by default: chapters with counts, and the
 rows that need attention. Then that of `--all`, shortened to a few chapters, with the number of
@@ -17,9 +17,17 @@ from markers import write_between
 from rich.console import Console
 
 from attentest.results import stream
+from attentest.results.run import Run
 from attentest.views.matrix import Matrix
 
-README = Path(__file__).resolve().parents[1] / "README.md"
+DOCS = Path(__file__).resolve().parent
+sys.path.insert(0, str(DOCS / "_ext"))
+
+from matrix_picture import picture, words  # noqa: E402  # a module of _ext
+
+README = DOCS.parent / "README.md"
+INDEX = DOCS / "index.md"
+PICTURE = DOCS / "pictures" / "matrix.svg"
 SHOWN = ("attention", "layer_norm", "encoder")
 PER_CHAPTER = 8
 WIDTH = 100
@@ -40,9 +48,17 @@ def main() -> None:
         if ended.returncode:
             sys.exit(f"attentest run ended with {ended.returncode}; README.md is unchanged.")
         whole = io.StringIO()
-        Matrix(stream.read(file), every=True).show(Console(file=whole, width=WIDTH))
+        run = stream.read(file)
+        Matrix(run, every=True).show(Console(file=whole, width=WIDTH))
+    write_picture(run)
     shown = f"$ attentest run\n{essence(ended.stdout)}\n\n$ attentest run --all\n"
     write_between(README, "matrix", f"```text\n{shown}{shorten(whole.getvalue())}\n..\n```")
+
+
+def write_picture(run: Run) -> None:
+    """Write the picture of the matrix, and the first page's link to it with its words."""
+    PICTURE.write_text(picture(run), encoding="utf-8")
+    write_between(INDEX, "matrix", f"![{words(run)}](pictures/{PICTURE.name})")
 
 
 def essence(printed: str) -> str:

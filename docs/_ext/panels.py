@@ -12,9 +12,10 @@ from io import StringIO
 import numpy as np
 from matplotlib import colormaps, rc_context
 from matplotlib.axes import Axes
-from matplotlib.colors import Colormap, ListedColormap
+from matplotlib.colors import Colormap, LinearSegmentedColormap, ListedColormap
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
+from palette import HIDDEN, KEEP, NEGATIVE, PAPER, POSITIVE
 from views import SMALL, Pair, View
 
 from attentest_spec.setting import Array
@@ -23,8 +24,11 @@ INK = "#010203"
 """Placeholder for the text colour of the page until the SVG is written."""
 FRAME = "#d55e00"
 LINES = ("#2f8fd0", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#999999")
-MASK_COLOURS = ListedColormap(["#e3e1dc", "#56b4e9"])
-SIGNED, GROWING = colormaps["PuOr"], colormaps["Blues"]
+MASK_COLOURS = ListedColormap([HIDDEN, KEEP])
+SIGNED = LinearSegmentedColormap.from_list(
+    "signed", ["#8c2d1b", NEGATIVE, PAPER, POSITIVE, "#1f4e79"]
+)
+GROWING = colormaps["Blues"]
 STYLE = {
     "font.size": 8,
     "font.sans-serif": ["DejaVu Sans"],

@@ -5,13 +5,10 @@ Sphinx.
 """
 
 import ast
-import os
 import shlex
-import subprocess
-import sys
 from pathlib import Path
 
-LIMIT = 300
+from commands import Ended, run
 
 
 class Walk:
@@ -20,14 +17,14 @@ class Walk:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
-    def run(self, command: str) -> subprocess.CompletedProcess[str]:
+    def run(self, command: str) -> Ended:
         """Run `command` in the current folder; `cd` changes it."""
         first, *rest = shlex.split(command)
         if first != "cd":
             return run(command, self.folder)
         (target,) = rest
         self.folder = (self.folder / target).resolve(strict=True)
-        return subprocess.CompletedProcess(command, 0, stdout="")
+        return Ended(0, "")
 
     def paste(self, file: str, code: str) -> None:
         """Write `code` into `file`; each definition replaces the one of the same name.
@@ -38,26 +35,6 @@ class Walk:
         if path.exists():
             code = merge(path.read_text(encoding="utf-8"), code)
         path.write_text(code, encoding="utf-8")
-
-
-def run(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    """Run `command` in `folder`, with the scripts of this interpreter on the path."""
-    scripts = str(Path(sys.executable).parent)
-    return subprocess.run(
-        shlex.split(command),
-        cwd=folder,
-        env={
-            **os.environ,
-            "PATH": os.pathsep.join([scripts, os.environ.get("PATH", "")]),
-            "COLUMNS": "88",
-            "PYTHONDONTWRITEBYTECODE": "1",
-        },
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        timeout=LIMIT,
-        check=False,
-    )
 
 
 def cut(text: str, start: str, end: str) -> str:

@@ -99,23 +99,33 @@ def _why(cause: Cause, width: int) -> Iterator[str]:
     """Yield the line of code, whether it is confirmed, and the known mistakes that fit."""
     if cause.location:
         yield from _inside(f"{cause.location.line} | {cause.location.code.strip()}", width)
-        yield from _inside(_CONFIRMED if cause.confirmed else _SUSPECTED, width)
+        yield from _inside(certainty(cause), width)
+    for one in known(cause):
+        lines = _inside(one, width)
+        yield from cut(lines, 2) if one.startswith(_NEAREST) else lines
+
+
+def certainty(cause: Cause) -> str:
+    """Return how sure the line of a cause is."""
+    return _CONFIRMED if cause.confirmed else _SUSPECTED
+
+
+def known(cause: Cause) -> Iterator[str]:
+    """Yield the sentences on the known mistakes that fit a cause."""
     if cause.exact:
         if cause.location:
-            yield from _inside(f"known mistake: {sentence(cause.likely[0])}", width)
-        yield from _inside(f"({fit(cause.likely[0])})", width)
+            yield f"known mistake: {sentence(cause.likely[0])}"
+        yield f"({fit(cause.likely[0])})"
         return
     nearest = [one for one in cause.likely if one.kind != "complaint"]
     if nearest and not cause.location:
-        several = "; ".join(map(fit, nearest))
-        found = f"no known mistake gives all results; the nearest: {several}"
-        yield from cut(_inside(found, width), 2)
+        yield f"{_NEAREST} {'; '.join(map(fit, nearest))}"
     elif cause.likely and not cause.location:
         (names,) = cause.likely[0].names
-        similar = f"a known mistake with a similar message, {names}: {sentence(cause.likely[0])}"
-        yield from _inside(similar, width)
+        yield f"a known mistake with a similar message, {names}: {sentence(cause.likely[0])}"
 
 
+_NEAREST = "no known mistake gives all results; the nearest:"
 _CONFIRMED = "confirmed: with the expected value there, the failing examples pass"
 _SUSPECTED = "suspected: the first value that differs; replacing it was not enough to pass"
 
@@ -142,10 +152,11 @@ def _example(cause: Cause, width: int) -> Iterator[str]:
     if cause.text != head.finding:
         yield from cut(_inside(head.finding, width), 3)
     if head.where:
-        yield from cut(_inside(f"raised at {_last(head.where)}", width), 2)
+        yield from cut(_inside(f"raised at {raised_at(head.where)}", width), 2)
 
 
-def _last(where: str) -> str:
+def raised_at(where: str) -> str:
+    """Return the last place of the end of a traceback."""
     file, colon, rest = where.rpartition("; ")[2].rpartition(":")
     return near(file) + colon + rest
 

@@ -6,7 +6,6 @@ from pathlib import Path
 
 from attentest.results.causes import Cause
 from attentest.results.output import Occupied, create
-from attentest.results.verdict import Counterexample
 from attentest_spec.clauses import clauses
 
 
@@ -23,15 +22,17 @@ def write(causes: Iterable[Cause], folder: Path) -> dict[tuple[str, str], Path]:
         raise Occupied(f"{folder} cannot be made: {failure.strerror}.") from failure
     written = {}
     for cause in causes:
-        example = cause.head.counterexample
-        if example is not None and "\n" in example.code:
+        if content := text(cause):
             key = cause.head.backend, cause.head.clause
-            written[key] = _created(folder, cause, text(cause, example))
+            written[key] = _created(folder, cause, content)
     return written
 
 
-def text(cause: Cause, example: Counterexample) -> str:
-    """Return the file: what is wrong as comments, then the code."""
+def text(cause: Cause) -> str:
+    """Return the file: what is wrong as comments, then the code; "" where it is not possible."""
+    example = cause.head.counterexample
+    if example is None or "\n" not in example.code or cause.head.clause not in clauses():
+        return ""
     clause = clauses()[cause.head.clause]
     comments = [
         *filter(None, [cause.words and f"{cause.file}:{cause.line}  {cause.words}"]),

@@ -1,6 +1,6 @@
 """The screen of one piece of code: how it was understood, what is wrong, and the answer."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -93,20 +93,17 @@ class Screen:
 
     def answer(self, backend: BackendRun, found: Sequence[Cause]) -> list[str]:
         """Return whether a backend conforms, and if not, why and where."""
-        failing = [one for one in found if one.severity.fails_run]
+        failing = failing_causes(found)
         if not failing:
             return []
-        broken = sum(one.status.fails_run for one in backend.verdicts)
-        number = f"{counted(broken, 'clause')} broken by {counted(len(failing), 'cause')}"
         return [
-            *folded(f"{backend.target} does not conform: {number}", self.width),
+            *folded(f"{backend.target} does not conform: {broken_by(backend, found)}", self.width),
             *self.first(failing[0]),
         ]
 
     def first(self, cause: Cause) -> list[str]:
         """Return the first cause with its place, and the next step."""
-        name = "likely cause" if cause.location or cause.exact else "first finding"
-        lines = cut(folded(f"{name}: {cause.text}", self.width), 2)
+        lines = cut(folded(f"{label(cause)}: {cause.text}", self.width), 2)
         if cause.location:
             where = f"{cause.location.step}, at {place(cause.location)}"
             lines += folded(f"first step that differs: {where}", self.width)
@@ -129,6 +126,22 @@ class Screen:
     def file(self, cause: Cause) -> Path | None:
         """Return the file with the reproduction of a cause, None where there is none."""
         return self.written.get((cause.head.backend, cause.head.clause))
+
+
+def failing_causes(found: Iterable[Cause]) -> list[Cause]:
+    """Return those of the causes by which a backend does not conform."""
+    return [one for one in found if one.severity.fails_run]
+
+
+def broken_by(backend: BackendRun, found: Iterable[Cause]) -> str:
+    """Return how many clauses are broken by how many causes."""
+    broken = sum(one.status.fails_run for one in backend.verdicts)
+    return f"{counted(broken, 'clause')} broken by {counted(len(failing_causes(found)), 'cause')}"
+
+
+def label(cause: Cause) -> str:
+    """Return what the text of a cause is: its likely cause, or what was seen."""
+    return "likely cause" if cause.location or cause.exact else "first finding"
 
 
 def depends(cause: Cause, assumption: str) -> bool:

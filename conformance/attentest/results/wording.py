@@ -11,6 +11,9 @@ from attentest.results.text import counted
 from attentest.results.verdict import LikelyCause, Status, Verdict
 from attentest_spec.clauses import clauses
 
+PAPER = "Vaswani 2017"
+"""The heading of the paper's options; `paper` is a target, and so can be the next heading."""
+
 CAUSES = 3
 """The largest number of likely causes that are named for one backend."""
 

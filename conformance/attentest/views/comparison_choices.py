@@ -11,10 +11,10 @@ from rich.text import Text
 
 from attentest.analysis.identify import MEASURED, Finding
 from attentest.analysis.identify.finding import format_value
+from attentest.results.wording import PAPER
 from attentest.studies.comparison.parts import ChoiceRow
 
 GAP = 2
-PAPER = "paper"
 
 
 def choices(rows: Sequence[ChoiceRow], backends: Sequence[str], width: int) -> Table:
@@ -102,7 +102,7 @@ def _users(row: ChoiceRow, backends: Sequence[str]) -> Iterator[tuple[Text, str]
     for option in {cell.plain: cell for cell in cells}.values():
         names = [
             name
-            for name, cell in zip(("the paper", *backends), cells, strict=True)
+            for name, cell in zip((PAPER, *backends), cells, strict=True)
             if cell.plain == option.plain
         ]
         every = names[-len(backends) :] == list(backends)

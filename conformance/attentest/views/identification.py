@@ -8,6 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from attentest.analysis.identify.finding import MEASURED, Finding, format_value, same
+from attentest.results.wording import PAPER
 
 LEGEND = "* another option than the paper's    ! not what is declared    ? cannot be determined"
 
@@ -16,7 +17,7 @@ def show(console: Console, target: str, found: Mapping[str, Finding]) -> None:
     """Print the table, notes on single choices, and contradictions to the declaration."""
     table = Table(box=None, pad_edge=False)
     table.add_column("", no_wrap=True)
-    for heading in ("choice", "declared", "measured", "paper"):
+    for heading in ("choice", "declared", "measured", PAPER):
         table.add_column(heading, overflow="fold", no_wrap=heading == "choice")
     for one in found.values():
         table.add_row(*_row(one))

@@ -12,6 +12,7 @@ from attentest.results.run import BackendRun, Run, score
 from attentest.results.screen import Screen
 from attentest.results.text import plain
 from attentest.results.verdict import Status, Verdict
+from attentest.results.wording import PAPER
 from attentest.views.coloured import coloured
 from attentest.views.tables import Row, tables
 from attentest_spec.choices import Value
@@ -170,7 +171,7 @@ class Choices:
     def show(self, console: Console) -> None:
         """Print it with its legend, as several tables where the terminal is too narrow."""
         rows = list(self.rows())
-        headings = ["paper", *(label(one, self.run.targets) for one in self.run.targets)]
+        headings = [PAPER, *(label(one, self.run.targets) for one in self.run.targets)]
         if not rows:
             return
         for table in tables("choice", headings, rows, console.width, kept=1):

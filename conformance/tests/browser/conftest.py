@@ -20,6 +20,7 @@ from report_cases import (
     result,
     written,
 )
+from report_cases import caused as caused_run
 
 from attentest.views import html
 
@@ -125,6 +126,15 @@ def everything(tmp_path_factory: pytest.TempPathFactory) -> Path:
         result(folder / "learning.json", "learning", learning("good", "bad")),
         result(folder / "cost.json", "cost", cost("good", "bad")),
     )
+
+
+@pytest.fixture(scope="session")
+def caused(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A page of a backend with two causes, one of them with its line, beside one that conforms."""
+    folder = tmp_path_factory.mktemp("caused")
+    run = caused_run()
+    slugs = [one.clause for one in run[1].verdicts]
+    return _page(folder, written(folder / "run.jsonl", *run, slugs=slugs))
 
 
 @pytest.fixture(scope="session")

@@ -91,6 +91,45 @@ def test_a_phone_scrolls_the_matrix_and_not_the_page(
     assert box["x"] + box["width"] <= 390
 
 
+BROKEN = """
+(() => {
+  for (const one of document.querySelectorAll("details")) one.open = true;
+  const broken = [];
+  const headings = "h1,h2,h3,h4,h5,th,dt,legend,figcaption,.brand";
+  for (const heading of document.querySelectorAll(headings)) {
+    if (!heading.checkVisibility()) continue;
+    const walker = document.createTreeWalker(heading, NodeFilter.SHOW_TEXT);
+    while (walker.nextNode()) {
+      for (const word of walker.currentNode.data.matchAll(/[^\\s-]+-?/g)) {
+        const range = document.createRange();
+        range.setStart(walker.currentNode, word.index);
+        range.setEnd(walker.currentNode, word.index + word[0].length);
+        const tops = new Set([...range.getClientRects()].map((one) => Math.round(one.top)));
+        if (tops.size > 1) broken.push(word[0]);
+      }
+    }
+    const style = getComputedStyle(heading);
+    if (heading.scrollWidth > heading.clientWidth + 1 && style.display !== "inline")
+      broken.push(`${heading.textContent} is wider than its place`);
+  }
+  return broken;
+})()
+"""
+
+
+@pytest.mark.parametrize("width", [400, 1280])
+@pytest.mark.parametrize("name", ["everything", "caused"])
+def test_no_heading_is_narrower_than_its_longest_word(
+    opened: Open, name: str, width: int, request: pytest.FixtureRequest
+) -> None:
+    shown = opened(request.getfixturevalue(name), viewport={"width": width, "height": 900})
+    assert shown.page.evaluate(BROKEN) == []
+    assert shown.page.evaluate("document.documentElement.scrollWidth") == width
+    narrow = "{ display: 'block', width: '2ch', minWidth: '0', overflowWrap: 'anywhere' }"
+    shown.page.evaluate(f"Object.assign(document.querySelector('h2').style, {narrow})")
+    assert shown.page.evaluate(BROKEN)
+
+
 def test_paper_shows_all_rows_and_no_controls(opened: Open, everything: Path) -> None:
     shown = opened(everything)
     shown.page.emulate_media(media="print")

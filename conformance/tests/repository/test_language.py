@@ -49,8 +49,9 @@ PENDING: dict[str, set[str]] = {"docstrings": set(), "names": set(), "words": se
 
 
 def without_code(text: str) -> str:
-    """Return Markdown without fenced blocks and inline code."""
-    return re.sub(r"^ *(`{3,}).*?^ *\1 *$|`[^`]*`", "", text, flags=re.MULTILINE | re.DOTALL)
+    """Return Markdown without comments, fenced blocks and inline code."""
+    hidden = r"<!--.*?-->|^ *(`{3,}).*?^ *\1 *$|`[^`]*`"
+    return re.sub(hidden, "", text, flags=re.MULTILINE | re.DOTALL)
 
 
 def banned(text: str) -> list[str]:

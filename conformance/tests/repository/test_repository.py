@@ -231,7 +231,7 @@ def test_chapter_is_the_address_in_every_wing(chapter: str) -> None:
     assert not [str(path.relative_to(REPOSITORY)) for path in wings if not path.is_file()]
     checks = SUITE / "suite" / f"test_{chapter}"
     assert checks.with_suffix(".py").is_file() != (checks / "__init__.py").is_file()
-    index = (REPOSITORY / "docs" / "index.md").read_text(encoding="utf-8")
+    index = (REPOSITORY / "docs" / "contents.txt").read_text(encoding="utf-8")
     assert f"generated/chapters/{chapter}\n" in index
 
 

@@ -2,13 +2,14 @@
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from attentest.results import files, stream
 from attentest.results.plan import Plan
 from attentest.results.run import BackendRun, Description, Run
-from attentest.results.verdict import Counterexample, LikelyCause, Verdict
+from attentest.results.verdict import Counterexample, LikelyCause, Location, Verdict
 from attentest_spec import CHOICES
 from attentest_spec.clauses import clauses
 
@@ -31,7 +32,7 @@ def judged(
     """Return a backend with the status of each clause in `found`."""
     description = Description(
         title=f"the backend {name}",
-        components=("attention",),
+        components=tuple(dict.fromkeys(clauses()[slug].component for slug in (*SLUGS, *found))),
         choices={"norm_placement": "pre", "norm_epsilon": 1e-5},
     )
     verdicts = [_verdict(name, slug, status, message) for slug, status in found.items()]
@@ -71,6 +72,28 @@ def mixed() -> list[BackendRun]:
         judged("bad", dict(zip(SLUGS, ("warning", "violation", "error", "absent"), strict=True))),
         judged("worse", dict(zip(SLUGS, ("timeout", "crash", "suite-bug", "pass"), strict=True))),
         judged("away", {}, failure="There is no file away."),
+    ]
+
+
+def caused() -> list[BackendRun]:
+    """Return a backend that conforms, and one with two causes: a line that is known, an error."""
+    line = Location(
+        "model.py",
+        7,
+        "weights = scores.softmax(-1)",
+        "scaled scores",
+        "scores / sqrt(d_k), where sqrt(d_k) = 2.83",
+        "the product of query and key, unchanged",
+        confirmed=True,
+    )
+    slugs = ("attention.formula", "attention.one-key", "attention.fully-masked-row")
+    wrong = judged("unscaled", all_of("violation", slugs) | {SLUGS[0]: "error"})
+    verdicts = [
+        replace(one, location=line) if one.status == "violation" else one for one in wrong.verdicts
+    ]
+    return [
+        judged("good", all_of("pass", [one.clause for one in verdicts])),
+        replace(wrong, verdicts=verdicts),
     ]
 
 

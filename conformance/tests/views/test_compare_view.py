@@ -7,6 +7,7 @@ import pytest
 from compared import ONE_LAYER, plain, trusted
 from rich.console import Console
 
+from attentest.results.wording import PAPER
 from attentest.studies.comparison.compare import side_by_side
 from attentest.studies.comparison.words import in_short
 from attentest.views.comparison import show
@@ -52,7 +53,19 @@ def test_every_backend_and_every_pair_is_shown(columns):
 
 def test_where_there_is_room_a_backend_is_a_column():
     heading = shown(MANY, 250)[0].split()
-    assert heading == ["choice", "paper", *MANY.backends]
+    assert heading == ["choice", *PAPER.split(), *MANY.backends]
+
+
+@pytest.mark.parametrize("columns", [60, 160])
+def test_options_of_the_paper_are_not_headed_as_the_target_paper(columns):
+    found = side_by_side({"paper": trusted(plain()), "other": trusted(plain())}, ONE_LAYER)
+    (heading, *_), lines = shown(found, columns), " ".join(shown(found, columns))
+    assert heading.split().count("paper") == (1 if columns == 160 else 0)
+    assert "paper, paper" not in lines
+    assert "the paper, all" not in lines
+    assert PAPER.split()[0] in lines
+    headings = re.findall("<th[^>]*>(.*?)</th>", found._repr_html_())
+    assert headings.count("paper") == 1
 
 
 def test_a_pair_in_short_tells_its_choices():

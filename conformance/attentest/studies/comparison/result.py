@@ -5,6 +5,7 @@ from typing import Any
 
 from attentest.analysis.identify.finding import format_value
 from attentest.results.html_table import paragraph, table
+from attentest.results.wording import PAPER
 from attentest.studies.comparison.example import Example
 from attentest.studies.comparison.parts import (
     NOT_EXPLAINED,
@@ -98,7 +99,7 @@ class Comparison:
         lines += [f"{one.backend} was not compared: {one.reason}" for one in self.failures]
         return "".join(
             [
-                table(("", "choice", "paper", *self.backends), rows),
+                table(("", "choice", PAPER, *self.backends), rows),
                 *map(paragraph, reasons(self.choices)),
                 table((f"apart from {first}", *others), steps) if steps else "",
                 *map(paragraph, (*self.notes, *lines)),

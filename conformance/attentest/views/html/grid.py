@@ -12,7 +12,7 @@ from attentest.results.expected_failures import ExpectedFailure
 from attentest.results.run import BackendRun, Run
 from attentest.results.text import line
 from attentest.results.verdict import Status, Verdict
-from attentest.results.wording import likely_cause, likely_causes
+from attentest.results.wording import likely_cause
 from attentest.views import matrix
 from attentest.views.html.material import Material
 
@@ -56,11 +56,6 @@ class Column:
     def causes(self) -> Sequence[Cause]:
         """The findings, grouped by the mistake behind them."""
         return causes(self.backend.verdicts)
-
-    @property
-    def likely(self) -> list[str]:
-        """The likely causes of most of its failing clauses."""
-        return likely_causes(self.backend.verdicts)
 
     def status(self, clause: str) -> str:
         """Return the status of `clause`, "lost" for no verdict, "" where none was asked for."""

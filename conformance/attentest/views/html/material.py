@@ -36,6 +36,11 @@ class Material:
         for kind in ("comparisons", "costs", "learnings"):
             object.__setattr__(self, kind, tuple(plainly(dict(one)) for one in getattr(self, kind)))
 
+    @property
+    def focused(self) -> "Material":
+        """The same without the clauses about components that no backend of their run provides."""
+        return replace(self, runs=tuple(map(_focused, self.runs)))
+
     def declaring(self, known: Sequence[ExpectedFailure]) -> "Material":
         """Return the same with the expected failures `known`."""
         return replace(self, known=tuple(known))
@@ -62,6 +67,11 @@ def read(*paths: Path | str, side_by_side: bool = False) -> Material:
     _distinct(streams)
     comparisons, costs, learnings = (tuple(content[kind]) for kind in KINDS)
     return Material(tuple(streams), comparisons, costs, learnings, moved)
+
+
+def _focused(run: Run) -> Run:
+    provided = {name for one in run if not one.failure for name in one.description.components}
+    return run.limited(provided) if provided else run
 
 
 def _one(path: Path) -> tuple[str, Any]:

@@ -12,10 +12,10 @@ from attentest.results.files import Unreadable
 from attentest.results.optional import needed
 from attentest.results.text import line
 from attentest.results.verdict import Status
-from attentest.results.wording import likely_cause
+from attentest.results.wording import PAPER
 from attentest.studies.comparison.parts import BOUND
 from attentest.version import __version__
-from attentest.views.html import choices, grid
+from attentest.views.html import choices, findings, grid
 from attentest.views.html.heatmap import Picture, picture
 from attentest.views.html.material import Material
 from attentest.views.html.plotted import Plotted, costs, learned, numbers
@@ -54,10 +54,12 @@ def _results(material: Material) -> Iterator[Mapping[str, Any]]:
 
 
 def _context(material: Material) -> dict[str, Any]:
+    material = material.focused
     columns = grid.columns(material)
     style, script = _asset("page.css"), _asset("page.js")
     rows = choices.rows(material, columns)
     clauses = grid.described(material.runs)
+    found = findings.findings(columns)
     choosers = choices.backends(material, columns)
     return {
         "policy": _policy(style, script),
@@ -68,13 +70,15 @@ def _context(material: Material) -> dict[str, Any]:
         "clauses": clauses,
         "chapters": grid.chapters(clauses),
         "present": {status for one in columns for status in one.counts},
-        "findings": any(one.findings for one in columns),
-        "likely_cause": likely_cause,
+        "findings": found,
+        "answer": findings.answered(columns, found) if columns else None,
+        "cards": findings.by_gravity(columns),
+        "paper": PAPER,
         "statuses": list(Status),
         "words": grid.WORDS,
         "counted": grid.COUNTED,
         "kinds": KINDS,
-        "data": grid.data(material),
+        "data": {**grid.data(material), "causes": findings.searched(columns)},
         "choices": rows,
         "choosers": [line(label(name, choosers), 40) for name in choosers],
         "bound": BOUND,

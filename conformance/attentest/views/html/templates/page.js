@@ -66,12 +66,14 @@
     for (const one of backends) one.checked = !query.getAll("without").includes(data.backends[one.value].name);
   };
 
-  // The filters.
+  // The filters. What is searched are clauses, messages, and the causes with their lines.
   const CONFORM = new Set(data.conforming);
   const shown = () => columns.filter((b) => !backends.length || backends[b].checked);
-  const says = (clause, found, wanted) =>
-    !wanted || [clause.slug, clause.text].some((one) => one.toLowerCase().includes(wanted)) ||
-    found.some((one) => one.message && one.message.toLowerCase().includes(wanted));
+  const because = (b, slug) => data.causes[b].clauses[slug];
+  const says = (clause, inView, wanted) => !wanted || [clause.slug, clause.text,
+    ...inView.flatMap((b) => [(cases[b].get(clause.slug) || {}).message,
+      data.causes[b].words[because(b, clause.slug)]]),
+  ].some((one) => one && one.toLowerCase().includes(wanted));
   const apply = () => {
     const inView = shown();
     const verdicts = new Set(statuses.filter((one) => one.checked).map((one) => one.value));
@@ -85,7 +87,7 @@
       const fits = (one) => one && (!verdicts.size || verdicts.has(one.status));
       const visible = (!chapter.value || clause.chapter === chapter.value) &&
         (!level.value || clause.level === level.value) &&
-        (!verdicts.size || found.some(fits)) && says(clause, found, wanted);
+        (!verdicts.size || found.some(fits)) && says(clause, inView, wanted);
       row.hidden = !visible;
       if (!visible) continue;
       rows += 1;
@@ -188,13 +190,22 @@
     const status = cell.className.split(" ").find((one) => one.startsWith("s-"));
     return make("span", [...$("button", cell).cloneNode(true).childNodes], `badge ${status}`);
   };
-  const details = (clause, found) => {
+  for (const one of $$(".script pre")) one.before(copying(one));
+  const jump = (b, slug) => {
+    const number = because(b, slug);
+    if (number === undefined) return null;
+    const link = make("a", $(`#cause-${b}-${number + 1} h4`).textContent);
+    link.href = `#cause-${b}-${number + 1}`;
+    return make("p", link);
+  };
+  const details = (clause, found, b) => {
     const example = found.counterexample;
     const script = example && example.code ? code(example.code) : null;
     return [
       make("p", clause.text),
       ...part("Found", found.message && make("p", found.message), list(found.notes)),
       ...part("Expected to fail", found.known && make("p", found.known)),
+      ...part("Cause", jump(b, clause.slug)),
       ...part("Follows from", found.follows && make("p", found.follows)),
       ...part("Likely cause", list(found.causes)),
       ...part("Counterexample", example && list(example.steps, "ol")),
@@ -222,7 +233,7 @@
     if (!cell || !$("button", cell)) return false;
     opener = $("button", cell);
     $("#case-title").textContent = `${slug}, ${data.backends[b].label}`;
-    body.replaceChildren(facts(cell, line.clause, found), ...details(line.clause, found).filter(Boolean));
+    body.replaceChildren(facts(cell, line.clause, found), ...details(line.clause, found, b).filter(Boolean));
     if (!dialog.open) dialog.showModal();
     dialog.scrollTop = 0;
     $("#case-title").focus();
