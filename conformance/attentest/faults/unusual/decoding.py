@@ -71,8 +71,8 @@ def queue_of_hypotheses(
             held = heapq.nlargest(beams, grown, key=lambda one: one[0])
         found.append(held)
     rows = [[tokens + [script.pad] * (length - len(tokens)) for _, tokens, _ in h] for h in found]
-    totals = torch.tensor([[total for total, _, _ in held] for held in found])
-    return torch.tensor(rows), totals.to(scores.dtype)
+    totals = [[total for total, _, _ in held] for held in found]
+    return torch.tensor(rows), torch.tensor(totals, dtype=scores.dtype)
 
 
 class Penalised(Script):
@@ -132,7 +132,7 @@ def twice_as_many_candidates(
         finished[number].sort(key=lambda one: -one[0])
     rows_of = [[row + [script.pad] * (length - len(row)) for _, row in one] for one in finished]
     values = [[value for value, _ in one[:beams]] for one in finished]
-    return torch.tensor([one[:beams] for one in rows_of]), torch.tensor(values).to(scores.dtype)
+    return torch.tensor([one[:beams] for one in rows_of]), torch.tensor(values, dtype=scores.dtype)
 
 
 def by_rank(sizes: Sizes) -> Any:
@@ -142,11 +142,8 @@ def by_rank(sizes: Sizes) -> Any:
         whole = logits.softmax(dim=-1)
         ranks = (-whole).argsort(dim=-1, stable=True).argsort(dim=-1, stable=True)
         limit = sizes.top_k or logits.shape[-1]
-        tied = (
-            logits
-            >= logits.sort(dim=-1, descending=True).values[:, min(limit, len(logits[0])) - 1, None]
-        )
-        few = tied | (ranks < limit)
+        ordered = logits.sort(dim=-1, descending=True).values
+        few = logits >= ordered[:, min(limit, logits.shape[-1]) - 1, None]
         mass = torch.where(few, whole, 0.0)
         mass = mass / mass.sum(dim=-1, keepdim=True)
         better = ranks[:, None, :] < ranks[:, :, None]
