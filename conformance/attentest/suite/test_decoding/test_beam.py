@@ -5,51 +5,27 @@ import numpy as np
 from attentest.harness.errors import Absent
 from attentest.harness.subject import Subject
 from attentest.judging.check import check
-from attentest.suite.test_decoding.cases import (
-    RARE,
+from attentest.suite.test_decoding.beams import (
     BeamCall,
-    Found,
-    Script,
+    agrees,
+    close,
     draw_beam_call,
-    draw_script,
-    draw_sizes,
-    filling,
+    has_an_end,
     is_steady,
     optimum,
-    require_stop,
+    right,
+)
+from attentest.suite.test_decoding.cases import (
+    RARE,
+    Script,
+    draw_script,
+    draw_sizes,
     stops,
     wanted,
 )
 from attentest.testing.assertions import equal, holds
 from attentest.testing.common import same_precision
 from attentest.testing.draw import Draw
-from attentest_spec.setting import Floats
-
-
-def right(case: BeamCall) -> Found:
-    """Demand the hypotheses and the scores of the reference, and return them."""
-    return agrees(case, case.found(), case.expected())
-
-
-def agrees(case: BeamCall, found: Found, expected: Found, *, what: str = "hypotheses") -> Found:
-    """Demand the tokens of `expected`, and its scores up to rounding."""
-    equal(found.tokens, expected.tokens, what=what)
-    if found.scores is not None and expected.scores is not None:
-        close(case, found.scores, expected.scores, "scores of the reference")
-    return found
-
-
-def close(case: BeamCall, found: Floats, expected: Floats, what: str) -> None:
-    """Demand two scores that are equal up to rounding."""
-    with np.errstate(invalid="ignore"):
-        difference = float(np.abs(found - expected).max())
-    holds(
-        difference <= case.tolerance,
-        f"The scores differ by {difference:.3g} from the {what}; the tolerance is "
-        f"{case.tolerance:.2g}.",
-        actual=found,
-        expected=expected,
-    )
 
 
 def ends_early(subject: Subject) -> bool:
@@ -58,9 +34,27 @@ def ends_early(subject: Subject) -> bool:
     return choices.finished_beams == "set-aside" and choices.beam_stop == "n-finished"
 
 
-@check("decoding.beam-formula", examples=8)
+@check("decoding.beam-formula", examples=6)
 def test_beam_formula(subject: Subject, draw: Draw) -> None:
     right(draw_beam_call(subject, draw))
+    penalised = draw_beam_call(
+        subject,
+        draw,
+        beams=2,
+        batch=3,
+        new=5,
+        alpha=1.0,
+        ending=1.5,
+        preferred=_is_lost_by_its_sum,
+    )
+    right(penalised)
+
+
+def _is_lost_by_its_sum(case: BeamCall) -> bool:
+    """Say whether a search without the penalty loses what is best with it."""
+    plain = case.expected(length_penalty="none").tokens
+    best = case.expected().tokens[:, 0]
+    return not bool((plain == best[:, None]).all(axis=-1).any(axis=-1).all())
 
 
 @check("decoding.beam-shapes", examples=3)
@@ -195,14 +189,9 @@ def test_beam_counted_length(subject: Subject, draw: Draw) -> None:
         raise Absent(f"{subject.name} declares no length penalty")
     options = ("new", "without-end", "all") if stops(subject) else ("new", "all")
     case = draw_beam_call(
-        subject, draw, beams=3, alpha=1.0, new=4, ends_at=2, ending=1.5, wanted=_has_an_end
+        subject, draw, beams=3, alpha=1.0, new=4, ends_at=2, ending=1.5, wanted=has_an_end
     )
     _shown(case, "counted_length", options)
-
-
-def _has_an_end(case: BeamCall) -> bool:
-    tokens = case.expected().tokens[:, :, case.script.given :]
-    return not stops(case.subject) or bool((tokens == case.script.sizes.end).any())
 
 
 @check("decoding.beam-sorted", examples=5)
@@ -241,105 +230,17 @@ def test_beam_distinct(subject: Subject, draw: Draw) -> None:
         holds(different == case.beams, text, actual=rows)
 
 
-@check("decoding.beam-finished-keeps", examples=5)
-def test_beam_finished_keeps(subject: Subject, draw: Draw) -> None:
-    require_stop(subject)
-    case = draw_beam_call(
-        subject, draw, beams=draw.integer(2, 4), new=5, ending=2.0, wanted=_has_an_end
-    )
-    logits, sizes = case.script.logits.copy(), case.script.sizes
-    word = next(one for one in range(9) if one not in (sizes.end, sizes.target_pad))
-    for after in (
-        sizes.end,
-        sizes.target_pad,
-    ):  # whoever goes on after an end pays much, or nothing
-        logits[:, :, after] = RARE
-        logits[:, :, after, word] = draw.choose((-RARE, RARE + 1.0))
-    found = right(case.but(script=case.script.but(logits=logits)))
-    fill = filling(subject, sizes)
-    for row in found.tokens[:, :, case.script.given :].reshape(-1, 5).tolist():
-        rest = row[row.index(sizes.end) + 1 :] if sizes.end in row else []
-        text = f"After the end token there is {rest}, and not {fill} alone."
-        holds(set(rest) <= {fill}, text, actual=found.tokens)
-
-
-@check("decoding.beam-finished-not-lost", examples=5)
-def test_beam_finished_not_lost(subject: Subject, draw: Draw) -> None:
-    require_stop(subject)
-    new, ends = draw.integer(4, 6), draw.integer(1, 3)
-    sizes = draw_sizes(draw, vocabulary=8, alpha=draw.choose((0.0, 0.6)))
-    script = draw_script(draw, batch=2, new=new, ends=[ends, ends], sizes=sizes)
-    logits = np.round(draw.rng.normal(scale=0.1, size=script.logits.shape), 3)
-    logits[:, : ends - 1] += 0.6 * script.logits[:, : ends - 1]
-    logits[..., sizes.target_pad] = logits[..., sizes.end] = RARE
-    logits[:, ends - 1, :, sizes.end] = 5.0
-    case = BeamCall(subject, script.but(logits=logits), draw.integer(2, 3))
-    tokens = case.found().tokens
-    best = case.expected().tokens[:, 0]
-    for row, wished in zip(tokens[:, 0], best, strict=True):
-        if case.script.sizes.end in wished[1:]:
-            text = f"The finished hypothesis {wished.tolist()} is lost; the best is {row.tolist()}."
-            holds(bool((row == wished).all()), text, actual=tokens)
-
-
-def _tells(case: BeamCall, choice: str, options: tuple[str, str]) -> bool:
-    """Say whether the options of a choice lead to different tokens."""
-    one, other = (case.expected(**{choice: option}).tokens for option in options)
-    return not np.array_equal(one, other)
-
-
-def _declared_tokens(case: BeamCall, choice: str, options: tuple[str, str]) -> None:
-    """Demand the tokens of the declared option, in a call in which the options differ."""
-    declared = str(case.subject.choices[choice])
-    tokens = case.found().tokens
-    expected = case.expected().tokens
-    other = next(one for one in options if one != declared)
-    text = f"{choice} is declared as {declared}; the hypotheses show {other}."
-    shown = case.expected(**{choice: other}).tokens
-    holds(not np.array_equal(tokens, shown), text, actual=tokens, expected=expected)
-    equal(tokens, expected, what="hypotheses")
-
-
-@check("decoding.beam-finished", examples=4)
-def test_beam_finished(subject: Subject, draw: Draw) -> None:
-    require_stop(subject)
-    options = ("in-beam", "set-aside")
-    case = draw_beam_call(
-        subject,
-        draw,
-        beams=draw.integer(2, 3),
-        new=5,
-        ending=1.5,
-        batch=3,
-        wanted=lambda case: _tells(case, "finished_beams", options),
-    )
-    _declared_tokens(case, "finished_beams", options)
-
-
-@check("decoding.beam-stop", examples=4)
-def test_beam_stop(subject: Subject, draw: Draw) -> None:
-    require_stop(subject)
-    if subject.choices.finished_beams == "in-beam":
-        # All hypotheses of the beam must be finished, and then nothing changes any more.
-        right(draw_beam_call(subject, draw, beams=2, new=5, ending=2.0))
-        return
-    options = ("length", "n-finished")
-    case = draw_beam_call(
-        subject,
-        draw,
-        beams=2,
-        new=6,
-        ending=1.0,
-        batch=3,
-        alpha=1.0,
-        wanted=lambda case: _tells(case, "beam_stop", options),
-    )
-    _declared_tokens(case, "beam_stop", options)
-
-
 @check("decoding.beam-batch-independence", examples=5)
 def test_beam_batch_independence(subject: Subject, draw: Draw) -> None:
-    case = draw_beam_call(subject, draw, batch=draw.choose((2, 3)), beams=draw.integer(2, 3))
+    case = draw_beam_call(
+        subject,
+        draw,
+        batch=draw.choose((2, 3)),
+        beams=draw.integer(2, 3),
+        ending=1.5,
+        new=5,
+        preferred=_has_one_that_is_over,
+    )
     together = case.found()
     for number in range(len(together.tokens)):
         alone = case.but(script=case.script.rows(slice(number, number + 1))).found()
@@ -349,6 +250,13 @@ def test_beam_batch_independence(subject: Subject, draw: Draw) -> None:
             mine = together.scores[number : number + 1]
             close(case, mine, alone.scores, "scores of the sequence alone")
     equal(together.tokens, case.expected().tokens, what="hypotheses")
+
+
+def _has_one_that_is_over(case: BeamCall) -> bool:
+    """Say whether the beams of one sequence have all ended before those of another one."""
+    new = case.expected().tokens[:, :, case.script.given :]
+    ended = (new[:, :, :-1] == case.script.sizes.end).any(axis=-1).all(axis=-1)
+    return not stops(case.subject) or bool(ended.any() and not ended.all())
 
 
 @check("decoding.beam-begin-stays", examples=5)

@@ -27,8 +27,8 @@ from attentest_spec.setting import Array, Setting
 
 @check("decoding.greedy-formula", examples=8)
 def test_greedy_formula(subject: Subject, draw: Draw) -> None:
-    decodes(subject, draw_script(draw))
-    decodes(subject, draw_script(draw, new=12, ends=[9, NEVER, 3], batch=3))
+    for script in (draw_script(draw), draw_script(draw, new=12, ends=[9, NEVER, 3], batch=3)):
+        decodes(subject, script)
 
 
 @check("decoding.greedy-own-choice", examples=5)
