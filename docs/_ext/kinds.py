@@ -61,6 +61,10 @@ def _describe_curves(_: Pair, values: Array) -> str:
     return "the curves go from " + "; ".join(ends)
 
 
+def _describe_written(_: Pair, values: Array) -> str:
+    return f"the tokens are {', '.join(map(str, np.argmax(values, axis=1)))}"
+
+
 MASK = Kind(
     "mask",
     "A query may attend to blue cells and not to pale ones; the text is the value of the mask. "
@@ -107,4 +111,9 @@ DRIFT = Kind(
     "curves",
     "Each line is one column of the output. In the correct picture, all of them are zero.",
     _describe_curves,
+)
+WRITTEN = Kind(
+    "weights",
+    "The dark cell of a row is the token in this place, counted from 0 on the left.",
+    _describe_written,
 )

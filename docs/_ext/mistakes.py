@@ -6,6 +6,7 @@ picture, add a line to SHOWN; the build fails if the mistake does not exist or i
 
 from collections.abc import Mapping
 
+from decoding_views import BEST_OF_BEAM, FIRST_ENDS, HEATED, NUCLEUS, SECOND_GOES_ON
 from influence_views import (
     DECODER_MEMORY,
     DECODER_TARGET,
@@ -152,5 +153,14 @@ SHOWN: Mapping[str, Mapping[str, View]] = {
         "model.pad-is-zero": PADS_OF_ONE,
         "model.position-zero-for-all": REVERSED,
         "model.generator-twice": MODEL_PROBABILITIES,
+    },
+    "decoding": {
+        "decoding.text-after-the-end": FIRST_ENDS,
+        "decoding.never-stops": FIRST_ENDS,
+        "decoding.first-position-read": SECOND_GOES_ON,
+        "decoding.stops-with-the-first": SECOND_GOES_ON,
+        "decoding.beams-start-alike": BEST_OF_BEAM,
+        "decoding.temperature-multiplied": HEATED,
+        "decoding.crossing-token-lost": NUCLEUS,
     },
 }

@@ -16,6 +16,7 @@ CHAPTERS = (
     "decoder",
     "generator",
     "model",
+    "decoding",
 )
 """The chapters of the spec, in reading order."""
 
@@ -74,6 +75,9 @@ _PARTS = (
         ("target_mask", "embedding", "positional_encoding", "encoder", "decoder", "generator"),
         ("encode", "decode"),
     ),
+    Component("greedy_decoding", "decoding", ("scores", "begin", "length")),
+    Component("beam_search", "decoding", ("scores", "begin", "length", "beams")),
+    Component("sampling", "decoding", ("logits",)),
 )
 
 COMPONENTS: Mapping[str, Component] = {component.name: component for component in _PARTS}

@@ -5,6 +5,7 @@ from typing import Any
 
 from attentest_spec.attention import attention
 from attentest_spec.decoder import decoder, decoder_layer
+from attentest_spec.decoding import beam_search, greedy_decoding, sampling
 from attentest_spec.embedding import embedding
 from attentest_spec.encoder import encoder, encoder_layer
 from attentest_spec.feed_forward import feed_forward
@@ -36,6 +37,9 @@ ORACLES: Mapping[str, Oracle] = {
     "decoder": decoder,
     "generator": generator,
     "model": model,
+    "greedy_decoding": greedy_decoding,
+    "beam_search": beam_search,
+    "sampling": sampling,
 }
 """The oracle of every component, called as ``ORACLES[name](given, *inputs)``."""
 

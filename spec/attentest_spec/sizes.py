@@ -12,6 +12,10 @@ class Sizes:
     `max_length` (positions that must be supported), the two padding ids and the `dropout` rate
     (a probability, active in training mode alone). The values are not checked here: refusing
     impossible ones is a duty of the implementation, and clauses check that it does.
+
+    What decodes reads the ids of the tokens that `start` and `end` a target, the exponent `alpha`
+    of the length penalty, and the settings of sampling: `temperature`, `top_k` (0 for no limit)
+    and `top_p` (1 for no limit).
     """
 
     d_model: int = 6
@@ -24,6 +28,12 @@ class Sizes:
     source_pad: int = 0
     target_pad: int = 0
     dropout: float = 0.0
+    start: int = 1
+    end: int = 2
+    alpha: float = 0.6
+    temperature: float = 1.0
+    top_k: int = 0
+    top_p: float = 1.0
 
     def but(self, **changes: Any) -> "Sizes":
         """Return a copy with some sizes changed."""

@@ -6,6 +6,7 @@ import numpy as np
 
 from attentest.harness.errors import Absent
 from attentest.harness.process_state import advance_random_states, read_random_states
+from attentest.harness.scripted import DECODING, scripted_inputs
 from attentest.harness.subject import Probe, Subject
 from attentest.testing.assertions import holds
 from attentest.testing.draw import Draw
@@ -62,6 +63,8 @@ def _after_build(subject: Subject, component: str, sizes: Sizes) -> dict[str, An
 
 def _inputs(draw: Draw, component: str, sizes: Sizes) -> tuple[Input, ...]:
     """Return inputs of `component` by their names in the contract."""
+    if component in DECODING:
+        return scripted_inputs(component, sizes, draw.subject.choices)
     kinds = [kind for kind in MASK_KINDS if kind in draw.subject.limits.masks]
     if not kinds:
         raise Absent(f"{draw.subject.name} supports no kind of mask")

@@ -1,10 +1,11 @@
 """The backend of the annotated style: how its parts are built, called and named."""
 
+import torch
 from torch import Tensor
 
-from attentest_annotated import model
+from attentest_annotated import decoding, model
 from attentest_spec import Limits, Sizes, nested
-from attentest_spec.torch import Recipe, TorchBackend
+from attentest_spec.torch import Recipe, Script, TorchBackend
 
 HEADS = {
     "query": "linears.0",
@@ -88,6 +89,35 @@ class TokensInLogProbabilitiesOut(model.EncoderDecoder):
         return scores
 
 
+class Scripted(Script):
+    """A scripted model with the methods that greedy decoding calls."""
+
+    def encode(self, src: Tensor, src_mask: Tensor) -> Tensor:
+        """Map source tokens (B, 1) to the memory."""
+        return self.memory(src)
+
+    def decode(self, memory: Tensor, src_mask: Tensor, tgt: Tensor, tgt_mask: Tensor) -> Tensor:
+        """Map memory and target tokens (B, T) to scores (B, T, V)."""
+        return self.answer(tgt, memory)
+
+    def generator(self, x: Tensor) -> Tensor:
+        """Return the scores, which are log-probabilities already."""
+        return x
+
+
+def _greedy(script: Scripted, scores: Tensor, begin: Tensor, length: int) -> Tensor:
+    """Decode one sentence after the other: a call has one start symbol."""
+    starts = script.unpadded(begin, most=1)[:, 0].tolist()
+    src = script.play(scores).source
+    mask = model.make_src_mask(src, script.source_pad)
+    return torch.cat(
+        [
+            decoding.greedy_decode(script, src[n : n + 1], mask[n : n + 1], length, start)  # type: ignore[arg-type]  # of the same methods
+            for n, start in enumerate(starts)
+        ]
+    )
+
+
 def _heads(sizes: Sizes) -> model.MultiHeadedAttention:
     return model.MultiHeadedAttention(sizes.heads, sizes.d_model, sizes.dropout)
 
@@ -130,6 +160,8 @@ backend = TorchBackend(
         "projection_bias": "present",
         "output": "log-probabilities",
         "tying": "none",
+        "decoding_stop": "length",
+        "decoding_mode": "as-given",
     },
     # The fill of -1e9 cannot be written into float16, and one mask serves all heads.
     limits=Limits(
@@ -208,5 +240,6 @@ backend = TorchBackend(
             },
             parameters=MODEL,
         ),
+        "greedy_decoding": Recipe(build=Scripted, call=_greedy),
     },
 )

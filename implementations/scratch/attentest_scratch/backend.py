@@ -7,7 +7,7 @@ from torch import Tensor, nn
 
 from attentest_scratch import model
 from attentest_spec import Limits, Sizes, nested
-from attentest_spec.torch import Recipe, TorchBackend
+from attentest_spec.torch import Recipe, Script, TorchBackend
 
 HEADS = {"query": "W_q", "key": "W_k", "value": "W_v", "output": "W_o"}
 NORM = {"gain": "weight", "bias": "bias"}
@@ -108,6 +108,29 @@ def _target_mask(tokens: Tensor, pad: int) -> Tensor:
     return hidden == 0
 
 
+class Scripted(Script):
+    """A scripted model with the methods that writing on calls."""
+
+    def encode(self, src: Tensor) -> Tensor:
+        """Map source tokens (1, 1) to the memory."""
+        return self.memory(src)
+
+    def decode(self, tgt: Tensor, memory: Tensor, src: Tensor) -> Tensor:
+        """Map target tokens (1, T) and the memory to logits (1, T, V)."""
+        return self.answer(tgt, memory)
+
+
+def _greedy(script: Scripted, scores: Tensor, begin: Tensor, length: int) -> Tensor:
+    """Decode one sentence after the other."""
+    sources = script.play(scores).source[:, None]
+    given = script.unpadded(begin).tolist()
+    rows = [
+        model.write_on(script, source, tokens, script.end, length)  # type: ignore[arg-type]  # of the same methods
+        for source, tokens in zip(sources, given, strict=True)
+    ]
+    return torch.cat([script.filled(torch.tensor([row]), length) for row in rows])
+
+
 backend = TorchBackend(
     name="scratch",
     title="one page from scratch: one layer, heads as wide as the model, one shared norm",
@@ -127,6 +150,9 @@ backend = TorchBackend(
         "projection_bias": "present",
         "output": "logits",
         "tying": "none",
+        "decoding_stop": "end-token",
+        "after_end": "padding",
+        "decoding_mode": "as-given",
     },
     limits=Limits(layers=1, dropout=False),
     recipes={
@@ -177,5 +203,6 @@ backend = TorchBackend(
             methods={"encode": model.Transformer.encode, "decode": model.Transformer.decode},
             parameters=MODEL,
         ),
+        "greedy_decoding": Recipe(build=Scripted, call=_greedy),
     },
 )

@@ -212,3 +212,20 @@ def embed(tokens: Tensor, table: nn.Embedding) -> Tensor:
         )
     rows: Tensor = table(tokens)
     return rows
+
+
+def write_on(
+    model: Transformer, src: Tensor, written: list[int], end: int, length: int
+) -> list[int]:
+    """Continue the tokens of one sentence by the best next token, up to `end` or `length`.
+
+    src (1, S) is encoded once; `written` is the beginning, which is kept.
+    """
+    memory = model.encode(src)
+    tokens = list(written)
+    while len(tokens) < length:
+        logits = model.decode(torch.tensor([tokens], device=src.device), memory, src)
+        tokens.append(int(logits[0, -1].argmax()))
+        if tokens[-1] == end:
+            break
+    return tokens

@@ -3,8 +3,8 @@
 from torch import Tensor, nn
 
 from attentest_spec import Limits, Sizes, nested
-from attentest_spec.torch import Recipe, TorchBackend
-from attentest_stepwise import model
+from attentest_spec.torch import Recipe, Script, TorchBackend
+from attentest_stepwise import decoding, model
 
 HEADS = {"query": "w_q", "key": "w_k", "value": "w_v", "output": "linear"}
 NORM = {"gain": "weight", "bias": "bias"}
@@ -99,6 +99,32 @@ def _target_mask(tokens: Tensor, pad: int) -> Tensor:
     return model.make_pad_mask(tokens, pad) & no_peek
 
 
+class Scripted(Script):
+    """A scripted model with the methods that greedy decoding calls."""
+
+    @property
+    def trg_pad(self) -> int:
+        """The pad id of the target."""
+        return self.pad
+
+    def encode(self, src: Tensor) -> Tensor:
+        """Map source tokens (B, 1) to the memory."""
+        return self.memory(src)
+
+    def decode(self, trg: Tensor, memory: Tensor, src_mask: Tensor | None) -> Tensor:
+        """Map target tokens (B, T) and the memory to logits (B, T, V)."""
+        return self.answer(trg, memory)
+
+    def make_src_mask(self, src: Tensor) -> Tensor:
+        """Return the source mask (B, 1, 1, 1)."""
+        return model.make_pad_mask(src, self.source_pad)
+
+
+def _greedy(script: Scripted, scores: Tensor, begin: Tensor, length: int) -> Tensor:
+    decoder = decoding.GreedyDecoder(script.play(scores), script.end, length)  # type: ignore[arg-type]  # of the same methods
+    return script.filled(decoder.translate(script.source, script.unpadded(begin)), length)
+
+
 backend = TorchBackend(
     name="stepwise",
     title="a step-by-step course: explicit classes, from the embedding to the whole model",
@@ -118,6 +144,9 @@ backend = TorchBackend(
         "projection_bias": "present",
         "output": "logits",
         "tying": "none",
+        "decoding_stop": "end-token",
+        "after_end": "padding",
+        "decoding_mode": "as-given",
     },
     limits=Limits(),
     recipes={
@@ -180,5 +209,6 @@ backend = TorchBackend(
             methods={"encode": model.Transformer.encode, "decode": _decode},
             parameters=MODEL,
         ),
+        "greedy_decoding": Recipe(build=Scripted, call=_greedy),
     },
 )

@@ -1,10 +1,12 @@
 """The backend of torch.nn: how the library's parts are built, called and named."""
 
+from collections.abc import Callable
+
 from torch import Tensor, nn
 
 from attentest_spec import Limits, Place, Sizes, Table, nested
-from attentest_spec.torch import Recipe, TorchBackend
-from attentest_torch_nn import model
+from attentest_spec.torch import Recipe, Script, TorchBackend
+from attentest_torch_nn import decoding, model
 
 # The library packs the three input projections into one matrix of three blocks of rows.
 HEADS: Table = {
@@ -163,6 +165,40 @@ def _scaled_dot_product(
     return nn.functional.scaled_dot_product_attention(query, key, value, attn_mask=mask), None
 
 
+class Scripted(Script):
+    """A scripted model with the attributes and methods that the searches use."""
+
+    def __init__(self, sizes: Sizes) -> None:
+        super().__init__(sizes)
+        self.src_pad, self.tgt_pad, self.alpha = sizes.source_pad, sizes.target_pad, sizes.alpha
+
+    def encode(self, src: Tensor) -> Tensor:
+        """Map source tokens (B, 1) to the memory."""
+        return self.memory(src)
+
+    def decode(self, tgt: Tensor, memory: Tensor, hide_memory: Tensor | None = None) -> Tensor:
+        """Map target tokens (B, T) and the memory to logits (B, T, V)."""
+        return self.answer(tgt, memory)
+
+
+def _greedy(script: Scripted, scores: Tensor, begin: Tensor, length: int) -> Tensor:
+    source, given = script.play(scores).source, script.unpadded(begin)
+    return decoding.greedy_search(script, source, given, script.end, length)  # type: ignore[arg-type]  # of the same methods
+
+
+def _beams(
+    script: Scripted, scores: Tensor, begin: Tensor, length: int, beams: int
+) -> tuple[Tensor, Tensor]:
+    source, given = script.play(scores).source, script.unpadded(begin)
+    return decoding.beam_search(script, source, given, script.end, length, beams, script.alpha)  # type: ignore[arg-type]  # of the same methods
+
+
+def _sampling(sizes: Sizes) -> Callable[[Tensor], Tensor]:
+    return lambda logits: decoding.next_token_probabilities(
+        logits, sizes.temperature, sizes.top_k, sizes.top_p
+    )
+
+
 backend = TorchBackend(
     name="torch_nn",
     title="torch.nn.Transformer, with the parts that the library leaves out",
@@ -182,6 +218,14 @@ backend = TorchBackend(
         "projection_bias": "present",
         "output": "logits",
         "tying": "none",
+        "decoding_stop": "end-token",
+        "after_end": "padding",
+        "decoding_mode": "evaluation",
+        "length_penalty": "wu",
+        "counted_length": "new",
+        "finished_beams": "in-beam",
+        "filter_order": "temperature-first",
+        "nucleus": "of-what-is-left",
     },
     limits=Limits(),
     recipes={
@@ -230,5 +274,8 @@ backend = TorchBackend(
             methods={"encode": model.Transformer.encode, "decode": _finish},
             parameters=MODEL,
         ),
+        "greedy_decoding": Recipe(build=Scripted, call=_greedy),
+        "beam_search": Recipe(build=Scripted, call=_beams),
+        "sampling": Recipe(build=_sampling),
     },
 )

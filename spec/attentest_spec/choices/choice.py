@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from functools import cached_property
 from math import isfinite
+from typing import Any
 
 Value = str | float
 
@@ -58,3 +59,8 @@ class Choice:
                 f"The choice {self.name} cannot be {value!r}; it is one of: {allowed}."
             )
         return value
+
+
+def entry(name: str, question: str, *options: tuple[str, str], **rest: Any) -> Choice:
+    """Return the choice `name`; `options` are pairs of a name and its meaning."""
+    return Choice(name, question, tuple(Option(*option) for option in options), **rest)

@@ -1,13 +1,6 @@
 """The table of the choices: one entry each, first the option that applies when none is declared."""
 
-from typing import Any
-
-from attentest_spec.choices.choice import Choice, Option
-
-
-def _choice(name: str, question: str, *options: tuple[str, str], **rest: Any) -> Choice:
-    return Choice(name, question, tuple(Option(*option) for option in options), **rest)
-
+from attentest_spec.choices.choice import entry as _choice
 
 ENTRIES = (
     _choice(

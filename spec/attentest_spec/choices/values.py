@@ -4,10 +4,11 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
 
 from attentest_spec.choices.choice import Choice, Value
+from attentest_spec.choices.decoding import DECODING
 from attentest_spec.choices.table import ENTRIES
 from attentest_spec.names import require
 
-CHOICES: Mapping[str, Choice] = {choice.name: choice for choice in ENTRIES}
+CHOICES: Mapping[str, Choice] = {choice.name: choice for choice in (*ENTRIES, *DECODING)}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,6 +42,16 @@ class Choices:
     output: str = "probabilities"
     generator_bias: str = "present"
     tying: str = "all-three"
+    # Decoding.
+    decoding_stop: str = "end-token"
+    after_end: str = "padding"
+    decoding_mode: str = "as-given"
+    length_penalty: str = "wu"
+    counted_length: str = "new"
+    finished_beams: str = "in-beam"
+    beam_stop: str = "length"
+    filter_order: str = "temperature-first"
+    nucleus: str = "of-what-is-left"
 
     def __post_init__(self) -> None:
         """Check every value against the options of its choice."""

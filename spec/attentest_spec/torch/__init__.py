@@ -1,6 +1,16 @@
 """Torch modules and functions as backends of the contract."""
 
 from attentest_spec.torch.backend import Recipe, TorchBackend, TorchPart, of_function
+from attentest_spec.torch.script import Script
 from attentest_spec.torch.values import DTYPES, to_array, to_tensor
 
-__all__ = ["DTYPES", "Recipe", "TorchBackend", "TorchPart", "of_function", "to_array", "to_tensor"]
+__all__ = [
+    "DTYPES",
+    "Recipe",
+    "Script",
+    "TorchBackend",
+    "TorchPart",
+    "of_function",
+    "to_array",
+    "to_tensor",
+]

@@ -86,3 +86,21 @@ def sentences_first(self: Hooks, module: Node, source: Tensor) -> Tensor:
 def memory_centred_over_the_batch(self: Hooks, memory: Tensor) -> Tensor:
     """The memory is centred over the batch. Samples affect each other."""
     return memory - memory.mean(dim=0, keepdim=True)
+
+
+@fault("model.memory-cut-to-the-target", "step-by-step", seam="decode")
+def memory_cut_to_the_target(
+    self: Hooks, module: Node, target: Tensor, memory: Tensor, source: Tensor
+) -> Tensor:
+    """The memory is cut to the length of the target. A short prefix sees a part of the source."""
+    length = max(target.shape[1], 1)
+    return self.correct.decode(module, target, memory[:, :length], source[:, :length])
+
+
+@fault("model.scaled-by-length", "step-by-step", seam="decode")
+def scaled_by_length(
+    self: Hooks, module: Node, target: Tensor, memory: Tensor, source: Tensor
+) -> Tensor:
+    """The memory is divided by the root of the target's length. Every step has another scale."""
+    scale = torch.tensor(target.shape[1], dtype=memory.dtype).sqrt()
+    return self.correct.decode(module, target, memory / scale, source)

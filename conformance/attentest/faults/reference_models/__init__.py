@@ -10,7 +10,9 @@ from attentest.faults.reference_models.backend import DECLARED, reference_backen
 from attentest.faults.reference_models.fused import Fused
 from attentest.faults.reference_models.hooks import (
     Answer,
+    Beam,
     Device,
+    Finished,
     Function,
     Hooks,
     Inputs,
@@ -26,7 +28,9 @@ __all__ = [
     "DECLARED",
     "REFERENCE_MODELS",
     "Answer",
+    "Beam",
     "Device",
+    "Finished",
     "Function",
     "Fused",
     "Hooks",

@@ -71,6 +71,9 @@ _BUILDS: Mapping[str, Build] = {
     "decoder": lambda how: how.make_decoder(),
     "generator": lambda how: how.make_generator(),
     "model": lambda how: how.make_model(),
+    "greedy_decoding": lambda how: how.make_decoding("greedy_decoding"),
+    "beam_search": lambda how: how.make_decoding("beam_search"),
+    "sampling": lambda how: Node(how, "sampling"),
 }
 
 

@@ -292,3 +292,59 @@ class Fused(Hooks):
     def share_matrix(self, part: Node, other: Node) -> None:
         """Give `part` the vocabulary matrix of `other`."""
         part.table = other.table
+
+    def last_real(self, output: Tensor, tokens: Tensor) -> Tensor:
+        """Return the scores (B, V) at the last token that is no padding."""
+        after = (tokens != self.sizes.target_pad).flip(1).long().cumsum(dim=1).flip(1)
+        last = (after > 0).sum(dim=1) - 1
+        return output.gather(1, last[:, None, None].expand(-1, 1, output.shape[-1])).squeeze(1)
+
+    def append(self, tokens: Tensor, chosen: Tensor) -> Tensor:
+        """Return tokens (.., T) with one more column, `chosen` (..)."""
+        longer = tokens.new_empty(*tokens.shape[:-1], tokens.shape[-1] + 1)
+        longer[..., :-1] = tokens
+        longer[..., -1] = chosen
+        return longer
+
+    def choose(self, following: Tensor) -> Tensor:
+        """Return the best tokens (B) by their scores (B, V)."""
+        return following.max(dim=-1).indices
+
+    def fill_ended(self, chosen: Tensor, ended: Tensor) -> Tensor:
+        """Return the chosen tokens (B), the filling where a sequence has ended."""
+        return chosen * ~ended + self.fill_id() * ended
+
+    def spread_memory(self, memory: Tensor, beams: int) -> Tensor:
+        """Return the memory (B * N, S, D) of every beam, for that (B, S, D) of every sequence."""
+        return memory[:, None].expand(-1, beams, -1, -1).flatten(0, 1)
+
+    def logarithms(self, following: Tensor) -> Tensor:
+        """Return the log-probabilities that the model's scores are, as declared."""
+        if self.choices.output == "logits":
+            return following - torch.logsumexp(following, dim=-1, keepdim=True)
+        return following.log() if self.choices.output == "probabilities" else following
+
+    def pick(self, values: Tensor, count: int) -> Tensor:
+        """Return the places (B, count) of the greatest of the values (B, N * V), in order."""
+        return values.argsort(dim=1, descending=True)[:, :count]
+
+    def reorder(self, values: Tensor, origin: Tensor) -> Tensor:
+        """Return values (B, N, ..) of the beams that `origin` (B, N) names."""
+        first = torch.arange(len(origin), device=origin.device)[:, None] * values.shape[1]
+        chosen = values.flatten(0, 1).index_select(0, (origin + first).flatten())
+        return chosen.view(*origin.shape, *values.shape[2:])
+
+    def keep_top_k(self, logits: Tensor, count: int) -> Tensor:
+        """Return the logits (B, V) with minus infinity below the `count` greatest."""
+        least = logits.sort(dim=-1).values[:, -count].unsqueeze(-1)
+        return torch.where(logits >= least, logits, -math.inf)
+
+    def keep_top_p(self, logits: Tensor, whole: Tensor, share: float) -> Tensor:
+        """Return the logits (B, V), minus infinity outside of the nucleus of `whole` (B, V)."""
+        if share >= 1:
+            return logits
+        probabilities = torch.softmax(whole, dim=-1)
+        greater = probabilities[:, None, :] > probabilities[:, :, None]
+        before = (greater * probabilities[:, None, :]).sum(dim=-1)
+        best = probabilities == probabilities.amax(dim=-1, keepdim=True)
+        return torch.where((before < share) | best, logits, -math.inf)

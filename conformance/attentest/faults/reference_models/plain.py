@@ -278,3 +278,54 @@ class Plain(Hooks):
     def share_matrix(self, part: Node, other: Node) -> None:
         """Give `part` the vocabulary matrix of `other`."""
         part.weight = other.weight
+
+    def last_real(self, output: Tensor, tokens: Tensor) -> Tensor:
+        """Return the scores (B, V) at the last token that is no padding."""
+        places = torch.arange(tokens.shape[1], device=tokens.device)
+        last = (places * (tokens != self.sizes.target_pad)).argmax(dim=1)
+        return output[torch.arange(len(tokens), device=tokens.device), last]
+
+    def append(self, tokens: Tensor, chosen: Tensor) -> Tensor:
+        """Return tokens (.., T) with one more column, `chosen` (..)."""
+        return torch.cat([tokens, chosen[..., None].to(tokens.dtype)], dim=-1)
+
+    def choose(self, following: Tensor) -> Tensor:
+        """Return the best tokens (B) by their scores (B, V)."""
+        return following.argmax(dim=-1)
+
+    def fill_ended(self, chosen: Tensor, ended: Tensor) -> Tensor:
+        """Return the chosen tokens (B), the filling where a sequence has ended."""
+        return torch.where(ended, self.fill_id(), chosen)
+
+    def spread_memory(self, memory: Tensor, beams: int) -> Tensor:
+        """Return the memory (B * N, S, D) of every beam, for that (B, S, D) of every sequence."""
+        return memory.repeat_interleave(beams, dim=0)
+
+    def logarithms(self, following: Tensor) -> Tensor:
+        """Return the log-probabilities that the model's scores are, as declared."""
+        if self.choices.output == "logits":
+            return torch.log_softmax(following, dim=-1)
+        return torch.log(following) if self.choices.output == "probabilities" else following
+
+    def pick(self, values: Tensor, count: int) -> Tensor:
+        """Return the places (B, count) of the greatest of the values (B, N * V), in order."""
+        return values.topk(count, dim=1).indices
+
+    def reorder(self, values: Tensor, origin: Tensor) -> Tensor:
+        """Return values (B, N, ..) of the beams that `origin` (B, N) names."""
+        rows = torch.arange(len(origin), device=origin.device)[:, None]
+        return values[rows, origin]
+
+    def keep_top_k(self, logits: Tensor, count: int) -> Tensor:
+        """Return the logits (B, V) with minus infinity below the `count` greatest."""
+        least = logits.topk(count, dim=-1).values[:, -1:]
+        return logits.masked_fill(logits < least, -math.inf)
+
+    def keep_top_p(self, logits: Tensor, whole: Tensor, share: float) -> Tensor:
+        """Return the logits (B, V), minus infinity outside of the nucleus of `whole` (B, V)."""
+        if share >= 1:
+            return logits
+        ranked, order = torch.softmax(whole, dim=-1).sort(dim=-1, descending=True)
+        out = ranked.cumsum(dim=-1) - ranked >= share
+        out[:, 0] = False
+        return logits.masked_fill(torch.zeros_like(out).scatter(1, order, out), -math.inf)

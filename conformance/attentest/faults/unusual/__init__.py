@@ -9,6 +9,7 @@ from attentest.faults.unusual import (
     arrays,
     attention,
     columns,
+    decoding,
     inputs_outputs,
     layer_norm,
     multi_head_attention,
@@ -24,6 +25,7 @@ _ALL: tuple[Backend, ...] = (
     *inputs_outputs.MEMBERS,
     *columns.MEMBERS,
     *arrays.MEMBERS,
+    *decoding.MEMBERS,
 )
 
 UNUSUAL: Mapping[str, Backend] = {one.name: one for one in _ALL}

@@ -7,6 +7,7 @@ from itertools import combinations
 from threading import Event
 
 from attentest.analysis.identify.finding import same
+from attentest.harness.scripted import DECODING
 from attentest.results.text import line
 from attentest.studies.comparison.account import Account
 from attentest.studies.comparison.example import EXAMPLES, BadExample, Example
@@ -96,10 +97,14 @@ def side_by_side(
 def common(accounts: Mapping[str, Account]) -> tuple[str, ...]:
     """Return the components that all provide, but those inside of another one.
 
+    What decodes is left out: backends are given the same inputs, and read scores in their own way.
+
     Raises BadExample where there is none.
     """
     shared = [
-        name for name in COMPONENTS if all(name in one.components for one in accounts.values())
+        name
+        for name in COMPONENTS
+        if name not in DECODING and all(name in one.components for one in accounts.values())
     ]
     if not shared:
         provided = "; ".join(

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from attentest.harness.copies import cast
+from attentest.harness.scripted import scripted_inputs
 from attentest.testing.draw import Draw
 from attentest_spec import Choices, Sizes
 from attentest_spec.contract import Input
@@ -66,6 +67,7 @@ def recipes() -> Iterator[Recipe]:
     yield from _rows("feed_forward", "feed_forward.formula")
     yield from _residual()
     yield from _rows("generator", "generator.formula", large="generator.stable-for-large-logits")
+    yield from _decoding()
 
 
 def _masks() -> Iterator[Recipe]:
@@ -275,6 +277,28 @@ def _residual() -> Iterator[Recipe]:
 
     for scale in (1.0, 1e-3, 1e3):
         yield Recipe("residual", f"scale-{scale:g}", "residual.formula", inputs(scale))
+
+
+def _decoding() -> Iterator[Recipe]:
+    """Yield recipes whose scores are the choice's own: each sequence ends at another step."""
+
+    def made(component: str, seed: int) -> Callable[[Draw, Sizes], Given]:
+        def make(draw: Draw, sizes: Sizes) -> Given:
+            inputs = scripted_inputs(component, sizes, draw.subject.choices, seed)
+            first = cast(inputs[0], draw.subject.precision)  # type: ignore[arg-type]  # an array
+            return Given((first, *inputs[1:]))
+
+        return make
+
+    yield Recipe("greedy_decoding", "ends", "decoding.greedy-formula", made("greedy_decoding", 0))
+    yield Recipe("beam_search", "ends", "decoding.beam-formula", made("beam_search", 0))
+    for name, settings in (
+        ("temperature", {"temperature": 0.7}),
+        ("top-k", {"top_k": 4}),
+        ("top-p", {"top_p": 0.83}),
+    ):
+        sizes = SIZES.but(**settings)
+        yield Recipe("sampling", name, "decoding.sampling-formula", made("sampling", 1), sizes)
 
 
 __all__ = ["POISON", "SIZES", "Given", "Recipe", "recipes"]

@@ -14,6 +14,7 @@ from attentest.suite.test_model.cases import (
     real_token,
 )
 from attentest.testing.assertions import equal
+from attentest.testing.common import same_precision
 from attentest.testing.draw import Draw
 from attentest.testing.global_state import leaves_process_unchanged
 
@@ -60,6 +61,24 @@ def test_input_untouched(subject: Subject, draw: Draw) -> None:
     case.output()
     memory = case.probe.output(case.source, method="encode")
     case.probe.output(case.target, memory, case.source, method="decode")
+
+
+@check("model.step-by-step", examples=3)
+def test_step_by_step(subject: Subject, draw: Draw) -> None:
+    case = draw_call(subject, draw, lengths=(draw.length(2, 6), draw.length(2, 5)))
+    memory = case.probe.output(case.source, method="encode")
+    whole = case.probe.output(case.target, memory, case.source, method="decode")
+    same_precision(case.probe, whole)
+    for steps in range(1, case.target.shape[1] + 1):
+        prefix = case.target[:, :steps]
+        output = case.probe.output(prefix, memory, case.source, method="decode")
+        agree(
+            case,
+            output[:, -1],
+            whole[:, steps - 1],
+            rows=case.real[:, steps - 1],
+            what=f"output of step {steps} of a decoding step by step",
+        )
 
 
 @check("model.batch-independence", examples=3)

@@ -6,13 +6,15 @@ is written twice, in different styles, by the reference models.
 
 from attentest.faults.reference_models.hooks.attention import Answer, Mask
 from attentest.faults.reference_models.hooks.base import Base
+from attentest.faults.reference_models.hooks.beams import Beam, BeamHooks, Finished
+from attentest.faults.reference_models.hooks.decoding import GreedyHooks, SamplingHooks
 from attentest.faults.reference_models.hooks.embedding import Device
 from attentest.faults.reference_models.hooks.model import ModelHooks
 from attentest.faults.reference_models.hooks.stacks import Inputs
 from attentest.faults.reference_models.hooks.sublayers import Function
 
 
-class Hooks(ModelHooks):
+class Hooks(ModelHooks, GreedyHooks, BeamHooks, SamplingHooks):
     """Every hook of every component; the reference models implement the abstract ones."""
 
     @property
@@ -32,4 +34,15 @@ def hook_names() -> frozenset[str]:
     )
 
 
-__all__ = ["Answer", "Base", "Device", "Function", "Hooks", "Inputs", "Mask", "hook_names"]
+__all__ = [
+    "Answer",
+    "Base",
+    "Beam",
+    "Device",
+    "Finished",
+    "Function",
+    "Hooks",
+    "Inputs",
+    "Mask",
+    "hook_names",
+]

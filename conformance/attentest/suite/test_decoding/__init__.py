@@ -1,0 +1,1 @@
+"""Checks of the chapter `decoding`; the model is a table of scores."""
