@@ -21,6 +21,8 @@ from executed import Page, Wrong  # noqa: E402  # a module of _ext
 from marked import places  # noqa: E402  # a module of _ext
 
 README = DOCS.parent / "README.md"
+"""The page that shows blocks of another one, and so comes last."""
+
 WORKERS = 2
 
 
@@ -30,11 +32,15 @@ def main() -> None:
     if mode not in ("--check", "--write"):
         sys.exit(f"{mode} is neither --check nor --write.")
     pages = [Path(name).resolve() for name in names] or list(marked())
+    wrong, written = [], set()
     with ProcessPoolExecutor(WORKERS, mp_context=get_context("spawn")) as workers:
-        several = list(workers.map(executed, pages))
-    wrong = [line for files, failure in several for line in _settled(mode, files, failure)]
+        for last in (False, True):
+            some = [one for one in pages if (one == README) is last]
+            for files, failure in workers.map(executed, some):
+                wrong += _settled(mode, files, failure)
+                written |= files.keys()
     if not names:
-        wrong += _stale(mode, {path for files, _ in several for path in files})
+        wrong += _stale(mode, written)
     if wrong:
         sys.exit("\n".join([*wrong, "python docs/outputs.py --write writes what is printed now."]))
 

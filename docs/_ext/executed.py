@@ -86,17 +86,23 @@ class Page:
         return place
 
     def _include(self, place: Place) -> Place:
-        """Show a file of docs, or its definition `object`, or its lines `from` .. `before`."""
+        """Show a file of docs, or its definition `object`, or its lines `from` .. `before`.
+
+        A block of another page ends before its fence.
+        """
         path = DOCS / place.argument
         text = path.read_text(encoding="utf-8")
         if name := place.options.get("object"):
             text = _definition(text, name)
         lines = text.splitlines()
         begin = next(i for i, one in enumerate(lines) if place.options.get("from", "") in one)
-        before = place.options.get("before")
-        end = next((i for i, one in enumerate(lines) if before and before in one), len(lines))
+        before = "```" if path.suffix == ".md" else place.options.get("before")
+        end = next(
+            (i for i, one in enumerate(lines) if i > begin and before and before in one), len(lines)
+        )
         code = "\n".join(lines[begin:end]).rstrip() + "\n"
-        return replace(place, language=LANGUAGES.get(path.suffix, "text"), code=code)
+        language = place.options.get("language") or LANGUAGES.get(path.suffix, "text")
+        return replace(place, language=language, code=code)
 
     def _picture(self, place: Place) -> Place:
         """Show an SVG file that a command of the walk has written; `words` describe it."""
