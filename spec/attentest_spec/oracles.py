@@ -15,6 +15,7 @@ from attentest_spec.model import decode, encode, model
 from attentest_spec.multi_head_attention import multi_head_attention
 from attentest_spec.positional_encoding import positional_encoding
 from attentest_spec.residual import residual
+from attentest_spec.schedule import learning_rate
 
 Oracle = Callable[..., Any]
 """A function of a :class:`~attentest_spec.setting.Setting` and the component's inputs."""
@@ -36,6 +37,7 @@ ORACLES: Mapping[str, Oracle] = {
     "decoder": decoder,
     "generator": generator,
     "model": model,
+    "learning_rate": learning_rate,
 }
 """The oracle of every component, called as ``ORACLES[name](given, *inputs)``."""
 

@@ -12,6 +12,9 @@ class Sizes:
     `max_length` (positions that must be supported), the two padding ids and the `dropout` rate
     (a probability, active in training mode alone). The values are not checked here: refusing
     impossible ones is a duty of the implementation, and clauses check that it does.
+
+    A schedule of learning rates reads `warmup` (the step of its peak, counted from 1),
+    `total_steps` (the step at which a schedule that ends is 0) and `factor` (of every rate).
     """
 
     d_model: int = 6
@@ -24,6 +27,9 @@ class Sizes:
     source_pad: int = 0
     target_pad: int = 0
     dropout: float = 0.0
+    warmup: int = 4000
+    total_steps: int = 100_000
+    factor: float = 1.0
 
     def but(self, **changes: Any) -> "Sizes":
         """Return a copy with some sizes changed."""

@@ -266,4 +266,28 @@ ENTRIES = (
         source="section 3.4",
         why="Counts of parameters, and what a gradient step on one of them does to the others.",
     ),
+    _choice(
+        "schedule",
+        "How does the learning rate go on after the warm-up?",
+        ("noam", "d_model^-0.5 times min(step^-0.5, step times warmup^-1.5)"),
+        ("inverse-root", "linear to 1 at the warm-up step, then sqrt(warmup / step)"),
+        ("linear", "linear to 1 at the warm-up step, then linear to 0 at the last step"),
+        ("cosine", "linear to 1 at the warm-up step, then half a cosine to 0 at the last step"),
+        ("constant", "linear to 1 at the warm-up step, then 1"),
+        paper="noam",
+        clause="schedule.shape",
+        source="section 5.3, equation 3",
+        why="Sets the size of every update; a run that is resumed under another schedule jumps.",
+    ),
+    _choice(
+        "first_step",
+        "Which step of the schedule has the first update?",
+        ("one", "update n has the rate of step n"),
+        ("zero", "update n has the rate of step n - 1, and the first one the rate 0"),
+        paper="one",
+        clause="schedule.first-step",
+        source="section 5.3: the formula has no value at step 0",
+        why="Counted from 0, the first update changes nothing and every later one comes a step "
+        "late.",
+    ),
 )

@@ -41,6 +41,8 @@ class Choices:
     output: str = "probabilities"
     generator_bias: str = "present"
     tying: str = "all-three"
+    schedule: str = "noam"
+    first_step: str = "one"
 
     def __post_init__(self) -> None:
         """Check every value against the options of its choice."""

@@ -8,11 +8,12 @@ from attentest.faults.reference_models.hooks.attention import Answer, Mask
 from attentest.faults.reference_models.hooks.base import Base
 from attentest.faults.reference_models.hooks.embedding import Device
 from attentest.faults.reference_models.hooks.model import ModelHooks
+from attentest.faults.reference_models.hooks.schedule import ScheduleHooks
 from attentest.faults.reference_models.hooks.stacks import Inputs
 from attentest.faults.reference_models.hooks.sublayers import Function
 
 
-class Hooks(ModelHooks):
+class Hooks(ModelHooks, ScheduleHooks):
     """Every hook of every component; the reference models implement the abstract ones."""
 
     @property
