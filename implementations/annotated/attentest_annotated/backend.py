@@ -2,7 +2,7 @@
 
 from torch import Tensor
 
-from attentest_annotated import model
+from attentest_annotated import model, training
 from attentest_spec import Limits, Sizes, nested
 from attentest_spec.torch import Recipe, TorchBackend
 
@@ -207,6 +207,11 @@ backend = TorchBackend(
                 "decode": TokensInLogProbabilitiesOut.scores,
             },
             parameters=MODEL,
+        ),
+        "learning_rate": Recipe(
+            build=lambda sizes: (
+                lambda step: training.rate(step, sizes.d_model, sizes.factor, sizes.warmup)
+            ),
         ),
     },
 )

@@ -5,7 +5,7 @@ import math
 import torch
 from torch import Tensor, nn
 
-from attentest_scratch import model
+from attentest_scratch import model, optim
 from attentest_spec import Limits, Sizes, nested
 from attentest_spec.torch import Recipe, TorchBackend
 
@@ -127,6 +127,7 @@ backend = TorchBackend(
         "projection_bias": "present",
         "output": "logits",
         "tying": "none",
+        "schedule": "constant",
     },
     limits=Limits(layers=1, dropout=False),
     recipes={
@@ -176,6 +177,9 @@ backend = TorchBackend(
             build=_model,
             methods={"encode": model.Transformer.encode, "decode": model.Transformer.decode},
             parameters=MODEL,
+        ),
+        "learning_rate": Recipe(
+            build=lambda sizes: lambda step: optim.rate_at(step, sizes.factor, sizes.warmup),
         ),
     },
 )

@@ -4,7 +4,7 @@ from torch import Tensor, nn
 
 from attentest_spec import Limits, Sizes, nested
 from attentest_spec.torch import Recipe, TorchBackend
-from attentest_stepwise import model
+from attentest_stepwise import model, optim
 
 HEADS = {"query": "w_q", "key": "w_k", "value": "w_v", "output": "linear"}
 NORM = {"gain": "weight", "bias": "bias"}
@@ -179,6 +179,11 @@ backend = TorchBackend(
             build=_model,
             methods={"encode": model.Transformer.encode, "decode": _decode},
             parameters=MODEL,
+        ),
+        "learning_rate": Recipe(
+            build=lambda sizes: (
+                lambda step: optim.learning_rate(step, sizes.d_model, sizes.warmup, sizes.factor)
+            ),
         ),
     },
 )

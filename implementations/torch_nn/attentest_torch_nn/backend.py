@@ -1,10 +1,11 @@
 """The backend of torch.nn: how the library's parts are built, called and named."""
 
+import torch
 from torch import Tensor, nn
 
 from attentest_spec import Limits, Place, Sizes, Table, nested
 from attentest_spec.torch import Recipe, TorchBackend
-from attentest_torch_nn import model
+from attentest_torch_nn import model, optim
 
 # The library packs the three input projections into one matrix of three blocks of rows.
 HEADS: Table = {
@@ -163,6 +164,14 @@ def _scaled_dot_product(
     return nn.functional.scaled_dot_product_attention(query, key, value, attn_mask=mask), None
 
 
+def _rate(sizes: Sizes, step: int) -> float:
+    """Return the rate of the optimiser once all updates before `step` are done."""
+    optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=sizes.factor)
+    optim.warm_up(optimizer, sizes.d_model, sizes.warmup, done=step - 1)
+    rate: float = optimizer.param_groups[0]["lr"]
+    return rate
+
+
 backend = TorchBackend(
     name="torch_nn",
     title="torch.nn.Transformer, with the parts that the library leaves out",
@@ -230,5 +239,6 @@ backend = TorchBackend(
             methods={"encode": model.Transformer.encode, "decode": _finish},
             parameters=MODEL,
         ),
+        "learning_rate": Recipe(build=lambda sizes: sizes, call=_rate),
     },
 )

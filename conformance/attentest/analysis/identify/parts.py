@@ -61,6 +61,7 @@ class Part:
             "encoder_layer": (x, self.own_kept(x.shape[1])),
             "decoder_layer": (x, memory, self.all_kept(2), self.all_kept(x.shape[1])),
             "model": (tokens[0], tokens[1][:, :1]),  # a target of one token: nothing is masked
+            "learning_rate": (self.probe.sizes.warmup + 5001,),  # where the schedules differ
         }
         given |= {"encoder": given["encoder_layer"], "decoder": given["decoder_layer"]}
         return given.get(self.component, (x,))

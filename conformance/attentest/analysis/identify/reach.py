@@ -28,6 +28,8 @@ REACH: Mapping[str, tuple[str, ...]] = {
     "output": ("generator",),
     "generator_bias": ("generator",),
     "tying": ("model",),
+    "schedule": ("learning_rate",),
+    "first_step": ("learning_rate",),
 }
 """The smallest components that show each choice; whatever contains them shows it too."""
 

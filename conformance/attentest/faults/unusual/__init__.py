@@ -12,6 +12,7 @@ from attentest.faults.unusual import (
     inputs_outputs,
     layer_norm,
     multi_head_attention,
+    schedule,
     sublayers,
 )
 from attentest_spec import Backend
@@ -24,6 +25,7 @@ _ALL: tuple[Backend, ...] = (
     *inputs_outputs.MEMBERS,
     *columns.MEMBERS,
     *arrays.MEMBERS,
+    *schedule.MEMBERS,
 )
 
 UNUSUAL: Mapping[str, Backend] = {one.name: one for one in _ALL}

@@ -54,6 +54,7 @@ def inputs(example: Example, component: str) -> tuple[Input, ...]:
         "decoder_layer": decoding,
         "decoder": decoding,
         "model": (source, target),
+        "learning_rate": (sizes.warmup // 2,),
     }
     return given.get(component, (memory,))
 
