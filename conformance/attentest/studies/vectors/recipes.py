@@ -66,6 +66,7 @@ def recipes() -> Iterator[Recipe]:
     yield from _rows("feed_forward", "feed_forward.formula")
     yield from _residual()
     yield from _rows("generator", "generator.formula", large="generator.stable-for-large-logits")
+    yield from _schedule()
 
 
 def _masks() -> Iterator[Recipe]:
@@ -254,6 +255,17 @@ def _layer_norm() -> Iterator[Recipe]:
         lambda draw, sizes: Given((np.full((1, 2, sizes.d_model), 2.5),)),
         when=lambda choices: choices.norm_epsilon > 0,
     )
+
+
+def _schedule() -> Iterator[Recipe]:
+    name, sizes = "learning_rate", SIZES.but(warmup=4, total_steps=12, factor=0.5)
+    for step, clause in ((7, "formula"), (1, "first-step"), (3, "warm-up-linear"), (4, "peak")):
+        yield Recipe(name, f"step-{step}", f"schedule.{clause}", _number(step), sizes)
+    for step in (1, 4000, 50_001):
+        yield Recipe(name, f"in-use-{step}", "schedule.formula", _number(step), _IN_USE)
+
+
+_IN_USE = Sizes(d_model=512, heads=8)
 
 
 def _rows(component: str, formula: str, large: str = "") -> Iterator[Recipe]:
