@@ -48,6 +48,7 @@ from matrix_views import (
     SKIP_ONLY,
     TARGET,
 )
+from training_views import RATES
 from views import View
 
 SHOWN: Mapping[str, Mapping[str, View]] = {
@@ -152,5 +153,14 @@ SHOWN: Mapping[str, Mapping[str, View]] = {
         "model.pad-is-zero": PADS_OF_ONE,
         "model.position-zero-for-all": REVERSED,
         "model.generator-twice": MODEL_PROBABILITIES,
+    },
+    "schedule": {
+        "schedule.counted-from-zero": RATES,
+        "schedule.first-step-twice": RATES,
+        "schedule.warm-up-never-over": RATES,
+        "schedule.pieces-apart": RATES,
+        "schedule.decay-from-the-start": RATES,
+        "schedule.inverse-not-root": RATES,
+        "schedule.no-warm-up": RATES,
     },
 }

@@ -36,8 +36,8 @@ def warm_up_by_epoch(self: Hooks, step: int) -> float:
 @fault("schedule.warm-up-never-over", "decay", seam="join_rates", origin="M025")
 def warm_up_never_over(self: Hooks, step: int) -> float:
     """The end of the warm-up is tested as a rate of 1. Small rates stay at their peak for ever."""
-    rate = self.rising(step)
-    return min(rate, self.peak_rate()) if rate < 1.0 else self.falling(step)
+    rate = min(self.rising(step), self.peak_rate())
+    return rate if rate < 1.0 else self.falling(step)
 
 
 @fault("schedule.rises-for-ever", "decay", seam="join_rates")

@@ -287,7 +287,7 @@ def _schedule(thing: Any, own: str, reading: Reading) -> Schedule:
 def _sizes_in(names: Any, reading: Reading) -> dict[str, str]:
     """Return the arguments that carry sizes, each with its size."""
     told = {own: size for size, own in reading.arguments.items() if size in _SIZES}
-    found = {}
+    found: dict[str, str] = {}
     for name in names:
         word = squashed(name)
         size = told.get(name) or next((one for one, words in _SIZES.items() if word in words), "")
