@@ -17,6 +17,7 @@ CHAPTERS = (
     "generator",
     "model",
     "schedule",
+    "optimiser",
 )
 """The chapters of the spec, in reading order."""
 
@@ -76,6 +77,8 @@ _PARTS = (
         ("encode", "decode"),
     ),
     Component("learning_rate", "schedule", ("step",)),
+    Component("optimiser", "optimiser", ("parameters", "gradients", "rates")),
+    Component("gradient_clipping", "optimiser", ("gradients", "groups", "limit")),
 )
 
 COMPONENTS: Mapping[str, Component] = {component.name: component for component in _PARTS}

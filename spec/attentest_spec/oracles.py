@@ -13,6 +13,7 @@ from attentest_spec.layer_norm import layer_norm
 from attentest_spec.masks import causal_mask, padding_mask, target_mask
 from attentest_spec.model import decode, encode, model
 from attentest_spec.multi_head_attention import multi_head_attention
+from attentest_spec.optimiser import gradient_clipping, optimiser
 from attentest_spec.positional_encoding import positional_encoding
 from attentest_spec.residual import residual
 from attentest_spec.schedule import learning_rate
@@ -38,6 +39,8 @@ ORACLES: Mapping[str, Oracle] = {
     "generator": generator,
     "model": model,
     "learning_rate": learning_rate,
+    "optimiser": optimiser,
+    "gradient_clipping": gradient_clipping,
 }
 """The oracle of every component, called as ``ORACLES[name](given, *inputs)``."""
 

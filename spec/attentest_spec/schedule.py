@@ -18,8 +18,13 @@ def learning_rate(given: Setting, step: int) -> Annotated[Floats, ""]:
 
 
 def peak(given: Setting) -> float:
-    """Return the rate of the warm-up step, the largest of all."""
+    """Return the rate of the warm-up step, the largest of all.
+
+    Raises ValueError for a warm-up without steps: a power of it has no real value.
+    """
     sizes = given.sizes
+    if sizes.warmup < 1:
+        raise ValueError(f"The warm-up is {sizes.warmup}; it must be at least 1.")
     if given.choices.schedule == "noam":
         return float(sizes.factor * sizes.d_model**-0.5 * sizes.warmup**-0.5)
     return float(sizes.factor)

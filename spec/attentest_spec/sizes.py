@@ -15,6 +15,7 @@ class Sizes:
 
     A schedule of learning rates reads `warmup` (the step of its peak, counted from 1),
     `total_steps` (the step at which a schedule that ends is 0) and `factor` (of every rate).
+    An optimiser reads `weight_decay`, which is used where the choice of that name is not "none".
     """
 
     d_model: int = 6
@@ -30,6 +31,7 @@ class Sizes:
     warmup: int = 4000
     total_steps: int = 100_000
     factor: float = 1.0
+    weight_decay: float = 0.01
 
     def but(self, **changes: Any) -> "Sizes":
         """Return a copy with some sizes changed."""

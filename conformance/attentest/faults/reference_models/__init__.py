@@ -15,6 +15,7 @@ from attentest.faults.reference_models.hooks import (
     Hooks,
     Inputs,
     Mask,
+    State,
     hook_names,
 )
 from attentest.faults.reference_models.modules import Node
@@ -34,6 +35,7 @@ __all__ = [
     "Mask",
     "Node",
     "Plain",
+    "State",
     "hook_names",
     "reference_backend",
 ]

@@ -72,6 +72,8 @@ _BUILDS: Mapping[str, Build] = {
     "generator": lambda how: how.make_generator(),
     "model": lambda how: how.make_model(),
     "learning_rate": lambda how: how.make_schedule(),
+    "optimiser": lambda how: how.make_optimiser(),
+    "gradient_clipping": lambda how: Node(how, "clip"),
 }
 
 

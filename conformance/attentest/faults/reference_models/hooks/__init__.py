@@ -8,12 +8,13 @@ from attentest.faults.reference_models.hooks.attention import Answer, Mask
 from attentest.faults.reference_models.hooks.base import Base
 from attentest.faults.reference_models.hooks.embedding import Device
 from attentest.faults.reference_models.hooks.model import ModelHooks
+from attentest.faults.reference_models.hooks.optimiser import OptimiserHooks, State
 from attentest.faults.reference_models.hooks.schedule import ScheduleHooks
 from attentest.faults.reference_models.hooks.stacks import Inputs
 from attentest.faults.reference_models.hooks.sublayers import Function
 
 
-class Hooks(ModelHooks, ScheduleHooks):
+class Hooks(ModelHooks, ScheduleHooks, OptimiserHooks):
     """Every hook of every component; the reference models implement the abstract ones."""
 
     @property
@@ -33,4 +34,4 @@ def hook_names() -> frozenset[str]:
     )
 
 
-__all__ = ["Answer", "Base", "Device", "Function", "Hooks", "Inputs", "Mask", "hook_names"]
+__all__ = ["Answer", "Base", "Device", "Function", "Hooks", "Inputs", "Mask", "State", "hook_names"]
