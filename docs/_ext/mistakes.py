@@ -48,7 +48,7 @@ from matrix_views import (
     SKIP_ONLY,
     TARGET,
 )
-from training_views import RATES
+from training_views import CLIPPED, RATES, UNCLIPPED, UPDATES
 from views import View
 
 SHOWN: Mapping[str, Mapping[str, View]] = {
@@ -162,5 +162,14 @@ SHOWN: Mapping[str, Mapping[str, View]] = {
         "schedule.decay-from-the-start": RATES,
         "schedule.inverse-not-root": RATES,
         "schedule.no-warm-up": RATES,
+    },
+    "optimiser": {
+        "optimiser.nothing-clipped": CLIPPED,
+        "optimiser.betas-swapped": UPDATES,
+        "optimiser.no-correction": UPDATES,
+        "optimiser.epsilon-inside": UPDATES,
+        "optimiser.beta2-of-libraries": UPDATES,
+        "optimiser.clipped-array-by-array": CLIPPED,
+        "optimiser.always-scaled": UNCLIPPED,
     },
 }

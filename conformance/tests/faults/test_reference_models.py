@@ -90,6 +90,8 @@ def inputs_of(component, sizes, rng):
         "generator": (y,),
         "model": (source, target),
         "learning_rate": (5,),
+        "optimiser": (rng.normal(size=4), rng.normal(size=(3, 4)), np.array([0.1, 0.2, 0.1])),
+        "gradient_clipping": (rng.normal(size=6), np.array([2, 4]), np.array(0.5)),
     }
     return table[component]
 

@@ -108,6 +108,15 @@ def _target_mask(tokens: Tensor, pad: int) -> Tensor:
     return hidden == 0
 
 
+def _updates(sizes: Sizes, value: Tensor, gradients: Tensor, rates: Tensor) -> Tensor:
+    """Return the parameters (T, N) after each update."""
+    state, found = None, []
+    for gradient, rate in zip(gradients, rates, strict=True):
+        value, state = optim.adam_update(value, gradient, state, float(rate))
+        found.append(value)
+    return torch.stack(found)
+
+
 backend = TorchBackend(
     name="scratch",
     title="one page from scratch: one layer, heads as wide as the model, one shared norm",
@@ -128,6 +137,8 @@ backend = TorchBackend(
         "output": "logits",
         "tying": "none",
         "schedule": "constant",
+        "adam_beta2": 0.999,
+        "adam_epsilon": 1e-8,
     },
     limits=Limits(layers=1, dropout=False),
     recipes={
@@ -178,6 +189,7 @@ backend = TorchBackend(
             methods={"encode": model.Transformer.encode, "decode": model.Transformer.decode},
             parameters=MODEL,
         ),
+        "optimiser": Recipe(build=lambda sizes: sizes, call=_updates),
         "learning_rate": Recipe(
             build=lambda sizes: lambda step: optim.rate_at(step, sizes.factor, sizes.warmup),
         ),

@@ -172,6 +172,28 @@ def _rate(sizes: Sizes, step: int) -> float:
     return rate
 
 
+def _updates(sizes: Sizes, values: Tensor, gradients: Tensor, rates: Tensor) -> Tensor:
+    """Return the parameters (T, N) after each update by the library's Adam."""
+    held = nn.Parameter(values.clone())
+    optimizer = optim.adam([held])
+    found = []
+    for gradient, rate in zip(gradients, rates, strict=True):
+        optimizer.param_groups[0]["lr"] = float(rate)
+        held.grad = gradient.clone()
+        optimizer.step()
+        found.append(held.detach().clone())
+    return torch.stack(found)
+
+
+def _clipped(sizes: Sizes, gradients: Tensor, groups: Tensor, limit: Tensor) -> Tensor:
+    """Return the gradients (N,) of several parameters, clipped in place by the library."""
+    parameters = [nn.Parameter(torch.zeros_like(one)) for one in gradients.split(groups.tolist())]
+    for one, gradient in zip(parameters, gradients.split(groups.tolist()), strict=True):
+        one.grad = gradient.clone()
+    nn.utils.clip_grad_norm_(parameters, float(limit))
+    return torch.cat([one.grad for one in parameters if one.grad is not None])
+
+
 backend = TorchBackend(
     name="torch_nn",
     title="torch.nn.Transformer, with the parts that the library leaves out",
@@ -191,6 +213,7 @@ backend = TorchBackend(
         "projection_bias": "present",
         "output": "logits",
         "tying": "none",
+        "clip_epsilon": 1e-6,
     },
     limits=Limits(),
     recipes={
@@ -240,5 +263,7 @@ backend = TorchBackend(
             parameters=MODEL,
         ),
         "learning_rate": Recipe(build=lambda sizes: sizes, call=_rate),
+        "optimiser": Recipe(build=lambda sizes: sizes, call=_updates),
+        "gradient_clipping": Recipe(build=lambda sizes: sizes, call=_clipped),
     },
 )

@@ -1,11 +1,19 @@
-"""The learning rate as a scheduler of the library."""
+"""The optimiser and the scheduler of the library, with the constants of Vaswani et al. 2017."""
 
 from __future__ import annotations
 
-from torch.optim import Optimizer
+from collections.abc import Iterable
+
+from torch.nn import Parameter
+from torch.optim import Adam, Optimizer
 from torch.optim.lr_scheduler import LambdaLR
 
 from .model import check_sizes
+
+
+def adam(parameters: Iterable[Parameter], rate: float = 1.0) -> Adam:
+    """Return the library's Adam; a rate of 1 is for a scheduler that sets the whole of it."""
+    return Adam(parameters, lr=rate, betas=(0.9, 0.98), eps=1e-9)
 
 
 def warm_up(optimizer: Optimizer, d_model: int, warmup: int = 4000, done: int = 0) -> LambdaLR:

@@ -15,7 +15,7 @@ def nothing_clipped(
 ) -> Tensor:
     """The parameters are a generator, which is empty the second time. Nothing is clipped."""
     every = (one for one in gradients.split(groups.tolist()))
-    norm = self.norm_of(torch.cat(list(every)), groups)
+    norm = self.gradient_norm(torch.cat(list(every)), groups)
     clipped = [self.correct.shorten(one, norm, limit) for one in every]
     return torch.cat(clipped) if clipped else gradients.clone()
 
@@ -32,13 +32,13 @@ def limit_of_one(self: Hooks, gradients: Tensor, norm: Tensor, limit: Tensor) ->
     return self.correct.shorten(gradients, norm, torch.ones_like(limit))
 
 
-@fault("optimiser.norm-without-root", "clipping-formula", seam="norm_of")
+@fault("optimiser.norm-without-root", "clipping-formula", seam="gradient_norm")
 def norm_without_root(self: Hooks, gradients: Tensor, groups: Tensor) -> Tensor:
     """The root of the sum of squares is left out. Large gradients are clipped far too much."""
-    return self.correct.norm_of(gradients, groups) ** 2
+    return self.correct.gradient_norm(gradients, groups) ** 2
 
 
-@fault("optimiser.sum-of-magnitudes", "clipping-formula", seam="norm_of")
+@fault("optimiser.sum-of-magnitudes", "clipping-formula", seam="gradient_norm")
 def sum_of_magnitudes(self: Hooks, gradients: Tensor, groups: Tensor) -> Tensor:
     """The norm is the sum of magnitudes. Gradients are clipped below the limit."""
     return gradients.abs().sum()
@@ -59,14 +59,14 @@ def clipped_array_by_array(
     )
 
 
-@fault("optimiser.norm-of-the-last", "clipping-global", seam="norm_of")
+@fault("optimiser.norm-of-the-last", "clipping-global", seam="gradient_norm")
 def norm_of_the_last(self: Hooks, gradients: Tensor, groups: Tensor) -> Tensor:
     """The norm is that of the last array. Large gradients elsewhere are not seen."""
     last = gradients.split(groups.tolist())[-1]
-    return self.correct.norm_of(last, groups[-1:])
+    return self.correct.gradient_norm(last, groups[-1:])
 
 
-@fault("optimiser.sum-of-norms", "clipping-global", seam="norm_of")
+@fault("optimiser.sum-of-norms", "clipping-global", seam="gradient_norm")
 def sum_of_norms(self: Hooks, gradients: Tensor, groups: Tensor) -> Tensor:
     """The norms of the arrays are added. A model of more arrays is clipped more."""
     parts = gradients.split(groups.tolist())

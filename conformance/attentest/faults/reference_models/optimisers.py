@@ -46,7 +46,7 @@ class PlainOptimiser(Hooks):
         """Return the parameters moved by an update."""
         return values - rate * direction
 
-    def norm_of(self, gradients: Tensor, groups: Tensor) -> Tensor:
+    def gradient_norm(self, gradients: Tensor, groups: Tensor) -> Tensor:
         """Return the norm of all gradients."""
         return gradients.square().sum().sqrt()
 
@@ -90,7 +90,7 @@ class FusedOptimiser(Hooks):
         """Return the parameters moved by an update."""
         return torch.addcmul(values, rate, direction, value=-1.0)
 
-    def norm_of(self, gradients: Tensor, groups: Tensor) -> Tensor:
+    def gradient_norm(self, gradients: Tensor, groups: Tensor) -> Tensor:
         """Return the norm of all gradients: that of the norms of the arrays."""
         norms = [torch.linalg.vector_norm(one) for one in gradients.split(groups.tolist())]
         return torch.linalg.vector_norm(torch.stack(norms))

@@ -12,6 +12,7 @@ from attentest.faults.unusual import (
     inputs_outputs,
     layer_norm,
     multi_head_attention,
+    optimiser,
     schedule,
     sublayers,
 )
@@ -26,6 +27,7 @@ _ALL: tuple[Backend, ...] = (
     *columns.MEMBERS,
     *arrays.MEMBERS,
     *schedule.MEMBERS,
+    *optimiser.MEMBERS,
 )
 
 UNUSUAL: Mapping[str, Backend] = {one.name: one for one in _ALL}

@@ -90,7 +90,7 @@ class OptimiserHooks(Base):
 
     def clip(self, module: Node, gradients: Tensor, groups: Tensor, limit: Tensor) -> Tensor:
         """Return gradients (N,) whose norm is at most the limit."""
-        return self.shorten(gradients, self.norm_of(gradients, groups), limit)
+        return self.shorten(gradients, self.gradient_norm(gradients, groups), limit)
 
     def clip_epsilon(self) -> float:
         """Return what is added to the norm."""
@@ -117,7 +117,7 @@ class OptimiserHooks(Base):
         """Return the parameters moved by an update."""
 
     @abstractmethod
-    def norm_of(self, gradients: Tensor, groups: Tensor) -> Tensor:
+    def gradient_norm(self, gradients: Tensor, groups: Tensor) -> Tensor:
         """Return the norm of all gradients."""
 
     @abstractmethod
