@@ -49,6 +49,7 @@ from matrix_views import (
     SKIP_ONLY,
     TARGET,
 )
+from training_views import CLIPPED, RATES, UNCLIPPED, UPDATES
 from views import View
 
 SHOWN: Mapping[str, Mapping[str, View]] = {
@@ -153,6 +154,24 @@ SHOWN: Mapping[str, Mapping[str, View]] = {
         "model.pad-is-zero": PADS_OF_ONE,
         "model.position-zero-for-all": REVERSED,
         "model.generator-twice": MODEL_PROBABILITIES,
+    },
+    "schedule": {
+        "schedule.counted-from-zero": RATES,
+        "schedule.first-step-twice": RATES,
+        "schedule.warm-up-never-over": RATES,
+        "schedule.pieces-apart": RATES,
+        "schedule.decay-from-the-start": RATES,
+        "schedule.inverse-not-root": RATES,
+        "schedule.no-warm-up": RATES,
+    },
+    "optimiser": {
+        "optimiser.nothing-clipped": CLIPPED,
+        "optimiser.betas-swapped": UPDATES,
+        "optimiser.no-correction": UPDATES,
+        "optimiser.epsilon-inside": UPDATES,
+        "optimiser.beta2-of-libraries": UPDATES,
+        "optimiser.clipped-array-by-array": CLIPPED,
+        "optimiser.always-scaled": UNCLIPPED,
     },
     "decoding": {
         "decoding.text-after-the-end": FIRST_ENDS,

@@ -16,6 +16,8 @@ CHAPTERS = (
     "decoder",
     "generator",
     "model",
+    "schedule",
+    "optimiser",
     "decoding",
 )
 """The chapters of the spec, in reading order."""
@@ -75,6 +77,9 @@ _PARTS = (
         ("target_mask", "embedding", "positional_encoding", "encoder", "decoder", "generator"),
         ("encode", "decode"),
     ),
+    Component("learning_rate", "schedule", ("step",)),
+    Component("optimiser", "optimiser", ("parameters", "gradients", "rates")),
+    Component("gradient_clipping", "optimiser", ("gradients", "groups", "limit")),
     Component("greedy_decoding", "decoding", ("scores", "begin", "length")),
     Component("beam_search", "decoding", ("scores", "begin", "length", "beams")),
     Component("sampling", "decoding", ("logits",)),

@@ -83,7 +83,8 @@ class Limits:
     `own_pads` and `own_vocabularies` are False where source and target have one pad id, and one
     vocabulary; `pad` is the pad id where it is fixed; `trained_pad` is False where the row of the
     pad id in an embedding gets no gradient. `fixed_dropout` is True where some rate of dropout is
-    not set by the sizes: training is random at a rate of 0, too.
+    not set by the sizes: training is random at a rate of 0, too. `rate_factor` is False where a
+    schedule of learning rates has no factor, which is 1 then.
     """
 
     layers: int | None = None
@@ -100,6 +101,7 @@ class Limits:
     pad: int | None = None
     trained_pad: bool = True
     fixed_dropout: bool = False
+    rate_factor: bool = True
 
     @property
     def finest(self) -> str:
@@ -122,6 +124,8 @@ class Limits:
             fitted = fitted.but(target_pad=fitted.source_pad)
         if not self.own_vocabularies:
             fitted = fitted.but(target_vocabulary=fitted.source_vocabulary)
+        if not self.rate_factor:
+            fitted = fitted.but(factor=1.0)
         return fitted
 
 

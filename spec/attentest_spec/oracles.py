@@ -14,8 +14,10 @@ from attentest_spec.layer_norm import layer_norm
 from attentest_spec.masks import causal_mask, padding_mask, target_mask
 from attentest_spec.model import decode, encode, model
 from attentest_spec.multi_head_attention import multi_head_attention
+from attentest_spec.optimiser import gradient_clipping, optimiser
 from attentest_spec.positional_encoding import positional_encoding
 from attentest_spec.residual import residual
+from attentest_spec.schedule import learning_rate
 
 Oracle = Callable[..., Any]
 """A function of a :class:`~attentest_spec.setting.Setting` and the component's inputs."""
@@ -37,6 +39,9 @@ ORACLES: Mapping[str, Oracle] = {
     "decoder": decoder,
     "generator": generator,
     "model": model,
+    "learning_rate": learning_rate,
+    "optimiser": optimiser,
+    "gradient_clipping": gradient_clipping,
     "greedy_decoding": greedy_decoding,
     "beam_search": beam_search,
     "sampling": sampling,

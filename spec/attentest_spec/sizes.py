@@ -13,6 +13,9 @@ class Sizes:
     (a probability, active in training mode alone). The values are not checked here: refusing
     impossible ones is a duty of the implementation, and clauses check that it does.
 
+    A schedule of learning rates reads `warmup` (the step of its peak, counted from 1),
+    `total_steps` (the step at which a schedule that ends is 0) and `factor` (of every rate).
+    An optimiser reads `weight_decay`, which is used where the choice of that name is not "none".
     What decodes reads the ids of the tokens that `start` and `end` a target, the exponent `alpha`
     of the length penalty, and the settings of sampling: `temperature`, `top_k` (0 for no limit)
     and `top_p` (1 for no limit).
@@ -28,6 +31,10 @@ class Sizes:
     source_pad: int = 0
     target_pad: int = 0
     dropout: float = 0.0
+    warmup: int = 4000
+    total_steps: int = 100_000
+    factor: float = 1.0
+    weight_decay: float = 0.01
     start: int = 1
     end: int = 2
     alpha: float = 0.6

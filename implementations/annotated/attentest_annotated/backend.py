@@ -1,9 +1,11 @@
 """The backend of the annotated style: how its parts are built, called and named."""
 
-import torch
-from torch import Tensor
+from typing import Any
 
-from attentest_annotated import decoding, model
+import torch
+from torch import Tensor, nn
+
+from attentest_annotated import decoding, model, training
 from attentest_spec import Limits, Sizes, nested
 from attentest_spec.torch import Recipe, Script, TorchBackend
 
@@ -141,6 +143,17 @@ def _headless(mask: Tensor | None) -> Tensor | None:
     return None if mask is None else mask.squeeze(1)
 
 
+def _updates(make: Any, values: Tensor, gradients: Tensor, rates: Tensor) -> Tensor:
+    """Return the parameters (T, N) after each update by the optimizer that `make` returns."""
+    held = nn.Parameter(values.clone())
+    optimizer, found = make([held]), []
+    for held.grad, rate in zip(gradients.clone(), rates, strict=True):
+        optimizer.param_groups[0]["lr"] = float(rate)
+        optimizer.step()
+        found.append(held.detach().clone())
+    return torch.stack(found)
+
+
 backend = TorchBackend(
     name="annotated",
     title="the Annotated Transformer's style: clones, and layers that close over their sublayers",
@@ -239,6 +252,12 @@ backend = TorchBackend(
                 "decode": TokensInLogProbabilitiesOut.scores,
             },
             parameters=MODEL,
+        ),
+        "optimiser": Recipe(build=lambda sizes: training.make_optimizer, call=_updates),
+        "learning_rate": Recipe(
+            build=lambda sizes: (
+                lambda step: training.rate(step, sizes.d_model, sizes.factor, sizes.warmup)
+            ),
         ),
         "greedy_decoding": Recipe(build=Scripted, call=_greedy),
     },

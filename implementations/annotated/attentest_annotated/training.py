@@ -5,7 +5,7 @@ Shapes: B batch, S source length, T target length, V vocabulary.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import torch
 from torch import Tensor, nn
@@ -56,6 +56,11 @@ def rate(step: int, model_size: int, factor: float = 1.0, warmup: int = 4000) ->
     """
     check_sizes(step=step, model_size=model_size, warmup=warmup)
     return float(factor * model_size**-0.5 * min(step**-0.5, step * warmup**-1.5))
+
+
+def make_optimizer(parameters: Iterable[nn.Parameter], lr: float = 1.0) -> torch.optim.Adam:
+    """Return Adam with the constants of Vaswani et al. 2017, 5.3; the rate is set at each step."""
+    return torch.optim.Adam(parameters, lr=lr, betas=(0.9, 0.98), eps=1e-9)
 
 
 class LabelSmoothing(nn.Module):

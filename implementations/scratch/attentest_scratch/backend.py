@@ -5,7 +5,7 @@ import math
 import torch
 from torch import Tensor, nn
 
-from attentest_scratch import model
+from attentest_scratch import model, optim
 from attentest_spec import Limits, Sizes, nested
 from attentest_spec.torch import Recipe, Script, TorchBackend
 
@@ -108,6 +108,15 @@ def _target_mask(tokens: Tensor, pad: int) -> Tensor:
     return hidden == 0
 
 
+def _updates(sizes: Sizes, value: Tensor, gradients: Tensor, rates: Tensor) -> Tensor:
+    """Return the parameters (T, N) after each update."""
+    state, found = None, []
+    for gradient, rate in zip(gradients, rates, strict=True):
+        value, state = optim.adam_update(value, gradient, state, float(rate))
+        found.append(value)
+    return torch.stack(found)
+
+
 class Scripted(Script):
     """A scripted model with the methods that writing on calls."""
 
@@ -150,6 +159,9 @@ backend = TorchBackend(
         "projection_bias": "present",
         "output": "logits",
         "tying": "none",
+        "schedule": "constant",
+        "adam_beta2": 0.999,
+        "adam_epsilon": 1e-8,
         "decoding_stop": "end-token",
         "after_end": "padding",
         "decoding_mode": "as-given",
@@ -202,6 +214,10 @@ backend = TorchBackend(
             build=_model,
             methods={"encode": model.Transformer.encode, "decode": model.Transformer.decode},
             parameters=MODEL,
+        ),
+        "optimiser": Recipe(build=lambda sizes: sizes, call=_updates),
+        "learning_rate": Recipe(
+            build=lambda sizes: lambda step: optim.rate_at(step, sizes.factor, sizes.warmup),
         ),
         "greedy_decoding": Recipe(build=Scripted, call=_greedy),
     },

@@ -1,10 +1,11 @@
 """The backend of the step-by-step course: how its parts are built, called and named."""
 
+import torch
 from torch import Tensor, nn
 
 from attentest_spec import Limits, Sizes, nested
 from attentest_spec.torch import Recipe, Script, TorchBackend
-from attentest_stepwise import decoding, model
+from attentest_stepwise import decoding, model, optim
 
 HEADS = {"query": "w_q", "key": "w_k", "value": "w_v", "output": "linear"}
 NORM = {"gain": "weight", "bias": "bias"}
@@ -97,6 +98,25 @@ def _target_mask(tokens: Tensor, pad: int) -> Tensor:
     """Combine the two masks of the course as its whole model does."""
     no_peek = model.make_no_peek_mask(tokens.size(1), tokens.device)
     return model.make_pad_mask(tokens, pad) & no_peek
+
+
+def _updates(sizes: Sizes, values: Tensor, gradients: Tensor, rates: Tensor) -> Tensor:
+    """Return the parameters (T, N) after each update."""
+    held = values.clone()
+    adam, found = optim.Adam([held]), []
+    for held.grad, rate in zip(gradients.clone(), rates, strict=True):
+        adam.step(float(rate))
+        found.append(held.clone())
+    return torch.stack(found)
+
+
+def _clipped(sizes: Sizes, gradients: Tensor, groups: Tensor, limit: Tensor) -> Tensor:
+    """Return the gradients (N,) of several parameters after clipping."""
+    parameters = [one.clone() for one in gradients.split(groups.tolist())]
+    for one in parameters:
+        one.grad = one.clone()
+    optim.clip_gradients(iter(parameters), float(limit))
+    return torch.cat([one.grad for one in parameters if one.grad is not None])
 
 
 class Scripted(Script):
@@ -208,6 +228,13 @@ backend = TorchBackend(
             build=_model,
             methods={"encode": model.Transformer.encode, "decode": _decode},
             parameters=MODEL,
+        ),
+        "optimiser": Recipe(build=lambda sizes: sizes, call=_updates),
+        "gradient_clipping": Recipe(build=lambda sizes: sizes, call=_clipped),
+        "learning_rate": Recipe(
+            build=lambda sizes: (
+                lambda step: optim.learning_rate(step, sizes.d_model, sizes.warmup, sizes.factor)
+            ),
         ),
         "greedy_decoding": Recipe(build=Scripted, call=_greedy),
     },

@@ -2,11 +2,12 @@
 
 from collections.abc import Callable
 
+import torch
 from torch import Tensor, nn
 
 from attentest_spec import Limits, Place, Sizes, Table, nested
 from attentest_spec.torch import Recipe, Script, TorchBackend
-from attentest_torch_nn import decoding, model
+from attentest_torch_nn import decoding, model, optim
 
 # The library packs the three input projections into one matrix of three blocks of rows.
 HEADS: Table = {
@@ -165,6 +166,36 @@ def _scaled_dot_product(
     return nn.functional.scaled_dot_product_attention(query, key, value, attn_mask=mask), None
 
 
+def _rate(sizes: Sizes, step: int) -> float:
+    """Return the rate of the optimiser once all updates before `step` are done."""
+    optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=sizes.factor)
+    optim.warm_up(optimizer, sizes.d_model, sizes.warmup, done=step - 1)
+    rate: float = optimizer.param_groups[0]["lr"]
+    return rate
+
+
+def _updates(sizes: Sizes, values: Tensor, gradients: Tensor, rates: Tensor) -> Tensor:
+    """Return the parameters (T, N) after each update by the library's Adam."""
+    held = nn.Parameter(values.clone())
+    optimizer = optim.adam([held])
+    found = []
+    for gradient, rate in zip(gradients, rates, strict=True):
+        optimizer.param_groups[0]["lr"] = float(rate)
+        held.grad = gradient.clone()
+        optimizer.step()
+        found.append(held.detach().clone())
+    return torch.stack(found)
+
+
+def _clipped(sizes: Sizes, gradients: Tensor, groups: Tensor, limit: Tensor) -> Tensor:
+    """Return the gradients (N,) of several parameters, clipped in place by the library."""
+    parameters = [nn.Parameter(torch.zeros_like(one)) for one in gradients.split(groups.tolist())]
+    for one, gradient in zip(parameters, gradients.split(groups.tolist()), strict=True):
+        one.grad = gradient.clone()
+    nn.utils.clip_grad_norm_(parameters, float(limit))
+    return torch.cat([one.grad for one in parameters if one.grad is not None])
+
+
 class Scripted(Script):
     """A scripted model with the attributes and methods that the searches use."""
 
@@ -218,6 +249,7 @@ backend = TorchBackend(
         "projection_bias": "present",
         "output": "logits",
         "tying": "none",
+        "clip_epsilon": 1e-6,
         "decoding_stop": "end-token",
         "after_end": "padding",
         "decoding_mode": "evaluation",
@@ -274,6 +306,9 @@ backend = TorchBackend(
             methods={"encode": model.Transformer.encode, "decode": _finish},
             parameters=MODEL,
         ),
+        "learning_rate": Recipe(build=lambda sizes: sizes, call=_rate),
+        "optimiser": Recipe(build=lambda sizes: sizes, call=_updates),
+        "gradient_clipping": Recipe(build=lambda sizes: sizes, call=_clipped),
         "greedy_decoding": Recipe(build=Scripted, call=_greedy),
         "beam_search": Recipe(build=Scripted, call=_beams),
         "sampling": Recipe(build=_sampling),

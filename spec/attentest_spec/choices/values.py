@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
+from math import inf
 
 from attentest_spec.choices.choice import Choice, Value
 from attentest_spec.choices.decoding import DECODING
@@ -42,6 +43,15 @@ class Choices:
     output: str = "probabilities"
     generator_bias: str = "present"
     tying: str = "all-three"
+    schedule: str = "noam"
+    first_step: str = "one"
+    adam_beta1: Value = "0.9"
+    adam_beta2: Value = "0.98"
+    adam_epsilon: Value = "1e-9"
+    adam_epsilon_place: str = "outside-root"
+    bias_correction: str = "present"
+    weight_decay: str = "none"
+    clip_epsilon: Value = "none"
     # Decoding.
     decoding_stop: str = "end-token"
     after_end: str = "padding"
@@ -62,6 +72,11 @@ class Choices:
             raise ValueError(f"norm_epsilon must be at least 0, and {self.norm_epsilon} is not.")
         if isinstance(self.mask_fill, float) and self.mask_fill >= 0:
             raise ValueError(f"mask_fill must be negative, and {self.mask_fill} is not.")
+        for name, largest in (("adam_beta1", 1.0), ("adam_beta2", 1.0), ("adam_epsilon", inf)):
+            if not 0 <= float(getattr(self, name)) < largest:
+                raise ValueError(f"{name} must be {CHOICES[name].number}; {self[name]:g} is not.")
+        if isinstance(self.clip_epsilon, float) and self.clip_epsilon <= 0:
+            raise ValueError(f"clip_epsilon must be above 0, and {self.clip_epsilon:g} is not.")
         offset = self.position_offset
         if isinstance(offset, float) and not (offset > 0 and offset.is_integer()):
             raise ValueError(f"position_offset must be a whole number above 0; {offset:g} is not.")

@@ -20,6 +20,10 @@ DTYPES: Mapping[str, torch.dtype] = {
 }
 
 
+NUMBERS = (int, float, np.number)
+"""The types of numbers that are no arrays."""
+
+
 def to_tensor(array: Array) -> Tensor:
     """Return `array` as a tensor of the same shape, precision and strides.
 
@@ -41,9 +45,14 @@ def to_array(tensor: Tensor) -> Array:
 
 
 def to_output(result: Any, device: str) -> Output:
-    """Return `result` as arrays of the contract; ValueError where it is not on `device`, if any."""
+    """Return `result` as arrays of the contract; ValueError where it is not on `device`, if any.
+
+    A number of Python or NumPy, such as a learning rate, is an array without axes.
+    """
     if isinstance(result, tuple):
         return tuple(to_output(one, device) for one in result)
+    if isinstance(result, NUMBERS) and not isinstance(result, bool):
+        return np.asarray(result, dtype=None if isinstance(result, np.generic) else np.float64)
     if not isinstance(result, Tensor):
         return result
     if device and result.device.type != device:

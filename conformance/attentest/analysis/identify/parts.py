@@ -61,6 +61,9 @@ class Part:
             "encoder_layer": (x, self.own_kept(x.shape[1])),
             "decoder_layer": (x, memory, self.all_kept(2), self.all_kept(x.shape[1])),
             "model": (tokens[0], tokens[1][:, :1]),  # a target of one token: nothing is masked
+            "optimiser": _small_gradients(),
+            "gradient_clipping": (np.array([3e-3, 4e-3]), np.array([1, 1]), np.array(1e-3)),
+            "learning_rate": (self.probe.sizes.warmup + 5001,),  # where the schedules differ
         }
         given |= {"encoder": given["encoder_layer"], "decoder": given["decoder_layer"]}
         return given.get(self.component, (x,))
@@ -81,6 +84,17 @@ class Part:
         """Return a mask that hides nothing, None where a backend takes none."""
         kinds = self.probe.subject.limits.masks
         return None if "none" in kinds else np.ones((1, 1, 1, keys), dtype=bool)
+
+
+def _small_gradients() -> tuple[Input, ...]:
+    """Return a run of the optimiser in which all of its constants and the decay show.
+
+    The gradients are of all magnitudes between that of usual epsilons and 1.
+    """
+    rng = np.random.default_rng(5)
+    scales = np.array([1.0, 1e-3, 1e-5, 1e-7, 1e-9])
+    rates = 0.1 * (1.0 + np.arange(6) % 2)
+    return rng.normal(size=5), rng.normal(size=(6, 5)) * scales, rates
 
 
 def has(component: str, part: str) -> bool:

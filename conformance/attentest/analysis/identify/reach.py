@@ -28,6 +28,15 @@ REACH: Mapping[str, tuple[str, ...]] = {
     "output": ("generator",),
     "generator_bias": ("generator",),
     "tying": ("model",),
+    "schedule": ("learning_rate",),
+    "first_step": ("learning_rate",),
+    "adam_beta1": ("optimiser",),
+    "adam_beta2": ("optimiser",),
+    "adam_epsilon": ("optimiser",),
+    "adam_epsilon_place": ("optimiser",),
+    "bias_correction": ("optimiser",),
+    "weight_decay": ("optimiser",),
+    "clip_epsilon": ("gradient_clipping",),
 }
 """The smallest components that show each choice; whatever contains them shows it too."""
 

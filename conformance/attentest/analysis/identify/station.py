@@ -14,7 +14,7 @@ from attentest_spec import Choices, Setting
 from attentest_spec.contract import Input
 from attentest_spec.oracles import ORACLES
 from attentest_spec.parameters import draw, tied
-from attentest_spec.setting import Floats
+from attentest_spec.setting import Array, Floats
 
 SECONDS = 60.0
 """Time limit of one search, far above what any search takes."""
@@ -52,7 +52,7 @@ class Station:
         if rounded:  # a part without parameters need not know how to load
             own.load(rounded)
         given = tuple(_cast(value, probe.precision) for value in inputs)
-        return cls(own, given, as_floats(own.output(*given))[..., first:], first)
+        return cls(own, given, _from(own.output(*given), first), first)
 
     def predicted(self, choices: Choices) -> Floats:
         """Return the answer of the reference under `choices`."""
@@ -67,7 +67,7 @@ class Station:
         return self._compared(Answer.of(result))
 
     def _compared(self, answer: Answer) -> Floats:
-        return as_floats(answer.output)[..., self.first :]
+        return _from(answer.output, self.first)
 
     def distance(self, choices: Choices) -> float:
         """Return the difference between the answer and the reference under `choices`."""
@@ -125,6 +125,11 @@ def retied(
     """Return `parameters` with the twins of tied ones made equal to them again."""
     twins = tied(component, probe.sizes, choices)
     return {name: parameters[twins.get(name, name)] for name in parameters}
+
+
+def _from(output: Array, first: int) -> Floats:
+    """Return the columns of `output` from `first` on; a single number has none."""
+    return as_floats(output)[..., first:] if first else as_floats(output)
 
 
 def _cast(value: Input, precision: str) -> Input:

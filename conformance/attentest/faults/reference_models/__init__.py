@@ -17,6 +17,7 @@ from attentest.faults.reference_models.hooks import (
     Hooks,
     Inputs,
     Mask,
+    State,
     hook_names,
 )
 from attentest.faults.reference_models.modules import Node
@@ -38,6 +39,7 @@ __all__ = [
     "Mask",
     "Node",
     "Plain",
+    "State",
     "hook_names",
     "reference_backend",
 ]

@@ -9,6 +9,8 @@ from torch import Tensor, nn
 
 from attentest.faults.reference_models.hooks import Hooks, Mask
 from attentest.faults.reference_models.modules import Node
+from attentest.faults.reference_models.optimisers import FusedOptimiser
+from attentest.faults.reference_models.schedules import FusedSchedule
 from attentest_spec import Place, Table, nested
 from attentest_spec.parameters import learned_positions, projection_biases
 
@@ -38,7 +40,7 @@ _LAYER: Table = {
 _STACK: Table = {**nested("layers.*", "layers.*", _LAYER), **nested("norm", "norm", _NORM)}
 
 
-class Fused(Hooks):
+class Fused(FusedSchedule, FusedOptimiser, Hooks):
     """In few large steps, the way a fast implementation does it."""
 
     name = "fused"

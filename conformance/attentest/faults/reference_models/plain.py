@@ -11,6 +11,8 @@ from torch.nn import functional
 
 from attentest.faults.reference_models.hooks import Hooks, Mask
 from attentest.faults.reference_models.modules import Node
+from attentest.faults.reference_models.optimisers import PlainOptimiser
+from attentest.faults.reference_models.schedules import PlainSchedule
 from attentest_spec import Table
 from attentest_spec.parameters import learned_positions, projection_biases
 
@@ -32,7 +34,7 @@ ACTIVATIONS: Mapping[str, Callable[[Tensor], Tensor]] = {
 }
 
 
-class Plain(Hooks):
+class Plain(PlainSchedule, PlainOptimiser, Hooks):
     """Step by step, the way a tutorial does it."""
 
     name = "plain"

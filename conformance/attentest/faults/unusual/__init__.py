@@ -13,6 +13,8 @@ from attentest.faults.unusual import (
     inputs_outputs,
     layer_norm,
     multi_head_attention,
+    optimiser,
+    schedule,
     sublayers,
 )
 from attentest_spec import Backend
@@ -25,6 +27,8 @@ _ALL: tuple[Backend, ...] = (
     *inputs_outputs.MEMBERS,
     *columns.MEMBERS,
     *arrays.MEMBERS,
+    *schedule.MEMBERS,
+    *optimiser.MEMBERS,
     *decoding.MEMBERS,
 )
 

@@ -54,6 +54,9 @@ def inputs(example: Example, component: str) -> tuple[Input, ...]:
         "decoder_layer": decoding,
         "decoder": decoding,
         "model": (source, target),
+        "learning_rate": (sizes.warmup // 2,),
+        "optimiser": (rng.normal(size=6), rng.normal(size=(4, 6)), np.full(4, 0.01)),
+        "gradient_clipping": (rng.normal(size=6), np.array([2, 4]), np.array(1.0)),
     }
     return given.get(component, (memory,))
 

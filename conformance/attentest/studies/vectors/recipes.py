@@ -67,6 +67,8 @@ def recipes() -> Iterator[Recipe]:
     yield from _rows("feed_forward", "feed_forward.formula")
     yield from _residual()
     yield from _rows("generator", "generator.formula", large="generator.stable-for-large-logits")
+    yield from _schedule()
+    yield from _optimiser()
     yield from _decoding()
 
 
@@ -256,6 +258,43 @@ def _layer_norm() -> Iterator[Recipe]:
         lambda draw, sizes: Given((np.full((1, 2, sizes.d_model), 2.5),)),
         when=lambda choices: choices.norm_epsilon > 0,
     )
+
+
+def _schedule() -> Iterator[Recipe]:
+    name, sizes = "learning_rate", SIZES.but(warmup=4, total_steps=12, factor=0.5)
+    for step, clause in ((7, "formula"), (1, "first-step"), (3, "warm-up-linear"), (4, "peak")):
+        yield Recipe(name, f"step-{step}", f"schedule.{clause}", _number(step), sizes)
+    for step in (1, 4000, 50_001):
+        yield Recipe(name, f"in-use-{step}", "schedule.formula", _number(step), _IN_USE)
+
+
+def _optimiser() -> Iterator[Recipe]:
+    sizes, name = SIZES.but(weight_decay=0.1), "optimiser"
+
+    def run(updates: int, scales: tuple[float, ...]) -> Callable[[Draw, Sizes], Given]:
+        def make(draw: Draw, sizes: Sizes) -> Given:
+            gradients = draw.floats(updates, len(scales)) * np.array(scales)
+            rates = 0.01 * (1.0 + np.arange(updates) % 3)
+            return Given((draw.floats(len(scales)), gradients, rates))
+
+        return make
+
+    def gradients(limit: float, scale: float = 1.0) -> Callable[[Draw, Sizes], Given]:
+        def make(draw: Draw, sizes: Sizes) -> Given:
+            return Given((draw.floats(7, scale=scale), np.array([2, 4, 1]), np.array(limit)))
+
+        return make
+
+    yield Recipe(name, "scales", f"{name}.formula", run(6, (1.0, 1e-6, 1e-9, 100.0)), sizes)
+    yield Recipe(name, "one-update", f"{name}.first-update", run(1, (1.0, 10.0)), sizes)
+    yield Recipe(name, "hundred", f"{name}.formula", run(100, (1.0,)), sizes)
+    clipping = "gradient_clipping"
+    yield Recipe(clipping, "clipped", f"{name}.clipping-formula", gradients(0.5))
+    yield Recipe(clipping, "small", f"{name}.clip-epsilon", gradients(1e-4, 1e-2))
+    yield Recipe(clipping, "below", f"{name}.clipping-below-the-limit", gradients(1e3))
+
+
+_IN_USE = Sizes(d_model=512, heads=8)
 
 
 def _rows(component: str, formula: str, large: str = "") -> Iterator[Recipe]:

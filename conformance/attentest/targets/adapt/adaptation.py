@@ -13,7 +13,7 @@ from torch import nn
 
 from attentest.analysis.identify import identify
 from attentest.harness.reproduction import Action
-from attentest.targets.adapt import arguments, calling, makers, options, probing, trust
+from attentest.targets.adapt import arguments, calling, makers, options, probing, schedules, trust
 from attentest.targets.adapt.adapter import Adapter
 from attentest.targets.adapt.assumptions import (
     FIXED_DROPOUT,
@@ -81,6 +81,9 @@ def adapt(
     if isinstance(thing, Backend) and not inspect.isclass(thing):
         return thing
     asked = reading or Reading()
+    if schedules.is_schedule(thing, asked, name):
+        with probing.undisturbed():
+            return schedules.adapt_schedule(thing, asked, name, home)
     instance = thing if isinstance(thing, nn.Module) else None
     made, called = (thing, name) if instance is None else (type(thing), type(thing).__name__)
     stack = token_encoder(made, asked, called)

@@ -19,7 +19,10 @@ Inputs = Mapping[str, Any]
 
 
 def build(formula: Formula, component: str, method: str, inputs: Inputs) -> None:
-    """Add the formula of `component`, or of its `method`, on `inputs` by their names."""
+    """Add the formula of `component`, or of its `method`, on `inputs` by their names.
+
+    Raises KeyError for a component that is no part of a model.
+    """
     makers = _METHODS if method else _COMPONENTS
     makers[method or component](formula, _Leaves(formula, inputs))
 

@@ -10,11 +10,13 @@ from attentest.faults.reference_models.hooks.beams import Beam, BeamHooks, Finis
 from attentest.faults.reference_models.hooks.decoding import GreedyHooks, SamplingHooks
 from attentest.faults.reference_models.hooks.embedding import Device
 from attentest.faults.reference_models.hooks.model import ModelHooks
+from attentest.faults.reference_models.hooks.optimiser import OptimiserHooks, State
+from attentest.faults.reference_models.hooks.schedule import ScheduleHooks
 from attentest.faults.reference_models.hooks.stacks import Inputs
 from attentest.faults.reference_models.hooks.sublayers import Function
 
 
-class Hooks(ModelHooks, GreedyHooks, BeamHooks, SamplingHooks):
+class Hooks(ModelHooks, ScheduleHooks, OptimiserHooks, GreedyHooks, BeamHooks, SamplingHooks):
     """Every hook of every component; the reference models implement the abstract ones."""
 
     @property
@@ -44,5 +46,6 @@ __all__ = [
     "Hooks",
     "Inputs",
     "Mask",
+    "State",
     "hook_names",
 ]

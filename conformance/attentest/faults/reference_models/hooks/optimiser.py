@@ -1,0 +1,125 @@
+"""The hooks of the optimiser and of the clipping of gradients."""
+
+from abc import abstractmethod
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from attentest.faults.reference_models.hooks.base import Base
+from attentest.faults.reference_models.modules import Node
+
+State = dict[str, Any]
+"""The two means of Adam, (N,) each, and the number of updates."""
+
+
+class OptimiserHooks(Base):
+    """Adam, update by update, and one factor for all gradients."""
+
+    def make_optimiser(self) -> Node:
+        """Build the optimiser, which holds nothing between two runs."""
+        self.check_decay()
+        return Node(self, "optimise")
+
+    def check_decay(self) -> None:
+        """Refuse a negative weight decay where there is one."""
+        decay = self.sizes.weight_decay
+        if self.choices.weight_decay != "none" and decay < 0:
+            raise ValueError(f"weight_decay is {decay}; it must be at least 0.")
+
+    def optimise(
+        self, module: Node, parameters: Tensor, gradients: Tensor, rates: Tensor
+    ) -> Tensor:
+        """Return the parameters (T, N) after each update with gradients (T, N) and rates (T,)."""
+        state, values, found = self.fresh_state(parameters), parameters, []
+        for number in range(len(rates)):
+            gradient = self.gradient_of(gradients, number)
+            values = self.update(state, values, gradient, self.rate_of(rates, number))
+            found.append(values)
+        return torch.stack(found)
+
+    def fresh_state(self, parameters: Tensor) -> State:
+        """Return means of zero, and no update."""
+        still = torch.zeros_like(parameters)
+        return {"mean": still, "square": still, "step": 0}
+
+    def gradient_of(self, gradients: Tensor, number: int) -> Tensor:
+        """Return the gradients (N,) of an update, counted from 0."""
+        return gradients[number]
+
+    def rate_of(self, rates: Tensor, number: int) -> Tensor:
+        """Return the rate of an update, counted from 0."""
+        return rates[number]
+
+    def update(self, state: State, values: Tensor, gradient: Tensor, rate: Tensor) -> Tensor:
+        """Return the parameters after one update, whose means go into the state."""
+        state["step"] = self.next_step(state["step"])
+        gradient = self.decay_gradient(values, gradient)
+        values = self.decay_values(values, rate)
+        state["mean"] = self.next_mean(state["mean"], gradient)
+        state["square"] = self.next_square(state["square"], gradient)
+        return self.move(values, rate, self.direction(state))
+
+    def next_step(self, step: int) -> int:
+        """Return the number of an update from that of the last one."""
+        return step + 1
+
+    def betas(self) -> tuple[float, float]:
+        """Return the shares of both means that are kept."""
+        return float(self.choices.adam_beta1), float(self.choices.adam_beta2)
+
+    def adam_epsilon(self) -> float:
+        """Return the epsilon."""
+        return float(self.choices.adam_epsilon)
+
+    def decay(self) -> float:
+        """Return the weight decay."""
+        return self.sizes.weight_decay
+
+    def decay_gradient(self, values: Tensor, gradient: Tensor) -> Tensor:
+        """Add a coupled decay to the gradient."""
+        coupled = self.choices.weight_decay == "coupled"
+        return gradient + self.decay() * values if coupled else gradient
+
+    def corrections(self, step: int) -> tuple[float, float]:
+        """Return what both means are divided by."""
+        if self.choices.bias_correction == "none":
+            return 1.0, 1.0
+        first, second = self.betas()
+        return 1.0 - first**step, 1.0 - second**step
+
+    def clip(self, module: Node, gradients: Tensor, groups: Tensor, limit: Tensor) -> Tensor:
+        """Return gradients (N,) whose norm is at most the limit."""
+        return self.shorten(gradients, self.gradient_norm(gradients, groups), limit)
+
+    def clip_epsilon(self) -> float:
+        """Return what is added to the norm."""
+        return self.choices.clip_epsilon if isinstance(self.choices.clip_epsilon, float) else 0.0
+
+    @abstractmethod
+    def decay_values(self, values: Tensor, rate: Tensor) -> Tensor:
+        """Take a decoupled decay off the parameters."""
+
+    @abstractmethod
+    def next_mean(self, mean: Tensor, gradient: Tensor) -> Tensor:
+        """Return the running mean of gradients with one more."""
+
+    @abstractmethod
+    def next_square(self, square: Tensor, gradient: Tensor) -> Tensor:
+        """Return the running mean of squared gradients with one more."""
+
+    @abstractmethod
+    def direction(self, state: State) -> Tensor:
+        """Return the update at a rate of 1."""
+
+    @abstractmethod
+    def move(self, values: Tensor, rate: Tensor, direction: Tensor) -> Tensor:
+        """Return the parameters moved by an update."""
+
+    @abstractmethod
+    def gradient_norm(self, gradients: Tensor, groups: Tensor) -> Tensor:
+        """Return the norm of all gradients."""
+
+    @abstractmethod
+    def shorten(self, gradients: Tensor, norm: Tensor, limit: Tensor) -> Tensor:
+        """Return the gradients, shortened where their norm is above the limit."""

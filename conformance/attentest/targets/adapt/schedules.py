@@ -1,0 +1,361 @@
+"""Schedules of the learning rate: a function of the step, or a class with such a method.
+
+The rates themselves say which schedule it is, and whether its steps count from 0. A schedule that
+takes the width of the model is meant as that of the paper, even where its rates are not.
+"""
+
+import inspect
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import numpy as np
+import torch
+
+from attentest.harness.reproduction import Action, Build, Call
+from attentest.results.text import summary
+from attentest.targets.adapt.assumptions import assumed, declared_choices, pairs
+from attentest.targets.adapt.components import squashed
+from attentest.targets.adapt.names import WIDTH, words
+from attentest.targets.adapt.reading import Reading, Unclear
+from attentest.targets.models.written import definition
+from attentest.targets.origin import Origin, origin
+from attentest_spec import CHOICES, Choices, Limits, Setting, Sizes
+from attentest_spec.choices import Value
+from attentest_spec.schedule import learning_rate
+from attentest_spec.setting import Floats
+from attentest_spec.torch import Recipe, TorchBackend
+
+COMPONENT = "learning_rate"
+
+_NAMES = re.compile(
+    r"(get|compute|calc|calculate|current|adjust)?(the)?"
+    r"(lr|rate|learningrate|noam\w*|lrschedule|lrlambda|lrat|rateat|learningrateat|"
+    r"learningrateschedule|warmupschedule|transformerschedule|scheduledoptim|customschedule)"
+    r"(at|for|of)?(step)?"
+)
+"""Names of schedules."""
+
+_STEP = words(
+    "step steps stepnum stepnumber currentstep globalstep curstep numstep it iter iteration "
+    "iternum numupdates update updatenum n t i nstep nsteps"
+)
+_SIZES: Mapping[str, Sequence[str]] = {
+    "d_model": WIDTH,
+    "warmup": words(
+        "warmup warmupsteps numwarmupsteps nwarmupsteps warmupiters warmupupdates nwarmup "
+        "numwarmup warmupstep warm warmsteps"
+    ),
+    "total_steps": words(
+        "totalsteps numtrainingsteps trainingsteps maxsteps maxiters lrdecayiters decaysteps "
+        "total maxupdates tmax numsteps laststep trainsteps"
+    ),
+    "factor": words(
+        "factor scale lrmul multiplier lr baselr maxlr peaklr initlr learningrate peak lrmax "
+        "coefficient peakrate maxrate baserate peaklearningrate maxlearningrate"
+    ),
+}
+"""What is called each size of a schedule."""
+
+_METHODS = ("__call__", "rate", "get_lr", "lr", "get_rate", "lr_at", "learning_rate", "get")
+"""Methods that take a step, the likeliest first."""
+
+_OPTIMIZERS = ("optimizer", "optim", "opt", "optimiser")
+
+_OPTIMIZER = 'SimpleNamespace(param_groups=[{"lr": 1.0}])'
+"""An optimiser of which the rates alone are looked at: one of torch takes seconds to import."""
+
+PROBES = (
+    Sizes(d_model=16, warmup=7, total_steps=41, factor=1.0),
+    Sizes(d_model=64, warmup=12, total_steps=90, factor=0.25),
+)
+"""Two settings that differ in everything."""
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """How code is called: `thing` built with sizes, a `method` of it ("" for a function).
+
+    `built` and `called` map the arguments of the constructor and of the call to sizes; `step` is
+    the argument that carries the step, `fixed` hold constants, and `offset` is added to a step.
+    """
+
+    thing: Any
+    step: str
+    method: str = ""
+    built: Mapping[str, str] = field(default_factory=dict)
+    called: Mapping[str, str] = field(default_factory=dict)
+    fixed: Mapping[str, Any] = field(default_factory=dict)
+    optimizer: str = ""
+    offset: int = 0
+
+    @property
+    def sizes(self) -> frozenset[str]:
+        """The sizes that it takes."""
+        return frozenset([*self.built.values(), *self.called.values()])
+
+    def at(self, sizes: Sizes) -> Callable[[int], Any]:
+        """Return the function of the step at `sizes`."""
+        call = self.thing
+        if self.method:
+            made = {own: getattr(sizes, size) for own, size in self.built.items()}
+            if self.optimizer:
+                made[self.optimizer] = SimpleNamespace(param_groups=[{"lr": 1.0}])
+            call = getattr(call(**made, **self.fixed), self.method)
+        given = {own: getattr(sizes, size) for own, size in self.called.items()}
+        given |= {} if self.method else self.fixed
+        return lambda step: call(**{self.step: step + self.offset}, **given)
+
+    def text(self, name: str, step: str, value: Callable[[str], str]) -> str:
+        """Return the call as code; `value` writes a size."""
+
+        def named(arguments: Mapping[str, str], more: Mapping[str, Any]) -> list[str]:
+            return [f"{own}={value(size)}" for own, size in arguments.items()] + [
+                f"{own}={one!r}" for own, one in more.items()
+            ]
+
+        moved = f"{step} {'+' if self.offset > 0 else '-'} {abs(self.offset)}"
+        first = f"{self.step}={moved if self.offset else step}"
+        if not self.method:
+            return f"{name}({', '.join([first, *named(self.called, self.fixed)])})"
+        made = named(self.built, self.fixed)
+        if self.optimizer:
+            made.append(f"{self.optimizer}={_OPTIMIZER}")
+        call = "" if self.method == "__call__" else f".{self.method}"
+        return f"{name}({', '.join(made)}){call}({', '.join([first, *named(self.called, {})])})"
+
+
+@dataclass(frozen=True, kw_only=True)
+class AdaptedSchedule(TorchBackend):
+    """A backend made of a schedule; see :class:`~attentest.targets.adapt.adaptation.Adapted`."""
+
+    understood: tuple[str, ...] = ()
+    assumed: tuple[str, ...] = ()
+    summary: str = ""
+    schedule: Schedule
+    origin: Origin
+
+    @property
+    def _imports(self) -> list[str]:
+        return ["from types import SimpleNamespace"] * bool(self.schedule.optimizer)
+
+    def reproduction_script(self, actions: Sequence[Action]) -> str:
+        """Return code that repeats `actions` on the user's own code, with nothing between."""
+        built = {one.number: one.sizes for one in actions if isinstance(one, Build)}
+        lines = [*self._imports, *self.origin.imports]
+        for one in actions:
+            if isinstance(one, Call):
+                sizes = built[one.number]
+                text = self.schedule.text(
+                    self.origin.expression,
+                    str(one.inputs[0]),
+                    lambda size, sizes=sizes: repr(getattr(sizes, size)),  # type: ignore[misc]
+                )
+                lines.append(f"print({text})")
+        return "\n".join(lines)
+
+    def written(self) -> str:
+        """Return the adapter as the text of a Python file."""
+        text = self.schedule.text(self.origin.expression, "step", lambda size: f"sizes.{size}")
+        recipe = f"build=lambda sizes: lambda step: {text}"
+        own = definition(self.name, COMPONENT, recipe, self.choices, self.limits)
+        return "\n".join(
+            [
+                f'"""The adapter of {self.name}."""',
+                "",
+                *self._imports,
+                "from attentest_spec import Limits",
+                "from attentest_spec.torch import Recipe, TorchBackend",
+                *self.origin.imports,
+                "",
+                *(f"# {one}" for one in self.understood),
+                own,
+            ]
+        )
+
+
+def is_schedule(thing: Any, reading: Reading, name: str) -> bool:
+    """Say whether `thing` is taken for a schedule: as you say, or by its name and its arguments."""
+    if reading.component:
+        return reading.component == COMPONENT
+    own = squashed(name or getattr(thing, "__name__", ""))
+    if not _NAMES.fullmatch(own) or isinstance(thing, torch.nn.Module):
+        return False
+    try:
+        return any(_steps(one) for _, one in _calls(thing))
+    except (TypeError, ValueError):  # it has no signature
+        return False
+
+
+def adapt_schedule(
+    thing: Any, reading: Reading, name: str = "", home: ModuleType | None = None
+) -> AdaptedSchedule:
+    """Return a schedule as a backend; Unclear where it does not say how it is called."""
+    own = name or getattr(thing, "__name__", type(thing).__name__)
+    found = _schedule(thing, own, reading)
+    schedule, measured = _measured(found, own, reading)
+    declared = declared_choices(measured, reading)
+    limits = Limits(rate_factor="factor" in schedule.sizes)
+    judged_as = f"{own} is judged as {COMPONENT}"
+    roles = {"step": schedule.step} | {
+        size: mine for mine, size in [*schedule.built.items(), *schedule.called.items()]
+    }
+    arguments = f"arguments: {', '.join(f'{role}={mine}' for role, mine in roles.items())}"
+    guessed = () if measured else (_MEANT.format(own=own),) * (not reading.choices)
+    doubts = (*guessed, *assumed(declared, reading))
+    counted = "its steps count from 0, as measured" if schedule.offset else "steps count from 1"
+    return AdaptedSchedule(
+        name=own,
+        title=f"{own}, read as {COMPONENT}",
+        recipes={COMPONENT: Recipe(build=schedule.at, call=lambda built, step: built(step))},
+        choices=declared,
+        limits=limits,
+        schedule=schedule,
+        origin=origin(thing, home, own),
+        understood=(judged_as, *doubts, arguments, counted),
+        assumed=doubts,
+        summary=f"{own} called ({', '.join(pairs(roles.items()))}); {counted}",
+    )
+
+
+_MEANT = (
+    "assumed that {own} is meant as the schedule of the paper, because it takes the width of the "
+    "model; if it is another one, say which with --choice schedule=NAME"
+)
+
+
+def _calls(thing: Any) -> Iterator[tuple[str, inspect.Signature]]:
+    """Yield the ways of calling it: the name of the method, "" for a function, and its signature.
+
+    A constructor is no call.
+    """
+    if not inspect.isclass(thing):
+        yield "", inspect.signature(thing)
+        return
+    for method in _METHODS:
+        if callable(found := thing.__dict__.get(method)):
+            signature = inspect.signature(found)
+            _, *rest = signature.parameters.values()
+            yield method, signature.replace(parameters=rest)
+
+
+def _steps(signature: inspect.Signature) -> list[str]:
+    """Return the arguments that may carry the step, the likeliest first."""
+    own = {squashed(name): name for name in signature.parameters}
+    return [own[word] for word in _STEP if word in own]
+
+
+def _schedule(thing: Any, own: str, reading: Reading) -> Schedule:
+    told = reading.arguments.get("step", "")
+    for method, signature in _calls(thing):
+        step = told if told in signature.parameters else next(iter(_steps(signature)), "")
+        if not step:
+            continue
+        made = inspect.signature(thing).parameters if method else {}
+        rest = {one: what for one, what in signature.parameters.items() if one != step}
+        optimizer = next((one for one in made if squashed(one) in _OPTIMIZERS), "")
+        built = _sizes_in([one for one in made if one != optimizer], reading)
+        called = _sizes_in(rest, reading)
+        missing = [
+            one
+            for one, what in {**made, **rest}.items()
+            if what.default is inspect.Parameter.empty
+            and what.kind not in (what.VAR_POSITIONAL, what.VAR_KEYWORD)
+            and one not in {*built, *called, optimizer, *reading.given}
+        ]
+        if missing:
+            raise Unclear(
+                f"Nothing says what the argument {missing[0]!r} of {own} carries. Say it with "
+                f"--argument SIZE={missing[0]}, SIZE being one of {', '.join(_SIZES)}, or fix it "
+                f"with --give {missing[0]}=VALUE."
+            )
+        found = Schedule(thing, step, method, built, called, dict(reading.given), optimizer)
+        if "warmup" not in found.sizes:
+            raise Unclear(
+                f"No argument of {own} says how long the warm-up is, and it is judged at several "
+                f"lengths. Make it an argument, or say with --argument warmup=NAME which one it is."
+            )
+        return found
+    raise Unclear(
+        f"No argument of {own} carries the step. Say which one does with --argument step=NAME; a "
+        f"class needs a method {' or '.join(_METHODS[1:3])} that takes it."
+    )
+
+
+def _sizes_in(names: Any, reading: Reading) -> dict[str, str]:
+    """Return the arguments that carry sizes, each with its size."""
+    told = {own: size for size, own in reading.arguments.items() if size in _SIZES}
+    found: dict[str, str] = {}
+    for name in names:
+        word = squashed(name)
+        size = told.get(name) or next((one for one, words in _SIZES.items() if word in words), "")
+        if size and size not in found.values() and name not in reading.given:
+            found[name] = size
+    return found
+
+
+def _measured(found: Schedule, own: str, reading: Reading) -> tuple[Schedule, dict[str, Value]]:
+    """Return the schedule with its offset, and the option that its rates show, {} for none."""
+    _probe(found, own)
+    for offset in (0, -1):
+        moved = replace(found, offset=offset)
+        options = [one for one in _options() if _fits(moved, one)]
+        if len(options) == 1:
+            return moved, {"schedule": options[0].schedule}
+    if reading.anyway or reading.strict or "schedule" in reading.choices:
+        return found, {}
+    if multiple := _multiple(found):
+        raise Unclear(
+            f"Every rate of {own} is {multiple:g} times that of the paper. If that factor is "
+            f"meant, make it an argument called factor; with --anyway it is judged as a mistake."
+        )
+    if "d_model" in found.sizes:
+        return found, {}
+    raise Unclear(
+        f"The rates of {own} are those of no listed schedule. Say which one it should be with "
+        f"--choice schedule=NAME, one of: {', '.join(CHOICES['schedule'].names)}."
+    )
+
+
+def _options() -> list[Choices]:
+    return [Choices(schedule=one) for one in CHOICES["schedule"].names]
+
+
+def _probe(found: Schedule, own: str) -> None:
+    """Refuse code that fails in an ordinary call."""
+    try:
+        float(found.at(PROBES[0])(PROBES[0].warmup))
+    except Exception as failure:  # code that a user wrote may raise anything
+        raise Unclear(f"{own} failed in a probing call: {summary(failure)}.") from failure
+
+
+def _rates(found: Schedule, choices: Choices) -> tuple[Floats, Floats]:
+    """Return the rates of both probes, and those of the reference."""
+    actual, expected = [], []
+    for probe in PROBES:
+        sizes = probe if "factor" in found.sizes else probe.but(factor=1.0)
+        rate = found.at(sizes)
+        for step in (1, 2, 3, sizes.warmup, sizes.warmup + 1, 30, sizes.total_steps - 1):
+            actual.append(float(rate(step)))
+            expected.append(float(learning_rate(Setting(sizes, choices), step)))
+    return np.array(actual), np.array(expected)
+
+
+def _fits(found: Schedule, choices: Choices) -> bool:
+    try:
+        actual, expected = _rates(found, choices)
+    except Exception:  # code that a user wrote may raise anything
+        return False
+    return bool(np.allclose(actual, expected, rtol=1e-6, atol=1e-12))
+
+
+def _multiple(found: Schedule) -> float:
+    """Return the one factor between the rates and those of the paper, 0 where there is none."""
+    try:
+        actual, expected = _rates(found, Choices())
+    except Exception:  # code that a user wrote may raise anything
+        return 0.0
+    ratio = actual / expected
+    return float(ratio[0]) if np.allclose(ratio, ratio[0], rtol=1e-6) and ratio[0] > 0 else 0.0

@@ -1,0 +1,74 @@
+"""Adam and the clipping of gradients, from their definitions (section 5.3; Kingma and Ba 2015)."""
+
+from typing import Annotated
+
+import numpy as np
+
+from attentest_spec.choices import Choices
+from attentest_spec.setting import Array, Floats, Setting
+
+
+def optimiser(
+    given: Setting,
+    parameters: Annotated[Floats, "N"],
+    gradients: Annotated[Floats, "T N"],
+    rates: Annotated[Floats, "T"],
+) -> Annotated[Floats, "T N"]:
+    """Return the parameters after each of the updates, which start at step 1 with no state.
+
+    Parameters (N,), gradients (T, N) and rates (T,) give (T, N). Source: section 5.3.
+    """
+    choices, decay = given.choices, given.sizes.weight_decay
+    beta1, beta2 = float(choices.adam_beta1), float(choices.adam_beta2)
+    mean, square = np.zeros_like(parameters), np.zeros_like(parameters)
+    values, found = parameters, []
+    for step, (gradient, rate) in enumerate(zip(gradients, rates, strict=True), start=1):
+        if choices.weight_decay == "coupled":
+            gradient = gradient + decay * values
+        if choices.weight_decay == "decoupled":
+            values = values - rate * decay * values
+        mean = beta1 * mean + (1 - beta1) * gradient
+        square = beta2 * square + (1 - beta2) * gradient**2
+        values = values - rate * direction(choices, step, mean, square)
+        found.append(values)
+    return np.array(found).reshape(gradients.shape)
+
+
+def direction(
+    choices: Choices,
+    step: int,
+    mean: Annotated[Floats, "N"],
+    square: Annotated[Floats, "N"],
+) -> Annotated[Floats, "N"]:
+    """Return the update of one step at a rate of 1, from the two means (N,)."""
+    epsilon = float(choices.adam_epsilon)
+    first = second = 1.0
+    if choices.bias_correction == "present":
+        first, second = (1 - float(one) ** step for one in (choices.adam_beta1, choices.adam_beta2))
+    match choices.adam_epsilon_place:
+        case "inside-root":
+            divisor = np.sqrt(square / second + epsilon)
+        case "uncorrected":
+            divisor = (np.sqrt(square) + epsilon) / np.sqrt(second)
+        case _:
+            divisor = np.sqrt(square / second) + epsilon
+    still = (divisor == 0) & (mean == 0)  # a gradient of zero without an epsilon moves nothing
+    update: Floats = np.where(still, 0.0, mean / first / np.where(still, 1.0, divisor))
+    return update
+
+
+def gradient_clipping(
+    given: Setting,
+    gradients: Annotated[Floats, "N"],
+    groups: Annotated[Array, "G"],
+    limit: Annotated[Floats, ""],
+) -> Annotated[Floats, "N"]:
+    """Return the gradients, shortened to `limit` where their norm over all groups is larger.
+
+    `groups` (G,) are the numbers of gradients of each array, one after the other. The norm of all
+    is no matter of groups.
+    """
+    norm = float(np.sqrt((gradients**2).sum()))
+    added = given.choices.clip_epsilon
+    length = norm + (added if isinstance(added, float) else 0.0)
+    return gradients * min(1.0, float(limit) / length) if length > 0 else gradients.copy()

@@ -1,0 +1,85 @@
+"""The oracles of the optimiser and of clipping against numbers by hand and their laws."""
+
+import numpy as np
+import pytest
+
+from attentest_spec.choices import Choices, Value
+from attentest_spec.optimiser import gradient_clipping, optimiser
+from attentest_spec.setting import Floats, Setting
+from attentest_spec.sizes import Sizes
+
+
+def updated(
+    start: list[float], gradients: list[list[float]], rates: list[float], **choices: Value
+) -> Floats:
+    given = Setting(Sizes(weight_decay=0.5), Choices().but(**choices))
+    found = optimiser(given, np.array(start), np.array(gradients), np.array(rates))
+    assert found.shape == (len(rates), len(start))
+    return found
+
+
+def clipped(gradients: list[float], limit: float, **choices: Value) -> list[float]:
+    given = Setting(choices=Choices().but(**choices))
+    values = np.array(gradients)
+    found = gradient_clipping(given, values, np.array([1, len(gradients) - 1]), np.array(limit))
+    assert found is not values
+    return found.tolist()
+
+
+def test_two_updates_by_hand() -> None:
+    found = updated([1.0], [[2.0], [0.0]], [0.1, 0.1])
+    second = 0.9 - 0.1 * (0.18 / 0.19) / np.sqrt(0.0784 / 0.0396)
+    assert found[:, 0] == pytest.approx([0.9, second], rel=1e-8)
+    assert second == pytest.approx(0.8327, abs=5e-5)
+
+
+@pytest.mark.parametrize("scale", [1e-3, 1.0, 1e6])
+def test_first_update_is_as_long_as_the_rate(scale: float) -> None:
+    found = updated([0.0, 0.0], [[3 * scale, -scale]], [0.25])
+    assert found[0] == pytest.approx([-0.25, 0.25], rel=1e-5)
+
+
+def test_places_of_the_epsilon_by_hand() -> None:
+    """The gradient is as large as the epsilon, 0.01: m is 0.001 and v 2e-6, before correction."""
+    by_place = {"outside-root": 0.5, "inside-root": 0.01 / np.sqrt(1e-4 + 0.01)}
+    by_place["uncorrected"] = 0.01 / ((np.sqrt(2e-6) + 0.01) / np.sqrt(0.02))
+    for place, expected in by_place.items():
+        found = updated([0.0], [[0.01]], [1.0], adam_epsilon=0.01, adam_epsilon_place=place)
+        assert found[0, 0] == pytest.approx(-expected, rel=1e-12), place
+
+
+def test_without_correction_the_first_update_is_shorter() -> None:
+    found = updated([0.0], [[5.0]], [1.0], bias_correction="none")
+    assert found[0, 0] == pytest.approx(-0.1 / np.sqrt(0.02), rel=1e-8)
+
+
+def test_decay_by_hand() -> None:
+    assert updated([4.0], [[1.0]], [0.1])[0, 0] == pytest.approx(3.9)
+    decoupled = updated([4.0], [[1.0]], [0.1], weight_decay="decoupled")
+    assert decoupled[0, 0] == pytest.approx(4.0 - 0.1 * 0.5 * 4.0 - 0.1)
+    coupled = updated([4.0], [[-2.0]], [0.1], weight_decay="coupled")
+    assert coupled[0, 0] == pytest.approx(4.0)  # -2 and 0.5 * 4 cancel
+
+
+@pytest.mark.parametrize("epsilon", ["1e-9", 0.0])
+def test_no_gradient_moves_nothing(epsilon: Value) -> None:
+    found = updated([1.5], [[0.0], [0.0]], [0.1, 0.1], adam_epsilon=epsilon)
+    assert found.tolist() == [[1.5], [1.5]]
+
+
+def test_clipping_by_hand() -> None:
+    assert clipped([3.0, 4.0], 1.0) == pytest.approx([0.6, 0.8], rel=1e-15)
+    assert clipped([3.0, 4.0], 6.0) == [3.0, 4.0]
+    assert clipped([3.0, 4.0], 5.0) == [3.0, 4.0]
+    assert clipped([0.0, 0.0], 1.0) == [0.0, 0.0]
+    assert clipped([3.0, 4.0], 1.0, clip_epsilon=5.0) == pytest.approx([0.3, 0.4], rel=1e-15)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"adam_beta1": 1.0}, {"adam_beta2": -0.1}, {"adam_epsilon": -1.0}, {"clip_epsilon": 0.0}],
+    ids=str,
+)
+def test_impossible_constants_are_refused(wrong: dict[str, float]) -> None:
+    with pytest.raises(ValueError, match=next(iter(wrong))):
+        Choices().but(**wrong)
