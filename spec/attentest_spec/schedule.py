@@ -11,7 +11,7 @@ from attentest_spec.setting import Floats, Setting
 def learning_rate(given: Setting, step: int) -> Annotated[Floats, ""]:
     """Return the learning rate of the update number `step`, counted from 1.
 
-    A whole number gives an array without axes. Source: section 5.3, equation 3.
+    A whole number gives an array of shape (). Source: section 5.3, equation 3.
     """
     counted = step if given.choices.first_step == "one" else step - 1
     return np.array(peak(given) * share(given, counted))
