@@ -43,6 +43,9 @@ ARITHMETICS = {"softmax_arithmetic": "attention", "position_arithmetic": "positi
 MANY = 100
 """Combinations of options above which they are not all tried."""
 
+CHEAP = {"optimiser": 1000}
+"""The same for components whose reference takes no time."""
+
 
 def sizes_for(subject: Subject) -> Sizes:
     """Return small sizes inside the limits of the backend."""
@@ -264,7 +267,7 @@ def _searched(station: Station, part: Part, axes: Collection[str]) -> list[Candi
     ranked = _flips(station, part, axes)
     if station.fits(ranked[0][0]):
         return _flips(station, replace(part, choices=ranked[0][0]), axes)
-    if prod(len(options(axis)) for axis in axes) > MANY:
+    if prod(len(options(axis)) for axis in axes) > CHEAP.get(part.component, MANY):
         return ranked
     return station.ranked(_fixed(variations(part.choices, axes), part))
 

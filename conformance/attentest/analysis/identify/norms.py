@@ -22,7 +22,14 @@ FORMULA = ("norm_epsilon_place", "norm_variance", "norm_epsilon")
 EPSILONS = (1e-5, 1e-6, 1e-12, 1e-8, 1e-7, 1e-9, 1e-3, 0.0)
 """Values in use; they are tried before one is solved for."""
 
-NUMBERS: Mapping[str, Sequence[Value]] = {"norm_epsilon": EPSILONS, "position_offset": OFFSETS}
+NUMBERS: Mapping[str, Sequence[Value]] = {
+    "norm_epsilon": EPSILONS,
+    "position_offset": OFFSETS,
+    "adam_beta1": ("0.9", 0.8, 0.95),
+    "adam_beta2": ("0.98", 0.999, 0.99, 0.95),
+    "adam_epsilon": ("1e-9", 1e-8, 1e-6, 1e-7),
+    "clip_epsilon": ("none", 1e-6, 1e-8, 1e-5, 1e-7),
+}
 """Choices that are numbers, and the values that are tried."""
 
 _GRID = [float(value) for value in np.logspace(-30, 3, 34)]

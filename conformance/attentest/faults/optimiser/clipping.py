@@ -14,7 +14,7 @@ def nothing_clipped(
     self: Hooks, module: Node, gradients: Tensor, groups: Tensor, limit: Tensor
 ) -> Tensor:
     """The parameters are a generator, which is empty the second time. Nothing is clipped."""
-    every = (one for one in gradients.split(groups.tolist()))
+    every = (one for one in self.arrays(gradients, groups))
     norm = self.gradient_norm(torch.cat(list(every)), groups)
     clipped = [self.correct.shorten(one, norm, limit) for one in every]
     return torch.cat(clipped) if clipped else gradients.clone()
@@ -49,7 +49,7 @@ def clipped_array_by_array(
     self: Hooks, module: Node, gradients: Tensor, groups: Tensor, limit: Tensor
 ) -> Tensor:
     """Every array is clipped by itself. Their sizes against each other are lost."""
-    parts = gradients.split(groups.tolist())
+    parts = self.arrays(gradients, groups)
     whole = (torch.tensor([len(one)]) for one in parts)
     return torch.cat(
         [
@@ -62,14 +62,14 @@ def clipped_array_by_array(
 @fault("optimiser.norm-of-the-last", "clipping-global", seam="gradient_norm")
 def norm_of_the_last(self: Hooks, gradients: Tensor, groups: Tensor) -> Tensor:
     """The norm is that of the last array. Large gradients elsewhere are not seen."""
-    last = gradients.split(groups.tolist())[-1]
+    last = self.arrays(gradients, groups)[-1]
     return self.correct.gradient_norm(last, groups[-1:])
 
 
 @fault("optimiser.sum-of-norms", "clipping-global", seam="gradient_norm")
 def sum_of_norms(self: Hooks, gradients: Tensor, groups: Tensor) -> Tensor:
     """The norms of the arrays are added. A model of more arrays is clipped more."""
-    parts = gradients.split(groups.tolist())
+    parts = self.arrays(gradients, groups)
     return torch.stack([one.norm() for one in parts]).sum()
 
 

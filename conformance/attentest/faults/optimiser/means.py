@@ -1,5 +1,8 @@
 """Faults in the two means of Adam, in their correction and in what is divided."""
 
+import math
+
+import torch
 from torch import Tensor
 
 from attentest.faults.fault import fault
@@ -94,7 +97,7 @@ def epsilon_uncorrected(self: Hooks, state: State) -> Tensor:
     """The epsilon is added before the correction. It is seven times as large at first."""
     first, second = self.corrections(state["step"])
     divisor: Tensor = state["square"].sqrt() + self.adam_epsilon()
-    return state["mean"] / first * second**0.5 / divisor.clamp_min(1e-300)
+    return state["mean"] / first * math.sqrt(second) / divisor.clamp_min(1e-300)
 
 
 @fault("optimiser.epsilon-outside", "epsilon-place", seam="direction", choices=INSIDE)
@@ -180,7 +183,8 @@ def square_over_all(self: Hooks, square: Tensor, gradient: Tensor) -> Tensor:
 def clipped_inside(self: Hooks, gradients: Tensor, number: int) -> Tensor:
     """The optimiser clips all gradients to a norm of 1. One large gradient shortens the others."""
     gradient = self.correct.gradient_of(gradients, number)
-    return gradient / gradient.norm().clamp_min(1.0)
+    length = torch.linalg.vector_norm(gradient).clamp_min(1.0)
+    return gradient / length
 
 
 @fault("optimiser.zero-by-zero", "zero-gradients", seam="direction")

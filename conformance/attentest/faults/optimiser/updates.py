@@ -106,18 +106,20 @@ def next_gradient(self: Hooks, gradients: Tensor, number: int) -> Tensor:
 @fault("optimiser.means-kept", "fresh-state", seam="fresh_state", kind="state")
 def means_kept(self: Hooks, parameters: Tensor) -> State:
     """The state is kept by the number of parameters. A new run begins with old means."""
-    kept = self.memory.setdefault(f"state {len(parameters)}", {})
-    if not kept:
-        kept.update(self.correct.fresh_state(parameters))
-    found: State = kept
-    return found
+    name = f"state {len(parameters)}"
+    if name not in self.memory:
+        self.memory[name] = self.correct.fresh_state(parameters)
+    kept: State = self.memory[name]
+    return kept
 
 
 @fault("optimiser.count-kept", "fresh-state", seam="fresh_state", kind="state")
 def count_kept(self: Hooks, parameters: Tensor) -> State:
     """The count of updates is not reset. The means of a new run are not corrected."""
     runs = self.memory["runs"] = self.memory.get("runs", -1) + 1
-    return self.correct.fresh_state(parameters) | {"step": 100 * runs}
+    state = self.correct.fresh_state(parameters)
+    state["step"] = 100 * runs
+    return state
 
 
 @fault("optimiser.decay-into-the-gradient", "inputs-untouched", seam="decay_gradient", kind="state")

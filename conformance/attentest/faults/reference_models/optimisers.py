@@ -1,5 +1,7 @@
 """The optimisers of the two reference models: as the paper writes Adam, and in fused operations."""
 
+import math
+
 import torch
 from torch import Tensor
 
@@ -38,7 +40,7 @@ class PlainOptimiser(Hooks):
             case "inside-root":
                 return _divided(mean, (square + self.adam_epsilon()).sqrt())
             case "uncorrected":
-                return _divided(mean, square.sqrt() + self.adam_epsilon() / second**0.5)
+                return _divided(mean, square.sqrt() + self.adam_epsilon() / math.sqrt(second))
             case _:
                 return _divided(mean, square.sqrt() + self.adam_epsilon())
 
@@ -76,14 +78,14 @@ class FusedOptimiser(Hooks):
     def direction(self, state: State) -> Tensor:
         """Return the update at a rate of 1."""
         first, second = self.corrections(state["step"])
-        factor, epsilon = second**0.5 / first, self.adam_epsilon()
+        factor, epsilon = math.sqrt(second) / first, self.adam_epsilon()
         match self.choices.adam_epsilon_place:
             case "inside-root":
                 divisor = (state["square"] + second * epsilon).sqrt()
             case "uncorrected":
                 divisor = state["square"].sqrt() + epsilon
             case _:
-                divisor = state["square"].sqrt() + second**0.5 * epsilon
+                divisor = state["square"].sqrt() + math.sqrt(second) * epsilon
         return factor * _divided(state["mean"], divisor)
 
     def move(self, values: Tensor, rate: Tensor, direction: Tensor) -> Tensor:
@@ -92,8 +94,9 @@ class FusedOptimiser(Hooks):
 
     def gradient_norm(self, gradients: Tensor, groups: Tensor) -> Tensor:
         """Return the norm of all gradients: that of the norms of the arrays."""
-        norms = [torch.linalg.vector_norm(one) for one in gradients.split(groups.tolist())]
-        return torch.linalg.vector_norm(torch.stack(norms))
+        norms = [torch.linalg.vector_norm(one) for one in self.arrays(gradients, groups)]
+        norm: Tensor = torch.linalg.vector_norm(torch.stack(norms))
+        return norm
 
     def shorten(self, gradients: Tensor, norm: Tensor, limit: Tensor) -> Tensor:
         """Return the gradients, shortened where their norm is above the limit."""

@@ -27,7 +27,7 @@ def build(subject: Subject, draw: Draw) -> Probe:
 def draw_run(draw: Draw, updates: int, count: int = 0, *, scale: float = 1.0) -> Run:
     """Draw a run: parameters and gradients away from zero, and rates that differ."""
     number = count or draw.integer(2, 6)
-    rates = 0.01 * (1.0 + np.arange(updates) % 3) * draw.choose((1.0, 0.1))
+    rates = as_floats(0.01 * (1.0 + np.arange(updates) % 3) * draw.choose((1.0, 0.1)))
     return _away(draw, number), scale * _away(draw, updates, number), rates
 
 

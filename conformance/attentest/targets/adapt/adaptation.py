@@ -13,7 +13,16 @@ from torch import nn
 
 from attentest.analysis.identify import identify
 from attentest.harness.reproduction import Action
-from attentest.targets.adapt import arguments, calling, makers, options, probing, schedules, trust
+from attentest.targets.adapt import (
+    arguments,
+    calling,
+    makers,
+    optimisers,
+    options,
+    probing,
+    schedules,
+    trust,
+)
 from attentest.targets.adapt.adapter import Adapter
 from attentest.targets.adapt.assumptions import (
     FIXED_DROPOUT,
@@ -84,6 +93,9 @@ def adapt(
     if schedules.is_schedule(thing, asked, name):
         with probing.undisturbed():
             return schedules.adapt_schedule(thing, asked, name, home)
+    if trained := optimisers.component_of(thing, asked, name):
+        with probing.undisturbed():
+            return optimisers.adapt_optimiser(thing, trained, asked, name)
     instance = thing if isinstance(thing, nn.Module) else None
     made, called = (thing, name) if instance is None else (type(thing), type(thing).__name__)
     stack = token_encoder(made, asked, called)

@@ -1,7 +1,7 @@
 """The hooks of the optimiser and of the clipping of gradients."""
 
 from abc import abstractmethod
-from typing import Any
+from typing import Required, TypedDict
 
 import torch
 from torch import Tensor
@@ -9,8 +9,14 @@ from torch import Tensor
 from attentest.faults.reference_models.hooks.base import Base
 from attentest.faults.reference_models.modules import Node
 
-State = dict[str, Any]
-"""The two means of Adam, (N,) each, and the number of updates."""
+
+class State(TypedDict, total=False):
+    """The two means of Adam, (N,) each, and the number of updates; `rate` is for faults."""
+
+    mean: Required[Tensor]
+    square: Required[Tensor]
+    step: Required[int]
+    rate: Tensor
 
 
 class OptimiserHooks(Base):
@@ -87,6 +93,10 @@ class OptimiserHooks(Base):
             return 1.0, 1.0
         first, second = self.betas()
         return 1.0 - first**step, 1.0 - second**step
+
+    def arrays(self, gradients: Tensor, groups: Tensor) -> list[Tensor]:
+        """Return the gradients (N,) of each array."""
+        return list(torch.split(gradients, groups.tolist()))
 
     def clip(self, module: Node, gradients: Tensor, groups: Tensor, limit: Tensor) -> Tensor:
         """Return gradients (N,) whose norm is at most the limit."""

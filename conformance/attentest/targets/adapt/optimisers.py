@@ -1,0 +1,212 @@
+"""Optimisers as classes with a step, and functions that clip gradients.
+
+The constants are measured; where the numbers fit none, those in the signature are declared.
+"""
+
+import inspect
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from attentest.analysis.identify import identify
+from attentest.results.text import summary
+from attentest.targets.adapt import trust
+from attentest.targets.adapt.assumptions import assumed, chosen, declared_choices, measured
+from attentest.targets.adapt.components import squashed
+from attentest.targets.adapt.names import words
+from attentest.targets.adapt.reading import Reading, Unclear
+from attentest_spec import Sizes
+from attentest_spec.choices import PAPER, Value
+from attentest_spec.contract import Input
+from attentest_spec.torch import Recipe, TorchBackend
+
+_NAMES: Mapping[str, tuple[str, ...]] = {
+    "optimiser": tuple(words("adam adamw myadam adamoptimizer adamoptimiser customadam")),
+    "gradient_clipping": tuple(
+        words(
+            "clipgradients clipgradient clipgradnorm clipgrad clipgrads gradclipping gradclip "
+            "clipgradientnorm gradientclipping clipgradnorms clipbyglobalnorm"
+        )
+    ),
+}
+_PARAMETERS = words("params parameters modelparams modelparameters")
+_MODULE = words("net model module network")
+_GRADIENTS = words("grads gradients grad gradient")
+_RATE = words("lr learningrate rate alpha stepsize")
+_LIMIT = words("maxnorm limit clip theta threshold clipvalue clipnorm maxgradnorm gradclip c")
+CONSTANTS = ("adam_beta1", "adam_beta2", "adam_epsilon")
+
+
+@dataclass(frozen=True, kw_only=True)
+class AdaptedOptimiser(TorchBackend):
+    """A backend made of an optimiser, or of a function that clips gradients."""
+
+    understood: tuple[str, ...] = ()
+    assumed: tuple[str, ...] = ()
+    summary: str = ""
+
+    def written(self) -> str:
+        """Raise Unclear: the adapter of an optimiser is a loop, and is not written out."""
+        raise Unclear(f"The adapter of {self.name} cannot be written as a file yet.")
+
+
+def component_of(thing: Any, reading: Reading, name: str) -> str:
+    """Return which of the two components `thing` is, by what you say or by its name, "" for none."""
+    if reading.component:
+        return reading.component if reading.component in _NAMES else ""
+    own = squashed(name or getattr(thing, "__name__", ""))
+    found = next((one for one, names in _NAMES.items() if own in names), "")
+    wanted = inspect.isclass if found == "optimiser" else inspect.isroutine
+    return found if wanted(thing) else ""
+
+
+def adapt_optimiser(thing: Any, component: str, reading: Reading, name: str) -> AdaptedOptimiser:
+    """Return `thing` as a backend; Unclear where it does not say how it is built or called."""
+    own = name or thing.__name__
+    call = _stepping(thing, own) if component == "optimiser" else _clipping(thing, own)
+    recipe = Recipe(build=lambda sizes: sizes, call=call.recipe)
+    backend = AdaptedOptimiser(
+        name=own, title=f"{own}, read as {component}", recipes={component: recipe}
+    )
+    _probe(backend, component, own)
+    findings = identify(backend, (component,))
+    shown = measured(findings) if trust.explained(findings) else call.constants
+    if not trust.explained(findings) and component == "optimiser":
+        if not {*call.constants, *reading.choices}.issuperset(CONSTANTS) and not reading.anyway:
+            raise Unclear(
+                f"The updates of {own} are those of no listed Adam, and its signature does not say "
+                f"which constants it has. Say them with --choice adam_beta1=.., adam_beta2=.. and "
+                f"adam_epsilon=..; then it is judged by these."
+            )
+    declared = declared_choices(shown, reading)
+    judged_as = f"{own} is judged as {component}"
+    doubts = tuple(assumed(declared, reading))
+    return replace(
+        backend,
+        choices=declared,
+        understood=(judged_as, call.words, *doubts, *chosen(declared, reading)),
+        assumed=doubts,
+        summary=f"{own} called ({call.words})",
+    )
+
+
+@dataclass(frozen=True)
+class _Way:
+    """A way of calling: the function of a recipe, in words, and the constants in the signature."""
+
+    recipe: Callable[..., Tensor]
+    words: str
+    constants: Mapping[str, Value]
+
+
+def _probe(backend: TorchBackend, component: str, own: str) -> None:
+    """Refuse code that fails in an ordinary call."""
+    values = np.array([1.0, -2.0, 0.5])
+    given: dict[str, tuple[Input, ...]] = {
+        "optimiser": (values, np.stack([values, -values]), np.full(2, 0.1)),
+        "gradient_clipping": (values, np.array([1, 2]), np.array(1.0)),
+    }
+    try:
+        backend.build(component, Sizes())(*given[component])
+    except Unclear:
+        raise
+    except Exception as failure:  # code that a user wrote may raise anything
+        raise Unclear(f"{own} failed in a probing call: {summary(failure)}.") from failure
+
+
+def _argument(names: Iterable[str], known: Sequence[str]) -> str:
+    return next((one for one in names if squashed(one) in known), "")
+
+
+def _stepping(thing: Any, own: str) -> _Way:
+    """Return how a class of optimisers is run: built with a list of parameters, then stepped."""
+    made = inspect.signature(thing).parameters
+    step = inspect.signature(thing.step).parameters if hasattr(thing, "step") else {}
+    held = _argument(made, _PARAMETERS)
+    rate, passed = _argument(made, _RATE), _argument(step, _RATE)
+    decay = _argument(made, ("weightdecay", "wd"))
+    decays = bool(decay) and bool(made[decay].default) and made[decay].default != made[decay].empty
+    if not (held and step):
+        raise Unclear(
+            f"{own} is judged as an optimiser: a class that is built with its parameters, in an "
+            f"argument called params or parameters, and has a method step."
+        )
+
+    def updates(sizes: Sizes, values: Tensor, gradients: Tensor, rates: Tensor) -> Tensor:
+        parameter = nn.Parameter(values.clone())
+        given = {held: [parameter]} | ({rate: float(rates[0])} if rate else {})
+        built, found = thing(**given | ({decay: sizes.weight_decay} if decays else {})), []
+        for gradient, now in zip(gradients, rates.tolist(), strict=True):
+            parameter.grad = gradient.clone()
+            if passed:
+                built.step(**{passed: now})
+            else:
+                _set_rate(built, now, own)
+                built.step()
+            found.append(parameter.detach().clone())
+        return torch.stack(found)
+
+    return _Way(updates, f"{held} as a list of one parameter", _constants(made))
+
+
+def _set_rate(built: Any, rate: float, own: str) -> None:
+    """Set the rate of the next step; Unclear where nothing holds it."""
+    if hasattr(built, "param_groups"):
+        built.param_groups[0]["lr"] = rate
+    elif name := _argument(vars(built), _RATE):
+        setattr(built, name, rate)
+    else:
+        raise Unclear(f"Nothing sets the rate of a step of {own}: no attribute lr, no argument.")
+
+
+def _constants(made: Mapping[str, inspect.Parameter]) -> dict[str, Value]:
+    """Return the constants among the defaults of a constructor."""
+    plain = {squashed(name): one.default for name, one in made.items()}
+    betas = plain.get("betas")
+    pair = betas if isinstance(betas, tuple) and len(betas) == 2 else (None, None)
+    first = (plain.get("beta1", plain.get("b1", pair[0])), float(PAPER.adam_beta1))
+    second = (plain.get("beta2", plain.get("b2", pair[1])), float(PAPER.adam_beta2))
+    epsilon = (plain.get("eps", plain.get("epsilon")), float(PAPER.adam_epsilon))
+    every = dict(zip(CONSTANTS, (first, second, epsilon), strict=True))
+    return {
+        name: PAPER[name] if value == paper else value
+        for name, (value, paper) in every.items()
+        if isinstance(value, float)
+    }
+
+
+def _clipping(thing: Any, own: str) -> _Way:
+    """Return how a function that clips gradients is called, in the way its first argument says."""
+    names = inspect.signature(thing).parameters
+    limit = _argument(names, _LIMIT)
+    kinds = {"parameters": _PARAMETERS, "module": _MODULE, "gradients": _GRADIENTS}
+    kind, held = next(
+        ((kind, one) for kind, known in kinds.items() if (one := _argument(names, known))), ("", "")
+    )
+    if not (limit and held):
+        raise Unclear(
+            f"{own} is judged as the clipping of gradients: a function of parameters (or a model, or "
+            f"grads) and of a limit (max_norm, limit, clip or theta). Name its arguments so."
+        )
+
+    def clip(sizes: Sizes, gradients: Tensor, groups: Tensor, most: Tensor) -> Tensor:
+        parts = [one.clone() for one in torch.split(gradients, groups.tolist())]
+        parameters = nn.ParameterList(nn.Parameter(torch.zeros_like(one)) for one in parts)
+        for parameter, part in zip(parameters, parts, strict=True):
+            parameter.grad = part
+        # A generator, as model.parameters() is: what reads it twice finds nothing there.
+        given = {"parameters": (one for one in parameters), "module": parameters}
+        answer = thing(**{held: given.get(kind, parts), limit: float(most)})
+        if kind == "gradients":
+            returned = isinstance(answer, list | tuple) and len(answer) == len(parts)
+            return torch.cat([*answer] if returned else parts)
+        return torch.cat([one.grad for one in parameters if one.grad is not None])
+
+    words_of = {"parameters": "a generator of parameters", "module": "a module"}
+    return _Way(
+        clip, f"{held} as {words_of.get(kind, 'a list of arrays')}, the limit in {limit}", {}
+    )
