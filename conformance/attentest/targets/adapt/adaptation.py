@@ -49,6 +49,7 @@ from attentest.targets.adapt.reading import Reading, Unclear
 from attentest.targets.adapt.writing.backend import Written
 from attentest.targets.adapt.writing.script import Script
 from attentest.targets.models import adaptation as whole
+from attentest.targets.searches import adaptation as searches
 from attentest_spec import COMPONENTS, Backend, Choices, UnknownName, Unsupported
 from attentest_spec.parameters import shapes
 from attentest_spec.torch import Recipe, TorchBackend
@@ -98,6 +99,9 @@ def adapt(
             return optimisers.adapt_optimiser(thing, trained, asked, name)
     instance = thing if isinstance(thing, nn.Module) else None
     made, called = (thing, name) if instance is None else (type(thing), type(thing).__name__)
+    named = asked.component or component_named(called or getattr(thing, "__name__", ""))
+    if searches.is_search(named):
+        return searches.adapt_search(thing, called or thing.__name__, home, asked)
     stack = token_encoder(made, asked, called)
     if stack is None and whole.is_model(made, asked, called):
         where = home if instance is None else None

@@ -49,6 +49,10 @@ _NAMES = {
         "createlookaheadmask generatesquaresubsequentmask getsubsequentmask "
         "causalattentionmask makecausalattentionmask createcausalattentionmask"
     ),
+    "greedy_decoding": (
+        "greedydecode greedydecoding greedysearch greedytranslate greedygenerate "
+        "greedy decodegreedy greedygeneration"
+    ),
     "target_mask": "targetmask tgtmask trgmask maketargetmask maketgtmask maketrgmask makestdmask",
 }
 _COMPONENT = {name: component for component, names in _NAMES.items() for name in names.split()}

@@ -1,0 +1,1 @@
+"""Functions that decode, read and put behind the contract."""

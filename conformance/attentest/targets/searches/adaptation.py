@@ -1,0 +1,316 @@
+"""From a function that decodes greedily to a backend: how it is called is tried out, and said."""
+
+import inspect
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from attentest.harness.reproduction import Action, contract_script
+from attentest.harness.scripted import DECODING
+from attentest.results.text import summary as in_short
+from attentest.targets.adapt.probing import undisturbed
+from attentest.targets.adapt.reading import Reading, Unclear
+from attentest.targets.origin import origin
+from attentest.targets.searches.arguments import Roles, roles_of, with_globals
+from attentest.targets.searches.stand_in import StandIn
+from attentest_spec import Choices, Limits, Setting, Sizes, Unsupported
+from attentest_spec.decoding import greedy_decoding
+from attentest_spec.generator import log_softmax
+from attentest_spec.setting import Array, Floats
+from attentest_spec.torch import Recipe, TorchBackend, to_tensor
+
+COMPONENT = "greedy_decoding"
+SIZES = Sizes(
+    target_vocabulary=11, source_vocabulary=11, source_pad=4, target_pad=4, start=7, end=9
+)
+"""The sizes of probing calls: no id is one that code has by habit."""
+
+_NEW = 5
+
+
+@dataclass(frozen=True)
+class Call:
+    """How a function is called: its roles, axes, one sequence at a time or a batch, and lengths.
+
+    `counts_new` says that its length is that of the new tokens, `keeps_begin` that the given ones
+    are in what it returns.
+    """
+
+    function: Callable[..., Any]
+    roles: Roles
+    sequence_first: bool = False
+    alone: bool = False
+    counts_new: bool = False
+    keeps_begin: bool = True
+
+    def stand_in(self, sizes: Sizes) -> StandIn:
+        """Build the model that it is called with."""
+        return StandIn(sizes, sequence_first=self.sequence_first)
+
+    def __call__(self, model: StandIn, scores: Tensor, begin: Tensor, length: int) -> Tensor:
+        """Return the tokens, of the shape (B, M), for the contract's inputs."""
+        if not self.roles.has("begin") and begin.shape[1] > 1:
+            raise Unsupported("it takes a start token, and no other given ones")
+        script = model.script
+        script.unpadded(begin)
+        source = model.play(scores, begin)
+        if not self.alone and not self.roles.has("begin") and (begin != begin[:1]).any():
+            raise Unsupported("it takes one start token for all sequences")
+        batches = range(len(begin)) if self.alone else [slice(None)]
+        rows = []
+        for batch in batches:
+            at = slice(batch, batch + 1) if isinstance(batch, int) else batch
+            own = source[:, at] if self.sequence_first else source[at]
+            rows.append(self._tokens(self.raw(model, own, begin[at], length), begin[at]))
+        longest = max(length, *(row.shape[1] for row in rows))
+        return torch.cat([script.filled(row, longest) for row in rows])
+
+    def raw(self, model: StandIn, source: Tensor, begin: Tensor, length: int) -> Any:
+        """Return what the function returns."""
+        script, new = model.script, length - begin.shape[1]
+        values = {
+            "model": model,
+            "source": source,
+            "source_mask": torch.ones(len(begin), 1, source.shape[1], dtype=torch.bool),
+            "length": new if self.counts_new else length,
+            "start": int(begin[0, 0]),
+            "begin": model.turned(begin),
+            "end": script.end,
+            "pad": script.pad,
+            "device": torch.device("cpu"),
+        }
+        named = {own: values[role] for role, own in self.roles.arguments.items()}
+        outside = {own: values[role] for role, own in self.roles.globals_of.items()}
+        with with_globals(self.function, outside):
+            return self.function(**self.roles.fixed, **named)
+
+    def _tokens(self, result: Any, begin: Tensor) -> Tensor:
+        """Return the result as tokens, of the shape (B, M), with the given ones in front."""
+        tokens = as_tokens(result)
+        if tokens.ndim == 1:
+            tokens = tokens[None]
+        elif self.sequence_first and tokens.shape[0] != len(begin):
+            tokens = tokens.mT
+        return tokens if self.keeps_begin else torch.cat([begin, tokens], dim=1)
+
+
+def as_tokens(result: Any) -> Tensor:
+    """Return the tokens in what a function returned; ValueError where there are none."""
+    found = result[0] if isinstance(result, tuple) and len(result) else result
+    if isinstance(found, list):
+        found = torch.tensor([_plain(one) for one in found])
+    if not isinstance(found, Tensor) or found.ndim not in (1, 2):
+        raise ValueError(f"it returned a {type(found).__name__}, and no tokens")
+    return found
+
+
+def _plain(value: Any) -> Any:
+    return value.tolist() if isinstance(value, Tensor) else value
+
+
+@dataclass(frozen=True, kw_only=True)
+class AdaptedSearch(TorchBackend):
+    """A backend made of a function that decodes; `loader` is code that adapts it again."""
+
+    understood: tuple[str, ...] = ()
+    assumed: tuple[str, ...] = ()
+    summary: str = ""
+    loader: str = ""
+
+    def reproduction_script(self, actions: Sequence[Action]) -> str:
+        """Return code that repeats `actions`."""
+        return contract_script(self.loader, actions)
+
+
+def adapt_search(
+    function: Callable[..., Any], name: str, home: ModuleType | None, reading: Reading
+) -> AdaptedSearch:
+    """Return `function` as a backend of greedy decoding; Unclear where it cannot be called."""
+    if (reading.component or COMPONENT) != COMPONENT or not inspect.isroutine(function):
+        raise Unclear(
+            f"Of what decodes, functions of {COMPONENT} alone are called by themselves, and {name} "
+            f"is another thing. Write a backend with a recipe: attentest_spec.torch.Script is the "
+            f"model that it decodes."
+        )
+    roles = roles_of(function, name, reading)
+    with undisturbed():
+        call, said = _tried(Call(function, roles), name, reading)
+        declared, filler, facts = _declared(call, name, reading)
+    place = origin(function, home, name)
+    options = {"component": COMPONENT, "arguments": dict(reading.arguments)}
+    options |= {"layout": reading.layout} if reading.layout else {}
+    given = ", ".join(f"{key}={value!r}" for key, value in options.items() if value)
+    loader = [
+        *place.imports,
+        "import attentest",
+        "",
+        f"backend = attentest.adapted({place.expression}, {given})",
+    ]
+    assumed = tuple(one for one in [*said, *facts] if one.startswith("assumed"))
+    return AdaptedSearch(
+        name=name,
+        title=f"{name}, read as {COMPONENT}",
+        recipes={COMPONENT: Recipe(build=call.stand_in, call=_Calling(call))},
+        choices={**declared, **reading.choices},
+        limits=Limits(pad=filler),
+        understood=(f"{name} is judged as {COMPONENT}", roles.words, *said, *facts),
+        assumed=assumed,
+        summary=f"{name} {roles.words}",
+        loader="\n".join(loader),
+    )
+
+
+@dataclass(frozen=True)
+class _Calling:
+    """The call of a recipe."""
+
+    call: Call
+
+    def __call__(self, model: StandIn, scores: Tensor, begin: Tensor, length: int) -> Tensor:
+        return self.call(model, scores, begin, length)
+
+
+# Trying out
+
+
+def _scores(ends: Sequence[int] = (), seed: int = 0) -> Floats:
+    """Return log-probabilities of two sequences that end with their new token number `ends`."""
+    rng = np.random.default_rng(seed)
+    ids = SIZES.target_vocabulary
+    scores = rng.permuted(np.tile(np.arange(ids), (2, _NEW + 2, ids, 1)), axis=-1) * 1.0
+    scores[..., [SIZES.end, SIZES.start, SIZES.target_pad, ids - 1 - SIZES.target_pad]] = -20.0
+    for sequence, end in enumerate(ends):
+        if end:
+            scores[sequence, end - 1, :, SIZES.end] = 20.0
+    return log_softmax(scores)
+
+
+_BEGIN = np.full((2, 1), SIZES.start)
+_LENGTH = _NEW + 1
+
+
+def _answer(call: Call, scores: Floats, *, training: bool = False) -> Array:
+    model = call.stand_in(SIZES).train(training)
+    return call(model, to_tensor(scores), to_tensor(_BEGIN), _LENGTH).numpy()
+
+
+def _wanted(scores: Floats, **choices: str) -> Array:
+    setting = Setting(SIZES, Choices(**choices))  # type: ignore[arg-type]  # names of options
+    return greedy_decoding(setting, scores, _BEGIN, _LENGTH)
+
+
+def _ways(call: Call, reading: Reading) -> Iterator[Call]:
+    firsts = {"sequence-first": (True,), "batch-first": (False,)}.get(reading.layout, (False, True))
+    for alone in (False, True):
+        for first in firsts:
+            for counts_new in (False, True):
+                for keeps_begin in (True, False):
+                    yield replace(
+                        call,
+                        alone=alone,
+                        sequence_first=first,
+                        counts_new=counts_new,
+                        keeps_begin=keeps_begin,
+                    )
+
+
+def _tried(call: Call, name: str, reading: Reading) -> tuple[Call, list[str]]:
+    """Return the way of calling under which the answer is right, or the only one that fits."""
+    scores = _scores()
+    wanted = _wanted(scores)
+    ran: list[Call] = []
+    refusals: list[str] = []
+    for way in _ways(call, reading):
+        try:
+            answer = _answer(way, scores)
+        except Exception as failure:  # code that a user wrote may raise anything
+            refusals.append(in_short(failure))
+            continue
+        if np.array_equal(answer, wanted):
+            return way, _words(way)
+        if answer.shape == wanted.shape and _is_plausible(answer):
+            ran.append(way)
+    kinds = {(one.sequence_first, one.counts_new, one.keeps_begin) for one in ran}
+    if len(kinds) == 1:
+        return ran[0], [*_words(ran[0]), "assumed that it is called so: its tokens are not right"]
+    what = "; ".join(dict.fromkeys(refusals)) or "the tokens have another length"
+    if ran:
+        raise Unclear(
+            f"{name} could be called in several ways, and its tokens are right in none of them. "
+            f"Say which axis comes first: --set layout=batch-first or --set layout=sequence-first."
+        )
+    raise Unclear(
+        f"{name} could not be called as greedy_decoding with a scripted model, which has encode, "
+        f"decode, a call and a generator. What was tried: {what}. Say which argument is which with "
+        f"--argument ROLE=NAME, or write in a file of your own a recipe with "
+        f"attentest_spec.torch.Script."
+    )
+
+
+def _is_plausible(answer: Array) -> bool:
+    """Say whether wrong tokens have the start token once, and one sequence its whole length."""
+    starts = answer == SIZES.start
+    whole = bool((answer[:, -1] != SIZES.target_pad).any())
+    return whole and bool(starts[:, 0].all()) and not starts[:, 1].any()
+
+
+def _words(call: Call) -> list[str]:
+    first = "sequence first" if call.sequence_first else "batch first"
+    one = "one sequence at a time" if call.alone else "a whole batch"
+    said = [f"it decodes {one}, {first} (as probing calls show)"]
+    if call.counts_new:
+        said.append("assumed that its length counts new tokens alone")
+    if not call.keeps_begin:
+        said.append("its result does not contain the given tokens")
+    return said
+
+
+def _declared(
+    call: Call, name: str, reading: Reading
+) -> tuple[dict[str, str], int | None, list[str]]:
+    """Return the choices that calls show, the id it fills up with where fixed, and words."""
+    found = {"decoding_stop": "end-token" if call.roles.has("end") else "length"}
+    said = []
+    if found["decoding_stop"] == "length":
+        _never_stops(call, name)
+        said.append("no argument is an end token: it goes on to its length")
+    trained, plain = (_answer(call, _scores(), training=mode) for mode in (True, False))
+    found["decoding_mode"] = "evaluation" if (trained == plain).all() else "as-given"
+    said.append(f"mode: {found['decoding_mode']} (as a call in training mode shows)")
+    filler = None
+    if found["decoding_stop"] == "end-token" and not call.alone:
+        after = {int(one) for one in _answer(call, _scores((1, 0)))[0, 2:]}
+        if after == {SIZES.end}:
+            found["after_end"] = "end"
+        elif len(after) == 1 and not call.roles.has("pad") and after != {SIZES.target_pad}:
+            [filler] = after
+            said.append(f"it fills up with {filler}: that is taken for the pad id")
+    return found, filler, said
+
+
+def _never_stops(call: Call, name: str) -> None:
+    """Raise Unclear where some id ends a sequence though no argument names it."""
+    for token in range(SIZES.target_vocabulary):
+        if token in (SIZES.target_pad, SIZES.start):
+            continue
+        scores = _scores()
+        scores[:, 1, :, token] = 50.0
+        wanted = _wanted(scores, decoding_stop="length")
+        answer = _answer(call, scores)
+        short = answer[(answer != wanted).any(axis=1)]
+        if len(short) and (short[:, -1] == SIZES.target_pad).all():
+            token = int(short[0][short[0] != SIZES.target_pad][-1])
+            raise Unclear(
+                f"{name} stops at the token {token}, and no argument names it. Say which argument "
+                f"is the end token with --argument end=NAME, or give the function one."
+            )
+
+
+def is_search(component: str) -> bool:
+    """Say whether the component is one that decodes."""
+    return component in DECODING

@@ -1,0 +1,92 @@
+"""Functions that decode greedily are called with a scripted model, as their authors wrote them."""
+
+import pytest
+import torch
+from folders import SUPPORT
+
+import attentest
+from attentest.targets.adapt.reading import Unclear
+from attentest.targets.searches.stand_in import StandIn
+from attentest_spec import Sizes
+
+FILE = SUPPORT / "wild" / "searches.py"
+SOME = [
+    f"decoding.{one}"
+    for one in ("greedy-formula", "stop-at-end", "exact-length", "any-ids", "batch-independence")
+]
+
+
+def judged(name: str, **settings: object) -> attentest.Report:
+    return attentest.check(f"{FILE}:{name}", "greedy_decoding", clauses=SOME, **settings)
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("sequence_first", ["sequence first", "end as the global EOS_IDX"]),
+        ("whole_batch", ["assumed that its length counts new tokens alone", "mode: evaluation"]),
+        ("list_of_ids", ["its result does not contain the given tokens"]),
+    ],
+)
+def test_correct_function_conforms_and_its_call_is_reported(name: str, said: list[str]) -> None:
+    report = judged(name)
+    assert all(one in "\n".join(report.inferred) for one in said)
+    assert report.conforms, str(report)
+
+
+def test_function_without_an_end_token_is_a_declared_deviation() -> None:
+    report = judged("one_sentence")
+    assert "it decodes one sequence at a time, batch first" in "\n".join(report.inferred)
+    assert report["decoding.stop-at-end"].status == "deviation"
+
+
+def test_mistake_is_a_violation_with_its_likely_cause() -> None:
+    report = attentest.check(
+        f"{FILE}:first_position", "greedy_decoding", clauses=["decoding.greedy-formula"]
+    )
+    verdict = report["decoding.greedy-formula"]
+    assert verdict.status == "violation"
+    assert "decoding.first-position-read" in str(verdict.diagnosis)
+    assert "assumed that it is called so" in "\n".join(report.inferred)
+
+
+@pytest.mark.parametrize(
+    ("name", "asked"),
+    [
+        ("stops_at_three", "stops at the token 3, and no argument names it"),
+        ("with_tokenizer", "what to give for tokenizer"),
+    ],
+)
+def test_function_that_cannot_be_called_is_a_question(name: str, asked: str) -> None:
+    with pytest.raises(Unclear, match=asked):
+        attentest.adapted(f"{FILE}:{name}", component="greedy_decoding")
+
+
+def test_class_and_beam_search_are_questions() -> None:
+    class Beams:
+        pass
+
+    for thing, component in ((Beams, "greedy_decoding"), (judged, "beam_search")):
+        with pytest.raises(Unclear, match=r"attentest_spec\.torch\.Script"):
+            attentest.adapted(thing, component=component)
+
+
+@pytest.mark.parametrize("sequence_first", [False, True])
+def test_stand_in_recognises_its_tensors_by_content(sequence_first: bool) -> None:
+    model = StandIn(Sizes(target_vocabulary=5), sequence_first=sequence_first).eval()
+    begin = torch.tensor([[1], [1]])
+    scores = torch.randn(2, 3, 5, 5, dtype=torch.float64)
+    source = model.play(scores, begin)
+    target, mask = model.turned(begin), torch.ones(1, 1, 1)
+    memory = model.encode(source, mask)
+    answers = [
+        model.decode(memory, mask, target, mask),
+        model.decode(target, memory),
+        model.decode(tgt=target, enc_out=memory, src=source),
+        model(source, target),
+        model.generator(model(trg=target, src=source)),
+    ]
+    for answer in answers:
+        torch.testing.assert_close(model.turned(answer)[:, 0], scores[:, 0, 1])
+    with pytest.raises(AttributeError):
+        _ = model.nothing_of_the_kind
