@@ -79,9 +79,9 @@ def inverted(query, key, value, mask):
 @pytest.mark.parametrize(
     ("function", "code", "step", "computed"),
     [
-        (unscaled, "scores.softmax(-1)", "scaled scores", "the product of query and key"),
+        (unscaled, "scores.softmax(-1)", "scaled scores", "without a division by sqrt(d_k)"),
         (over_queries, "scores.softmax(-2)", "weights", "over the queries"),
-        (fused, "scale=1.0", "scaled scores", "unchanged"),
+        (fused, "scale=1.0", "scaled scores", "without a division by sqrt(d_k)"),
         (head_by_head, "q @ k.mT / q", "scaled scores", "/ d_k, where d_k = 8"),
         (inverted, "masked_fill(mask", "masked scores", "inverted"),
     ],
@@ -130,6 +130,78 @@ def test_locator_never_costs_a_verdict(monkeypatch):
     subject = Bench(of_function(over_queries, "attention")).subject()
     wrong_case = next(cases.own_cases(subject, "attention"))
     assert Locator().locate(subject, wrong_case.steps) is None
+
+
+def test_line_whose_input_an_earlier_line_may_have_mixed_up_is_suspected():
+    def crossed(query, key, value, mask):
+        first = torch.einsum("bhqe->bhqe", query)
+        second = torch.einsum("bhke->bhke", key)
+        scores = torch.einsum("bhqe,bhke->bhkq", first, second) / query.shape[-1] ** 0.5
+        if mask is not None:
+            scores = scores.masked_fill(~mask.mT, -torch.inf)
+        return torch.einsum("bhkq,bhke->bhqe", scores.softmax(-1), value)
+
+    location = located(of_function(crossed, "attention"), "attention")
+    assert location.line == line_of(crossed, "softmax(-1)")
+    assert location.confirmed  # the lines after the product go with its order
+
+    def turned(query, key, value, mask):
+        scores = torch.einsum("bhqe,bhke->bhqk", query, key) / query.shape[-1] ** 0.5
+        merged = torch.einsum("bhqk,bhke->bhqe", scores.softmax(-1), value)
+        batch, heads, queries, _ = query.shape
+        return merged.reshape(batch, queries, heads, -1).swapaxes(1, 2)
+
+    location = located(of_function(turned, "attention"), "attention")
+    assert location.line == line_of(turned, "swapaxes")
+    assert not location.confirmed  # the einsum above may have been meant as bqhe
+
+
+def test_constant_that_is_one_by_chance_proves_nothing():
+    def centred(query, key, value, mask):
+        value = value - value.mean(-2, keepdim=True)
+        return attend(query, key, value, mask)
+
+    subject = Bench(of_function(centred, "attention")).subject()
+    part = subject.part("attention", cases.SIZES)
+    one = np.ones((1, 1, 1, 2))
+    part(one, one, 3 * one, None)
+    location = locate(subject, subject.trace, {("attention", ""): None})
+    assert location is None or not location.confirmed
+
+
+def test_words_have_the_sizes_of_the_example_that_is_shown():
+    subject = Bench(of_function(unscaled, "attention")).subject()
+    rng = np.random.default_rng(0)
+    part = subject.part("attention", cases.SIZES)
+    part(*(rng.normal(size=(1, 1, length, 3)) for length in (2, 4, 4)), None)
+    location = locate(subject, subject.trace, {})
+    assert location.confirmed
+    assert location.expected == "scores / sqrt(d_k), where sqrt(d_k) = 1.73"
+
+
+def test_factor_that_other_sizes_change_is_no_constant():
+    def cubic(query, key, value, mask):
+        return attend(query * query.shape[-1] ** (1 / 6), key, value, mask)
+
+    location = located(of_function(cubic, "attention"), "attention")
+    assert location.confirmed
+    assert location.computed == "a multiple of the query"
+
+
+def test_call_that_is_given_another_value_is_named_where_the_right_one_is_known():
+    def project(x, weight):
+        return x @ weight
+
+    def attention(query, key, value, mask):
+        eye = torch.eye(query.shape[-1], dtype=query.dtype)
+        shifted = project(key, eye), project(query, eye)
+        scores = shifted[1] @ shifted[0].mT / query.shape[-1] ** 0.5
+        if mask is not None:
+            scores = scores.masked_fill(~mask, -torch.inf)
+        return scores.softmax(-1) @ project(key[..., : value.shape[-1]], eye)
+
+    location = located(of_function(attention, "attention"), "attention")
+    assert location is None or location.line == line_of(attention, "scores.softmax(-1) @ project")
 
 
 def test_two_mistakes_are_not_confirmed():

@@ -25,6 +25,7 @@ from folders import SUPPORT
 
 OPEN = SUPPORT / "lines"
 HELD_OUT = SUPPORT / "lines_held_out"
+EARLY = SUPPORT / "lines_early"
 
 
 @dataclass(frozen=True)

@@ -107,6 +107,16 @@ class Alignment:
         inputs = value.made.inputs
         return array.dtype.kind in "iu" and all(self.is_clean(one) for one in inputs)
 
+    def is_sure(self, value: Value) -> bool:
+        """Say whether a value is the reference's for certain, or made from none of the inputs.
+
+        A constant that is made from an input may be wrong: it is one by chance.
+        """
+        made = value.made
+        if made is None or self.known.get(value.number) or _is_constant(value):
+            return True
+        return value.array.dtype.kind in "iu" and all(self.is_sure(one) for one in made.inputs)
+
     def _walk_back(self, final: Value) -> list[Value]:
         """Return the values between the output and the nearest ones that are the reference's."""
         found: dict[int, Value] = {final.number: final}
@@ -184,6 +194,15 @@ def _returned(value: Value) -> Value:
             break
         value = before[0]
     return value
+
+
+def _is_constant(value: Value) -> bool:
+    """Say whether a value is made from none of the inputs."""
+    made = value.made
+    if made is None:
+        return False
+    shape_alone = made.name.endswith("_like") or made.name.startswith("new_")
+    return shape_alone or all(_is_constant(one) for one in made.inputs)
 
 
 def _made_from(value: Value, follow: Callable[[Value], bool] = lambda one: True) -> Iterator[Value]:
