@@ -34,7 +34,7 @@ STEPS = {
     "masked": "mask",
     "weights": "weights|softmax|shifted|exponential",
     "heads": "head|value",
-    "query": "query|scores",
+    "query": "query|scores|^x$",
     "key": "key|scores",
     "value": "value|head",
     "merged": "merged|output",

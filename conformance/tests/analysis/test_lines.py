@@ -185,7 +185,7 @@ def test_factor_that_other_sizes_change_is_no_constant():
 
     location = located(of_function(cubic, "attention"), "attention")
     assert location.confirmed
-    assert location.computed == "a multiple of the query"
+    assert location.computed == "a multiple of query"
 
 
 def test_call_that_is_given_another_value_is_named_where_the_right_one_is_known():

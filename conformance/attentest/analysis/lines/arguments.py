@@ -23,7 +23,8 @@ from attentest_spec.setting import Array
 class Argument:
     """A call at the place number `depth` that takes the step `taken` where `needed` belongs.
 
-    That makes the step `user` the value `computed`.
+    That makes the step `user` the value `computed`. `idle` is the operation that made the value
+    and left it as its own input is; `bound` says that it is swapped in all that follows.
     """
 
     swap: Swap
@@ -32,18 +33,37 @@ class Argument:
     needed: Step
     user: Step
     computed: Array
+    idle: Operation | None = None
+    bound: bool = False
 
 
 def arguments(alignment: Alignment, operation: Operation) -> Iterator[Argument]:
     """Yield the other values that `operation`, and the calls that it is in, may need."""
     for value, taken, needed, user, computed in _exchanged(alignment, operation):
-        for depth in range(len(operation.places)):
-            inside = _inside(alignment, operation, depth)
+        idle = value.made if _is_idle(value) else None
+        for depth, bound in _extents(operation):
+            inside = _inside(alignment, operation, depth, bound=bound)
             first, last = inside[0].number, inside[-1].number
-            for given in _given(alignment, inside, taken) if depth else (value,):
+            for given in _given(alignment, inside, taken) if depth or bound else (value,):
                 for array in layouts(needed.value, needed.axes, given.array.shape):
                     swap = Swap(first, last, given.array, array)
-                    yield Argument(swap, depth, taken, needed, user, computed)
+                    yield Argument(swap, depth, taken, needed, user, computed, idle, bound)
+
+
+def _extents(operation: Operation) -> Iterator[tuple[int, bool]]:
+    """Yield the calls that the operation is in, the innermost first, then all that follow each."""
+    for bound in (False, True):
+        for depth in range(len(operation.places)):
+            yield depth, bound
+
+
+def _is_idle(value: Value) -> bool:
+    """Say whether the operation that made a value left one of its inputs as it is."""
+    made = value.made
+    return made is not None and any(
+        one.array.shape == value.array.shape and np.array_equal(one.array, value.array)
+        for one in made.inputs
+    )
 
 
 def _exchanged(
@@ -90,14 +110,22 @@ def _with(user: Step, needed: Step, value: Array) -> Array | None:
         return None
 
 
-def _inside(alignment: Alignment, operation: Operation, depth: int) -> list[Operation]:
-    """Return the operations of the call at `depth`; of the line from `operation` on at depth 0."""
+def _inside(
+    alignment: Alignment, operation: Operation, depth: int, *, bound: bool
+) -> list[Operation]:
+    """Return the operations of the call at `depth`; of the line from `operation` on at depth 0.
+
+    Where it is `bound`, those of the function that calls follow, to its end.
+    """
     operations = [one for one in alignment.recording.operations if one.name != "write"]
-    if depth:
-        return [one for one in operations if operation.calls[depth - 1] in one.calls]
     later = (one for one in operations if one.number >= operation.number)
+    inside = [one for one in operations if depth and operation.calls[depth - 1] in one.calls]
+    if bound:
+        first = inside[0].number if inside else operation.number
+        function = operation.calls[depth]
+        return [one for one in operations if one.number >= first and function in one.calls]
     place = operation.places[0], operation.calls[0]
-    return list(takewhile(lambda one: (*one.places[:1], *one.calls[:1]) == place, later))
+    return inside or list(takewhile(lambda one: (*one.places[:1], *one.calls[:1]) == place, later))
 
 
 def _given(alignment: Alignment, inside: Sequence[Operation], taken: Step) -> list[Value]:

@@ -28,19 +28,22 @@ _ARRANGING = {
 
 def is_earliest(alignment: Alignment, finding: Finding) -> bool:
     """Say whether no line before that of `finding` explains the wrong answer, too."""
-    if finding.skipped:
-        return True
+    argument = finding.argument
+    if argument is not None and argument.bound:
+        return False
     border = _border(alignment, finding)
     if not all(alignment.is_sure(one) for one in border):
         return False
     case = alignment.case
-    others = list(_meant_otherwise(border))[:_MOST]
+    others = [*_taken(border, finding), *_meant_otherwise(border)][:_MOST]
     return not any(case.is_right(case.call(puts, alignment.own)) for puts in others)
 
 
 def _border(alignment: Alignment, finding: Finding) -> list[Value]:
     """Return the values of other lines that the result is made from."""
     own = finding.operation.places[0][:2]
+    if finding.unchanged is not None and finding.operation.number not in finding.puts:
+        return []  # the value before is replaced, and that is right
     found, todo, seen = [], [*finding.operation.inputs], set()
     while todo:
         value = todo.pop()
@@ -54,6 +57,15 @@ def _border(alignment: Alignment, finding: Finding) -> list[Value]:
         elif made is not None:
             found.append(value)
     return found
+
+
+def _taken(border: list[Value], finding: Finding) -> Iterator[Mapping[int, Array]]:
+    """Yield the value that a call needs, in the place of the operation that made what it takes."""
+    if finding.argument is not None:
+        swap = finding.argument.swap
+        for value in border:
+            if value.made is not None and np.array_equal(value.array, swap.taken):
+                yield {value.made.number: swap.given}
 
 
 def _meant_otherwise(border: list[Value]) -> Iterator[Mapping[int, Array]]:

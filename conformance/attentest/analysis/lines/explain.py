@@ -108,8 +108,7 @@ def explain_argument(argument: Argument, matcher: Matcher) -> Explanation:
     """Explain a call that was given another value of the formula than it needs."""
     user, taken, needed = argument.user, argument.taken, argument.needed
     if taken in needed.inputs:
-        known = {one.number for one in needed.inputs}
-        return explain(taken.value, needed, known, known, matcher)
+        return explain_left_out(taken, needed, matcher)
     value = np.asarray(argument.computed)
     for mistake in user.mistakes:
         other = _computed(user, mistake, user, [user])
@@ -117,6 +116,14 @@ def explain_argument(argument: Argument, matcher: Matcher) -> Explanation:
             return Explanation(user, user.text, mistake.text, exact=True)
     text = f"{user.words}, made from {taken.words}"
     return Explanation(user, f"made from {needed.words}", text, exact=True)
+
+
+def explain_left_out(taken: Step, needed: Step, matcher: Matcher) -> Explanation:
+    """Explain the value of `taken` in the place of `needed`."""
+    if taken in needed.inputs and taken.value.shape == needed.value.shape:
+        known = {one.number for one in needed.inputs}
+        return explain(taken.value, needed, known, known, matcher)
+    return Explanation(needed, needed.text, f"{taken.words}, unchanged", exact=True)
 
 
 def _chain(step: Step, covered: set[int]) -> list[Step]:
@@ -141,12 +148,9 @@ def _exchanged(
     chain: list[Step], given: set[int], matcher: Matcher
 ) -> Iterator[tuple[Mapping[int, Array], str, str, Step]]:
     """Yield other values for inputs of the chain, both in words, and the step that uses them."""
-    numbers = {step.number for step in chain}
     others = [one for one in matcher.steps if one.number in given]
-    for user in chain:
+    for user in reversed(chain):
         for leaf in user.inputs:
-            if leaf.number in numbers:
-                continue
             for other in others:
                 if other is not leaf and other.value.shape == leaf.value.shape:
                     yield {leaf.number: other.value}, other.words, leaf.words, user
@@ -211,6 +215,8 @@ def explain_extra(actual: Array, given: Array, step: Step, matcher: Matcher) -> 
     factor = _factor(actual, given, matcher)
     if factor is not None:
         return Explanation(step, said, f"{step.words} times {factor:.6g}", exact=True)
+    if given.dtype.kind == "f" and matcher.close(*(np.sort(one, None) for one in (actual, given))):
+        return Explanation(step, said, "the same numbers in another order", exact=True)
     return Explanation(step, said, ELSE, exact=False)
 
 

@@ -9,10 +9,12 @@ from attentest.analysis.lines.alignment import Alignment
 from attentest.analysis.lines.cases import FRESH, Case, own_cases, wrong_calls
 from attentest.analysis.lines.earlier import is_earliest
 from attentest.analysis.lines.explain import (
+    ELSE,
     Explanation,
     explain,
     explain_argument,
     explain_extra,
+    explain_left_out,
 )
 from attentest.analysis.lines.formula import Formula
 from attentest.analysis.lines.formula import Step as FormulaStep
@@ -151,13 +153,12 @@ def _explained(alignment: Alignment, finding: Finding) -> Explanation:
     step = finding.step
     if finding.argument is not None:
         return explain_argument(finding.argument, alignment.matcher)
-    if finding.skipped:
-        left_out = f"{step.inputs[0].words}, unchanged"
-        said = next((one.text for one in step.without() if one.text == left_out), left_out)
-        return Explanation(step, step.text, said, exact=True)
+    if finding.unchanged is not None:
+        return explain_left_out(finding.unchanged, step, alignment.matcher)
     if finding.kept is not None:
         return explain_extra(value.array, finding.kept.array, step, alignment.matcher)
-    assert finding.actual is not None
+    if finding.actual is None:
+        return Explanation(step, step.text, ELSE, exact=False)
     given = alignment.given(value)
     return explain(finding.actual, step, alignment.covered, given, alignment.matcher)
 
@@ -180,7 +181,7 @@ def _blamed(alignment: Alignment, finding: Finding, wrong: FormulaStep) -> Place
     if finding.argument is not None:
         common = _common(alignment, finding, finding.step) if finding.leaves_out else None
         return common or operation.places[depth]
-    if wrong.part != finding.step.part or finding.skipped:
+    if wrong.part != finding.step.part or finding.leaves_out:
         return _common(alignment, finding, wrong) or operation.place
     return operation.place
 

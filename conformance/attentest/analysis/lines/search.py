@@ -25,7 +25,7 @@ class Finding:
 
     `puts` are the values by number of operation that make the output right, none where it is not
     `cured`. `kept` is the value that the result should have been, where the operation is one too
-    many; `skipped` says that a step between the operation and what it was made from is left out;
+    many; `unchanged` is the value that it has instead where `step` is left out;
     `argument` is the call that is given another value than it needs.
     `actual` is what the code computed instead of `step`, as the axes of that lie.
     """
@@ -34,7 +34,7 @@ class Finding:
     step: Step
     puts: Mapping[int, Array] = field(default_factory=dict)
     kept: Value | None = None
-    skipped: bool = False
+    unchanged: Step | None = None
     argument: Argument | None = None
     actual: Array | None = None
 
@@ -52,7 +52,14 @@ class Finding:
     def leaves_out(self) -> bool:
         """Whether a step of the formula is left out."""
         other = self.argument
-        return self.skipped or (other is not None and other.taken in other.needed.inputs)
+        return self.unchanged is not None or (
+            other is not None and other.taken in other.needed.inputs
+        )
+
+    @property
+    def is_late(self) -> bool:
+        """Whether a call is given a value that lacks a step, which may be missing inside."""
+        return self.argument is not None and self.leaves_out
 
     def cures(self, alignment: Alignment) -> bool:
         """Say whether the answer is right with the `puts`, or the argument."""
@@ -88,14 +95,16 @@ def _candidates(alignment: Alignment, steps: Sequence[Step]) -> Iterator[Finding
         given = alignment.given(operation.outputs[0])
         near = [one for one in steps if _may_be(alignment, one, given)]
         others = list(_given_another(alignment, operation))
-        yield from (one for one in others if not one.leaves_out)
+        yield from (one for one in others if not one.is_late)
         for step in (one for one in near if not one.optional):
             yield from _replaced(alignment, operation, runs, step)
+        yield from _one_too_many(alignment, operation, runs)
         for step in _rearranged(alignment, operation):
             yield from _replaced(alignment, operation, runs, step)
-        yield from _one_too_many(alignment, operation, runs)
+        for step in near:
+            yield from _reduced(operation, step)
         yield from _left_out(alignment, operation, steps)
-        yield from (one for one in others if one.leaves_out)
+        yield from (one for one in others if one.is_late)
         for step in (one for one in near if one.optional):
             yield from _replaced(alignment, operation, runs, step)
 
@@ -106,8 +115,15 @@ def _may_be(alignment: Alignment, step: Step, given: set[int]) -> bool:
 
 
 def _given_another(alignment: Alignment, operation: Operation) -> Iterator[Finding]:
-    """Yield the calls that are given another value of the formula than they need."""
+    """Yield the calls that are given another value of the formula than they need.
+
+    Where an operation before them leaves it unchanged, it is that operation.
+    """
     for argument in arguments(alignment, operation):
+        idle = argument.idle
+        if idle is not None and idle.place is not None:
+            puts = {idle.number: argument.swap.given}
+            yield Finding(idle, argument.needed, puts, unchanged=argument.taken)
         yield Finding(operation, argument.needed, argument=argument)
 
 
@@ -143,14 +159,37 @@ def _replaced(
         yield Finding(operation, step, puts, actual=assembled(step, roles, results))
 
 
+def _reduced(operation: Operation, step: Step) -> Iterator[Finding]:
+    """Yield the ways to reduce the input of `operation` along another axis, to that of `step`."""
+    result = operation.outputs[0].array
+    if operation.name not in _REDUCTIONS or not operation.inputs:
+        return
+    whole = operation.inputs[0].array.shape
+    for axis, length in enumerate(whole):
+        kept = (1,) if result.ndim == len(whole) else ()
+        shape = whole[:axis] + kept + whole[axis + 1 :]
+        if length > 1 and shape != result.shape:
+            for array in layouts(step.value, step.axes, shape):
+                yield Finding(operation, step, {operation.number: array})
+
+
+_REDUCTIONS = {
+    *("sum", "mean", "amax", "amin", "max", "var", "std", "norm", "vector_norm", "logsumexp"),
+    *("median", "prod"),
+}
+"""The functions that take an axis away, or make its length 1."""
+
+
 def _ended_too_early(alignment: Alignment) -> Iterator[Finding]:
     """Yield the last operation, where it gives a step that the right output is made from."""
     target, final = alignment.case.target, alignment.final
     if target is None or final is None or final.made is None or final.made.place is None:
         return
-    if any(piece.step in target.inputs for piece in alignment.known.get(final.number, ())):
-        for array in layouts(target.value, target.axes, final.array.shape):
-            yield Finding(final.made, target, {final.made.number: array}, skipped=True)
+    for piece in alignment.known.get(final.number, ()):
+        if piece.step in target.inputs:
+            for array in layouts(target.value, target.axes, final.array.shape):
+                puts = {final.made.number: array}
+                yield Finding(final.made, target, puts, unchanged=piece.step)
 
 
 def _one_too_many(
@@ -175,14 +214,15 @@ def _left_out(
     The step's value is put in the place of the input, for all that consume it.
     """
     for value in operation.inputs:
-        known = {piece.step.number for piece in alignment.known.get(value.number, ())}
+        known = {piece.step.number: piece.step for piece in alignment.known.get(value.number, ())}
         if value.made is None or not known or value.made.name == "write":
             continue
         for step in steps:
-            if not step.optional and any(one.number in known for one in step.inputs):
+            taken = next((known[one.number] for one in step.inputs if one.number in known), None)
+            if taken is not None and not step.optional:
                 for array in layouts(step.value, step.axes, value.array.shape):
                     puts = {value.made.number: array}
-                    yield Finding(operation, step, puts, skipped=True)
+                    yield Finding(operation, step, puts, unchanged=taken)
 
 
 def again(finding: Finding, alignment: Alignment) -> Finding | None:
@@ -204,12 +244,14 @@ def _like(
 ) -> Iterator[Finding]:
     """Yield the candidates of the kind of `finding` at the same place, then other values there."""
     steps = [one for one in alignment.case.formula.steps if one.name == finding.step.name]
+    for step in steps:
+        yield from _reduced(at_site[-1], step)
     runs = _runs(alignment, at_site[-1])
     if finding.argument is not None:
         for operation in at_site:
             found = _given_another(alignment, operation)
             yield from (one for one in found if _same_argument(one, finding))
-    elif finding.skipped:
+    elif finding.unchanged is not None:
         yield from (one for one in _ended_too_early(alignment) if one.site == finding.site)
         for operation in runs:
             yield from _left_out(alignment, operation, steps)

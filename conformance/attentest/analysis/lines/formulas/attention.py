@@ -104,14 +104,14 @@ def _constants(
     """Yield factors that scores are multiplied by, in words."""
     width, heads = formula.sizes.d_model, formula.sizes.heads
     yield " without a division by sqrt(d_k)", 1.0
-    for name, number in {"d_model": width, "heads": heads, **lengths}.items():
-        yield f" / sqrt({name}), where sqrt({name}) = {sqrt(number):.3g}", number**-0.5
-        yield f" / {name}, where {name} = {number}", 1.0 / number
     yield f" / d_k, where d_k = {head}", 1.0 / head
     yield f" * sqrt(d_k), where sqrt(d_k) = {sqrt(head):.3g}", head**0.5
     yield f" / d_k^(1/4), where d_k^(1/4) = {head**0.25:.3g}", head**-0.25
     yield f" / (2 sqrt(d_k)), where sqrt(d_k) = {sqrt(head):.3g}", 0.5 * head**-0.5
     yield f" * d_k, where d_k = {head}", float(head)
+    for name, number in {"d_model": width, "heads": heads, **lengths}.items():
+        yield f" / sqrt({name}), where sqrt({name}) = {sqrt(number):.3g}", number**-0.5
+        yield f" / {name}, where {name} = {number}", 1.0 / number
 
 
 def times(factor: float) -> Callable[[Array], Array]:

@@ -53,6 +53,14 @@ def layer_norm(formula: Formula, part: str, x: Step) -> Step:
         ],
     )
     add("square", np.square, x, text="x^2", axes=axes, optional=True)
+    add(
+        "mean of squares",
+        lambda x: np.square(x).mean(-1, keepdims=True),
+        x,
+        text="mean of x^2",
+        axes=row,
+        optional=True,
+    )
     add("squared deviations", np.square, centred, text="(x - mean)^2", axes=axes, optional=True)
     add(
         "sum of squared deviations",
@@ -144,6 +152,17 @@ def layer_norm(formula: Formula, part: str, x: Step) -> Step:
     if bias is None:
         scaled.mistakes = [*scaled.mistakes, left_out]
         return scaled
+    add(
+        "shift",
+        lambda mean, gain, divisor, bias: bias - mean * gain / divisor,
+        mean,
+        gain,
+        divisor,
+        bias,
+        text="the bias (beta) - mean * weight (gamma) / divisor",
+        axes=axes,
+        optional=True,
+    )
     return add(
         "result",
         lambda x, bias: x + bias,
