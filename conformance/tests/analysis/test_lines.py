@@ -1,6 +1,8 @@
 """The line at which the numbers of torch code first leave the reference's."""
 
+import importlib.util
 import inspect
+import os
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +13,7 @@ from styles_of_attention import attend
 from torch import nn
 
 from attentest import adapted
-from attentest.analysis.lines import Locator, cases
+from attentest.analysis.lines import Locator, alignment, cases, recording
 from attentest.analysis.lines.formula import Formula
 from attentest.analysis.lines.formulas import build
 from attentest.analysis.lines.layouts import layouts, orders
@@ -106,11 +108,15 @@ def test_code_that_is_not_torch_has_no_line():
     assert located(wrong, "attention") is None
 
 
-def test_answer_at_random_has_no_line():
+def test_answer_at_random_has_the_line_that_draws_alone():
     def noisy(query, key, value, mask):
-        return attend(query, key, value, mask) + torch.rand(1, dtype=query.dtype)
+        kept = value + torch.rand(1, dtype=query.dtype)
+        return attend(query, key, kept, mask) * 2
 
-    assert located(of_function(noisy, "attention"), "attention") is None
+    location = located(of_function(noisy, "attention"), "attention")
+    assert location.line == line_of(noisy, "torch.rand")
+    assert location.computed == "rand draws random numbers in evaluation mode"
+    assert not location.confirmed
 
 
 def test_verdict_of_a_violation_holds_the_line(monkeypatch):
@@ -249,6 +255,66 @@ def test_formula_is_the_references(component, choices):
     build(formula, component, "", given)
     expected = question.probe.expected(*question.inputs).output
     np.testing.assert_allclose(formula.output.value, expected, rtol=1e-12, atol=1e-13)
+
+
+def test_line_of_an_installed_package_is_named(tmp_path, monkeypatch):
+    home = tmp_path / "site" / "pack"
+    home.mkdir(parents=True)
+    (home / "att.py").write_text(PACKAGE, encoding="utf-8")
+    spec = importlib.util.spec_from_file_location("pack_att", home / "att.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    for one in (recording, alignment):
+        monkeypatch.setattr(one, "installed", lambda: (f"{tmp_path / 'site'}{os.sep}",))
+    location = located(of_function(module.attend, "attention"), "attention")
+    assert (Path(location.file), location.line) == (home / "att.py", 3)
+    assert location.confirmed
+
+
+PACKAGE = """def attend(query, key, value, mask):
+    scores = query @ key.mT
+    return scores.softmax(-1) @ value
+"""
+
+
+def test_line_that_ends_a_gradient_is_named():
+    def cut(query, key, value, mask):
+        scores = query @ key.mT / query.shape[-1] ** 0.5
+        scores = scores - scores.amax(-1, keepdim=True).detach()
+        weights = scores.softmax(-1)
+        return weights.detach() @ value
+
+    location = effect_of(cut)
+    assert location.line == line_of(cut, "weights.detach()")
+    assert location.computed == "the gradient ends at detach"
+    assert not location.confirmed
+
+
+def test_gradient_that_ends_where_it_is_zero_is_sound():
+    def shifted(query, key, value, mask):
+        scores = query @ key.mT / query.shape[-1] ** 0.5
+        return (scores - scores.amax(-1, keepdim=True).detach()).softmax(-1) @ value
+
+    assert effect_of(shifted) is None
+
+
+def test_block_without_gradients_is_named():
+    def cut(query, key, value, mask):
+        with torch.no_grad():
+            scores = query @ key.mT
+            scores = scores / query.shape[-1] ** 0.5
+        return scores.softmax(-1) @ value
+
+    assert effect_of(cut).line == line_of(cut, "scores = query @ key.mT")
+
+
+def effect_of(function):
+    """Return the line that a gradient through `function` names."""
+    subject = Bench(of_function(function, "attention")).subject()
+    part = subject.part("attention", cases.SIZES)
+    x = np.random.default_rng(0).normal(size=(1, 2, 3, 4))
+    part.vjp((x, x, x, None), np.ones(x.shape))
+    return locate(subject, subject.trace, {})
 
 
 def test_layout_keeps_heads_side_by_side():

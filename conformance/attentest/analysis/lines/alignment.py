@@ -13,7 +13,7 @@ import numpy as np
 from attentest.analysis.lines.cases import Case
 from attentest.analysis.lines.formula import Step
 from attentest.analysis.lines.matching import Matched, Matcher, Piece, covered
-from attentest.analysis.lines.recording import Recording, Value
+from attentest.analysis.lines.recording import Operation, Recording, Value, installed, package_of
 from attentest.harness.subject import Answer
 from attentest_spec.setting import Array
 
@@ -39,11 +39,22 @@ class Alignment:
         """Record the call, and match its values."""
         self.recording = Recording(own=self.own)
         outcome = self.case.run(self.recording)
+        if not self.own and not any(one.places for one in self._called()):
+            whole = Recording(own=installed())
+            self.case.run(whole)
+            self.own = package_of(whole)
+            if self.own:
+                self.recording = Recording(own=self.own)
+                outcome = self.case.run(self.recording)
         target = self.case.target
         assert target is not None
         if self.case.is_repeated(outcome):
             self.final = self._last(Answer.of(outcome)[target.name == "weights"])
         self._match(target)
+
+    def _called(self) -> list[Operation]:
+        """Return the operations of the call itself, without those that build its parts."""
+        return [one for one in self.recording.operations if one.number >= self.case.first[0]]
 
     def under(self, case: Case) -> "Alignment":
         """Return the same recording beside another formula for it, that of `case`."""

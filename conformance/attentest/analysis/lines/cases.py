@@ -51,7 +51,7 @@ class Lengths:
     seed: int = 7
 
 
-USUAL, FRESH = Lengths(), Lengths(batch=2, queries=4, keys=9, head=6, value=5, seed=8)
+USUAL, FRESH = Lengths(), Lengths(batch=2, queries=4, keys=10, head=6, value=5, seed=8)
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from attentest.analysis.lines.alignment import Alignment
 from attentest.analysis.lines.cases import FRESH, Case, own_cases, wrong_calls
 from attentest.analysis.lines.earlier import is_earliest
+from attentest.analysis.lines.effects import draw_in_evaluation, end_of_gradient
 from attentest.analysis.lines.explain import (
     ELSE,
     Explanation,
@@ -68,14 +69,14 @@ def locate(subject: Subject, steps: Sequence[Step], known: Known) -> Location | 
     """
     wrong = next(wrong_calls(subject, steps), None)
     if wrong is None:
-        return None
+        return end_of_gradient(subject, steps) or draw_in_evaluation(subject, steps)
     key = wrong.question.probe.component, wrong.question.method
     if key not in known:
         known[key] = _first(subject, *key)
     found = known[key]
     alignment = Alignment(wrong)
     if alignment.final is None:
-        return None
+        return draw_in_evaluation(subject, steps)
     if found is not None:
         here = under(alignment, found.choices)
         if here is not None and again(found.finding, here):

@@ -142,7 +142,7 @@ class Recording(TorchFunctionMode):
                 args, named = swap.applied(tuple(args)), swap.applied(dict(named))
             result = func(*args, **named)
             return self._counted(result, args, func)
-        inputs = [self._value(one) for one in _tensors((args, named))]
+        inputs = [self._value(one) for one in tensors_in((args, named))]
         result = func(*args, **named)
         return self._recorded(func, result, args, inputs)
 
@@ -169,9 +169,9 @@ class Recording(TorchFunctionMode):
         outputs = _results(result, args, func)
         known = tuple(one for one in inputs if one is not None)
         frames = self._frames()
-        places = tuple(_place(one) for one in frames)
+        places = tuple(place_of(one) for one in frames)
         calls = tuple(self._calls.setdefault(one, len(self._calls)) for one in frames)
-        made = Operation(number, _name(func), places, known, calls=calls)
+        made = Operation(number, name_of(func), places, known, calls=calls)
         for tensor in outputs:
             before = self._values.get(id(tensor))
             array = _array(tensor)
@@ -199,7 +199,7 @@ class Recording(TorchFunctionMode):
         if target is None:
             target = args[0]
         new = _new(put, target)
-        if any(one is target for one in _tensors(args)):
+        if any(one is target for one in tensors_in(args)):
             with torch.no_grad():
                 target.copy_(new)
             return result
@@ -287,15 +287,21 @@ _SUITE = Path(__file__).parents[2]
 
 
 @cache
-def _foreign() -> tuple[str, ...]:
-    """Return the folders of code that is not the user's."""
-    places = {sysconfig.get_path(one) for one in ("stdlib", "platstdlib", "purelib", "platlib")}
-    homes = {
-        str(_SUITE),
-        *(str(Path(inspect.getfile(one)).parent) for one in (torch, attentest_spec)),
-    }
-    found = places | homes | {site.getusersitepackages()}
-    return tuple(os.path.join(one, "") for one in found)
+def _tools() -> tuple[str, ...]:
+    """Return the folders of torch, the suite and the standard library."""
+    homes = (Path(inspect.getfile(one)).parent for one in (torch, attentest_spec, np))
+    return _folders(str(_SUITE), *map(str, homes), str(Path(inspect.getfile(os)).parent))
+
+
+@cache
+def installed() -> tuple[str, ...]:
+    """Return the folders that packages are installed in."""
+    places = (sysconfig.get_path(one) for one in ("purelib", "platlib"))
+    return _folders(*places, site.getusersitepackages())
+
+
+def _folders(*places: str) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(os.path.join(one, "") for one in places))
 
 
 def is_users(file: str, own: Sequence[str] = ()) -> bool:
@@ -305,41 +311,56 @@ def is_users(file: str, own: Sequence[str] = ()) -> bool:
 
 @cache
 def _is_users(file: str, own: tuple[str, ...]) -> bool:
-    if own and file.startswith(own):
-        return True
-    return not file.startswith((*_foreign(), "<frozen", "<string", "<__array"))
+    if file.startswith(installed()):
+        return file.startswith(own) and not file.startswith(_tools()[:-1])
+    return not file.startswith((*_tools(), "<frozen", "<string", "<__array"))
 
 
-def _place(frame: FrameType) -> Place:
+def package_of(recording: "Recording") -> tuple[str, ...]:
+    """Return the folder of the installed package that the recorded call begins in, () for none.
+
+    The recording counts all installed code as the user's.
+    """
+    files = (one.places[-1].file for one in recording.operations if one.places)
+    for file in files:
+        home = next((one for one in installed() if file.startswith(one)), None)
+        if home is not None:
+            return (home + file.removeprefix(home).split(os.sep)[0],)
+    return ()
+
+
+def place_of(frame: FrameType) -> Place:
+    """Return the line that a frame is at."""
     code = frame.f_code
     return Place(code.co_filename, frame.f_lineno, frame.f_lasti, code.co_firstlineno)
 
 
 def _arrays(variables: Mapping[str, Any]) -> list[Array]:
     """Return the values of the tensors among local variables."""
-    arrays = (_array(tensor) for value in list(variables.values()) for tensor in _tensors(value))
+    arrays = (_array(tensor) for value in list(variables.values()) for tensor in tensors_in(value))
     return [one for one in arrays if one is not None]
 
 
-def _tensors(value: Any) -> list[Tensor]:
+def tensors_in(value: Any) -> list[Tensor]:
     """Return the tensors in `value`, whatever it is nested in."""
     if isinstance(value, Tensor):
         return [value]
     if isinstance(value, (tuple, list)):
-        return [one for inner in value for one in _tensors(inner)]
+        return [one for inner in value for one in tensors_in(inner)]
     if isinstance(value, dict):
-        return [one for inner in value.values() for one in _tensors(inner)]
+        return [one for inner in value.values() for one in tensors_in(inner)]
     return []
 
 
 def _results(result: Any, args: Sequence[Any], func: Any) -> list[Tensor]:
     """Return the tensors that a call made or wrote into."""
-    if result is None and _name(func) == "__setitem__":
+    if result is None and name_of(func) == "__setitem__":
         return [args[0]]
-    return _tensors(result) if isinstance(result, (Tensor, tuple, list)) else []
+    return tensors_in(result) if isinstance(result, (Tensor, tuple, list)) else []
 
 
-def _name(func: Any) -> str:
+def name_of(func: Any) -> str:
+    """Return the name of a torch function; of an attribute, its own."""
     name = getattr(func, "__name__", "")
     if name == "__get__":
         name = getattr(getattr(func, "__self__", None), "__name__", name)

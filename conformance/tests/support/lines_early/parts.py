@@ -32,11 +32,11 @@ class LayerNorm(nn.Module):
 
     def forward(self, x):
         first = x.mean(dim=-1, keepdim=True)
-        second = x.square().mean(dim=-1, keepdim=True)
-        var = second - first.square()
-        inverse = torch.rsqrt(var + self.eps)
-        shift = self.bias - first * inverse * self.weight
-        return x * (inverse * self.weight) + shift
+        moved = x - first
+        second = moved.square().mean(dim=-1, keepdim=True)
+        inverse = torch.rsqrt(second + self.eps)
+        scale = inverse * self.weight
+        return moved * scale + self.bias
 
 
 class FeedForward(nn.Module):
