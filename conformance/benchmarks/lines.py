@@ -3,7 +3,8 @@
 Prints each mistake whose line is not named, named wrongly or only suspected, and the totals with
 their bounds: the true line in at least 85 % of the mistakes, no wrong line that is `confirmed`, no
 line for sound code, the true first step in at least 90 % of the mistakes that are in no catalogue.
-`--held-out` judges the mistakes that are not looked at while the search is developed.
+`--held-out` judges the mistakes that are not looked at while the search is developed, `--early`
+those whose effect is seen lines below, `--effects` those that only gradients or modes show.
 """
 
 import re
@@ -26,14 +27,14 @@ from attentest.results.verdict import Location, Status
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "support"))
 
-from line_corpus import HELD_OUT, OPEN, Mistake, mistakes
+from line_corpus import EARLY, EFFECTS, HELD_OUT, OPEN, Mistake, mistakes
 
 STEPS = {
     "scores": "scores|scaled",
     "masked": "mask",
     "weights": "weights|softmax|shifted|exponential",
     "heads": "head|value",
-    "query": "query|scores",
+    "query": "query|scores|^x$",
     "key": "key|scores",
     "value": "value|head",
     "merged": "merged|output",
@@ -62,6 +63,8 @@ STEPS = {
     "source_embedding": "source_embedding|source_positions",
     "target_positions": "target_positions|target_embedding",
     "encoder_norm": r"encoder\.norm|memory",
+    "gradient": "gradient",
+    "evaluation": "evaluation",
 }
 """Patterns of the steps that `Location.step` may name, for each step of a manifest."""
 
@@ -143,22 +146,24 @@ def lines_of_sound(mistake: Mistake) -> list[str]:
 
 @click.command()
 @click.argument("names", nargs=-1)
-@click.option("--held-out", is_flag=True, help="Judge the mistakes that are kept apart.")
+@click.option("--held-out", "folder", flag_value=HELD_OUT, help="Judge those that are kept apart.")
+@click.option("--early", "folder", flag_value=EARLY, help="Judge those that are seen lines later.")
+@click.option("--effects", "folder", flag_value=EFFECTS, help="Judge those of gradients and modes.")
 @click.option("--sound/--no-sound", default=True, help="Judge the sound twins, too.")
 @click.option("--all", "everything", is_flag=True, help="Print what was said of every mistake.")
-def main(names: tuple[str, ...], held_out: bool, sound: bool, everything: bool) -> None:
+def main(names: tuple[str, ...], folder: Path | None, sound: bool, everything: bool) -> None:
     """Judge the mistakes whose slug or target holds one of NAMES, all without."""
     torch.set_num_threads(1)
     corpus = [
         one
-        for one in mistakes(HELD_OUT if held_out else OPEN)
+        for one in mistakes(folder or OPEN)
         if not names or any(name in one.slug or name in one.target for name in names)
     ]
     counts: Counter[str] = Counter()
     steps = []
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as home:
         for one in corpus:
-            found = outcome(one, Path(folder))
+            found = outcome(one, Path(home))
             counts[found.status] += 1
             steps += [found.right_step] * (not one.catalogued)
             if everything or found.status != "true, confirmed" or not found.right_step:

@@ -49,11 +49,18 @@ def block(
         *_why(cause, width),
         *_demand(cause, width, name=name),
         *(() if warns else _example(cause, width)),
-        *(line for one in assumed for line in _inside(one, width)),
+        *cut([line for one in assumed for line in _inside(one, width)], 2),
         *_others(cause, width, name=name),
         *(_inside(f"reproduction: {written}", width) if written else ()),
     ]
     return "\n".join(lines)
+
+
+def warnings(several: Sequence[Cause], numbers: Sequence[int], width: int = WIDTH) -> str:
+    """Return the block of several warnings: the clauses that are not followed."""
+    names = list(dict.fromkeys(slug for one in several for slug in one.clauses))
+    text = f"{numbers[0]}-{numbers[-1]}  warning: does not follow {', '.join(names)}"
+    return "\n".join(cut(folded(text, width, indent=_INDENT), 4))
 
 
 def place(location: Location) -> str:
@@ -87,7 +94,7 @@ def _heading(cause: Cause, number: int, width: int) -> list[str]:
         begin += f"{cause.head.status}: "
     elif cause.exact:
         begin += "likely cause: "
-    return folded(f"{begin}{cause.words or cause.text}", width, indent=_INDENT)
+    return cut(folded(f"{begin}{cause.words or cause.text}", width, indent=_INDENT), 3)
 
 
 def _inside(text: str, width: int) -> list[str]:
@@ -98,11 +105,10 @@ def _inside(text: str, width: int) -> list[str]:
 def _why(cause: Cause, width: int) -> Iterator[str]:
     """Yield the line of code, whether it is confirmed, and the known mistakes that fit."""
     if cause.location:
-        yield from _inside(f"{cause.location.line} | {cause.location.code.strip()}", width)
+        yield from cut(_inside(f"{cause.location.line} | {cause.location.code.strip()}", width), 2)
         yield from _inside(certainty(cause), width)
     for one in known(cause):
-        lines = _inside(one, width)
-        yield from cut(lines, 2) if one.startswith(_NEAREST) else lines
+        yield from cut(_inside(one, width), 2)
 
 
 def certainty(cause: Cause) -> str:
@@ -127,7 +133,7 @@ def known(cause: Cause) -> Iterator[str]:
 
 _NEAREST = "no known mistake gives all results; the nearest:"
 _CONFIRMED = "confirmed: with the expected value there, the failing examples pass"
-_SUSPECTED = "suspected: the first value that differs; replacing it was not enough to pass"
+_SUSPECTED = "suspected: the first value that differs; not proved to be the cause"
 
 
 def _demand(cause: Cause, width: int, *, name: bool) -> list[str]:
@@ -135,7 +141,7 @@ def _demand(cause: Cause, width: int, *, name: bool) -> list[str]:
     subject = f"{short(cause.head.backend)} " if name else ""
     if cause.head.status is Status.WARNING:
         return _inside(f"{subject}does not follow {clause.slug}", width)
-    return _inside(f"{subject}breaks {clause.slug}: {clause.text}", width)
+    return cut(_inside(f"{subject}breaks {clause.slug}: {clause.text}", width), 2)
 
 
 def short(backend: str) -> str:
@@ -150,7 +156,7 @@ def _example(cause: Cause, width: int) -> Iterator[str]:
         yield from cut(_inside(f"example: {_steps(example.steps)}", width), 2)
         yield from _rows(example, width - len(_INDENT) - 2)
     if cause.text != head.finding:
-        yield from cut(_inside(head.finding, width), 3)
+        yield from cut(_inside(head.finding, width), 2)
     if head.where:
         yield from cut(_inside(f"raised at {raised_at(head.where)}", width), 2)
 

@@ -7,7 +7,7 @@ contains it. A reader is to see the mistake once, with the clauses that it break
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from attentest.results.plan import formulas
 from attentest.results.verdict import Counterexample, LikelyCause, Location, Status, Verdict
@@ -221,9 +221,17 @@ def _cause(group: Sequence[Verdict]) -> Cause:
     frequency = Counter(one.names for one in first)
     likely = sorted(first, key=lambda one: -frequency[one.names])[:1]
     rest = [one for one in shown(ordered[0]) if one.names not in [first.names for first in likely]]
+    return Cause(ordered, (*likely, *rest), _location(ordered))
+
+
+def _location(ordered: Sequence[Verdict]) -> Location | None:
+    """Return the line of several verdicts, in the words of the one whose example is shown."""
     lines = [one.location for one in ordered if one.location]
-    confirmed = [one for one in lines if one.confirmed]
-    return Cause(ordered, (*likely, *rest), next(iter(confirmed or lines), None))
+    best = next((one for one in lines if one.confirmed), next(iter(lines), None))
+    shown = next((one.location for one in ordered if one.counterexample), None)
+    if best is None or shown is None or _line(shown) != _line(best) or shown.step != best.step:
+        return best
+    return replace(shown, confirmed=best.confirmed)
 
 
 # Orders -------------------------------------------------------------------------------------------

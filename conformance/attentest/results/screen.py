@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from attentest.results.blocks import HELD, WIDTH, block, cut, folded, near, place
+from attentest.results.blocks import HELD, WIDTH, block, cut, folded, near, place, warnings
 from attentest.results.causes import Cause, causes
 from attentest.results.plan import Plan
 from attentest.results.run import BackendRun, Description
@@ -13,6 +13,9 @@ from attentest.results.verdict import Status
 from attentest.results.wording import explanations, inferred, report, summary, uncompared
 from attentest_spec import CHOICES
 from attentest_spec.clauses import clauses
+
+_ASSUMED = 4
+"""The largest number of assumptions that are listed."""
 
 
 @dataclass(frozen=True)
@@ -62,11 +65,15 @@ class Screen:
         if any(not one.summary for one in read):  # a stream of an older version
             return "\n".join(inferred(one.inferred) for one in read)
         lines = [f"understood: {one.summary}" for one in read]
-        assumed = dict.fromkeys(sentence for one in read for sentence in one.assumed)
-        return "\n".join(row for one in (*lines, *assumed) for row in self._few(one))
+        assumed = list(dict.fromkeys(sentence for one in read for sentence in one.assumed))
+        if len(assumed) > _ASSUMED:
+            rest = len(assumed) - _ASSUMED + 1
+            assumed[_ASSUMED - 1 :] = [f"and {counted(rest, 'assumption')} more, listed by --full"]
+        rows = [self._few(one) for one in lines] + [self._few(one, 2) for one in assumed]
+        return "\n".join(row for several in rows for row in several)
 
-    def _few(self, sentence: str) -> list[str]:
-        return cut(folded(sentence, self.width), 3)
+    def _few(self, sentence: str, most: int = 3) -> list[str]:
+        return cut(folded(sentence, self.width), most)
 
     def other_choices(self, backend: BackendRun) -> str:
         """Return the choices that are declared and differ from the paper's, in one sentence."""
@@ -77,16 +84,22 @@ class Screen:
             if one.status is Status.DEVIATION and clauses()[one.clause].choice not in assumed
         ]
         text = f"other choices than the paper's, as declared: {', '.join(other)}"
-        return "\n".join(folded(text, self.width)) if other else ""
+        return "\n".join(self._few(text)) if other else ""
 
     def blocks(
         self, found: Sequence[Cause], assumed: Sequence[str] = (), *, name: bool = False
     ) -> Iterator[str]:
         """Yield the block of each cause, with the assumptions that it depends on.
 
-        `name` says that they are of several backends, which are named.
+        Warnings after a failure are one block: they come last, and are no reason to fail. `name`
+        says that they are of several backends, which are named.
         """
+        failing = [one for one in found if one.severity is not Status.WARNING]
+        together = found[len(failing) :] if failing else []
         for number, cause in enumerate(found, 1):
+            if number > len(failing) and len(together) > 1:
+                yield warnings(together, range(number, len(found) + 1), self.width)
+                return
             file = self.file(cause)
             own = [one for one in assumed if depends(cause, one)]
             yield block(cause, number, self.width, written=file, assumed=own, name=name)

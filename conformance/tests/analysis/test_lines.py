@@ -1,6 +1,8 @@
 """The line at which the numbers of torch code first leave the reference's."""
 
+import importlib.util
 import inspect
+import os
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +13,7 @@ from styles_of_attention import attend
 from torch import nn
 
 from attentest import adapted
-from attentest.analysis.lines import Locator, cases
+from attentest.analysis.lines import Locator, alignment, cases, recording
 from attentest.analysis.lines.formula import Formula
 from attentest.analysis.lines.formulas import build
 from attentest.analysis.lines.layouts import layouts, orders
@@ -80,9 +82,9 @@ def inverted(query, key, value, mask):
 @pytest.mark.parametrize(
     ("function", "code", "step", "computed"),
     [
-        (unscaled, "scores.softmax(-1)", "scaled scores", "the product of query and key"),
+        (unscaled, "scores.softmax(-1)", "scaled scores", "without a division by sqrt(d_k)"),
         (over_queries, "scores.softmax(-2)", "weights", "over the queries"),
-        (fused, "scale=1.0", "scaled scores", "unchanged"),
+        (fused, "scale=1.0", "scaled scores", "without a division by sqrt(d_k)"),
         (head_by_head, "q @ k.mT / q", "scaled scores", "/ d_k, where d_k = 8"),
         (inverted, "masked_fill(mask", "masked scores", "inverted"),
     ],
@@ -107,11 +109,15 @@ def test_code_that_is_not_torch_has_no_line():
     assert located(wrong, "attention") is None
 
 
-def test_answer_at_random_has_no_line():
+def test_answer_at_random_has_the_line_that_draws_alone():
     def noisy(query, key, value, mask):
-        return attend(query, key, value, mask) + torch.rand(1, dtype=query.dtype)
+        kept = value + torch.rand(1, dtype=query.dtype)
+        return attend(query, key, kept, mask) * 2
 
-    assert located(of_function(noisy, "attention"), "attention") is None
+    location = located(of_function(noisy, "attention"), "attention")
+    assert location.line == line_of(noisy, "torch.rand")
+    assert location.computed == "rand draws random numbers in evaluation mode"
+    assert not location.confirmed
 
 
 def test_verdict_of_a_violation_holds_the_line(monkeypatch):
@@ -131,6 +137,78 @@ def test_locator_never_costs_a_verdict(monkeypatch):
     subject = Bench(of_function(over_queries, "attention")).subject()
     wrong_case = next(cases.own_cases(subject, "attention"))
     assert Locator().locate(subject, wrong_case.steps) is None
+
+
+def test_line_whose_input_an_earlier_line_may_have_mixed_up_is_suspected():
+    def crossed(query, key, value, mask):
+        first = torch.einsum("bhqe->bhqe", query)
+        second = torch.einsum("bhke->bhke", key)
+        scores = torch.einsum("bhqe,bhke->bhkq", first, second) / query.shape[-1] ** 0.5
+        if mask is not None:
+            scores = scores.masked_fill(~mask.mT, -torch.inf)
+        return torch.einsum("bhkq,bhke->bhqe", scores.softmax(-1), value)
+
+    location = located(of_function(crossed, "attention"), "attention")
+    assert location.line == line_of(crossed, "softmax(-1)")
+    assert location.confirmed  # the lines after the product go with its order
+
+    def turned(query, key, value, mask):
+        scores = torch.einsum("bhqe,bhke->bhqk", query, key) / query.shape[-1] ** 0.5
+        merged = torch.einsum("bhqk,bhke->bhqe", scores.softmax(-1), value)
+        batch, heads, queries, _ = query.shape
+        return merged.reshape(batch, queries, heads, -1).swapaxes(1, 2)
+
+    location = located(of_function(turned, "attention"), "attention")
+    assert location.line == line_of(turned, "swapaxes")
+    assert not location.confirmed  # the einsum above may have been meant as bqhe
+
+
+def test_constant_that_is_one_by_chance_proves_nothing():
+    def centred(query, key, value, mask):
+        value = value - value.mean(-2, keepdim=True)
+        return attend(query, key, value, mask)
+
+    subject = Bench(of_function(centred, "attention")).subject()
+    part = subject.part("attention", cases.SIZES)
+    one = np.ones((1, 1, 1, 2))
+    part(one, one, 3 * one, None)
+    location = locate(subject, subject.trace, {("attention", ""): None})
+    assert location is None or not location.confirmed
+
+
+def test_words_have_the_sizes_of_the_example_that_is_shown():
+    subject = Bench(of_function(unscaled, "attention")).subject()
+    rng = np.random.default_rng(0)
+    part = subject.part("attention", cases.SIZES)
+    part(*(rng.normal(size=(1, 1, length, 3)) for length in (2, 4, 4)), None)
+    location = locate(subject, subject.trace, {})
+    assert location.confirmed
+    assert location.expected == "scores / sqrt(d_k), where sqrt(d_k) = 1.73"
+
+
+def test_factor_that_other_sizes_change_is_no_constant():
+    def cubic(query, key, value, mask):
+        return attend(query * query.shape[-1] ** (1 / 6), key, value, mask)
+
+    location = located(of_function(cubic, "attention"), "attention")
+    assert location.confirmed
+    assert location.computed == "a multiple of query"
+
+
+def test_call_that_is_given_another_value_is_named_where_the_right_one_is_known():
+    def project(x, weight):
+        return x @ weight
+
+    def attention(query, key, value, mask):
+        eye = torch.eye(query.shape[-1], dtype=query.dtype)
+        shifted = project(key, eye), project(query, eye)
+        scores = shifted[1] @ shifted[0].mT / query.shape[-1] ** 0.5
+        if mask is not None:
+            scores = scores.masked_fill(~mask, -torch.inf)
+        return scores.softmax(-1) @ project(key[..., : value.shape[-1]], eye)
+
+    location = located(of_function(attention, "attention"), "attention")
+    assert location is None or location.line == line_of(attention, "scores.softmax(-1) @ project")
 
 
 def test_two_mistakes_are_not_confirmed():
@@ -178,6 +256,66 @@ def test_formula_is_the_references(component, choices):
     build(formula, component, "", given)
     expected = question.probe.expected(*question.inputs).output
     np.testing.assert_allclose(formula.output.value, expected, rtol=1e-12, atol=1e-13)
+
+
+def test_line_of_an_installed_package_is_named(tmp_path, monkeypatch):
+    home = tmp_path / "site" / "pack"
+    home.mkdir(parents=True)
+    (home / "att.py").write_text(PACKAGE, encoding="utf-8")
+    spec = importlib.util.spec_from_file_location("pack_att", home / "att.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    for one in (recording, alignment):
+        monkeypatch.setattr(one, "installed", lambda: (f"{tmp_path / 'site'}{os.sep}",))
+    location = located(of_function(module.attend, "attention"), "attention")
+    assert (Path(location.file), location.line) == (home / "att.py", 3)
+    assert location.confirmed
+
+
+PACKAGE = """def attend(query, key, value, mask):
+    scores = query @ key.mT
+    return scores.softmax(-1) @ value
+"""
+
+
+def test_line_that_ends_a_gradient_is_named():
+    def cut(query, key, value, mask):
+        scores = query @ key.mT / query.shape[-1] ** 0.5
+        scores = scores - scores.amax(-1, keepdim=True).detach()
+        weights = scores.softmax(-1)
+        return weights.detach() @ value
+
+    location = effect_of(cut)
+    assert location.line == line_of(cut, "weights.detach()")
+    assert location.computed == "the gradient ends at detach"
+    assert not location.confirmed
+
+
+def test_gradient_that_ends_where_it_is_zero_is_sound():
+    def shifted(query, key, value, mask):
+        scores = query @ key.mT / query.shape[-1] ** 0.5
+        return (scores - scores.amax(-1, keepdim=True).detach()).softmax(-1) @ value
+
+    assert effect_of(shifted) is None
+
+
+def test_block_without_gradients_is_named():
+    def cut(query, key, value, mask):
+        with torch.no_grad():
+            scores = query @ key.mT
+            scores = scores / query.shape[-1] ** 0.5
+        return scores.softmax(-1) @ value
+
+    assert effect_of(cut).line == line_of(cut, "scores = query @ key.mT")
+
+
+def effect_of(function):
+    """Return the line that a gradient through `function` names."""
+    subject = Bench(of_function(function, "attention")).subject()
+    part = subject.part("attention", cases.SIZES)
+    x = np.random.default_rng(0).normal(size=(1, 2, 3, 4))
+    part.vjp((x, x, x, None), np.ones(x.shape))
+    return locate(subject, subject.trace, {})
 
 
 def test_layout_keeps_heads_side_by_side():

@@ -5,9 +5,11 @@ from types import ModuleType
 
 import line_corpus
 import pytest
-from line_corpus import HELD_OUT, OPEN, Mistake
+from line_corpus import EARLY, EFFECTS, HELD_OUT, OPEN, Mistake
 
-MISTAKES = [one for folder in (OPEN, HELD_OUT) for one in line_corpus.mistakes(folder)]
+MISTAKES = [
+    one for folder in (OPEN, HELD_OUT, EARLY, EFFECTS) for one in line_corpus.mistakes(folder)
+]
 
 
 @cache

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -117,6 +118,45 @@ def test_one_mistake_fits_on_a_screen_and_no_word_is_cut(width: int) -> None:
         *(slug.partition(".")[2] for slug in SLUGS),
         "..",
     }
+
+
+def test_screen_of_the_longest_texts_fits_on_forty_lines() -> None:
+    long = "several words that are said at length " * 12
+    location = replace(
+        LINE, file=f"{'folder/' * 20}att.py", code=long, expected=long, computed=long
+    )
+    example = replace(ROWS, steps=(long,))
+    likely = replace(SCALE, text=f"the fault attention.scale-missing: {long}")
+    broken = failing(message=long, location=location, counterexample=example, diagnosis=(likely,))
+    slow = [
+        Verdict("att.py:attend", slug, "warning", f"{number} {long}")
+        for number, slug in enumerate(("model.long", "model.too-long-input-named"))
+    ]
+    text = screen(
+        [*broken, *slow],
+        inferred=("attend is judged as attention",),
+        summary=long,
+        assumed=tuple(f"assumed tying={number}, as measured: {long}" for number in range(9)),
+    )
+    assert len(text.splitlines()) <= 40
+
+
+def test_warnings_beside_a_failure_are_one_block() -> None:
+    slugs = "model.out-of-range-named", "model.too-long-input-named"
+    slow = [
+        Verdict("att.py:attend", slug, "warning", f"It is not named, {slug}.") for slug in slugs
+    ]
+    (block,) = [one for one in screen([*failing(), *slow]).split("\n\n") if one[0] == "2"]
+    first, second = block.splitlines()
+    assert first.startswith("2-3  warning: does not follow model.out-of-range-named,")
+    assert screen(slow).count("warning: ") == 2
+    assert second.split() == ["model.too-long-input-named"]
+
+
+def test_words_are_those_of_the_example_that_is_shown() -> None:
+    other = replace(LINE, expected="scores / sqrt(d_k) = 2.83")
+    first = failing(location=replace(LINE, confirmed=False))[:1]
+    assert "scores / sqrt(d_k) = 1.41" in screen([*first, *failing(location=other)[1:]])
 
 
 def test_counts_are_folded_before_the_first_number_that_does_not_fit() -> None:

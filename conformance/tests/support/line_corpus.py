@@ -25,6 +25,8 @@ from folders import SUPPORT
 
 OPEN = SUPPORT / "lines"
 HELD_OUT = SUPPORT / "lines_held_out"
+EARLY = SUPPORT / "lines_early"
+EFFECTS = SUPPORT / "lines_effects"
 
 
 @dataclass(frozen=True)

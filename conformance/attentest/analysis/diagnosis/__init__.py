@@ -46,6 +46,9 @@ SIMILAR = 0.5
 _NAMES = re.compile(r"\([^)]*\)|\S*[\d._]\S*")
 """Numbers, shapes and dotted names: what differs between two pieces of code with one mistake."""
 
+_SIZES = re.compile(r"\b([a-z]\w*) (-?)\d")
+"""Sizes in a message, by their names; another sign is another refusal."""
+
 _NUMBERS = re.compile(r"\d+(?:\.\d+)?(?:e[-+]?\d+)?")
 
 Complain = Callable[[Backend], str]
@@ -167,7 +170,13 @@ def _with_similar_message(broken: BrokenClause, complain: Complain) -> tuple[Lik
         LikelyCause("complaint", variant.names, variant.text)
         for variant in ranked[:MOST]
         if ranks[variant.names][0] >= SIMILAR
+        and _same_sizes(broken.message, messages[variant.names])
     )
+
+
+def _same_sizes(one: str, other: str) -> bool:
+    """Say whether two messages are about the same sizes: "heads -1" is not "heads 3"."""
+    return set(_SIZES.findall(one)) == set(_SIZES.findall(other))
 
 
 def _similarity(one: str, other: str) -> float:

@@ -13,7 +13,7 @@ import numpy as np
 from attentest.analysis.lines.cases import Case
 from attentest.analysis.lines.formula import Step
 from attentest.analysis.lines.matching import Matched, Matcher, Piece, covered
-from attentest.analysis.lines.recording import Recording, Value
+from attentest.analysis.lines.recording import Operation, Recording, Value, installed, package_of
 from attentest.harness.subject import Answer
 from attentest_spec.setting import Array
 
@@ -39,11 +39,22 @@ class Alignment:
         """Record the call, and match its values."""
         self.recording = Recording(own=self.own)
         outcome = self.case.run(self.recording)
+        if not self.own and not any(one.places for one in self._called()):
+            whole = Recording(own=installed())
+            self.case.run(whole)
+            self.own = package_of(whole)
+            if self.own:
+                self.recording = Recording(own=self.own)
+                outcome = self.case.run(self.recording)
         target = self.case.target
         assert target is not None
         if self.case.is_repeated(outcome):
             self.final = self._last(Answer.of(outcome)[target.name == "weights"])
         self._match(target)
+
+    def _called(self) -> list[Operation]:
+        """Return the operations of the call itself, without those that build its parts."""
+        return [one for one in self.recording.operations if one.number >= self.case.first[0]]
 
     def under(self, case: Case) -> "Alignment":
         """Return the same recording beside another formula for it, that of `case`."""
@@ -106,6 +117,16 @@ class Alignment:
             return True  # a constant
         inputs = value.made.inputs
         return array.dtype.kind in "iu" and all(self.is_clean(one) for one in inputs)
+
+    def is_sure(self, value: Value) -> bool:
+        """Say whether a value is the reference's for certain, or made from none of the inputs.
+
+        A constant that is made from an input may be wrong: it is one by chance.
+        """
+        made = value.made
+        if made is None or self.known.get(value.number) or _is_constant(value):
+            return True
+        return value.array.dtype.kind in "iu" and all(self.is_sure(one) for one in made.inputs)
 
     def _walk_back(self, final: Value) -> list[Value]:
         """Return the values between the output and the nearest ones that are the reference's."""
@@ -184,6 +205,15 @@ def _returned(value: Value) -> Value:
             break
         value = before[0]
     return value
+
+
+def _is_constant(value: Value) -> bool:
+    """Say whether a value is made from none of the inputs."""
+    made = value.made
+    if made is None:
+        return False
+    shape_alone = made.name.endswith("_like") or made.name.startswith("new_")
+    return shape_alone or all(_is_constant(one) for one in made.inputs)
 
 
 def _made_from(value: Value, follow: Callable[[Value], bool] = lambda one: True) -> Iterator[Value]:

@@ -10,7 +10,7 @@ import numpy as np
 
 from attentest.analysis.lines.formula import Formula, Step
 from attentest.analysis.lines.formulas import build
-from attentest.analysis.lines.recording import Recording, record
+from attentest.analysis.lines.recording import Recording, Swap, record
 from attentest.harness.copies import cast
 from attentest.harness.errors import Absent, BackendError, Violation
 from attentest.harness.subject import BACKEND, Answer, Question, Subject
@@ -37,7 +37,21 @@ SIZES = Sizes(
     source_pad=3,
     target_pad=5,
 )
-BATCH, QUERIES, KEYS, WIDTH = 2, 5, 7, 9
+
+
+@dataclass(frozen=True)
+class Lengths:
+    """The lengths of an example, no two of them equal; E is the width of a head."""
+
+    batch: int = 2
+    queries: int = 5
+    keys: int = 7
+    head: int = 8
+    value: int = 9
+    seed: int = 7
+
+
+USUAL, FRESH = Lengths(), Lengths(batch=2, queries=4, keys=10, head=6, value=5, seed=8)
 
 
 @dataclass(frozen=True)
@@ -66,7 +80,7 @@ class Case:
     def formula(self) -> Formula:
         """The steps of the reference, none where it has no formula for the call."""
         probe = self.question.probe
-        made = Formula(probe.sizes, self.choices, probe.parameters)
+        made = Formula(probe.sizes, self.choices, probe.parameters, self.subject.declared)
         names = COMPONENTS[probe.component].inputs
         if self.question.method:
             names = {"encode": ("source",), "decode": ("target", "memory", "source")}[
@@ -128,16 +142,18 @@ class Case:
 
         return record(outcome, recording)
 
-    def call(self, puts: Mapping[int, Array], own: Sequence[str] = ()) -> Any:
-        """Repeat the call with `puts` in the place of results; return its outcome.
+    def call(
+        self, puts: Mapping[int, Array], own: Sequence[str] = (), swap: Swap | None = None
+    ) -> Any:
+        """Repeat the call with `puts` in the place of results and `swap` of inputs; its outcome.
 
         What comes before the call is repeated only where it is changed.
         """
         first = self.first[0]
-        if min(puts) < first:
-            return self.run(Recording(puts, keep=False, own=own))
+        if min([*puts, *([swap.first] if swap else [])]) < first:
+            return self.run(Recording(puts, keep=False, own=own, swap=swap))
         parts = self._built
-        recording = Recording(puts, keep=False, begin=first, own=own)
+        recording = Recording(puts, keep=False, begin=first, own=own, swap=swap)
         return record(lambda: self._call(parts), recording)
 
     def _parts(self) -> dict[int, Any]:
@@ -200,7 +216,9 @@ def wrong_calls(subject: Subject, steps: Sequence[Action]) -> Iterator[Case]:
             continue  # the reference refuses it, or lacks parameters
 
 
-def own_cases(subject: Subject, component: str, method: str = "") -> Iterator[Case]:
+def own_cases(
+    subject: Subject, component: str, method: str = "", lengths: Lengths = USUAL
+) -> Iterator[Case]:
     """Yield calls of `component` that the backend answers wrongly, the simplest first."""
     kinds = ("none",) if component in _UNMASKED else ("none", "per-sample", "padding", "causal")
     depths = (1, 2) if component in ("encoder", "decoder", "model") else (1,)
@@ -213,7 +231,7 @@ def own_cases(subject: Subject, component: str, method: str = "") -> Iterator[Ca
             device=subject.device,
         )
         try:
-            _call(other, component, method, mask, layers)
+            _call(other, component, method, mask, layers, lengths)
         except (Absent, BackendError, Violation, ValueError, LookupError):
             continue
         yield from list(wrong_calls(other, other.trace))[:1]
@@ -232,24 +250,28 @@ _UNMASKED = (
 )
 
 
-def _call(subject: Subject, component: str, method: str, mask: str, layers: int) -> None:
+def _call(
+    subject: Subject, component: str, method: str, mask: str, layers: int, lengths: Lengths = USUAL
+) -> None:
     """Build the component at sizes of its own, and call it once."""
     limits, choices = subject.limits, subject.choices
     heads = min(SIZES.heads, limits.heads or SIZES.heads)
-    sizes = replace(SIZES, heads=heads, d_model=8 * heads, layers=layers)
+    sizes = replace(SIZES, heads=heads, d_model=lengths.head * heads, layers=layers)
     if one_vocabulary(choices):
         sizes = sizes.but(target_vocabulary=sizes.source_vocabulary)
     sizes = limits.fitted(sizes)
-    rng = np.random.default_rng(7)
+    rng = np.random.default_rng(lengths.seed)
     drawn = draw_parameters(component, sizes, choices, rng)
     given = {name: cast(one, subject.precision) for name, one in drawn.items()}
-    if limits.length is not None and limits.length < KEYS:
+    if limits.length is not None and limits.length < lengths.keys:
         raise Absent("too short to tell its axes apart")
     probe = subject.part(component, sizes, parameters=given or None)
-    inputs = _Inputs(subject, sizes, rng, mask)
+    inputs = _Inputs(subject, sizes, rng, mask, lengths)
     if method == "decode":
         source, target = inputs.source(), inputs.target()
-        probe(target, inputs.floats(BATCH, KEYS, sizes.d_model), source, method=method)
+        probe(
+            target, inputs.floats(lengths.batch, lengths.keys, sizes.d_model), source, method=method
+        )
     elif method == "encode":
         probe(inputs.source(), method=method)
     else:
@@ -264,32 +286,34 @@ class _Inputs:
     sizes: Sizes
     rng: np.random.Generator
     kind: str
+    lengths: Lengths
 
     def of(self, component: str) -> tuple[Any, ...]:
         """Return the inputs of `component`, in their order."""
-        width = self.sizes.d_model
+        width, head = self.sizes.d_model, self.sizes.d_model // self.sizes.heads
+        batch, queries, keys = self.lengths.batch, self.lengths.queries, self.lengths.keys
         cross = self.subject.limits.cross
         match component:
             case "attention":
-                heads = self.sizes.heads
-                keys = (self.floats(BATCH, heads, KEYS, one) for one in (8, WIDTH))
-                return self.floats(BATCH, heads, QUERIES, 8), *keys, self.mask(QUERIES, KEYS)
+                heads, value = self.sizes.heads, self.lengths.value
+                both = (self.floats(batch, heads, keys, one) for one in (head, value))
+                return self.floats(batch, heads, queries, head), *both, self.mask(queries, keys)
             case "multi_head_attention" if cross:
-                keys = (self.floats(BATCH, KEYS, width) for _ in "kv")
-                return self.floats(BATCH, QUERIES, width), *keys, self.mask(QUERIES, KEYS)
+                both = (self.floats(batch, keys, width) for _ in "kv")
+                return self.floats(batch, queries, width), *both, self.mask(queries, keys)
             case "multi_head_attention":
-                x = self.floats(BATCH, QUERIES, width)
-                return x, x.copy(), x.copy(), self.mask(QUERIES, QUERIES)
+                x = self.floats(batch, queries, width)
+                return x, x.copy(), x.copy(), self.mask(queries, queries)
             case "encoder_layer" | "encoder":
-                return self.floats(BATCH, KEYS, width), self.mask(KEYS, KEYS)
+                return self.floats(batch, keys, width), self.mask(keys, keys)
             case "decoder_layer" | "decoder":
-                x, memory = self.floats(BATCH, QUERIES, width), self.floats(BATCH, KEYS, width)
-                padding = self.mask(QUERIES, KEYS, "padding") if self.kind != "none" else None
-                return x, memory, padding, self.mask(QUERIES, QUERIES)
+                x, memory = self.floats(batch, queries, width), self.floats(batch, keys, width)
+                padding = self.mask(queries, keys, "padding") if self.kind != "none" else None
+                return x, memory, padding, self.mask(queries, queries)
             case "layer_norm":
-                return (0.05 * self.floats(BATCH, QUERIES, width),)
+                return (0.05 * self.floats(batch, queries, width),)
             case "residual":
-                return self.floats(BATCH, QUERIES, width), self.floats(width, width)
+                return self.floats(batch, queries, width), self.floats(width, width)
             case "embedding":
                 return (self.source(),)
             case "padding_mask":
@@ -297,11 +321,11 @@ class _Inputs:
             case "target_mask":
                 return self.target(padded=True), self.sizes.target_pad
             case "causal_mask":
-                return (QUERIES,)
+                return (queries,)
             case "model":
                 return self.source(), self.target()
             case _:
-                return (self.floats(BATCH, QUERIES, width),)
+                return (self.floats(batch, queries, width),)
 
     def floats(self, *shape: int) -> Array:
         """Draw signed numbers."""
@@ -317,7 +341,7 @@ class _Inputs:
         if kind == "causal":
             return np.tril(np.ones((1, 1, queries, keys), dtype=bool))
         rows = 1 if kind == "padding" else queries
-        mask = self.rng.random((BATCH, 1, rows, keys)) < 0.6
+        mask = self.rng.random((self.lengths.batch, 1, rows, keys)) < 0.6
         mask[..., 0] = True
         mask[0, ..., -1] = False
         return mask
@@ -325,17 +349,17 @@ class _Inputs:
     def source(self, *, padded: bool = False) -> Array:
         """Draw source tokens, with padding where masks are wanted."""
         return self._tokens(
-            KEYS, self.sizes.source_vocabulary, self.sizes.source_pad, padded=padded
+            self.lengths.keys, self.sizes.source_vocabulary, self.sizes.source_pad, padded=padded
         )
 
     def target(self, *, padded: bool = False) -> Array:
         """Draw target tokens, with padding where masks are wanted."""
         return self._tokens(
-            QUERIES, self.sizes.target_vocabulary, self.sizes.target_pad, padded=padded
+            self.lengths.queries, self.sizes.target_vocabulary, self.sizes.target_pad, padded=padded
         )
 
     def _tokens(self, length: int, vocabulary: int, pad: int, *, padded: bool) -> Array:
-        tokens = self.rng.integers(0, vocabulary - 1, size=(BATCH, length))
+        tokens = self.rng.integers(0, vocabulary - 1, size=(self.lengths.batch, length))
         tokens = tokens + (tokens >= pad)
         tokens[1, :3] = (0, vocabulary - 1, 1)
         if padded or self.kind in ("per-sample", "padding"):

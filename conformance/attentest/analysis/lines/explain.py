@@ -1,17 +1,25 @@
 """Says in words of the formula what an operation computed instead of the reference's value."""
 
+import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from attentest.analysis.lines.formula import Mistake, Step
-from attentest.analysis.lines.matching import Matcher
+from attentest.analysis.lines.arguments import Argument
+from attentest.analysis.lines.formula import Formula, Mistake, Step
+from attentest.analysis.lines.matching import Matcher, visible
 from attentest_spec.attention import softmax
 from attentest_spec.setting import Array
 
 _DEPTH = 12
 """The number of steps that one operation may compute at once, as a fused kernel does."""
+
+ELSE = "something else"
+
+_MULTIPLE = re.compile(r" times [-+.\de]+$")
+_SIZE = re.compile(r", where [^,;]*? = [-+.\de]+")
+_NUMBER = re.compile(r"(?<![\w.^/])[-+]?\d[\d.]*(?:e[-+]?\d+)?")
 
 
 @dataclass(frozen=True)
@@ -25,6 +33,49 @@ class Explanation:
     expected: str
     computed: str
     exact: bool
+
+    def agrees(self, other: "Explanation") -> bool:
+        """Say whether another example is explained alike; sizes may differ, other numbers not."""
+        return (
+            self.exact
+            and other.exact
+            and _SIZE.sub("", self.computed) == _SIZE.sub("", other.computed)
+        )
+
+    def as_far_as(self, other: "Explanation") -> "Explanation":
+        """Return what holds for another example, too."""
+        if self.agrees(other):
+            return self
+        of, of_other = (_MULTIPLE.sub("", one.computed) for one in (self, other))
+        if of == of_other != self.computed:
+            return replace(self, computed=f"a multiple of {of}")
+        return self.vague
+
+    @property
+    def vague(self) -> "Explanation":
+        """The explanation without what was computed: it holds for one example alone."""
+        return replace(self, computed=ELSE, exact=False)
+
+    def on(self, formula: Formula) -> "Explanation":
+        """Return the explanation with the sizes of the example that `formula` is of."""
+        step = next((one for one in formula.steps if one.name == self.step.name), None)
+        if step is None or _numberless(step.text) != _numberless(self.step.text):
+            return replace(
+                self, expected=_SIZE.sub("", self.expected), computed=_SIZE.sub("", self.computed)
+            )
+        pairs = [(self.step.text, step.text), (self.step.words, step.words)]
+        pairs += [
+            (one.text, other.text)
+            for one, other in zip(self.step.without(), step.without(), strict=False)
+            if _numberless(one.text) == _numberless(other.text)
+        ]
+        texts = dict(pairs)
+        computed = texts.get(self.computed, _SIZE.sub("", self.computed))
+        return replace(self, expected=texts.get(self.expected, self.expected), computed=computed)
+
+
+def _numberless(text: str) -> str:
+    return _NUMBER.sub("#", text)
 
 
 def explain(
@@ -43,15 +94,36 @@ def explain(
         )
 
     for wrong, mistake in _single(chain):
-        value = _computed(wrong, mistake, step, chain)
-        if fits(value):
+        if fits(_computed(wrong, mistake, step, chain)):
             return Explanation(wrong, wrong.text, mistake.text, exact=True)
-    for leaf, other, user in _exchanged(chain, given, matcher):
-        value = _evaluated(step, {leaf.number: other.value}, chain)
-        if fits(value):
-            text = f"{user.text}, with {_shown(other)} in the place of {_shown(leaf)}"
+    for put, taken, needed, user in _exchanged(chain, given, matcher):
+        if fits(_evaluated(step, put, chain)):
+            text = f"{user.text}, with {taken} in the place of {needed}"
             return Explanation(user, user.text, text, exact=True)
-    return Explanation(step, step.text, _what_is_known(actual, step.value, matcher), exact=False)
+    known = _what_is_known(actual, step, matcher)
+    return Explanation(step, step.text, known, exact=known != ELSE)
+
+
+def explain_argument(argument: Argument, matcher: Matcher) -> Explanation:
+    """Explain a call that was given another value of the formula than it needs."""
+    user, taken, needed = argument.user, argument.taken, argument.needed
+    if taken in needed.inputs:
+        return explain_left_out(taken, needed, matcher)
+    value = np.asarray(argument.computed)
+    for mistake in user.mistakes:
+        other = _computed(user, mistake, user, [user])
+        if other is not None and matcher.close(value, other):
+            return Explanation(user, user.text, mistake.text, exact=True)
+    text = f"{user.words}, made from {taken.words}"
+    return Explanation(user, f"made from {needed.words}", text, exact=True)
+
+
+def explain_left_out(taken: Step, needed: Step, matcher: Matcher) -> Explanation:
+    """Explain the value of `taken` in the place of `needed`."""
+    if taken in needed.inputs and taken.value.shape == needed.value.shape:
+        known = {one.number for one in needed.inputs}
+        return explain(taken.value, needed, known, known, matcher)
+    return Explanation(needed, needed.text, f"{taken.words}, unchanged", exact=True)
 
 
 def _chain(step: Step, covered: set[int]) -> list[Step]:
@@ -74,17 +146,35 @@ def _single(chain: list[Step]) -> Iterator[tuple[Step, Mistake]]:
 
 def _exchanged(
     chain: list[Step], given: set[int], matcher: Matcher
-) -> Iterator[tuple[Step, Step, Step]]:
-    """Yield an input of the chain, another value in its place, and the step that uses it."""
-    numbers = {step.number for step in chain}
+) -> Iterator[tuple[Mapping[int, Array], str, str, Step]]:
+    """Yield other values for inputs of the chain, both in words, and the step that uses them."""
     others = [one for one in matcher.steps if one.number in given]
-    for user in chain:
+    for user in reversed(chain):
         for leaf in user.inputs:
-            if leaf.number in numbers:
-                continue
             for other in others:
                 if other is not leaf and other.value.shape == leaf.value.shape:
-                    yield leaf, other, user
+                    yield {leaf.number: other.value}, other.words, leaf.words, user
+    parameters = {one.name: one for one in matcher.steps if one.is_leaf and "." in one.name}
+    prefixes = dict.fromkeys(name.rpartition(".")[0] for name in parameters)
+    for user in chain:
+        owners = (one.name.rpartition(".")[0] for one in user.inputs if one.name in parameters)
+        for own in dict.fromkeys(owners):
+            for part in prefixes:
+                if part != own and (put := _weights_of(part, own, parameters)):
+                    yield put, f"the weights of {part}", f"those of {own}", user
+
+
+def _weights_of(other: str, own: str, parameters: Mapping[str, Step]) -> dict[int, Array]:
+    """Return the parameters under `other` as those under `own`, none unless all fit."""
+    put = {}
+    for name, leaf in parameters.items():
+        part, _, last = name.rpartition(".")
+        if part == own:
+            step = parameters.get(f"{other}.{last}")
+            if step is None or step.value.shape != leaf.value.shape:
+                return {}
+            put[leaf.number] = step.value
+    return put
 
 
 def _computed(wrong: Step, mistake: Mistake, step: Step, chain: list[Step]) -> Array | None:
@@ -114,23 +204,20 @@ def _evaluated(step: Step, put: Mapping[int, Array], chain: list[Step]) -> Array
     return values.get(step.number)
 
 
-def _shown(step: Step) -> str:
-    return step.name if step.is_leaf else f"the {step.name.rpartition('.')[2]}"
-
-
 def explain_extra(actual: Array, given: Array, step: Step, matcher: Matcher) -> Explanation:
     """Explain a result that should have been the right value `given`, which is that of `step`."""
-    said = f"{_shown(step)}, unchanged"
+    said = f"{step.words}, unchanged"
     for name, function in _FUNCTIONS.items() if given.dtype.kind == "f" else ():
         with np.errstate(all="ignore"):
             value = function(given)
         if value is not None and matcher.close(actual, value):
-            return Explanation(step, said, name.format(_shown(step)), exact=True)
+            return Explanation(step, said, name.format(step.words), exact=True)
     factor = _factor(actual, given, matcher)
     if factor is not None:
-        return Explanation(step, said, f"{_shown(step)} times {factor:.6g}", exact=True)
-    text = _what_is_known(actual, given, matcher)
-    return Explanation(step, said, text, exact=False)
+        return Explanation(step, said, f"{step.words} times {factor:.6g}", exact=True)
+    if given.dtype.kind == "f" and matcher.close(*(np.sort(one, None) for one in (actual, given))):
+        return Explanation(step, said, "the same numbers in another order", exact=True)
+    return Explanation(step, said, ELSE, exact=False)
 
 
 _FUNCTIONS: Mapping[str, Callable[[Array], Array]] = {
@@ -146,20 +233,24 @@ _FUNCTIONS: Mapping[str, Callable[[Array], Array]] = {
 }
 
 
-def _what_is_known(actual: Array, value: Array, matcher: Matcher) -> str:
+def _what_is_known(actual: Array, step: Step, matcher: Matcher) -> str:
     """Say what can be said of a value that nothing explains."""
+    value = step.value
     if actual.shape != value.shape or actual.dtype.kind != "f":
-        return "something else"
+        return ELSE
     factor = _factor(actual, value, matcher)
     if factor is not None:
-        return f"{factor:.6g} times that"
+        return f"the expected value times {factor:.6g}"
     if matcher.close(np.sort(actual, axis=None), np.sort(value, axis=None)):
         return "the same numbers in another order"
+    if step.filled:
+        keep = visible(value)
+        both = matcher.close(actual[keep], value[keep])
+        return "other numbers where the mask forbids" if both else ELSE
     shift = (actual - value)[np.isfinite(actual) & np.isfinite(value)]
     if shift.size == actual.size and np.ptp(shift) <= matcher.tolerance * np.abs(value).max():
-        return f"that plus {shift.flat[0]:.6g}"
-    worst = np.abs(shift).max(initial=0.0)
-    return f"something else: it differs by up to {worst:.3g}" if worst else "something else"
+        return f"the expected value plus {shift.flat[0]:.6g}"
+    return ELSE
 
 
 def _factor(one: Array, value: Array, matcher: Matcher) -> float | None:

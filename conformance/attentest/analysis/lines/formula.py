@@ -1,6 +1,6 @@
 """A formula as a graph of named steps, each with its value, its inputs and ways to get it wrong."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -50,17 +50,35 @@ class Step:
         return self.compute is None
 
     def without(self) -> Iterator[Mistake]:
-        """Yield its mistakes, the first of them that it is left out, where that fits."""
-        if self.inputs and self.inputs[0].value.shape == self.value.shape and not self.optional:
-            yield Mistake(f"{self.inputs[0].text}, unchanged", lambda *inputs: inputs[0])
+        """Yield its mistakes, the last of them that it is left out, where that fits."""
         yield from self.mistakes
+        if self.inputs and self.inputs[0].value.shape == self.value.shape and not self.optional:
+            yield Mistake(f"{self.inputs[0].words}, unchanged", lambda *inputs: inputs[0])
+
+    @property
+    def words(self) -> str:
+        """The step in a sentence: the name of an input, another one with the part it belongs to."""
+        if self.is_leaf:
+            return self.text
+        kind = self.name.removeprefix(f"{self.part}.")
+        return f"the {kind} of {self.part}" if self.part else f"the {kind}"
 
 
 class Formula:
-    """The graph of a component's formula on given inputs and parameters, in order of computing."""
+    """The graph of a component's formula on given inputs and parameters, in order of computing.
 
-    def __init__(self, sizes: Sizes, choices: Choices, parameters: Mapping[str, Array]) -> None:
+    The numbers of choices that are not `declared` are in no text: they were measured on the code.
+    """
+
+    def __init__(
+        self,
+        sizes: Sizes,
+        choices: Choices,
+        parameters: Mapping[str, Array],
+        declared: Collection[str] = (),
+    ) -> None:
         self.sizes = sizes
+        self.declared = declared
         self.choices = choices
         self.parameters = parameters
         self.steps: list[Step] = []

@@ -6,14 +6,25 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from attentest.analysis.lines.alignment import Alignment
-from attentest.analysis.lines.cases import Case, own_cases, wrong_calls
-from attentest.analysis.lines.explain import Explanation, explain, explain_extra
+from attentest.analysis.lines.cases import FRESH, Case, own_cases, wrong_calls
+from attentest.analysis.lines.earlier import is_earliest
+from attentest.analysis.lines.effects import draw_in_evaluation, end_of_gradient
+from attentest.analysis.lines.explain import (
+    ELSE,
+    Explanation,
+    explain,
+    explain_argument,
+    explain_extra,
+    explain_left_out,
+)
+from attentest.analysis.lines.formula import Formula
 from attentest.analysis.lines.formula import Step as FormulaStep
-from attentest.analysis.lines.readings import is_silent, readings
+from attentest.analysis.lines.readings import is_silent, readings, under
 from attentest.analysis.lines.recording import Operation, Place, Recording
-from attentest.analysis.lines.search import Finding, cures, search
+from attentest.analysis.lines.search import Finding, again, search
 from attentest.harness.subject import Step, Subject
 from attentest.results.verdict import Location
+from attentest_spec import CHOICES, Choices
 
 SECONDS = 1.2
 """Limit of the search in one component, in seconds of this thread's CPU."""
@@ -21,10 +32,29 @@ SECONDS = 1.2
 
 @dataclass(frozen=True)
 class Found:
-    """A line and the operation in it."""
+    """A line, the operation in it, and what it computes, under the choices it was found with."""
 
-    location: Location
+    place: Place
     finding: Finding
+    said: Explanation
+    choices: Choices
+    proved: bool
+    confirmed: bool
+
+    @property
+    def rank(self) -> tuple[object, ...]:
+        """The order of lines under several choices: proved and explained ones, then the paper's."""
+        other = [
+            name for name, one in CHOICES.items() if one.paper not in (None, self.choices[name])
+        ]
+        return not self.finding.cured, not self.proved, not self.said.exact, len(other)
+
+    def location(self, formula: Formula, *, confirmed: bool) -> Location:
+        """Return the line, in words with the sizes of the example that `formula` is of."""
+        said, place = self.said.on(formula), self.place
+        code = linecache.getline(place.file, place.line).strip()
+        step = said.step.name
+        return Location(place.file, place.line, code, step, said.expected, said.computed, confirmed)
 
 
 Known = dict[tuple[str, str], Found | None]
@@ -39,23 +69,27 @@ def locate(subject: Subject, steps: Sequence[Step], known: Known) -> Location | 
     """
     wrong = next(wrong_calls(subject, steps), None)
     if wrong is None:
-        return None
+        return end_of_gradient(subject, steps) or draw_in_evaluation(subject, steps)
     key = wrong.question.probe.component, wrong.question.method
     if key not in known:
         known[key] = _first(subject, *key)
     found = known[key]
     alignment = Alignment(wrong)
     if alignment.final is None:
-        return None
-    if found is not None and cures(found.finding, alignment):
-        return found.location
-    if found is not None and found.finding.cured and not found.location.confirmed:
-        return found.location  # it is right under other choices than those of the verdict
+        return draw_in_evaluation(subject, steps)
+    if found is not None:
+        here = under(alignment, found.choices)
+        if here is not None and again(found.finding, here):
+            return found.location(here.case.formula, confirmed=found.confirmed)
+        if found.finding.cured and not found.confirmed:
+            return found.location(wrong.formula, confirmed=False)
     other = _found(alignment, time.thread_time() + SECONDS / 2)
-    if other is not None and other.location.confirmed:
-        return other.location
-    best = found or other
-    return None if best is None else replace(best.location, confirmed=False)
+    if other is not None and (other.confirmed or found is None):
+        other = _on_fresh_inputs(other, own_cases(subject, *key, FRESH))
+    best = other if other is not None and (other.confirmed or found is None) else found
+    if best is None:
+        return None
+    return best.location(wrong.formula, confirmed=best is other and best.confirmed)
 
 
 def _first(subject: Subject, component: str, method: str) -> Found | None:
@@ -63,15 +97,30 @@ def _first(subject: Subject, component: str, method: str) -> Found | None:
     end = time.thread_time() + SECONDS
     best: Found | None = None
     for alignment in _aligned(own_cases(subject, component, method), end):
-        found = _found(alignment, time.thread_time() + SECONDS / 2)
-        if found is not None and found.location.confirmed:
-            return found
-        best = best or found
-        read = [_found(other, end) for other in readings(alignment, end)]
-        cured = [one for one in read if one is not None and one.finding.cured]
-        if cured:
-            return next((one for one in cured if one.location.confirmed), cured[0])
-    return best
+        for found in _read(alignment, end):
+            if found.finding.cured:
+                return _on_fresh_inputs(found, own_cases(subject, component, method, FRESH))
+            best = best or found
+    return best and _on_fresh_inputs(best, own_cases(subject, component, method, FRESH))
+
+
+def _read(alignment: Alignment, end: float) -> list[Found]:
+    """Return the lines under the choices of the verdict and under others, the best first."""
+    found = _found(alignment, time.thread_time() + SECONDS / 2)
+    if found is not None and found.confirmed:
+        return [found]
+    read = [found, *(_found(other, end) for other in readings(alignment, end))]
+    return sorted((one for one in read if one is not None), key=lambda one: one.rank)
+
+
+def _on_fresh_inputs(found: Found, fresh: Iterator[Case]) -> Found:
+    """Return the line, confirmed and explained only as far as other inputs show the same."""
+    for alignment in _aligned(fresh, time.thread_time() + SECONDS):
+        here = under(alignment, found.choices)
+        finding = here and (again(found.finding, here) if found.finding.cured else search(here))
+        if here is not None and finding and finding.site == found.finding.site:
+            return replace(found, said=found.said.as_far_as(_explained(here, finding)))
+    return replace(found, said=found.said.vague, confirmed=False)
 
 
 def _aligned(calls: Iterator[Case], end: float) -> Iterator[Alignment]:
@@ -92,42 +141,27 @@ def _found(alignment: Alignment, end: float) -> Found | None:
         return None
     said = _explained(alignment, finding)
     place = _blamed(alignment, finding, said.step)
-    if place is None:
+    if place is None or not linecache.getline(place.file, place.line).strip():
         return None
-    code = linecache.getline(place.file, place.line).strip()
-    if not code:
-        return None
-    same = is_silent(alignment.case.choices, alignment.case.subject.choices)
-    confirmed = finding.cured and same and _alone(alignment, finding)
-    location = Location(
-        place.file, place.line, code, said.step.name, said.expected, said.computed, confirmed
-    )
-    return Found(location, finding)
+    choices = alignment.case.choices
+    same = is_silent(choices, alignment.case.subject.choices)
+    proved = finding.cured and is_earliest(alignment, finding)
+    return Found(place, finding, said, choices, proved, confirmed=proved and same)
 
 
 def _explained(alignment: Alignment, finding: Finding) -> Explanation:
     value = finding.operation.outputs[0]
-    if finding.skipped:
-        step = finding.step
-        return Explanation(step, step.text, f"{step.inputs[0].text}, unchanged", exact=True)
+    step = finding.step
+    if finding.argument is not None:
+        return explain_argument(finding.argument, alignment.matcher)
+    if finding.unchanged is not None:
+        return explain_left_out(finding.unchanged, step, alignment.matcher)
     if finding.kept is not None:
-        kept = finding.kept.array
-        return explain_extra(value.array, kept, finding.step, alignment.matcher)
-    assert finding.actual is not None
+        return explain_extra(value.array, finding.kept.array, step, alignment.matcher)
+    if finding.actual is None:
+        return Explanation(step, step.text, ELSE, exact=False)
     given = alignment.given(value)
-    return explain(finding.actual, finding.step, alignment.covered, given, alignment.matcher)
-
-
-def _alone(alignment: Alignment, finding: Finding) -> bool:
-    """Say whether all that the operation was made from is right, or of its own line."""
-    if finding.skipped:
-        return True
-    value = finding.operation.outputs[0]
-    own = finding.operation.places[0][:2]
-    return all(
-        one.made is not None and one.made.places[:1] and one.made.places[0][:2] == own
-        for one in alignment.behind(value)
-    )
+    return explain(finding.actual, step, alignment.covered, given, alignment.matcher)
 
 
 def _blamed(alignment: Alignment, finding: Finding, wrong: FormulaStep) -> Place | None:
@@ -136,29 +170,50 @@ def _blamed(alignment: Alignment, finding: Finding, wrong: FormulaStep) -> Place
     A function that was not given what is missing is not to blame, but the one that called it.
     """
     operation = finding.operation
+    depth = finding.argument.depth if finding.argument else 0
     if finding.kept is not None or len(operation.places) < 2:
         return operation.place
     missing = _missing(alignment, finding)
     if missing:
-        look = Recording(look_at=operation.number, own=alignment.own)
-        alignment.case.run(look)
-        for place, arrays in zip(operation.places, look.seen_at, strict=False):
-            for array in arrays:
-                if any(piece.step.number in missing for piece in alignment.matcher.pieces(array)):
-                    return place
-    if wrong.part != finding.step.part or finding.skipped:
-        return _common(operation, wrong) or operation.place
+        able = _able(alignment, operation, missing)
+        later = next((place for number, place in able if number >= depth), None)
+        if later is not None:
+            return later
+    if finding.argument is not None:
+        common = _common(alignment, finding, finding.step) if finding.leaves_out else None
+        return common or operation.places[depth]
+    if wrong.part != finding.step.part or finding.leaves_out:
+        return _common(alignment, finding, wrong) or operation.place
     return operation.place
 
 
-def _common(operation: Operation, wrong: FormulaStep) -> Place | None:
-    """Return the line of the function that made what the operation was given, and calls it."""
+def _able(
+    alignment: Alignment, operation: Operation, missing: set[int]
+) -> Iterator[tuple[int, Place]]:
+    """Yield the calls in which a value that is missing is known, the innermost first."""
+    look = Recording(look_at=operation.number, own=alignment.own)
+    alignment.case.run(look)
+    for number, (place, arrays) in enumerate(zip(operation.places, look.seen_at, strict=False)):
+        pieces = (piece for one in arrays for piece in alignment.matcher.pieces(one))
+        if any(piece.step.number in missing for piece in pieces):
+            yield number, place
+
+
+def _common(alignment: Alignment, finding: Finding, wrong: FormulaStep) -> Place | None:
+    """Return the line of the function that made what `wrong` is made from, and calls for it."""
+    operation = finding.operation
+    made = [one for one in operation.inputs if one.made is not None and one.made.places]
+    used = [
+        one
+        for one in made
+        if any(piece.step in wrong.inputs for piece in alignment.known.get(one.number, ()))
+    ]
     makers = [
         {(place.file, place.function) for place in one.made.places}
-        for one in operation.inputs
-        if one.made is not None and one.made.places
+        for one in used or made
+        if one.made is not None
     ]
-    for place in operation.places:
+    for place in operation.places[finding.argument.depth if finding.argument else 0 :]:
         if any((place.file, place.function) in one for one in makers):
             return place
     return operation.places[1] if len(operation.places) > 1 else None
@@ -166,6 +221,8 @@ def _common(operation: Operation, wrong: FormulaStep) -> Place | None:
 
 def _missing(alignment: Alignment, finding: Finding) -> set[int]:
     """Return the steps that the right value is made from, and the wrong one is not."""
+    if finding.argument is not None:
+        return {finding.argument.needed.number}
     steps = {one.number: one for one in alignment.case.formula.steps}
     needed = {
         number

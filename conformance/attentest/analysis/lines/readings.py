@@ -46,14 +46,22 @@ def readings(alignment: Alignment, end: float) -> list[Alignment]:
     for choices in dict.fromkeys(_choices(alignment)):
         if time.thread_time() > end:
             break
-        case = replace(alignment.case, choices=choices)
-        try:
-            if choices != alignment.case.choices and case.target is not None:
-                found.append(alignment.under(case))
-        except (ValueError, LookupError, ArithmeticError, AssertionError, TypeError):
-            continue  # parameters are missing that this choice needs
+        other = under(alignment, choices)
+        if other is not None and other is not alignment:
+            found.append(other)
     found.sort(key=lambda one: len(one.covered_steps), reverse=True)
     return found[:_MOST]
+
+
+def under(alignment: Alignment, choices: Choices) -> Alignment | None:
+    """Return the alignment under `choices`; None where the answer is not wrong under these."""
+    if choices == alignment.case.choices:
+        return alignment
+    case = replace(alignment.case, choices=choices)
+    try:
+        return None if case.target is None else alignment.under(case)
+    except (ValueError, LookupError, ArithmeticError, AssertionError, TypeError):
+        return None  # parameters are missing that this choice needs
 
 
 def _choices(alignment: Alignment) -> Iterator[Choices]:

@@ -52,7 +52,8 @@ class Value:
 class Operation:
     """One call of a torch function with a tensor as its result.
 
-    `places` are the lines of the user's code that led to it, the innermost first.
+    `places` are the lines of the user's code that led to it, the innermost first, and `calls` the
+    numbers of the calls of functions that these are in.
     """
 
     number: int
@@ -61,6 +62,7 @@ class Operation:
     inputs: tuple[Value, ...]
     outputs: list[Value] = field(default_factory=list)
     in_place: bool = False
+    calls: tuple[int, ...] = ()
 
     @property
     def place(self) -> Place | None:
@@ -68,13 +70,36 @@ class Operation:
         return self.places[0] if self.places else None
 
 
+@dataclass(frozen=True, eq=False)
+class Swap:
+    """Another value for an input: operations `first` to `last` take `given` where it is `taken`."""
+
+    first: int
+    last: int
+    taken: Array
+    given: Array
+
+    def applied(self, value: Any) -> Any:
+        """Return `value` with the tensors in it swapped, whatever it is nested in."""
+        if isinstance(value, Tensor):
+            array = _array(value) if value.shape == self.taken.shape else None
+            same = array is not None and _same(array, self.taken)
+            return _new(self.given, value) if same else value
+        if type(value) in (tuple, list):
+            return type(value)(map(self.applied, value))
+        if type(value) is dict:
+            return {name: self.applied(one) for name, one in value.items()}
+        return value
+
+
 class Recording(TorchFunctionMode):
     """Records the operations inside the block; `puts` replaces the results of some.
 
-    `puts` maps the number of an operation to the value of its result. Where `keep` is False,
-    operations are counted and replaced, and not recorded. `look_at` is the number of an operation
-    at which the local variables of the user's functions are looked at. `begin` is the number of
-    the first operation; `own` are folders whose code counts as the user's although it is installed.
+    `puts` maps the number of an operation to the value of its result, and `swap` replaces an input
+    of some operations. Where `keep` is False, operations are counted and replaced, and not
+    recorded. `look_at` is the number of an operation at which the local variables and arguments of
+    the user's functions are looked at. `begin` is the number of the first operation; `own` are
+    folders whose code counts as the user's although it is installed.
     """
 
     def __init__(
@@ -85,13 +110,18 @@ class Recording(TorchFunctionMode):
         look_at: int = -1,
         begin: int = 0,
         own: Sequence[str] = (),
+        swap: Swap | None = None,
     ) -> None:
         super().__init__()
         self.operations: list[Operation] = []
         self.count = begin
         self.seen_at: list[list[Array]] = []
         self._puts = puts or {}
+        self._swap = swap
+        self._calls: dict[FrameType, int] = {}
+        self._entered: dict[FrameType, list[Array]] = {}
         self._keep = keep
+        self._pauses = False
         self._look_at = look_at
         self._own = tuple(own)
         self._values: dict[int, Value] = {}
@@ -104,10 +134,15 @@ class Recording(TorchFunctionMode):
     ) -> Any:
         """Run the function, and record it where its result is a tensor."""
         named = kwargs or {}
+        if self._pauses:
+            return func(*args, **named)
         if not self._keep:
+            swap = self._swap
+            if swap is not None and swap.first <= self.count <= swap.last:
+                args, named = swap.applied(tuple(args)), swap.applied(dict(named))
             result = func(*args, **named)
             return self._counted(result, args, func)
-        inputs = [self._value(one) for one in _tensors((args, named))]
+        inputs = [self._value(one) for one in tensors_in((args, named))]
         result = func(*args, **named)
         return self._recorded(func, result, args, inputs)
 
@@ -126,12 +161,17 @@ class Recording(TorchFunctionMode):
         number = self.count
         self.count += 1
         if number == self._look_at:
-            self.seen_at = [_locals(frame) for frame in self._frames()]
+            self.seen_at = [
+                [*_arrays(frame.f_locals), *self._entered.get(frame, ())]
+                for frame in self._frames()
+            ]
         result = self._replaced(number, result, args)
         outputs = _results(result, args, func)
         known = tuple(one for one in inputs if one is not None)
-        places = tuple(_place(one) for one in self._frames())
-        made = Operation(number, _name(func), places, known)
+        frames = self._frames()
+        places = tuple(place_of(one) for one in frames)
+        calls = tuple(self._calls.setdefault(one, len(self._calls)) for one in frames)
+        made = Operation(number, name_of(func), places, known, calls=calls)
         for tensor in outputs:
             before = self._values.get(id(tensor))
             array = _array(tensor)
@@ -154,21 +194,16 @@ class Recording(TorchFunctionMode):
         target = result if isinstance(result, Tensor) else None
         if target is None and isinstance(result, tuple):
             first = next(one for one in result if isinstance(one, Tensor))
-            new = self._new(put, first)
+            new = _new(put, first)
             return tuple(new if one is first else one for one in result)
         if target is None:
             target = args[0]
-        new = self._new(put, target)
-        if any(one is target for one in _tensors(args)):
+        new = _new(put, target)
+        if any(one is target for one in tensors_in(args)):
             with torch.no_grad():
                 target.copy_(new)
             return result
         return new
-
-    @staticmethod
-    def _new(put: Array, target: Tensor) -> Tensor:
-        new = torch.from_numpy(np.array(put))
-        return new.to(device=target.device, dtype=target.dtype).reshape(target.shape)
 
     def _add(self, tensor: Tensor, array: Array, made: "Operation | None") -> Value:
         value = Value(self._numbers, array, made)
@@ -198,6 +233,23 @@ class Recording(TorchFunctionMode):
         self.operations.append(alias)
         return value
 
+    def forget_calls(self) -> None:
+        """Let go of the frames, and of the local variables in them."""
+        self._calls.clear()
+        self._entered.clear()
+
+    @property
+    def looks(self) -> bool:
+        """Whether local variables are looked at."""
+        return self._look_at >= 0
+
+    def entered(self, frame: FrameType, event: str, _: Any) -> None:
+        """Keep the arguments of a call of the user's functions: a name may be bound again."""
+        if event == "call" and is_users(frame.f_code.co_filename, self._own):
+            self._pauses = True
+            self._entered[frame] = _arrays(frame.f_locals)
+            self._pauses = False
+
     def _frames(self) -> list[FrameType]:
         """Return the frames of the user's code, the innermost first."""
         found = []
@@ -209,10 +261,23 @@ class Recording(TorchFunctionMode):
         return found
 
 
+def _new(put: Array, target: Tensor) -> Tensor:
+    """Return `put` as a tensor like `target`, of its own shape."""
+    return torch.from_numpy(np.array(put)).to(device=target.device, dtype=target.dtype)
+
+
 def record(action: Callable[[], Any], recording: Recording) -> Any:
     """Return what `action` returns, run under `recording`."""
-    with recording:
-        return action()
+    before = sys.getprofile()
+    if recording.looks:
+        sys.setprofile(recording.entered)
+    try:
+        with recording:
+            return action()
+    finally:
+        if recording.looks:
+            sys.setprofile(before)
+        recording.forget_calls()
 
 
 _RUN = record.__code__
@@ -222,15 +287,21 @@ _SUITE = Path(__file__).parents[2]
 
 
 @cache
-def _foreign() -> tuple[str, ...]:
-    """Return the folders of code that is not the user's."""
-    places = {sysconfig.get_path(one) for one in ("stdlib", "platstdlib", "purelib", "platlib")}
-    homes = {
-        str(_SUITE),
-        *(str(Path(inspect.getfile(one)).parent) for one in (torch, attentest_spec)),
-    }
-    found = places | homes | {site.getusersitepackages()}
-    return tuple(os.path.join(one, "") for one in found)
+def _tools() -> tuple[str, ...]:
+    """Return the folders of torch, the suite and the standard library."""
+    homes = (Path(inspect.getfile(one)).parent for one in (torch, attentest_spec, np))
+    return _folders(str(_SUITE), *map(str, homes), str(Path(inspect.getfile(os)).parent))
+
+
+@cache
+def installed() -> tuple[str, ...]:
+    """Return the folders that packages are installed in."""
+    places = (sysconfig.get_path(one) for one in ("purelib", "platlib"))
+    return _folders(*places, site.getusersitepackages())
+
+
+def _folders(*places: str) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(os.path.join(one, "") for one in places))
 
 
 def is_users(file: str, own: Sequence[str] = ()) -> bool:
@@ -240,46 +311,56 @@ def is_users(file: str, own: Sequence[str] = ()) -> bool:
 
 @cache
 def _is_users(file: str, own: tuple[str, ...]) -> bool:
-    if own and file.startswith(own):
-        return True
-    return not file.startswith((*_foreign(), "<frozen", "<string", "<__array"))
+    if file.startswith(installed()):
+        return file.startswith(own) and not file.startswith(_tools()[:-1])
+    return not file.startswith((*_tools(), "<frozen", "<string", "<__array"))
 
 
-def _place(frame: FrameType) -> Place:
+def package_of(recording: "Recording") -> tuple[str, ...]:
+    """Return the folder of the installed package that the recorded call begins in, () for none.
+
+    The recording counts all installed code as the user's.
+    """
+    files = (one.places[-1].file for one in recording.operations if one.places)
+    for file in files:
+        home = next((one for one in installed() if file.startswith(one)), None)
+        if home is not None:
+            return (home + file.removeprefix(home).split(os.sep)[0],)
+    return ()
+
+
+def place_of(frame: FrameType) -> Place:
+    """Return the line that a frame is at."""
     code = frame.f_code
     return Place(code.co_filename, frame.f_lineno, frame.f_lasti, code.co_firstlineno)
 
 
-def _locals(frame: FrameType) -> list[Array]:
-    """Return the values of the tensors among the local variables of a frame."""
-    found = []
-    for value in list(frame.f_locals.values()):
-        for tensor in _tensors(value):
-            array = _array(tensor)
-            if array is not None:
-                found.append(array)
-    return found
+def _arrays(variables: Mapping[str, Any]) -> list[Array]:
+    """Return the values of the tensors among local variables."""
+    arrays = (_array(tensor) for value in list(variables.values()) for tensor in tensors_in(value))
+    return [one for one in arrays if one is not None]
 
 
-def _tensors(value: Any) -> list[Tensor]:
+def tensors_in(value: Any) -> list[Tensor]:
     """Return the tensors in `value`, whatever it is nested in."""
     if isinstance(value, Tensor):
         return [value]
     if isinstance(value, (tuple, list)):
-        return [one for inner in value for one in _tensors(inner)]
+        return [one for inner in value for one in tensors_in(inner)]
     if isinstance(value, dict):
-        return [one for inner in value.values() for one in _tensors(inner)]
+        return [one for inner in value.values() for one in tensors_in(inner)]
     return []
 
 
 def _results(result: Any, args: Sequence[Any], func: Any) -> list[Tensor]:
     """Return the tensors that a call made or wrote into."""
-    if result is None and _name(func) == "__setitem__":
+    if result is None and name_of(func) == "__setitem__":
         return [args[0]]
-    return _tensors(result) if isinstance(result, (Tensor, tuple, list)) else []
+    return tensors_in(result) if isinstance(result, (Tensor, tuple, list)) else []
 
 
-def _name(func: Any) -> str:
+def name_of(func: Any) -> str:
+    """Return the name of a torch function; of an attribute, its own."""
     name = getattr(func, "__name__", "")
     if name == "__get__":
         name = getattr(getattr(func, "__self__", None), "__name__", name)

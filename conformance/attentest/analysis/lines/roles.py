@@ -65,7 +65,11 @@ def _families(formula: Formula, runs: int, step: Step) -> Iterator[list[Role]]:
         return
     for name in _names(step):
         alike = [
-            one for one in formula.steps if name in _names(one) and one.optional == step.optional
+            one
+            for one in formula.steps
+            if name in _names(one)
+            and one.optional == step.optional
+            and len(one.axes) == len(step.axes)
         ]
         for letters in ("", "H", "B", "BH"):
             roles = [role for one in alike for role in _slices(one, letters)]

@@ -11,6 +11,7 @@ from math import inf
 from typing import Any
 
 from attentest.analysis.lines.alignment import Alignment
+from attentest.analysis.lines.arguments import Argument, arguments
 from attentest.analysis.lines.formula import Step
 from attentest.analysis.lines.layouts import arranged, layouts, orders, restored
 from attentest.analysis.lines.recording import Operation, Place, Value
@@ -24,7 +25,8 @@ class Finding:
 
     `puts` are the values by number of operation that make the output right, none where it is not
     `cured`. `kept` is the value that the result should have been, where the operation is one too
-    many; `skipped` says that a step between the operation and what it was made from is left out.
+    many; `unchanged` is the value that it has instead where `step` is left out;
+    `argument` is the call that is given another value than it needs.
     `actual` is what the code computed instead of `step`, as the axes of that lie.
     """
 
@@ -32,7 +34,8 @@ class Finding:
     step: Step
     puts: Mapping[int, Array] = field(default_factory=dict)
     kept: Value | None = None
-    skipped: bool = False
+    unchanged: Step | None = None
+    argument: Argument | None = None
     actual: Array | None = None
 
     @property
@@ -42,8 +45,27 @@ class Finding:
 
     @property
     def cured(self) -> bool:
-        """Whether the output is right with the `puts`."""
-        return bool(self.puts)
+        """Whether the output is right with the `puts`, or the argument."""
+        return bool(self.puts) or self.argument is not None
+
+    @property
+    def leaves_out(self) -> bool:
+        """Whether a step of the formula is left out."""
+        other = self.argument
+        return self.unchanged is not None or (
+            other is not None and other.taken in other.needed.inputs
+        )
+
+    @property
+    def is_late(self) -> bool:
+        """Whether a call is given a value that lacks a step, which may be missing inside."""
+        return self.argument is not None and self.leaves_out
+
+    def cures(self, alignment: Alignment) -> bool:
+        """Say whether the answer is right with the `puts`, or the argument."""
+        case = alignment.case
+        swap = self.argument.swap if self.argument else None
+        return case.is_right(case.call(self.puts, alignment.own, swap))
 
 
 def search(alignment: Alignment, end: float = inf) -> Finding | None:
@@ -55,15 +77,15 @@ def search(alignment: Alignment, end: float = inf) -> Finding | None:
     for finding in _candidates(alignment, steps):
         if time.thread_time() > end:
             break
-        case = alignment.case
-        if case.is_right(case.call(finding.puts, alignment.own)):
+        if finding.cures(alignment):
             return finding
     return _uncured(alignment, steps)
 
 
 def _candidates(alignment: Alignment, steps: Sequence[Step]) -> Iterator[Finding]:
-    """Yield what may make the output right: wrong results by their order, then steps left out."""
+    """Yield what may make the output right, by the order of the operations."""
     tried: set[Any] = set()
+    yield from _ended_too_early(alignment)
     for operation in _wrong_operations(alignment):
         site = (operation.places[0], operation.name)
         if site in tried:
@@ -71,14 +93,38 @@ def _candidates(alignment: Alignment, steps: Sequence[Step]) -> Iterator[Finding
         tried.add(site)
         runs = _runs(alignment, operation)
         given = alignment.given(operation.outputs[0])
-        for step in steps:
-            if alignment.neighbours(step) & given or not alignment.neighbours(step):
-                yield from _replaced(alignment, operation, runs, step)
-        for step in _rearranged(alignment, operation):
+        near = [one for one in steps if _may_be(alignment, one, given)]
+        others = list(_given_another(alignment, operation))
+        yield from (one for one in others if not one.is_late)
+        for step in (one for one in near if not one.optional):
             yield from _replaced(alignment, operation, runs, step)
         yield from _one_too_many(alignment, operation, runs)
-    for operation in _wrong_operations(alignment):
+        for step in _rearranged(alignment, operation):
+            yield from _replaced(alignment, operation, runs, step)
+        for step in near:
+            yield from _reduced(operation, step)
         yield from _left_out(alignment, operation, steps)
+        yield from (one for one in others if one.is_late)
+        for step in (one for one in near if one.optional):
+            yield from _replaced(alignment, operation, runs, step)
+
+
+def _may_be(alignment: Alignment, step: Step, given: set[int]) -> bool:
+    neighbours = alignment.neighbours(step)
+    return not neighbours or bool(neighbours & given)
+
+
+def _given_another(alignment: Alignment, operation: Operation) -> Iterator[Finding]:
+    """Yield the calls that are given another value of the formula than they need.
+
+    Where an operation before them leaves it unchanged, it is that operation.
+    """
+    for argument in arguments(alignment, operation):
+        idle = argument.idle
+        if idle is not None and idle.place is not None:
+            puts = {idle.number: argument.swap.given}
+            yield Finding(idle, argument.needed, puts, unchanged=argument.taken)
+        yield Finding(operation, argument.needed, argument=argument)
 
 
 def _wrong_operations(alignment: Alignment) -> Iterator[Operation]:
@@ -113,6 +159,39 @@ def _replaced(
         yield Finding(operation, step, puts, actual=assembled(step, roles, results))
 
 
+def _reduced(operation: Operation, step: Step) -> Iterator[Finding]:
+    """Yield the ways to reduce the input of `operation` along another axis, to that of `step`."""
+    result = operation.outputs[0].array
+    if operation.name not in _REDUCTIONS or not operation.inputs:
+        return
+    whole = operation.inputs[0].array.shape
+    for axis, length in enumerate(whole):
+        kept = (1,) if result.ndim == len(whole) else ()
+        shape = whole[:axis] + kept + whole[axis + 1 :]
+        if length > 1 and shape != result.shape:
+            for array in layouts(step.value, step.axes, shape):
+                yield Finding(operation, step, {operation.number: array})
+
+
+_REDUCTIONS = {
+    *("sum", "mean", "amax", "amin", "max", "var", "std", "norm", "vector_norm", "logsumexp"),
+    *("median", "prod"),
+}
+"""The functions that take an axis away, or make its length 1."""
+
+
+def _ended_too_early(alignment: Alignment) -> Iterator[Finding]:
+    """Yield the last operation, where it gives a step that the right output is made from."""
+    target, final = alignment.case.target, alignment.final
+    if target is None or final is None or final.made is None or final.made.place is None:
+        return
+    for piece in alignment.known.get(final.number, ()):
+        if piece.step in target.inputs:
+            for array in layouts(target.value, target.axes, final.array.shape):
+                puts = {final.made.number: array}
+                yield Finding(final.made, target, puts, unchanged=piece.step)
+
+
 def _one_too_many(
     alignment: Alignment, operation: Operation, runs: Sequence[Operation]
 ) -> Iterator[Finding]:
@@ -135,45 +214,60 @@ def _left_out(
     The step's value is put in the place of the input, for all that consume it.
     """
     for value in operation.inputs:
-        known = {piece.step.number for piece in alignment.known.get(value.number, ())}
+        known = {piece.step.number: piece.step for piece in alignment.known.get(value.number, ())}
         if value.made is None or not known or value.made.name == "write":
             continue
         for step in steps:
-            if not step.optional and any(one.number in known for one in step.inputs):
+            taken = next((known[one.number] for one in step.inputs if one.number in known), None)
+            if taken is not None and not step.optional:
                 for array in layouts(step.value, step.axes, value.array.shape):
                     puts = {value.made.number: array}
-                    yield Finding(operation, step, puts, skipped=True)
+                    yield Finding(operation, step, puts, unchanged=taken)
 
 
-def cures(finding: Finding, alignment: Alignment) -> bool:
-    """Say whether the reference's value in the place of a finding makes another call right too."""
+def again(finding: Finding, alignment: Alignment) -> Finding | None:
+    """Return the finding of the same kind, at the same place, that cures another call.
+
+    None where none does.
+    """
     at_site = [
         one
         for one in alignment.recording.operations
         if one.places and (one.places[0], one.name) == finding.site
     ]
-    at_site = _runs(alignment, at_site[-1]) if at_site else []
-    steps = [one for one in alignment.case.formula.steps if one.name == finding.step.name]
-    case = alignment.case
-    return any(
-        case.is_right(case.call(one.puts, alignment.own))
-        for one in _like(finding, alignment, at_site, steps)
-    )
+    like = _like(finding, alignment, at_site) if at_site else ()
+    return next((one for one in like if one.cures(alignment)), None)
 
 
 def _like(
-    finding: Finding, alignment: Alignment, runs: Sequence[Operation], steps: Sequence[Step]
+    finding: Finding, alignment: Alignment, at_site: Sequence[Operation]
 ) -> Iterator[Finding]:
-    """Yield the candidates of the kind of `finding` at the same place."""
-    for operation in runs[:1]:
-        if finding.kept is not None:
-            yield from _one_too_many(alignment, operation, runs)
-        elif not finding.skipped:
-            for step in steps:
-                yield from _replaced(alignment, operation, runs, step)
-    if finding.skipped:
+    """Yield the candidates of the kind of `finding` at the same place, then other values there."""
+    steps = [one for one in alignment.case.formula.steps if one.name == finding.step.name]
+    for step in steps:
+        yield from _reduced(at_site[-1], step)
+    runs = _runs(alignment, at_site[-1])
+    if finding.argument is not None:
+        for operation in at_site:
+            found = _given_another(alignment, operation)
+            yield from (one for one in found if _same_argument(one, finding))
+    elif finding.unchanged is not None:
+        yield from (one for one in _ended_too_early(alignment) if one.site == finding.site)
         for operation in runs:
             yield from _left_out(alignment, operation, steps)
+    elif finding.kept is not None:
+        yield from _one_too_many(alignment, runs[0], runs)
+    for step in dict.fromkeys([*steps, *alignment.missing_steps()]):
+        yield from _replaced(alignment, runs[0], runs, step)
+
+
+def _same_argument(one: Finding, other: Finding) -> bool:
+    first, second = one.argument, other.argument
+    return (
+        first is not None
+        and second is not None
+        and (first.depth, first.needed.name) == (second.depth, second.needed.name)
+    )
 
 
 def _uncured(alignment: Alignment, steps: Sequence[Step]) -> Finding | None:

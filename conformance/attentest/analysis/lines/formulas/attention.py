@@ -1,6 +1,6 @@
 """The formula of scaled dot-product attention, and how it is got wrong."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from math import sqrt
 
@@ -17,7 +17,14 @@ def attention(
     formula: Formula, part: str, query: Step, key: Step, value: Step, mask: Step | None
 ) -> Step:
     """Add softmax(Q K^T / sqrt(d_k)) V."""
-    head = query.value.shape[-1]
+    head, lengths = (
+        query.value.shape[-1],
+        {
+            "keys": key.value.shape[-2],
+            "queries": query.value.shape[-2],
+            "columns of the values": value.value.shape[-1],
+        },
+    )
     root = f"where sqrt(d_k) = {sqrt(head):.3g}"
     for one, what in ((query, "query"), (key, "key")):
         for power, said in ((-0.5, "sqrt(d_k)"), (-0.25, "d_k^(1/4)")):
@@ -31,9 +38,7 @@ def attention(
                 optional=True,
                 mistakes=[
                     Mistake(f"{what}{text}", times(factor))
-                    for text, factor in _constants(
-                        formula, head, query.value.shape[-2], key.value.shape[-2]
-                    )
+                    for text, factor in _constants(formula, head, lengths)
                 ],
             )
     axes = query.axes[:-1] + key.axes[-2].replace("Q", "K")
@@ -63,9 +68,7 @@ def attention(
         axes=axes,
         mistakes=[
             Mistake(f"scores{text}", times(factor))
-            for text, factor in _constants(
-                formula, head, query.value.shape[-2], key.value.shape[-2]
-            )
+            for text, factor in _constants(formula, head, lengths)
         ],
     )
     masked = scaled if mask is None else _masked(formula, part, scaled, mask, axes)
@@ -95,23 +98,20 @@ def attention(
     )
 
 
-def _constants(formula: Formula, head: int, queries: int, keys: int) -> Iterator[tuple[str, float]]:
+def _constants(
+    formula: Formula, head: int, lengths: Mapping[str, int]
+) -> Iterator[tuple[str, float]]:
     """Yield factors that scores are multiplied by, in words."""
     width, heads = formula.sizes.d_model, formula.sizes.heads
     yield " without a division by sqrt(d_k)", 1.0
-    for name, number in (
-        ("d_model", width),
-        ("heads", heads),
-        ("keys", keys),
-        ("queries", queries),
-    ):
-        yield f" / sqrt({name}), where sqrt({name}) = {sqrt(number):.3g}", number**-0.5
-        yield f" / {name}, where {name} = {number}", 1.0 / number
     yield f" / d_k, where d_k = {head}", 1.0 / head
     yield f" * sqrt(d_k), where sqrt(d_k) = {sqrt(head):.3g}", head**0.5
     yield f" / d_k^(1/4), where d_k^(1/4) = {head**0.25:.3g}", head**-0.25
     yield f" / (2 sqrt(d_k)), where sqrt(d_k) = {sqrt(head):.3g}", 0.5 * head**-0.5
     yield f" * d_k, where d_k = {head}", float(head)
+    for name, number in {"d_model": width, "heads": heads, **lengths}.items():
+        yield f" / sqrt({name}), where sqrt({name}) = {sqrt(number):.3g}", number**-0.5
+        yield f" / {name}, where {name} = {number}", 1.0 / number
 
 
 def times(factor: float) -> Callable[[Array], Array]:

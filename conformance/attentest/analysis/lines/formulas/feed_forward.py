@@ -48,8 +48,10 @@ def feed_forward(formula: Formula, part: str, x: Step) -> Step:
     return linear(formula, f"{prefix}outer", activated, x.axes[-1], "outer layer")
 
 
-def residual_sum(formula: Formula, part: str, x: Step, branch: Step, normed: Step | None) -> Step:
-    """Add x + sublayer(..); `normed` is the normalised x where the norm comes first."""
+def residual_sum(
+    formula: Formula, part: str, name: str, x: Step, branch: Step, normed: Step | None
+) -> Step:
+    """Add x + sublayer(..) as `name`; `normed` is the normalised x where the norm comes first."""
     mistakes = [
         Mistake("the sublayer's output without the residual input", lambda x, b, *n: b),
         Mistake("the residual input without the sublayer's output", lambda x, b, *n: x),
@@ -67,7 +69,7 @@ def residual_sum(formula: Formula, part: str, x: Step, branch: Step, normed: Ste
         mistakes.append(Mistake("the normalised input + sublayer", lambda x, b: kept + b))
     return formula.step(
         part,
-        "residual sum",
+        name,
         lambda x, branch: x + branch,
         x,
         branch,
@@ -81,7 +83,8 @@ def wrapped(
     formula: Formula, norm: str, x: Step, sublayer: Callable[[Step], Step], part: str
 ) -> Step:
     """Add a residual connection and its norm around `sublayer`."""
+    name = f"{norm.rpartition('.')[2].removesuffix('norm')} residual sum".replace("_ ", " ").strip()
     if formula.choices.norm_placement == "pre":
         normed = layer_norm(formula, norm, x)
-        return residual_sum(formula, part, x, sublayer(normed), normed)
-    return layer_norm(formula, norm, residual_sum(formula, part, x, sublayer(x), None))
+        return residual_sum(formula, part, name, x, sublayer(normed), normed)
+    return layer_norm(formula, norm, residual_sum(formula, part, name, x, sublayer(x), None))

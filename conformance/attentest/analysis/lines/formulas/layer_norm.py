@@ -7,6 +7,8 @@ import numpy as np
 from attentest.analysis.lines.formula import Formula, Mistake, Step
 from attentest_spec.setting import Array
 
+_EPSILONS = (0.0, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-12, 1e-2, 0.1, 1.0)
+
 
 def layer_norm(formula: Formula, part: str, x: Step) -> Step:
     """Add gain * (x - mean) / sqrt(variance + epsilon) + bias."""
@@ -51,6 +53,14 @@ def layer_norm(formula: Formula, part: str, x: Step) -> Step:
         ],
     )
     add("square", np.square, x, text="x^2", axes=axes, optional=True)
+    add(
+        "mean of squares",
+        lambda x: np.square(x).mean(-1, keepdims=True),
+        x,
+        text="mean of x^2",
+        axes=row,
+        optional=True,
+    )
     add("squared deviations", np.square, centred, text="(x - mean)^2", axes=axes, optional=True)
     add(
         "sum of squared deviations",
@@ -65,7 +75,7 @@ def layer_norm(formula: Formula, part: str, x: Step) -> Step:
         "variance + epsilon",
         lambda v: v + epsilon,
         variance,
-        text=f"variance + {epsilon:g}",
+        text="variance + epsilon",
         axes=row,
         optional=True,
     )
@@ -73,28 +83,33 @@ def layer_norm(formula: Formula, part: str, x: Step) -> Step:
     def divide_by(variance: Array, epsilon: float = epsilon, outside: bool = outside) -> Array:
         return np.sqrt(variance) + epsilon if outside else np.sqrt(variance + epsilon)
 
-    root = ("sqrt(variance) + {0:g}" if outside else "sqrt(variance + {0:g})").format
-    opposite = ("sqrt(variance + {0:g})" if outside else "sqrt(variance) + {0:g}").format
-    epsilons = (0.0, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-12, 1e-2, 0.1, 1.0)
+    root = ("sqrt(variance) + {0}" if outside else "sqrt(variance + {0})").format
+    opposite = ("sqrt(variance + {0})" if outside else "sqrt(variance) + {0}").format
+    declared = formula.declared
+    number = f"{epsilon:g}" if "norm_epsilon" in declared else "epsilon"
+    epsilons = _EPSILONS if "norm_epsilon" in declared else ()
     divisor = add(
         "divisor",
         divide_by,
         variance,
-        text=root(epsilon),
+        text=root(number),
         axes=row,
         mistakes=[
-            Mistake(opposite(epsilon), lambda v: divide_by(v, epsilon, not outside)),
             *(
-                Mistake(root(one), partial(divide_by, epsilon=one))
+                Mistake(opposite(number), lambda v: divide_by(v, epsilon, not outside))
+                for _ in {"norm_epsilon_place"} & set(declared)
+            ),
+            *(
+                Mistake(root(f"{one:g}"), partial(divide_by, epsilon=one))
                 for one in epsilons
                 if one != epsilon
             ),
             *(
-                Mistake(opposite(one), partial(divide_by, epsilon=one, outside=not outside))
+                Mistake(opposite(f"{one:g}"), partial(divide_by, epsilon=one, outside=not outside))
                 for one in epsilons
                 if one != epsilon
             ),
-            Mistake(f"variance + {epsilon:g}, without the square root", lambda v: v + epsilon),
+            Mistake("variance + epsilon, without the square root", lambda v: v + epsilon),
         ],
     )
     inverse = add(
@@ -106,7 +121,7 @@ def layer_norm(formula: Formula, part: str, x: Step) -> Step:
         lambda centred, divisor: centred / divisor,
         centred,
         divisor,
-        text=f"(x - mean) / {root(epsilon)}",
+        text="(x - mean) / divisor",
         axes=axes,
         mistakes=[
             Mistake("(x - mean) * divisor", lambda c, d: c * d),
@@ -137,6 +152,17 @@ def layer_norm(formula: Formula, part: str, x: Step) -> Step:
     if bias is None:
         scaled.mistakes = [*scaled.mistakes, left_out]
         return scaled
+    add(
+        "shift",
+        lambda mean, gain, divisor, bias: bias - mean * gain / divisor,
+        mean,
+        gain,
+        divisor,
+        bias,
+        text="the bias (beta) - mean * weight (gamma) / divisor",
+        axes=axes,
+        optional=True,
+    )
     return add(
         "result",
         lambda x, bias: x + bias,

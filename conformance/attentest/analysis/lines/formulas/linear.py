@@ -15,9 +15,9 @@ def linear(formula: Formula, part: str, x: Step, columns: str, what: str) -> Ste
     def product(x: Array, weight: Array, *bias: Array) -> Array:
         return x @ weight.T
 
-    turned = Mistake(f"{x.text} W with W not transposed", lambda x, w, *b: x @ w + sum(b))
+    turned = Mistake("x W with W not transposed", lambda x, w, *b: x @ w + sum(b))
     if bias is None:
-        text = f"{x.text} W^T for the {what}"
+        text = f"x W^T in the {what}"
         return formula.step(
             part, "product", product, x, weight, text=text, axes=axes, mistakes=[turned]
         )
@@ -29,11 +29,11 @@ def linear(formula: Formula, part: str, x: Step, columns: str, what: str) -> Ste
         x,
         weight,
         bias,
-        text=f"{x.text} W^T + b for the {what}",
+        text=f"x W^T + b in the {what}",
         axes=axes,
         mistakes=[
-            Mistake(f"{x.text} W^T without the bias", product),
+            Mistake(f"x W^T in the {what}, without its bias", product),
             turned,
-            Mistake(f"{x.text} W^T - b", lambda x, w, b: x @ w.T - b),
+            Mistake("x W^T - b", lambda x, w, b: x @ w.T - b),
         ],
     )

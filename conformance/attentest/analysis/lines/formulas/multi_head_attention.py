@@ -1,5 +1,7 @@
 """The formula of multi-head attention."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from attentest.analysis.lines.formula import Formula, Mistake, Step
@@ -27,6 +29,8 @@ def multi_head_attention(
             text=f"the projected {name}, split into heads",
             axes=f"BH{place}E",
         )
+    _packed(formula, part, [heads_of["query"], heads_of["key"], heads_of["value"]])
+    _packed(formula, part, [heads_of["key"], heads_of["value"]])
     context = attention(formula, part, heads_of["query"], heads_of["key"], heads_of["value"], mask)
     merged = formula.step(
         part,
@@ -47,3 +51,19 @@ def multi_head_attention(
         ],
     )
     return linear(formula, f"{prefix}output", merged, "D", "output projection")
+
+
+def _packed(formula: Formula, part: str, several: Sequence[Step]) -> None:
+    """Add the heads of several inputs as one map gives them, where their lengths are equal."""
+    if len({one.value.shape for one in several}) > 1:
+        return
+    names = " and ".join(one.name.removeprefix(f"{part}.").split()[0] for one in several)
+    formula.step(
+        part,
+        f"packed {names}",
+        lambda *values: np.stack(values),
+        *several,
+        text=f"the projected {names} in one array",
+        axes=f"N{several[0].axes}",
+        optional=True,
+    )

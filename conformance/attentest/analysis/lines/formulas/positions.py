@@ -106,7 +106,8 @@ def _waves(formula: Formula, part: str, length: int, width: int, given: Setting)
 
 
 def _constant(formula: Formula, part: str, name: str, value: Array, axes: str) -> None:
-    formula.step(part, name, lambda: value, text=name, axes=axes, optional=True)
+    text = f"the {name.partition(' (')[0]}"
+    formula.step(part, name, lambda: value, text=text, axes=axes, optional=True)
 
 
 def _other_tables(given: Setting, length: int, width: int) -> Iterator[Mistake]:

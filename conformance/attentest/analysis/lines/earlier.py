@@ -1,0 +1,88 @@
+"""Whether a line is the earliest that explains a wrong answer.
+
+Whatever is wrong before an operation, the reference's value in its place hides it. A line is
+proved only where all that it is made from is right, and could not have been meant otherwise: in
+another order of the axes, with the opposite meaning of a mask, or in the place of one another.
+"""
+
+from collections.abc import Iterator, Mapping
+from itertools import combinations, permutations
+
+import numpy as np
+
+from attentest.analysis.lines.alignment import Alignment
+from attentest.analysis.lines.matching import as_mask
+from attentest.analysis.lines.recording import Value
+from attentest.analysis.lines.search import Finding
+from attentest_spec.setting import Array
+
+_MOST = 24
+"""The number of other values of the earlier lines that are tried."""
+
+_ARRANGING = {
+    *("einsum", "transpose", "permute", "movedim", "swapaxes", "swapdims", "mT", "T", "t"),
+    *("stack", "cat", "concat", "view", "reshape", "flatten", "unflatten"),
+}
+"""The functions whose caller chooses the order of the axes of the result."""
+
+
+def is_earliest(alignment: Alignment, finding: Finding) -> bool:
+    """Say whether no line before that of `finding` explains the wrong answer, too."""
+    argument = finding.argument
+    if argument is not None and argument.bound:
+        return False
+    border = _border(alignment, finding)
+    if not all(alignment.is_sure(one) for one in border):
+        return False
+    case = alignment.case
+    others = [*_taken(border, finding), *_meant_otherwise(border)][:_MOST]
+    return not any(case.is_right(case.call(puts, alignment.own)) for puts in others)
+
+
+def _border(alignment: Alignment, finding: Finding) -> list[Value]:
+    """Return the values of other lines that the result is made from."""
+    own = finding.operation.places[0][:2]
+    if finding.unchanged is not None and finding.operation.number not in finding.puts:
+        return []  # the value before is replaced, and that is right
+    found, todo, seen = [], [*finding.operation.inputs], set()
+    while todo:
+        value = todo.pop()
+        if value.number in seen:
+            continue
+        seen.add(value.number)
+        made = value.made
+        if made is not None and made.places and made.places[0][:2] == own:
+            if not alignment.known.get(value.number):
+                todo.extend(made.inputs)
+        elif made is not None:
+            found.append(value)
+    return found
+
+
+def _taken(border: list[Value], finding: Finding) -> Iterator[Mapping[int, Array]]:
+    """Yield the value that a call needs, in the place of the operation that made what it takes."""
+    if finding.argument is not None:
+        swap = finding.argument.swap
+        for value in border:
+            if value.made is not None and np.array_equal(value.array, swap.taken):
+                yield {value.made.number: swap.given}
+
+
+def _meant_otherwise(border: list[Value]) -> Iterator[Mapping[int, Array]]:
+    """Yield other values, by the number of the operation, of values that lines before made."""
+    made, arranged = {}, set()
+    for one in border:
+        if one.made is not None and one.made.places and len(one.made.outputs) == 1:
+            made[one.made.number] = one.array
+            if one.made.name in _ARRANGING and 1 < one.array.ndim < 5:
+                arranged.add(one.made.number)
+    for (first, array), (second, other) in combinations(made.items(), 2):
+        if array.shape == other.shape and not np.array_equal(array, other):
+            yield {first: other, second: array}
+    for number, array in made.items():
+        two = as_mask(array)
+        if two is not None:
+            yield {number: np.where(two, array.min(), array.max())}
+        for order in permutations(range(array.ndim)) if number in arranged else ():
+            if order != tuple(range(array.ndim)):
+                yield {number: array.transpose(order)}

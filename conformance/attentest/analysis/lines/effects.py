@@ -1,0 +1,138 @@
+"""Lines of mistakes that no value shows: where a gradient ends, where evaluation is random."""
+
+import linecache
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from attentest.analysis.lines.recording import (
+    Place,
+    Recording,
+    name_of,
+    place_of,
+    record,
+    tensors_in,
+)
+from attentest.harness.subject import BACKEND, Step, Subject
+from attentest.results.verdict import Location
+from attentest_spec import Gradient
+
+
+class _Effects(Recording):
+    """Records where gradients end and where random numbers are drawn.
+
+    From the operation `go_on` to the end of a block without gradients, these go on.
+    """
+
+    def __init__(self, go_on: int = -1) -> None:
+        super().__init__(keep=False)
+        self.ends: list[tuple[int, str, Place]] = []
+        self.draws: list[tuple[str, Place]] = []
+        self._go_on = go_on
+
+    def __torch_function__(
+        self, func: Any, types: Any, args: Sequence[Any] = (), kwargs: Any = None
+    ) -> Any:
+        """Run the function, and see what it does to gradients and to the random state."""
+        number, before, named = self.count, torch.get_rng_state(), kwargs or {}
+        self.count += 1
+        result = self._result(number, func, args, named)
+        frames, name = self._frames(), name_of(func)
+        if not frames or not isinstance(result, Tensor):
+            return result
+        place = place_of(frames[0])
+        if not torch.equal(before, torch.get_rng_state()):
+            self.draws.append((name, place))
+        given = any(one.requires_grad for one in tensors_in((args, named)))
+        if given and result.is_floating_point() and not result.requires_grad:
+            self.ends.append((number, name, place))
+        return result
+
+    def _result(
+        self, number: int, func: Callable[..., Any], args: Sequence[Any], named: dict[str, Any]
+    ) -> Any:
+        if 0 <= self._go_on <= number and not torch.is_grad_enabled():
+            with torch.enable_grad():
+                return func(*args, **named)
+        result = func(*args, **named)
+        given = args[0] if number == self._go_on and args else None
+        if isinstance(given, Tensor) and isinstance(result, Tensor) and _same(given, result):
+            return given
+        return result
+
+
+def _same(one: Tensor, other: Tensor) -> bool:
+    return one.shape == other.shape and torch.equal(one, other)
+
+
+def end_of_gradient(subject: Subject, steps: Sequence[Step]) -> Location | None:
+    """Return the first line at which a gradient ends that goes on to the inputs otherwise.
+
+    That it ends there matters where the gradients change once it goes on.
+    """
+    for step, part in _parts(subject, steps):
+        if not isinstance(_answer(step.outcome), Gradient):
+            continue
+        seen = _Effects()
+        before = record(lambda: _answer(step.ask(part)), seen)  # noqa: B023
+        for number, name, place in seen.ends:
+            changed = record(lambda: _answer(step.ask(part)), _Effects(number))  # noqa: B023
+            if _differ(before, changed):
+                said = f"the gradient ends at {name}"
+                return _location(place, "gradient", "a gradient that goes on", said)
+    return None
+
+
+def draw_in_evaluation(subject: Subject, steps: Sequence[Step]) -> Location | None:
+    """Return the first line that draws random numbers in evaluation mode."""
+    for step, part in _parts(subject, steps):
+        if step.question is None or _trains(part):
+            continue
+        seen = _Effects()
+        record(lambda: step.ask(part), seen)  # noqa: B023
+        for name, place in seen.draws:
+            said = f"{name} draws random numbers in evaluation mode"
+            return _location(place, "evaluation", "no random numbers", said)
+    return None
+
+
+def _parts(subject: Subject, steps: Sequence[Step]) -> Iterator[tuple[Step, Any]]:
+    """Yield the steps that ended well, each with the part that it asks, in the state of then."""
+    parts: dict[int, Any] = {BACKEND: subject.backend}
+    for step in steps:
+        if step.asked not in parts or isinstance(step.outcome, BaseException):
+            continue
+        yield step, parts[step.asked]
+        outcome = step.ask(parts[step.asked])
+        if step.made is not None:
+            parts[step.made] = outcome
+
+
+def _trains(part: Any) -> bool:
+    """Say whether a part is in training mode, or has modes and does not say in which it is."""
+    if "inventory" in part.capabilities:
+        return any(part.inventory()["modes"].values())
+    return "mode" in part.capabilities
+
+
+def _answer(outcome: Any) -> Any:
+    return outcome[0] if isinstance(outcome, tuple) and outcome else outcome
+
+
+def _differ(one: Gradient, other: Gradient) -> bool:
+    pairs = [
+        *zip(one.inputs, other.inputs, strict=True),
+        *((values, other.parameters[name]) for name, values in one.parameters.items()),
+    ]
+    return any(
+        first is not None and second is not None and not np.allclose(first, second)
+        for first, second in pairs
+    )
+
+
+def _location(place: Place, step: str, expected: str, computed: str) -> Location:
+    code = linecache.getline(place.file, place.line).strip()
+    return Location(place.file, place.line, code, step, expected, computed)
