@@ -75,6 +75,28 @@ def test_a_causal_attention_is_judged_without_its_mask():
     assert report[slugs[0]].status == "pass", str(report)
 
 
+def test_a_layout_that_fits_by_a_view_of_the_mask_is_measured():
+    """(5, 2, 12) with the mask viewed by the first axis is no sign of sequence first."""
+    target, slug = str(WILD / "published.py:MultiHeadAttention"), "multi_head_attention.formula"
+    report = attentest.check(target, clauses=[slug])
+    assert report[slug].status == "pass", str(report)
+    read = "\n".join(report.inferred)
+    assert "(B, L, D), batch first (as a probing call shows)" in read
+    assert "shaped (B, Q, K), one for all heads (as a probing call shows)" in read
+
+
+def test_attention_with_a_scale_in_single_precision_is_judged_in_it():
+    slugs = ["attention.formula", "attention.softmax-arithmetic"]
+    target = str(WILD / "published.py:scaled_dot_product_attention")
+    report = attentest.check(target, clauses=slugs)
+    assert [report[one].status for one in slugs] == ["pass", "absent"], str(report)
+    read = "\n".join(report.inferred)
+    assert "assumed that it computes in float32" in read
+    assert "softmax_arithmetic" not in read
+    strict = attentest.check(target, clauses=slugs, strict=True)
+    assert strict[slugs[0]].status == "violation"
+
+
 def test_code_that_computes_in_single_precision_is_judged_in_it():
     target, slug = str(WILD / "published.py:LayerNormFp32"), "layer_norm.formula"
     report = attentest.check(target, clauses=[slug, "layer_norm.gain-and-bias"])

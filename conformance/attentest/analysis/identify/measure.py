@@ -177,6 +177,13 @@ class Measurement:
         if value != "float32" and station.distance(coarse) <= tolerance:
             text = f"in {component} {value} and float32 give the same numbers"
             return Evidence(axis, component, CANNOT_TELL, reason=text)
+        if (
+            axis == "softmax_arithmetic"
+            and value == "float32"
+            and (where := _rounding_elsewhere(self.part))
+        ):
+            text = f"{component} rounds to float32, and not in its softmax: {where}"
+            return Evidence(axis, component, NONE_FITS, reason=text, difference=difference)
         return Evidence(axis, component, MEASURED, value, difference=difference)
 
     def _structural(self, axis: str, difference: float) -> Evidence:
@@ -234,6 +241,28 @@ def _begun(structure: Choices, tied: dict[str, str | None], known: Choices) -> C
 def _whole(part: Part) -> Station:
     """Return the answer with everything active."""
     return Station.of(part.probe, part.drawn(), part.inputs())
+
+
+def _rounding_elsewhere(part: Part) -> str:
+    """Return what shows that float32 is not, or not only, the precision of the softmax; "" if none.
+
+    With one key its weight is 1 in every precision. A scale that is the root of a square has no
+    rounding, and all else of attention rounds there as it does at other widths.
+    """
+    if not _fits_at(part, part.choices, length=1):
+        return "it rounds with one key, too"
+    exact = part.choices.but(softmax_arithmetic="as-computed")
+    if part.component == "attention" and _fits_at(part, exact, head=WIDTH):
+        return f"heads of width {WIDTH}, whose scale is exact, show none"
+    return ""
+
+
+def _fits_at(part: Part, choices: Choices, **lengths: int) -> bool:
+    """Say whether `choices` explain the answer to other inputs of `part`; yes where it refuses."""
+    try:
+        return Station.of(part.probe, part.drawn(), part.inputs(**lengths)).fits(choices)
+    except (Absent, BackendError, Violation):
+        return not lengths.get("head")
 
 
 def _large(part: Part) -> list[Candidate]:

@@ -45,21 +45,28 @@ class Part:
         """Return `parameters` with tied ones made equal again."""
         return retied(parameters, self.component, self.probe, self.choices)
 
-    def inputs(self, *, rows: Floats | None = None, seed: int = 4) -> tuple[Input, ...]:
-        """Return random inputs; `rows` (B, L, D) stand in for the embedded ones."""
+    def inputs(
+        self, *, rows: Floats | None = None, seed: int = 4, length: int = 3, head: int = 2
+    ) -> tuple[Input, ...]:
+        """Return random inputs; `rows` (B, L, D) stand in for the embedded ones.
+
+        Sequences are of `length`, that of the memory of 2 at most; a `head` is the width of one
+        where attention has no projections.
+        """
         rng = np.random.default_rng(seed)
-        x = rng.normal(size=(2, 3, self.width)) if rows is None else rows
+        x = rng.normal(size=(2, length, self.width)) if rows is None else rows
         matrix = rng.normal(size=(self.width, self.width))
-        tokens = rng.integers(1, self.probe.sizes.source_vocabulary, size=(2, 2, 3))
-        memory = rng.normal(size=(len(x), 2, self.width))
-        heads = rng.normal(size=(3, 2, self.probe.sizes.heads, 3, 2))
+        tokens = rng.integers(1, self.probe.sizes.source_vocabulary, size=(2, 2, length))
+        keys = min(length, 2)
+        memory = rng.normal(size=(len(x), keys, self.width))
+        heads = rng.normal(size=(3, 2, self.probe.sizes.heads, length, head))
         given: dict[str, tuple[Input, ...]] = {
-            "attention": (heads[0], heads[1], heads[2], self.own_kept(3)),
+            "attention": (heads[0], heads[1], heads[2], self.own_kept(length)),
             "multi_head_attention": (x, x, x, self.own_kept(x.shape[1])),
             "embedding": (tokens[0],),
             "residual": (x, matrix),
             "encoder_layer": (x, self.own_kept(x.shape[1])),
-            "decoder_layer": (x, memory, self.all_kept(2), self.all_kept(x.shape[1])),
+            "decoder_layer": (x, memory, self.all_kept(keys), self.all_kept(x.shape[1])),
             "model": (tokens[0], tokens[1][:, :1]),  # a target of one token: nothing is masked
             "optimiser": _small_gradients(),
             "gradient_clipping": (np.array([3e-3, 4e-3]), np.array([1, 1]), np.array(1e-3)),

@@ -46,6 +46,7 @@ from attentest.targets.adapt.limits import (
 from attentest.targets.adapt.parameters import FoundTable, find_table
 from attentest.targets.adapt.probing import SIZES, Probe
 from attentest.targets.adapt.reading import Reading, Unclear
+from attentest.targets.adapt.single import SINGLE, in_single
 from attentest.targets.adapt.writing.backend import Written
 from attentest.targets.adapt.writing.script import Script
 from attentest.targets.models import adaptation as whole
@@ -194,14 +195,13 @@ def _adapted(code: Code, reading: Reading) -> Adapted:
     inferred = _inferred(code, reading)
     backend, probe, adapter = inferred.backend, inferred.probe, inferred.adapter
     found, said = inferred.found, inferred.said
-    findings, single = identify(backend), False
-    if not trust.explained(findings) and not reading.strict and probing.is_single(probe, adapter):
-        found_single = identify(backend, precision="float32")
-        single = trust.explained(found_single)
+    findings, single = identify(backend), None
+    if not trust.explained(findings) and not reading.strict:
+        given = probe.given(adapter, keys=5)
+        single = in_single(backend, lambda: probe.called(adapter, given))
     if single:
-        rest = tuple(one for one in backend.limits.precisions if one != "float64")
-        backend = replace(backend, limits=replace(backend.limits, precisions=rest))
-        findings = found_single
+        backend = replace(backend, limits=single)
+        findings = identify(backend)
     guessed = not (reading.component or component_named(code.name))
     asked = ""
     if not (reading.anyway or trust.explained(findings)):
@@ -222,7 +222,7 @@ def _adapted(code: Code, reading: Reading) -> Adapted:
     judged_as = f"{code.name} is judged as {code.component}{_guess(code) * guessed}"
     assumptions = (
         *assumed(declared, reading),
-        *[_SINGLE] * single,
+        *[SINGLE] * bool(single),
         *[FIXED_DROPOUT] * backend.limits.fixed_dropout,
     )
     limits = limits_measured(backend, Choices.of(declared))
@@ -242,12 +242,6 @@ def _adapted(code: Code, reading: Reading) -> Adapted:
             *said_of(limits, dropout="dropout" in code.known),
         ),
     )
-
-
-_SINGLE = (
-    "assumed that it computes in float32 whatever its input is, as measured, and judged in that: "
-    "if it is meant to follow its input, this is a mistake, and --strict reports it"
-)
 
 
 def _guess(code: Code) -> str:

@@ -67,19 +67,18 @@ def _with_layout(code: Code, adapter: Adapter, reading: Reading) -> tuple[Probe,
         return *_placed(code, adapter, "batch-first"), "as it is built"
     words = documented_layout(code.words)
     if not words:
-        probe, adapter, keys = _placed(code, adapter, "")
-        turned = _turned(adapter) if _shows_other(probe, adapter) else adapter
-        shown = (
-            "as a probing call shows" if turned is not adapter else "the first that a call takes"
-        )
-        return probe, turned, keys, shown
+        probe, found, keys = _placed(code, adapter, "")
+        if not _shows_other(probe, found):
+            return probe, found, keys, "the first that a call takes"
+        # Placed once more: a mask of another shape may be the one that fits the other layout.
+        return *_placed(code, adapter, _other_layout(found)), "as a probing call shows"
     try:
         probe, adapter, keys = _placed(code, adapter, words)
     except Unclear:
         found = _placed(code, adapter, "")
         return *found, f"as a probing call shows; its documentation says {words}, {_OUTDATED}"
     if _shows_other(probe, adapter):
-        other = "sequence-first" if words == "batch-first" else "batch-first"
+        other = _other_layout(adapter)
         raise Unclear(
             f"The documentation of {code.name} says {words}, and a probing call shows {other}. "
             f"Say which one is meant: --set layout={words} or --set layout={other} (in Python: "
@@ -131,9 +130,8 @@ def _shows_other(probe: Probe, adapter: Adapter) -> bool:
     )
 
 
-def _turned(adapter: Adapter) -> Adapter:
-    (other,) = [one for one in layouts(adapter.component) if sequence_first(one)]
-    return replace(adapter, layout=other)
+def _other_layout(adapter: Adapter) -> str:
+    return "batch-first" if sequence_first(adapter.layout) else "sequence-first"
 
 
 def _masked(

@@ -133,14 +133,6 @@ def _table(result: Any, output: tuple[int, ...], adapter: Adapter) -> Returns | 
     return None if found is None else replace(found, added=True)
 
 
-def is_single(probe: Probe, adapter: Adapter) -> bool:
-    """Say whether results in double precision are numbers of single precision."""
-    found = probe.called(adapter, probe.given(adapter))
-    if not isinstance(found, Tensor) or found.dtype != torch.float64:
-        return False
-    return torch.equal(found, found.float().double())
-
-
 def ignores_input(probe: Probe, adapter: Adapter) -> bool:
     """Say whether the values of its input change nothing: what is computed is a table."""
     given = probe.given(adapter)

@@ -92,9 +92,13 @@ def question(
 
 
 def explained(findings: Mapping[str, Finding]) -> bool:
-    """Say whether an option of every choice explains the numbers."""
-    shown = [one.status for name, one in findings.items() if name not in _MASKED]
-    return MEASURED in shown and NONE_FITS not in shown
+    """Say whether an option of every choice explains the numbers.
+
+    What is masked is measured only where they are explained, and may fit no option all the same.
+    """
+    shown = {name: one.status for name, one in findings.items()}
+    unmasked = [status for name, status in shown.items() if name not in _MASKED]
+    return MEASURED in shown.values() and NONE_FITS not in unmasked
 
 
 def _missing_with_one_head(code: Code, found: FoundTable) -> str:

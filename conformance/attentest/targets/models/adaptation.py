@@ -11,6 +11,7 @@ from torch import nn
 
 from attentest.analysis.identify import identify
 from attentest.harness.reproduction import Action, contract_script
+from attentest.targets.adapt import trust
 from attentest.targets.adapt.assumptions import (
     FIXED_DROPOUT,
     assumed,
@@ -25,6 +26,7 @@ from attentest.targets.adapt.parameters import FoundTable, find_table
 from attentest.targets.adapt.parameters.found import DISTINCT
 from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.reading import Reading, Unclear
+from attentest.targets.adapt.single import SINGLE, in_single
 from attentest.targets.models.building import Building, building
 from attentest.targets.models.inferring import Inferred, infer, probe_of
 from attentest.targets.models.instances import stands_for_class
@@ -230,10 +232,14 @@ def _precisions(built: Building, inferred: Inferred) -> tuple[str, ...]:
 
 
 def _measured(adapter: Adapter, found: FoundTable, reading: Reading) -> AdaptedModel:
-    backend = _backend(adapter, ())
-    choices = declared_choices({**adapter.choices, **measured(identify(backend))}, reading)
+    findings = identify(_backend(adapter, ()))
+    single = None if trust.explained(findings) or reading.strict else _in_single(adapter)
+    if single:
+        adapter = replace(adapter, limits=single)
+        findings = identify(_backend(adapter, ()))
+    choices = declared_choices({**adapter.choices, **measured(findings)}, reading)
     fixed = [FIXED_DROPOUT] * adapter.limits.fixed_dropout
-    assumptions = (*assumed(choices, reading), *fixed)
+    assumptions = (*assumed(choices, reading), *[SINGLE] * bool(single), *fixed)
     said = (
         f"{adapter.name} is judged as model",
         *assumptions,
@@ -248,6 +254,13 @@ def _measured(adapter: Adapter, found: FoundTable, reading: Reading) -> AdaptedM
     made = _backend(replace(adapter, choices=choices), said)
     doubts = (*assumptions, *adapter.inferred.doubts, *found.remarks)
     return replace(made, assumed=doubts, summary=_summary(adapter))
+
+
+def _in_single(adapter: Adapter) -> Limits | None:
+    """Return limits without double precision, where that explains the numbers."""
+    probe = probe_of(adapter.building, DISTINCT.but(target_vocabulary=DISTINCT.source_vocabulary))
+    call = adapter.inferred.call.compiled()
+    return in_single(_backend(adapter, ()), lambda: probe.called(call, *probe.tokens))
 
 
 def _summary(adapter: Adapter) -> str:

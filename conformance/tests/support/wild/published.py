@@ -1,5 +1,8 @@
 """Sound code of a library that reads a field of its configuration when it is called."""
 
+import math
+
+import torch
 from torch import nn
 
 
@@ -37,3 +40,38 @@ class BlurredNorm(LayerNormFp32):
     def forward(self, x):
         found = nn.functional.layer_norm(x.float(), self.normalized_shape, self.weight.float())
         return found.to(x.dtype)
+
+
+def scaled_dot_product_attention(q, k, v, mask=None):
+    """Divide the scores by a root that is a tensor of float32, whatever their precision is."""
+    scores = q @ k.transpose(-2, -1) / torch.sqrt(torch.tensor(q.shape[-1]))
+    if mask is not None:
+        scores = scores.masked_fill(mask == 0, float("-inf"))
+    return scores.softmax(-1) @ v
+
+
+class MultiHeadAttention(nn.Module):
+    """Views its mask by the number of its axes; a wrong layout may pass for one that fits."""
+
+    def __init__(self, n_heads, dim):
+        super().__init__()
+        self.dim, self.n_heads, self.head_dim = dim, n_heads, dim // n_heads
+        assert dim % n_heads == 0
+        self.q_lin = nn.Linear(dim, dim)
+        self.k_lin = nn.Linear(dim, dim)
+        self.v_lin = nn.Linear(dim, dim)
+        self.out_lin = nn.Linear(dim, dim)
+
+    def forward(self, input, mask, kv=None):
+        samples, queries, _ = input.size()
+        shape = (samples, 1, queries, -1) if mask.dim() == 3 else (samples, 1, 1, -1)
+        kv = input if kv is None else kv
+        q, k, v = (
+            one(x).view(samples, -1, self.n_heads, self.head_dim).transpose(1, 2)
+            for one, x in ((self.q_lin, input), (self.k_lin, kv), (self.v_lin, kv))
+        )
+        scores = (q / math.sqrt(self.head_dim)) @ k.transpose(2, 3)
+        hidden = (mask == 0).view(shape).expand_as(scores)
+        weights = scores.masked_fill(hidden, torch.finfo(scores.dtype).min).softmax(-1)
+        heads = (weights @ v).transpose(1, 2).contiguous()
+        return (self.out_lin(heads.view(samples, -1, self.dim)),)
