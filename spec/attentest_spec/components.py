@@ -16,6 +16,7 @@ CHAPTERS = (
     "decoder",
     "generator",
     "model",
+    "loss",
 )
 """The chapters of the spec, in reading order."""
 
@@ -74,6 +75,7 @@ _PARTS = (
         ("target_mask", "embedding", "positional_encoding", "encoder", "decoder", "generator"),
         ("encode", "decode"),
     ),
+    Component("loss", "loss", ("output", "target")),
 )
 
 COMPONENTS: Mapping[str, Component] = {component.name: component for component in _PARTS}

@@ -10,6 +10,7 @@ from attentest_spec.encoder import encoder, encoder_layer
 from attentest_spec.feed_forward import feed_forward
 from attentest_spec.generator import generator
 from attentest_spec.layer_norm import layer_norm
+from attentest_spec.loss import loss
 from attentest_spec.masks import causal_mask, padding_mask, target_mask
 from attentest_spec.model import decode, encode, model
 from attentest_spec.multi_head_attention import multi_head_attention
@@ -36,6 +37,7 @@ ORACLES: Mapping[str, Oracle] = {
     "decoder": decoder,
     "generator": generator,
     "model": model,
+    "loss": loss,
 }
 """The oracle of every component, called as ``ORACLES[name](given, *inputs)``."""
 

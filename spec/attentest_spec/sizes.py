@@ -10,7 +10,8 @@ class Sizes:
 
     `d_model` (D), `heads` (H), `d_ff` (F), `layers` (N, of each stack), the two vocabularies (V),
     `max_length` (positions that must be supported), the two padding ids and the `dropout` rate
-    (a probability, active in training mode alone). The values are not checked here: refusing
+    (a probability, active in training mode alone). `smoothing` is the mass that the loss takes
+    from the target and gives to other words. The values are not checked here: refusing
     impossible ones is a duty of the implementation, and clauses check that it does.
     """
 
@@ -24,6 +25,7 @@ class Sizes:
     source_pad: int = 0
     target_pad: int = 0
     dropout: float = 0.0
+    smoothing: float = 0.0
 
     def but(self, **changes: Any) -> "Sizes":
         """Return a copy with some sizes changed."""

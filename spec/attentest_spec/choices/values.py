@@ -41,6 +41,11 @@ class Choices:
     output: str = "probabilities"
     generator_bias: str = "present"
     tying: str = "all-three"
+    loss_input: str = "logits"
+    smoothed_mass: str = "all-words"
+    loss_normaliser: str = "tokens"
+    loss_measure: str = "cross-entropy"
+    loss_without_targets: str = "zero"
 
     def __post_init__(self) -> None:
         """Check every value against the options of its choice."""

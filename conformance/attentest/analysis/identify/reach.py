@@ -28,6 +28,11 @@ REACH: Mapping[str, tuple[str, ...]] = {
     "output": ("generator",),
     "generator_bias": ("generator",),
     "tying": ("model",),
+    "loss_input": ("loss",),
+    "smoothed_mass": ("loss",),
+    "loss_normaliser": ("loss",),
+    "loss_measure": ("loss",),
+    "loss_without_targets": ("loss",),
 }
 """The smallest components that show each choice; whatever contains them shows it too."""
 

@@ -52,7 +52,8 @@ class Station:
         if rounded:  # a part without parameters need not know how to load
             own.load(rounded)
         given = tuple(_cast(value, probe.precision) for value in inputs)
-        return cls(own, given, as_floats(own.output(*given))[..., first:], first)
+        answer = as_floats(own.output(*given))
+        return cls(own, given, answer[..., first:] if first else answer, first)
 
     def predicted(self, choices: Choices) -> Floats:
         """Return the answer of the reference under `choices`."""
@@ -67,7 +68,8 @@ class Station:
         return self._compared(Answer.of(result))
 
     def _compared(self, answer: Answer) -> Floats:
-        return as_floats(answer.output)[..., self.first :]
+        output = as_floats(answer.output)
+        return output[..., self.first :] if self.first else output
 
     def distance(self, choices: Choices) -> float:
         """Return the difference between the answer and the reference under `choices`."""

@@ -71,6 +71,7 @@ _BUILDS: Mapping[str, Build] = {
     "decoder": lambda how: how.make_decoder(),
     "generator": lambda how: how.make_generator(),
     "model": lambda how: how.make_model(),
+    "loss": lambda how: how.make_loss(),
 }
 
 

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from attentest.faults.reference_models.hooks import Hooks, Mask
+from attentest.faults.reference_models.losses import FusedLoss
 from attentest.faults.reference_models.modules import Node
 from attentest_spec import Place, Table, nested
 from attentest_spec.parameters import learned_positions, projection_biases
@@ -38,7 +39,7 @@ _LAYER: Table = {
 _STACK: Table = {**nested("layers.*", "layers.*", _LAYER), **nested("norm", "norm", _NORM)}
 
 
-class Fused(Hooks):
+class Fused(FusedLoss, Hooks):
     """In few large steps, the way a fast implementation does it."""
 
     name = "fused"

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from attentest.faults.reference_models.hooks import Hooks, Mask
+from attentest.faults.reference_models.losses import PlainLoss
 from attentest.faults.reference_models.modules import Node
 from attentest_spec import Table
 from attentest_spec.parameters import learned_positions, projection_biases
@@ -32,7 +33,7 @@ ACTIVATIONS: Mapping[str, Callable[[Tensor], Tensor]] = {
 }
 
 
-class Plain(Hooks):
+class Plain(PlainLoss, Hooks):
     """Step by step, the way a tutorial does it."""
 
     name = "plain"

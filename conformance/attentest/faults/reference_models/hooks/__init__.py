@@ -7,12 +7,13 @@ is written twice, in different styles, by the reference models.
 from attentest.faults.reference_models.hooks.attention import Answer, Mask
 from attentest.faults.reference_models.hooks.base import Base
 from attentest.faults.reference_models.hooks.embedding import Device
+from attentest.faults.reference_models.hooks.loss import LossHooks
 from attentest.faults.reference_models.hooks.model import ModelHooks
 from attentest.faults.reference_models.hooks.stacks import Inputs
 from attentest.faults.reference_models.hooks.sublayers import Function
 
 
-class Hooks(ModelHooks):
+class Hooks(ModelHooks, LossHooks):
     """Every hook of every component; the reference models implement the abstract ones."""
 
     @property
