@@ -26,6 +26,7 @@ SIZES = Sizes(
     max_length=5,
     source_pad=3,
     target_pad=5,
+    smoothing=0.1,
 )
 NUMBERS: Mapping[str, Value] = {"mask_fill": -2.5, "norm_epsilon": 0.01, "position_offset": 2}
 OPTIONS = [
@@ -89,6 +90,8 @@ def inputs_of(component, sizes, rng):
         "decoder": (y, x, _mask(rng, 2, 1, 1, s), _mask(rng, 2, 1, t, t)),
         "generator": (y,),
         "model": (source, target),
+        # Positive numbers are an output of every kind.
+        "loss": (rng.uniform(0.1, 0.9, size=(2, t, sizes.target_vocabulary)), target),
     }
     return table[component]
 

@@ -64,7 +64,7 @@ def output_of(
 def scales(subject: Subject, *wanted: float) -> tuple[float, ...]:
     """Return 1.0 and the `wanted` magnitudes of logits whose output has no probability of 0.
 
-    In half precision the probabilities of large ones round to it, and their logarithms are infinite.
+    In half precision those of large logits round to it, and their logarithms are infinite.
     """
     rounds = subject.precision in HALF_PRECISIONS and subject.choices.loss_input == "probabilities"
     return (1.0, *(one for one in wanted if one <= 1.0 or not rounds))
