@@ -2,7 +2,7 @@
 
 from torch import Tensor
 
-from attentest_annotated import model
+from attentest_annotated import model, training
 from attentest_spec import Limits, Sizes, nested
 from attentest_spec.torch import Recipe, TorchBackend
 
@@ -130,6 +130,11 @@ backend = TorchBackend(
         "projection_bias": "present",
         "output": "log-probabilities",
         "tying": "none",
+        "loss_input": "log-probabilities",
+        "smoothed_mass": "other-real-words",
+        "loss_normaliser": "none",
+        "loss_measure": "divergence",
+        "loss_without_targets": "zero",
     },
     # The fill of -1e9 cannot be written into float16, and one mask serves all heads.
     limits=Limits(
@@ -207,6 +212,12 @@ backend = TorchBackend(
                 "decode": TokensInLogProbabilitiesOut.scores,
             },
             parameters=MODEL,
+        ),
+        "loss": Recipe(
+            build=lambda sizes: training.LabelSmoothing(
+                sizes.target_vocabulary, sizes.target_pad, sizes.smoothing
+            ),
+            call=lambda built, output, target: built(output.flatten(0, 1), target.flatten()),
         ),
     },
 )

@@ -83,6 +83,17 @@ class LabelSmoothing(nn.Module):
         return spread.masked_fill(columns | (words == self.padding_idx).unsqueeze(1), 0.0)
 
     def forward(self, log_probabilities: Tensor, words: Tensor) -> Tensor:
-        """Map log-probabilities (N, V) and target words (N,) to the summed divergence."""
+        """Map log-probabilities (N, V) and target words (N,) to the summed divergence.
+
+        Raises ValueError for other shapes, IndexError for a word outside the vocabulary.
+        """
+        if log_probabilities.shape != (*words.shape, self.size):
+            raise ValueError(
+                f"log-probabilities {tuple(log_probabilities.shape)} do not fit "
+                f"{tuple(words.shape)} words of a vocabulary of {self.size}"
+            )
+        outside = words[(words < 0) | (words >= self.size)]
+        if outside.numel():
+            raise IndexError(f"word {int(outside[0])} is outside the vocabulary of {self.size}")
         target = self.target(words, log_probabilities.detach())
         return (torch.xlogy(target, target) - target * log_probabilities).sum()

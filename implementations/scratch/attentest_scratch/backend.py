@@ -1,11 +1,12 @@
 """The backend of the one-page Transformer: how its parts are built, called and named."""
 
 import math
+from functools import partial
 
 import torch
 from torch import Tensor, nn
 
-from attentest_scratch import model
+from attentest_scratch import model, training
 from attentest_spec import Limits, Sizes, nested
 from attentest_spec.torch import Recipe, TorchBackend
 
@@ -127,8 +128,12 @@ backend = TorchBackend(
         "projection_bias": "present",
         "output": "logits",
         "tying": "none",
+        "loss_input": "logits",
+        "loss_normaliser": "sentences",
+        "loss_measure": "cross-entropy",
+        "loss_without_targets": "zero",
     },
-    limits=Limits(layers=1, dropout=False),
+    limits=Limits(layers=1, dropout=False, smoothing=0.0),
     recipes={
         "padding_mask": Recipe(
             build=lambda sizes: model.padding_mask,
@@ -176,6 +181,9 @@ backend = TorchBackend(
             build=_model,
             methods={"encode": model.Transformer.encode, "decode": model.Transformer.decode},
             parameters=MODEL,
+        ),
+        "loss": Recipe(
+            build=lambda sizes: partial(training.sequence_loss, pad=sizes.target_pad),
         ),
     },
 )

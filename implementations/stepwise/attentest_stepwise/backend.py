@@ -4,7 +4,7 @@ from torch import Tensor, nn
 
 from attentest_spec import Limits, Sizes, nested
 from attentest_spec.torch import Recipe, TorchBackend
-from attentest_stepwise import model
+from attentest_stepwise import model, training
 
 HEADS = {"query": "w_q", "key": "w_k", "value": "w_v", "output": "linear"}
 NORM = {"gain": "weight", "bias": "bias"}
@@ -118,6 +118,11 @@ backend = TorchBackend(
         "projection_bias": "present",
         "output": "logits",
         "tying": "none",
+        "loss_input": "logits",
+        "smoothed_mass": "other-words",
+        "loss_normaliser": "tokens",
+        "loss_measure": "cross-entropy",
+        "loss_without_targets": "zero",
     },
     limits=Limits(),
     recipes={
@@ -179,6 +184,11 @@ backend = TorchBackend(
             build=_model,
             methods={"encode": model.Transformer.encode, "decode": _decode},
             parameters=MODEL,
+        ),
+        "loss": Recipe(
+            build=lambda sizes: training.SmoothedCrossEntropy(
+                sizes.target_vocabulary, sizes.target_pad, sizes.smoothing
+            )
         ),
     },
 )

@@ -88,6 +88,11 @@ def _layer_norm(sizes: Sizes) -> nn.LayerNorm:
     return nn.LayerNorm(sizes.d_model)
 
 
+def _loss(sizes: Sizes) -> nn.CrossEntropyLoss:
+    model.check_smoothing(sizes.smoothing)
+    return nn.CrossEntropyLoss(ignore_index=sizes.target_pad, label_smoothing=sizes.smoothing)
+
+
 def _hidden(mask: Tensor | None, batch: int, heads: int, queries: int) -> Tensor | None:
     """Return a mask (true = may be attended) as the library wants it: (B * H, Q, K), true = hidden.
 
@@ -182,6 +187,11 @@ backend = TorchBackend(
         "projection_bias": "present",
         "output": "logits",
         "tying": "none",
+        "loss_input": "logits",
+        "smoothed_mass": "all-words",
+        "loss_normaliser": "tokens",
+        "loss_measure": "cross-entropy",
+        "loss_without_targets": "nan",
     },
     limits=Limits(),
     recipes={
@@ -229,6 +239,10 @@ backend = TorchBackend(
             build=_model,
             methods={"encode": model.Transformer.encode, "decode": _finish},
             parameters=MODEL,
+        ),
+        "loss": Recipe(
+            build=_loss,
+            call=lambda built, output, target: built(output.transpose(1, 2), target),
         ),
     },
 )
