@@ -11,6 +11,7 @@ from attentest.faults.unusual import (
     columns,
     inputs_outputs,
     layer_norm,
+    losses,
     multi_head_attention,
     sublayers,
 )
@@ -24,6 +25,7 @@ _ALL: tuple[Backend, ...] = (
     *inputs_outputs.MEMBERS,
     *columns.MEMBERS,
     *arrays.MEMBERS,
+    *losses.MEMBERS,
 )
 
 UNUSUAL: Mapping[str, Backend] = {one.name: one for one in _ALL}

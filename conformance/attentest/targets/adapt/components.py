@@ -49,6 +49,13 @@ _NAMES = {
         "createlookaheadmask generatesquaresubsequentmask getsubsequentmask "
         "causalattentionmask makecausalattentionmask createcausalattentionmask"
     ),
+    "loss": (
+        "loss losses labelsmoothing labelsmoothingloss crossentropy crossentropyloss celoss "
+        "lossfunction lossfn lossfunc computeloss maskedloss sequenceloss smoothedcrossentropy "
+        "labelsmoothingcrossentropy labelsmoothedcrossentropy smoothcrossentropy smoothingloss "
+        "labelsmoothednllloss nllloss maskedcrossentropy labelsmoother calloss calculateloss "
+        "labelsmoothingcrossentropyloss labelsmoothedcrossentropyloss simplelosscompute"
+    ),
     "target_mask": "targetmask tgtmask trgmask maketargetmask maketgtmask maketrgmask makestdmask",
 }
 _COMPONENT = {name: component for component, names in _NAMES.items() for name in names.split()}
