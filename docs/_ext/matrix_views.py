@@ -198,4 +198,44 @@ PROBABILITIES = replace(
     _shares("generator", lambda ask: ask(X)[0], "The output for a vocabulary of six."),
     sizes=SIX_TOKENS,
 )
+
+# The loss ----------------------------------------------------------------------------------------
+
+STEP = 1e-4
+SCORES = numbers(2, 4, 6, seed=21)
+PADDED = np.array([[2, 5, 1, 4], [3, 1, 0, 0]])
+FULL = np.array([[2, 5, 1, 4], [3, 1, 5, 2]])
+
+
+def _slopes(ask: Ask, target: Array) -> Array:
+    """Return the change of the loss per unit of every logit: steps down, words across."""
+    slopes = np.zeros_like(SCORES)
+    for place in np.ndindex(SCORES.shape):
+        step = np.zeros_like(SCORES)
+        step[place] = STEP
+        more, less = (float(ask(SCORES + sign * step, target)) for sign in (1, -1))
+        slopes[place] = (more - less) / (2 * STEP)
+    return slopes.reshape(-1, SCORES.shape[-1])
+
+
+def _pushed(target: Array, about: str, rate: float = 0.0) -> View:
+    return View(
+        component="loss",
+        look=lambda ask: _slopes(ask, target),
+        kind=VALUES,
+        rows="step of two sequences",
+        columns="word",
+        about=about,
+        sizes=SIZES.but(target_vocabulary=6, smoothing=rate),
+    )
+
+
+PUSHED = _pushed(PADDED, "The gradient of the logits; the last two steps are padding, the word 0.")
+PUSHED_SMOOTHED = _pushed(
+    PADDED,
+    "The gradient of the logits with a smoothing of 0.3; the last two steps are padding.",
+    0.3,
+)
+PUSHED_FULL = _pushed(FULL, "The gradient of the logits of two sequences without padding.")
+
 MODEL_PROBABILITIES = _shares("model", lambda ask: ask(WORDS, WORDS)[0], "The model's output.")

@@ -74,6 +74,7 @@ def _inputs(draw: Draw, component: str, sizes: Sizes) -> tuple[Input, ...]:
         "target": draw.target(2, length, sizes),
         "pad": sizes.source_pad,
         "length": length,
+        "output": np.abs(draw.floats(2, length, sizes.target_vocabulary)) + 0.01,
         "sublayer": draw.floats(sizes.d_model, sizes.d_model),
         "mask": mask,
         "source_mask": mask,

@@ -54,6 +54,8 @@ def inputs(example: Example, component: str) -> tuple[Input, ...]:
         "decoder_layer": decoding,
         "decoder": decoding,
         "model": (source, target),
+        # Positive numbers are an output of every kind that a loss may take.
+        "loss": (rng.uniform(0.1, 0.9, size=(*target.shape, sizes.target_vocabulary)), target),
     }
     return given.get(component, (memory,))
 
