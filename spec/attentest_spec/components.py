@@ -16,6 +16,7 @@ CHAPTERS = (
     "decoder",
     "generator",
     "model",
+    "batch",
     "loss",
 )
 """The chapters of the spec, in reading order."""
@@ -75,6 +76,9 @@ _PARTS = (
         ("target_mask", "embedding", "positional_encoding", "encoder", "decoder", "generator"),
         ("encode", "decode"),
     ),
+    Component("batch", "batch", ("source", "target"), ("padding_mask", "target_mask")),
+    Component("padded_batch", "batch", ("tokens", "lengths")),
+    Component("packed_batch", "batch", ("tokens", "lengths")),
     Component("loss", "loss", ("output", "target")),
 )
 

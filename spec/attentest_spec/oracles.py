@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from attentest_spec.attention import attention
+from attentest_spec.batch import batch, packed_batch, padded_batch
 from attentest_spec.decoder import decoder, decoder_layer
 from attentest_spec.embedding import embedding
 from attentest_spec.encoder import encoder, encoder_layer
@@ -37,6 +38,9 @@ ORACLES: Mapping[str, Oracle] = {
     "decoder": decoder,
     "generator": generator,
     "model": model,
+    "batch": batch,
+    "padded_batch": padded_batch,
+    "packed_batch": packed_batch,
     "loss": loss,
 }
 """The oracle of every component, called as ``ORACLES[name](given, *inputs)``."""

@@ -11,8 +11,9 @@ class Sizes:
     `d_model` (D), `heads` (H), `d_ff` (F), `layers` (N, of each stack), the two vocabularies (V),
     `max_length` (positions that must be supported), the two padding ids and the `dropout` rate
     (a probability, active in training mode alone). `smoothing` is the mass that the loss takes
-    from the target and gives to other words. The values are not checked here: refusing
-    impossible ones is a duty of the implementation, and clauses check that it does.
+    from the target and gives to other words, `start` and `end` are the ids around a sequence.
+    The values are not checked here: refusing impossible ones is a duty of the implementation, and
+    clauses check that it does.
     """
 
     d_model: int = 6
@@ -26,6 +27,8 @@ class Sizes:
     target_pad: int = 0
     dropout: float = 0.0
     smoothing: float = 0.0
+    start: int = 1
+    end: int = 2
 
     def but(self, **changes: Any) -> "Sizes":
         """Return a copy with some sizes changed."""

@@ -37,6 +37,7 @@ def effective_choices(backend: Backend, precision: str = "", device: str = "cpu"
     for component, axes, measured in (
         ("layer_norm", open_axes, _closest),
         ("positional_encoding", _OPEN_POSITIONS - set(backend.choices), _rounded),
+        ("padded_batch", _OPEN_BATCHES - set(backend.choices), _padded),
         ("loss", _OPEN_LOSSES - set(backend.choices), _loss),
     ):
         if not axes or component not in backend.components:
@@ -50,6 +51,7 @@ def effective_choices(backend: Backend, precision: str = "", device: str = "cpu"
 
 
 _OPEN_POSITIONS = {"position_arithmetic"}
+_OPEN_BATCHES = {"padding_side", "sequence_marks"}
 _OPEN_LOSSES = {"loss_input", "loss_normaliser", "loss_without_targets"}
 
 
@@ -63,6 +65,14 @@ def _rounded(subject: Subject, axes: list[str]) -> Choices:
     station = Station.of(probe, {}, (np.zeros((1, length, 4)),))
     single = known.but(position_arithmetic="float32")
     return single if not station.fits(known) and station.fits(single) else known
+
+
+def _padded(subject: Subject, axes: list[str]) -> Choices:
+    """Return the choices with the side of the padding and the tokens around a sequence."""
+    known = subject.choices
+    probe = subject.part("padded_batch", sizes_for(subject))
+    station = Station.of(probe, {}, Part("padded_batch", probe, known).inputs())
+    return next((one for one in variations(known, axes) if station.fits(one)), known)
 
 
 def _loss(subject: Subject, axes: list[str]) -> Choices:

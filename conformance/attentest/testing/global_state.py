@@ -80,6 +80,10 @@ def _inputs(draw: Draw, component: str, sizes: Sizes) -> tuple[Input, ...]:
         "source_mask": mask,
         "target_mask": draw.mask("causal", 2, sizes.heads, length, length),
     }
+    if component in ("padded_batch", "packed_batch"):
+        named |= {"tokens": np.arange(4), "lengths": np.array([2, 2])}
+    if component == "batch":
+        named["target"] = draw.target(2, length + 1, sizes)
     return tuple(
         named[name] if name in named else draw.floats(2, *width)
         for name in COMPONENTS[component].inputs

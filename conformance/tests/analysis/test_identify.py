@@ -60,6 +60,8 @@ LIE: dict[str, Value] = {
     "output": "logits",
     "generator_bias": "none",
     "tying": "target-and-output",
+    "padding_side": "left",
+    "sequence_marks": "end",
     "loss_input": "probabilities",
     "smoothed_mass": "other-words",
     "loss_normaliser": "none",

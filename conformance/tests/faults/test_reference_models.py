@@ -90,6 +90,9 @@ def inputs_of(component, sizes, rng):
         "decoder": (y, x, _mask(rng, 2, 1, 1, s), _mask(rng, 2, 1, t, t)),
         "generator": (y,),
         "model": (source, target),
+        "batch": (source, target),
+        "padded_batch": (np.arange(6, 11), np.array([3, 2])),
+        "packed_batch": (np.arange(6, 11), np.array([3, 2])),
         # Positive numbers are an output of every kind.
         "loss": (rng.uniform(0.1, 0.9, size=(2, t, sizes.target_vocabulary)), target),
     }

@@ -1,5 +1,10 @@
 """The backend of the annotated style: how its parts are built, called and named."""
 
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import torch
 from torch import Tensor
 
 from attentest_annotated import model, training
@@ -111,6 +116,12 @@ def _headless(mask: Tensor | None) -> Tensor | None:
     return None if mask is None else mask.squeeze(1)
 
 
+def _batch(make: Callable[..., training.Batch], source: Tensor, target: Tensor) -> Any:
+    made = make(source, target)
+    masks = made.src_mask.unsqueeze(1), made.trg_mask.unsqueeze(1)
+    return made.trg, made.trg_y, *masks, torch.tensor(made.ntokens)
+
+
 backend = TorchBackend(
     name="annotated",
     title="the Annotated Transformer's style: clones, and layers that close over their sublayers",
@@ -130,6 +141,8 @@ backend = TorchBackend(
         "projection_bias": "present",
         "output": "log-probabilities",
         "tying": "none",
+        "padding_side": "right",
+        "sequence_marks": "start-and-end",
         "loss_input": "log-probabilities",
         "smoothed_mass": "other-real-words",
         "loss_normaliser": "none",
@@ -212,6 +225,18 @@ backend = TorchBackend(
                 "decode": TokensInLogProbabilitiesOut.scores,
             },
             parameters=MODEL,
+        ),
+        "batch": Recipe(
+            build=lambda sizes: partial(
+                training.Batch, pad=sizes.target_pad, src_pad=sizes.source_pad
+            ),
+            call=_batch,
+        ),
+        "padded_batch": Recipe(
+            build=lambda sizes: partial(
+                training.collate_batch, bos=sizes.start, eos=sizes.end, pad=sizes.target_pad
+            ),
+            call=lambda collate, tokens, lengths: collate(torch.split(tokens, lengths.tolist())),
         ),
         "loss": Recipe(
             build=lambda sizes: training.LabelSmoothing(

@@ -1,7 +1,9 @@
 """The backend of the one-page Transformer: how its parts are built, called and named."""
 
 import math
+from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -109,6 +111,17 @@ def _target_mask(tokens: Tensor, pad: int) -> Tensor:
     return hidden == 0
 
 
+def _batch(sizes: Sizes, source: Tensor, target: Tensor) -> tuple[Tensor, ...]:
+    read, said, count = training.shifted(target, sizes.target_pad)
+    kept = model.padding_mask(source, sizes.source_pad) == 0
+    return read, said, kept, _target_mask(read, sizes.target_pad), count
+
+
+def _packed(pack: Callable[..., Any], tokens: Tensor, lengths: Tensor) -> tuple[Tensor, ...]:
+    read, said, places, mask = pack(torch.split(tokens, lengths.tolist()))
+    return read[None], said[None], places[None], (mask == 0)[None, None]
+
+
 backend = TorchBackend(
     name="scratch",
     title="one page from scratch: one layer, heads as wide as the model, one shared norm",
@@ -182,6 +195,8 @@ backend = TorchBackend(
             methods={"encode": model.Transformer.encode, "decode": model.Transformer.decode},
             parameters=MODEL,
         ),
+        "batch": Recipe(build=lambda sizes: sizes, call=_batch),
+        "packed_batch": Recipe(build=lambda sizes: training.packed, call=_packed),
         "loss": Recipe(
             build=lambda sizes: partial(training.sequence_loss, pad=sizes.target_pad),
         ),

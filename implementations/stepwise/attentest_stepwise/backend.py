@@ -1,5 +1,8 @@
 """The backend of the step-by-step course: how its parts are built, called and named."""
 
+from functools import partial
+
+import torch
 from torch import Tensor, nn
 
 from attentest_spec import Limits, Sizes, nested
@@ -118,6 +121,8 @@ backend = TorchBackend(
         "projection_bias": "present",
         "output": "logits",
         "tying": "none",
+        "padding_side": "right",
+        "sequence_marks": "start-and-end",
         "loss_input": "logits",
         "smoothed_mass": "other-words",
         "loss_normaliser": "tokens",
@@ -184,6 +189,17 @@ backend = TorchBackend(
             build=_model,
             methods={"encode": model.Transformer.encode, "decode": _decode},
             parameters=MODEL,
+        ),
+        "batch": Recipe(
+            build=lambda sizes: partial(
+                training.teacher_forcing, src_pad=sizes.source_pad, trg_pad=sizes.target_pad
+            ),
+        ),
+        "padded_batch": Recipe(
+            build=lambda sizes: partial(
+                training.pad_sentences, start=sizes.start, end=sizes.end, pad=sizes.target_pad
+            ),
+            call=lambda pad, tokens, lengths: pad(torch.split(tokens, lengths.tolist())),
         ),
         "loss": Recipe(
             build=lambda sizes: training.SmoothedCrossEntropy(

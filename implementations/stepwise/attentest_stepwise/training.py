@@ -1,14 +1,16 @@
-"""A sixth step after the model: the loss that it is trained with.
+"""Two steps after the model: the loss that it is trained with, and the batches.
 
 Shapes in this file: B batch, T target length, V vocabulary.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor, nn
 
-from .model import require_size, require_token_ids
+from .model import make_no_peek_mask, make_pad_mask, require_size, require_token_ids
 
 # Step 6. Loss: how far the model is from the next token.
 
@@ -53,3 +55,38 @@ class SmoothedCrossEntropy(nn.Module):
         # 4. Padding counts for nothing, neither in the sum nor in the number of tokens.
         real = labels != self.pad
         return per_token.masked_fill(~real, 0.0).sum() / real.sum().clamp(min=1)
+
+
+# Step 7. Batch: what the decoder reads, what it has to say, and the masks of both sides.
+
+
+def teacher_forcing(
+    src: Tensor, trg: Tensor, src_pad: int, trg_pad: int
+) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
+    """Return decoder input, labels, source mask, target mask and the number of real labels.
+
+    Maps src (B, S) and trg (B, T + 1) to (B, T), (B, T), (B, 1, 1, S), (B, 1, T, T) and ().
+    """
+    decoder_input = trg[:, :-1]
+    labels = trg[:, 1:]
+    src_mask = make_pad_mask(src, src_pad)
+    trg_mask = make_pad_mask(decoder_input, trg_pad) & make_no_peek_mask(
+        decoder_input.size(1), decoder_input.device
+    )
+    return decoder_input, labels, src_mask, trg_mask, (labels != trg_pad).sum()
+
+
+def pad_sentences(
+    sentences: Sequence[Tensor], start: int, end: int, pad: int
+) -> tuple[Tensor, Tensor]:
+    """Put a start and an end around each sentence, and pad on the right: tokens, mask (B, L)."""
+    longest = max(len(sentence) for sentence in sentences) + 2
+    tokens = torch.full((len(sentences), longest), pad)
+    real = torch.zeros(len(sentences), longest, dtype=torch.bool)
+    for row, sentence in enumerate(sentences):
+        length = len(sentence) + 2
+        tokens[row, 0] = start
+        tokens[row, 1 : length - 1] = sentence
+        tokens[row, length - 1] = end
+        real[row, :length] = True
+    return tokens, real

@@ -1,10 +1,15 @@
 """The backend of torch.nn: how the library's parts are built, called and named."""
 
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import torch
 from torch import Tensor, nn
 
 from attentest_spec import Limits, Place, Sizes, Table, nested
 from attentest_spec.torch import Recipe, TorchBackend
-from attentest_torch_nn import model
+from attentest_torch_nn import model, training
 
 # The library packs the three input projections into one matrix of three blocks of rows.
 HEADS: Table = {
@@ -168,6 +173,21 @@ def _scaled_dot_product(
     return nn.functional.scaled_dot_product_attention(query, key, value, attn_mask=mask), None
 
 
+def _batch(split: Callable[..., Any], source: Tensor, target: Tensor) -> tuple[Tensor, ...]:
+    read, wanted, hidden_source, hidden = split(source, target)
+    count = (wanted != split.keywords["tgt_pad"]).sum()  # type: ignore[attr-defined]  # a partial
+    return read, wanted, ~hidden_source[:, None, None, :], ~hidden[:, None], count
+
+
+def _collate(sizes: Sizes) -> Callable[..., tuple[Tensor, Tensor]]:
+    return partial(training.collate, bos=sizes.start, eos=sizes.end, pad=sizes.target_pad)
+
+
+def _padded(collate: Callable[..., Any], tokens: Tensor, lengths: Tensor) -> tuple[Tensor, ...]:
+    padded, hidden = collate(torch.split(tokens, lengths.tolist()))
+    return padded, ~hidden
+
+
 backend = TorchBackend(
     name="torch_nn",
     title="torch.nn.Transformer, with the parts that the library leaves out",
@@ -187,6 +207,8 @@ backend = TorchBackend(
         "projection_bias": "present",
         "output": "logits",
         "tying": "none",
+        "padding_side": "right",
+        "sequence_marks": "start-and-end",
         "loss_input": "logits",
         "smoothed_mass": "all-words",
         "loss_normaliser": "tokens",
@@ -240,6 +262,13 @@ backend = TorchBackend(
             methods={"encode": model.Transformer.encode, "decode": _finish},
             parameters=MODEL,
         ),
+        "batch": Recipe(
+            build=lambda sizes: partial(
+                training.split_batch, src_pad=sizes.source_pad, tgt_pad=sizes.target_pad
+            ),
+            call=_batch,
+        ),
+        "padded_batch": Recipe(build=_collate, call=_padded),
         "loss": Recipe(
             build=_loss,
             call=lambda built, output, target: built(output.transpose(1, 2), target),

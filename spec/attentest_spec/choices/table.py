@@ -267,6 +267,28 @@ ENTRIES = (
         why="Counts of parameters, and what a gradient step on one of them does to the others.",
     ),
     _choice(
+        "padding_side",
+        "Is padding added after a sequence or before it?",
+        ("right", "after its last token"),
+        ("left", "before its first token"),
+        paper=None,
+        clause="batch.padding-side",
+        source="not in the paper",
+        why="Training pads on the right, and generation is simpler where all sequences end in one "
+        "column; positions and masks have to know which.",
+    ),
+    _choice(
+        "sequence_marks",
+        "Which tokens are added around a sequence?",
+        ("start-and-end", "a start token before it and an end token after it"),
+        ("end", "an end token after it"),
+        ("none", "none: it has them already, or needs none"),
+        paper=None,
+        clause="batch.sequence-marks",
+        source="not in the paper",
+        why="A decoder needs a first token to read and a last one to give.",
+    ),
+    _choice(
         "loss_input",
         "What does the loss take?",
         ("logits", "numbers of any size, to which it applies a softmax itself"),

@@ -41,6 +41,8 @@ class Choices:
     output: str = "probabilities"
     generator_bias: str = "present"
     tying: str = "all-three"
+    padding_side: str = "right"
+    sequence_marks: str = "start-and-end"
     loss_input: str = "logits"
     smoothed_mass: str = "all-words"
     loss_normaliser: str = "tokens"

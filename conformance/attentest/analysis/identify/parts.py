@@ -60,6 +60,7 @@ class Part:
             "residual": (x, matrix),
             "encoder_layer": (x, self.own_kept(x.shape[1])),
             "decoder_layer": (x, memory, self.all_kept(2), self.all_kept(x.shape[1])),
+            "padded_batch": (np.arange(3, 9), np.array([3, 1, 2])),
             "loss": self.loss_inputs(),
             "model": (tokens[0], tokens[1][:, :1]),  # a target of one token: nothing is masked
         }

@@ -28,6 +28,8 @@ REACH: Mapping[str, tuple[str, ...]] = {
     "output": ("generator",),
     "generator_bias": ("generator",),
     "tying": ("model",),
+    "padding_side": ("padded_batch",),
+    "sequence_marks": ("padded_batch",),
     "loss_input": ("loss",),
     "smoothed_mass": ("loss",),
     "loss_normaliser": ("loss",),

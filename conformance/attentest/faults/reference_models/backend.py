@@ -71,6 +71,9 @@ _BUILDS: Mapping[str, Build] = {
     "decoder": lambda how: how.make_decoder(),
     "generator": lambda how: how.make_generator(),
     "model": lambda how: how.make_model(),
+    "batch": lambda how: Node(how, "batch"),
+    "padded_batch": lambda how: Node(how, "padded_batch"),
+    "packed_batch": lambda how: Node(how, "packed_batch"),
     "loss": lambda how: how.make_loss(),
 }
 

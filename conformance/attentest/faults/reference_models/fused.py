@@ -7,6 +7,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor, nn
 
+from attentest.faults.reference_models.batches import FusedBatch
 from attentest.faults.reference_models.hooks import Hooks, Mask
 from attentest.faults.reference_models.losses import FusedLoss
 from attentest.faults.reference_models.modules import Node
@@ -39,7 +40,7 @@ _LAYER: Table = {
 _STACK: Table = {**nested("layers.*", "layers.*", _LAYER), **nested("norm", "norm", _NORM)}
 
 
-class Fused(FusedLoss, Hooks):
+class Fused(FusedBatch, FusedLoss, Hooks):
     """In few large steps, the way a fast implementation does it."""
 
     name = "fused"

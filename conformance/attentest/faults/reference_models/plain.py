@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from attentest.faults.reference_models.batches import PlainBatch
 from attentest.faults.reference_models.hooks import Hooks, Mask
 from attentest.faults.reference_models.losses import PlainLoss
 from attentest.faults.reference_models.modules import Node
@@ -33,7 +34,7 @@ ACTIVATIONS: Mapping[str, Callable[[Tensor], Tensor]] = {
 }
 
 
-class Plain(PlainLoss, Hooks):
+class Plain(PlainBatch, PlainLoss, Hooks):
     """Step by step, the way a tutorial does it."""
 
     name = "plain"

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from attentest.faults.unusual import (
     arrays,
     attention,
+    batches,
     columns,
     inputs_outputs,
     layer_norm,
@@ -26,6 +27,7 @@ _ALL: tuple[Backend, ...] = (
     *columns.MEMBERS,
     *arrays.MEMBERS,
     *losses.MEMBERS,
+    *batches.MEMBERS,
 )
 
 UNUSUAL: Mapping[str, Backend] = {one.name: one for one in _ALL}

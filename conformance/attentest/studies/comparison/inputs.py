@@ -54,6 +54,9 @@ def inputs(example: Example, component: str) -> tuple[Input, ...]:
         "decoder_layer": decoding,
         "decoder": decoding,
         "model": (source, target),
+        "batch": (source, target),
+        "padded_batch": (target.ravel(), np.full(len(target), target.shape[1])),
+        "packed_batch": (target.ravel(), np.full(len(target), target.shape[1])),
         # Positive numbers are an output of every kind that a loss may take.
         "loss": (rng.uniform(0.1, 0.9, size=(*target.shape, sizes.target_vocabulary)), target),
     }

@@ -6,6 +6,7 @@ is written twice, in different styles, by the reference models.
 
 from attentest.faults.reference_models.hooks.attention import Answer, Mask
 from attentest.faults.reference_models.hooks.base import Base
+from attentest.faults.reference_models.hooks.batch import BatchHooks
 from attentest.faults.reference_models.hooks.embedding import Device
 from attentest.faults.reference_models.hooks.loss import LossHooks
 from attentest.faults.reference_models.hooks.model import ModelHooks
@@ -13,7 +14,7 @@ from attentest.faults.reference_models.hooks.stacks import Inputs
 from attentest.faults.reference_models.hooks.sublayers import Function
 
 
-class Hooks(ModelHooks, LossHooks):
+class Hooks(ModelHooks, BatchHooks, LossHooks):
     """Every hook of every component; the reference models implement the abstract ones."""
 
     @property
