@@ -7,6 +7,7 @@ import numpy as np
 from kinds import CURVES, DRIFT, MASK, SHARES, SPREAD, TABLE, VALUES, WEIGHTS
 from views import LAST_IS_PAD, LOGITS, SIZES, WORDS, Ask, View, X, numbers, padding_effect
 
+from attentest_spec import Sizes
 from attentest_spec.setting import Array
 
 SEQUENCES = np.array([[5, 7, 2, 4], [3, 6, 0, 0]])
@@ -198,4 +199,96 @@ PROBABILITIES = replace(
     _shares("generator", lambda ask: ask(X)[0], "The output for a vocabulary of six."),
     sizes=SIX_TOKENS,
 )
+
+# Batches -----------------------------------------------------------------------------------------
+
+PAIR = np.array([[5, 3, 6, 2]]), np.array([[1, 5, 3, 6, 2], [1, 4, 2, 0, 0]])
+ENDS_ARE_PADS = SIZES.but(end=0)
+ROW = np.array([1, 5, 3, 2, 1, 4, 6, 6, 2]), np.array([4, 5])
+
+
+def _of_batch(component: str, about: str, look: Callable[[Ask], Array], sizes: Sizes) -> View:
+    return View(
+        component=component,
+        look=look,
+        kind=VALUES,
+        rows="sequence",
+        columns="step",
+        about=about,
+        sizes=sizes,
+    )
+
+
+GIVEN = _of_batch(
+    "batch",
+    "The target of the decoder for the targets (1, 5, 3, 6, 2) and (1, 4, 2) with two pads.",
+    lambda ask: np.asarray(ask(*PAIR)[1]),
+    SIZES,
+)
+PACKED = _of_batch(
+    "packed_batch",
+    "The target of the packed sequences (1, 5, 3, 2) and (1, 4, 6, 6, 2).",
+    lambda ask: np.asarray(ask(*ROW)[1]),
+    SIZES,
+)
+KEPT = replace(
+    _of_batch(
+        "padded_batch",
+        "The mask of two padded sequences of three and two words. The end and the pad are 0.",
+        lambda ask: np.asarray(ask(np.array([5, 3, 6, 4, 2]), np.array([3, 2]))[1]),
+        ENDS_ARE_PADS,
+    ),
+    kind=MASK,
+    columns="position",
+)
+READ_MASK = _mask(
+    "batch",
+    lambda ask: np.asarray(ask(*PAIR)[3])[1, 0],
+    "The target mask of the second target, (1, 4, 2) with two pads.",
+)
+PACKED_MASK = _mask(
+    "packed_batch",
+    lambda ask: np.asarray(ask(*ROW)[3])[0, 0],
+    "The mask of two packed sequences of three and of four steps.",
+)
+
+# The loss ----------------------------------------------------------------------------------------
+
+STEP = 1e-4
+SCORES = numbers(2, 4, 6, seed=21)
+PADDED = np.array([[2, 5, 1, 4], [3, 1, 0, 0]])
+FULL = np.array([[2, 5, 1, 4], [3, 1, 5, 2]])
+
+
+def _slopes(ask: Ask, target: Array) -> Array:
+    """Return the change of the loss per unit of every logit: steps down, words across."""
+    slopes = np.zeros_like(SCORES)
+    for place in np.ndindex(SCORES.shape):
+        step = np.zeros_like(SCORES)
+        step[place] = STEP
+        more, less = (float(ask(SCORES + sign * step, target)) for sign in (1, -1))
+        slopes[place] = (more - less) / (2 * STEP)
+    return slopes.reshape(-1, SCORES.shape[-1])
+
+
+def _pushed(target: Array, about: str, rate: float = 0.0) -> View:
+    return View(
+        component="loss",
+        look=lambda ask: _slopes(ask, target),
+        kind=VALUES,
+        rows="step of two sequences",
+        columns="word",
+        about=about,
+        sizes=SIZES.but(target_vocabulary=6, smoothing=rate),
+    )
+
+
+PUSHED = _pushed(PADDED, "The gradient of the logits; the last two steps are padding, the word 0.")
+PUSHED_SMOOTHED = _pushed(
+    PADDED,
+    "The gradient of the logits with a smoothing of 0.3; the last two steps are padding.",
+    0.3,
+)
+PUSHED_FULL = _pushed(FULL, "The gradient of the logits of two sequences without padding.")
+
 MODEL_PROBABILITIES = _shares("model", lambda ask: ask(WORDS, WORDS)[0], "The model's output.")

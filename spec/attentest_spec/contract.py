@@ -83,7 +83,8 @@ class Limits:
     `own_pads` and `own_vocabularies` are False where source and target have one pad id, and one
     vocabulary; `pad` is the pad id where it is fixed; `trained_pad` is False where the row of the
     pad id in an embedding gets no gradient. `fixed_dropout` is True where some rate of dropout is
-    not set by the sizes: training is random at a rate of 0, too. `rate_factor` is False where a
+    not set by the sizes: training is random at a rate of 0, too. `smoothing` is the rate of label
+    smoothing where the loss has a fixed one, 0 where it has none. `rate_factor` is False where a
     schedule of learning rates has no factor, which is 1 then.
     """
 
@@ -101,6 +102,7 @@ class Limits:
     pad: int | None = None
     trained_pad: bool = True
     fixed_dropout: bool = False
+    smoothing: float | None = None
     rate_factor: bool = True
 
     @property
@@ -120,6 +122,8 @@ class Limits:
             fitted = fitted.but(d_ff=self.inner * fitted.d_model)
         if self.pad is not None:
             fitted = fitted.but(source_pad=self.pad, target_pad=self.pad)
+        if self.smoothing is not None:
+            fitted = fitted.but(smoothing=self.smoothing)
         if not self.own_pads:
             fitted = fitted.but(target_pad=fitted.source_pad)
         if not self.own_vocabularies:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from attentest_spec.attention import attention
+from attentest_spec.batch import batch, packed_batch, padded_batch
 from attentest_spec.decoder import decoder, decoder_layer
 from attentest_spec.decoding import beam_search, greedy_decoding, sampling
 from attentest_spec.embedding import embedding
@@ -11,6 +12,7 @@ from attentest_spec.encoder import encoder, encoder_layer
 from attentest_spec.feed_forward import feed_forward
 from attentest_spec.generator import generator
 from attentest_spec.layer_norm import layer_norm
+from attentest_spec.loss import loss
 from attentest_spec.masks import causal_mask, padding_mask, target_mask
 from attentest_spec.model import decode, encode, model
 from attentest_spec.multi_head_attention import multi_head_attention
@@ -39,6 +41,10 @@ ORACLES: Mapping[str, Oracle] = {
     "decoder": decoder,
     "generator": generator,
     "model": model,
+    "batch": batch,
+    "padded_batch": padded_batch,
+    "packed_batch": packed_batch,
+    "loss": loss,
     "learning_rate": learning_rate,
     "optimiser": optimiser,
     "gradient_clipping": gradient_clipping,

@@ -13,12 +13,12 @@ class Sizes:
     (a probability, active in training mode alone). The values are not checked here: refusing
     impossible ones is a duty of the implementation, and clauses check that it does.
 
-    A schedule of learning rates reads `warmup` (the step of its peak, counted from 1),
-    `total_steps` (the step at which a schedule that ends is 0) and `factor` (of every rate).
-    An optimiser reads `weight_decay`, which is used where the choice of that name is not "none".
-    What decodes reads the ids of the tokens that `start` and `end` a target, the exponent `alpha`
-    of the length penalty, and the settings of sampling: `temperature`, `top_k` (0 for no limit)
-    and `top_p` (1 for no limit).
+    `start` and `end` are the ids around a sequence, `smoothing` is the mass that the loss takes
+    from the target and gives to other words. A schedule of learning rates reads `warmup` (the step
+    of its peak, counted from 1), `total_steps` (the step at which a schedule that ends is 0) and
+    `factor` (of every rate). An optimiser reads `weight_decay`, which is used where the choice of
+    that name is not "none". Decoding reads the exponent `alpha` of the length penalty, and the
+    settings of sampling: `temperature`, `top_k` (0 for no limit) and `top_p` (1 for no limit).
     """
 
     d_model: int = 6
@@ -31,12 +31,13 @@ class Sizes:
     source_pad: int = 0
     target_pad: int = 0
     dropout: float = 0.0
+    start: int = 1
+    end: int = 2
+    smoothing: float = 0.0
     warmup: int = 4000
     total_steps: int = 100_000
     factor: float = 1.0
     weight_decay: float = 0.01
-    start: int = 1
-    end: int = 2
     alpha: float = 0.6
     temperature: float = 1.0
     top_k: int = 0

@@ -9,4 +9,5 @@ def test_sizes_are_fitted_to_the_limits() -> None:
     assert Limits(odd_width=False, inner=4).fitted(sizes) == sizes.but(d_model=10, d_ff=40)
     assert Limits(own_pads=False).fitted(sizes) == sizes.but(target_pad=3)
     assert Limits(pad=1).fitted(sizes) == sizes.but(source_pad=1, target_pad=1)
+    assert Limits(smoothing=0.1).fitted(sizes) == sizes.but(smoothing=0.1)
     assert Limits(own_vocabularies=False).fitted(sizes) == sizes.but(target_vocabulary=11)

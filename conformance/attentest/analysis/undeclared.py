@@ -13,6 +13,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from attentest.analysis.identify.measure import sizes_for
 from attentest.analysis.identify.norms import FORMULA, norm_candidates, norm_station, variations
 from attentest.analysis.identify.parts import Part
 from attentest.analysis.identify.station import Station
@@ -36,6 +37,8 @@ def effective_choices(backend: Backend, precision: str = "", device: str = "cpu"
     for component, axes, measured in (
         ("layer_norm", open_axes, _closest),
         ("positional_encoding", _OPEN_POSITIONS - set(backend.choices), _rounded),
+        ("padded_batch", _OPEN_BATCHES - set(backend.choices), _padded),
+        ("loss", _OPEN_LOSSES - set(backend.choices), _loss),
     ):
         if not axes or component not in backend.components:
             continue
@@ -48,6 +51,8 @@ def effective_choices(backend: Backend, precision: str = "", device: str = "cpu"
 
 
 _OPEN_POSITIONS = {"position_arithmetic"}
+_OPEN_BATCHES = {"padding_side", "sequence_marks"}
+_OPEN_LOSSES = {"loss_input", "loss_normaliser", "loss_without_targets"}
 
 
 def _rounded(subject: Subject, axes: list[str]) -> Choices:
@@ -60,6 +65,37 @@ def _rounded(subject: Subject, axes: list[str]) -> Choices:
     station = Station.of(probe, {}, (np.zeros((1, length, 4)),))
     single = known.but(position_arithmetic="float32")
     return single if not station.fits(known) and station.fits(single) else known
+
+
+def _padded(subject: Subject, axes: list[str]) -> Choices:
+    """Return the choices with the side of the padding and the tokens around a sequence."""
+    known = subject.choices
+    probe = subject.part("padded_batch", sizes_for(subject))
+    station = Station.of(probe, {}, Part("padded_batch", probe, known).inputs())
+    return next((one for one in variations(known, axes) if station.fits(one)), known)
+
+
+def _loss(subject: Subject, axes: list[str]) -> Choices:
+    """Return the choices with what the loss takes, and what it divides by.
+
+    Both show without padding and smoothing, where most mistakes do not: the others are left to
+    the clauses.
+    """
+    known = subject.choices
+    probe = subject.part("loss", sizes_for(subject).but(smoothing=subject.limits.smoothing or 0.0))
+    part = Part("loss", probe, known)
+    output, target = (np.asarray(one) for one in part.inputs())
+    words = np.arange(target.size).reshape(target.shape) % (probe.sizes.target_vocabulary - 1)
+    words = words + (words >= probe.sizes.target_pad)
+    station = Station.of(probe, {}, (output, words))
+    shown = [axis for axis in axes if axis != "loss_without_targets"]
+    fitting = [one for one in variations(known, shown) if station.fits(one)]
+    found = next(iter(fitting), known)
+    if "loss_without_targets" not in axes:
+        return found
+    empty = float(probe.output(output, np.full_like(target, probe.sizes.target_pad)))
+    option = "zero" if empty == 0 else "nan" if np.isnan(empty) else "unspecified"
+    return found.but(loss_without_targets=option)
 
 
 def effective_limits(

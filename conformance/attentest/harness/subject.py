@@ -238,7 +238,11 @@ class Probe:
         self._ask(doing, lambda part: part.load(given))
 
     def __call__(self, *inputs: Input, method: str = "") -> Answer:
-        """Return what the backend computes: the arrays that it returned."""
+        """Return what the backend computes: the output, and weights where there are some."""
+        return Answer.of(self.results(*inputs, method=method))
+
+    def results(self, *inputs: Input, method: str = "") -> tuple[Array, ...]:
+        """Return all that the backend computes, the arrays in the order of the contract."""
         doing = f"calling {self.component}{'.' + method if method else ''}"
         asked = self._inputs(inputs)
         self.subject.record.add(Call(self.number, asked, method))
@@ -248,9 +252,9 @@ class Probe:
             return part(*given, method=method), given
 
         result, given = self._ask(doing, call, Question(copy(self), inputs, method))
-        answer = _answer(doing, result)
+        arrays = _arrays(doing, result)
         self._unchanged(given, asked)
-        return answer
+        return arrays
 
     def output(self, *inputs: Input, method: str = "") -> Annotated[Array, "*shape"]:
         """Return the output of a call, without the weights; shapes as in the contract."""
@@ -273,6 +277,12 @@ class Probe:
         )
         oracle = METHODS[method] if method else ORACLES[self.component]
         return Answer.of(oracle(given, *inputs))
+
+    def expected_results(self, *inputs: Input) -> tuple[Array, ...]:
+        """Return all that the reference computes, in the order of the contract."""
+        given = Setting(self.sizes, self.subject.choices, self.parameters)
+        found = ORACLES[self.component](given, *inputs)
+        return found if isinstance(found, tuple) else (found,)
 
     def vjp(self, inputs: tuple[Input, ...], cotangent: Annotated[Floats, "*shape"]) -> Gradient:
         """Pull `cotangent`, which has the shape of the output, back through the backend."""
@@ -329,12 +339,12 @@ class Probe:
                 raise Violation(f"{self.component} wrote into its input number {number}.")
 
 
-def _answer(doing: str, result: Any) -> Answer:
-    """Return `result` by names; raise a Violation where it is not made of arrays."""
+def _arrays(doing: str, result: Any) -> tuple[Any, ...]:
+    """Return `result` as a tuple; raise a Violation where it is not made of arrays."""
     arrays = result if isinstance(result, tuple) else (result,)
     for array in arrays:
         if array is not None and not isinstance(array, np.ndarray):
             raise Violation(f"{doing} returned a {type(array).__name__}, not an array.")
     if not arrays or arrays[0] is None:
         raise Violation(f"{doing} returned nothing.")
-    return Answer.of(result)
+    return arrays

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator
 from copy import copy
 from functools import partial
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeGuard
 
 import numpy as np
 
@@ -62,8 +62,14 @@ def terms(probe: Probe, inputs: tuple[Input, ...]) -> int:
         "decoder_layer": 2 * attention + inner + 6 * width,
         "decoder": layers * (2 * attention + inner + 6 * width),
         "model": layers * (3 * attention + 2 * inner + 10 * width),
+        "loss": length + max((one.size for one in inputs if _is_whole(one)), default=1),
     }
     return whole.get(probe.component, width)
+
+
+def _is_whole(value: Input) -> TypeGuard[Array]:
+    """Say whether `value` is an array of whole numbers, such as tokens."""
+    return isinstance(value, np.ndarray) and value.dtype.kind == "i"
 
 
 def perturbations(

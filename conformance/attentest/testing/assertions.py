@@ -140,9 +140,9 @@ def _mismatch(actual: Array, expected: Array, what: str) -> str:
     nans = np.isnan(difference) & ~(np.isnan(found) & np.isnan(wanted))
     difference = np.where(nans, np.inf, difference)
     place = np.unravel_index(int(np.nanargmax(difference)), difference.shape)
-    where = tuple(int(index) for index in place)
+    where = f" at {tuple(int(index) for index in place)}" if place else ""
     return (
-        f"The {what} {_verb(what, 'differs')} by {float(difference[place]):.3g} at {where}: "
+        f"The {what} {_verb(what, 'differs')} by {float(difference[place]):.3g}{where}: "
         f"found {float(found[place]):.9g}, expected {float(wanted[place]):.9g}"
     )
 

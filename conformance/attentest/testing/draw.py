@@ -129,7 +129,7 @@ class Draw:
         self, *shape: int, scale: float = 1.0, precision: str = ""
     ) -> Annotated[Floats, "*shape"]:
         """Draw signed normal numbers of the given shape, representable in the precision."""
-        values = np.round(self.rng.normal(size=shape), 2) * scale
+        values = np.asarray(np.round(self.rng.normal(size=shape), 2) * scale)
         return cast(values, precision or self.subject.precision)
 
     def scale(self) -> float:

@@ -77,6 +77,7 @@ def _inputs(draw: Draw, component: str, sizes: Sizes) -> tuple[Input, ...]:
         "target": draw.target(2, length, sizes),
         "pad": sizes.source_pad,
         "length": length,
+        "output": np.abs(draw.floats(2, length, sizes.target_vocabulary)) + 0.01,
         "step": 1 + length,
         "parameters": draw.floats(length),
         "gradients": draw.floats(*(length,) if component == "gradient_clipping" else (2, length)),
@@ -88,6 +89,10 @@ def _inputs(draw: Draw, component: str, sizes: Sizes) -> tuple[Input, ...]:
         "source_mask": mask,
         "target_mask": draw.mask("causal", 2, sizes.heads, length, length),
     }
+    if component in ("padded_batch", "packed_batch"):
+        named |= {"tokens": np.arange(4), "lengths": np.array([2, 2])}
+    if component == "batch":
+        named["target"] = draw.target(2, length + 1, sizes)
     return tuple(
         named[name] if name in named else draw.floats(2, *width)
         for name in COMPONENTS[component].inputs

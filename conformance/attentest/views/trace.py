@@ -48,7 +48,7 @@ def _apart(row: TraceRow) -> str:
 
 
 def _numbers(values: Floats, most: int) -> str:
-    row = values.reshape(-1, values.shape[-1])[0]
+    row = values.reshape(-1, values.shape[-1] if values.ndim else 1)[0]
     shown = "".join(f"{one:{WIDTH}.4g}" for one in row[:most])
     return shown + (" .." if len(row) > most else "")
 

@@ -26,6 +26,7 @@ SIZES = Sizes(
     max_length=5,
     source_pad=3,
     target_pad=5,
+    smoothing=0.1,
 )
 NUMBERS: Mapping[str, Value] = {"mask_fill": -2.5, "norm_epsilon": 0.01, "position_offset": 2}
 OPTIONS = [
@@ -89,6 +90,11 @@ def inputs_of(component, sizes, rng):
         "decoder": (y, x, _mask(rng, 2, 1, 1, s), _mask(rng, 2, 1, t, t)),
         "generator": (y,),
         "model": (source, target),
+        "batch": (source, target),
+        "padded_batch": (np.arange(6, 11), np.array([3, 2])),
+        "packed_batch": (np.arange(6, 11), np.array([3, 2])),
+        # Positive numbers are an output of every kind.
+        "loss": (rng.uniform(0.1, 0.9, size=(2, t, sizes.target_vocabulary)), target),
         "learning_rate": (5,),
         "optimiser": (rng.normal(size=4), rng.normal(size=(3, 4)), np.array([0.1, 0.2, 0.1])),
         "gradient_clipping": (rng.normal(size=6), np.array([2, 4]), np.array(0.5)),

@@ -78,7 +78,7 @@ class OraclePart:
         return self.cast(answer)
 
     def cast(self, array: Array) -> Array:
-        return array if array.dtype == bool else array.astype(dtype(self.precision))
+        return array if array.dtype.kind in "bi" else array.astype(dtype(self.precision))
 
     def load(self, parameters: Mapping[str, Array]) -> None:
         self.parameters = {name: np.array(values) for name, values in parameters.items()}

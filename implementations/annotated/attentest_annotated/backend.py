@@ -1,5 +1,7 @@
 """The backend of the annotated style: how its parts are built, called and named."""
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import torch
@@ -143,6 +145,12 @@ def _headless(mask: Tensor | None) -> Tensor | None:
     return None if mask is None else mask.squeeze(1)
 
 
+def _batch(make: Callable[..., training.Batch], source: Tensor, target: Tensor) -> Any:
+    made = make(source, target)
+    masks = made.src_mask.unsqueeze(1), made.trg_mask.unsqueeze(1)
+    return made.trg, made.trg_y, *masks, torch.tensor(made.ntokens)
+
+
 def _updates(make: Any, values: Tensor, gradients: Tensor, rates: Tensor) -> Tensor:
     """Return the parameters (T, N) after each update by the optimizer that `make` returns."""
     held = nn.Parameter(values.clone())
@@ -173,6 +181,13 @@ backend = TorchBackend(
         "projection_bias": "present",
         "output": "log-probabilities",
         "tying": "none",
+        "padding_side": "right",
+        "sequence_marks": "start-and-end",
+        "loss_input": "log-probabilities",
+        "smoothed_mass": "other-real-words",
+        "loss_normaliser": "none",
+        "loss_measure": "divergence",
+        "loss_without_targets": "zero",
         "decoding_stop": "length",
         "decoding_mode": "as-given",
     },
@@ -252,6 +267,24 @@ backend = TorchBackend(
                 "decode": TokensInLogProbabilitiesOut.scores,
             },
             parameters=MODEL,
+        ),
+        "batch": Recipe(
+            build=lambda sizes: partial(
+                training.Batch, pad=sizes.target_pad, src_pad=sizes.source_pad
+            ),
+            call=_batch,
+        ),
+        "padded_batch": Recipe(
+            build=lambda sizes: partial(
+                training.collate_batch, bos=sizes.start, eos=sizes.end, pad=sizes.target_pad
+            ),
+            call=lambda collate, tokens, lengths: collate(torch.split(tokens, lengths.tolist())),
+        ),
+        "loss": Recipe(
+            build=lambda sizes: training.LabelSmoothing(
+                sizes.target_vocabulary, sizes.target_pad, sizes.smoothing
+            ),
+            call=lambda built, output, target: built(output.flatten(0, 1), target.flatten()),
         ),
         "optimiser": Recipe(build=lambda sizes: training.make_optimizer, call=_updates),
         "learning_rate": Recipe(

@@ -5,7 +5,7 @@ Shapes: B batch, S source length, T target length, V vocabulary.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 import torch
 from torch import Tensor, nn
@@ -17,16 +17,32 @@ class Batch:
     """Hold a batch of sentence pairs with its masks, the target shifted by one for teacher forcing.
 
     `trg` is what the decoder reads (the last token dropped), `trg_y` what it must say (the first
-    token dropped), `ntokens` how many of those are no padding.
+    token dropped), `ntokens` how many of those are no padding. The source has the pad id of the
+    target unless it is given another one.
     """
 
-    def __init__(self, src: Tensor, trg: Tensor, pad: int = 0) -> None:
+    def __init__(self, src: Tensor, trg: Tensor, pad: int = 0, src_pad: int | None = None) -> None:
         self.src = src
-        self.src_mask = make_src_mask(src, pad)
+        self.src_mask = make_src_mask(src, pad if src_pad is None else src_pad)
         self.trg = trg[:, :-1]
         self.trg_y = trg[:, 1:]
         self.trg_mask = make_std_mask(self.trg, pad)
         self.ntokens = int((self.trg_y != pad).sum())
+
+
+def collate_batch(
+    sentences: Sequence[Tensor], bos: int = 1, eos: int = 2, pad: int = 0
+) -> tuple[Tensor, Tensor]:
+    """Return sentences with their ends and padding on the right (B, L), and where they are.
+
+    The mask (B, L) goes by position, so that an end token that is the pad id is no padding.
+    """
+    ends = torch.tensor([bos]), torch.tensor([eos])
+    rows = [torch.cat((ends[0], sentence, ends[1])) for sentence in sentences]
+    longest = max(map(len, rows))
+    padded = [torch.nn.functional.pad(row, (0, longest - len(row)), value=pad) for row in rows]
+    where = torch.arange(longest) < torch.tensor([len(row) for row in rows]).unsqueeze(1)
+    return torch.stack(padded), where
 
 
 def data_gen(
@@ -88,6 +104,17 @@ class LabelSmoothing(nn.Module):
         return spread.masked_fill(columns | (words == self.padding_idx).unsqueeze(1), 0.0)
 
     def forward(self, log_probabilities: Tensor, words: Tensor) -> Tensor:
-        """Map log-probabilities (N, V) and target words (N,) to the summed divergence."""
+        """Map log-probabilities (N, V) and target words (N,) to the summed divergence.
+
+        Raises ValueError for other shapes, IndexError for a word outside the vocabulary.
+        """
+        if log_probabilities.shape != (*words.shape, self.size):
+            raise ValueError(
+                f"log-probabilities {tuple(log_probabilities.shape)} do not fit "
+                f"{tuple(words.shape)} words of a vocabulary of {self.size}"
+            )
+        outside = words[(words < 0) | (words >= self.size)]
+        if outside.numel():
+            raise IndexError(f"word {int(outside[0])} is outside the vocabulary of {self.size}")
         target = self.target(words, log_probabilities.detach())
         return (torch.xlogy(target, target) - target * log_probabilities).sum()

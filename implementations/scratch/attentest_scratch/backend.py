@@ -1,11 +1,14 @@
 """The backend of the one-page Transformer: how its parts are built, called and named."""
 
 import math
+from collections.abc import Callable
+from functools import partial
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from attentest_scratch import model, optim
+from attentest_scratch import model, optim, training
 from attentest_spec import Limits, Sizes, nested
 from attentest_spec.torch import Recipe, Script, TorchBackend
 
@@ -108,6 +111,17 @@ def _target_mask(tokens: Tensor, pad: int) -> Tensor:
     return hidden == 0
 
 
+def _batch(sizes: Sizes, source: Tensor, target: Tensor) -> tuple[Tensor, ...]:
+    read, said, count = training.shifted(target, sizes.target_pad)
+    kept = model.padding_mask(source, sizes.source_pad) == 0
+    return read, said, kept, _target_mask(read, sizes.target_pad), count
+
+
+def _packed(pack: Callable[..., Any], tokens: Tensor, lengths: Tensor) -> tuple[Tensor, ...]:
+    read, said, places, mask = pack(torch.split(tokens, lengths.tolist()))
+    return read[None], said[None], places[None], (mask == 0)[None, None]
+
+
 def _updates(sizes: Sizes, value: Tensor, gradients: Tensor, rates: Tensor) -> Tensor:
     """Return the parameters (T, N) after each update."""
     state, found = None, []
@@ -159,6 +173,10 @@ backend = TorchBackend(
         "projection_bias": "present",
         "output": "logits",
         "tying": "none",
+        "loss_input": "logits",
+        "loss_normaliser": "sentences",
+        "loss_measure": "cross-entropy",
+        "loss_without_targets": "zero",
         "schedule": "constant",
         "adam_beta2": 0.999,
         "adam_epsilon": 1e-8,
@@ -166,7 +184,7 @@ backend = TorchBackend(
         "after_end": "padding",
         "decoding_mode": "as-given",
     },
-    limits=Limits(layers=1, dropout=False),
+    limits=Limits(layers=1, dropout=False, smoothing=0.0),
     recipes={
         "padding_mask": Recipe(
             build=lambda sizes: model.padding_mask,
@@ -214,6 +232,11 @@ backend = TorchBackend(
             build=_model,
             methods={"encode": model.Transformer.encode, "decode": model.Transformer.decode},
             parameters=MODEL,
+        ),
+        "batch": Recipe(build=lambda sizes: sizes, call=_batch),
+        "packed_batch": Recipe(build=lambda sizes: training.packed, call=_packed),
+        "loss": Recipe(
+            build=lambda sizes: partial(training.sequence_loss, pad=sizes.target_pad),
         ),
         "optimiser": Recipe(build=lambda sizes: sizes, call=_updates),
         "learning_rate": Recipe(

@@ -1,11 +1,13 @@
 """The backend of the step-by-step course: how its parts are built, called and named."""
 
+from functools import partial
+
 import torch
 from torch import Tensor, nn
 
 from attentest_spec import Limits, Sizes, nested
 from attentest_spec.torch import Recipe, Script, TorchBackend
-from attentest_stepwise import decoding, model, optim
+from attentest_stepwise import decoding, model, optim, training
 
 HEADS = {"query": "w_q", "key": "w_k", "value": "w_v", "output": "linear"}
 NORM = {"gain": "weight", "bias": "bias"}
@@ -164,6 +166,13 @@ backend = TorchBackend(
         "projection_bias": "present",
         "output": "logits",
         "tying": "none",
+        "padding_side": "right",
+        "sequence_marks": "start-and-end",
+        "loss_input": "logits",
+        "smoothed_mass": "other-words",
+        "loss_normaliser": "tokens",
+        "loss_measure": "cross-entropy",
+        "loss_without_targets": "zero",
         "decoding_stop": "end-token",
         "after_end": "padding",
         "decoding_mode": "as-given",
@@ -228,6 +237,22 @@ backend = TorchBackend(
             build=_model,
             methods={"encode": model.Transformer.encode, "decode": _decode},
             parameters=MODEL,
+        ),
+        "batch": Recipe(
+            build=lambda sizes: partial(
+                training.teacher_forcing, src_pad=sizes.source_pad, trg_pad=sizes.target_pad
+            ),
+        ),
+        "padded_batch": Recipe(
+            build=lambda sizes: partial(
+                training.pad_sentences, start=sizes.start, end=sizes.end, pad=sizes.target_pad
+            ),
+            call=lambda pad, tokens, lengths: pad(torch.split(tokens, lengths.tolist())),
+        ),
+        "loss": Recipe(
+            build=lambda sizes: training.SmoothedCrossEntropy(
+                sizes.target_vocabulary, sizes.target_pad, sizes.smoothing
+            )
         ),
         "optimiser": Recipe(build=lambda sizes: sizes, call=_updates),
         "gradient_clipping": Recipe(build=lambda sizes: sizes, call=_clipped),

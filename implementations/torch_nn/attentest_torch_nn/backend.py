@@ -1,13 +1,15 @@
 """The backend of torch.nn: how the library's parts are built, called and named."""
 
 from collections.abc import Callable
+from functools import partial
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from attentest_spec import Limits, Place, Sizes, Table, nested
 from attentest_spec.torch import Recipe, Script, TorchBackend
-from attentest_torch_nn import decoding, model, optim
+from attentest_torch_nn import decoding, model, optim, training
 
 # The library packs the three input projections into one matrix of three blocks of rows.
 HEADS: Table = {
@@ -91,6 +93,11 @@ def _layer_norm(sizes: Sizes) -> nn.LayerNorm:
     return nn.LayerNorm(sizes.d_model)
 
 
+def _loss(sizes: Sizes) -> nn.CrossEntropyLoss:
+    model.check_smoothing(sizes.smoothing)
+    return nn.CrossEntropyLoss(ignore_index=sizes.target_pad, label_smoothing=sizes.smoothing)
+
+
 def _hidden(mask: Tensor | None, batch: int, heads: int, queries: int) -> Tensor | None:
     """Return a mask (true = may be attended) as the library wants it: (B * H, Q, K), true = hidden.
 
@@ -164,6 +171,21 @@ def _scaled_dot_product(
 ) -> tuple[Tensor, None]:
     """Call the library's function, where true = kept; it returns no weights."""
     return nn.functional.scaled_dot_product_attention(query, key, value, attn_mask=mask), None
+
+
+def _batch(split: Callable[..., Any], source: Tensor, target: Tensor) -> tuple[Tensor, ...]:
+    read, wanted, hidden_source, hidden = split(source, target)
+    count = (wanted != split.keywords["tgt_pad"]).sum()  # type: ignore[attr-defined]  # a partial
+    return read, wanted, ~hidden_source[:, None, None, :], ~hidden[:, None], count
+
+
+def _collate(sizes: Sizes) -> Callable[..., tuple[Tensor, Tensor]]:
+    return partial(training.collate, bos=sizes.start, eos=sizes.end, pad=sizes.target_pad)
+
+
+def _padded(collate: Callable[..., Any], tokens: Tensor, lengths: Tensor) -> tuple[Tensor, ...]:
+    padded, hidden = collate(torch.split(tokens, lengths.tolist()))
+    return padded, ~hidden
 
 
 def _rate(sizes: Sizes, step: int) -> float:
@@ -249,6 +271,13 @@ backend = TorchBackend(
         "projection_bias": "present",
         "output": "logits",
         "tying": "none",
+        "padding_side": "right",
+        "sequence_marks": "start-and-end",
+        "loss_input": "logits",
+        "smoothed_mass": "all-words",
+        "loss_normaliser": "tokens",
+        "loss_measure": "cross-entropy",
+        "loss_without_targets": "nan",
         "clip_epsilon": 1e-6,
         "decoding_stop": "end-token",
         "after_end": "padding",
@@ -305,6 +334,17 @@ backend = TorchBackend(
             build=_model,
             methods={"encode": model.Transformer.encode, "decode": _finish},
             parameters=MODEL,
+        ),
+        "batch": Recipe(
+            build=lambda sizes: partial(
+                training.split_batch, src_pad=sizes.source_pad, tgt_pad=sizes.target_pad
+            ),
+            call=_batch,
+        ),
+        "padded_batch": Recipe(build=_collate, call=_padded),
+        "loss": Recipe(
+            build=_loss,
+            call=lambda built, output, target: built(output.transpose(1, 2), target),
         ),
         "learning_rate": Recipe(build=lambda sizes: sizes, call=_rate),
         "optimiser": Recipe(build=lambda sizes: sizes, call=_updates),

@@ -39,6 +39,12 @@ def check_dropout(dropout: float) -> None:
         raise ValueError(f"dropout is {dropout}; give a probability of at least 0 and below 1")
 
 
+def check_smoothing(smoothing: float) -> None:
+    """Raise ValueError unless 0 <= smoothing <= 1; the library takes a negative rate for 0."""
+    if not 0 <= smoothing <= 1:
+        raise ValueError(f"smoothing is {smoothing}; give a share from 0 to 1")
+
+
 def hide_padding(tokens: Tensor, pad: int) -> Tensor:
     """Return the key padding mask (B, S) of tokens (B, S): true on padding, which is hidden."""
     return tokens == pad

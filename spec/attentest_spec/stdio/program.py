@@ -201,6 +201,10 @@ def _limits(answer: Mapping[str, Any]) -> Limits:
         usual = plain[require("limit", name, plain)]
         if isinstance(usual, tuple):
             plain[name] = _require_all(name, value, usual)
+        elif name == "smoothing" and type(value) is int:  # 0 is a rate, too
+            plain[name] = float(value)
+        elif name == "smoothing":
+            plain[name] = None if value is None else _as(float, value)
         elif value is not None or usual is not None:
             plain[name] = _as(int if usual is None else type(usual), value)
     return Limits(**plain)

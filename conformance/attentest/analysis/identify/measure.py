@@ -8,7 +8,9 @@ at once: there the rest is measured, and the structure is confirmed.
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 from itertools import product, takewhile
-from math import inf, prod
+from math import inf, isnan, prod
+
+import numpy as np
 
 from attentest.analysis.identify.finding import CANNOT_TELL, MEASURED, NONE_FITS, Evidence
 from attentest.analysis.identify.masking import NoMask, empty_row, fill
@@ -34,6 +36,9 @@ from attentest_spec.parameters import learned_positions
 WIDTH = 4
 """The model width: its root is exact, and n and n - 1 differ most at small widths."""
 
+SMOOTHING = 0.3
+"""The label smoothing: where the mass goes shows in every digit."""
+
 PLACED = ("positional_encoding", "position_offset")
 """The choices about the encoding of positions, its arithmetic left out."""
 
@@ -58,6 +63,7 @@ def sizes_for(subject: Subject) -> Sizes:
         source_vocabulary=11,
         target_vocabulary=11,
         max_length=min(8, limits.length or 8),
+        smoothing=SMOOTHING,
     )
     return limits.fitted(sizes)
 
@@ -130,7 +136,11 @@ class Measurement:
             station = Station.of(self.part.probe, still, self.part.inputs())
             self._learn(["activation"], station, _flips(station, self.part, ["activation"]))
         self._together()
-        for axis, question in (("mask_fill", self._fill), ("fully_masked_row", self._empty_row)):
+        for axis, question in (
+            ("mask_fill", self._fill),
+            ("fully_masked_row", self._empty_row),
+            ("loss_without_targets", self._no_targets),
+        ):
             if axis in self.axes:
                 self.evidence.append(self._asked(axis, question))
 
@@ -155,7 +165,7 @@ class Measurement:
         shaped = [axis for axis in self.axes if axis in {*SHAPED, *TIED} - {"positional_encoding"}]
         if "position_offset" in self.axes and learned_positions(self.part.choices):
             shaped.append("position_offset")  # a learned table has a row for every one skipped
-        later = {"mask_fill", "fully_masked_row", *ARITHMETICS}
+        later = {"mask_fill", "fully_masked_row", "loss_without_targets", *ARITHMETICS}
         rest = [axis for axis in self.axes if axis not in {*known, *shaped, *later}]
         station = _whole(self.part)
         self._learn(rest, station, _searched(station, self.part, rest))
@@ -225,6 +235,14 @@ class Measurement:
             return evidence
         text = "it fits none of the specified options"
         return replace(evidence, status=MEASURED, value="unspecified", reason=text)
+
+    def _no_targets(self) -> Evidence:
+        axis, component = "loss_without_targets", self.part.component
+        output, target = self.part.inputs()
+        padding = np.full_like(np.asarray(target), self.part.probe.sizes.target_pad)
+        found = float(self.part.probe.output(output, padding))
+        shown = "zero" if found == 0 else "nan" if isnan(found) else "unspecified"
+        return Evidence(axis, component, MEASURED, shown)
 
 
 def _begun(structure: Choices, tied: dict[str, str | None], known: Choices) -> Choices:

@@ -67,6 +67,8 @@ class Part:
             "residual": (x, matrix),
             "encoder_layer": (x, self.own_kept(x.shape[1])),
             "decoder_layer": (x, memory, self.all_kept(keys), self.all_kept(x.shape[1])),
+            "padded_batch": (np.arange(3, 9), np.array([3, 1, 2])),
+            "loss": self.loss_inputs(),
             "model": (tokens[0], tokens[1][:, :1]),  # a target of one token: nothing is masked
             "optimiser": _small_gradients(),
             "gradient_clipping": (np.array([3e-3, 4e-3]), np.array([1, 1]), np.array(1e-3)),
@@ -74,6 +76,19 @@ class Part:
         }
         given |= {"encoder": given["encoder_layer"], "decoder": given["decoder_layer"]}
         return given.get(self.component, (x,))
+
+    def loss_inputs(self) -> tuple[Input, ...]:
+        """Return an output of positive numbers (B, T, V), and a target (B, T) with padding.
+
+        Taken as logits, as logarithms and as probabilities they give different losses. The
+        sequences have different numbers of targets.
+        """
+        sizes, rng = self.probe.sizes, np.random.default_rng(4)
+        output = rng.uniform(0.1, 0.9, size=(2, 4, sizes.target_vocabulary))
+        target = np.arange(8).reshape(2, 4) % (sizes.target_vocabulary - 1)
+        target = target + (target >= sizes.target_pad)
+        target[0, 1:] = sizes.target_pad
+        return output, target
 
     def large_inputs(self) -> tuple[Input, ...]:
         """Return tokens of a model that are large under the parameters of :func:`large_model`."""

@@ -180,19 +180,19 @@ def six_for_five(self: Hooks, length: Tensor) -> Tensor:
     return ((6 + length) / 6) ** self.sizes.alpha
 
 
-@fault("decoding.padding-counted", "beam-counted-length", seam="counted")
+@fault("decoding.padding-counted", "beam-counted-length", seam="counted_tokens")
 def padding_counted(self: Hooks, counts: Tensor, ended: Tensor, given: int) -> Tensor:
     """The greatest count of the batch is that of all. Padding is paid for like words."""
     return torch.full_like(counts, int(counts.max()))
 
 
-@fault("decoding.given-tokens-counted", "beam-counted-length", seam="counted")
+@fault("decoding.given-tokens-counted", "beam-counted-length", seam="counted_tokens")
 def given_tokens_counted(self: Hooks, counts: Tensor, ended: Tensor, given: int) -> Tensor:
     """The given tokens are counted, undeclared. The ranking depends on the start token."""
     return counts + given
 
 
-@fault("decoding.end-not-counted", "beam-counted-length", seam="counted")
+@fault("decoding.end-not-counted", "beam-counted-length", seam="counted_tokens")
 def end_not_counted(self: Hooks, counts: Tensor, ended: Tensor, given: int) -> Tensor:
     """The end token is not counted, undeclared. Finished hypotheses are one token cheaper."""
     return counts - ended.long()

@@ -7,7 +7,9 @@ from typing import ClassVar
 import torch
 from torch import Tensor, nn
 
+from attentest.faults.reference_models.batches import FusedBatch
 from attentest.faults.reference_models.hooks import Hooks, Mask
+from attentest.faults.reference_models.losses import FusedLoss
 from attentest.faults.reference_models.modules import Node
 from attentest.faults.reference_models.optimisers import FusedOptimiser
 from attentest.faults.reference_models.schedules import FusedSchedule
@@ -40,7 +42,7 @@ _LAYER: Table = {
 _STACK: Table = {**nested("layers.*", "layers.*", _LAYER), **nested("norm", "norm", _NORM)}
 
 
-class Fused(FusedSchedule, FusedOptimiser, Hooks):
+class Fused(FusedBatch, FusedLoss, FusedSchedule, FusedOptimiser, Hooks):
     """In few large steps, the way a fast implementation does it."""
 
     name = "fused"

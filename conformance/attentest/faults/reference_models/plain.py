@@ -9,7 +9,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from attentest.faults.reference_models.batches import PlainBatch
 from attentest.faults.reference_models.hooks import Hooks, Mask
+from attentest.faults.reference_models.losses import PlainLoss
 from attentest.faults.reference_models.modules import Node
 from attentest.faults.reference_models.optimisers import PlainOptimiser
 from attentest.faults.reference_models.schedules import PlainSchedule
@@ -34,7 +36,7 @@ ACTIVATIONS: Mapping[str, Callable[[Tensor], Tensor]] = {
 }
 
 
-class Plain(PlainSchedule, PlainOptimiser, Hooks):
+class Plain(PlainBatch, PlainLoss, PlainSchedule, PlainOptimiser, Hooks):
     """Step by step, the way a tutorial does it."""
 
     name = "plain"

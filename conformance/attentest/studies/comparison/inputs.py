@@ -54,6 +54,11 @@ def inputs(example: Example, component: str) -> tuple[Input, ...]:
         "decoder_layer": decoding,
         "decoder": decoding,
         "model": (source, target),
+        "batch": (source, target),
+        "padded_batch": (target.ravel(), np.full(len(target), target.shape[1])),
+        "packed_batch": (target.ravel(), np.full(len(target), target.shape[1])),
+        # Positive numbers are an output of every kind that a loss may take.
+        "loss": (rng.uniform(0.1, 0.9, size=(*target.shape, sizes.target_vocabulary)), target),
         "learning_rate": (sizes.warmup // 2,),
         "optimiser": (rng.normal(size=6), rng.normal(size=(4, 6)), np.full(4, 0.01)),
         "gradient_clipping": (rng.normal(size=6), np.array([2, 4]), np.array(1.0)),

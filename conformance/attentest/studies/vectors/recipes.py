@@ -67,6 +67,7 @@ def recipes() -> Iterator[Recipe]:
     yield from _rows("feed_forward", "feed_forward.formula")
     yield from _residual()
     yield from _rows("generator", "generator.formula", large="generator.stable-for-large-logits")
+    yield from _loss()
     yield from _schedule()
     yield from _optimiser()
     yield from _decoding()
@@ -316,6 +317,35 @@ def _residual() -> Iterator[Recipe]:
 
     for scale in (1.0, 1e-3, 1e3):
         yield Recipe("residual", f"scale-{scale:g}", "residual.formula", inputs(scale))
+
+
+def _loss() -> Iterator[Recipe]:
+    def inputs(padding: str) -> Callable[[Draw, Sizes], Given]:
+        def make(draw: Draw, sizes: Sizes) -> Given:
+            target = draw.tokens(3, 4, sizes.target_vocabulary, sizes.target_pad)
+            if padding != "none":
+                target[0, 1:] = target[1, :2] = sizes.target_pad
+            if padding == "all":
+                target[:] = sizes.target_pad
+            # Positive numbers are an output of every kind that a loss may take.
+            output = draw.rng.uniform(0.1, 0.9, size=(*target.shape, sizes.target_vocabulary))
+            return Given((cast(output, draw.subject.precision), target))
+
+        return make
+
+    smoothed = SIZES.but(smoothing=0.1)
+    yield Recipe("loss", "smoothed", "loss.formula", inputs("some"), smoothed)
+    yield Recipe("loss", "not-smoothed", "loss.formula", inputs("some"))
+    yield Recipe("loss", "no-padding", "loss.no-padding", inputs("none"), smoothed)
+    yield Recipe(
+        "loss",
+        "all-padding",
+        "loss.without-targets",
+        inputs("all"),
+        smoothed,
+        when=lambda choices: choices.loss_without_targets != "unspecified",
+        nan=True,
+    )
 
 
 def _decoding() -> Iterator[Recipe]:

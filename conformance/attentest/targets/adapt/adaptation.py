@@ -43,6 +43,7 @@ from attentest.targets.adapt.limits import (
     limits_of,
     said_of,
 )
+from attentest.targets.adapt.losses.adaptation import adapt_loss
 from attentest.targets.adapt.parameters import FoundTable, find_table
 from attentest.targets.adapt.probing import SIZES, Probe
 from attentest.targets.adapt.reading import Reading, Unclear
@@ -116,7 +117,7 @@ def adapt(
         if code.thing is thing:  # an instance may stand for its class, which is found by itself
             code = replace(code, home=home)
         _all_used(code, asked)
-        read = _making if code.component in makers.COMPONENTS else _adapted
+        read = _READERS.get(code.component, _adapted)
         with probing.undisturbed():
             return read(code, asked)
     except Unclear as failure:
@@ -247,6 +248,13 @@ def _adapted(code: Code, reading: Reading) -> Adapted:
 def _guess(code: Code) -> str:
     """Return by what `code` was taken for its component."""
     return f" (by {'its layers' if code.inner else 'a part of its name'}, and by its numbers)"
+
+
+_READERS: Mapping[str, Callable[[Code, Reading], Backend]] = {
+    **dict.fromkeys(makers.COMPONENTS, _making),
+    "loss": adapt_loss,
+}
+"""How components are read that are no layers."""
 
 
 def _methods(code: Code) -> Mapping[str, Callable[..., Any]]:

@@ -49,6 +49,13 @@ _NAMES = {
         "createlookaheadmask generatesquaresubsequentmask getsubsequentmask "
         "causalattentionmask makecausalattentionmask createcausalattentionmask"
     ),
+    "loss": (
+        "loss losses labelsmoothing labelsmoothingloss crossentropy crossentropyloss celoss "
+        "lossfunction lossfn lossfunc computeloss maskedloss sequenceloss smoothedcrossentropy "
+        "labelsmoothingcrossentropy labelsmoothedcrossentropy smoothcrossentropy smoothingloss "
+        "labelsmoothednllloss nllloss maskedcrossentropy labelsmoother calloss calculateloss "
+        "labelsmoothingcrossentropyloss labelsmoothedcrossentropyloss simplelosscompute"
+    ),
     "greedy_decoding": (
         "greedydecode greedydecoding greedysearch greedytranslate greedygenerate "
         "greedy decodegreedy greedygeneration"

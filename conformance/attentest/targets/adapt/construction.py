@@ -20,6 +20,7 @@ from attentest.targets.adapt.names import (
     CONFIGURATION,
     HEAD_WIDTH,
     INNER,
+    LOSS_SIZES,
     ON,
     RATIO,
     REQUIRED,
@@ -292,7 +293,7 @@ def _filling(
     if name in HEAD_WIDTH:
         return Filling("d_model/heads", head_width, code="head_width(sizes)")
     size = _size(name, component, [squashed(one) for one in arguments])
-    if size and not is_no_number(parameter.default):
+    if size and (size == "target_pad" or not is_no_number(parameter.default)):
         return Filling(size, attrgetter(size), frozenset([size]), f"sizes.{size}")
     if name in RATIO:
         return Filling("d_ff/d_model", _ratio, frozenset(["d_ff"]), _RATIO)
@@ -336,6 +337,8 @@ def _size(name: str, component: str, held: Collection[str]) -> str:
         return "target_vocabulary"
     if component == "generator" and name in SIZES["source_vocabulary"]:
         return "target_vocabulary"
+    if component == "loss":
+        return LOSS_SIZES.get(name, "")
     found = [size for size, names in SIZES.items() if name in names]
     if len(found) < 2:
         return found[0] if found else ""

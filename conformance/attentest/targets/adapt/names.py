@@ -43,7 +43,12 @@ ROLES: Mapping[str, Sequence[str]] = {
     ),
     "source": words("src source srctokens encinput encinputs inputids x input encoderinput srcids"),
     "target": words(
-        "tgt trg target tgttokens decinput decinputs decoderinputids decoderinput y tgtids"
+        "tgt trg target tgttokens decinput decinputs decoderinputids decoderinput y tgtids "
+        "targets label labels real gold golds ytrue truth words trgy tgty reference"
+    ),
+    "output": words(
+        "output outputs logits logit pred preds prediction predictions x input inputs logprobs "
+        "logprobabilities logp lprobs scores yhat ypred probs probabilities out hypothesis"
     ),
     "sublayer": words("sublayer layer fn f func module sublayerfn net"),
 }
@@ -131,6 +136,40 @@ SIZES: Mapping[str, Sequence[str]] = {
     ),
 }
 """What a constructor calls each size of the contract."""
+
+LOSS_SIZES: Mapping[str, str] = {
+    **dict.fromkeys(
+        words(
+            "size vocab vocabsize numclasses nclasses nclass classes tgtvocab tgtvocabsize "
+            "trgvocabsize targetvocabsize outputsize outputdim ntoken vocabularysize vocabulary "
+            "tgtvocabulary numwords nvocab"
+        ),
+        "target_vocabulary",
+    ),
+    **dict.fromkeys(
+        words(
+            "pad padidx padid padindex padtoken padtokenid paddingidx paddingid ignoreindex "
+            "ignoreid ignoreidx targetpad trgpad tgtpad trgpadidx tgtpadidx padvalue"
+        ),
+        "target_pad",
+    ),
+    **dict.fromkeys(
+        words(
+            "smoothing labelsmoothing epsilon eps ls lsr smooth smoothingrate alpha "
+            "labelsmoothingfactor smoothingfactor lsmoothing"
+        ),
+        "smoothing",
+    ),
+}
+"""What a loss calls its sizes, when it is built or called."""
+
+LOSS_NUMBER = words(
+    "ntokens numtokens norm normalizer normaliser n numitemsinbatch ntok denom denominator count"
+)
+"""What gets the number of targets that count, at a call."""
+
+LOSS_MASK = words("mask lossmask padmask paddingmask targetmask tgtmask weights weight keep valid")
+"""What says which targets count, at a call."""
 
 HEAD_WIDTH = words(
     "dk dv dq dkv headdim dimhead headsize dhead dimperhead dimk dimv dkey dvalue attentionheaddim"

@@ -6,9 +6,11 @@ is written twice, in different styles, by the reference models.
 
 from attentest.faults.reference_models.hooks.attention import Answer, Mask
 from attentest.faults.reference_models.hooks.base import Base
+from attentest.faults.reference_models.hooks.batch import BatchHooks
 from attentest.faults.reference_models.hooks.beams import Beam, BeamHooks, Finished
 from attentest.faults.reference_models.hooks.decoding import GreedyHooks, SamplingHooks
 from attentest.faults.reference_models.hooks.embedding import Device
+from attentest.faults.reference_models.hooks.loss import LossHooks
 from attentest.faults.reference_models.hooks.model import ModelHooks
 from attentest.faults.reference_models.hooks.optimiser import OptimiserHooks, State
 from attentest.faults.reference_models.hooks.schedule import ScheduleHooks
@@ -16,7 +18,16 @@ from attentest.faults.reference_models.hooks.stacks import Inputs
 from attentest.faults.reference_models.hooks.sublayers import Function
 
 
-class Hooks(ModelHooks, ScheduleHooks, OptimiserHooks, GreedyHooks, BeamHooks, SamplingHooks):
+class Hooks(
+    ModelHooks,
+    BatchHooks,
+    LossHooks,
+    ScheduleHooks,
+    OptimiserHooks,
+    GreedyHooks,
+    BeamHooks,
+    SamplingHooks,
+):
     """Every hook of every component; the reference models implement the abstract ones."""
 
     @property

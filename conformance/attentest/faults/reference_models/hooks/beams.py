@@ -94,10 +94,10 @@ class BeamHooks(StepHooks):
 
     def penalised(self, totals: Tensor, counts: Tensor, ended: Tensor, given: int) -> Tensor:
         """Return the sums divided by the penalty of their lengths."""
-        length = self.counted(counts, ended, given).to(totals.dtype)
+        length = self.counted_tokens(counts, ended, given).to(totals.dtype)
         return self.apply_penalty(totals, self.penalty(length))
 
-    def counted(self, counts: Tensor, ended: Tensor, given: int) -> Tensor:
+    def counted_tokens(self, counts: Tensor, ended: Tensor, given: int) -> Tensor:
         """Return the tokens that the penalty counts, for `counts` new and `given` first ones."""
         if self.choices.counted_length == "all":
             return counts + given

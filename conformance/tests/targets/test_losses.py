@@ -1,0 +1,156 @@
+"""Losses that were not written for the contract: read, put behind it, and judged."""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from folders import SUPPORT
+
+from attentest.harness.reproduction import Build, Call
+from attentest.judging.bench import Bench
+from attentest.judging.judge import judge
+from attentest.targets.adapt import Unclear
+from attentest.targets.resolve import load
+from attentest_spec import Sizes
+from attentest_spec.clauses import clauses
+
+WILD = SUPPORT / "wild"
+sys.path.insert(0, str(WILD))
+
+CORRECT: list[tuple[str, dict[str, Any], set[str]]] = [
+    (
+        "LabelSmoothing",
+        {"smoothed_mass": "other-real-words", "loss_measure": "divergence"},
+        {"(B * T, V)", "size=target_vocabulary", "smoothing=smoothing"},
+    ),
+    (
+        "SimpleLossCompute",
+        {"loss_input": "log-probabilities", "loss_normaliser": "tokens"},
+        {"norm given as the number of targets", "is always 0.1"},
+    ),
+    ("loss_function", {"loss_input": "logits"}, {"assumed that the pad id is always 0"}),
+    (
+        "label_smoothed_nll_loss",
+        {"smoothed_mass": "other-words", "loss_normaliser": "none"},
+        {"epsilon=smoothing", "ignore_index=target_pad"},
+    ),
+    ("LabelSmoother", {"smoothed_mass": "all-words"}, {"writes padding as -100"}),
+    ("compute_loss", {"loss_normaliser": "tokens"}, {"writes padding as -1,"}),
+    ("masked_loss", {"loss_without_targets": "nan"}, {"mask: keep", "target=labels"}),
+    (
+        "sentence_loss",
+        {"loss_input": "probabilities", "loss_normaliser": "sentences"},
+        {"it has none"},
+    ),
+    ("every_loss", {"loss_input": "logits"}, {"padding counts, and this is a mistake"}),
+]
+UNCHECKED = {"loss.unequal-lengths-refused", "loss.out-of-range-named", "loss.smoothing-refused"}
+"""Clauses about wrong inputs, which published losses do not look at."""
+
+MISTAKEN = {
+    "padded_loss": "loss.smoothing-ignores-padding",
+    "mean_of_means_loss": "loss.parts-recombine",
+}
+
+
+def wild(name: str, **reading: Any) -> Any:
+    return load(f"{WILD / 'loss.py'}:{name}", reading)
+
+
+def statuses(backend: Any, effort: float = 0.2) -> dict[str, str]:
+    bench = Bench(backend, shrink=False, diagnose=False, effort=effort)
+    return {
+        slug: judge(bench, slug).status.value
+        for slug in clauses()
+        if slug.startswith("loss.") and slug not in UNCHECKED
+    }
+
+
+@pytest.mark.parametrize(("name", "choices", "said"), CORRECT)
+def test_correct_loss_is_understood_and_conforms(
+    name: str, choices: dict[str, Any], said: set[str]
+) -> None:
+    backend = wild(name)
+    assert {one: backend.choices[one] for one in choices} == choices
+    text = "\n".join(backend.understood)
+    assert [words for words in said if words not in text] == []
+    found = statuses(backend)
+    assert {one for one, status in found.items() if status not in ("pass", "deviation")} <= {
+        one for one, status in found.items() if status == "absent"
+    }
+
+
+@pytest.mark.parametrize(("name", "clause"), MISTAKEN.items())
+def test_mistaken_loss_is_a_violation(name: str, clause: str) -> None:
+    verdict = judge(Bench(wild(name), shrink=False, diagnose=False), clause)
+    assert verdict.status == "violation"
+
+
+def test_loss_of_torch_conforms() -> None:
+    for target in ("torch.nn:CrossEntropyLoss", "torch.nn.functional:cross_entropy"):
+        assert set(statuses(load(target)).values()) <= {"pass", "absent"}, target
+
+
+def test_loss_that_shifts_its_target_is_a_question() -> None:
+    with pytest.raises(Unclear, match="shifts the target itself"):
+        wild("shifted_loss")
+
+
+def test_loss_that_no_option_gives_is_a_question() -> None:
+    def loss(logits: Any, target: Any, pad: int) -> Any:
+        return logits.square().mean()
+
+    from attentest.targets.adapt.adaptation import adapt
+    from attentest.targets.adapt.reading import Reading
+
+    with pytest.raises(Unclear, match="under no option"):
+        adapt(loss)
+    declared = Reading(choices={"loss_input": "logits", "loss_normaliser": "tokens"})
+    backend = adapt(loss, declared)
+    verdict = judge(Bench(backend, shrink=False, diagnose=False), "loss.formula")
+    assert verdict.status == "violation"
+
+
+def test_loss_that_counts_every_target_asks_for_the_padding() -> None:
+    def loss(logits: Any, target: Any) -> Any:
+        logs = logits.log_softmax(-1)
+        return -logs.gather(-1, target.clamp(min=0).unsqueeze(-1)).mean()
+
+    from attentest.targets.adapt.adaptation import adapt
+
+    with pytest.raises(Unclear, match="Nothing says which targets of loss are padding"):
+        adapt(loss)
+
+
+def test_strict_reading_takes_the_options_of_the_paper() -> None:
+    backend = wild("label_smoothed_nll_loss", strict=True)
+    assert "smoothed_mass" not in backend.choices
+    verdict = judge(Bench(backend, shrink=False, diagnose=False), "loss.smoothed-mass")
+    assert verdict.status == "violation"
+
+
+@pytest.mark.parametrize("name", ["LabelSmoothing", "compute_loss", "masked_loss"])
+def test_reproduction_gives_the_loss_without_the_suite(
+    name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    import numpy as np
+
+    backend = wild(name)
+    sizes = Sizes(target_vocabulary=5, target_pad=3, smoothing=backend.limits.smoothing or 0.0)
+    rng = np.random.default_rng(1)
+    inputs = (rng.normal(size=(2, 3, 5)), np.array([[1, 2, 3], [4, 3, 3]]))
+    code = backend.reproduction_script([Build(0, "loss", sizes, "float64", "cpu"), Call(0, inputs)])
+    assert "attentest" not in code.replace(str(WILD), "")
+    exec(compile(code, name, "exec"), {})
+    shown = float(capsys.readouterr().out.partition("(")[2].partition(",")[0])
+    assert shown == pytest.approx(float(backend.build("loss", sizes)(*inputs)), rel=1e-6)
+
+
+@pytest.mark.parametrize("name", ["LabelSmoothing", "compute_loss", "SimpleLossCompute"])
+def test_written_adapter_conforms(name: str, tmp_path: Path) -> None:
+    file = tmp_path / "adapter.py"
+    file.write_text(wild(name).written(), encoding="utf-8")
+    written = load(str(file))
+    verdict = judge(Bench(written, shrink=False, diagnose=False), "loss.padding-ignored")
+    assert verdict.status == "pass", verdict.message
