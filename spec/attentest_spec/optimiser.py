@@ -16,7 +16,7 @@ def optimiser(
 ) -> Annotated[Floats, "T N"]:
     """Return the parameters after each of the updates, which start at step 1 with no state.
 
-    Parameters (N,), gradients (T, N) and rates (T,) give (T, N). Source: section 5.3.
+    Parameters (N), gradients (T, N) and rates (T) give (T, N). Source: section 5.3.
     """
     choices, decay = given.choices, given.sizes.weight_decay
     beta1, beta2 = float(choices.adam_beta1), float(choices.adam_beta2)
@@ -40,7 +40,7 @@ def direction(
     mean: Annotated[Floats, "N"],
     square: Annotated[Floats, "N"],
 ) -> Annotated[Floats, "N"]:
-    """Return the update of one step at a rate of 1, from the two means (N,)."""
+    """Return the update of one step at a rate of 1, from the two means (N), as (N)."""
     epsilon = float(choices.adam_epsilon)
     first = second = 1.0
     if choices.bias_correction == "present":
@@ -63,10 +63,10 @@ def gradient_clipping(
     groups: Annotated[Array, "G"],
     limit: Annotated[Floats, ""],
 ) -> Annotated[Floats, "N"]:
-    """Return the gradients, shortened to `limit` where their norm over all groups is larger.
+    """Return the gradients (N), shortened to `limit` () where their norm over all groups is larger.
 
-    `groups` (G,) are the numbers of gradients of each array, one after the other. The norm of all
-    is no matter of groups.
+    `groups` (G) are the numbers of gradients of each array, one after the other. The norm is that
+    of all arrays together.
     """
     norm = float(np.sqrt((gradients**2).sum()))
     added = given.choices.clip_epsilon
