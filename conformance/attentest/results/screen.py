@@ -134,8 +134,7 @@ class Screen:
     def folded_after(self, mark: str, line: str) -> list[str]:
         """Return a line folded after the first `mark`: what is before it stays together."""
         head, mark, rest = line.partition(mark)
-        held = head.replace(" ", HELD) if len(head) <= self.width else head
-        return folded(f"{held}{mark}{rest}", self.width)
+        return folded(f"{head.replace(' ', HELD)}{mark}{rest}", self.width)
 
     def file(self, cause: Cause) -> Path | None:
         """Return the file with the reproduction of a cause, None where there is none."""
