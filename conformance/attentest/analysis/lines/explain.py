@@ -56,13 +56,17 @@ class Explanation:
         """The explanation without what was computed: it holds for one example alone."""
         return replace(self, computed=ELSE, exact=False)
 
+    @property
+    def sizeless(self) -> "Explanation":
+        """The explanation without the sizes of the example that it was made on."""
+        expected, computed = (_SIZE.sub("", one) for one in (self.expected, self.computed))
+        return replace(self, expected=expected, computed=computed)
+
     def on(self, formula: Formula) -> "Explanation":
         """Return the explanation with the sizes of the example that `formula` is of."""
         step = next((one for one in formula.steps if one.name == self.step.name), None)
         if step is None or _numberless(step.text) != _numberless(self.step.text):
-            return replace(
-                self, expected=_SIZE.sub("", self.expected), computed=_SIZE.sub("", self.computed)
-            )
+            return self.sizeless
         pairs = [(self.step.text, step.text), (self.step.words, step.words)]
         pairs += [
             (one.text, other.text)

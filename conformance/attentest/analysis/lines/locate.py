@@ -49,9 +49,9 @@ class Found:
         ]
         return not self.finding.cured, not self.proved, not self.said.exact, len(other)
 
-    def location(self, formula: Formula, *, confirmed: bool) -> Location:
-        """Return the line, in words with the sizes of the example that `formula` is of."""
-        said, place = self.said.on(formula), self.place
+    def location(self, formula: Formula | None = None, *, confirmed: bool = False) -> Location:
+        """Return the line, in words with the sizes of the example of `formula`, if any."""
+        said, place = self.said.on(formula) if formula else self.said.sizeless, self.place
         code = linecache.getline(place.file, place.line).strip()
         step = said.step.name
         return Location(place.file, place.line, code, step, said.expected, said.computed, confirmed)
@@ -82,14 +82,16 @@ def locate(subject: Subject, steps: Sequence[Step], known: Known) -> Location | 
         if here is not None and again(found.finding, here):
             return found.location(here.case.formula, confirmed=found.confirmed)
         if found.finding.cured and not found.confirmed:
-            return found.location(wrong.formula, confirmed=False)
+            return found.location()
     other = _found(alignment, time.thread_time() + SECONDS / 2)
     if other is not None and (other.confirmed or found is None):
         other = _on_fresh_inputs(other, own_cases(subject, *key, FRESH))
     best = other if other is not None and (other.confirmed or found is None) else found
     if best is None:
         return None
-    return best.location(wrong.formula, confirmed=best is other and best.confirmed)
+    if best is other:
+        return best.location(wrong.formula, confirmed=best.confirmed)
+    return best.location()
 
 
 def _first(subject: Subject, component: str, method: str) -> Found | None:
