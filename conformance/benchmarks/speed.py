@@ -1,8 +1,9 @@
 """Prints what a verdict costs: ratios to `import torch`, measured in one run of `python speed.py`.
 
 A multi-head attention that is right and one that is wrong are checked, a backend is judged in full,
-and all backends together. The commands are run in turn, several rounds, and the median is taken:
-the machine's speed drifts, the ratios much less. The ratios of CPU time hold on a busy machine too.
+four together with two workers, and all with one. The commands are run in turn, several rounds, and
+the median is taken: the machine's speed drifts, the ratios much less. The ratios of CPU time hold
+on a busy machine too.
 """
 
 import os
@@ -12,7 +13,7 @@ import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import median
+from statistics import mean, median
 
 import click
 from rich.console import Console
@@ -54,6 +55,7 @@ WRONG = RIGHT.replace(" / q.shape[-1] ** 0.5", "")
 
 TORCH, BLOCK = "import torch", "the first block of the wrong one"
 FULL = "one backend in full, the slowest"
+FOUR, ALL = "four backends with two workers", "all with one worker"
 
 
 @dataclass(frozen=True)
@@ -100,7 +102,8 @@ def main(rounds: int, quick: bool) -> None:
     }
     commands |= {name: [*run, name, "--workers", "1"] for name in (names[:1] if quick else names)}
     if not quick:
-        commands |= {f"all, {n} worker(s)": [*run, *names, "--workers", str(n)] for n in (1, 2)}
+        commands[FOUR] = [*run, *names[:4], "--workers", "2"]
+        commands[ALL] = [*run, *names, "--workers", "1"]
     with tempfile.TemporaryDirectory() as made:
         folder = Path(made)
         (folder / "right.py").write_text(RIGHT, encoding="utf-8")
@@ -129,12 +132,12 @@ def _show(middle: dict[str, Taken], names: list[str]) -> None:
     ]
     block = middle["a wrong multi-head attention"].first / torch.wall
     rows.insert(2, (f"{BLOCK} / {TORCH}", block, None, 3.0))
-    wall, cpu = (sum(getattr(one, of) for one in ones) / len(ones) for of in ("wall", "cpu"))
-    rows += [
-        (f"{what}, {len(names)} backends / one (mean)", one.wall / wall, one.cpu / cpu, bound)
-        for what, bound in (("all, 2 worker(s)", 1.8), ("all, 1 worker(s)", 4.0))
-        if (one := middle.get(what))
-    ]
+    for what, of, bound in ((FOUR, names[:4], 1.8), (ALL, names, float(len(names)))):
+        if together := middle.get(what):
+            alone = [middle[name] for name in of]
+            wall, cpu = (mean(getattr(one, kind) for one in alone) for kind in ("wall", "cpu"))
+            ratio = f"{what} / one of these (mean)"
+            rows.append((ratio, together.wall / wall, together.cpu / cpu, bound))
     table = Table(box=None)
     for heading in ("ratio", "on the clock", "of CPU time", "bound"):
         table.add_column(heading)
