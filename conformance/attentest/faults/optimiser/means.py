@@ -175,7 +175,7 @@ def plain_descent(self: Hooks, state: State) -> Tensor:
 @fault("optimiser.square-over-all", "own-means", seam="next_square")
 def square_over_all(self: Hooks, square: Tensor, gradient: Tensor) -> Tensor:
     """Squares are averaged over all parameters. Those with small gradients hardly move."""
-    every = gradient.square().mean().expand_as(gradient).sqrt()
+    every: Tensor = gradient.square().mean().expand_as(gradient).sqrt()
     return self.correct.next_square(square, every)
 
 
