@@ -114,7 +114,7 @@ def _updates(sizes: Sizes, values: Tensor, gradients: Tensor, rates: Tensor) -> 
 
 def _clipped(sizes: Sizes, gradients: Tensor, groups: Tensor, limit: Tensor) -> Tensor:
     """Return the gradients (N,) of several parameters after clipping."""
-    parameters = [one.clone() for one in gradients.split(groups.tolist())]
+    parameters = [one.clone() for one in torch.split(gradients, groups.tolist())]
     for one in parameters:
         one.grad = one.clone()
     optim.clip_gradients(iter(parameters), float(limit))

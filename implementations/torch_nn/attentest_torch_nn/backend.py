@@ -211,8 +211,9 @@ def _updates(sizes: Sizes, values: Tensor, gradients: Tensor, rates: Tensor) -> 
 
 def _clipped(sizes: Sizes, gradients: Tensor, groups: Tensor, limit: Tensor) -> Tensor:
     """Return the gradients (N,) of several parameters, clipped in place by the library."""
-    parameters = [nn.Parameter(torch.zeros_like(one)) for one in gradients.split(groups.tolist())]
-    for one, gradient in zip(parameters, gradients.split(groups.tolist()), strict=True):
+    parts = torch.split(gradients, groups.tolist())
+    parameters = [nn.Parameter(torch.zeros_like(one)) for one in parts]
+    for one, gradient in zip(parameters, parts, strict=True):
         one.grad = gradient.clone()
     nn.utils.clip_grad_norm_(parameters, float(limit))
     return torch.cat([one.grad for one in parameters if one.grad is not None])

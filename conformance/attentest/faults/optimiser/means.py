@@ -175,7 +175,7 @@ def plain_descent(self: Hooks, state: State) -> Tensor:
 @fault("optimiser.square-over-all", "own-means", seam="next_square")
 def square_over_all(self: Hooks, square: Tensor, gradient: Tensor) -> Tensor:
     """Squares are averaged over all parameters. Those with small gradients hardly move."""
-    every = gradient.square().mean().expand_as(gradient).sqrt()
+    every: Tensor = gradient.square().mean().expand_as(gradient).sqrt()
     return self.correct.next_square(square, every)
 
 
@@ -183,7 +183,7 @@ def square_over_all(self: Hooks, square: Tensor, gradient: Tensor) -> Tensor:
 def clipped_inside(self: Hooks, gradients: Tensor, number: int) -> Tensor:
     """The optimiser clips all gradients to a norm of 1. One large gradient shortens the others."""
     gradient = self.correct.gradient_of(gradients, number)
-    length = torch.linalg.vector_norm(gradient).clamp_min(1.0)
+    length: Tensor = torch.linalg.vector_norm(gradient).clamp_min(1.0)
     return gradient / length
 
 

@@ -17,10 +17,8 @@ from attentest.targets.adapt import (
     arguments,
     calling,
     makers,
-    optimisers,
     options,
     probing,
-    schedules,
     trust,
 )
 from attentest.targets.adapt.adapter import Adapter
@@ -48,6 +46,7 @@ from attentest.targets.adapt.parameters import FoundTable, find_table
 from attentest.targets.adapt.probing import SIZES, Probe
 from attentest.targets.adapt.reading import Reading, Unclear
 from attentest.targets.adapt.single import SINGLE, in_single
+from attentest.targets.adapt.training import optimisers, schedules
 from attentest.targets.adapt.writing.backend import Written
 from attentest.targets.adapt.writing.script import Script
 from attentest.targets.models import adaptation as whole

@@ -55,7 +55,7 @@ class AdaptedOptimiser(TorchBackend):
 
 
 def component_of(thing: Any, reading: Reading, name: str) -> str:
-    """Return which of the two components `thing` is, by what you say or by its name, "" for none."""
+    """Return which of the two components `thing` is, as you say or by its name, "" for none."""
     if reading.component:
         return reading.component if reading.component in _NAMES else ""
     own = squashed(name or getattr(thing, "__name__", ""))
@@ -75,13 +75,13 @@ def adapt_optimiser(thing: Any, component: str, reading: Reading, name: str) -> 
     _probe(backend, component, own)
     findings = identify(backend, (component,))
     shown = measured(findings) if trust.explained(findings) else call.constants
-    if not trust.explained(findings) and component == "optimiser":
-        if not {*call.constants, *reading.choices}.issuperset(CONSTANTS) and not reading.anyway:
-            raise Unclear(
-                f"The updates of {own} are those of no listed Adam, and its signature does not say "
-                f"which constants it has. Say them with --choice adam_beta1=.., adam_beta2=.. and "
-                f"adam_epsilon=..; then it is judged by these."
-            )
+    told = {*call.constants, *reading.choices}.issuperset(CONSTANTS) or reading.anyway
+    if component == "optimiser" and not (trust.explained(findings) or told):
+        raise Unclear(
+            f"The updates of {own} are those of no listed Adam, and its signature does not say "
+            f"which constants it has. Say them with --choice adam_beta1=.., adam_beta2=.. and "
+            f"adam_epsilon=..; then it is judged by these."
+        )
     declared = declared_choices(shown, reading)
     judged_as = f"{own} is judged as {component}"
     doubts = tuple(assumed(declared, reading))
@@ -189,8 +189,8 @@ def _clipping(thing: Any, own: str) -> _Way:
     )
     if not (limit and held):
         raise Unclear(
-            f"{own} is judged as the clipping of gradients: a function of parameters (or a model, or "
-            f"grads) and of a limit (max_norm, limit, clip or theta). Name its arguments so."
+            f"{own} is judged as the clipping of gradients: a function of parameters (or a model, "
+            f"or grads) and of a limit (max_norm, limit or theta). Name its arguments so."
         )
 
     def clip(sizes: Sizes, gradients: Tensor, groups: Tensor, most: Tensor) -> Tensor:
@@ -206,7 +206,6 @@ def _clipping(thing: Any, own: str) -> _Way:
             return torch.cat([*answer] if returned else parts)
         return torch.cat([one.grad for one in parameters if one.grad is not None])
 
-    words_of = {"parameters": "a generator of parameters", "module": "a module"}
-    return _Way(
-        clip, f"{held} as {words_of.get(kind, 'a list of arrays')}, the limit in {limit}", {}
-    )
+    usual = {"parameters": "a generator of parameters", "module": "a module"}
+    given_as = usual.get(kind, "a list of arrays")
+    return _Way(clip, f"{held} as {given_as}, the limit in {limit}", {})

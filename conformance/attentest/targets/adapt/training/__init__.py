@@ -1,0 +1,1 @@
+"""Parts of training that were not written for the contract: schedules and optimisers."""
