@@ -102,7 +102,7 @@ def log_probabilities(
         return log_softmax(scores)
     if given.choices.output == "log-probabilities":
         return scores
-    with np.errstate(divide="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore"):
         logarithms: Floats = np.log(scores)
     return logarithms
 

@@ -132,7 +132,7 @@ def test_early_stop_gives_up_open_hypotheses() -> None:
         ({"decoding_stop": "length"}, [START, A, END, B, A]),
     ],
 )
-def test_what_follows_the_end_is_declared(choices: dict[str, Value], tokens: list[int]) -> None:
+def test_filling_after_the_end_is_declared(choices: dict[str, Value], tokens: list[int]) -> None:
     scores = np.zeros((1, 4, 5, 5))
     for place, (before, after) in enumerate(((START, A), (A, END), (END, B), (B, A))):
         scores[0, place, before, after] = 1.0

@@ -14,8 +14,9 @@ from pathlib import Path
 from attentest.results.output import Occupied, vacant
 from attentest.studies.vectors.cases import cases
 from attentest.studies.vectors.index import Index
+from attentest.studies.vectors.recipes import PARTS
 from attentest.studies.vectors.tensors import FORMATS
-from attentest_spec import COMPONENTS, Choices
+from attentest_spec import Choices
 from attentest_spec.choices import Value
 from attentest_spec.names import require
 
@@ -48,8 +49,8 @@ def write(
     a format that is none, ValueError for an option that is none, and
     :class:`~attentest.results.output.Occupied` where something is at `out` or it cannot be written.
     """
-    named = [require("component", name, COMPONENTS) for name in components]
-    wanted = [name for name in COMPONENTS if not named or name in named]
+    named = [require("component", name, PARTS) for name in components]
+    wanted = [name for name in PARTS if not named or name in named]
     pack = FORMATS[require("format", file_format, FORMATS)]
     base = Choices.of(choices or {})
     vacant(out)

@@ -10,15 +10,18 @@ from dataclasses import dataclass
 import numpy as np
 
 from attentest.harness.copies import cast
-from attentest.harness.scripted import scripted_inputs
+from attentest.harness.scripted import DECODING
 from attentest.testing.draw import Draw
-from attentest_spec import Choices, Sizes
+from attentest_spec import COMPONENTS, Choices, Sizes
 from attentest_spec.contract import Input
 from attentest_spec.parameters import one_vocabulary
 from attentest_spec.setting import Array, Floats
 
 POISON = 1e6
 """What stands where nobody may look."""
+
+PARTS = tuple(name for name in COMPONENTS if name not in DECODING)
+"""The components with vectors: those that have numbers, and do not decode."""
 
 SIZES = Sizes(
     d_model=6, heads=2, d_ff=7, layers=2, source_vocabulary=11, source_pad=3, target_pad=5
@@ -70,7 +73,6 @@ def recipes() -> Iterator[Recipe]:
     yield from _loss()
     yield from _schedule()
     yield from _optimiser()
-    yield from _decoding()
 
 
 def _masks() -> Iterator[Recipe]:
@@ -348,26 +350,4 @@ def _loss() -> Iterator[Recipe]:
     )
 
 
-def _decoding() -> Iterator[Recipe]:
-    """Yield recipes whose scores are the choice's own: each sequence ends at another step."""
-
-    def made(component: str, seed: int) -> Callable[[Draw, Sizes], Given]:
-        def make(draw: Draw, sizes: Sizes) -> Given:
-            inputs = scripted_inputs(component, sizes, draw.subject.choices, seed)
-            first = cast(inputs[0], draw.subject.precision)  # type: ignore[arg-type]  # an array
-            return Given((first, *inputs[1:]))
-
-        return make
-
-    yield Recipe("greedy_decoding", "ends", "decoding.greedy-formula", made("greedy_decoding", 0))
-    yield Recipe("beam_search", "ends", "decoding.beam-formula", made("beam_search", 0))
-    for name, settings in (
-        ("temperature", {"temperature": 0.7}),
-        ("top-k", {"top_k": 4}),
-        ("top-p", {"top_p": 0.83}),
-    ):
-        sizes = SIZES.but(**settings)
-        yield Recipe("sampling", name, "decoding.sampling-formula", made("sampling", 1), sizes)
-
-
-__all__ = ["POISON", "SIZES", "Given", "Recipe", "recipes"]
+__all__ = ["PARTS", "POISON", "SIZES", "Given", "Recipe", "recipes"]

@@ -22,8 +22,8 @@ from attentest.interfaces.cli.main import main
 from attentest.results.output import Occupied
 from attentest.studies import vectors
 from attentest.studies.vectors.cases import Case, Expected, cases, options
-from attentest.studies.vectors.recipes import POISON
-from attentest_spec import CHOICES, COMPONENTS, PAPER, Choices, Sizes, UnknownName
+from attentest.studies.vectors.recipes import PARTS, POISON
+from attentest_spec import CHOICES, PAPER, Choices, Sizes, UnknownName
 from attentest_spec.clauses import clauses
 from attentest_spec.precision import dtype
 from attentest_spec.setting import Array
@@ -33,7 +33,7 @@ JAVASCRIPT = DOCS / "examples" / "javascript"
 
 @pytest.fixture(scope="module")
 def everything() -> list[Case]:
-    return list(cases(COMPONENTS, PAPER, 0, 1))
+    return list(cases(PARTS, PAPER, 0, 1))
 
 
 @pytest.fixture(scope="module")
@@ -79,9 +79,9 @@ def judged(expected: Expected) -> Array:
 
 def test_every_component_is_there_in_both_precisions(everything):
     told = {(one.recipe.component, one.precision) for one in everything}
-    masks = {name for name in COMPONENTS if name.endswith("_mask")}
-    assert {name for name, _ in told} == set(COMPONENTS)
-    assert {name for name, precision in told if precision == "float32"} == set(COMPONENTS) - masks
+    masks = {name for name in PARTS if name.endswith("_mask")}
+    assert {name for name, _ in told} == set(PARTS)
+    assert {name for name, precision in told if precision == "float32"} == set(PARTS) - masks
 
 
 def allowed(name: str, value: str | float) -> bool:
@@ -93,6 +93,7 @@ def allowed(name: str, value: str | float) -> bool:
 
 
 def test_every_option_of_every_choice_is_shown(everything):
+    with_vectors = {name for name, one in CHOICES.items() if not one.clause.startswith("decoding.")}
     shown = {
         (name, value)
         for one in everything
@@ -100,10 +101,12 @@ def test_every_option_of_every_choice_is_shown(everything):
         if value != PAPER[name]
     }
     wanted = {
-        (name, value) for name, value in options() if value != PAPER[name] and allowed(name, value)
+        (name, value)
+        for name, value in options()
+        if name in with_vectors and value != PAPER[name] and allowed(name, value)
     }
     assert shown == wanted
-    assert {name for name, _ in shown} == set(CHOICES)
+    assert {name for name, _ in shown} == with_vectors
 
 
 def test_a_case_of_an_option_is_far_from_the_case_without_it(everything):
