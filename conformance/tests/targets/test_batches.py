@@ -28,7 +28,10 @@ def broken(backend: Any, effort: float = 0.3) -> set[str]:
     return {slug for slug in own if judge(bench, slug).status not in ("pass", "absent")}
 
 
-@pytest.mark.parametrize(("name", "said"), [("Batch", "pad=target_pad"), ("make_batch", "blocks")])
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [("Batch", "pad=target_pad"), ("make_batch", "blocks"), ("ZeroBatch", "always 0")],
+)
 def test_correct_batch_is_understood_and_conforms(name: str, said: str) -> None:
     backend = wild(name)
     assert said in "\n".join(backend.understood)

@@ -22,7 +22,7 @@ from attentest.targets.adapt.writing.values import Writer, tensor
 from attentest.targets.models.written import definition, head_line
 from attentest_spec import Limits, Sizes
 from attentest_spec.batch import batch
-from attentest_spec.setting import Setting
+from attentest_spec.setting import Setting, Tokens
 from attentest_spec.torch import Recipe, TorchBackend, to_array, to_tensor
 
 COMPONENT = "batch"
@@ -33,8 +33,13 @@ MEANINGS: Mapping[str, tuple[str, Callable[[Tensor], Tensor]]] = {
 }
 """The expression of a mask of each meaning in the contract's, and the function."""
 
-_SOURCE = np.array([[5, 3, 6], [6, 3, 3]])
-_TARGET = np.array([[2, 5, 3, 6, 7], [2, 5, 6, 3, 3]])
+PAD = 3
+
+
+def _pair(pad: int) -> tuple[Tokens, Tokens]:
+    """Return a source (2, 3) and a target (2, 5) with padding at the end and inside."""
+    source = np.array([[5, pad, 6], [6, pad, pad]])
+    return source, np.array([[2, 5, pad, 6, 7], [2, 5, 6, pad, pad]])
 
 
 @dataclass(frozen=True)
@@ -141,7 +146,7 @@ def adapt_batch(code: Code, reading: Reading) -> AdaptedBatch:
         own_pads={"source_pad", "target_pad"} <= set(pads.values()),
         pad=None if pads else _fixed_pad(code, call),
     )
-    call, how = _with_meaning(code, call, reading, 3 if limits.pad is None else limits.pad)
+    call, how = _with_meaning(code, call, reading, PAD if limits.pad is None else limits.pad)
     named = ", ".join(f"{role}={own}" for role, own in carried.roles.items())
     said = (
         f"{code.name} is judged as {COMPONENT}",
@@ -175,7 +180,8 @@ def _pads(code: Code, reading: Reading) -> dict[str, str]:
 
 
 def _made(code: Code, roles: Mapping[str, str], pads: Mapping[str, str], pad: int) -> Any:
-    given = {roles["source"]: torch.from_numpy(_SOURCE), roles["target"]: torch.from_numpy(_TARGET)}
+    source, target = map(torch.from_numpy, _pair(pad))
+    given = {roles["source"]: source, roles["target"]: target}
     with undisturbed():
         return code.thing(**given, **dict.fromkeys(pads, pad))
 
@@ -185,7 +191,7 @@ def _places(
 ) -> tuple[list[str], bool]:
     """Return the names of the results, and whether they are keys; Unclear where one is missing."""
     try:
-        made = _made(code, roles, pads, 3)
+        made = _made(code, roles, pads, PAD)
     except Exception as failure:  # code that a user wrote may raise anything
         raise Unclear(
             f"{code.name} could not be called with a source (2, 3) and a target (2, 5): "
@@ -215,20 +221,18 @@ def _attributes(made: Any) -> list[str]:
 
 def _answers(code: Code, call: BatchCall, pad: int) -> tuple[Any, ...]:
     sizes = Sizes(source_pad=pad, target_pad=pad)
-    found = call((code.thing, sizes), torch.from_numpy(_SOURCE), torch.from_numpy(_TARGET))
+    found = call((code.thing, sizes), *map(torch.from_numpy, _pair(pad)))
     return tuple(to_array(one) for one in found)
 
 
 def _expected(pad: int) -> tuple[Any, ...]:
-    return batch(Setting(Sizes(source_pad=pad, target_pad=pad)), _SOURCE, _TARGET)
+    return batch(Setting(Sizes(source_pad=pad, target_pad=pad)), *_pair(pad))
 
 
 def _fixed_pad(code: Code, call: BatchCall) -> int:
-    """Return the pad id of code that takes none: the one by which its number counts, or 0."""
-    for pad in (0, 1, 3):
-        if int(_answers(code, call, pad)[4]) == int(_expected(pad)[4]) and pad == 3:
-            return pad
-    return 0
+    """Return the pad id of code that takes none: the one that its number leaves out, or 0."""
+    counting = (pad for pad in (0, 1) if _answers(code, call, pad)[4] == _expected(pad)[4])
+    return next(counting, 0)
 
 
 def _with_meaning(code: Code, call: BatchCall, reading: Reading, pad: int) -> tuple[BatchCall, str]:

@@ -36,6 +36,13 @@ def make_batch(src, trg, src_pad_idx, trg_pad_idx):
     }
 
 
+class ZeroBatch(Batch):
+    """Know one pad id, 0."""
+
+    def __init__(self, src, tgt):
+        super().__init__(src, tgt, 0)
+
+
 class UnshiftedBatch(Batch):
     """Forget to shift what the decoder has to give (a mistake)."""
 
