@@ -15,7 +15,7 @@ from attentest.harness.tolerances import distance, error_bound
 from attentest.studies.vectors.recipes import Given, Recipe, recipes
 from attentest.studies.vectors.stacks import stacks
 from attentest.testing.draw import Draw
-from attentest_spec import CHOICES, Choices, Sizes
+from attentest_spec import CHOICES, COMPONENTS, Choices, Sizes
 from attentest_spec.choices import Value
 from attentest_spec.components import inside
 from attentest_spec.setting import Array, Floats
@@ -79,7 +79,7 @@ def _plain(
 
 def _computes(recipe: Recipe) -> bool:
     """Say whether the component has numbers to compute in a precision; masks have none."""
-    return not recipe.component.endswith("_mask")
+    return COMPONENTS[recipe.component].chapter not in ("masks", "batch")
 
 
 def _options(own: list[Recipe], base: Choices, seed: int) -> Iterator[Case]:
@@ -141,6 +141,8 @@ class _Call:
     def answers(self) -> tuple[Array, ...]:
         """Return what the oracle returns: the output, and weights beside it."""
         found = self.probe.expected(*self.given.inputs, method=self.recipe.method)
+        if COMPONENTS[self.recipe.component].chapter == "batch":
+            return (found.output,)
         return tuple(array for array in found if array is not None)
 
     def judged(self, array: Array) -> Array:

@@ -70,6 +70,7 @@ def recipes() -> Iterator[Recipe]:
     yield from _rows("feed_forward", "feed_forward.formula")
     yield from _residual()
     yield from _rows("generator", "generator.formula", large="generator.stable-for-large-logits")
+    yield from _batches()
     yield from _loss()
     yield from _schedule()
     yield from _optimiser()
@@ -319,6 +320,22 @@ def _residual() -> Iterator[Recipe]:
 
     for scale in (1.0, 1e-3, 1e3):
         yield Recipe("residual", f"scale-{scale:g}", "residual.formula", inputs(scale))
+
+
+def _batches() -> Iterator[Recipe]:
+    """Yield recipes of batches, of which the first result is stored."""
+
+    def pair(draw: Draw, sizes: Sizes) -> Given:
+        return Given((draw.source(3, 4, sizes), draw.target(3, 5, sizes)))
+
+    def sequences(draw: Draw, sizes: Sizes) -> Given:
+        lengths = np.array([4, 2, 5, 3])
+        words = draw.tokens(1, int(lengths.sum()), sizes.target_vocabulary, sizes.target_pad)
+        return Given((words[0], lengths))
+
+    yield Recipe("batch", "shifted", "batch.decoder-input", pair)
+    yield Recipe("padded_batch", "unequal-lengths", "batch.padded-tokens", sequences)
+    yield Recipe("packed_batch", "unequal-lengths", "batch.packed-steps", sequences)
 
 
 def _loss() -> Iterator[Recipe]:

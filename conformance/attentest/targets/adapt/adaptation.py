@@ -30,6 +30,7 @@ from attentest.targets.adapt.assumptions import (
     measured,
     summary,
 )
+from attentest.targets.adapt.batches import adapt_batch
 from attentest.targets.adapt.code import Code, code_of, of_instance
 from attentest.targets.adapt.components import component_guessed, component_named
 from attentest.targets.adapt.encoders.tokens import token_encoder
@@ -251,6 +252,7 @@ def _guess(code: Code) -> str:
 
 _READERS: Mapping[str, Callable[[Code, Reading], Backend]] = {
     **dict.fromkeys(makers.COMPONENTS, _making),
+    "batch": adapt_batch,
     "loss": adapt_loss,
 }
 """How components are read that are no layers."""

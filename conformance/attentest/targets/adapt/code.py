@@ -90,7 +90,7 @@ class Code:
 
 def code_of(thing: Any, reading: Reading, name: str = "") -> Code:
     """Return how `thing` is built and called; Unclear where that cannot be inferred."""
-    if inspect.isclass(thing):
+    if inspect.isclass(thing) and not _is_batch(thing, reading, name):
         return _of_class(thing, reading, name or thing.__name__)
     if isinstance(thing, nn.Module):
         return _of_instance(thing, reading, name)
@@ -109,6 +109,12 @@ def code_of(thing: Any, reading: Reading, name: str = "") -> Code:
         _signature(thing, own),
         inspect.getdoc(thing) or "",
     )
+
+
+def _is_batch(thing: type, reading: Reading, name: str) -> bool:
+    """Say whether a class is a batch: its constructor is the call."""
+    own = component_named(name or thing.__name__)
+    return (reading.component or own) == "batch"
 
 
 def _of_class(thing: type, reading: Reading, name: str) -> Code:

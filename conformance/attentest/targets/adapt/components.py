@@ -49,6 +49,7 @@ _NAMES = {
         "createlookaheadmask generatesquaresubsequentmask getsubsequentmask "
         "causalattentionmask makecausalattentionmask createcausalattentionmask"
     ),
+    "batch": "batch makebatch createbatch preparebatch trainingbatch transformerbatch",
     "loss": (
         "loss losses labelsmoothing labelsmoothingloss crossentropy crossentropyloss celoss "
         "lossfunction lossfn lossfunc computeloss maskedloss sequenceloss smoothedcrossentropy "

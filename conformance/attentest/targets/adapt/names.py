@@ -171,6 +171,30 @@ LOSS_NUMBER = words(
 LOSS_MASK = words("mask lossmask padmask paddingmask targetmask tgtmask weights weight keep valid")
 """What says which targets count, at a call."""
 
+BATCH_PADS: Mapping[str, str] = {
+    **dict.fromkeys(
+        words("pad padidx padid padtoken padtokenid tgtpad trgpad tgtpadidx trgpadidx targetpad"),
+        "target_pad",
+    ),
+    **dict.fromkeys(words("srcpad srcpadidx sourcepad srcpadid"), "source_pad"),
+}
+"""What a batch calls its pad ids; one alone is that of both sides."""
+
+BATCH_RESULTS: Mapping[str, Sequence[str]] = {
+    "input of the decoder": words(
+        "tgtin trgin tgtinput trginput decoderinput decinput targetinput decoderinputids tgtinp "
+        "trg tgt"
+    ),
+    "target of the decoder": words(
+        "trgy tgty tgtout trgout tgtoutput trgoutput labels targetoutput decodertarget targety "
+        "gold tgtlabels target"
+    ),
+    "source mask": words("srcmask sourcemask encodermask srcpaddingmask srcpadmask encmask"),
+    "target mask": words("trgmask tgtmask targetmask decodermask decmask"),
+    "number of targets": words("ntokens numtokens ntok ntargets numtargets count"),
+}
+"""What a batch calls its results, in the order of the contract."""
+
 HEAD_WIDTH = words(
     "dk dv dq dkv headdim dimhead headsize dhead dimperhead dimk dimv dkey dvalue attentionheaddim"
 )
