@@ -348,3 +348,21 @@ def test_every_parameter_has_a_gradient(model, rng):
     found = part.vjp((source, target), rng.normal(size=(2, 3, 11))).parameters
     idle = [name for name, values in found.items() if not np.abs(values).max() > 1e-12]
     assert all(name.endswith("key.bias") for name in idle)
+
+
+def test_hooks_of_different_chapters_have_different_names(model):
+    """One of two hooks of one name would hide the other one, in every component."""
+    owners: dict[str, list[type]] = {}
+    for kind in model.__mro__:
+        for name, value in vars(kind).items():
+            if callable(value) and not name.startswith("__"):
+                owners.setdefault(name, []).append(kind)
+    separate = {
+        name: [
+            one.__name__
+            for one in kinds
+            if not any(other is not one and issubclass(one, other) for other in kinds)
+        ]
+        for name, kinds in owners.items()
+    }
+    assert {name: kinds for name, kinds in separate.items() if len(kinds) > 1} == {}

@@ -10,46 +10,46 @@ LOGARITHMS = {"loss_input": "log-probabilities"}
 PROBABILITIES = {"loss_input": "probabilities"}
 
 
-@fault("loss.softmax-twice", "input", seam="logarithms", origin="B091")
+@fault("loss.softmax-twice", "input", seam="output_logarithms", origin="B091")
 def softmax_twice(self: Hooks, output: Tensor) -> Tensor:
     """Logits go through a softmax and then through its logarithm. The loss stays high for ever."""
-    return self.correct.logarithms(torch.softmax(output, dim=-1))
+    return self.correct.output_logarithms(torch.softmax(output, dim=-1))
 
 
-@fault("loss.softmax-missing", "input", seam="logarithms")
+@fault("loss.softmax-missing", "input", seam="output_logarithms")
 def softmax_missing(self: Hooks, output: Tensor) -> Tensor:
     """Logits are taken for log-probabilities. The loss falls below 0 without an end."""
     return output
 
 
-@fault("loss.logarithm-missing", "input", seam="logarithms", choices=PROBABILITIES)
+@fault("loss.logarithm-missing", "input", seam="output_logarithms", choices=PROBABILITIES)
 def logarithm_missing(self: Hooks, output: Tensor) -> Tensor:
     """Probabilities are taken for their logarithms. The loss lies between -1 and 0."""
     return output
 
 
-@fault("loss.probabilities-as-logits", "input", seam="logarithms", choices=PROBABILITIES)
+@fault("loss.probabilities-as-logits", "input", seam="output_logarithms", choices=PROBABILITIES)
 def probabilities_as_logits(self: Hooks, output: Tensor) -> Tensor:
     """Probabilities are taken for logits. A second softmax keeps the loss high for ever."""
     return torch.log_softmax(output, dim=-1)
 
 
-@fault("loss.logarithm-twice", "input", seam="logarithms", choices=LOGARITHMS)
+@fault("loss.logarithm-twice", "input", seam="output_logarithms", choices=LOGARITHMS)
 def logarithm_twice(self: Hooks, output: Tensor) -> Tensor:
     """Log-probabilities are taken for probabilities. Logarithms of negative numbers are NaN."""
     return output.log()
 
 
-@fault("loss.softmax-over-steps", "formula", seam="logarithms")
+@fault("loss.softmax-over-steps", "formula", seam="output_logarithms")
 def softmax_over_steps(self: Hooks, output: Tensor) -> Tensor:
     """The softmax runs over the steps. Steps compete with each other, words do not."""
-    return self.correct.logarithms(output.transpose(1, 2)).transpose(1, 2)
+    return self.correct.output_logarithms(output.transpose(1, 2)).transpose(1, 2)
 
 
-@fault("loss.constant-in-the-logarithm", "formula", seam="logarithms")
+@fault("loss.constant-in-the-logarithm", "formula", seam="output_logarithms")
 def constant_in_the_logarithm(self: Hooks, output: Tensor) -> Tensor:
     """A constant of 1e-6 is added to the probabilities. The worst errors are trained least."""
-    return (self.correct.logarithms(output).exp() + 1e-6).log()
+    return (self.correct.output_logarithms(output).exp() + 1e-6).log()
 
 
 @fault("loss.sign-missing", "formula", seam="target_losses")
@@ -58,10 +58,10 @@ def sign_missing(self: Hooks, logs: Tensor, target: Tensor) -> Tensor:
     return -self.correct.target_losses(logs, target)
 
 
-@fault("loss.logits-limited", "shift-invariance", seam="logarithms")
+@fault("loss.logits-limited", "shift-invariance", seam="output_logarithms")
 def logits_limited(self: Hooks, output: Tensor) -> Tensor:
     """Logits are limited to 30 in size. Two large logits are the same."""
-    return self.correct.logarithms(output.clamp(-30.0, 30.0))
+    return self.correct.output_logarithms(output.clamp(-30.0, 30.0))
 
 
 @fault("loss.normaliser-penalised", "shift-invariance", seam="loss")
@@ -72,28 +72,28 @@ def normaliser_penalised(self: Hooks, module: Node, output: Tensor, target: Tens
     return self.correct.loss(module, output, target) + 1e-4 * (penalty * keep).sum()
 
 
-@fault("loss.overflow", "large-logits", seam="logarithms")
+@fault("loss.overflow", "large-logits", seam="output_logarithms")
 def overflow(self: Hooks, output: Tensor) -> Tensor:
     """The maximum is not subtracted before exp. Logits above 709 give NaN."""
     return output - output.exp().sum(dim=-1, keepdim=True).log()
 
 
-@fault("loss.logarithm-of-softmax", "large-logits", seam="logarithms")
+@fault("loss.logarithm-of-softmax", "large-logits", seam="output_logarithms")
 def logarithm_of_softmax(self: Hooks, output: Tensor) -> Tensor:
     """The logarithm is taken of rounded probabilities. Unlikely targets have an infinite loss."""
     return torch.softmax(output, dim=-1).log()
 
 
-@fault("loss.limited-to-a-hundred", "large-logits", seam="logarithms")
+@fault("loss.limited-to-a-hundred", "large-logits", seam="output_logarithms")
 def limited_to_a_hundred(self: Hooks, output: Tensor) -> Tensor:
     """Logarithms end at -100. What is most wrong has no gradient."""
-    return self.correct.logarithms(output).clamp(min=-100.0)
+    return self.correct.output_logarithms(output).clamp(min=-100.0)
 
 
-@fault("loss.logarithm-detached", "gradient", seam="logarithms", kind="gradient")
+@fault("loss.logarithm-detached", "gradient", seam="output_logarithms", kind="gradient")
 def logarithm_detached(self: Hooks, output: Tensor) -> Tensor:
     """The sum of the softmax is detached. Only the target's logit is trained, and always up."""
-    logs = self.correct.logarithms(output)
+    logs = self.correct.output_logarithms(output)
     return output - (output - logs).detach()
 
 
@@ -111,11 +111,13 @@ def smoothing_detached(self: Hooks, logs: Tensor, target: Tensor) -> Tensor:
     return self.correct.target_losses(logs, target).detach() + hard - hard.detach()
 
 
-@fault("loss.target-alone-pulled", "gradient-sums-to-zero", seam="logarithms", kind="gradient")
+@fault(
+    "loss.target-alone-pulled", "gradient-sums-to-zero", seam="output_logarithms", kind="gradient"
+)
 def target_alone_pulled(self: Hooks, output: Tensor) -> Tensor:
     """The best logit is detached from the softmax. All logits drift upwards."""
     best = output == output.amax(dim=-1, keepdim=True)
-    return self.correct.logarithms(torch.where(best, output.detach(), output))
+    return self.correct.output_logarithms(torch.where(best, output.detach(), output))
 
 
 @fault("loss.small-gradients-cut", "gradient-sums-to-zero", seam="loss", kind="gradient")
@@ -130,11 +132,11 @@ def small_gradients_cut(self: Hooks, module: Node, output: Tensor, target: Tenso
     return self.correct.loss(module, held, target)
 
 
-@fault("loss.bfloat16-in-float32", "float32", seam="logarithms")
+@fault("loss.bfloat16-in-float32", "float32", seam="output_logarithms")
 def bfloat16_in_float32(self: Hooks, output: Tensor) -> Tensor:
     """The softmax of a float32 call is computed in bfloat16. Five digits are lost, silently."""
     rounded = output.bfloat16().to(output.dtype) if output.dtype == torch.float32 else output
-    return self.correct.logarithms(rounded)
+    return self.correct.output_logarithms(rounded)
 
 
 @fault("loss.float16-in-float32", "float32", seam="target_losses")
@@ -144,14 +146,14 @@ def float16_in_float32(self: Hooks, logs: Tensor, target: Tensor) -> Tensor:
     return losses.half().to(losses.dtype) if logs.dtype == torch.float32 else losses
 
 
-@fault("loss.half-sum-of-exponentials", "half-precision", seam="logarithms")
+@fault("loss.half-sum-of-exponentials", "half-precision", seam="output_logarithms")
 def half_sum_of_exponentials(self: Hooks, output: Tensor) -> Tensor:
     """In half precision the maximum is not subtracted, and the sum ends at 65,504.
 
     A few logits above 11 make the loss infinite in float16.
     """
     if output.dtype not in (torch.float16, torch.bfloat16):
-        return self.correct.logarithms(output)
+        return self.correct.output_logarithms(output)
     powers = (output * 4.0).exp().to(output.dtype)
     return output - powers.sum(dim=-1, keepdim=True).log() / 4.0
 

@@ -13,7 +13,7 @@ class PlainLoss(LossHooks):
         """Return (B, T) for targets (B, T): every one that is no padding."""
         return target != self.loss_pad()
 
-    def logarithms(self, output: Tensor) -> Tensor:
+    def output_logarithms(self, output: Tensor) -> Tensor:
         """Return the logarithms of the probabilities, (B, T, V)."""
         if self.choices.loss_input == "logits":
             return torch.log_softmax(output, dim=-1)
@@ -39,7 +39,7 @@ class FusedLoss(LossHooks):
         """Return (B, T) for targets (B, T): every one that is no padding."""
         return target.eq(self.loss_pad()).logical_not()
 
-    def logarithms(self, output: Tensor) -> Tensor:
+    def output_logarithms(self, output: Tensor) -> Tensor:
         """Return the logarithms of the probabilities, (B, T, V)."""
         match self.choices.loss_input:
             case "logits":

@@ -30,7 +30,7 @@ class LossHooks(EmbeddingHooks):
         self.check_targets(target, output.shape[-1])
         output, target = self.align(output, target)
         keep = self.counted(target)
-        losses = self.target_losses(self.logarithms(output), target)
+        losses = self.target_losses(self.output_logarithms(output), target)
         total = self.sum_losses(self.measured(losses, output.shape[-1]), keep)
         return self.reduced(module, total, self.normaliser(keep), keep)
 
@@ -57,7 +57,7 @@ class LossHooks(EmbeddingHooks):
         """Return (B, T) for targets (B, T): every one that is no padding."""
 
     @abstractmethod
-    def logarithms(self, output: Tensor) -> Tensor:
+    def output_logarithms(self, output: Tensor) -> Tensor:
         """Return the logarithms of the probabilities, (B, T, V)."""
 
     def smoothing(self) -> float:
