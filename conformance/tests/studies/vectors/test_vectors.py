@@ -23,7 +23,7 @@ from attentest.results.output import Occupied
 from attentest.studies import vectors
 from attentest.studies.vectors.cases import Case, Expected, cases, options
 from attentest.studies.vectors.recipes import PARTS, POISON
-from attentest_spec import CHOICES, PAPER, Choices, Sizes, UnknownName
+from attentest_spec import CHOICES, COMPONENTS, PAPER, Choices, Sizes, UnknownName
 from attentest_spec.clauses import clauses
 from attentest_spec.precision import dtype
 from attentest_spec.setting import Array
