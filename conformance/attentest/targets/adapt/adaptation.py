@@ -30,7 +30,6 @@ from attentest.targets.adapt.assumptions import (
     measured,
     summary,
 )
-from attentest.targets.adapt.batches import adapt_batch
 from attentest.targets.adapt.code import Code, code_of, of_instance
 from attentest.targets.adapt.components import component_guessed, component_named
 from attentest.targets.adapt.encoders.tokens import token_encoder
@@ -48,6 +47,7 @@ from attentest.targets.adapt.probing import SIZES, Probe
 from attentest.targets.adapt.reading import Reading, Unclear
 from attentest.targets.adapt.single import SINGLE, in_single
 from attentest.targets.adapt.training import optimisers, schedules
+from attentest.targets.adapt.training.batches import adapt_batch
 from attentest.targets.adapt.writing.backend import Written
 from attentest.targets.adapt.writing.script import Script
 from attentest.targets.models import adaptation as whole
