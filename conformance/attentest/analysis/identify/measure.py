@@ -275,12 +275,13 @@ def _rounding_elsewhere(part: Part) -> str:
     return ""
 
 
-def _fits_at(part: Part, choices: Choices, **lengths: int) -> bool:
+def _fits_at(part: Part, choices: Choices, *, length: int = 3, head: int = 0) -> bool:
     """Say whether `choices` explain the answer to other inputs of `part`; yes where it refuses."""
+    inputs = part.inputs(length=length, head=head or 2)
     try:
-        return Station.of(part.probe, part.drawn(), part.inputs(**lengths)).fits(choices)
+        return Station.of(part.probe, part.drawn(), inputs).fits(choices)
     except (Absent, BackendError, Violation):
-        return not lengths.get("head")
+        return not head
 
 
 def _large(part: Part) -> list[Candidate]:

@@ -75,8 +75,8 @@ def _with_layout(code: Code, adapter: Adapter, reading: Reading) -> tuple[Probe,
     try:
         probe, adapter, keys = _placed(code, adapter, words)
     except Unclear:
-        found = _placed(code, adapter, "")
-        return *found, f"as a probing call shows; its documentation says {words}, {_OUTDATED}"
+        placed = _placed(code, adapter, "")
+        return *placed, f"as a probing call shows; its documentation says {words}, {_OUTDATED}"
     if _shows_other(probe, adapter):
         other = _other_layout(adapter)
         raise Unclear(

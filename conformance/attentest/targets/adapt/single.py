@@ -21,11 +21,11 @@ SINGLE = (
 )
 
 
-class _Watch(TorchDispatchMode):
+class _Watch(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch has no types there
     """Watches the operations of a call for tensors in single precision."""
 
     def __init__(self) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self.single = False
 
     def __torch_dispatch__(
