@@ -75,7 +75,8 @@ class Step:
 class Limits:
     """The limits of what a backend supports; inputs are drawn inside, and None means no limit.
 
-    The list is closed: `layers`, `heads` and `length` are the largest supported, `precisions` and
+    The list is closed: `layers`, `heads` and `length` are the largest supported, `fewest_heads` is
+    the smallest number of heads that it is one design with, `precisions` and
     `masks` (see :data:`MASK_KINDS`) the supported kinds, `dropout` is False where there is none,
     `odd_width` is False where an odd model width is refused, `cross` is False where multi-head
     attention has one input, which is query, key and value at once, and `inner` is the width of a
@@ -102,6 +103,7 @@ class Limits:
     pad: int | None = None
     trained_pad: bool = True
     fixed_dropout: bool = False
+    fewest_heads: int = 1
     smoothing: float | None = None
     rate_factor: bool = True
 
@@ -113,11 +115,17 @@ class Limits:
     def fitted(self, sizes: Sizes) -> Sizes:
         """Return `sizes` inside the limits: an odd width is doubled where none is supported.
 
+        So is a width that fewer heads than there must be would divide, and they would not.
         Where the two sides share a pad id or a vocabulary, it is that of the source.
         """
         fitted = sizes
-        if not self.odd_width and sizes.d_model % 2:
-            fitted = fitted.but(d_model=2 * sizes.d_model)
+        if sizes.heads < self.fewest_heads:
+            width = sizes.d_model * (
+                1 if sizes.d_model % self.fewest_heads == 0 else self.fewest_heads
+            )
+            fitted = fitted.but(heads=self.fewest_heads, d_model=width)
+        if not self.odd_width and fitted.d_model % 2:
+            fitted = fitted.but(d_model=2 * fitted.d_model)
         if self.inner is not None:
             fitted = fitted.but(d_ff=self.inner * fitted.d_model)
         if self.pad is not None:

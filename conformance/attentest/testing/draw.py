@@ -83,9 +83,11 @@ class Draw:
 
     def heads(self, low: int = 1) -> int:
         """Draw a number of heads, mostly two or more, within the limits."""
-        allowed = [n for n in (1, 2, 3, 2, 8) if n >= low and n <= (self.subject.limits.heads or n)]
+        limits = self.subject.limits
+        least = max(low, limits.fewest_heads)
+        allowed = [n for n in (1, 2, 3, 2, 8) if least <= n <= (limits.heads or n)]
         if not allowed:
-            raise Absent(f"{self.subject.name} is limited to {self.subject.limits.heads} heads")
+            raise Absent(f"{self.subject.name} is limited to {limits.heads} heads")
         return self.choose(allowed)
 
     def layers(self, low: int = 1, high: int = 3) -> int:

@@ -58,4 +58,4 @@ def test_backend_that_cannot_be_compared_is_reported():
 
 
 def test_page_is_linked_from_the_index():
-    assert "\ngenerated/comparison\n" in (DOCS / "index.md").read_text(encoding="utf-8")
+    assert "\ngenerated/comparison\n" in (DOCS / "contents.txt").read_text(encoding="utf-8")

@@ -106,4 +106,4 @@ def test_glossary_is_linked(page: Path) -> None:
 
 
 def test_glossary_is_in_the_table_of_contents() -> None:
-    assert "\nreference/glossary\n" in (DOCS / "index.md").read_text(encoding="utf-8")
+    assert "\nreference/glossary\n" in (DOCS / "contents.txt").read_text(encoding="utf-8")

@@ -10,6 +10,7 @@ from torch import nn
 import attentest
 from attentest.judging.bench import Bench
 from attentest.judging.judge import judge
+from attentest.results.plan import select
 from attentest.targets.adapt import Unclear
 from attentest_spec import UnknownName
 
@@ -85,16 +86,31 @@ def test_a_layout_that_fits_by_a_view_of_the_mask_is_measured():
     assert "shaped (B, Q, K), one for all heads (as a probing call shows)" in read
 
 
+@pytest.mark.parametrize(
+    ("name", "clause", "said"),
+    [
+        ("MultiHeadAttentionOfTheKey", "multi_head_attention.formula", "value and key are one"),
+        ("FeedForward", "feed_forward.formula", "hidden_act='relu'"),
+        ("MultiHeadSelfAttention", "multi_head_attention.formula", "query=input_tensor"),
+        ("get_lookahead_mask", "masks.causal-keeps-past", "device given as 'cpu'"),
+    ],
+)
+def test_common_signatures_are_read_without_an_option(name, clause, said):
+    report = attentest.check(str(WILD / f"published.py:{name}"), clauses=[clause])
+    assert report[clause].status == "pass", str(report)
+    assert said in "\n".join(report.inferred)
+
+
 def test_attention_with_a_scale_in_single_precision_is_judged_in_it():
-    slugs = ["attention.formula", "attention.softmax-arithmetic"]
     target = str(WILD / "published.py:scaled_dot_product_attention")
-    report = attentest.check(target, clauses=slugs)
-    assert [report[one].status for one in slugs] == ["pass", "absent"], str(report)
-    read = "\n".join(report.inferred)
-    assert "assumed that it computes in float32" in read
-    assert "softmax_arithmetic" not in read
-    strict = attentest.check(target, clauses=slugs, strict=True)
-    assert strict[slugs[0]].status == "violation"
+    read = attentest.adapted(target)
+    said = "\n".join(read.understood)
+    assert "assumed that it computes in float32" in said
+    assert "softmax_arithmetic" not in said
+    strict = attentest.adapted(target, strict=True)
+    for backend, status in ((read, "pass"), (strict, "violation")):
+        bench = Bench(backend, shrink=False, diagnose=False, effort=0.1)
+        assert judge(bench, "attention.formula").status == status
 
 
 def test_code_that_computes_in_single_precision_is_judged_in_it():
@@ -251,6 +267,7 @@ class NoOutputForOneHead(UnnamedAttention):
     """Leaves out the output projection where there is one head, as a vision library does."""
 
     def __init__(self, d_model, num_heads):
+        assert d_model % num_heads == 0
         super().__init__(d_model, num_heads)
         if num_heads == 1:
             self.linears[3] = nn.Identity()
@@ -263,9 +280,53 @@ class NoOutputForOneHead(UnnamedAttention):
         return self.linears[3]((weights @ v).transpose(1, 2).flatten(-2))
 
 
-def test_parameters_that_are_missing_with_one_head_are_a_question():
-    text = asked(NoOutputForOneHead, "multi_head_attention")
-    assert "Built with one head, NoOutputForOneHead has no linears.3.weight" in text
+class RefusesOneHead(NoOutputForOneHead):
+    """Has no projection for one head, and says so."""
+
+    def __init__(self, d_model, num_heads):
+        assert num_heads > 1, "one head is no multi-head attention"
+        super().__init__(d_model, num_heads)
+
+
+@pytest.mark.parametrize("made", [NoOutputForOneHead, RefusesOneHead])
+def test_another_design_with_one_head_is_judged_with_several(made):
+    backend = attentest.adapted(made, "multi_head_attention")
+    assert "assumed that one head is another design" in "\n".join(backend.understood)
+    bench = Bench(backend, shrink=False, diagnose=False, effort=0.1)
+    verdicts = [judge(bench, slug) for slug in select(["multi_head_attention"])]
+    assert not [one for one in verdicts if one.status.fails]
+    assert sum(one.status.judged for one in verdicts) > 15
+
+
+class MaskedFromBothSides(UnnamedAttention):
+    """Takes one mask for its rows and one for its context, which it multiplies."""
+
+    def __init__(self, d_model, num_heads):
+        super().__init__(d_model, num_heads)
+        self.to_q, self.to_k, self.to_v, self.to_out = self.linears
+        del self.linears
+
+    def forward(self, x, mask=None, context_mask=None):
+        split = (self.num_heads, -1)
+        q, k, v = (
+            one(x).unflatten(-1, split).transpose(1, 2) for one in (self.to_q, self.to_k, self.to_v)
+        )
+        scores = q @ k.mT * q.size(-1) ** -0.5
+        if mask is not None or context_mask is not None:
+            rows = torch.ones(x.shape[:2]) if mask is None else mask.view(x.shape[:2])
+            keys = rows if context_mask is None else context_mask.view(x.shape[:2])
+            scores = scores.masked_fill((rows[:, None, :, None] * keys[:, None, None]) < 0, -1e9)
+            scores = scores[:, :, : int(rows.sum() > 99)]
+        return self.to_out((scores.softmax(-1) @ v).transpose(1, 2).flatten(-2))
+
+
+def test_all_masks_that_are_not_accepted_are_asked_about_at_once():
+    text = asked(MaskedFromBothSides, "multi_head_attention")
+    assert "Add --give mask=None --give context_mask=None to judge it" in text
+    given = {"mask": None, "context_mask": None}
+    slug = "multi_head_attention.formula"
+    backend = attentest.adapted(MaskedFromBothSides, "multi_head_attention", given=given)
+    assert judge(Bench(backend, effort=0.1), slug).status == "pass"
 
 
 def causal_mask(length):

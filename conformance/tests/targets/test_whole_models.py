@@ -93,6 +93,20 @@ def test_sound_models_are_read_without_an_option_and_conform(target: str, said: 
     assert not broken(backend, VALUES)
 
 
+def test_a_scale_in_single_precision_is_no_mistake(tmp_path: Path) -> None:
+    """A root that is a tensor of float32 differs by 1e-8 from that of float64."""
+    source = (WILD / "composed.py").read_text()
+    single = source.replace(
+        "self.scale = hid_dim**0.5", "self.scale = torch.tensor(hid_dim).sqrt()"
+    )
+    assert single != source
+    (tmp_path / "composed.py").write_text(single)
+    backend = attentest.adapted(str(tmp_path / "composed.py:Seq2SeqTransformer"))
+    assert "float64" not in backend.limits.precisions
+    assert "assumed that it computes in float32" in "\n".join(backend.understood)
+    assert not broken(backend, VALUES)
+
+
 @pytest.mark.parametrize(("file", "name", "old", "new"), MISTAKES)
 def test_mistakes_in_models_are_detected(
     file: str, name: str, old: str, new: str, tmp_path: Path

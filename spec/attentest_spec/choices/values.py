@@ -7,9 +7,10 @@ from math import inf
 from attentest_spec.choices.choice import Choice, Value
 from attentest_spec.choices.decoding import DECODING
 from attentest_spec.choices.table import ENTRIES
+from attentest_spec.choices.training import TRAINING
 from attentest_spec.names import require
 
-CHOICES: Mapping[str, Choice] = {choice.name: choice for choice in (*ENTRIES, *DECODING)}
+CHOICES: Mapping[str, Choice] = {one.name: one for one in (*ENTRIES, *TRAINING, *DECODING)}
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -73,7 +73,7 @@ WRONG: dict[str, Callable[[], object]] = {
 
 
 @pytest.mark.parametrize("name", WRONG)
-def test_what_torch_refuses_on_meta_is_refused(name: str) -> None:
+def test_operation_that_torch_refuses_on_meta_is_refused(name: str) -> None:
     with pytest.raises((RuntimeError, NotImplementedError)):
         WRONG[name]()
     with OnMeta(), pytest.raises((RuntimeError, NotImplementedError)):

@@ -25,12 +25,12 @@ from attentest.analysis.identify.norms import (
 from attentest.analysis.identify.parts import LARGE, Part, has, large_model, stilled
 from attentest.analysis.identify.reach import axes_of
 from attentest.analysis.identify.station import Candidate, Station
-from attentest.analysis.identify.structure import SHAPED, TIED, structures, ties
+from attentest.analysis.identify.structure import SHAPED, TIED, asking, structures, ties
 from attentest.harness.errors import Absent, BackendError, Violation
 from attentest.harness.subject import Probe, Subject
-from attentest_spec import Choices, Sizes
+from attentest_spec import COMPONENTS, Backend, Choices, Sizes
 from attentest_spec.choices import Value
-from attentest_spec.contract import NoParameterMap
+from attentest_spec.contract import Input, NoParameterMap
 from attentest_spec.parameters import learned_positions
 
 WIDTH = 4
@@ -92,6 +92,21 @@ def measure(subject: Subject, component: str, known: Choices) -> list[Evidence]:
             Evidence(axis, component, CANNOT_TELL, reason=text) for axis in axes_of(component)
         ]
     return close[min(close)] if close else first
+
+
+def fits_at_width(backend: Backend, choices: Choices, width: int) -> bool | None:
+    """Return whether `choices` explain the largest component at `width`, None for no answer."""
+    (*_, component) = [name for name in COMPONENTS if name in backend.components]
+    subject = Subject(asking(backend, choices), choices=choices, precision=backend.limits.finest)
+    sizes = backend.limits.fitted(sizes_for(subject).but(d_model=width))
+    try:
+        probe = subject.part(component, sizes)
+    except (Absent, BackendError, Violation):
+        return None
+    part = Part(component, probe, choices)
+    # A sequence of one has the first position alone, whose sines and cosines are not rounded.
+    fitting = [_fits_at(part, choices, part.inputs(length=length)) for length in (3, 1)]
+    return False if False in fitting else fitting[0]
 
 
 def _arithmetics(component: str, known: Choices) -> list[dict[str, Value]]:
@@ -267,20 +282,20 @@ def _rounding_elsewhere(part: Part) -> str:
     With one key its weight is 1 in every precision. A scale that is the root of a square has no
     rounding, and all else of attention rounds there as it does at other widths.
     """
-    if not _fits_at(part, part.choices, length=1):
+    if _fits_at(part, part.choices, part.inputs(length=1)) is False:
         return "it rounds with one key, too"
     exact = part.choices.but(softmax_arithmetic="as-computed")
-    if part.component == "attention" and _fits_at(part, exact, head=WIDTH):
+    if part.component == "attention" and _fits_at(part, exact, part.inputs(head=WIDTH)):
         return f"heads of width {WIDTH}, whose scale is exact, show none"
     return ""
 
 
-def _fits_at(part: Part, choices: Choices, **lengths: int) -> bool:
-    """Say whether `choices` explain the answer to other inputs of `part`; yes where it refuses."""
+def _fits_at(part: Part, choices: Choices, inputs: tuple[Input, ...]) -> bool | None:
+    """Return whether `choices` explain the answer to other `inputs`, None where there is none."""
     try:
-        return Station.of(part.probe, part.drawn(), part.inputs(**lengths)).fits(choices)
+        return Station.of(part.probe, part.drawn(), inputs).fits(choices)
     except (Absent, BackendError, Violation):
-        return not lengths.get("head")
+        return None
 
 
 def _large(part: Part) -> list[Candidate]:

@@ -30,12 +30,12 @@ from attentest.targets.adapt.assumptions import (
     measured,
     summary,
 )
-from attentest.targets.adapt.batches import adapt_batch
 from attentest.targets.adapt.code import Code, code_of, of_instance
 from attentest.targets.adapt.components import component_guessed, component_named
 from attentest.targets.adapt.encoders.tokens import token_encoder
 from attentest.targets.adapt.layouts import layouts
 from attentest.targets.adapt.limits import (
+    SEVERAL,
     built,
     is_random_without_dropout,
     limits_measured,
@@ -48,6 +48,7 @@ from attentest.targets.adapt.probing import SIZES, Probe
 from attentest.targets.adapt.reading import Reading, Unclear
 from attentest.targets.adapt.single import SINGLE, in_single
 from attentest.targets.adapt.training import optimisers, schedules
+from attentest.targets.adapt.training.batches import adapt_batch
 from attentest.targets.adapt.writing.backend import Written
 from attentest.targets.adapt.writing.script import Script
 from attentest.targets.models import adaptation as whole
@@ -160,7 +161,8 @@ def _inferred(code: Code, reading: Reading) -> _Inferred:
     probe, adapter, said = calling.adapter_of(code, reading)
     _check_places(code, probe, reading)
     found = _parameters(code, probe, adapter, reading)
-    limits = limits_of(code, probe, adapter, found.table)
+    several = trust.needs_several_heads(code, found)
+    limits = limits_of(code, probe, adapter, found.table, several=several)
     fixed = not reading.strict and is_random_without_dropout(probe, adapter)
     backend = Adapted(
         name=code.name,
@@ -197,12 +199,11 @@ def _adapted(code: Code, reading: Reading) -> Adapted:
     backend, probe, adapter = inferred.backend, inferred.probe, inferred.adapter
     found, said = inferred.found, inferred.said
     findings, single = identify(backend), None
-    if not trust.explained(findings) and not reading.strict:
+    if not reading.strict:
         given = probe.given(adapter, keys=5)
-        single = in_single(backend, lambda: probe.called(adapter, given))
+        single = in_single(backend, lambda: probe.called(adapter, given), findings, found.choices)
     if single:
-        backend = replace(backend, limits=single)
-        findings = identify(backend)
+        backend, findings = replace(backend, limits=single[0]), single[1]
     guessed = not (reading.component or component_named(code.name))
     asked = ""
     if not (reading.anyway or trust.explained(findings)):
@@ -224,6 +225,7 @@ def _adapted(code: Code, reading: Reading) -> Adapted:
     assumptions = (
         *assumed(declared, reading),
         *[SINGLE] * bool(single),
+        *[SEVERAL] * (backend.limits.fewest_heads > 1),
         *[FIXED_DROPOUT] * backend.limits.fixed_dropout,
     )
     limits = limits_measured(backend, Choices.of(declared))

@@ -124,11 +124,14 @@ def _roles(
             found[role] = own
     if component == "multi_head_attention" and not {"key", "value"} & {*found, *given}:
         return _one_input(free, found)
+    joined = []
+    if component == "multi_head_attention" and "value" not in {*found, *given} and "key" in found:
+        joined = [("value", "key")]  # what is attended to is one tensor, which is called the key
     tensors = [role for role in wanted if role not in MASKS]
     if len(tensors) == 1 and tensors[0] not in found and free:
         found[tensors[0]] = free[0]  # whatever it is called: there is nothing else it could be
     _any_mask(free, wanted, found)
-    return {role: found[role] for role in wanted if role in found}, []
+    return {role: found[role] for role in wanted if role in found}, joined
 
 
 def _one_input(

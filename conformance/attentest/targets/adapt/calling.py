@@ -67,16 +67,16 @@ def _with_layout(code: Code, adapter: Adapter, reading: Reading) -> tuple[Probe,
         return *_placed(code, adapter, "batch-first"), "as it is built"
     words = documented_layout(code.words)
     if not words:
-        probe, found, keys = _placed(code, adapter, "")
-        if not _shows_other(probe, found):
-            return probe, found, keys, "the first that a call takes"
+        placed = _placed(code, adapter, "")
+        if not _shows_other(*placed[:2]):
+            return *placed, "the first that a call takes"
         # Placed once more: a mask of another shape may be the one that fits the other layout.
-        return *_placed(code, adapter, _other_layout(found)), "as a probing call shows"
+        return *_placed(code, adapter, _other_layout(placed[1])), "as a probing call shows"
     try:
         probe, adapter, keys = _placed(code, adapter, words)
     except Unclear:
-        found = _placed(code, adapter, "")
-        return *found, f"as a probing call shows; its documentation says {words}, {_OUTDATED}"
+        placed = _placed(code, adapter, "")
+        return *placed, f"as a probing call shows; its documentation says {words}, {_OUTDATED}"
     if _shows_other(probe, adapter):
         other = _other_layout(adapter)
         raise Unclear(
@@ -142,13 +142,46 @@ def _masked(
     slots = {role: own for role, own in adapter.arguments.roles.items() if role in arguments.MASKS}
     if adapter.arguments.padding:
         slots["padding"] = adapter.arguments.padding
+    refused = []
     for slot, own in slots.items():
-        style, how = _Mask(code, probe, adapter, slot, own, keys).style(reading)
+        found = _Mask(code, probe, adapter, slot, own, keys).style(reading)
+        if found is None:
+            refused.append(own)
+            continue
+        style, how = found
         adapter = replace(adapter, styles={**adapter.styles, slot: style})
         said.append(f"{own}: {style.words} ({how})")
+    if refused:
+        raise Unclear(_refusal(code.name, adapter, refused, several=len(slots) > 1))
     if not slots and "mask" in COMPONENTS[adapter.component].inputs:
         said.append(_without_mask(adapter))
     return adapter, said
+
+
+def _refusal(name: str, adapter: Adapter, refused: Sequence[str], *, several: bool) -> str:
+    """Return the question about masks that are not accepted in any form.
+
+    It names those that would be taken for masks without them, too: one answer is enough.
+    """
+    used = {*adapter.arguments.roles.values(), *adapter.arguments.fixed, adapter.arguments.padding}
+    rest = [
+        own
+        for own, one in adapter.signature.parameters.items()
+        if "mask" in squashed(own) and one.default is None
+    ]
+    without = " ".join(
+        f"--give {own}=None" for own in [*refused, *(one for one in rest if one not in used)]
+    )
+    options = " or ".join(
+        f"--set mask={f'{own}:' if several else ''}{one}"
+        for own in refused
+        for one in masks.MEANINGS
+    )
+    return (
+        f"No form of mask that was tried is accepted as {' or '.join(refused)} of {name}: "
+        f"{', '.join(masks.SHAPES)}; booleans, 0 and 1, added. Add {without} to judge it without a "
+        f"mask, or say what its entries mean: {options} (in Python: given={{..}} or mask=..)."
+    )
 
 
 def _without_mask(adapter: Adapter) -> str:
@@ -178,8 +211,10 @@ class _Mask:
     own: str
     keys: int
 
-    def style(self, reading: Reading) -> tuple[Style, str]:
-        """Return how the mask is written, and how that was found; Unclear where it is a question.
+    def style(self, reading: Reading) -> tuple[Style, str] | None:
+        """Return how the mask is written, and how that was found; None where no form is accepted.
+
+        Unclear where a call shows the contrary of the words.
 
         Words decide what an entry means, the user's first. What a call shows decides the rest.
         """
@@ -191,7 +226,9 @@ class _Mask:
             meanings, source = (meant,), by
         shown, accepted, about = self._tried(meanings)
         if not meant and not shown:
-            self._ask(meanings, source, accepted)
+            self._ask(meanings, source)
+            if accepted is None and not self._shown()[1]:
+                return None
         style = shown or accepted or masks.plain_style(meanings)
         return style, _how(shown is not None, source) + about
 
@@ -217,27 +254,19 @@ class _Mask:
         found = probe or self.probe
         return probing.style_shown(found, self.adapter, self.slot, meanings, self.keys, shapes)
 
-    def _ask(self, meanings: Sequence[str], source: str, accepted: Style | None) -> None:
-        """Raise Unclear where no mask is accepted, or one shows the contrary of the words."""
+    def _ask(self, meanings: Sequence[str], source: str) -> None:
+        """Raise Unclear where a mask shows the contrary of the words."""
         contrary = self._shown()[0] if meanings else None
         name = self.code.name
         roles = [*self.adapter.arguments.roles, *["padding"] * bool(self.adapter.arguments.padding)]
         several = sum(role in (*arguments.MASKS, "padding") for role in roles) > 1
         own = f"{self.own}:" if several else ""
-        options = " or ".join(f"--set mask={own}{one}" for one in masks.MEANINGS)
         if contrary and contrary.meaning not in meanings:
             raise Unclear(
                 f"By its {source} the {self.own} of {name} is one that {_SAID[meanings[0]]}, and "
                 f"a probing call shows one that {_SAID[contrary.meaning]}. Say which one is meant: "
                 f"--set mask={own}{meanings[0]} or --set mask={own}{contrary.meaning} (in Python: "
                 f"mask='{own}{contrary.meaning}')."
-            )
-        if accepted is None and not self._shown()[1]:
-            raise Unclear(
-                f"No form of mask that was tried is accepted as {self.own} of {name}: "
-                f"{', '.join(masks.SHAPES)}; booleans, 0 and 1, added. Add --give {self.own}=None "
-                f"to judge it without a mask, or say what its entries mean: {options} (in Python: "
-                f"given={{..}} or mask=..)."
             )
 
 

@@ -43,11 +43,9 @@ _NAMES = {
     "decoder": "decoder transformerdecoder decoderstack",
     "generator": "generator outputlayer outputprojection projectionlayer lmhead",
     "model": "transformer transformermodel encoderdecoder seq2seqtransformer model",
-    "padding_mask": "paddingmask padmask makepaddingmask makepadmask createpaddingmask getpadmask",
+    "padding_mask": "paddingmask padmask keypaddingmask",
     "causal_mask": (
-        "causalmask subsequentmask lookaheadmask makecausalmask createcausalmask "
-        "createlookaheadmask generatesquaresubsequentmask getsubsequentmask "
-        "causalattentionmask makecausalattentionmask createcausalattentionmask"
+        "causalmask subsequentmask squaresubsequentmask lookaheadmask causalattentionmask"
     ),
     "batch": "batch makebatch createbatch preparebatch trainingbatch transformerbatch",
     "loss": (
@@ -61,7 +59,7 @@ _NAMES = {
         "greedydecode greedydecoding greedysearch greedytranslate greedygenerate "
         "greedy decodegreedy greedygeneration"
     ),
-    "target_mask": "targetmask tgtmask trgmask maketargetmask maketgtmask maketrgmask makestdmask",
+    "target_mask": "targetmask tgtmask trgmask stdmask",
 }
 _COMPONENT = {name: component for component, names in _NAMES.items() for name in names.split()}
 _USUAL = {
@@ -81,6 +79,9 @@ _AS_ARGUMENT = {
     "layer": "encoder_layer",
 }
 """Names of arguments that get a module."""
+
+_MAKES = {"make", "create", "get", "generate", "build", "compute"}
+"""The words that the name of a function which makes masks begins with."""
 
 _EMPTY = {
     "my",
@@ -150,7 +151,8 @@ def squashed(name: str) -> str:
 
 
 def _meaning(name: str) -> str:
-    return "".join(word for word in _words(name) if word not in _EMPTY)
+    empty = {*_EMPTY, *_MAKES} if squashed(name).endswith("mask") else _EMPTY
+    return "".join(word for word in _words(name) if word not in empty)
 
 
 def _words(name: str) -> list[str]:

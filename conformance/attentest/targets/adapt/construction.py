@@ -2,7 +2,6 @@
 
 import dataclasses
 import inspect
-import re
 import sys
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -30,6 +29,7 @@ from attentest.targets.adapt.names import (
 from attentest.targets.adapt.probing import SIZES as PROBED
 from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.reading import Reading, Unclear
+from attentest.targets.adapt.signatures import constructor_arguments
 from attentest_spec import Sizes, Unsupported
 from attentest_spec.components import inside
 
@@ -83,7 +83,7 @@ class Construction:
 
 def construction(thing: Callable[..., Any], component: str, reading: Reading) -> Construction:
     """Return how `thing` is built; Unclear for an argument that must be given and says nothing."""
-    arguments = _arguments(thing)
+    arguments = constructor_arguments(thing)
     inner = {
         own: construction(parameter.annotation, component, reading)
         for own, parameter in arguments.items()
@@ -103,6 +103,7 @@ def construction(thing: Callable[..., Any], component: str, reading: Reading) ->
         name = part.__name__
         read[own] = Filling(f"{name}({inner[own].words})", inner[own], inner[own].known)
         unknown.remove(own)
+    read |= _activations_by_name(thing, read) if not unknown else {}
     eliminated = _elimination(thing, component, unknown, read) if len(unknown) == 1 else None
     if eliminated is not None:
         read[unknown.pop()] = eliminated
@@ -113,6 +114,17 @@ def construction(thing: Callable[..., Any], component: str, reading: Reading) ->
         {own: filling for own, filling in read.items() if filling is not None},
         frozenset(arguments).union(*(one.arguments for one in inner.values())),
     )
+
+
+def _activations_by_name(
+    thing: Callable[..., Any], read: Mapping[str, Filling | None]
+) -> dict[str, Filling]:
+    """Return the names of activations, where `thing` is built with those and not with functions."""
+    values = {own: one.value(PROBED) for own, one in read.items() if one is not None}
+    named = {own: relu.__name__ for own, value in values.items() if value is relu}
+    if not named or _builds(thing, values) or not _builds(thing, {**values, **named}):
+        return {}
+    return {own: _fixed(value) for own, value in named.items()}
 
 
 _AXES = ("d_model", "d_ff", "source_vocabulary", "target_vocabulary")
@@ -229,53 +241,6 @@ def _builds(thing: Callable[..., Any], arguments: Mapping[str, Any]) -> bool:
     return True
 
 
-def _arguments(thing: Callable[..., Any]) -> dict[str, inspect.Parameter]:
-    """Return the arguments of a constructor, those that it takes as **keywords included."""
-    found = _signature(thing)
-    keywords = [one.name for one in found.values() if one.kind is inspect.Parameter.VAR_KEYWORD]
-    if keywords and inspect.isclass(thing):
-        found = {**_keywords(thing, keywords[0]), **found}
-    loose = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-    return {one.name: one for one in found.values() if one.kind not in loose}
-
-
-def _signature(thing: Callable[..., Any]) -> dict[str, inspect.Parameter]:
-    try:
-        return dict(inspect.signature(thing, eval_str=True).parameters)
-    except Exception:  # an annotation may be imported for type checkers alone, or be none at all
-        return dict(inspect.signature(thing).parameters)
-
-
-def _keywords(thing: type, name: str) -> dict[str, inspect.Parameter]:
-    """Return what the constructor of `thing` looks up in its **keywords, or hands on."""
-    line = [one for one in thing.__mro__ if "__init__" in vars(one)]
-    try:
-        source = inspect.getsource(vars(line[0])["__init__"])
-    except (OSError, TypeError):
-        return {}
-    found = {}
-    for access, own, default in re.findall(
-        rf"\b{name}(\[|\.get\(|\.pop\()\s*[\"'](\w+)[\"']\s*(,?)", source
-    ):
-        optional = bool(default) or "get" in access
-        found[own] = inspect.Parameter(
-            own,
-            inspect.Parameter.KEYWORD_ONLY,
-            default=None if optional else inspect.Parameter.empty,
-        )
-    handed = re.search(rf"__init__\((?P<rest>[^)]*)\*\*\s*{name}\b", source)
-    if handed and len(line) > 1:
-        extended = _arguments(vars(line[1])["__init__"])
-        given = [
-            one.strip() for one in handed["rest"].split(",") if one.strip() not in ("", "self")
-        ]
-        placed = len([one for one in given if "=" not in one and not one.startswith("*")])
-        named = {one.partition("=")[0].strip() for one in given if "=" in one}
-        open_ = [own for own in extended if own != "self"][placed:]
-        found |= {own: extended[own] for own in open_ if own not in named}
-    return found
-
-
 def _filling(
     own: str,
     parameter: inspect.Parameter,
@@ -386,7 +351,7 @@ def _question(
     read: Iterable[Filling | None],
 ) -> str:
     name = getattr(thing, "__name__", type(thing).__name__)
-    shown = f"{name}({', '.join(_arguments(thing))})"
+    shown = f"{name}({', '.join(constructor_arguments(thing))})"
     lines = " ".join(f"--give {own}=VALUE" for own in unknown)
     pairs = zip(_sizes_left(component, read), unknown, strict=False)
     sizes = " ".join(f"--argument {size}={own}" for size, own in pairs)

@@ -38,14 +38,20 @@ def built(code: Code, dtype: torch.dtype) -> Any:
     return thing.to(dtype).eval() if isinstance(thing, nn.Module) else thing
 
 
-def limits_of(code: Code, probe: Probe, adapter: Adapter, table: Table) -> Limits:
-    """Return what `code` takes; `probe` holds it built, `adapter` calls it, `table` maps it."""
+def limits_of(
+    code: Code, probe: Probe, adapter: Adapter, table: Table, *, several: bool = False
+) -> Limits:
+    """Return what `code` takes; `probe` holds it built, `adapter` calls it, `table` maps it.
+
+    `several` says that `table` does not fit what is built with one head.
+    """
     known = code.known
     one_head = (
         code.is_module and "multi_head_attention" in inside(code.component) and "heads" not in known
     )
     return Limits(
         heads=1 if one_head else None,
+        fewest_heads=2 if several else 1,
         precisions=_precisions(code, adapter),
         masks=_kinds(adapter),
         dropout="dropout" in known and _same_names(code, probe),
@@ -56,6 +62,12 @@ def limits_of(code: Code, probe: Probe, adapter: Adapter, table: Table) -> Limit
         own_vocabularies=code.inner is not None or not _of_source_alone("vocabulary", known),
         odd_width=code.inner is None or _is_built(code, SIZES.but(d_model=ODD)),
     )
+
+
+SEVERAL = (
+    "assumed that one head is another design: it is refused, or some parameters are left out. It "
+    "is judged with two heads and more"
+)
 
 
 def is_random_without_dropout(probe: Probe, adapter: Adapter) -> bool:

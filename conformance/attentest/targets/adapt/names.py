@@ -54,7 +54,10 @@ ROLES: Mapping[str, Sequence[str]] = {
 }
 """What carries an input of the contract, the strongest name first."""
 
-ONE_INPUT = words("x inp input inputs hidden hiddenstates h seq src embedded embeddings xs y")
+ONE_INPUT = words(
+    "x inp input inputs hidden hiddenstates h seq src embedded embeddings xs y inputtensor "
+    "inputtensors tensor features sequence data"
+)
 """What carries the one input of self-attention."""
 
 CONTEXT = words("context memory kv keyvalue mem encout encoderoutput y cond xa")
@@ -75,7 +78,15 @@ KEY_WIDTH = words("dk headdim dhead headsize keydim")
 OTHER = words("scale temperature generator")
 """Optional arguments of attention that are certainly no mask."""
 
-OFF = {"dropout": None, "dropoutp": 0.0, "p": 0.0, "dropoutrate": 0.0, "training": False}
+OFF = {
+    "dropout": None,
+    "dropoutp": 0.0,
+    "p": 0.0,
+    "dropoutrate": 0.0,
+    "training": False,
+    "device": "cpu",
+    "dtype": None,
+}
 """What says nothing of what is computed, with a value that switches it off."""
 
 WIDTH = words(

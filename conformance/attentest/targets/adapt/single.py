@@ -1,6 +1,6 @@
 """Single precision inside code that is called in double precision."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -9,10 +9,12 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from attentest.analysis.identify import identify
+from attentest.analysis.identify import NONE_FITS, Finding, identify
+from attentest.analysis.identify.measure import fits_at_width
 from attentest.targets.adapt import trust
 from attentest.targets.adapt.probing import undisturbed
-from attentest_spec import Backend, Limits
+from attentest_spec import Backend, Choices, Limits
+from attentest_spec.choices import Value
 
 SINGLE = (
     "assumed that it computes in float32, in part at least, whatever its input is, as measured, "
@@ -21,11 +23,11 @@ SINGLE = (
 )
 
 
-class _Watch(TorchDispatchMode):
+class _Watch(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Watches the operations of a call for tensors in single precision."""
 
     def __init__(self) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self.single = False
 
     def __torch_dispatch__(
@@ -54,13 +56,39 @@ def rounds_to_single(call: Callable[[], object]) -> bool:
     return watch.single or torch.equal(output, output.float().double())
 
 
-def in_single(backend: Backend, call: Callable[[], object]) -> Limits | None:
-    """Return the limits of `backend` without double precision, None where that explains nothing.
+Single = tuple[Limits, dict[str, Finding]]
+"""Limits without double precision, and what is measured of choices for code within them."""
 
-    It does where `call` rounds to single precision, and numbers in that show an option of every
-    choice.
+
+def in_single(
+    backend: Backend,
+    call: Callable[[], object],
+    findings: Mapping[str, Finding],
+    choices: Mapping[str, Value],
+) -> Single | None:
+    """Return what holds for `backend` in single precision, None where that explains nothing.
+
+    It does where `call` rounds to single precision, and the numbers in that fit, while those in
+    double precision, which gave `findings`, do not. `choices` are those that the parameters show.
     """
-    if not rounds_to_single(call) or not trust.explained(identify(backend, precision="float32")):
+    if not rounds_to_single(call):
         return None
     rest = tuple(one for one in backend.limits.precisions if one != "float64")
-    return replace(backend.limits, precisions=rest)
+    limits = replace(backend.limits, precisions=rest)
+    rounded: Backend = replace(backend, limits=limits)  # type: ignore[type-var]
+    if any(one.status == NONE_FITS and name not in _ROUNDING for name, one in findings.items()):
+        again = identify(rounded)
+        return (limits, again) if trust.explained(again) else None
+    shown = {name: one.measured for name, one in findings.items() if one.measured is not None}
+    known = Choices.of({**choices, **shown})
+    if trust.explained(findings) and fits_at_width(backend, known, UNEVEN) is not False:
+        return None
+    kept = {name: one for name, one in findings.items() if one.status != NONE_FITS}
+    return (limits, kept) if fits_at_width(rounded, known, UNEVEN) else None
+
+
+_ROUNDING = ("softmax_arithmetic", "mask_fill", "fully_masked_row")
+"""Choices that may fit no option where something else rounds to single precision."""
+
+UNEVEN = 6
+"""A model width whose root is rounded, as that of the measuring width is not."""

@@ -49,12 +49,6 @@ def question(
     findings: Mapping[str, Finding],
 ) -> str:
     """Return what is asked before a verdict, "" where the reading can be trusted with one."""
-    if missing := _missing_with_one_head(code, found):
-        return (
-            f"Built with one head, {code.name} has no {missing}, which it has with several: one "
-            f"parameter map does not fit both. Judge its parts one by one, or write a backend that "
-            f"builds it alike for every number of heads. {_ANYWAY}."
-        )
     if left := _beside_the_table(code, probe, found):
         return (
             f"{code.name} is not judged as {code.component}: the spec has no place for its "
@@ -101,22 +95,21 @@ def explained(findings: Mapping[str, Finding]) -> bool:
     return MEASURED in shown.values() and NONE_FITS not in unmasked
 
 
-def _missing_with_one_head(code: Code, found: FoundTable) -> str:
-    """Return the mapped parameters that code leaves out where it has one head."""
+def needs_several_heads(code: Code, found: FoundTable) -> bool:
+    """Say whether `code` with one head is refused, or lacks parameters that are mapped."""
     seen = found.observed
     if seen is None or not found.table or "heads" not in code.known or seen.sizes.heads == 1:
-        return ""
+        return False
     sizes = seen.sizes.but(heads=1)
     try:
         with probing.undisturbed():
             module = code.build(sizes)
-    except Exception:  # code that a user wrote may raise anything; a clause will report it
-        return ""
+    except Exception:  # code that a user wrote may raise anything
+        return True
     own = {name: to_array(one) for name, one in module.named_parameters(remove_duplicate=False)}
     choices = Choices.of(dict(found.choices))
     several = places(code.component, found.table, seen.run.own, seen.sizes, choices)
-    one = places(code.component, found.table, own, sizes, choices)
-    return few([several[name].name for name in several if name not in one], 2)
+    return not set(several) <= set(places(code.component, found.table, own, sizes, choices))
 
 
 def _beside_the_table(code: Code, probe: Probe, found: FoundTable) -> list[str]:

@@ -1,17 +1,17 @@
 """From a whole model to a backend: what is inferred is written as code, and that code is judged."""
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from types import ModuleType
 from typing import Any
 
 import torch
 from torch import nn
 
-from attentest.analysis.identify import identify
+from attentest.analysis.identify import Finding, identify
 from attentest.harness.reproduction import Action, contract_script
-from attentest.targets.adapt import trust
 from attentest.targets.adapt.assumptions import (
     FIXED_DROPOUT,
     assumed,
@@ -26,7 +26,7 @@ from attentest.targets.adapt.parameters import FoundTable, find_table
 from attentest.targets.adapt.parameters.found import DISTINCT
 from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.reading import Reading, Unclear
-from attentest.targets.adapt.single import SINGLE, in_single
+from attentest.targets.adapt.single import SINGLE, Single, in_single
 from attentest.targets.models.building import Building, building
 from attentest.targets.models.inferring import Inferred, infer, probe_of
 from attentest.targets.models.instances import stands_for_class
@@ -233,10 +233,9 @@ def _precisions(built: Building, inferred: Inferred) -> tuple[str, ...]:
 
 def _measured(adapter: Adapter, found: FoundTable, reading: Reading) -> AdaptedModel:
     findings = identify(_backend(adapter, ()))
-    single = None if trust.explained(findings) or reading.strict else _in_single(adapter)
+    single = None if reading.strict else _in_single(adapter, findings)
     if single:
-        adapter = replace(adapter, limits=single)
-        findings = identify(_backend(adapter, ()))
+        adapter, findings = replace(adapter, limits=single[0]), single[1]
     choices = declared_choices({**adapter.choices, **measured(findings)}, reading)
     fixed = [FIXED_DROPOUT] * adapter.limits.fixed_dropout
     assumptions = (*assumed(choices, reading), *[SINGLE] * bool(single), *fixed)
@@ -256,11 +255,12 @@ def _measured(adapter: Adapter, found: FoundTable, reading: Reading) -> AdaptedM
     return replace(made, assumed=doubts, summary=_summary(adapter))
 
 
-def _in_single(adapter: Adapter) -> Limits | None:
-    """Return limits without double precision, where that explains the numbers."""
+def _in_single(adapter: Adapter, findings: Mapping[str, Finding]) -> Single | None:
+    """Return what holds for the model in single precision, where that explains its numbers."""
     probe = probe_of(adapter.building, DISTINCT.but(target_vocabulary=DISTINCT.source_vocabulary))
     call = adapter.inferred.call.compiled()
-    return in_single(_backend(adapter, ()), lambda: probe.called(call, *probe.tokens))
+    answer = partial(probe.called, call, *probe.tokens)
+    return in_single(_backend(adapter, ()), answer, findings, adapter.choices)
 
 
 def _summary(adapter: Adapter) -> str:

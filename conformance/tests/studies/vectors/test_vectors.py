@@ -23,7 +23,7 @@ from attentest.results.output import Occupied
 from attentest.studies import vectors
 from attentest.studies.vectors.cases import Case, Expected, cases, options
 from attentest.studies.vectors.recipes import PARTS, POISON
-from attentest_spec import CHOICES, PAPER, Choices, Sizes, UnknownName
+from attentest_spec import CHOICES, COMPONENTS, PAPER, Choices, Sizes, UnknownName
 from attentest_spec.clauses import clauses
 from attentest_spec.precision import dtype
 from attentest_spec.setting import Array
@@ -57,11 +57,8 @@ def index(folder: Path) -> dict[str, Any]:
 def reader() -> SimpleNamespace:
     """Return what the page tells its readers to write."""
     page = (DOCS / "how-to" / "vectors.md").read_text(encoding="utf-8")
-    code = next(
-        token.content
-        for token in MarkdownIt().parse(page)
-        if token.info == "{paste} read_vectors.py"
-    )
+    shown = page.partition("<!-- file: read_vectors.py -->")[2]
+    code = next(token.content for token in MarkdownIt().parse(shown) if token.type == "fence")
     names: dict[str, Any] = {}
     exec(compile(code, "read_vectors.py", "exec"), names)
     return SimpleNamespace(**names)

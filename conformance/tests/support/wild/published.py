@@ -75,3 +75,35 @@ class MultiHeadAttention(nn.Module):
         weights = scores.masked_fill(hidden, torch.finfo(scores.dtype).min).softmax(-1)
         heads = (weights @ v).transpose(1, 2).contiguous()
         return (self.out_lin(heads.view(samples, -1, self.dim)),)
+
+
+class MultiHeadAttentionOfTheKey(MultiHeadAttention):
+    """Attends to its key, which is its value, too."""
+
+    def forward(self, query, key, attn_mask=None):
+        mask = key.new_ones(key.shape[:2]) if attn_mask is None else attn_mask
+        return super().forward(query, mask, key)
+
+
+class FeedForward(Published):
+    """Looks up its activation by its name, in an argument that has no annotation."""
+
+    def __init__(self, hidden_size, inner_size, hidden_act):
+        nn.Module.__init__(self)
+        self.inner = nn.Linear(hidden_size, inner_size)
+        self.outer = nn.Linear(inner_size, hidden_size)
+        self.activation = {"relu": nn.functional.relu, "gelu": nn.functional.gelu}[hidden_act]
+
+    def forward(self, input_tensor):
+        return self.outer(self.activation(self.inner(input_tensor)))
+
+
+class MultiHeadSelfAttention(MultiHeadAttention):
+    """Takes one tensor, called by its kind."""
+
+    def forward(self, input_tensor, attention_mask):
+        return super().forward(input_tensor, attention_mask)
+
+
+def get_lookahead_mask(size, device):
+    return torch.ones(size, size, device=device).triu(1).bool()

@@ -1,0 +1,53 @@
+"""The arguments of a constructor, those that it takes as **keywords included."""
+
+import inspect
+import re
+from collections.abc import Callable
+from typing import Any
+
+
+def constructor_arguments(thing: Callable[..., Any]) -> dict[str, inspect.Parameter]:
+    """Return the arguments of a constructor, those that it takes as **keywords included."""
+    found = _signature(thing)
+    keywords = [one.name for one in found.values() if one.kind is inspect.Parameter.VAR_KEYWORD]
+    if keywords and inspect.isclass(thing):
+        found = {**_keywords(thing, keywords[0]), **found}
+    loose = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    return {one.name: one for one in found.values() if one.kind not in loose}
+
+
+def _signature(thing: Callable[..., Any]) -> dict[str, inspect.Parameter]:
+    try:
+        return dict(inspect.signature(thing, eval_str=True).parameters)
+    except Exception:  # an annotation may be imported for type checkers alone, or be none at all
+        return dict(inspect.signature(thing).parameters)
+
+
+def _keywords(thing: type, name: str) -> dict[str, inspect.Parameter]:
+    """Return what the constructor of `thing` looks up in its **keywords, or hands on."""
+    line = [one for one in thing.__mro__ if "__init__" in vars(one)]
+    try:
+        source = inspect.getsource(vars(line[0])["__init__"])
+    except (OSError, TypeError):
+        return {}
+    found = {}
+    for access, own, default in re.findall(
+        rf"\b{name}(\[|\.get\(|\.pop\()\s*[\"'](\w+)[\"']\s*(,?)", source
+    ):
+        optional = bool(default) or "get" in access
+        found[own] = inspect.Parameter(
+            own,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=None if optional else inspect.Parameter.empty,
+        )
+    handed = re.search(rf"__init__\((?P<rest>[^)]*)\*\*\s*{name}\b", source)
+    if handed and len(line) > 1:
+        extended = constructor_arguments(vars(line[1])["__init__"])
+        given = [
+            one.strip() for one in handed["rest"].split(",") if one.strip() not in ("", "self")
+        ]
+        placed = len([one for one in given if "=" not in one and not one.startswith("*")])
+        named = {one.partition("=")[0].strip() for one in given if "=" in one}
+        open_ = [own for own in extended if own != "self"][placed:]
+        found |= {own: extended[own] for own in open_ if own not in named}
+    return found
