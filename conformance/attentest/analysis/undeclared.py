@@ -13,7 +13,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from attentest.analysis.identify.measure import sizes_for
+from attentest.analysis.identify.measure import sizes_for, without_targets
 from attentest.analysis.identify.norms import FORMULA, norm_candidates, norm_station, variations
 from attentest.analysis.identify.parts import Part
 from attentest.analysis.identify.station import Station
@@ -93,9 +93,8 @@ def _loss(subject: Subject, axes: list[str]) -> Choices:
     found = next(iter(fitting), known)
     if "loss_without_targets" not in axes:
         return found
-    empty = float(probe.output(output, np.full_like(target, probe.sizes.target_pad)))
-    option = "zero" if empty == 0 else "nan" if np.isnan(empty) else "unspecified"
-    return found.but(loss_without_targets=option)
+    empty = probe.output(output, np.full_like(target, probe.sizes.target_pad))
+    return found.but(loss_without_targets=without_targets(empty))
 
 
 def effective_limits(

@@ -8,7 +8,8 @@ at once: there the rest is measured, and the structure is confirmed.
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 from itertools import product, takewhile
-from math import inf, isnan, prod
+from math import inf, prod
+from typing import Annotated
 
 import numpy as np
 
@@ -28,10 +29,12 @@ from attentest.analysis.identify.station import Candidate, Station
 from attentest.analysis.identify.structure import SHAPED, TIED, asking, structures, ties
 from attentest.harness.errors import Absent, BackendError, Violation
 from attentest.harness.subject import Probe, Subject
+from attentest.harness.tolerances import as_floats
 from attentest_spec import COMPONENTS, Backend, Choices, Sizes
 from attentest_spec.choices import Value
 from attentest_spec.contract import Input, NoParameterMap
 from attentest_spec.parameters import learned_positions
+from attentest_spec.setting import Array
 
 WIDTH = 4
 """The model width: its root is exact, and n and n - 1 differ most at small widths."""
@@ -255,9 +258,14 @@ class Measurement:
         axis, component = "loss_without_targets", self.part.component
         output, target = self.part.inputs()
         padding = np.full_like(np.asarray(target), self.part.probe.sizes.target_pad)
-        found = float(self.part.probe.output(output, padding))
-        shown = "zero" if found == 0 else "nan" if isnan(found) else "unspecified"
+        shown = without_targets(self.part.probe.output(output, padding))
         return Evidence(axis, component, MEASURED, shown)
+
+
+def without_targets(found: Annotated[Array, "*shape"]) -> str:
+    """Return the option that `found`, the loss of nothing but padding, shows; its shape is ()."""
+    values = as_floats(found)
+    return "nan" if np.isnan(values).all() else "unspecified" if values.any() else "zero"
 
 
 def _begun(structure: Choices, tied: dict[str, str | None], known: Choices) -> Choices:

@@ -16,6 +16,11 @@ DECLARED: Mapping[str, Value] = {
     "norm_epsilon_place": "inside-root",
     "norm_variance": "biased",
     "projection_bias": "present",
+    "padding_side": "right",
+    "sequence_marks": "start-and-end",
+    "loss_input": "logits",
+    "loss_normaliser": "tokens",
+    "loss_without_targets": "zero",
 }
 """The choices that a reference model declares by default, besides the options of the paper."""
 
