@@ -13,12 +13,12 @@ Pack = Callable[[Mapping[str, Array]], bytes]
 
 
 def _safetensors(arrays: Mapping[str, Array]) -> bytes:
-    return save({name: np.ascontiguousarray(one) for name, one in arrays.items()})
+    return save({name: np.asarray(one, order="C") for name, one in arrays.items()})
 
 
 def _npz(arrays: Mapping[str, Array]) -> bytes:
     stored = io.BytesIO()
-    named: dict[str, Any] = {name: np.ascontiguousarray(one) for name, one in arrays.items()}
+    named: dict[str, Any] = {name: np.asarray(one, order="C") for name, one in arrays.items()}
     np.savez_compressed(stored, **named)
     return stored.getvalue()
 

@@ -100,7 +100,9 @@ def test_every_option_of_every_choice_is_shown(everything):
     wanted = {
         (name, value)
         for name, value in options()
-        if name in with_vectors and value != PAPER[name] and allowed(name, value)
+        if name in with_vectors
+        and value not in (PAPER[name], "unspecified")  # which is no answer
+        and allowed(name, value)
     }
     assert shown == wanted
     assert {name for name, _ in shown} == with_vectors
@@ -113,7 +115,9 @@ def test_a_case_of_an_option_is_far_from_the_case_without_it(everything):
         base = plain.get(f"{start}/float64")
         if "=" in last and base is not None:
             mine, other = judged(one.expected[0]), judged(base.expected[0])
-            if mine.shape == other.shape:
+            if one.name.endswith("=nan"):
+                assert np.isnan(mine).any() and not np.isnan(other).any(), one.name
+            elif mine.shape == other.shape:
                 assert np.abs(mine - other).max() > base.expected[0].absolute, one.name
 
 
@@ -127,9 +131,12 @@ def test_expected_arrays_are_finite_and_not_constant(everything):
     odd = ("constant-row", "one-query", "length-1", "step-", "in-use-")
     for one in everything:
         rows = judged(one.expected[0])
-        if "fully_masked_row=nan" not in one.name:
+        if not one.name.endswith("=nan"):
             assert np.isfinite(rows).all(), one.name
-        if not one.recipe.name.startswith(odd):
+        if rows.ndim == 0:  # a single number
+            zero = ("loss/all-padding/", "learning_rate/step-1/first_step=zero")
+            assert rows != 0 or one.name.startswith(zero), one.name
+        elif not one.recipe.name.startswith(odd):
             assert len(np.unique(rows)) > 1, one.name
 
 
@@ -148,7 +155,7 @@ def test_poison_stands_behind_masks_and_reaches_nothing(everything):
 def test_bounds_are_those_of_the_precision(everything):
     for one in everything:
         for expected in one.expected:
-            if expected.array.dtype == bool:
+            if expected.array.dtype.kind in "bi":
                 assert expected.absolute == 0.0
             elif "arithmetic" not in one.name:
                 size = np.abs(np.nan_to_num(judged(expected))).max()
