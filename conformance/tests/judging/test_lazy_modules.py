@@ -26,5 +26,9 @@ def test_lazy_module_of_a_package_stops_no_example(monkeypatch):
     bench = Bench(of_function(lambda x: x, "layer_norm"), shrink=False)
     check = Check("layer_norm.shapes", lambda subject, draw: None, 20, "", "")
     drawn = []
-    examples._test(bench, check, 20, lambda data: drawn.append(data.draw(st.lists(st.integers()))))
+
+    def example(draw):
+        drawn.append(draw(st.lists(st.integers())))
+
+    examples._test(bench, check, 20, example)
     assert len(drawn) == 20
