@@ -52,7 +52,7 @@ from attentest.targets.adapt.writing.backend import Written
 from attentest.targets.adapt.writing.script import Script
 from attentest.targets.models import adaptation as whole
 from attentest.targets.searches import adaptation as searches
-from attentest.targets.single_precision import SINGLE, in_single
+from attentest.targets.single import SINGLE, in_single
 from attentest_spec import COMPONENTS, Backend, Choices, UnknownName, Unsupported
 from attentest_spec.parameters import shapes
 from attentest_spec.torch import Recipe, TorchBackend

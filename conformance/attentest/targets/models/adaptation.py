@@ -32,7 +32,7 @@ from attentest.targets.models.instances import stands_for_class
 from attentest.targets.models.recognition import is_whole, makes_models
 from attentest.targets.models.written import Adapter
 from attentest.targets.origin import origin
-from attentest.targets.single_precision import SINGLE, Single, in_single
+from attentest.targets.single import SINGLE, Single, in_single
 from attentest_spec import Limits, Place, Unsupported
 from attentest_spec.mapping import locate
 from attentest_spec.torch import DTYPES, Recipe, TorchBackend
