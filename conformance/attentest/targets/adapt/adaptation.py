@@ -46,13 +46,13 @@ from attentest.targets.adapt.losses.adaptation import adapt_loss
 from attentest.targets.adapt.parameters import FoundTable, find_table
 from attentest.targets.adapt.probing import SIZES, Probe
 from attentest.targets.adapt.reading import Reading, Unclear
-from attentest.targets.adapt.single import SINGLE, in_single
 from attentest.targets.adapt.training import optimisers, schedules
 from attentest.targets.adapt.training.batches import adapt_batch
 from attentest.targets.adapt.writing.backend import Written
 from attentest.targets.adapt.writing.script import Script
 from attentest.targets.models import adaptation as whole
 from attentest.targets.searches import adaptation as searches
+from attentest.targets.single import SINGLE, in_single
 from attentest_spec import COMPONENTS, Backend, Choices, UnknownName, Unsupported
 from attentest_spec.parameters import shapes
 from attentest_spec.torch import Recipe, TorchBackend

@@ -29,7 +29,7 @@ from attentest.targets.adapt.names import (
 from attentest.targets.adapt.probing import SIZES as PROBED
 from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.reading import Reading, Unclear
-from attentest.targets.adapt.signatures import constructor_arguments
+from attentest.targets.signatures import constructor_arguments
 from attentest_spec import Sizes, Unsupported
 from attentest_spec.components import inside
 

@@ -26,13 +26,13 @@ from attentest.targets.adapt.parameters import FoundTable, find_table
 from attentest.targets.adapt.parameters.found import DISTINCT
 from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.reading import Reading, Unclear
-from attentest.targets.adapt.single import SINGLE, Single, in_single
 from attentest.targets.models.building import Building, building
 from attentest.targets.models.inferring import Inferred, infer, probe_of
 from attentest.targets.models.instances import stands_for_class
 from attentest.targets.models.recognition import is_whole, makes_models
 from attentest.targets.models.written import Adapter
 from attentest.targets.origin import origin
+from attentest.targets.single import SINGLE, Single, in_single
 from attentest_spec import Limits, Place, Unsupported
 from attentest_spec.mapping import locate
 from attentest_spec.torch import DTYPES, Recipe, TorchBackend
