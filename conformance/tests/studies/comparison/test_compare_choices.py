@@ -10,10 +10,16 @@ from attentest.harness.oracle import Reference
 from attentest.studies.comparison import BOUND, EQUAL, EXPLAINED
 from attentest.studies.comparison.inputs import weights
 from attentest_spec import CHOICES, PAPER, Choices
+from attentest_spec.clauses import clauses
+from attentest_spec.components import inside
 from attentest_spec.parameters import shapes
 
 NUMBERS = {"norm_epsilon": 1e-3, "mask_fill": -1e4}
 BARE = Choices(tying="none", output="logits")
+MODEL = [
+    name for name, one in CHOICES.items() if clauses()[one.clause].component in inside("model")
+]
+"""The choices of a model; training and decoding are compared by their own components."""
 
 
 def values(name: str) -> list:
@@ -22,7 +28,7 @@ def values(name: str) -> list:
     return [*(one.name for one in choice.options), *number]
 
 
-FLIPS = [(name, value) for name in CHOICES for value in values(name) if value != BARE[name]]
+FLIPS = [(name, value) for name in MODEL for value in values(name) if value != BARE[name]]
 SILENT = {"mask_fill", "fully_masked_row"}
 """Choices that do not show where every query may attend to something and scores are small."""
 
@@ -43,7 +49,7 @@ def test_a_flipped_choice_is_all_that_explains(name, value):
 
 def drawn_choices(seed: int) -> Choices:
     rng = np.random.default_rng(seed)
-    return Choices(**{name: values(name)[rng.integers(len(values(name)))] for name in CHOICES})
+    return Choices(**{name: values(name)[rng.integers(len(values(name)))] for name in MODEL})
 
 
 @pytest.mark.parametrize("seed", range(12))
