@@ -91,9 +91,7 @@ class BatchHooks(MaskHooks):
 
     def packed_steps(self, rows: list[Tensor]) -> tuple[Tensor, Tensor]:
         """Return what is read and what is to be given, (M,) each."""
-        read = [self.decoder_input(row[None])[0] for row in rows]
-        wanted = [self.decoder_target(row[None])[0] for row in rows]
-        return torch.cat(read), torch.cat(wanted)
+        return torch.cat([row[:-1] for row in rows]), torch.cat([row[1:] for row in rows])
 
     @abstractmethod
     def packed_positions(self, number: Tensor) -> Tensor:
