@@ -241,8 +241,8 @@ class Probe:
         """Return what the backend computes: the output, and weights where there are some."""
         return Answer.of(self.results(*inputs, method=method))
 
-    def results(self, *inputs: Input, method: str = "") -> tuple[Array, ...]:
-        """Return all that the backend computes, the arrays in the order of the contract."""
+    def results(self, *inputs: Input, method: str = "") -> tuple[Any, ...]:
+        """Return all that the backend computes, arrays of any shape in the contract's order."""
         doing = f"calling {self.component}{'.' + method if method else ''}"
         asked = self._inputs(inputs)
         self.subject.record.add(Call(self.number, asked, method))
@@ -278,8 +278,8 @@ class Probe:
         oracle = METHODS[method] if method else ORACLES[self.component]
         return Answer.of(oracle(given, *inputs))
 
-    def expected_results(self, *inputs: Input) -> tuple[Array, ...]:
-        """Return all that the reference computes, in the order of the contract."""
+    def expected_results(self, *inputs: Input) -> tuple[Annotated[Array, "..."], ...]:
+        """Return all that the reference computes, arrays of any shape in the contract's order."""
         given = Setting(self.sizes, self.subject.choices, self.parameters)
         found = ORACLES[self.component](given, *inputs)
         return found if isinstance(found, tuple) else (found,)

@@ -148,11 +148,23 @@ def _mismatch(actual: Array, expected: Array, what: str) -> str:
 
 
 def _verb(what: str, singular: str) -> str:
-    """Return the verb in the number of the noun that `what` begins with."""
-    if what.split()[0].strip(",") not in _PLURALS:
+    """Return the verb in the number of the noun that `what` is about."""
+    if subject_noun(what) not in PLURALS:
         return singular
     return "have" if singular == "has" else singular.removesuffix("s")
 
 
-_PLURALS = ("weights", "gradients", "sines", "cosines")
+def subject_noun(what: str) -> str:
+    """Return the noun that `what` begins with: "tokens" of "given tokens in the result"."""
+    return next(word for word in what.split() if word not in _ADJECTIVES).strip(",")
+
+
+_ADJECTIVES = ("decoded", "given", "new", "padded")
+
+PLURALS = frozenset(
+    {
+        *("weights", "gradients", "sines", "cosines", "parameters", "probabilities"),
+        *("tokens", "scores", "hypotheses", "moves", "sums", "places"),
+    }
+)
 """The plural nouns that messages are about."""

@@ -19,6 +19,7 @@ from attentest.results.verdict import LikelyCause, Verdict
 from attentest.results.wording import likely_causes
 from attentest_spec import CHOICES, Choices, Gradient, Unsupported
 from attentest_spec.clauses import clauses
+from attentest_spec.components import inside
 
 torch.set_num_threads(1)
 
@@ -70,13 +71,15 @@ def test_mistake_in_numbers_is_named(fault: Fault) -> None:
 
 
 def test_most_mistakes_in_numbers_are_named_first() -> None:
+    """In training and decoding another choice or fault often gives the same results."""
+    of_models = [one for one in NUMBERS if clauses()[one.clause].component in inside("model")]
     named_first = [
         fault.slug
-        for fault in NUMBERS
+        for fault in of_models
         if [one.names for one in diagnosed(fault.slug)[:1]] == [(fault.slug,)]
     ]
-    assert len(NUMBERS) >= 30
-    assert len(named_first) >= 0.95 * len(NUMBERS), {f.slug for f in NUMBERS} - {*named_first}
+    assert len(of_models) >= 30
+    assert len(named_first) >= 0.95 * len(of_models), {f.slug for f in of_models} - {*named_first}
 
 
 @pytest.mark.parametrize("fault", REST, ids=lambda fault: fault.slug)

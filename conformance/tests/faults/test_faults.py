@@ -46,7 +46,11 @@ def _detected(slug, model, clause):
 @pytest.mark.parametrize("model", REFERENCE_MODELS)
 @pytest.mark.parametrize("clause", clauses())
 def test_reference_model_conforms(model, clause):
+    """Under the choices of the clause's own faults, where it needs others than the default."""
     verdict = _judged(reference_backend(REFERENCE_MODELS[model]), clause)
+    if verdict.status == "absent":
+        own = next(one for one in faults().values() if one.clause == clause)
+        verdict = _judged(reference_backend(REFERENCE_MODELS[model], own.choices), clause)
     assert verdict.status in ("pass", "deviation"), verdict.message
 
 

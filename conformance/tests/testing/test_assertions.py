@@ -13,7 +13,15 @@ import attentest
 from attentest.harness.errors import Violation
 from attentest.harness.subject import Subject
 from attentest.harness.tolerances import as_floats, distance, largest, rounding
-from attentest.testing.assertions import equal, finite, holds, near, same_shape
+from attentest.testing.assertions import (
+    PLURALS,
+    equal,
+    finite,
+    holds,
+    near,
+    same_shape,
+    subject_noun,
+)
 from attentest_spec.precision import epsilon
 
 EPS = 2.0**-52
@@ -134,13 +142,13 @@ def test_inequality_names_the_worst_place_and_keeps_the_arrays() -> None:
 
 
 def nouns() -> set[str]:
-    """Return the first words of everything that messages of the suite are about."""
+    """Return the nouns that messages of the suite are about."""
     found = {"output"}
     for folder in ("suite", "testing"):
         for file in (Path(attentest.__file__).parent / folder).rglob("*.py"):
             for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
                 if isinstance(node, ast.keyword) and node.arg == "what":
-                    found |= {text.split()[0].strip(",") for text in beginnings(node.value)}
+                    found |= {subject_noun(text) for text in beginnings(node.value)}
     return found
 
 
@@ -152,12 +160,12 @@ def beginnings(value: ast.expr) -> list[str]:
 
 def test_messages_agree_in_number_with_every_noun_of_the_suite(subject: Subject) -> None:
     found = nouns()
-    plural = {noun for noun in found if noun.endswith("s")}
-    assert plural == {"weights", "sines", "cosines"}
+    assert {noun for noun in found if noun.endswith("s")} - {"loss"} == PLURALS
     assert {"output", "mask", "gradient", "sum", "parameter", "encoding"} <= found
     for noun in {*found, "gradients"}:
-        differs, has = ("differ", "have") if noun.endswith("s") else ("differs", "has")
-        contains = "contain" if noun.endswith("s") else "contains"
+        several = noun in PLURALS
+        differs, has = ("differ", "have") if several else ("differs", "has")
+        contains = "contain" if several else "contains"
         what = f"{noun} of the second call"
         with pytest.raises(Violation, match=rf"^The {what} {differs} by 1 at "):
             equal(array(1.0), array(2.0), what=what)

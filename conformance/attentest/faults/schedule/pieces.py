@@ -91,7 +91,7 @@ def linear_for_root(self: Hooks, step: int) -> float:
     return self.peak_rate() * min(1.0, max(0.0, share))
 
 
-@fault("schedule.constant-for-root", "shape", seam="falling")
+@fault("schedule.constant-for-root", "formula", seam="falling")
 def constant_for_root(self: Hooks, step: int) -> float:
     """The rate stays at its peak. The loss does not settle at the end of a run."""
     return self.peak_rate()
