@@ -62,6 +62,7 @@ def test_count(subject: Subject, draw: Draw) -> None:
     sizes = draw_sizes(draw)
     source, target = draw_pair(draw, sizes)
     target[-1, 1:] = draw.tokens(1, target.shape[1] - 1, 17, sizes.target_pad)
+    target[0, -1] = sizes.target_pad  # it counts neither as a target nor as an input
     check(built(subject, "batch", sizes), source, target, only=NUMBER)
 
 

@@ -48,7 +48,7 @@ def test_causality_by_gradient(subject: Subject, draw: Draw) -> None:
         holds(reached[:, step].all(), f"The output of step {step} has no gradient to itself.")
 
 
-@check("decoder.target-padding", examples=6)
+@check("decoder.target-padding", examples=14)
 def test_target_padding(subject: Subject, draw: Draw) -> None:
     case = draw_call(subject, draw, STACK, mapped=False, kinds=PADDED, shortest=2, hiding=True)
     before = case.output()

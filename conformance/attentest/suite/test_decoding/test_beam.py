@@ -261,7 +261,7 @@ def _has_one_that_is_over(case: BeamCall) -> bool:
 
 @check("decoding.beam-begin-stays", examples=5)
 def test_beam_begin_stays(subject: Subject, draw: Draw) -> None:
-    case = draw_beam_call(subject, draw, beams=draw.integer(2, 4), batch=draw.choose((1, 2)))
+    case = draw_beam_call(subject, draw, beams=draw.integer(2, 4), batch=draw.choose((2, 1, 2)))
     script = case.script
     words = [
         one
@@ -269,6 +269,7 @@ def test_beam_begin_stays(subject: Subject, draw: Draw) -> None:
         if one not in (script.sizes.end, script.sizes.target_pad)
     ]
     begin = draw.rng.choice(words, size=script.begin.shape).astype(np.int64)
+    begin[1:, -1] = draw.rng.choice([one for one in words if one != begin[0, -1]])
     moved = case.but(script=script.but(begin=begin))
     for one in (case, moved):
         tokens = one.found().tokens
