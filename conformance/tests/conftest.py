@@ -29,6 +29,12 @@ def same_random_numbers() -> None:
     torch.default_generator.manual_seed(20170612)
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup() -> None:
+    """Begin every test with gradients on: code that was judged before may have turned them off."""
+    torch.set_grad_enabled(True)
+
+
 DEAREST = (
     "faults/test_faults.py",
     "targets/test_whole_models.py",
