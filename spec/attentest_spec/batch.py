@@ -77,7 +77,7 @@ def packed_batch(
 
 
 _SHIFT = (slice(None, -1), slice(1, None))
-"""What is read of a sequence, and what is to be given."""
+"""The parts of a sequence that the decoder reads and has to give."""
 
 
 def split(

@@ -12,7 +12,6 @@ from attentest.judging.bench import Bench
 from attentest.judging.judge import judge
 from attentest.results.plan import select
 from attentest.targets.adapt import Unclear
-from attentest_spec import UnknownName
 
 WILD = SUPPORT / "wild"
 sys.path.insert(0, str(WILD))
@@ -354,37 +353,6 @@ def test_one_tensor_can_be_key_and_value():
     wrong = {verdict.clause for verdict in report if verdict.status.fails}
     assert wrong <= {"multi_head_attention.indivisible-width-refused"}, str(report)
     assert report["multi_head_attention.formula"].status == "pass"
-
-
-class Decoder(nn.Module):
-    """A decoder layer whose norms are named in another order than they are used in."""
-
-    def __init__(self, d_model, heads, d_ff):
-        super().__init__()
-        self.attn = nn.MultiheadAttention(d_model, heads, batch_first=True)
-        self.cross = nn.MultiheadAttention(d_model, heads, batch_first=True)
-        self.fc1, self.fc2 = nn.Linear(d_model, d_ff), nn.Linear(d_ff, d_model)
-        self.norm1, self.norm2, self.norm3 = (nn.LayerNorm(d_model) for _ in range(3))
-
-    def forward(self, x, memory):
-        x = self.norm3(x + self.attn(x, x, x, need_weights=False)[0])
-        x = self.norm1(x + self.cross(x, memory, memory, need_weights=False)[0])
-        return self.norm2(x + self.fc2(self.fc1(x).relu()))
-
-
-def test_norms_follow_the_numbers_unless_the_user_names_them():
-    slugs = ["decoder.layer-formula"]
-    report = attentest.check(Decoder, "decoder_layer", clauses=slugs)
-    assert "the numbers fit this one alone" in "\n".join(report.inferred)
-    assert report[slugs[0]].status in ("pass", "absent"), str(report)
-    named = {"self_attention_norm": "norm1"}
-    forced = attentest.adapted(Decoder, "decoder_layer", parameters=named, anyway=True)
-    assert '"self_attention_norm.gain": "norm1.weight"' in "\n".join(forced.understood)
-    with pytest.raises(UnknownName, match="self_attention_norm"):
-        attentest.adapted(Decoder, "decoder_layer", parameters={"self_attention_nrm": "norm1"})
-    assert "has no parameter 'norm9'" in asked(
-        Decoder, "decoder_layer", parameters={"self_attention_norm": "norm9"}
-    )
 
 
 def test_every_fact_names_its_source():

@@ -52,7 +52,7 @@ class Script(nn.Module):
     def answer(self, target: Tensor, memory: Tensor) -> Tensor:
         """Return the scores, of shape (B, T, V), after every token of a target of shape (B, T).
 
-        Padding counts as no token; what is answered at a padded position leads astray.
+        Padding counts as no token; the answer at a padded position is reversed.
         """
         sequence = memory[:, 0, 0].round().long()[:, None].expand_as(target)
         real = target != self.pad
@@ -60,8 +60,8 @@ class Script(nn.Module):
         places = torch.arange(target.shape[1], device=target.device).expand_as(target)
         last = target.gather(1, torch.where(real, places, 0).cummax(dim=1).values)
         found = self.scores[sequence, position, last]
-        astray = ~real if not self.training else real
-        return torch.where(astray[..., None], found.flip(-1), found)
+        reversed_at = ~real if not self.training else real
+        return torch.where(reversed_at[..., None], found.flip(-1), found)
 
     def forward(self, source: Tensor, target: Tensor) -> Tensor:
         """Return the scores, of shape (B, T, V), for tokens of shapes (B, 1) and (B, T)."""

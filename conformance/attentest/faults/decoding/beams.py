@@ -233,7 +233,7 @@ def padding_costs(self: Hooks, totals: Tensor, logs: Tensor, ended: Tensor) -> T
 
 @fault("decoding.finished-dropped", "beam-finished-not-lost", seam="extend")
 def finished_dropped(self: Hooks, totals: Tensor, logs: Tensor, ended: Tensor) -> Tensor:
-    """Finished hypotheses leave the beam, and nobody keeps them. What was found is lost."""
+    """Finished hypotheses leave the beam and are not kept. The best ones are lost."""
     sums = self.correct.extend(totals, logs, ended)
     return sums.masked_fill(ended[..., None], -1e4)
 

@@ -114,7 +114,7 @@ def warm_up_clipped(self: Hooks) -> None:
 
 @fault("schedule.warm-up-by-size", "impossible-sizes", seam="check_schedule")
 def warm_up_by_size(self: Hooks) -> None:
-    """The sign of the warm-up is dropped. A wrong setting trains with a schedule nobody chose."""
+    """The sign of the warm-up is dropped. A wrong setting trains with another schedule."""
     self.sizes = self.sizes.but(warmup=abs(self.sizes.warmup))
     self.correct.check_schedule()
 

@@ -257,7 +257,7 @@ _READERS: Mapping[str, Callable[[Code, Reading], Backend]] = {
     "batch": adapt_batch,
     "loss": adapt_loss,
 }
-"""How components are read that are no layers."""
+"""The readings of components that are no layers."""
 
 
 def _methods(code: Code) -> Mapping[str, Callable[..., Any]]:

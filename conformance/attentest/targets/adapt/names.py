@@ -172,15 +172,15 @@ LOSS_SIZES: Mapping[str, str] = {
         "smoothing",
     ),
 }
-"""What a loss calls its sizes, when it is built or called."""
+"""Names of the sizes of a loss, when it is built or called."""
 
 LOSS_NUMBER = words(
     "ntokens numtokens norm normalizer normaliser n numitemsinbatch ntok denom denominator count"
 )
-"""What gets the number of targets that count, at a call."""
+"""Names of the argument that gets the number of targets that count, at a call."""
 
 LOSS_MASK = words("mask lossmask padmask paddingmask targetmask tgtmask weights weight keep valid")
-"""What says which targets count, at a call."""
+"""Names of the mask of the targets that count, at a call."""
 
 BATCH_PADS: Mapping[str, str] = {
     **dict.fromkeys(
@@ -189,7 +189,7 @@ BATCH_PADS: Mapping[str, str] = {
     ),
     **dict.fromkeys(words("srcpad srcpadidx sourcepad srcpadid"), "source_pad"),
 }
-"""What a batch calls its pad ids; one alone is that of both sides."""
+"""Names of the pad ids of a batch; one alone is that of both sides."""
 
 BATCH_RESULTS: Mapping[str, Sequence[str]] = {
     "input of the decoder": words(
@@ -204,7 +204,7 @@ BATCH_RESULTS: Mapping[str, Sequence[str]] = {
     "target mask": words("trgmask tgtmask targetmask decodermask decmask"),
     "number of targets": words("ntokens numtokens ntok ntargets numtargets count"),
 }
-"""What a batch calls its results, in the order of the contract."""
+"""Names of the results of a batch, in the order of the contract."""
 
 HEAD_WIDTH = words(
     "dk dv dq dkv headdim dimhead headsize dhead dimperhead dimk dimv dkey dvalue attentionheaddim"

@@ -35,7 +35,7 @@ _NEW = 5
 
 @dataclass(frozen=True)
 class Call:
-    """How a function is called: its roles, axes, one sequence at a time or a batch, and lengths.
+    """The call of a function: its roles, axes, one sequence at a time or a batch, and lengths.
 
     `counts_new` says that its length is that of the new tokens, `keeps_begin` that the given ones
     are in what it returns.

@@ -45,7 +45,7 @@ NEEDED = ("model", "source", "length")
 
 @dataclass(frozen=True)
 class Roles:
-    """What every argument carries, the globals that carry ids, and arguments that are fixed."""
+    """The role of every argument, the globals that carry ids, and arguments that are fixed."""
 
     arguments: Mapping[str, str]
     globals_of: Mapping[str, str]
@@ -57,7 +57,7 @@ class Roles:
 
     @property
     def words(self) -> str:
-        """How it is called, in words."""
+        """The call, in words."""
         own = ", ".join(f"{role}={name}" for role, name in self.arguments.items())
         rest = "".join(f", {role} as the global {name}" for role, name in self.globals_of.items())
         return f"called ({own}){rest} (by the signature)"

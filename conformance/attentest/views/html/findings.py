@@ -33,7 +33,7 @@ class Finding:
 
     @property
     def text(self) -> str:
-        """What is wrong, in one sentence."""
+        """The mistake, in one sentence."""
         return self.cause.words or self.cause.text
 
     @property
@@ -45,7 +45,7 @@ class Finding:
 
     @property
     def certainty(self) -> str:
-        """How sure the line is, "" without a line."""
+        """The certainty of the line, "" without a line."""
         return certainty(self.cause) if self.cause.location else ""
 
     @property
@@ -55,7 +55,7 @@ class Finding:
 
     @property
     def assumed(self) -> list[str]:
-        """What was assumed of the code and the cause depends on."""
+        """The assumptions about the code on which the cause depends."""
         if self.cause.head.clause not in clauses():
             return []
         assumed = self.column.backend.description.assumed

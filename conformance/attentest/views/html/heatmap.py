@@ -31,7 +31,7 @@ LEGIBLE = 600
 """Numbers that a picture may have to be written out as a table as well."""
 
 AXES = {"positions": ("position", "column")}
-"""What rows and columns are, by the kind of a picture; queries and keys in all others."""
+"""The meaning of rows and columns, by the kind of a picture; queries and keys in all others."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ class Picture:
 
     @property
     def axes(self) -> tuple[str, str]:
-        """What a row is, and what a column is."""
+        """The meaning of a row and of a column."""
         return AXES.get(self.kind, ("query", "key"))
 
     @property

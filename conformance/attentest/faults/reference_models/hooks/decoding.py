@@ -13,7 +13,7 @@ from attentest_spec.torch import Script
 
 
 class StepHooks(Base):
-    """What greedy decoding and beam search have in common: one question to the model."""
+    """The common part of greedy decoding and beam search: one question to the model."""
 
     def make_decoding(self, step: str) -> Node:
         """Build the part that decodes with a scripted model; a call goes to the hook `step`."""

@@ -24,7 +24,7 @@ USUAL_RATES = (0.0, 0.1)
 
 MARKERS = (-100, -1)
 FIXED_PADS = (0, 1)
-"""What padding may be in code that takes no pad id: a marker, or an id."""
+"""The values that padding may have in code that takes no pad id: a marker, or an id."""
 
 LOOSE = 1e-5
 """Relative difference that counts as none: how exact it is, the clauses judge."""
@@ -97,7 +97,7 @@ def forms(call: LossCall) -> Iterator[LossCall]:
 
 @dataclass(frozen=True)
 class Measured:
-    """How a loss is called, its choices, and its fixed rate and pad id; None where they follow.
+    """The call of a loss, its choices, and its fixed rate and pad id; None where they follow.
 
     `certain` says that the reference gives all of its numbers, padding and smoothing included.
     """

@@ -75,8 +75,8 @@ def adapt_optimiser(thing: Any, component: str, reading: Reading, name: str) -> 
     _probe(backend, component, own)
     findings = identify(backend, (component,))
     shown = measured(findings) if trust.explained(findings) else call.constants
-    told = {*call.constants, *reading.choices}.issuperset(CONSTANTS) or reading.anyway
-    if component == "optimiser" and not (trust.explained(findings) or told):
+    is_known = {*call.constants, *reading.choices}.issuperset(CONSTANTS) or reading.anyway
+    if component == "optimiser" and not (trust.explained(findings) or is_known):
         raise Unclear(
             f"The updates of {own} are those of no listed Adam, and its signature does not say "
             f"which constants it has. Say them with --choice adam_beta1=.., adam_beta2=.. and "

@@ -57,7 +57,7 @@ _SIZES: Mapping[str, Sequence[str]] = {
         "coefficient peakrate maxrate baserate peaklearningrate maxlearningrate"
     ),
 }
-"""What is called each size of a schedule."""
+"""Names of the sizes of a schedule."""
 
 _METHODS = ("__call__", "rate", "get_lr", "lr", "get_rate", "lr_at", "learning_rate", "get")
 """Methods that take a step, the likeliest first."""
@@ -76,7 +76,7 @@ PROBES = (
 
 @dataclass(frozen=True)
 class Schedule:
-    """How code is called: `thing` built with sizes, a `method` of it ("" for a function).
+    """The call of code: `thing` built with sizes, a `method` of it ("" for a function).
 
     `built` and `called` map the arguments of the constructor and of the call to sizes; `step` is
     the argument that carries the step, `fixed` hold constants, and `offset` is added to a step.
@@ -248,9 +248,9 @@ def _steps(signature: inspect.Signature) -> list[str]:
 
 
 def _schedule(thing: Any, own: str, reading: Reading) -> Schedule:
-    told = reading.arguments.get("step", "")
+    named = reading.arguments.get("step", "")
     for method, signature in _calls(thing):
-        step = told if told in signature.parameters else next(iter(_steps(signature)), "")
+        step = named if named in signature.parameters else next(iter(_steps(signature)), "")
         if not step:
             continue
         made = inspect.signature(thing).parameters if method else {}
@@ -286,11 +286,11 @@ def _schedule(thing: Any, own: str, reading: Reading) -> Schedule:
 
 def _sizes_in(names: Any, reading: Reading) -> dict[str, str]:
     """Return the arguments that carry sizes, each with its size."""
-    told = {own: size for size, own in reading.arguments.items() if size in _SIZES}
+    named = {own: size for size, own in reading.arguments.items() if size in _SIZES}
     found: dict[str, str] = {}
     for name in names:
         word = squashed(name)
-        size = told.get(name) or next((one for one, words in _SIZES.items() if word in words), "")
+        size = named.get(name) or next((one for one, words in _SIZES.items() if word in words), "")
         if size and size not in found.values() and name not in reading.given:
             found[name] = size
     return found

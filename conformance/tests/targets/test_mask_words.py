@@ -1,0 +1,36 @@
+"""The meaning of a mask argument by its name and its documentation."""
+
+import pytest
+
+from attentest.targets.adapt.masks import meanings_by_words
+
+
+@pytest.mark.parametrize(
+    ("argument", "words", "meaning"),
+    [
+        ("mask", "mask: 0 for padding, 1 for real tokens", "keep"),
+        ("mask", "mask: True for non-padding tokens", "keep"),
+        ("mask", "mask: 1 for tokens to attend to and 0 for padding", "keep"),
+        ("mask", "mask: 0 for tokens to attend to and 1 for padding", "blocks"),
+        ("mask", "A boolean mask where True means the position is not masked.", "keep"),
+        ("mask", "mask (Tensor): True = masked out", "blocks"),
+        ("mask", "The mask is true where a key must not be attended to.", "blocks"),
+        ("mask", "mask: zeros are kept, all else is hidden", "blocks"),
+        ("mask", "mask: added to the scores", "additive"),
+        ("mask", "The additive mask is added to the scores before the softmax.", "additive"),
+        ("src_key_padding_mask", "", "blocks"),
+        ("attention_mask", "", "keep"),
+        ("invalid_mask", "", "blocks"),
+        ("valid", "", "keep"),
+        ("attn_mask", "Attend with a mask.", ""),
+        ("mask", "Return 1 value. The padding is ignored.", ""),
+    ],
+)
+def test_words_say_what_a_mask_means(argument: str, words: str, meaning: str) -> None:
+    meanings, _ = meanings_by_words(argument, words)
+    assert next(iter(meanings), "") == meaning
+
+
+def test_additive_mask_whose_numbers_are_named_may_be_either() -> None:
+    words = "The attention_mask is additive (0 keeps, -10000 drops)."
+    assert meanings_by_words("attention_mask", words)[0] == ("blocks", "additive")
