@@ -45,9 +45,6 @@ CORRECT: list[tuple[str, dict[str, Any], set[str]]] = [
     ),
     ("every_loss", {"loss_input": "logits"}, {"padding counts, and this is a mistake"}),
 ]
-UNCHECKED = {"loss.unequal-lengths-refused", "loss.out-of-range-named", "loss.smoothing-refused"}
-"""Clauses about wrong inputs, which published losses do not look at."""
-
 MISTAKEN = {
     "padded_loss": "loss.smoothing-ignores-padding",
     "mean_of_means_loss": "loss.parts-recombine",
@@ -60,11 +57,7 @@ def wild(name: str, **reading: Any) -> Any:
 
 def statuses(backend: Any, effort: float = 0.2) -> dict[str, str]:
     bench = Bench(backend, shrink=False, diagnose=False, effort=effort)
-    return {
-        slug: judge(bench, slug).status.value
-        for slug in clauses()
-        if slug.startswith("loss.") and slug not in UNCHECKED
-    }
+    return {slug: judge(bench, slug).status.value for slug in clauses() if slug.startswith("loss.")}
 
 
 @pytest.mark.parametrize(("name", "choices", "said"), CORRECT)
@@ -75,10 +68,9 @@ def test_correct_loss_is_understood_and_conforms(
     assert {one: backend.choices[one] for one in choices} == choices
     text = "\n".join(backend.understood)
     assert [words for words in said if words not in text] == []
-    found = statuses(backend)
-    assert {one for one, status in found.items() if status not in ("pass", "deviation")} <= {
-        one for one, status in found.items() if status == "absent"
-    }
+    found = list(statuses(backend).values())
+    assert set(found) <= {"pass", "deviation", "warning", "absent"}
+    assert found.count("pass") > 15
 
 
 @pytest.mark.parametrize(("name", "clause"), MISTAKEN.items())
@@ -89,7 +81,7 @@ def test_mistaken_loss_is_a_violation(name: str, clause: str) -> None:
 
 def test_loss_of_torch_conforms() -> None:
     for target in ("torch.nn:CrossEntropyLoss", "torch.nn.functional:cross_entropy"):
-        assert set(statuses(load(target)).values()) <= {"pass", "absent"}, target
+        assert set(statuses(load(target)).values()) <= {"pass", "warning", "absent"}, target
 
 
 def test_loss_that_shifts_its_target_is_a_question() -> None:

@@ -197,7 +197,8 @@ class TorchPart:
         trained = {name: value for name, value in own.items() if value.requires_grad}
         with torch.enable_grad():
             result = self._run(tuple(tensors))
-            output = result[0] if isinstance(result, tuple) else result
+            # A rate is often a plain number, on which nothing depends.
+            output = torch.as_tensor(result[0] if isinstance(result, tuple) else result)
             pulled = self._pull(output, [*floats, *trained.values()], self._to_input(cotangent))
         of_inputs = iter(pulled[: len(floats)])
         return Gradient(

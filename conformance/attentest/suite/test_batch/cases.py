@@ -30,7 +30,7 @@ def draw_sizes(draw: Draw, *, pads: tuple[int, ...] = (5, 0, 3), end: int = 0) -
     sizes = Sizes(
         source_vocabulary=17,
         target_vocabulary=17,
-        source_pad=draw.choose(draw.pads((4, 2, 0))),
+        source_pad=draw.choose((4, 2, 0)),  # where the pad id is fixed, it is replaced below
         target_pad=draw.choose(draw.pads(pads)),
         start=7,
         end=end or 9,

@@ -38,7 +38,7 @@ def draw_sizes(
         source_vocabulary=words,
         target_vocabulary=words,
         target_pad=draw.choose(draw.pads(pads)),
-        source_pad=draw.choose(draw.pads((2, 4))),
+        source_pad=draw.choose((2, 4)),  # where the pad id is fixed, it is replaced below
         smoothing=draw.choose(rates),
     )
     fitted = draw.subject.limits.fitted(sizes)

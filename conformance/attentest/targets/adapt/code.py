@@ -100,7 +100,7 @@ def code_of(thing: Any, reading: Reading, name: str = "") -> Code:
             f"that could be judged. Name one."
         )
     own = name or getattr(thing, "__name__", type(thing).__name__)
-    component = _component(own, reading)
+    component = _component(_telling(own, thing), reading)
     return Code(
         own,
         component,
@@ -152,7 +152,7 @@ def _of_instance(thing: nn.Module, reading: Reading, name: str) -> Code:
     own = type(thing)
     if any(True for _ in thing.parameters()) or _known(own, reading):
         return of_instance(thing, _of_class(own, reading, own.__name__))
-    component = _component(name or own.__name__, reading)
+    component = _component(_telling(name or own.__name__, thing), reading)
     return Code(
         name or own.__name__,
         component,
@@ -161,6 +161,12 @@ def _of_instance(thing: nn.Module, reading: Reading, name: str) -> Code:
         _signature(thing.forward, own.__name__),
         "\n".join(filter(None, (_own_doc(own), inspect.getdoc(thing.forward)))),
     )
+
+
+def _telling(name: str, thing: Any) -> str:
+    """Return the name of a variable, or that of its type where only that says the component."""
+    tells = component_named(name) or component_guessed(name)
+    return name if tells or inspect.isroutine(thing) else type(thing).__name__
 
 
 def of_instance(thing: nn.Module, found: Code) -> Code:

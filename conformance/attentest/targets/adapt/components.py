@@ -53,7 +53,8 @@ _NAMES = {
         "lossfunction lossfn lossfunc computeloss maskedloss sequenceloss smoothedcrossentropy "
         "labelsmoothingcrossentropy labelsmoothedcrossentropy smoothcrossentropy smoothingloss "
         "labelsmoothednllloss nllloss maskedcrossentropy labelsmoother calloss calculateloss "
-        "labelsmoothingcrossentropyloss labelsmoothedcrossentropyloss simplelosscompute"
+        "labelsmoothingcrossentropyloss labelsmoothedcrossentropyloss simplelosscompute "
+        "criterion"
     ),
     "greedy_decoding": (
         "greedydecode greedydecoding greedysearch greedytranslate greedygenerate "
@@ -110,7 +111,7 @@ def component_named(name: str, *, heads: bool = False) -> str:
 
 def component_suggested(name: str) -> str:
     """Return the component that the last words of `name` are, "" for none."""
-    words = _words(name)
+    words = words_of(name)
     ends = ("".join(words[start:]) for start in range(len(words)))
     return next((_COMPONENT[end] for end in ends if end in _COMPONENT), "")
 
@@ -129,7 +130,7 @@ def component_guessed(name: str) -> str:
 
     "" for none, and for whole models and masks, which no numbers of their own confirm.
     """
-    words = _words(name)
+    words = words_of(name)
     if not words or words[-1] in ("mask", "masks"):
         return ""
     runs = (
@@ -152,10 +153,11 @@ def squashed(name: str) -> str:
 
 def _meaning(name: str) -> str:
     empty = {*_EMPTY, *_MAKES} if squashed(name).endswith("mask") else _EMPTY
-    return "".join(word for word in _words(name) if word not in empty)
+    return "".join(word for word in words_of(name) if word not in empty)
 
 
-def _words(name: str) -> list[str]:
+def words_of(name: str) -> list[str]:
+    """Return the words of a name with underscores or capitals, in lower case."""
     return [word.lower() for word in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+", name)]
 
 

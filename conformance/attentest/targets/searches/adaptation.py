@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor
+from torch.nn.functional import pad as padded
 
 from attentest.harness.reproduction import Action, contract_script
 from attentest.harness.scripted import DECODING
@@ -22,7 +23,7 @@ from attentest_spec import Choices, Limits, Setting, Sizes, Unsupported
 from attentest_spec.decoding import greedy_decoding
 from attentest_spec.generator import log_softmax
 from attentest_spec.setting import Array, Floats
-from attentest_spec.torch import Recipe, TorchBackend, to_tensor
+from attentest_spec.torch import Recipe, Script, TorchBackend, to_tensor
 
 COMPONENT = "greedy_decoding"
 SIZES = Sizes(
@@ -38,7 +39,9 @@ class Call:
     """The call of a function: its roles, axes, one sequence at a time or a batch, and lengths.
 
     `counts_new` says that its length is that of the new tokens, `keeps_begin` that the given ones
-    are in what it returns.
+    are in what it returns. `fills_end` says that the end token stands after the end, so that a
+    result that is shorter, because all sequences ended, is filled up with that. `is_cut` says that
+    the caller cuts the result after the end token.
     """
 
     function: Callable[..., Any]
@@ -47,6 +50,8 @@ class Call:
     alone: bool = False
     counts_new: bool = False
     keeps_begin: bool = True
+    fills_end: bool = False
+    is_cut: bool = False
 
     def stand_in(self, sizes: Sizes) -> StandIn:
         """Build the model that it is called with."""
@@ -66,9 +71,12 @@ class Call:
         for batch in batches:
             at = slice(batch, batch + 1) if isinstance(batch, int) else batch
             own = source[:, at] if self.sequence_first else source[at]
-            rows.append(self._tokens(self.raw(model, own, begin[at], length), begin[at]))
+            result = self.raw(model, own, begin[at], length)
+            rows.append(self._tokens(result, begin[at], length, script))
         longest = max(length, *(row.shape[1] for row in rows))
-        return torch.cat([script.filled(row, longest) for row in rows])
+        filler = script.end if self.fills_end else script.pad
+        found = torch.cat([padded(row, (0, longest - row.shape[1]), value=filler) for row in rows])
+        return cut(found, begin.shape[1], script) if self.is_cut else found
 
     def raw(self, model: StandIn, source: Tensor, begin: Tensor, length: int) -> Any:
         """Return what the function returns."""
@@ -89,28 +97,36 @@ class Call:
         with with_globals(self.function, outside):
             return self.function(**self.roles.fixed, **named)
 
-    def _tokens(self, result: Any, begin: Tensor) -> Tensor:
+    def _tokens(self, result: Any, begin: Tensor, length: int, script: Script) -> Tensor:
         """Return the result as tokens, of the shape (B, M), with the given ones in front."""
-        tokens = as_tokens(result)
-        if tokens.ndim == 1:
-            tokens = tokens[None]
-        elif self.sequence_first and tokens.shape[0] != len(begin):
-            tokens = tokens.mT
-        return tokens if self.keeps_begin else torch.cat([begin, tokens], dim=1)
+        found = result[0] if isinstance(result, tuple) and len(result) else result
+        if isinstance(found, list):
+            found = [one.tolist() if isinstance(one, Tensor) else one for one in found]
+            if found and isinstance(found[0], list):
+                longest = length - (0 if self.keeps_begin else begin.shape[1])
+                found = rectangular(found, longest, script)
+            found = torch.tensor(found)
+        if not isinstance(found, Tensor) or found.ndim not in (1, 2):
+            raise ValueError(f"it returned a {type(found).__name__}, and no tokens")
+        if found.ndim == 1:
+            found = found[None]
+        elif self.sequence_first and found.shape[0] != len(begin):
+            found = found.mT
+        return found if self.keeps_begin else torch.cat([begin, found], dim=1)
 
 
-def as_tokens(result: Any) -> Tensor:
-    """Return the tokens in what a function returned; ValueError where there are none."""
-    found = result[0] if isinstance(result, tuple) and len(result) else result
-    if isinstance(found, list):
-        found = torch.tensor([_plain(one) for one in found])
-    if not isinstance(found, Tensor) or found.ndim not in (1, 2):
-        raise ValueError(f"it returned a {type(found).__name__}, and no tokens")
-    return found
+def rectangular(rows: list[list[int]], length: int, script: Script) -> list[list[int]]:
+    """Return lists of tokens with the end token, where they are cut before it, and padding."""
+    ended = [row if script.end in row or len(row) >= length else [*row, script.end] for row in rows]
+    longest = max(map(len, ended))
+    return [row + [script.pad] * (longest - len(row)) for row in ended]
 
 
-def _plain(value: Any) -> Any:
-    return value.tolist() if isinstance(value, Tensor) else value
+def cut(tokens: Tensor, begin: int, script: Script) -> Tensor:
+    """Return tokens (B, M) with padding after the first end token from the column `begin` on."""
+    ends = (tokens == script.end) & (torch.arange(tokens.shape[1]) >= begin)
+    after = ends.cumsum(dim=1) - ends.long() > 0
+    return tokens.masked_fill(after, script.pad)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -140,7 +156,17 @@ def adapt_search(
     roles = roles_of(function, name, reading)
     with undisturbed():
         call, said = _tried(Call(function, roles), name, reading)
-        declared, filler, facts = _declared(call, name, reading)
+        try:
+            declared, filler, facts = _declared(call, name)
+            if is_text(call) and not reading.strict:
+                call, facts = replace(call, is_cut=True), [*facts, _TEXT]
+        except (RuntimeError, TypeError, ValueError, IndexError, LookupError) as failure:
+            raise Unclear(
+                f"{name} failed in a probing call in which one of two sequences ends: "
+                f"{in_short(failure)}. Write in a file of your own a recipe with "
+                f"attentest_spec.torch.Script."
+            ) from failure
+    call = replace(call, fills_end=declared.get("after_end") == "end")
     place = origin(function, home, name)
     options = {"component": COMPONENT, "arguments": dict(reading.arguments)}
     options |= {"layout": reading.layout} if reading.layout else {}
@@ -270,9 +296,29 @@ def _words(call: Call) -> list[str]:
     return said
 
 
-def _declared(
-    call: Call, name: str, reading: Reading
-) -> tuple[dict[str, str], int | None, list[str]]:
+_TEXT = (
+    "assumed that its caller cuts a sequence after its end token: what is written there, while "
+    "others go on, is not judged, and --strict reports it"
+)
+
+
+def is_text(call: Call) -> bool:
+    """Say whether sequences that ended go on as text while others do, and all else is correct.
+
+    Code that gets a pad id is meant to write that after the end.
+    """
+    if call.alone or call.roles.has("pad") or not call.roles.has("end"):
+        return False
+    scores = _scores((1, 0))
+    answer, wanted = _answer(call, scores), _wanted(scores)
+    return (
+        not np.array_equal(answer, wanted)
+        and np.array_equal(_answer(replace(call, is_cut=True), scores), wanted)
+        and len(set(answer[0, 2:].tolist())) > 1
+    )
+
+
+def _declared(call: Call, name: str) -> tuple[dict[str, str], int | None, list[str]]:
     """Return the choices that calls show, the id it fills up with where fixed, and words."""
     found = {"decoding_stop": "end-token" if call.roles.has("end") else "length"}
     said = []

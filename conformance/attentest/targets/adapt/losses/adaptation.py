@@ -3,7 +3,7 @@
 import inspect
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 
@@ -17,8 +17,10 @@ from attentest.targets.adapt.losses.calling import (
     extra,
     holding,
     sizes_given,
+    switches,
 )
 from attentest.targets.adapt.losses.measuring import (
+    RATE,
     SIZES,
     Build,
     Measured,
@@ -29,6 +31,7 @@ from attentest.targets.adapt.losses.measuring import (
 from attentest.targets.adapt.losses.writing import LossScript, adapter_text
 from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.reading import Reading, Unclear
+from attentest.targets.single import SINGLE, rounds_to_single
 from attentest_spec import CHOICES, Choices, Limits
 from attentest_spec.choices import Value
 from attentest_spec.torch import DTYPES, Recipe, TorchBackend
@@ -65,11 +68,9 @@ class AdaptedLoss(TorchBackend):
 
 def adapt_loss(code: Code, reading: Reading) -> AdaptedLoss:
     """Return a loss as a backend; Unclear, with what to add, where its numbers show nothing."""
-    call, given = _call(code, reading)
-    build = holding(code, call.sizes, given)
-    known = frozenset([*code.known, *call.sizes.values()])
     declared = {axis: value for axis, value in reading.choices.items() if axis in AXES}
-    found = measured(build, call, known, declared)
+    attempt, switch = _attempted(code, reading, declared)
+    call, given, build, known, found = attempt
     if isinstance(found, list):
         if not (reading.anyway or {"loss_input", "loss_normaliser"} <= declared.keys()):
             raise Unclear(_question(code, build, call, declared, found))
@@ -91,9 +92,13 @@ def adapt_loss(code: Code, reading: Reading) -> AdaptedLoss:
         smoothing=found.rate,
         pad=found.pad,
     )
-    said = (*_said(code, found), *chosen(choices, reading))
+    single = not found.exact and _rounds_to_single(build, found)
+    if single:
+        rest = tuple(one for one in limits.precisions if one != "float64")
+        limits = replace(limits, precisions=rest)
+    said = (*_said(code, found), *switch, *chosen(choices, reading))
     judged_as = f"{code.name} is judged as {COMPONENT}"
-    guesses = (*assumed(choices, reading), *_padding(found))
+    guesses = (*assumed(choices, reading), *_padding(found), *[SINGLE] * single)
     return AdaptedLoss(
         name=code.name,
         title=f"{code.name}, read as {COMPONENT}",
@@ -110,6 +115,58 @@ def adapt_loss(code: Code, reading: Reading) -> AdaptedLoss:
 
 
 _OF_SMOOTHING = ("smoothed_mass", "loss_measure")
+
+
+class _Attempt(NamedTuple):
+    """One way of calling a loss, the sizes that it is given, and what its numbers show."""
+
+    call: LossCall
+    given: dict[str, Any]
+    build: Build
+    known: frozenset[str]
+    found: Measured | list[str]
+
+    @property
+    def is_certain(self) -> bool:
+        return isinstance(self.found, Measured) and self.found.certain
+
+
+def _attempted(
+    code: Code, reading: Reading, declared: dict[str, Value]
+) -> tuple[_Attempt, tuple[str, ...]]:
+    """Return how a loss is called, and the words for an argument that turns smoothing on.
+
+    An argument without a default that is named as a rate may be such a switch: it is taken for one
+    where only then the numbers are those of the reference.
+    """
+    first = _attempt(code, reading, declared)
+    words = tuple(
+        f"{own} turns label smoothing on: judged as it is by default, without; --give {own}=True "
+        f"judges it with smoothing"
+        for own in switches(code, reading)
+    )
+    rate = next((own for own, size in first.call.sizes.items() if size == "smoothing"), "")
+    if first.is_certain or not rate or rate in reading.arguments.values():
+        return first, words
+    turned = replace(reading, given={**reading.given, rate: True})
+    second = _attempt(code, turned, declared)
+    if not second.is_certain:
+        return first, words
+    return second, (*words, f"{rate} turns label smoothing on, as measured: it is given as True")
+
+
+def _attempt(code: Code, reading: Reading, declared: dict[str, Value]) -> _Attempt:
+    call, given = _call(code, reading)
+    build = holding(code, call.sizes, given)
+    known = frozenset([*code.known, *call.sizes.values()])
+    return _Attempt(call, given, build, known, measured(build, call, known, declared))
+
+
+def _rounds_to_single(build: Build, found: Measured) -> bool:
+    """Say whether a loss in double precision computes with numbers of single precision."""
+    given = case(rate=RATE if found.rate is None else found.rate, padding=True)
+    output, target = torch.from_numpy(given.output), torch.from_numpy(given.target)
+    return rounds_to_single(lambda: found.call(build(given.sizes), output, target))
 
 
 def _call(code: Code, reading: Reading) -> tuple[LossCall, dict[str, Any]]:

@@ -123,9 +123,21 @@ def sizes_given(code: Code, reading: Reading) -> dict[str, str]:
     for own, one in code.signature.parameters.items():
         size = asked.get(own, LOSS_SIZES.get(squashed(own), ""))
         tiny = isinstance(one.default, float) and 0 < one.default < _TINY
-        if size in LOSS_SIZES.values() and own not in reading.given and not tiny:
+        switch = isinstance(one.default, bool) and own not in asked
+        if size in LOSS_SIZES.values() and own not in reading.given and not (tiny or switch):
             found[own] = size
     return found
+
+
+def switches(code: Code, reading: Reading) -> list[str]:
+    """Return the arguments of the call that turn label smoothing on, and carry no rate of it."""
+    return [
+        own
+        for own, one in code.signature.parameters.items()
+        if isinstance(one.default, bool)
+        and LOSS_SIZES.get(squashed(own)) == "smoothing"
+        and own not in (*reading.given, *reading.arguments.values())
+    ]
 
 
 _TINY = 1e-3

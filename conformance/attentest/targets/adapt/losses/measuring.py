@@ -29,6 +29,9 @@ FIXED_PADS = (0, 1)
 LOOSE = 1e-5
 """Relative difference that counts as none: how exact it is, the clauses judge."""
 
+ROUNDING = 1e-11
+"""Relative difference beyond the rounding of double precision."""
+
 SIZES = Sizes(source_vocabulary=WORDS, target_vocabulary=WORDS, source_pad=PAD, target_pad=PAD)
 Build = Callable[[Sizes], Any]
 
@@ -71,9 +74,9 @@ def case(*, pad: int = PAD, rate: float = 0.0, padding: bool = False) -> Case:
     return Case(output, target, SIZES.but(target_pad=pad, smoothing=rate))
 
 
-def same(found: float | str, wanted: float) -> bool:
+def same(found: float | str, wanted: float, tolerance: float = LOOSE) -> bool:
     """Say whether two losses are one, up to rounding."""
-    return isinstance(found, float) and abs(found - wanted) <= LOOSE * max(abs(wanted), 1e-2)
+    return isinstance(found, float) and abs(found - wanted) <= tolerance * max(abs(wanted), 1e-2)
 
 
 def variations(axes: Sequence[str], declared: Mapping[str, Value]) -> Iterator[Choices]:
@@ -99,7 +102,8 @@ def forms(call: LossCall) -> Iterator[LossCall]:
 class Measured:
     """The call of a loss, its choices, and its fixed rate and pad id; None where they follow.
 
-    `certain` says that the reference gives all of its numbers, padding and smoothing included.
+    `certain` says that the reference gives all of its numbers, padding and smoothing included,
+    `exact` that they agree to the last digits of double precision.
     """
 
     call: LossCall
@@ -107,6 +111,7 @@ class Measured:
     rate: float | None
     pad: int | None
     certain: bool
+    exact: bool = True
 
 
 def measured(
@@ -155,7 +160,9 @@ def _whole(
         for choices in variations(SMOOTHED, base):
             if same(found, padded.wanted(choices)):
                 own = None if marker is not None or _follows(call, known) else pad
-                return Measured(marked, _empty(build, marked, padded, choices), fixed, own, True)
+                shown = _empty(build, marked, padded, choices)
+                exact = same(found, padded.wanted(choices), ROUNDING)
+                return Measured(marked, shown, fixed, own, True, exact)
     unpadded = case(rate=rate)
     found = unpadded.found(build, call)
     fitting = (one for one in variations(SMOOTHED, base) if same(found, unpadded.wanted(one)))

@@ -16,7 +16,7 @@ from attentest.analysis.identify import identify
 from attentest.results.text import summary
 from attentest.targets.adapt import trust
 from attentest.targets.adapt.assumptions import assumed, chosen, declared_choices, measured
-from attentest.targets.adapt.components import squashed
+from attentest.targets.adapt.components import squashed, words_of
 from attentest.targets.adapt.names import words
 from attentest.targets.adapt.reading import Reading, Unclear
 from attentest_spec import Sizes
@@ -33,6 +33,9 @@ _NAMES: Mapping[str, tuple[str, ...]] = {
         )
     ),
 }
+_GUESSES = frozenset(("adam", "adamw"))
+"""Words of which one in the name of a class says that it may be Adam: its numbers confirm it."""
+
 _PARAMETERS = words("params parameters modelparams modelparameters")
 _MODULE = words("net model module network")
 _GRADIENTS = words("grads gradients grad gradient")
@@ -58,8 +61,11 @@ def component_of(thing: Any, reading: Reading, name: str) -> str:
     """Return which of the two components `thing` is, as you say or by its name, "" for none."""
     if reading.component:
         return reading.component if reading.component in _NAMES else ""
-    own = squashed(name or getattr(thing, "__name__", ""))
+    called = name or getattr(thing, "__name__", "")
+    own = squashed(called)
     found = next((one for one, names in _NAMES.items() if own in names), "")
+    if not found and _GUESSES.intersection(words_of(called)):
+        found = "optimiser"
     wanted = inspect.isclass if found == "optimiser" else inspect.isroutine
     return found if wanted(thing) else ""
 
@@ -75,7 +81,9 @@ def adapt_optimiser(thing: Any, component: str, reading: Reading, name: str) -> 
     _probe(backend, component, own)
     findings = identify(backend, (component,))
     shown = measured(findings) if trust.explained(findings) else call.constants
-    is_known = {*call.constants, *reading.choices}.issuperset(CONSTANTS) or reading.anyway
+    named = reading.component or squashed(own) in _NAMES[component]
+    constants = {*reading.choices, *(call.constants if named else ())}
+    is_known = constants.issuperset(CONSTANTS) or reading.anyway
     if component == "optimiser" and not (trust.explained(findings) or is_known):
         raise Unclear(
             f"The updates of {own} are those of no listed Adam, and its signature does not say "
@@ -137,6 +145,7 @@ def _stepping(thing: Any, own: str) -> _Way:
         )
 
     def updates(sizes: Sizes, values: Tensor, gradients: Tensor, rates: Tensor) -> Tensor:
+        values, gradients, rates = values.detach(), gradients.detach(), rates.detach()
         parameter = nn.Parameter(values.clone())
         given = {held: [parameter]} | ({rate: float(rates[0])} if rate else {})
         built, found = thing(**given | ({decay: sizes.weight_decay} if decays else {})), []
@@ -194,7 +203,8 @@ def _clipping(thing: Any, own: str) -> _Way:
         )
 
     def clip(sizes: Sizes, gradients: Tensor, groups: Tensor, most: Tensor) -> Tensor:
-        parts = [one.clone() for one in torch.split(gradients, groups.tolist())]
+        most = most.detach()
+        parts = [one.detach().clone() for one in torch.split(gradients, groups.tolist())]
         parameters = nn.ParameterList(nn.Parameter(torch.zeros_like(one)) for one in parts)
         for parameter, part in zip(parameters, parts, strict=True):
             parameter.grad = part

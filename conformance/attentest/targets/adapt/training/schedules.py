@@ -177,16 +177,25 @@ class AdaptedSchedule(TorchBackend):
 
 
 def is_schedule(thing: Any, reading: Reading, name: str) -> bool:
-    """Say whether `thing` is taken for a schedule: as you say, or by its name and its arguments."""
+    """Say whether `thing` is taken for a schedule.
+
+    It is as you say, or by its name and an argument for the step, or by arguments for the step and
+    for the warm-up.
+    """
     if reading.component:
         return reading.component == COMPONENT
-    own = squashed(name or getattr(thing, "__name__", ""))
-    if not _NAMES.fullmatch(own) or isinstance(thing, torch.nn.Module):
+    if isinstance(thing, torch.nn.Module) or not callable(thing):
         return False
+    own = squashed(name or getattr(thing, "__name__", ""))
     try:
-        return any(_steps(one) for _, one in _calls(thing))
+        stepped = [(method, one) for method, one in _calls(thing) if _steps(one)]
+        made = inspect.signature(thing).parameters if stepped else {}
     except (TypeError, ValueError):  # it has no signature
         return False
+    if _NAMES.fullmatch(own):
+        return bool(stepped)
+    arguments = {squashed(one) for _, call in stepped for one in (*call.parameters, *made)}
+    return not arguments.isdisjoint(_SIZES["warmup"])
 
 
 def adapt_schedule(

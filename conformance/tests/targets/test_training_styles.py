@@ -1,0 +1,113 @@
+"""Losses, schedules, optimisers and searches as people write them: no correct one is blamed.
+
+Every clause of the component is judged, those about wrong inputs and about the process included.
+"""
+
+import importlib.util
+import sys
+from types import ModuleType
+from typing import Any
+
+import pytest
+from folders import SUPPORT
+
+from attentest.judging.bench import Bench
+from attentest.judging.judge import judge
+from attentest.results.plan import select
+from attentest.targets.adapt import Reading, Unclear
+from attentest.targets.adapt.adaptation import adapt
+
+FOLDER = SUPPORT / "wild" / "training"
+SEARCH = {"component": "greedy_decoding"}
+
+CORRECT: list[tuple[str, str, dict[str, Any], str]] = [
+    ("losses", "criterion", {}, "the pad id is always 0"),
+    ("losses", "smooth_criterion", {}, "the pad id is always 1"),
+    ("losses", "cal_loss", {}, "--give smoothing=True judges it with smoothing"),
+    ("losses", "cal_loss", {"given": {"smoothing": True}}, "its label smoothing is always 0.1"),
+    ("losses", "masked_loss", {}, "pad=target_pad"),
+    ("losses", "LabelSmoother", {}, ""),
+    ("losses", "compute_loss", {}, ""),
+    ("losses", "sequence_loss", {}, ""),
+    ("losses", "CELoss", {}, ""),
+    ("losses", "XentLoss", {}, "it computes in float32, in part at least"),
+    ("losses", "cross_entropy_loss", {}, "mask: keep"),
+    ("losses", "loss_fn", {}, "writes padding as"),
+    ("schedules", "noam", {}, "steps count from 1"),
+    ("schedules", "CustomSchedule", {}, ""),
+    ("schedules", "lr_lambda", {}, "schedule=linear"),
+    ("schedules", "cosine_lr", {}, "schedule=cosine"),
+    ("schedules", "inverse_sqrt", {}, "schedule=inverse-root"),
+    ("schedules", "np_schedule", {}, ""),
+    ("schedules", "torch_schedule", {}, ""),
+    ("optimisers", "MyAdam", {}, ""),
+    ("optimisers", "NumpyAdam", {}, ""),
+    ("optimisers", "MyAdamW", {}, "weight_decay=decoupled"),
+    ("optimisers", "clip_grad_norm", {}, ""),
+    ("optimisers", "clip_gradients", {}, ""),
+    ("searches", "greedy_end", SEARCH, ""),
+    ("searches", "greedy_pad", SEARCH, ""),
+    ("searches", "greedy_one", SEARCH, "one sequence at a time"),
+    ("searches", "translate", SEARCH, "its length counts new tokens alone"),
+    ("searches", "generate", SEARCH, "its caller cuts a sequence after its end token"),
+    ("searches", "batch_greedy", SEARCH, ""),
+]
+
+WRONG: list[tuple[str, str, dict[str, Any], str, str, str]] = [
+    ("losses", "cal_loss", {}, "ignore_index=trg_pad_idx", "ignore_index=0", "pad"),
+    ("losses", "compute_loss", {}, "keep.sum().clamp(min=1)", "keep.numel()", "normaliser"),
+    ("losses", "sequence_loss", {}, "lp, t = lp[keep], t[keep]", "pass", "padding"),
+    ("losses", "XentLoss", {}, "self.smoothing / (vocab_size - 2)", "self.smoothing", "formula"),
+    ("schedules", "np_schedule", {}, "np.power(d_model, -0.5)", "np.power(d_model, 0.5)", "peak"),
+    ("schedules", "torch_schedule", {}, "warmup_steps**-1.5", "warmup_steps**-0.5", "warm-up"),
+    ("optimisers", "NumpyAdam", {}, "(1 - self.beta2**self.t)", "1.0", "question"),
+    ("optimisers", "clip_gradients", {}, "if norm > clip", "if norm < clip", "clipping-formula"),
+    ("searches", "greedy_pad", SEARCH, "finished | (nxt == eos_idx)", "finished", "after-end"),
+    ("searches", "translate", SEARCH, "row.index(eos_id)]", "row.index(eos_id) - 1]", "formula"),
+    ("searches", "generate", SEARCH, ".any(dim=1).all()", ".any(dim=1).any()", "stay-finished"),
+    ("searches", "greedy_end", SEARCH, "max_len - 1", "max_len - 2", "question"),
+]
+
+
+def module_of(name: str, text: str | None = None) -> ModuleType:
+    """Load a file of the folder, or `text` in its place."""
+    path = FOLDER / f"{name}.py"
+    spec = importlib.util.spec_from_file_location(f"training_{name}", path)
+    assert spec is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    exec(compile(text or path.read_text(), str(path), "exec"), vars(module))
+    return module
+
+
+def judged(module: ModuleType, name: str, reading: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+    """Return the backend of `name`, and the verdicts on it from few examples."""
+    backend = adapt(getattr(module, name), Reading(**reading), name, module)
+    bench = Bench(backend, shrink=False, diagnose=False, effort=0.0)
+    return backend, {slug: judge(bench, slug) for slug in select(list(backend.components), ())}
+
+
+@pytest.mark.parametrize(("file", "name", "reading", "said"), CORRECT)
+def test_correct_training_code_is_not_blamed(
+    file: str, name: str, reading: dict[str, Any], said: str
+) -> None:
+    backend, verdicts = judged(module_of(file), name, reading)
+    assert {slug: one.message for slug, one in verdicts.items() if one.status.fails} == {}
+    assert sum(one.status.value == "pass" for one in verdicts.values()) > 5
+    assert said in "\n".join([*backend.understood, *map(str, backend.choices.items())])
+
+
+@pytest.mark.parametrize(("file", "name", "reading", "old", "new", "clause"), WRONG)
+def test_mistake_in_the_same_style_is_found_or_asked_about(
+    file: str, name: str, reading: dict[str, Any], old: str, new: str, clause: str
+) -> None:
+    text = (FOLDER / f"{file}.py").read_text()
+    assert old in text
+    module = module_of(file, text.replace(old, new))
+    if clause == "question":
+        with pytest.raises(Unclear):
+            judged(module, name, reading)
+        return
+    _, verdicts = judged(module, name, reading)
+    failing = [slug for slug, one in verdicts.items() if one.status.fails]
+    assert any(clause in slug for slug in failing), failing
