@@ -31,6 +31,8 @@ SOUND = [
     ("plain_ids.py:Translator", "activation=gelu", "log-probabilities"),
     ("one_file.py:TransformerMT", "inner_size=sizes.d_ff", "method decode"),
     ("namespace.py:TransformerModel", "SimpleNamespace(pad=sizes.source_pad", "one pad id"),
+    ("states.py:Transformer", "source=sources", "share_tables=False", "no generator is in it"),
+    ("vectors.py:Transformer", "it takes vectors", "tgt_mask: True blocks"),
     ("sandwich.py:Network", "source=src, target=trg", "True blocks; (B, S)"),
 ]
 """Sound models, read without an option, and what is said of how each was read."""
@@ -68,6 +70,10 @@ MISTAKES = [
     ("one_pad.py", "Transformer", ".softmax(2)", ".softmax(1)"),
     ("namespace.py", "TransformerModel", "self.head_dim**-0.5", "self.head_dim**0.5"),
     ("configured.py", "TranslationTransformer", ", own, memory, bias)", ", own, memory, 0.0)"),
+    ("states.py", "Transformer", "(ids != self.pad)", "(ids != 0)"),
+    ("states.py", "Transformer", "norm(x + self.dropout(seen))", "norm(self.dropout(seen))"),
+    ("vectors.py", "Transformer", "tgt_mask=tgt_mask,", ""),
+    ("vectors.py", "Transformer", "src = layer(src,", "src = src + layer(src,"),
 ]
 """A file, its model, and an edit that plants a mistake."""
 

@@ -196,6 +196,12 @@ def _shapes(probe: Probe) -> dict[str, torch.Size]:
 
 def _adapted(code: Code, reading: Reading) -> Adapted:
     inferred = _inferred(code, reading)
+    mask = trust.mask_beside_order(code, inferred.probe, inferred.adapter)
+    if mask and not reading.anyway:
+        made = _adapted(code, replace(reading, given={**reading.given, mask: None}))
+        said = trust.UNMASKED.format(mask)
+        head, *rest = made.understood
+        return replace(made, assumed=(*made.assumed, said), understood=(head, said, *rest))
     backend, probe, adapter = inferred.backend, inferred.probe, inferred.adapter
     found, said = inferred.found, inferred.said
     findings, single = identify(backend), None
