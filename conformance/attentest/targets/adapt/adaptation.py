@@ -199,9 +199,10 @@ def _adapted(code: Code, reading: Reading) -> Adapted:
     mask = trust.mask_beside_order(code, inferred.probe, inferred.adapter)
     if mask and not reading.anyway:
         made = _adapted(code, replace(reading, given={**reading.given, mask: None}))
-        said = trust.UNMASKED.format(mask)
+        sentence = trust.UNMASKED.format(mask)
         head, *rest = made.understood
-        return replace(made, assumed=(*made.assumed, said), understood=(head, said, *rest))
+        whole_text = (head, sentence, *rest)
+        return replace(made, assumed=(*made.assumed, sentence), understood=whole_text)
     backend, probe, adapter = inferred.backend, inferred.probe, inferred.adapter
     found, said = inferred.found, inferred.said
     findings, single = identify(backend), None

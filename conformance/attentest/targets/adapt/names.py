@@ -116,7 +116,8 @@ SIZES: Mapping[str, Sequence[str]] = {
     "heads": words(
         "heads numheads nheads nhead h numattentionheads head attentionheads attnheads "
         "numattnheads numqueryheads nqueryheads numkvheads nkvheads kvheads numkeyvalueheads "
-        "nkvhead encoderattentionheads decoderattentionheads encoderheads decoderheads encheads decheads headnum headskv"
+        "nkvhead encoderattentionheads decoderattentionheads encoderheads decoderheads encheads "
+        "decheads headnum headskv"
     ),
     "layers": words(
         "layers numlayers nlayers nlayer n depth numencoderlayers numdecoderlayers nblocks "
