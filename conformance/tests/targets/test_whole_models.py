@@ -1,6 +1,7 @@
 """Whole models in different published styles: how each is built, called and mapped is inferred."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from folders import SUPPORT
@@ -9,6 +10,7 @@ import attentest
 from attentest.judging.bench import Bench
 from attentest.judging.judge import judge
 from attentest.results.verdict import Status
+from attentest.targets.models.adaptation import AdaptedModel
 from attentest_spec import Backend
 from attentest_spec.torch import TorchBackend
 
@@ -97,6 +99,16 @@ def test_sound_models_are_read_without_an_option_and_conform(target: str, said: 
     for sentence in said:
         assert sentence in read, read
     assert not broken(backend, VALUES)
+
+
+def test_models_of_vectors_can_be_pickled_and_written() -> None:
+    backend = attentest.adapted(str(WILD / "vectors.py:Transformer"))
+    bench = Bench(backend, shrink=False, diagnose=False, effort=0.1)
+    assert judge(bench, "model.pickle").status is Status.PASS
+    assert isinstance(backend, AdaptedModel)
+    space: dict[str, Any] = {}
+    exec(backend.written(), space)
+    assert space["backend"].components == ("model",)
 
 
 def test_a_scale_in_single_precision_is_no_mistake(tmp_path: Path) -> None:

@@ -30,7 +30,7 @@ from attentest.targets.models.building import Building, building
 from attentest.targets.models.inferring import Inferred, infer, probe_of
 from attentest.targets.models.instances import stands_for_class
 from attentest.targets.models.recognition import is_whole, makes_models
-from attentest.targets.models.surrounded import OUTSIDE
+from attentest.targets.models.surrounded import OUTSIDE, Surrounded
 from attentest.targets.models.written import Adapter
 from attentest.targets.origin import origin
 from attentest.targets.single import SINGLE, Single, in_single
@@ -286,6 +286,7 @@ def _backend(adapter: Adapter, said: tuple[str, ...]) -> AdaptedModel:
         "TorchBackend": TorchBackend,
     }
     exec(adapter.body(), space)
+    space[Surrounded.__name__] = Surrounded  # the copy in the body is in no module: no pickle
     made: TorchBackend = space["backend"]
     return AdaptedModel(
         name=made.name,
