@@ -24,6 +24,7 @@ SOUND = [
     ("encoder.py:Encoder", "final_norm=present", "pad_idx=source_pad"),
     ("text_classifier.py:TextClassifier", "blocks is judged", "norm_placement=pre"),
     ("classifier.py:SentimentClassifier", "transformer_encoder is judged", "sequence first"),
+    ("causal_lm.py:TinyForCausalLM", "as its name says", "without attention_mask"),
     ("gpt.py:GPT", "transformer.h is judged", "hides later positions by itself"),
 ]
 """Token encoders in different styles, and what is said of how each was read."""
@@ -32,6 +33,7 @@ MISTAKES = [
     ("bert_like.py", "BERT", "math.sqrt(q.size(-1))", "math.sqrt(width)"),
     ("bert_like.py", "BERT", "mask == 0, -1e9", "mask == 1, -1e9"),
     ("encoder.py", "Encoder", "tokens.eq(", "tokens.ne("),
+    ("causal_lm.py", "TinyForCausalLM", "q.shape[-1] ** 0.5", "q.shape[-1]"),
     ("encoder.py", "Encoder", "torch.relu(self.linear1(self.norm2(x)))", "self.linear1(x)"),
 ]
 """A file, its class, and an edit that plants a mistake."""

@@ -1,6 +1,7 @@
 """Whole models in different published styles: how each is built, called and mapped is inferred."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from folders import SUPPORT
@@ -9,6 +10,7 @@ import attentest
 from attentest.judging.bench import Bench
 from attentest.judging.judge import judge
 from attentest.results.verdict import Status
+from attentest.targets.models.adaptation import AdaptedModel
 from attentest_spec import Backend
 from attentest_spec.torch import TorchBackend
 
@@ -31,6 +33,8 @@ SOUND = [
     ("plain_ids.py:Translator", "activation=gelu", "log-probabilities"),
     ("one_file.py:TransformerMT", "inner_size=sizes.d_ff", "method decode"),
     ("namespace.py:TransformerModel", "SimpleNamespace(pad=sizes.source_pad", "one pad id"),
+    ("states.py:Transformer", "source=sources", "share_tables=False", "no generator is in it"),
+    ("vectors.py:Transformer", "it takes vectors", "tgt_mask: True blocks"),
     ("sandwich.py:Network", "source=src, target=trg", "True blocks; (B, S)"),
 ]
 """Sound models, read without an option, and what is said of how each was read."""
@@ -68,6 +72,10 @@ MISTAKES = [
     ("one_pad.py", "Transformer", ".softmax(2)", ".softmax(1)"),
     ("namespace.py", "TransformerModel", "self.head_dim**-0.5", "self.head_dim**0.5"),
     ("configured.py", "TranslationTransformer", ", own, memory, bias)", ", own, memory, 0.0)"),
+    ("states.py", "Transformer", "(ids != self.pad)", "(ids != 0)"),
+    ("states.py", "Transformer", "norm(x + self.dropout(seen))", "norm(self.dropout(seen))"),
+    ("vectors.py", "Transformer", "tgt_mask=tgt_mask,", ""),
+    ("vectors.py", "Transformer", "src = layer(src,", "src = src + layer(src,"),
 ]
 """A file, its model, and an edit that plants a mistake."""
 
@@ -91,6 +99,16 @@ def test_sound_models_are_read_without_an_option_and_conform(target: str, said: 
     for sentence in said:
         assert sentence in read, read
     assert not broken(backend, VALUES)
+
+
+def test_models_of_vectors_can_be_pickled_and_written() -> None:
+    backend = attentest.adapted(str(WILD / "vectors.py:Transformer"))
+    bench = Bench(backend, shrink=False, diagnose=False, effort=0.1)
+    assert judge(bench, "model.pickle").status is Status.PASS
+    assert isinstance(backend, AdaptedModel)
+    space: dict[str, Any] = {}
+    exec(backend.written(), space)
+    assert space["backend"].components == ("model",)
 
 
 def test_a_scale_in_single_precision_is_no_mistake(tmp_path: Path) -> None:

@@ -196,6 +196,13 @@ def _shapes(probe: Probe) -> dict[str, torch.Size]:
 
 def _adapted(code: Code, reading: Reading) -> Adapted:
     inferred = _inferred(code, reading)
+    mask = trust.mask_beside_order(code, inferred.probe, inferred.adapter)
+    if mask and not reading.anyway:
+        made = _adapted(code, replace(reading, given={**reading.given, mask: None}))
+        sentence = trust.UNMASKED.format(mask)
+        head, *rest = made.understood
+        whole_text = (head, sentence, *rest)
+        return replace(made, assumed=(*made.assumed, sentence), understood=whole_text)
     backend, probe, adapter = inferred.backend, inferred.probe, inferred.adapter
     found, said = inferred.found, inferred.said
     findings, single = identify(backend), None

@@ -212,12 +212,28 @@ def _configuration(
         fields = fields_read(
             lambda config: thing(**rest, **{own: config}), fill, lambda one: one.value(PROBED)
         )
+    written = _configuration_class(thing) if not fields.found else None
+    if written is not None:
+        return construction(written, component, reading)
     if fields.missing and not _builds(thing, {**rest, own: _made(fields)}):
         raise Unclear(_question(thing, component, [fields.missing[-1]], fields.found.values()))
     given = {name: _fixed(value) for name, value in reading.given.items() if name not in read}
     later = {name: _fixed(value) for name, value in AT_CALLS.items() if _mentions(thing, name)}
     found = {**later, **fields.found, **given}
     return Construction(fields.make, found, frozenset(found))
+
+
+def _configuration_class(thing: Callable[..., Any]) -> type | None:
+    """Return the class of configurations in the module of `thing`, None for none or several."""
+    home = sys.modules.get(thing.__module__)
+    found = [
+        one
+        for name, one in ({} if home is None else vars(home)).items()
+        if inspect.isclass(one)
+        and squashed(name).endswith(("config", "configuration"))
+        and one.__module__ == thing.__module__
+    ]
+    return found[0] if len(found) == 1 else None
 
 
 def _mentions(thing: Callable[..., Any], name: str) -> bool:
@@ -307,7 +323,9 @@ def _size(name: str, component: str, held: Collection[str]) -> str:
     found = [size for size, names in SIZES.items() if name in names]
     if len(found) < 2:
         return found[0] if found else ""
-    if "feed_forward" not in inside(component):
+    if "feed_forward" not in inside(component) or any(
+        one in INNER and one not in WIDTH for one in held
+    ):
         return "d_model"
     stronger = [one for one in held if one in WIDTH and one not in INNER]
     return "d_ff" if stronger else "d_model"

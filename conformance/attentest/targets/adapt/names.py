@@ -95,7 +95,7 @@ WIDTH = words(
     "infeatures indim emsize embsize hiddendim numfeatures ndim nstate outputdim outputsize "
     "outfeatures kdim vdim keysize querysize valuesize size emb demb embed hidden hiddenwidth "
     "nfeat idim nout numchannels channels inchannels outchannels dtoken tokendim "
-    "nunits units outdim encoderembeddim decoderembeddim"
+    "embeddingdimension modeldimension nunits units outdim encoderembeddim decoderembeddim"
 )
 """The width of the model, input and output widths included."""
 
@@ -106,7 +106,7 @@ INNER = words(
     "feedforwardhidden feedforwardsize ffnembeddim intermediatewidth intermediatedim "
     "hiddenunits dimlinearblock hiddenchannels ffnintermediatesize ffnwidth encoderffndim "
     "decoderffndim encoderffnembeddim decoderffnembeddim ninner innersize dunits dimhidden "
-    "ffinnerdim inner"
+    "ffinnerdim inner feedforwarddimension numff intermediatefeatures ffndimension"
 )
 """The inner width of a feed-forward network; some are the model's where no other name is."""
 
@@ -115,29 +115,38 @@ SIZES: Mapping[str, Sequence[str]] = {
     "d_model": WIDTH,
     "heads": words(
         "heads numheads nheads nhead h numattentionheads head attentionheads attnheads "
-        "numattnheads numkvheads nkvheads kvheads numkeyvalueheads nkvhead encoderattentionheads "
-        "decoderattentionheads encoderheads decoderheads encheads decheads headnum headskv"
+        "numattnheads numqueryheads nqueryheads numkvheads nkvheads kvheads numkeyvalueheads "
+        "nkvhead encoderattentionheads decoderattentionheads encoderheads decoderheads encheads "
+        "decheads headnum headskv"
     ),
     "layers": words(
         "layers numlayers nlayers nlayer n depth numencoderlayers numdecoderlayers nblocks "
         "numblocks numhiddenlayers nx blocks encoderlayers decoderlayers nencoderlayers "
-        "ndecoderlayers enclayers declayers numenclayers numdeclayers encdepth decdepth"
+        "ndecoderlayers enclayers declayers numenclayers numdeclayers encdepth decdepth "
+        "numencoderblocks numdecoderblocks encoderblocks decoderblocks nencoderblocks "
+        "ndecoderblocks encodelayers decodelayers nenclayers ndeclayers nenclayer ndeclayer "
+        "encoderlayer decoderlayer numencoder numdecoder nencoder ndecoder"
     ),
     "max_length": words(
         "maxlen maxlength maxseqlen maxseqlength maxpositionembeddings blocksize contextlength "
         "seqlen ctxlen nctx maxpositions numpositions maxsequencelength npositions "
-        "sequencelength maxtokens contextsize"
+        "sequencelength maxtokens contextsize maximumlength maximumpositionembeddings"
     ),
     "source_vocabulary": words(
         "vocab vocabsize numembeddings nvocab srcvocab srcvocabsize sourcevocabsize "
         "inputvocabsize nsrcvocab ntoken ntokens vocabulary srcvocabulary encvocabsize "
-        "encodervocabsize vocabularysize"
+        "encodervocabsize vocabularysize vocabsizeorconfigjsonfile svocabsize invocabsize "
+        "sourcevocabularysize sourcevocabulary srcvocabularysize"
     ),
     "target_vocabulary": words(
         "tgtvocab tgtvocabsize trgvocab trgvocabsize targetvocabsize outputvocabsize ntrgvocab "
-        "tgtvocabulary decvocabsize decodervocabsize"
+        "tgtvocabulary decvocabsize decodervocabsize tvocabsize outvocabsize "
+        "targetvocabularysize targetvocabulary tgtvocabularysize"
     ),
-    "source_pad": words("padidx paddingidx srcpadidx padtokenid padid srcpad sourcepad"),
+    "source_pad": words(
+        "padidx paddingidx srcpadidx padtokenid padid srcpad sourcepad padindex padtokenindex "
+        "paddingindex"
+    ),
     "target_pad": words("tgtpadidx trgpadidx tgtpad targetpad"),
     "dropout": words(
         "dropout p drop dropoutrate dropoutp attndrop attndropout residpdrop dropprob pdrop "

@@ -5,6 +5,7 @@ code is judged if its names and shapes allow one reading, or if a catalogued mis
 numbers; otherwise the reading may be what is wrong.
 """
 
+import re
 from collections.abc import Mapping
 
 import numpy as np
@@ -83,6 +84,21 @@ def question(
         f"Python: parameters={{NAME: PATH}}), name another component with --as, or name its parts "
         f"one by one. {_ANYWAY}."
     )
+
+
+UNMASKED = (
+    "assumed that it hides later positions on purpose, as its name says: it is judged as causal, "
+    "without {}"
+)
+_ORDERED = re.compile(r"causal|decoder|gpt|lm$|lm_?head|autoregressive", re.IGNORECASE)
+
+
+def mask_beside_order(code: Code, probe: Probe, adapter: Adapter) -> str:
+    """Return the mask argument of code that says by its name, and shows, that it is causal."""
+    own = adapter.arguments.roles.get("mask", "")
+    if not own or adapter.component not in probing.SEQUENCES or not _ORDERED.search(code.name):
+        return ""
+    return own if _causal(probe, adapter) else ""
 
 
 def explained(findings: Mapping[str, Finding]) -> bool:

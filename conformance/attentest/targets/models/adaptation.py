@@ -30,6 +30,7 @@ from attentest.targets.models.building import Building, building
 from attentest.targets.models.inferring import Inferred, infer, probe_of
 from attentest.targets.models.instances import stands_for_class
 from attentest.targets.models.recognition import is_whole, makes_models
+from attentest.targets.models.surrounded import OUTSIDE, Surrounded
 from attentest.targets.models.written import Adapter
 from attentest.targets.origin import origin
 from attentest.targets.single import SINGLE, Single, in_single
@@ -238,7 +239,9 @@ def _measured(adapter: Adapter, found: FoundTable, reading: Reading) -> AdaptedM
         adapter, findings = replace(adapter, limits=single[0]), single[1]
     choices = declared_choices({**adapter.choices, **measured(findings)}, reading)
     fixed = [FIXED_DROPOUT] * adapter.limits.fixed_dropout
-    assumptions = (*assumed(choices, reading), *[SINGLE] * bool(single), *fixed)
+    outside = OUTSIDE if adapter.is_surrounded else ()
+    own = {name: one for name, one in choices.items() if name not in outside}
+    assumptions = (*assumed(own, reading), *[SINGLE] * bool(single), *fixed)
     said = (
         f"{adapter.name} is judged as model",
         *assumptions,
@@ -247,7 +250,7 @@ def _measured(adapter: Adapter, found: FoundTable, reading: Reading) -> AdaptedM
         "parameters:",
         *(f"  {line}" for line in found.lines),
         *found.remarks,
-        *chosen(choices, reading),
+        *chosen(own, reading),
         *said_of(adapter.limits),
     )
     made = _backend(replace(adapter, choices=choices), said)
@@ -283,6 +286,7 @@ def _backend(adapter: Adapter, said: tuple[str, ...]) -> AdaptedModel:
         "TorchBackend": TorchBackend,
     }
     exec(adapter.body(), space)
+    space[Surrounded.__name__] = Surrounded  # the copy in the body is in no module: no pickle
     made: TorchBackend = space["backend"]
     return AdaptedModel(
         name=made.name,

@@ -13,6 +13,7 @@ from attentest.targets.adapt.reading import Reading, Unclear
 _MEMORY = ("memory", "mem", "cross", "encdec", "decenc", "encout")
 _TARGET = ("tgt", "trg", "target", "dec", "lookahead", "causal", "nopeak", "subsequent", "future")
 _SOURCE = ("src", "source", "enc", "input")
+_LENGTHS = re.compile(r"[a-z]+(len|lens|length|lengths)$")
 
 
 @dataclass(frozen=True)
@@ -135,6 +136,12 @@ def _question(
     missing: Collection[str],
     unknown: Collection[str],
 ) -> str:
+    if unknown and not missing and all(_LENGTHS.match(squashed(one)) for one in unknown):
+        return (
+            f"{name} is not judged as a whole model: {' and '.join(unknown)} say how long the "
+            f"sequences are, and the spec has padding between tokens as well, which no length "
+            f"says. Name its layers, or the classes of its encoder and its decoder."
+        )
     what = (
         f"which argument is the {' and which the '.join(missing)}"
         if missing

@@ -31,6 +31,7 @@ from attentest.targets.adapt.names import (
 from attentest.targets.adapt.parameters.found import DISTINCT
 from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.reading import Reading, Unclear
+from attentest.targets.models.surrounded import Surrounded, surrounded
 from attentest_spec import Sizes
 
 MOST = 200
@@ -104,6 +105,8 @@ def building(thing: Callable[..., Any], name: str, reading: Reading) -> Building
         found = _trial(built)
         if not found:
             return dataclasses.replace(built, said=(f"built as {expression}",))
+        if around := _around(built):
+            return around
         first = first or expression
         failure = failure or found
     raise Unclear(options.question(thing, name, first or "", failure))
@@ -122,8 +125,14 @@ def _trial(built: Building) -> str:
     if not isinstance(module, nn.Module):
         return f"it makes a {type(module).__name__}, and no torch.nn.Module"
     tables = [one.weight for one in module.modules() if isinstance(one, nn.Embedding)]
-    if any(one.shape[1] != sizes.d_model for one in tables):
-        return "it holds a table of another width than the model's"
+    for rows, width in (one.shape for one in tables):
+        if width == sizes.heads:
+            return (
+                f"it holds a table of {rows} rows with a number for each head, as relative "
+                f"positions have, and the spec has no place for those"
+            )
+        if width != sizes.d_model:
+            return "it holds a table of another width than the model's"
     shapes = [set(one.shape) for one in module.parameters() if one.dim() > 1]
     for vocabulary in (sizes.source_vocabulary, sizes.target_vocabulary):
         if {vocabulary, sizes.d_model} not in shapes:
@@ -132,6 +141,30 @@ def _trial(built: Building) -> str:
     if "d_ff" in built.known and wide != 4 * sizes.layers:
         return f"it holds {wide} matrices of the inner width, and not {4 * sizes.layers}"
     return ""
+
+
+def _around(built: Building) -> Building | None:
+    """Return stacks that take vectors between tables and a generator; None for all else."""
+    try:
+        with undisturbed():
+            core = built(DISTINCT.but(target_vocabulary=DISTINCT.source_vocabulary))
+        own = list(core.modules())
+    except Exception:  # code that a user wrote may raise anything
+        return None
+    if {"d_model", "heads", "layers"} - built.known or any(
+        isinstance(one, nn.Embedding) for one in own
+    ):
+        return None
+    expression = surrounded(built.expression, core)
+    found = Building(expression, {**built.space, "Surrounded": Surrounded})
+    if not expression or _trial(found):
+        return None
+    said = (
+        f"built as {built.expression}",
+        "it takes vectors: tables of tokens and a generator of the adapter's are put around it, "
+        "and nothing is said of embeddings, positions and generators",
+    )
+    return dataclasses.replace(found, said=said)
 
 
 @dataclass
@@ -161,7 +194,11 @@ class _Options:
                 optional = parameter.default is not inspect.Parameter.empty
                 if optional and codes == ["sizes.target_vocabulary"]:
                     codes.append("")  # the sides may share a table unless it is said otherwise
+                if parameter.default is None and "(" in codes[0] and part_named(own, side):
+                    codes.insert(0, "")  # a part that may be left out is made by the class itself
                 rows.append([(own, one) for one in codes])
+            elif parameter.default is inspect.Parameter.empty and parameter.annotation is bool:
+                rows.append([(own, "False"), (own, "True")])
             elif parameter.default is inspect.Parameter.empty:
                 rows.append([(own, f"sizes.{size}") for size in unused])
             elif _is_width(parameter.default) and "sizes.d_ff" not in taken:
@@ -213,6 +250,7 @@ class _Options:
             name: one
             for name, one in self.space.items()
             if inspect.isclass(one) and one is not self.top and not name.startswith("_")
+            if one is not SimpleNamespace
         }
         annotated = [name for name, one in classes.items() if one is parameter.annotation]
         if annotated and not issubclass(classes[annotated[0]], nn.Module):
@@ -316,7 +354,8 @@ def _sizes(name: str, held: Collection[str], side: str) -> Iterator[str]:
         return
     found = [size for size, names in SIZES.items() if name in names]
     if set(found) == {"d_ff", "d_model"}:
-        yield from ("d_ff", "d_model") if widths else ("d_model", "d_ff")
+        inner = any(one in INNER and one not in WIDTH for one in held)
+        yield from ("d_ff", "d_model") if widths and not inner else ("d_model", "d_ff")
         return
     yield from (_sided(size, side) for size in found)
 

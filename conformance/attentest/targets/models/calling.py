@@ -17,7 +17,8 @@ class Conventions:
     `masks` maps mask arguments to their forms. `sequence_first` says that tokens are (L, B),
     `drops_last` that the last target token is dropped inside, `flat` that the output is (B * T, V),
     `part` is the place of the output in a tuple or mapping, and `generator` the attribute that maps
-    the states to the vocabulary where the call does not.
+    the states to the vocabulary where the call does not; `tied` is the path of the target's table,
+    which does where nothing else would.
     """
 
     masks: Mapping[str, Form] = field(default_factory=dict)
@@ -27,6 +28,7 @@ class Conventions:
     part: int | str | None = None
     attribute: bool = False
     generator: str = ""
+    tied: str = ""
 
     def but(self, **changes: Any) -> "Conventions":
         """Return a copy with some conventions changed."""
@@ -40,6 +42,11 @@ class Conventions:
             yield "the last target token is dropped inside: one is added behind those given"
         if self.generator:
             yield f"the call returns states: {self.generator} maps them to the vocabulary"
+        if self.tied:
+            yield (
+                f"the call returns states, and no generator is in it: the table of the target "
+                f"({self.tied}) is used for one, and nothing is said of a generator"
+            )
         if self.flat:
             yield "the output has one row for every token of the batch"
 
@@ -113,6 +120,8 @@ class Call:
             )
         if how.generator and not self.returns_memory:
             yield f"output = model.{how.generator}(output)"
+        if how.tied and not self.returns_memory:
+            yield f'output = output @ model.get_parameter("{how.tied}").mT'
         length = "target.shape[1] - 1" if how.drops_last else "target.shape[1]"
         if how.flat and not self.returns_memory:
             lead = f"{length}, len(target)" if how.sequence_first else f"len(target), {length}"

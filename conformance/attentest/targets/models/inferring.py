@@ -19,6 +19,7 @@ from attentest.targets.models.building import Building
 from attentest.targets.models.calling import Call, Conventions
 from attentest.targets.models.forms import Form, forms
 from attentest.targets.models.probing import Probe, separates_samples, shown
+from attentest.targets.models.surrounded import signature_of
 from attentest_spec import Sizes
 
 MOST = 600
@@ -70,7 +71,7 @@ def infer(built: Building, name: str, doc: str, reading: Reading) -> Inferred:
     sizes = DISTINCT if "target_vocabulary" in built.known else DISTINCT.but(**vocabularies)
     sizes = sizes.but(source_pad=PADS[0], target_pad=PADS[len(knows) != 1])
     probe = probe_of(built, sizes)
-    signature = inspect.signature(probe.model.forward)
+    signature = signature_of(probe.model)
     read = arguments.read(name, signature, ("source", "target"), reading)
     call, score, failure = _best(probe, Call(read), _combinations(read, doc, reading))
     if call is not None and score < SURE and not call.conventions.masks and not knows:
@@ -214,11 +215,13 @@ def _laid_out(probe: Probe, plain: Call, masks: dict[str, Form]) -> Call | str:
 def fitted(probe: Probe, call: Call) -> Call | str:
     """Return `call` with the conventions of its result, or why that is no output of a model."""
     tokens = probe.tokens
-    fired: set[nn.Module] = set()
-    hooks = [
-        one.register_forward_hook(lambda module, *_: fired.add(module))
-        for one in probe.model.modules()
-    ]
+    fired: dict[nn.Module, None] = {}  # in the order of their last calls
+
+    def note(module: nn.Module, *_: Any) -> None:
+        fired.pop(module, None)
+        fired[module] = None
+
+    hooks = [one.register_forward_hook(note) for one in probe.model.modules()]
     result = probe.called(call.compiled(raw=True), *tokens)
     for hook in hooks:
         hook.remove()
@@ -235,7 +238,12 @@ def fitted(probe: Probe, call: Call) -> Call | str:
 
 
 def _shaped(
-    probe: Probe, how: Conventions, part: Tensor, batch: int, length: int, fired: set[nn.Module]
+    probe: Probe,
+    how: Conventions,
+    part: Tensor,
+    batch: int,
+    length: int,
+    fired: Collection[nn.Module],
 ) -> Conventions | None:
     lead = (length, batch) if how.sequence_first else (batch, length)
     sizes, shape = probe.sizes, tuple(part.shape)
@@ -245,11 +253,24 @@ def _shaped(
         return how.but(flat=True)
     if shape == (*lead, sizes.d_model):
         outside = _generator(probe, part, fired)
-        return how.but(generator=outside) if outside else None
+        if outside:
+            return how.but(generator=outside)
+        tied = _table_of_target(probe, fired)
+        return how.but(tied=tied) if tied else None
     return None
 
 
-def _generator(probe: Probe, states: Tensor, fired: set[nn.Module]) -> str:
+def _table_of_target(probe: Probe, fired: Collection[nn.Module]) -> str:
+    """Return the path of the table of tokens that was called last, "" for none."""
+    shape = (probe.sizes.target_vocabulary, probe.sizes.d_model)
+    tables = [
+        one for one in fired if isinstance(one, nn.Embedding) and tuple(one.weight.shape) == shape
+    ]
+    paths = {module: name for name, module in probe.model.named_modules()}
+    return f"{paths[tables[-1]]}.weight" if tables else ""
+
+
+def _generator(probe: Probe, states: Tensor, fired: Collection[nn.Module]) -> str:
     """Return the child that maps states to the vocabulary and was not called, "" for none."""
     found = []
     for name, child in probe.model.named_children():
@@ -346,7 +367,10 @@ def _candidates(
         if result.shape[-1] == probe.sizes.target_vocabulary:
             yield tried
         elif result.shape[-1] == probe.sizes.d_model:
-            outside = call.conventions.generator or _generator(probe, result, set())
+            if call.conventions.tied:
+                yield tried
+                continue
+            outside = call.conventions.generator or _generator(probe, result, ())
             if outside:
                 yield replace(tried, conventions=how.but(generator=outside))
 

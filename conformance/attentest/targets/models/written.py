@@ -10,6 +10,7 @@ from attentest.targets.models.building import Building
 from attentest.targets.models.forms import ADDITIVE
 from attentest.targets.models.inferring import Inferred
 from attentest.targets.models.layout import folded
+from attentest.targets.models.surrounded import SURROUNDED_SOURCE, Surrounded
 from attentest.targets.origin import Origin
 from attentest_spec import Limits
 from attentest_spec.choices import Value
@@ -43,8 +44,14 @@ class Adapter:
         calls = [self.inferred.call, *self.inferred.methods.values()]
         sources = [one.source() for one in calls]
         helpers = [ADDITIVE] if any("additive(" in one for one in sources) else []
+        helpers += [SURROUNDED_SOURCE] * self.is_surrounded
         parts = [self._build(), *helpers, *sources, *self._tail()]
         return "\n".join(folded(line) for line in "\n\n".join(parts).splitlines()) + "\n"
+
+    @property
+    def is_surrounded(self) -> bool:
+        """Whether the embeddings and the generator are those of the adapter."""
+        return self.building.expression.startswith(f"{Surrounded.__name__}(")
 
     def _head(self) -> Iterator[str]:
         yield head_line(self.name)

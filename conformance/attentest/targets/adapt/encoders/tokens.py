@@ -36,7 +36,8 @@ def token_encoder(thing: Any, reading: Reading, name: str = "") -> Code | None:
     if not inspect.isclass(thing) or not issubclass(thing, nn.Module):
         return None
     own = name or thing.__name__
-    said = reading.component or component_named(own) or component_guessed(own)
+    guess = component_guessed(own)  # a head, as in "GPT2LMHeadModel", is no name for its layers
+    said = reading.component or component_named(own) or ("" if guess == "generator" else guess)
     if said not in ("", "encoder", "model") or reading.component == "model":
         return None
     found = _Found.of(thing, reading)
