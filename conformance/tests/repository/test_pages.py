@@ -1,7 +1,9 @@
 """Pages as Markdown that a forge shows: marked outputs, pictures, the paper's link, no paths."""
 
 import re
+import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -13,7 +15,7 @@ sys.path += [str(DOCS), str(DOCS / "_ext")]
 from drawn import visible  # type: ignore[import-not-found]  # modules of docs/_ext
 from executed import Page, Wrong  # type: ignore[import-not-found]
 from marked import Place, filled, places  # type: ignore[import-not-found]
-from reading import with_paper  # type: ignore[import-not-found]
+from reading import with_generated, with_paper  # type: ignore[import-not-found]
 from similar import same  # type: ignore[import-not-found]
 
 PAPER = "https://arxiv.org/abs/1706.03762"
@@ -67,6 +69,46 @@ def test_pictures_exist_and_have_words(page: Path) -> None:
     for words, target in re.findall(r"!\[([^\]]*)\]\(([^)]+)\)", page.read_text(encoding="utf-8")):
         assert words
         assert (page.parent / target).is_file()
+
+
+@cache
+def tracked() -> frozenset[Path]:
+    """Return the files that git has, and their folders."""
+    listed = subprocess.run(
+        ["git", "ls-files", "-z"], cwd=REPOSITORY, capture_output=True, text=True, check=True
+    )
+    files = [Path(one) for one in listed.stdout.split("\0") if one]
+    return frozenset([*files, *(folder for one in files for folder in one.parents)])
+
+
+def links(text: str) -> list[str]:
+    """Return the targets of the links and pictures of a page, as Markdown reads it."""
+    inline = [one for one in MarkdownIt().parse(text) if one.type == "inline"]
+    inner = [child for one in inline for child in one.children or ()]
+    targets = [one.attrGet("href") or one.attrGet("src") for one in inner]
+    return [str(one) for one in targets if one]
+
+
+@each_page
+def test_relative_links_lead_to_tracked_files(page: Path) -> None:
+    for target in links(page.read_text(encoding="utf-8")):
+        path = target.partition("#")[0]
+        if path and not re.match(r"\w+:", path):
+            place = (page.parent / path).resolve().relative_to(REPOSITORY)
+            assert place in tracked(), target
+
+
+def test_links_lead_to_generated_pages_where_these_exist() -> None:
+    text = (
+        "[a](../../spec/attentest_spec/choices/table.py#mask_fill) [b](compare.md) "
+        "[c](../../spec/attentest_spec/masks.md) [d](../../README.md#real-libraries) "
+        "[e](../../conformance/attentest/faults/attention) [f](https://example.org/implementations)"
+    )
+    assert with_generated(text, "how-to/a") == (
+        "[a](../generated/choices.md#mask_fill) [b](compare.md) "
+        "[c](../generated/chapters/masks.md) [d](../generated/libraries.md) "
+        "[e](../generated/mistakes/attention.md) [f](https://example.org/implementations)"
+    )
 
 
 @each_page
