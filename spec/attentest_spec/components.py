@@ -20,6 +20,7 @@ CHAPTERS = (
     "loss",
     "schedule",
     "optimiser",
+    "cache",
     "decoding",
 )
 """The chapters of the spec, in reading order."""
@@ -86,6 +87,12 @@ _PARTS = (
     Component("learning_rate", "schedule", ("step",)),
     Component("optimiser", "optimiser", ("parameters", "gradients", "rates")),
     Component("gradient_clipping", "optimiser", ("gradients", "groups", "limit")),
+    Component(
+        "cached_decoding",
+        "cache",
+        ("source", "target", "chunks", "after", "origin"),
+        ("model",),
+    ),
     Component("greedy_decoding", "decoding", ("scores", "begin", "length")),
     Component("beam_search", "decoding", ("scores", "begin", "length", "beams")),
     Component("sampling", "decoding", ("logits",)),

@@ -5,6 +5,7 @@ from typing import Any
 
 from attentest_spec.attention import attention
 from attentest_spec.batch import batch, packed_batch, padded_batch
+from attentest_spec.cache import cached_decoding
 from attentest_spec.decoder import decoder, decoder_layer
 from attentest_spec.decoding import beam_search, greedy_decoding, sampling
 from attentest_spec.embedding import embedding
@@ -48,6 +49,7 @@ ORACLES: Mapping[str, Oracle] = {
     "learning_rate": learning_rate,
     "optimiser": optimiser,
     "gradient_clipping": gradient_clipping,
+    "cached_decoding": cached_decoding,
     "greedy_decoding": greedy_decoding,
     "beam_search": beam_search,
     "sampling": sampling,

@@ -226,6 +226,7 @@ _SHAPES = {
     "decoder": _decoder,
     "generator": _generator,
     "model": _model,
+    "cached_decoding": _model,
 }
 
 

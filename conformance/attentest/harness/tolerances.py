@@ -62,6 +62,7 @@ def terms(probe: Probe, inputs: tuple[Input, ...]) -> int:
         "decoder_layer": 2 * attention + inner + 6 * width,
         "decoder": layers * (2 * attention + inner + 6 * width),
         "model": layers * (3 * attention + 2 * inner + 10 * width),
+        "cached_decoding": layers * (3 * attention + 2 * inner + 10 * width),
         "loss": length + max((one.size for one in inputs if _is_whole(one)), default=1),
     }
     return whole.get(probe.component, width)
@@ -273,7 +274,9 @@ def _of_angles(
     chosen = choices or probe.subject.choices
     if "positional_encoding" not in inside(probe.component) or not _has_waves(chosen):
         return 0.0
-    length = max(one.shape[1] for one in inputs if isinstance(one, np.ndarray))
+    length = max(
+        one.shape[-1 if _is_whole(one) else 1] for one in inputs if isinstance(one, np.ndarray)
+    )
     place = first_position(chosen) + np.arange(length, dtype=np.float64)
     unit = _SAFETY * angle_epsilon(probe.precision, chosen) / 2
     exact = table(Setting(choices=chosen), length, probe.sizes.d_model)

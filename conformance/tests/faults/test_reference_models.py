@@ -98,6 +98,13 @@ def inputs_of(component, sizes, rng):
         "learning_rate": (5,),
         "optimiser": (rng.normal(size=4), rng.normal(size=(3, 4)), np.array([0.1, 0.2, 0.1])),
         "gradient_clipping": (rng.normal(size=6), np.array([2, 4]), np.array(0.5)),
+        "cached_decoding": (
+            source,
+            target,
+            np.array([2, 1]),
+            np.array([-1, 0]),
+            np.array([[0, 1], [0, 1]]),
+        ),
         "greedy_decoding": (_script(rng, sizes), _begin(sizes), 6),
         "beam_search": (_script(rng, sizes), _begin(sizes), 6, 3),
         "sampling": (rng.normal(size=(2, 7)),),

@@ -7,9 +7,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from attentest_annotated import decoding, model, training
+from attentest_annotated import caching, decoding, model, training
 from attentest_spec import Limits, Sizes, nested
-from attentest_spec.torch import Recipe, Script, TorchBackend
+from attentest_spec.torch import Recipe, Script, TorchBackend, cached_decoding
 
 HEADS = {
     "query": "linears.0",
@@ -190,6 +190,9 @@ backend = TorchBackend(
         "loss_without_targets": "zero",
         "decoding_stop": "length",
         "decoding_mode": "as-given",
+        "cache_positions": "columns",
+        "cache_update": "functional",
+        "cache_sessions": "independent",
     },
     # The fill of -1e9 cannot be written into float16, and one mask serves all heads.
     limits=Limits(
@@ -291,6 +294,15 @@ backend = TorchBackend(
             build=lambda sizes: (
                 lambda step: training.rate(step, sizes.d_model, sizes.factor, sizes.warmup)
             ),
+        ),
+        "cached_decoding": cached_decoding(
+            TokensInLogProbabilitiesOut,
+            start=lambda built, source: caching.start(
+                built, source, model.make_src_mask(source, built.source_pad)
+            ),
+            step=lambda built, cache, tokens: caching.step(built, cache, tokens, built.target_pad),
+            reorder=lambda built, cache, rows: caching.reorder(cache, rows),
+            parameters=MODEL,
         ),
         "greedy_decoding": Recipe(build=Scripted, call=_greedy),
     },

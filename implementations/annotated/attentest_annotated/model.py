@@ -101,20 +101,20 @@ class MultiHeadedAttention(nn.Module):
         if mask is not None:
             mask = mask.unsqueeze(1)  # one mask serves all heads
         query, key, value = (
-            self._split(linear(x))
+            self.split(linear(x))
             for linear, x in zip(self.linears, (query, key, value), strict=False)
         )
         x, weights = attention(query, key, value, mask, self.dropout)
         # Detached: a tensor with a history cannot be deep-copied and keeps the graph alive.
         self.attn = weights.detach()
-        mixed: Tensor = self.linears[-1](self._merge(x))
+        mixed: Tensor = self.linears[-1](self.merge(x))
         return mixed
 
-    def _split(self, x: Tensor) -> Tensor:
+    def split(self, x: Tensor) -> Tensor:
         """Cut the features into heads: (B, K, D) -> (B, H, K, E)."""
         return x.view(x.size(0), -1, self.h, self.d_k).transpose(1, 2)
 
-    def _merge(self, x: Tensor) -> Tensor:
+    def merge(self, x: Tensor) -> Tensor:
         """Lay the heads side by side again: (B, H, Q, E) -> (B, Q, D)."""
         return x.transpose(1, 2).contiguous().view(x.size(0), -1, self.h * self.d_k)
 

@@ -8,9 +8,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from attentest_scratch import model, optim, training
+from attentest_scratch import cache, model, optim, training
 from attentest_spec import Limits, Sizes, nested
-from attentest_spec.torch import Recipe, Script, TorchBackend
+from attentest_spec.torch import Recipe, Script, TorchBackend, cached_decoding
 
 HEADS = {"query": "W_q", "key": "W_k", "value": "W_v", "output": "W_o"}
 NORM = {"gain": "weight", "bias": "bias"}
@@ -183,6 +183,9 @@ backend = TorchBackend(
         "decoding_stop": "end-token",
         "after_end": "padding",
         "decoding_mode": "as-given",
+        "cache_positions": "columns",
+        "cache_update": "functional",
+        "cache_sessions": "independent",
     },
     limits=Limits(layers=1, dropout=False, smoothing=0.0),
     recipes={
@@ -241,6 +244,13 @@ backend = TorchBackend(
         "optimiser": Recipe(build=lambda sizes: sizes, call=_updates),
         "learning_rate": Recipe(
             build=lambda sizes: lambda step: optim.rate_at(step, sizes.factor, sizes.warmup),
+        ),
+        "cached_decoding": cached_decoding(
+            _model,
+            start=cache.start,
+            step=cache.step,
+            reorder=lambda built, held, rows: cache.reorder(held, rows),
+            parameters=MODEL,
         ),
         "greedy_decoding": Recipe(build=Scripted, call=_greedy),
     },

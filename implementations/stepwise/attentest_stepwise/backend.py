@@ -6,8 +6,8 @@ import torch
 from torch import Tensor, nn
 
 from attentest_spec import Limits, Sizes, nested
-from attentest_spec.torch import Recipe, Script, TorchBackend
-from attentest_stepwise import decoding, model, optim, training
+from attentest_spec.torch import Recipe, Script, TorchBackend, cached_decoding
+from attentest_stepwise import caching, decoding, model, optim, training
 
 HEADS = {"query": "w_q", "key": "w_k", "value": "w_v", "output": "linear"}
 NORM = {"gain": "weight", "bias": "bias"}
@@ -147,6 +147,19 @@ def _greedy(script: Scripted, scores: Tensor, begin: Tensor, length: int) -> Ten
     return script.filled(decoder.translate(script.source, script.unpadded(begin)), length)
 
 
+def _step(
+    built: model.Transformer, held: caching.CachedDecoder, tokens: Tensor
+) -> tuple[Tensor, caching.CachedDecoder]:
+    return held.step(tokens), held
+
+
+def _reorder(
+    built: model.Transformer, held: caching.CachedDecoder, rows: Tensor
+) -> caching.CachedDecoder:
+    held.reorder(rows)
+    return held
+
+
 backend = TorchBackend(
     name="stepwise",
     title="a step-by-step course: explicit classes, from the embedding to the whole model",
@@ -176,6 +189,9 @@ backend = TorchBackend(
         "decoding_stop": "end-token",
         "after_end": "padding",
         "decoding_mode": "as-given",
+        "cache_positions": "columns",
+        "cache_update": "in-place",
+        "cache_sessions": "independent",
     },
     limits=Limits(),
     recipes={
@@ -260,6 +276,9 @@ backend = TorchBackend(
             build=lambda sizes: (
                 lambda step: optim.learning_rate(step, sizes.d_model, sizes.warmup, sizes.factor)
             ),
+        ),
+        "cached_decoding": cached_decoding(
+            _model, start=caching.CachedDecoder, step=_step, reorder=_reorder, parameters=MODEL
         ),
         "greedy_decoding": Recipe(build=Scripted, call=_greedy),
     },

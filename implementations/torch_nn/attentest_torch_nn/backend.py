@@ -8,8 +8,8 @@ import torch
 from torch import Tensor, nn
 
 from attentest_spec import Limits, Place, Sizes, Table, nested
-from attentest_spec.torch import Recipe, Script, TorchBackend
-from attentest_torch_nn import decoding, model, optim, training
+from attentest_spec.torch import Recipe, Script, TorchBackend, cached_decoding
+from attentest_torch_nn import caching, decoding, model, optim, training
 
 # The library packs the three input projections into one matrix of three blocks of rows.
 HEADS: Table = {
@@ -253,6 +253,19 @@ def _sampling(sizes: Sizes) -> Callable[[Tensor], Tensor]:
     )
 
 
+def _step(
+    built: model.Transformer, cache: caching.KeyValueCache, tokens: Tensor
+) -> tuple[Tensor, caching.KeyValueCache]:
+    return caching.step(built, cache, tokens), cache
+
+
+def _reorder(
+    built: model.Transformer, cache: caching.KeyValueCache, rows: Tensor
+) -> caching.KeyValueCache:
+    cache.reorder(rows)
+    return cache
+
+
 backend = TorchBackend(
     name="torch_nn",
     title="torch.nn.Transformer, with the parts that the library leaves out",
@@ -283,6 +296,9 @@ backend = TorchBackend(
         "decoding_stop": "end-token",
         "after_end": "padding",
         "decoding_mode": "evaluation",
+        "cache_positions": "columns",
+        "cache_update": "in-place",
+        "cache_sessions": "independent",
         "length_penalty": "wu",
         "counted_length": "new",
         "finished_beams": "in-beam",
@@ -350,6 +366,9 @@ backend = TorchBackend(
         "learning_rate": Recipe(build=lambda sizes: sizes, call=_rate),
         "optimiser": Recipe(build=lambda sizes: sizes, call=_updates),
         "gradient_clipping": Recipe(build=lambda sizes: sizes, call=_clipped),
+        "cached_decoding": cached_decoding(
+            _model, start=caching.KeyValueCache, step=_step, reorder=_reorder, parameters=MODEL
+        ),
         "greedy_decoding": Recipe(build=Scripted, call=_greedy),
         "beam_search": Recipe(build=Scripted, call=_beams),
         "sampling": Recipe(build=_sampling),

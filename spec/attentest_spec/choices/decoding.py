@@ -4,6 +4,39 @@ from attentest_spec.choices.choice import entry
 
 DECODING = (
     entry(
+        "cache_positions",
+        "Which position has a token after padding, where keys and values are kept?",
+        ("columns", "that of its column, as without a cache"),
+        ("tokens", "the number of tokens before it that are no padding"),
+        paper=None,
+        clause="cache.positions-of-padding",
+        source="not in the paper",
+        why="Counted by tokens, a sequence that is padded on the left decodes as it does alone; "
+        "the model then has other positions than in training on padded columns.",
+    ),
+    entry(
+        "cache_update",
+        "Does a step change the cache that it is given?",
+        ("functional", "no: it returns another one, and the given one can be continued again"),
+        ("in-place", "yes: the given one is used up"),
+        paper=None,
+        clause="cache.continued-twice",
+        source="not in the paper",
+        why="In place no keys are copied; a search that comes back to an earlier prefix needs the "
+        "other.",
+    ),
+    entry(
+        "cache_sessions",
+        "How many sequences of calls can be decoded in turn?",
+        ("independent", "any number: each has a cache of its own"),
+        ("one", "one: the module holds its cache, and a new start discards it"),
+        paper=None,
+        clause="cache.sessions",
+        source="not in the paper",
+        why="A cache in the module needs no argument in its calls, and no second request may come "
+        "between two steps.",
+    ),
+    entry(
         "decoding_stop",
         "Where does the decoding of a sequence end?",
         ("end-token", "at the end token, or at the greatest length"),

@@ -61,6 +61,9 @@ class Choices:
     weight_decay: str = "none"
     clip_epsilon: Value = "none"
     # Decoding.
+    cache_positions: str = "columns"
+    cache_update: str = "functional"
+    cache_sessions: str = "independent"
     decoding_stop: str = "end-token"
     after_end: str = "padding"
     decoding_mode: str = "as-given"

@@ -11,6 +11,7 @@ from attentest.faults.reference_models.fused import Fused
 from attentest.faults.reference_models.hooks import (
     Answer,
     Beam,
+    Cache,
     Device,
     Finished,
     Function,
@@ -30,6 +31,7 @@ __all__ = [
     "REFERENCE_MODELS",
     "Answer",
     "Beam",
+    "Cache",
     "Device",
     "Finished",
     "Function",

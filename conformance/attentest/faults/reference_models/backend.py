@@ -5,11 +5,11 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from attentest.faults.reference_models.hooks import Hooks
+from attentest.faults.reference_models.hooks import Cache, Hooks
 from attentest.faults.reference_models.modules import Node
 from attentest_spec import Choices, Sizes
 from attentest_spec.choices import Value
-from attentest_spec.torch import Recipe, TorchBackend
+from attentest_spec.torch import Recipe, TorchBackend, cached_decoding
 
 DECLARED: Mapping[str, Value] = {
     "norm_epsilon": 1e-5,
@@ -21,6 +21,9 @@ DECLARED: Mapping[str, Value] = {
     "loss_input": "logits",
     "loss_normaliser": "tokens",
     "loss_without_targets": "zero",
+    "cache_positions": "columns",
+    "cache_update": "functional",
+    "cache_sessions": "independent",
 }
 """The choices that a reference model declares by default, besides the options of the paper."""
 
@@ -42,13 +45,22 @@ def reference_backend(
             parameters=model.tables.get(component, {}),
         )
 
+    cached = cached_decoding(
+        lambda sizes: _hooks(model, sizes, complete).make_model(),
+        start=_start,
+        step=_step,
+        reorder=_reorder,
+        parameters=model.tables["model"],
+    )
+
     return TorchBackend(
         name=name or model.name,
         title=f"reference model {model.name} of the suite",
         recipes={
             component: recipe(component, build, _CALLS.get(component))
             for component, build in _BUILDS.items()
-        },
+        }
+        | {"cached_decoding": cached},
         choices=declared,
     )
 
@@ -115,6 +127,18 @@ def _encode(built: Node, source: Tensor) -> Any:
 
 def _decode(built: Node, target: Tensor, memory: Tensor, source: Tensor) -> Any:
     return built.how.decode(built, target, memory, source)
+
+
+def _start(built: Node, source: Tensor) -> Any:
+    return built.how.start_cache(built, source)
+
+
+def _step(built: Node, cache: Cache, tokens: Tensor) -> Any:
+    return built.how.step_cache(built, cache, tokens)
+
+
+def _reorder(built: Node, cache: Cache, origin: Tensor) -> Any:
+    return built.how.reorder_cache(built, cache, origin)
 
 
 _CALLS: Mapping[str, Callable[..., Any]] = {

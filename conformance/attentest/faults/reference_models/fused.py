@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from attentest.faults.reference_models.batches import FusedBatch
+from attentest.faults.reference_models.caches import FusedCache
 from attentest.faults.reference_models.hooks import Hooks, Mask
 from attentest.faults.reference_models.losses import FusedLoss
 from attentest.faults.reference_models.modules import Node
@@ -42,7 +43,7 @@ _LAYER: Table = {
 _STACK: Table = {**nested("layers.*", "layers.*", _LAYER), **nested("norm", "norm", _NORM)}
 
 
-class Fused(FusedBatch, FusedLoss, FusedSchedule, FusedOptimiser, Hooks):
+class Fused(FusedBatch, FusedLoss, FusedSchedule, FusedOptimiser, FusedCache, Hooks):
     """In few large steps, the way a fast implementation does it."""
 
     name = "fused"

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from attentest.faults.reference_models.batches import PlainBatch
+from attentest.faults.reference_models.caches import PlainCache
 from attentest.faults.reference_models.hooks import Hooks, Mask
 from attentest.faults.reference_models.losses import PlainLoss
 from attentest.faults.reference_models.modules import Node
@@ -36,7 +37,7 @@ ACTIVATIONS: Mapping[str, Callable[[Tensor], Tensor]] = {
 }
 
 
-class Plain(PlainBatch, PlainLoss, PlainSchedule, PlainOptimiser, Hooks):
+class Plain(PlainBatch, PlainLoss, PlainSchedule, PlainOptimiser, PlainCache, Hooks):
     """Step by step, the way a tutorial does it."""
 
     name = "plain"

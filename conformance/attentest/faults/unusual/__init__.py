@@ -9,6 +9,7 @@ from attentest.faults.unusual import (
     arrays,
     attention,
     batches,
+    caches,
     columns,
     decoding,
     inputs_outputs,
@@ -34,6 +35,7 @@ _ALL: tuple[Backend, ...] = (
     *schedule.MEMBERS,
     *optimiser.MEMBERS,
     *decoding.MEMBERS,
+    *caches.MEMBERS,
 )
 
 UNUSUAL: Mapping[str, Backend] = {one.name: one for one in _ALL}

@@ -7,7 +7,7 @@ from itertools import combinations
 from threading import Event
 
 from attentest.analysis.identify.finding import same
-from attentest.harness.scripted import DECODING
+from attentest.harness.scripted import STEPWISE
 from attentest.results.text import line
 from attentest.studies.comparison.account import Account
 from attentest.studies.comparison.example import EXAMPLES, BadExample, Example
@@ -104,7 +104,7 @@ def common(accounts: Mapping[str, Account]) -> tuple[str, ...]:
     shared = [
         name
         for name in COMPONENTS
-        if name not in DECODING and all(name in one.components for one in accounts.values())
+        if name not in STEPWISE and all(name in one.components for one in accounts.values())
     ]
     if not shared:
         provided = "; ".join(

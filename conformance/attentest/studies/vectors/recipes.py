@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from attentest.harness.copies import cast
-from attentest.harness.scripted import DECODING
+from attentest.harness.scripted import STEPWISE
 from attentest.testing.draw import Draw
 from attentest_spec import COMPONENTS, Choices, Sizes
 from attentest_spec.contract import Input
@@ -20,7 +20,7 @@ from attentest_spec.setting import Array, Floats
 POISON = 1e6
 """What stands where nobody may look."""
 
-PARTS = tuple(name for name in COMPONENTS if name not in DECODING)
+PARTS = tuple(name for name in COMPONENTS if name not in STEPWISE)
 """The components with vectors: those that have numbers, and do not decode."""
 
 SIZES = Sizes(

@@ -8,10 +8,10 @@ from attentest.faults.reference_models.hooks.attention import Answer, Mask
 from attentest.faults.reference_models.hooks.base import Base
 from attentest.faults.reference_models.hooks.batch import BatchHooks
 from attentest.faults.reference_models.hooks.beams import Beam, BeamHooks, Finished
+from attentest.faults.reference_models.hooks.cache import Cache, CacheHooks
 from attentest.faults.reference_models.hooks.decoding import GreedyHooks, SamplingHooks
 from attentest.faults.reference_models.hooks.embedding import Device
 from attentest.faults.reference_models.hooks.loss import LossHooks
-from attentest.faults.reference_models.hooks.model import ModelHooks
 from attentest.faults.reference_models.hooks.optimiser import OptimiserHooks, State
 from attentest.faults.reference_models.hooks.schedule import ScheduleHooks
 from attentest.faults.reference_models.hooks.stacks import Inputs
@@ -19,7 +19,7 @@ from attentest.faults.reference_models.hooks.sublayers import Function
 
 
 class Hooks(
-    ModelHooks,
+    CacheHooks,
     BatchHooks,
     LossHooks,
     ScheduleHooks,
@@ -51,6 +51,7 @@ __all__ = [
     "Answer",
     "Base",
     "Beam",
+    "Cache",
     "Device",
     "Finished",
     "Function",
