@@ -1,0 +1,76 @@
+"""The loss, the schedule, the optimiser and the clipping of Keras, called with torch's tensors.
+
+A loss computes in a dtype of its own, and not in that of its inputs: it is that of the policy.
+"""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from attentest_keras.library import keras
+from attentest_spec import Sizes
+
+
+class Loss:
+    """The cross-entropy with a weight of 0 for padding, divided by the sum of the weights."""
+
+    def __init__(self, sizes: Sizes) -> None:
+        """Build it in the dtype of the policy."""
+        self.pad = sizes.target_pad
+        self.compare = keras.losses.CategoricalCrossentropy(
+            from_logits=True,
+            label_smoothing=sizes.smoothing,
+            reduction="mean_with_sample_weight",
+            dtype=keras.config.dtype_policy(),
+        )
+
+    def __call__(self, output: Tensor, target: Tensor) -> Any:
+        """Return the loss of logits (B, T, V) and targets (B, T)."""
+        with keras.device(output.device.type):
+            words = keras.ops.one_hot(target, output.shape[-1])
+            return self.compare(words, output, sample_weight=target != self.pad)
+
+
+def schedule(sizes: Sizes) -> Any:
+    """Build the cosine with a warm-up."""
+    return keras.optimizers.schedules.CosineDecay(
+        0.0,
+        sizes.total_steps - sizes.warmup,
+        warmup_target=sizes.factor,
+        warmup_steps=sizes.warmup,
+    )
+
+
+def rate(built: Any, step: int) -> float:
+    """Return the rate of the update number `step`; Keras counts from 0, so that 0 is before all."""
+    if step < 1:
+        raise ValueError(f"The step is {step}; the first one is 1.")
+    with keras.device("cpu"):
+        return float(built(step - 1))
+
+
+def updates(sizes: Sizes, values: Tensor, gradients: Tensor, rates: Tensor) -> Tensor:
+    """Return the parameters (T, N) after each update."""
+    with keras.device(values.device.type):
+        held = keras.Variable(values.clone())
+        optimizer = keras.optimizers.AdamW(
+            beta_2=0.98, epsilon=1e-9, weight_decay=sizes.weight_decay
+        )
+        optimizer.build([held])
+        found = []
+        for gradient, one in zip(gradients, rates, strict=True):
+            optimizer.learning_rate = float(one)
+            optimizer.apply([gradient.clone()], [held])
+            found.append(held.value.detach().clone())
+        return torch.stack(found)
+
+
+def clipped(sizes: Sizes, gradients: Tensor, groups: Tensor, limit: Tensor) -> Tensor:
+    """Return the gradients (N,) by which a step at the rate 1 moves several variables from 0."""
+    parts = torch.split(gradients, groups.tolist())
+    with keras.device(gradients.device.type):
+        held = [keras.Variable(torch.zeros_like(one)) for one in parts]
+        descent = keras.optimizers.SGD(1.0, global_clipnorm=float(limit))
+        descent.apply([one.clone() for one in parts], held)
+        return torch.cat([-one.value.detach() for one in held])
