@@ -21,7 +21,7 @@ transformers = pytest.importorskip("transformers")
 
 WORDS, LENGTH, PAD, START, END = 7, 7, 5, 1, 3
 BEAMS = Choices(
-    output="logits", length_penalty="power", finished_beams="set-aside", beam_stop="n-finished"
+    output="logits", length_penalty="power", finished_beams="set-aside", beam_stop="n-before-length"
 )
 SEEDS = pytest.mark.parametrize("seed", range(4))
 ALPHAS = pytest.mark.parametrize("alpha", [0.0, 0.6, 1.0, 2.0])

@@ -105,6 +105,8 @@ backend = KerasBackend(
         "first_step": "zero",
         "adam_epsilon_place": "uncorrected",
         "weight_decay": "decoupled",
+        "decay_groups": "weights",
+        "update_count": "all",
         "clip_epsilon": "none",
     },
     limits=Limits(precisions=("float32", "bfloat16", "float16")),
@@ -118,6 +120,7 @@ backend = KerasBackend(
         "loss": Recipe(training.Loss),
         "learning_rate": Recipe(training.schedule, training.rate),
         "optimiser": Recipe(lambda sizes: sizes, training.updates),
+        "grouped_optimiser": Recipe(lambda sizes: sizes, training.grouped),
         "gradient_clipping": Recipe(lambda sizes: sizes, training.clipped),
     },
 )

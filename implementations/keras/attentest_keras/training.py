@@ -3,6 +3,8 @@
 A loss computes in a dtype of its own, and not in that of its inputs: it is that of the policy.
 """
 
+import warnings
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -50,19 +52,46 @@ def rate(built: Any, step: int) -> float:
         return float(built(step - 1))
 
 
+def adamw(sizes: Sizes, arrays: Sequence[Any], kinds: Sequence[int]) -> Any:
+    """Build AdamW over variables, of which weights alone decay."""
+    optimizer = keras.optimizers.AdamW(beta_2=0.98, epsilon=1e-9, weight_decay=sizes.weight_decay)
+    still = [one for one, kind in zip(arrays, kinds, strict=True) if kind]
+    optimizer.exclude_from_weight_decay(var_list=still)
+    optimizer.build(arrays)
+    return optimizer
+
+
 def updates(sizes: Sizes, values: Tensor, gradients: Tensor, rates: Tensor) -> Tensor:
-    """Return the parameters (T, N) after each update."""
-    with keras.device(values.device.type):
-        held = keras.Variable(values.clone())
-        optimizer = keras.optimizers.AdamW(
-            beta_2=0.98, epsilon=1e-9, weight_decay=sizes.weight_decay
-        )
-        optimizer.build([held])
-        found = []
-        for gradient, one in zip(gradients, rates, strict=True):
-            optimizer.learning_rate = float(one)
-            optimizer.apply([gradient.clone()], [held])
-            found.append(held.value.detach().clone())
+    """Return the parameters (T, N) of one variable after each update."""
+    whole, present = torch.tensor([len(values)]), torch.ones(len(rates), 1)
+    return grouped(sizes, values, gradients, rates, whole, torch.tensor([0]), present, 0)
+
+
+def grouped(
+    sizes: Sizes,
+    values: Tensor,
+    gradients: Tensor,
+    rates: Tensor,
+    groups: Tensor,
+    kinds: Tensor,
+    present: Tensor,
+    saved: int,
+) -> Tensor:
+    """Return the parameters (T, N) of several variables after each update."""
+    with keras.device(values.device.type), warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # of gradients that are absent
+        arrays = [keras.Variable(one.clone()) for one in values.split(groups.tolist())]
+        optimizer, found = adamw(sizes, arrays, kinds.tolist()), []
+        for number, rate in enumerate(rates.tolist()):
+            optimizer.learning_rate = rate
+            parts = zip(gradients[number].split(groups.tolist()), present[number], strict=True)
+            optimizer.apply([part.clone() if there else None for part, there in parts], arrays)
+            found.append(torch.cat([one.value.detach().clone() for one in arrays]))
+            if number + 1 == saved:
+                state: dict[str, Any] = {}
+                optimizer.save_own_variables(state)
+                optimizer = adamw(sizes, arrays, kinds.tolist())
+                optimizer.load_own_variables(state)
         return torch.stack(found)
 
 

@@ -68,6 +68,8 @@ class Scripted(PreTrainedModel, GenerationMixin):  # type: ignore[misc]  # of an
         return self.generate(
             self.script.source,
             decoder_input_ids=begin,
+            # Another first token would get the configured one in front of it.
+            decoder_start_token_id=int(begin[0, 0]),
             max_length=length,
             return_dict_in_generate=True,
             **how,
@@ -95,11 +97,10 @@ def greedy(built: Scripted, scores: Tensor, begin: Tensor, length: int) -> Tenso
 
 def beams(
     built: Scripted, scores: Tensor, begin: Tensor, length: int, count: int
-) -> tuple[Tensor, Tensor]:
+) -> tuple[Tensor, Tensor | None]:
     """Return the tokens (B, N, M) and the scores (B, N) of a beam search for the n best."""
     if count == 1:  # the library calls a beam of one greedy decoding, which has no scores
-        tokens = greedy(built, scores, begin, length)[:, None]
-        return tokens, tokens.new_full(tokens.shape[:2], torch.nan, dtype=scores.dtype)
+        return greedy(built, scores, begin, length)[:, None], None
     found = built.generated(
         scores,
         begin,

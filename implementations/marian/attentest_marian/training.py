@@ -1,5 +1,7 @@
 """What the `Trainer` of transformers trains with by default: its loss, schedule and optimiser."""
 
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor, nn
 from transformers import get_linear_schedule_with_warmup
@@ -32,18 +34,47 @@ def rate(sizes: Sizes, step: int) -> float:
     return found
 
 
+def adamw(sizes: Sizes, arrays: Sequence[nn.Parameter], kinds: Sequence[int]) -> torch.optim.AdamW:
+    """Build torch's AdamW, the default of the Trainer, with its two groups of parameters."""
+    groups = [
+        {"params": [one for one, kind in zip(arrays, kinds, strict=True) if (kind == 0) == decays]}
+        | {"weight_decay": sizes.weight_decay if decays else 0.0}
+        for decays in (True, False)
+    ]
+    return torch.optim.AdamW(groups, betas=(0.9, 0.999), eps=1e-8)
+
+
 def updates(sizes: Sizes, values: Tensor, gradients: Tensor, rates: Tensor) -> Tensor:
-    """Return the parameters (T, N) after each update by torch's AdamW, the Trainer's default."""
-    held = nn.Parameter(values.clone())
-    optimizer = torch.optim.AdamW(
-        [held], betas=(0.9, 0.999), eps=1e-8, weight_decay=sizes.weight_decay
-    )
-    found = []
-    for gradient, one in zip(gradients, rates, strict=True):
-        optimizer.param_groups[0]["lr"] = float(one)
-        held.grad = gradient.clone()
+    """Return the parameters (T, N) of one array after each update."""
+    whole, present = torch.tensor([len(values)]), torch.ones(len(rates), 1)
+    return grouped(sizes, values, gradients, rates, whole, torch.tensor([0]), present, 0)
+
+
+def grouped(
+    sizes: Sizes,
+    values: Tensor,
+    gradients: Tensor,
+    rates: Tensor,
+    groups: Tensor,
+    kinds: Tensor,
+    present: Tensor,
+    saved: int,
+) -> Tensor:
+    """Return the parameters (T, N) of several arrays after each update."""
+    arrays = [nn.Parameter(one.clone()) for one in values.split(groups.tolist())]
+    optimizer, found = adamw(sizes, arrays, kinds.tolist()), []
+    for number, rate in enumerate(rates.tolist()):
+        for group in optimizer.param_groups:
+            group["lr"] = rate
+        parts = gradients[number].split(groups.tolist())
+        for array, part, there in zip(arrays, parts, present[number], strict=True):
+            array.grad = part.clone() if there else None
         optimizer.step()
-        found.append(held.detach().clone())
+        found.append(torch.cat([one.detach() for one in arrays]))
+        if number + 1 == saved:
+            state = optimizer.state_dict()
+            optimizer = adamw(sizes, arrays, kinds.tolist())
+            optimizer.load_state_dict(state)
     return torch.stack(found)
 
 
