@@ -86,6 +86,12 @@ _PARTS = (
     Component("loss", "loss", ("output", "target")),
     Component("learning_rate", "schedule", ("step",)),
     Component("optimiser", "optimiser", ("parameters", "gradients", "rates")),
+    Component(
+        "grouped_optimiser",
+        "optimiser",
+        ("parameters", "gradients", "rates", "groups", "kinds", "present", "saved"),
+        ("optimiser",),
+    ),
     Component("gradient_clipping", "optimiser", ("gradients", "groups", "limit")),
     Component(
         "cached_decoding",

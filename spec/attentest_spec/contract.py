@@ -86,7 +86,8 @@ class Limits:
     pad id in an embedding gets no gradient. `fixed_dropout` is True where some rate of dropout is
     not set by the sizes: training is random at a rate of 0, too. `smoothing` is the rate of label
     smoothing where the loss has a fixed one, 0 where it has none. `rate_factor` is False where a
-    schedule of learning rates has no factor, which is 1 then.
+    schedule of learning rates has no factor, which is 1 then. `single` are the components that
+    compute in float32 where they are given float64: these are judged in float32.
     """
 
     layers: int | None = None
@@ -106,11 +107,16 @@ class Limits:
     fewest_heads: int = 1
     smoothing: float | None = None
     rate_factor: bool = True
+    single: Collection[str] = ()
 
     @property
     def finest(self) -> str:
         """The most precise supported format (float64 where none is)."""
         return next((one for one in PRECISIONS if one in self.precisions), "float64")
+
+    def precision_of(self, component: str, asked: str) -> str:
+        """Return the precision that `component` is judged in where `asked` is asked for."""
+        return "float32" if asked == "float64" and component in self.single else asked
 
     def fitted(self, sizes: Sizes) -> Sizes:
         """Return `sizes` inside the limits: an odd width is doubled where none is supported.

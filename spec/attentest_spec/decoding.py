@@ -156,12 +156,14 @@ def _set_aside(
     Only what ranks among the first `beams` can finish; as many open ones are kept.
     """
     held, finished = [start], list[Hypothesis]()
-    for _ in range(length - len(start.begin)):
+    stop = given.choices.beam_stop
+    for size in range(len(start.begin) + 1, length + 1):
         grown = [other for one in held for other in _extensions(given, table, one)]
         ranked = _best(grown, len(grown), lambda one: one.total)
         finished += [one for one in ranked[:beams] if one.finished]
         held = [one for one in ranked if not one.finished][:beams]
-        if given.choices.beam_stop == "n-finished" and len(finished) >= beams:
+        ends = stop == "n-finished" or (stop == "n-before-length" and size < length)
+        if ends and len(finished) >= beams:
             return finished
     return finished + held
 

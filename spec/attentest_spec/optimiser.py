@@ -1,11 +1,16 @@
 """Adam and the clipping of gradients, from their definitions (section 5.3; Kingma and Ba 2015)."""
 
+from collections.abc import Iterable
+from dataclasses import replace
 from typing import Annotated
 
 import numpy as np
 
 from attentest_spec.choices import Choices
-from attentest_spec.setting import Array, Floats, Setting
+from attentest_spec.setting import Array, Floats, Mask, Setting
+
+WEIGHT, BIAS, NORM = range(3)
+"""The kinds of arrays: weights with two axes or more, biases, and gains and biases of norms."""
 
 
 def optimiser(
@@ -18,11 +23,22 @@ def optimiser(
 
     Parameters (N), gradients (T, N) and rates (T) give (T, N). Source: section 5.3.
     """
+    return _updates(given, parameters, gradients, rates, range(1, len(rates) + 1))
+
+
+def _updates(
+    given: Setting,
+    parameters: Annotated[Floats, "N"],
+    gradients: Annotated[Floats, "T N"],
+    rates: Annotated[Floats, "T"],
+    steps: Iterable[int],
+) -> Annotated[Floats, "T N"]:
+    """Return the parameters after updates with the numbers `steps`, which correct the means."""
     choices, decay = given.choices, given.sizes.weight_decay
     beta1, beta2 = float(choices.adam_beta1), float(choices.adam_beta2)
     mean, square = np.zeros_like(parameters), np.zeros_like(parameters)
     values, found = parameters, []
-    for step, (gradient, rate) in enumerate(zip(gradients, rates, strict=True), start=1):
+    for step, gradient, rate in zip(steps, gradients, rates, strict=True):
         if choices.weight_decay == "coupled":
             gradient = gradient + decay * values
         if choices.weight_decay == "decoupled":
@@ -32,6 +48,47 @@ def optimiser(
         values = values - rate * direction(choices, step, mean, square)
         found.append(values)
     return np.array(found).reshape(gradients.shape)
+
+
+def grouped_optimiser(
+    given: Setting,
+    parameters: Annotated[Floats, "N"],
+    gradients: Annotated[Floats, "T N"],
+    rates: Annotated[Floats, "T"],
+    groups: Annotated[Array, "G"],
+    kinds: Annotated[Array, "G"],
+    present: Annotated[Mask, "T G"],
+    saved: int,
+) -> Annotated[Floats, "T N"]:
+    """Return the parameters of several arrays after each update.
+
+    `groups` (G) are the numbers of parameters of each array, `kinds` (G) what they are, and
+    `present` (T, G) says which of them have a gradient in an update. The state is saved and
+    restored after `saved` updates, which changes nothing. Parameters (N), gradients (T, N) and
+    rates (T) give (T, N). Choices: `decay_groups`, `update_count`. Source: section 5.3.
+    """
+    ends = np.cumsum(groups)
+    arrays = [slice(end - size, end) for end, size in zip(ends, groups, strict=True)]
+    found = np.tile(parameters, (len(rates), 1))
+    for array, kind, there in zip(arrays, kinds, present.T, strict=True):
+        updates = np.flatnonzero(there)
+        own = given.choices.update_count == "own"
+        steps = [int(one) + 1 for one in (range(len(updates)) if own else updates)]
+        setting = given if _decays(given, int(kind)) else _without_decay(given)
+        moved = _updates(
+            setting, parameters[array], gradients[updates, array], rates[updates], steps
+        )
+        for update, values in zip(updates, moved, strict=True):
+            found[update:, array] = values
+    return found
+
+
+def _decays(given: Setting, kind: int) -> bool:
+    return kind == WEIGHT or given.choices.decay_groups == "all"
+
+
+def _without_decay(given: Setting) -> Setting:
+    return replace(given, choices=given.choices.but(weight_decay="none"))
 
 
 def direction(

@@ -17,7 +17,7 @@ from attentest_spec.loss import loss
 from attentest_spec.masks import causal_mask, padding_mask, target_mask
 from attentest_spec.model import decode, encode, model
 from attentest_spec.multi_head_attention import multi_head_attention
-from attentest_spec.optimiser import gradient_clipping, optimiser
+from attentest_spec.optimiser import gradient_clipping, grouped_optimiser, optimiser
 from attentest_spec.positional_encoding import positional_encoding
 from attentest_spec.residual import residual
 from attentest_spec.schedule import learning_rate
@@ -48,6 +48,7 @@ ORACLES: Mapping[str, Oracle] = {
     "loss": loss,
     "learning_rate": learning_rate,
     "optimiser": optimiser,
+    "grouped_optimiser": grouped_optimiser,
     "gradient_clipping": gradient_clipping,
     "cached_decoding": cached_decoding,
     "greedy_decoding": greedy_decoding,

@@ -122,6 +122,12 @@ def test_early_stop_gives_up_open_hypotheses() -> None:
     np.testing.assert_array_equal(late, [[[START, A, A, END]]])
     wide, _ = beam_search(setting(1.0, beam_stop="n-finished", **rest), scores, BEGIN, 4, 2)
     np.testing.assert_array_equal(wide[0, :, 1:3], [[A, END], [END, PAD]])
+    rest["beam_stop"] = "n-finished"
+    at_length, _ = beam_search(setting(1.0, **rest), scores, BEGIN, 3, 2)
+    np.testing.assert_array_equal(at_length[0, :, 1:], [[A, END], [END, PAD]])
+    rest["beam_stop"] = "n-before-length"
+    before, _ = beam_search(setting(1.0, **rest), scores, BEGIN, 3, 2)
+    np.testing.assert_array_equal(before[0, :, 1:], [[A, A], [A, END]])
 
 
 @pytest.mark.parametrize(

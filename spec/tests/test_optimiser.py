@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from attentest_spec.choices import Choices, Value
-from attentest_spec.optimiser import gradient_clipping, optimiser
+from attentest_spec.optimiser import gradient_clipping, grouped_optimiser, optimiser
 from attentest_spec.setting import Floats, Setting
 from attentest_spec.sizes import Sizes
 
@@ -83,3 +83,34 @@ def test_clipping_by_hand() -> None:
 def test_impossible_constants_are_refused(wrong: dict[str, float]) -> None:
     with pytest.raises(ValueError, match=next(iter(wrong))):
         Choices().but(**wrong)
+
+
+def grouped(gradients: list[list[float]], present: list[list[bool]], **choices: Value) -> Floats:
+    """Return the parameters of a weight and of a bias, of 4 each, after updates at a rate of 1."""
+    given = Setting(Sizes(weight_decay=0.5), Choices().but(weight_decay="decoupled", **choices))
+    rates, ones = np.ones(len(gradients)), np.array([1, 1])
+    start, kinds = np.array([4.0, 4.0]), np.array([0, 1])
+    arrays = (ones, kinds, np.array(present), 0)
+    return grouped_optimiser(given, start, np.array(gradients), rates, *arrays)
+
+
+def test_weights_alone_decay_where_that_is_declared() -> None:
+    both = grouped([[1.0, 1.0]], [[True, True]])
+    assert both[0].tolist() == pytest.approx([1.0, 1.0])
+    weights = grouped([[1.0, 1.0]], [[True, True]], decay_groups="weights")
+    assert weights[0].tolist() == pytest.approx([1.0, 3.0])
+
+
+def test_an_array_without_a_gradient_neither_moves_nor_decays() -> None:
+    found = grouped([[1.0, 1.0], [9.0, 1.0]], [[True, True], [False, True]])
+    assert found[:, 0].tolist() == pytest.approx([1.0, 1.0])
+    assert found[1, 1] != found[0, 1]
+
+
+def test_counts_of_an_array_that_comes_late() -> None:
+    late = [[False, True], [True, True]]
+    own = grouped([[0.0, 1.0], [1.0, 1.0]], late)
+    assert own[1, 0] == pytest.approx(4.0 - 2.0 - 1.0)
+    every = grouped([[0.0, 1.0], [1.0, 1.0]], late, update_count="all")
+    size = (0.1 / (1 - 0.9**2)) / np.sqrt(0.02 / (1 - 0.98**2))
+    assert every[1, 0] == pytest.approx(4.0 - 2.0 - size)

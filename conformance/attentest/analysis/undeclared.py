@@ -43,7 +43,8 @@ def effective_choices(backend: Backend, precision: str = "", device: str = "cpu"
         if not axes or component not in backend.components:
             continue
         try:
-            subject = Subject(backend, choices=choices, precision=finest, device=device)
+            wanted = backend.limits.precision_of(component, finest)
+            subject = Subject(backend, choices=choices, precision=wanted, device=device)
             choices = measured(subject, list(axes))
         except (Absent, BackendError, Violation):
             pass  # the clauses will say what is wrong

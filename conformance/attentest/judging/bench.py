@@ -61,12 +61,12 @@ class Bench:
         """The precision that the backend is judged in."""
         return self.backend.limits.finest if self.precision == "float64" else self.precision
 
-    def subject(self) -> Subject:
-        """Return the backend, guarded and recorded, with these settings."""
+    def subject(self, component: str = "") -> Subject:
+        """Return the backend, guarded and recorded, for what is asked of a `component`."""
         return Subject(
             self.backend,
             choices=self.choices,
             limits=self.limits,
-            precision=self.computed_in,
+            precision=self.limits.precision_of(component, self.computed_in),
             device=self.device,
         )

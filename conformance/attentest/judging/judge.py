@@ -125,7 +125,7 @@ def _diagnosis(
 
 
 def _subject(bench: Bench, clause: Clause) -> Subject:
-    subject = bench.subject()
+    subject = bench.subject(clause.component)
     subject.needs = clause.needs
     if bench.loader:
         subject.record.loader = bench.loader

@@ -97,6 +97,15 @@ def inputs_of(component, sizes, rng):
         "loss": (rng.uniform(0.1, 0.9, size=(2, t, sizes.target_vocabulary)), target),
         "learning_rate": (5,),
         "optimiser": (rng.normal(size=4), rng.normal(size=(3, 4)), np.array([0.1, 0.2, 0.1])),
+        "grouped_optimiser": (
+            rng.normal(size=6),
+            rng.normal(size=(3, 6)),
+            np.array([0.1, 0.2, 0.1]),
+            np.array([2, 3, 1]),
+            np.array([0, 1, 2]),
+            np.array([[True, True, False], [True, False, True], [True, True, True]]),
+            1,
+        ),
         "gradient_clipping": (rng.normal(size=6), np.array([2, 4]), np.array(0.5)),
         "cached_decoding": (
             source,

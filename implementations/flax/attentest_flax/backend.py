@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 from flax import linen as nn
 
+from attentest_flax import training
 from attentest_spec import Place, Sizes, Table
 from attentest_spec.jax import JaxBackend, Key, Recipe
 
@@ -95,9 +96,13 @@ def _target_mask(tokens: jax.Array, pad: int) -> Any:
     return nn.combine_masks(_padding_mask(tokens, pad), causal, dtype=bool)
 
 
+def _sizes(sizes: Sizes, dtype: Any) -> Sizes:
+    return sizes
+
+
 backend = JaxBackend(
     name="flax",
-    title="flax linen's attention, layer norm, embedding and masks, in JAX",
+    title="flax linen's attention, layer norm, embedding and masks, and optax, in JAX",
     choices={
         "norm_epsilon_place": "inside-root",
         "norm_variance": "biased",
@@ -107,6 +112,15 @@ backend = JaxBackend(
         "mask_fill": "exact",
         "fully_masked_row": "uniform",
         "projection_bias": "present",
+        "loss_input": "logits",
+        "smoothed_mass": "all-words",
+        "loss_normaliser": "tokens",
+        "loss_measure": "cross-entropy",
+        "loss_without_targets": "nan",
+        "schedule": "cosine",
+        "first_step": "zero",
+        "weight_decay": "decoupled",
+        "clip_epsilon": "none",
     },
     recipes={
         "padding_mask": Recipe(lambda sizes, dtype: _padding_mask),
@@ -116,5 +130,9 @@ backend = JaxBackend(
         "multi_head_attention": Recipe(_heads, _init, _attend, parameters=HEADS),
         "embedding": Recipe(_embedding, _init, _call, parameters={"weight": "embedding"}),
         "layer_norm": Recipe(_norm, _init, _call, parameters={"gain": "scale", "bias": "bias"}),
+        "loss": Recipe(_sizes, call=training.loss),
+        "learning_rate": Recipe(training.schedule, call=training.rate),
+        "optimiser": Recipe(_sizes, call=training.updates),
+        "gradient_clipping": Recipe(_sizes, call=training.clipped),
     },
 )

@@ -4,6 +4,7 @@ from typing import Any
 
 from torch import Tensor
 
+from attentest_keras import training
 from attentest_keras.library import keras
 from attentest_spec import Limits, Place, Sizes, Table
 from attentest_spec.torch import Recipe, TorchBackend, TorchPart
@@ -85,7 +86,7 @@ def _dot_product(
 
 backend = KerasBackend(
     name="keras",
-    title="Keras 3 on its torch backend: attention, layer normalisation and embedding",
+    title="Keras 3 on its torch backend: layers, losses, schedules and optimisers",
     choices={
         "norm_epsilon_place": "inside-root",
         "norm_variance": "biased",
@@ -95,6 +96,18 @@ backend = KerasBackend(
         "mask_fill": "exact",
         "fully_masked_row": "unspecified",
         "projection_bias": "present",
+        "loss_input": "logits",
+        "smoothed_mass": "all-words",
+        "loss_normaliser": "tokens",
+        "loss_measure": "cross-entropy",
+        "loss_without_targets": "zero",
+        "schedule": "cosine",
+        "first_step": "zero",
+        "adam_epsilon_place": "uncorrected",
+        "weight_decay": "decoupled",
+        "decay_groups": "weights",
+        "update_count": "all",
+        "clip_epsilon": "none",
     },
     limits=Limits(precisions=("float32", "bfloat16", "float16")),
     recipes={
@@ -104,5 +117,10 @@ backend = KerasBackend(
         "layer_norm": Recipe(
             _norm, _call, parameters={"gain": f"{OWN}/gamma", "bias": f"{OWN}/beta"}
         ),
+        "loss": Recipe(training.Loss),
+        "learning_rate": Recipe(training.schedule, training.rate),
+        "optimiser": Recipe(lambda sizes: sizes, training.updates),
+        "grouped_optimiser": Recipe(lambda sizes: sizes, training.grouped),
+        "gradient_clipping": Recipe(lambda sizes: sizes, training.clipped),
     },
 )

@@ -7,8 +7,8 @@ import torch
 from transformers import MarianConfig
 from transformers.models.marian import modeling_marian as marian
 
-from attentest_marian import model
-from attentest_spec import Sizes, Table, nested
+from attentest_marian import generation, model, training
+from attentest_spec import Limits, Sizes, Table, nested
 from attentest_spec.torch import Recipe, TorchBackend
 
 HEADS = {"query": "q_proj", "key": "k_proj", "value": "v_proj", "output": "out_proj"}
@@ -91,6 +91,14 @@ def _recipes(kernel: str) -> dict[str, Recipe]:
             {"encode": model.read, "decode": model.finish},
             MODEL,
         ),
+        "loss": Recipe(training.smoother, training.smoothed),
+        "learning_rate": Recipe(lambda sizes: sizes, training.rate),
+        "optimiser": Recipe(lambda sizes: sizes, training.updates),
+        "grouped_optimiser": Recipe(lambda sizes: sizes, training.grouped),
+        "gradient_clipping": Recipe(lambda sizes: sizes, training.clipped),
+        "greedy_decoding": Recipe(generation.Scripted, generation.greedy),
+        "beam_search": Recipe(generation.Scripted, generation.beams),
+        "sampling": Recipe(generation.sampled),
     }
 
 
@@ -110,7 +118,31 @@ def _backend(name: str, kernel: str, empty_row: str) -> TorchBackend:
             "projection_bias": "present",
             "output": "logits",
             "generator_bias": "none",
+            "loss_input": "logits",
+            "smoothed_mass": "all-words",
+            "loss_normaliser": "tokens",
+            "loss_measure": "cross-entropy",
+            "loss_without_targets": "nan",
+            "schedule": "linear",
+            "first_step": "zero",
+            "adam_beta2": 0.999,
+            "adam_epsilon": 1e-8,
+            "weight_decay": "decoupled",
+            "decay_groups": "weights",
+            "update_count": "own",
+            "clip_epsilon": 1e-6,
+            "decoding_stop": "end-token",
+            "after_end": "padding",
+            "decoding_mode": "as-given",
+            "length_penalty": "power",
+            "counted_length": "new",
+            "finished_beams": "set-aside",
+            "beam_stop": "n-before-length",
+            "filter_order": "temperature-first",
+            "nucleus": "of-what-is-left",
         },
+        # The loss and the search of beams add up in float32, whatever they are given.
+        limits=Limits(single=("loss", "beam_search")),
         recipes=_recipes(kernel),
     )
 

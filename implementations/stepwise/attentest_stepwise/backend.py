@@ -5,7 +5,7 @@ from functools import partial
 import torch
 from torch import Tensor, nn
 
-from attentest_spec import Limits, Sizes, nested
+from attentest_spec import Limits, Sizes, Unsupported, nested
 from attentest_spec.torch import Recipe, Script, TorchBackend, cached_decoding
 from attentest_stepwise import caching, decoding, model, optim, training
 
@@ -112,6 +112,30 @@ def _updates(sizes: Sizes, values: Tensor, gradients: Tensor, rates: Tensor) -> 
     return torch.stack(found)
 
 
+def _grouped(
+    sizes: Sizes,
+    values: Tensor,
+    gradients: Tensor,
+    rates: Tensor,
+    groups: Tensor,
+    kinds: Tensor,
+    present: Tensor,
+    saved: int,
+) -> Tensor:
+    """Return the parameters (T, N) of several arrays after each update."""
+    if saved:
+        raise Unsupported("its Adam has no state that can be saved")
+    arrays = [one.clone() for one in values.split(groups.tolist())]
+    adam, found = optim.Adam(arrays), []
+    for row, there, rate in zip(gradients, present, rates, strict=True):
+        parts = zip(arrays, row.split(groups.tolist()), there, strict=True)
+        for array, part, kept in parts:
+            array.grad = part.clone() if kept else None
+        adam.step(float(rate))
+        found.append(torch.cat(arrays).clone())
+    return torch.stack(found)
+
+
 def _clipped(sizes: Sizes, gradients: Tensor, groups: Tensor, limit: Tensor) -> Tensor:
     """Return the gradients (N,) of several parameters after clipping."""
     parameters = [one.clone() for one in torch.split(gradients, groups.tolist())]
@@ -164,6 +188,7 @@ backend = TorchBackend(
     name="stepwise",
     title="a step-by-step course: explicit classes, from the embedding to the whole model",
     choices={
+        "update_count": "all",
         "norm_placement": "post",
         "final_norm": "none",
         "norm_epsilon_place": "inside-root",
@@ -271,6 +296,7 @@ backend = TorchBackend(
             )
         ),
         "optimiser": Recipe(build=lambda sizes: sizes, call=_updates),
+        "grouped_optimiser": Recipe(build=lambda sizes: sizes, call=_grouped),
         "gradient_clipping": Recipe(build=lambda sizes: sizes, call=_clipped),
         "learning_rate": Recipe(
             build=lambda sizes: (

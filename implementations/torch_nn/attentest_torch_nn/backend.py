@@ -209,6 +209,33 @@ def _updates(sizes: Sizes, values: Tensor, gradients: Tensor, rates: Tensor) -> 
     return torch.stack(found)
 
 
+def _grouped(
+    sizes: Sizes,
+    values: Tensor,
+    gradients: Tensor,
+    rates: Tensor,
+    groups: Tensor,
+    kinds: Tensor,
+    present: Tensor,
+    saved: int,
+) -> Tensor:
+    """Return the parameters (T, N) of several arrays after each update."""
+    arrays = [nn.Parameter(one.clone()) for one in values.split(groups.tolist())]
+    optimizer, found = optim.adam(arrays), []
+    for number, rate in enumerate(rates.tolist()):
+        optimizer.param_groups[0]["lr"] = rate
+        parts = gradients[number].split(groups.tolist())
+        for array, part, there in zip(arrays, parts, present[number], strict=True):
+            array.grad = part.clone() if there else None
+        optimizer.step()
+        found.append(torch.cat([one.detach() for one in arrays]))
+        if number + 1 == saved:
+            state = optimizer.state_dict()
+            optimizer = optim.adam(arrays)
+            optimizer.load_state_dict(state)
+    return torch.stack(found)
+
+
 def _clipped(sizes: Sizes, gradients: Tensor, groups: Tensor, limit: Tensor) -> Tensor:
     """Return the gradients (N,) of several parameters, clipped in place by the library."""
     parts = torch.split(gradients, groups.tolist())
@@ -292,6 +319,7 @@ backend = TorchBackend(
         "loss_normaliser": "tokens",
         "loss_measure": "cross-entropy",
         "loss_without_targets": "nan",
+        "update_count": "own",
         "clip_epsilon": 1e-6,
         "decoding_stop": "end-token",
         "after_end": "padding",
@@ -365,6 +393,7 @@ backend = TorchBackend(
         ),
         "learning_rate": Recipe(build=lambda sizes: sizes, call=_rate),
         "optimiser": Recipe(build=lambda sizes: sizes, call=_updates),
+        "grouped_optimiser": Recipe(build=lambda sizes: sizes, call=_grouped),
         "gradient_clipping": Recipe(build=lambda sizes: sizes, call=_clipped),
         "cached_decoding": cached_decoding(
             _model, start=caching.KeyValueCache, step=_step, reorder=_reorder, parameters=MODEL

@@ -103,6 +103,7 @@ DECODING = (
         "When does a search that sets finished hypotheses aside end?",
         ("length", "at the greatest length"),
         ("n-finished", "as soon as as many are finished as the beam is wide"),
+        ("n-before-length", "the same, but at the greatest length open ones compete with them"),
         paper=None,
         clause="decoding.beam-stop",
         source='section 6.1, "terminate early when possible"',

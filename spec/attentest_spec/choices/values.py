@@ -59,6 +59,9 @@ class Choices:
     adam_epsilon_place: str = "outside-root"
     bias_correction: str = "present"
     weight_decay: str = "none"
+    decay_groups: str = "all"
+    update_count: str = "own"
+    means_arithmetic: str = "as-parameters"
     clip_epsilon: Value = "none"
     # Decoding.
     cache_positions: str = "columns"

@@ -40,7 +40,8 @@ def identify(
     known, evidence = Choices(), list[Evidence]()
     for component in measured:
         if axes_of(component):
-            subject = Subject(backend, choices=known, precision=precision, device=device)
+            wanted = backend.limits.precision_of(component, precision)
+            subject = Subject(backend, choices=known, precision=wanted, device=device)
             shown = measure(subject, component, known)
             evidence += shown
             known = known.but(**_values(shown))

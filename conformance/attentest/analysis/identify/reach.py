@@ -43,6 +43,8 @@ REACH: Mapping[str, tuple[str, ...]] = {
     "adam_epsilon_place": ("optimiser",),
     "bias_correction": ("optimiser",),
     "weight_decay": ("optimiser",),
+    "decay_groups": ("grouped_optimiser",),
+    "update_count": ("grouped_optimiser",),
     "clip_epsilon": ("gradient_clipping",),
 }
 """The smallest components that show each choice; whatever contains them shows it too."""

@@ -94,6 +94,7 @@ _BUILDS: Mapping[str, Build] = {
     "loss": lambda how: how.make_loss(),
     "learning_rate": lambda how: how.make_schedule(),
     "optimiser": lambda how: how.make_optimiser(),
+    "grouped_optimiser": lambda how: how.make_grouped_optimiser(),
     "gradient_clipping": lambda how: Node(how, "clip"),
     "greedy_decoding": lambda how: how.make_decoding("greedy_decoding"),
     "beam_search": lambda how: how.make_decoding("beam_search"),

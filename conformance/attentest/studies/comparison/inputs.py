@@ -61,6 +61,15 @@ def inputs(example: Example, component: str) -> tuple[Input, ...]:
         "loss": (rng.uniform(0.1, 0.9, size=(*target.shape, sizes.target_vocabulary)), target),
         "learning_rate": (sizes.warmup // 2,),
         "optimiser": (rng.normal(size=6), rng.normal(size=(4, 6)), np.full(4, 0.01)),
+        "grouped_optimiser": (
+            rng.normal(size=6),
+            rng.normal(size=(4, 6)),
+            np.full(4, 0.01),
+            np.array([2, 3, 1]),
+            np.array([0, 1, 2]),
+            np.ones((4, 3), dtype=bool),
+            2,
+        ),
         "gradient_clipping": (rng.normal(size=6), np.array([2, 4]), np.array(1.0)),
     }
     return given.get(component, (memory,))

@@ -31,7 +31,7 @@ from attentest.testing.draw import Draw
 def ends_early(subject: Subject) -> bool:
     """Say whether open hypotheses are given up for finished ones that may be worse."""
     choices = subject.choices
-    return choices.finished_beams == "set-aside" and choices.beam_stop == "n-finished"
+    return choices.finished_beams == "set-aside" and choices.beam_stop != "length"
 
 
 @check("decoding.beam-formula", examples=6)

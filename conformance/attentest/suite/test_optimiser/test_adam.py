@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from attentest.harness.copies import cast
 from attentest.harness.errors import Absent
 from attentest.harness.subject import Probe, Subject
 from attentest.harness.tolerances import as_floats, rounding
@@ -11,6 +12,7 @@ from attentest.testing.draw import Draw
 from attentest.testing.refusal import refuses
 from attentest.testing.sizes_in_use import WIDE, SizesInUse, at_sizes_in_use
 from attentest_spec import Sizes
+from attentest_spec.precision import epsilon
 from attentest_spec.setting import Array, Floats
 
 COMPONENT = "optimiser"
@@ -33,8 +35,7 @@ def draw_run(draw: Draw, updates: int, count: int = 0, *, scale: float = 1.0) ->
 
 def _away(draw: Draw, *shape: int) -> Floats:
     values = draw.floats(*shape)
-    found: Floats = values + np.where(values < 0, -0.25, 0.25)
-    return found
+    return as_floats(cast(values + np.where(values < 0, -0.25, 0.25), draw.subject.precision))
 
 
 def run(probe: Probe, given: Run) -> Floats:
@@ -289,6 +290,23 @@ def test_extreme_gradients(subject: Subject, draw: Draw) -> None:
     furthest = float(np.abs(moved / rates[:, None]).max())
     holds(furthest < 12, f"An update is {furthest:.3g} times as long as its rate.", actual=moved)
     formula(probe, (start, gradients * sizes, rates))
+
+
+@check("optimiser.means-arithmetic", examples=4)
+def test_means_arithmetic(subject: Subject, draw: Draw) -> None:
+    if subject.choices.means_arithmetic != "float32":
+        raise Absent("the means are declared to be as precise as the parameters")
+    sizes = subject.limits.fitted(Sizes(weight_decay=0.0))
+    probe = subject.part(COMPONENT, sizes, precision="float16")
+    _, gradients, _ = draw_run(draw, 4, 3)
+    given = (np.zeros(3), 1e-4 * gradients, np.full(4, 0.01))
+    half = tuple(cast(one, "float16") for one in given)
+    actual = run(probe, half)  # type: ignore[arg-type]  # three of them
+    expected = as_floats(probe.expected(*half).output)
+    room = 16 * epsilon("float16") * 0.04
+    off = float(np.abs(actual - expected).max())
+    text = f"Parameters differ by {off:.3g} from those with means in float32; the tolerance is"
+    holds(off <= room, f"{text} {room:.2g}.", actual=actual, expected=expected)
 
 
 @check("optimiser.negative-decay", examples=1)

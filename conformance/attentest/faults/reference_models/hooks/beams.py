@@ -174,19 +174,22 @@ class BeamHooks(StepHooks):
         memory = self.spread_memory(self.memory_of(model), beams)
         beam = self.first_beam(begin, beams, model.scores)
         aside: list[list[Finished]] = [[] for _ in begin]
+        closed = [False for _ in begin]
         while beam.tokens.shape[2] < self.last_column(length):
             closed = [self.is_closed(len(one), beams) for one in aside]
             if all(closed):
                 break
             beam = self.open_beam(beam, self.step_logs(model, beam.tokens, memory), aside, closed)
+        if self.choices.beam_stop == "n-finished":
+            closed = [self.is_closed(len(one), beams) for one in aside]
         for number, one in enumerate(aside):
-            if not self.is_closed(len(one), beams):
+            if not closed[number]:
                 one += self.still_open(beam, number)
         return aside
 
     def is_closed(self, finished: int, beams: int) -> bool:
         """Say whether a sequence with so many finished hypotheses is done."""
-        return self.choices.beam_stop == "n-finished" and finished >= beams
+        return self.choices.beam_stop != "length" and finished >= beams
 
     def still_open(self, beam: Beam, number: int) -> list[Finished]:
         """Return the open hypotheses of one sequence, which are results at the greatest length."""

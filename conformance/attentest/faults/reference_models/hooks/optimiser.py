@@ -11,11 +11,15 @@ from attentest.faults.reference_models.modules import Node
 
 
 class State(TypedDict, total=False):
-    """The two means of Adam, (N,) each, and the number of updates; `rate` is for faults."""
+    """The two means of Adam, (N,) each, the number of updates, and whether the array decays.
+
+    `rate` is for faults.
+    """
 
     mean: Required[Tensor]
     square: Required[Tensor]
     step: Required[int]
+    decays: bool
     rate: Tensor
 
 
@@ -33,6 +37,60 @@ class OptimiserHooks(Base):
         if self.choices.weight_decay != "none" and decay < 0:
             raise ValueError(f"weight_decay is {decay}; it must be at least 0.")
 
+    def make_grouped_optimiser(self) -> Node:
+        """Build the optimiser of several arrays, which holds nothing between two runs."""
+        self.check_decay()
+        return Node(self, "optimise_groups")
+
+    def optimise_groups(
+        self,
+        module: Node,
+        parameters: Tensor,
+        gradients: Tensor,
+        rates: Tensor,
+        groups: Tensor,
+        kinds: Tensor,
+        present: Tensor,
+        saved: int,
+    ) -> Tensor:
+        """Return the parameters (T, N) of arrays of sizes (G,) and kinds (G,) after each update."""
+        values = self.arrays(parameters, groups)
+        states = [
+            State(**self.fresh_state(one), decays=self.decays(int(kind)))
+            for one, kind in zip(values, kinds, strict=True)
+        ]
+        found = []
+        for number in range(len(rates)):
+            parts, rate = self.arrays(gradients[number], groups), self.rate_of(rates, number)
+            values = [
+                self.update(state, one, part, rate) if there else self.left_out(state, one, rate)
+                for state, one, part, there in zip(
+                    states, values, parts, present[number], strict=True
+                )
+            ]
+            found.append(torch.cat(values))
+            if number + 1 == saved:
+                states = self.restored(self.saved_states(states))
+        return torch.stack(found)
+
+    def decays(self, kind: int) -> bool:
+        """Say whether an array decays: 0 is a weight, 1 a bias, and 2 belongs to a norm."""
+        return kind == 0 or self.choices.decay_groups == "all"
+
+    def left_out(self, state: State, values: Tensor, rate: Tensor) -> Tensor:
+        """Return the parameters of an array that has no gradient in an update."""
+        if self.choices.update_count == "all":
+            state["step"] = self.next_step(state["step"])
+        return values
+
+    def saved_states(self, states: list[State]) -> list[State]:
+        """Return the states as they are saved."""
+        return [State(**one) for one in states]
+
+    def restored(self, saved: list[State]) -> list[State]:
+        """Return the states of a new optimiser that has loaded those of another one."""
+        return saved
+
     def optimise(
         self, module: Node, parameters: Tensor, gradients: Tensor, rates: Tensor
     ) -> Tensor:
@@ -46,8 +104,14 @@ class OptimiserHooks(Base):
 
     def fresh_state(self, parameters: Tensor) -> State:
         """Return means of zero, and no update."""
-        still = torch.zeros_like(parameters)
+        still = torch.zeros_like(parameters, dtype=self.means_type(parameters))
         return {"mean": still, "square": still, "step": 0}
+
+    def means_type(self, parameters: Tensor) -> torch.dtype:
+        """Return the type of numbers that the means of parameters are kept in."""
+        single = self.choices.means_arithmetic == "float32"
+        half = parameters.dtype in (torch.float16, torch.bfloat16)
+        return torch.float32 if single and half else parameters.dtype
 
     def gradient_of(self, gradients: Tensor, number: int) -> Tensor:
         """Return the gradients (N,) of an update, counted from 0."""
@@ -60,11 +124,13 @@ class OptimiserHooks(Base):
     def update(self, state: State, values: Tensor, gradient: Tensor, rate: Tensor) -> Tensor:
         """Return the parameters after one update, whose means go into the state."""
         state["step"] = self.next_step(state["step"])
-        gradient = self.decay_gradient(values, gradient)
-        values = self.decay_values(values, rate)
+        if state.get("decays", True):
+            gradient = self.decay_gradient(values, gradient)
+            values = self.decay_values(values, rate)
+        gradient = gradient.to(state["mean"].dtype)
         state["mean"] = self.next_mean(state["mean"], gradient)
         state["square"] = self.next_square(state["square"], gradient)
-        return self.move(values, rate, self.direction(state))
+        return self.move(values, rate, self.direction(state).to(values.dtype))
 
     def next_step(self, step: int) -> int:
         """Return the number of an update from that of the last one."""
