@@ -19,6 +19,7 @@ from attentest_spec.multi_head_attention import multi_head_attention
 from attentest_spec.optimiser import gradient_clipping, optimiser
 from attentest_spec.positional_encoding import positional_encoding
 from attentest_spec.residual import residual
+from attentest_spec.rms_norm import rms_norm
 from attentest_spec.schedule import learning_rate
 
 Oracle = Callable[..., Any]
@@ -33,6 +34,7 @@ ORACLES: Mapping[str, Oracle] = {
     "positional_encoding": positional_encoding,
     "embedding": embedding,
     "layer_norm": layer_norm,
+    "rms_norm": rms_norm,
     "feed_forward": feed_forward,
     "residual": residual,
     "encoder_layer": encoder_layer,

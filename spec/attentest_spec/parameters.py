@@ -123,6 +123,11 @@ def _layer_norm(sizes: Sizes, choices: Choices) -> Shapes:
     return dict.fromkeys(leaves, (sizes.d_model,))
 
 
+def _rms_norm(sizes: Sizes, choices: Choices) -> Shapes:
+    leaves = {"gain": choices.rms_weight != "none", "bias": choices.rms_bias == "present"}
+    return {name: (sizes.d_model,) for name, there in leaves.items() if there}
+
+
 def _multi_head_attention(sizes: Sizes, choices: Choices) -> Shapes:
     inner = head_width(sizes, choices) * sizes.heads
     biased = projection_biases(choices)
@@ -218,6 +223,7 @@ _SHAPES = {
     "positional_encoding": _positional_encoding,
     "embedding": _embedding,
     "layer_norm": _layer_norm,
+    "rms_norm": _rms_norm,
     "feed_forward": _feed_forward,
     "residual": _residual,
     "encoder_layer": _encoder_layer,

@@ -11,6 +11,7 @@ from attentest.faults.reference_models.batches import FusedBatch
 from attentest.faults.reference_models.hooks import Hooks, Mask
 from attentest.faults.reference_models.losses import FusedLoss
 from attentest.faults.reference_models.modules import Node
+from attentest.faults.reference_models.norms import FusedRms
 from attentest.faults.reference_models.optimisers import FusedOptimiser
 from attentest.faults.reference_models.schedules import FusedSchedule
 from attentest_spec import Place, Table, nested
@@ -42,7 +43,7 @@ _LAYER: Table = {
 _STACK: Table = {**nested("layers.*", "layers.*", _LAYER), **nested("norm", "norm", _NORM)}
 
 
-class Fused(FusedBatch, FusedLoss, FusedSchedule, FusedOptimiser, Hooks):
+class Fused(FusedBatch, FusedLoss, FusedSchedule, FusedOptimiser, FusedRms, Hooks):
     """In few large steps, the way a fast implementation does it."""
 
     name = "fused"
@@ -51,6 +52,7 @@ class Fused(FusedBatch, FusedLoss, FusedSchedule, FusedOptimiser, Hooks):
         "positional_encoding": _POSITIONS,
         "embedding": _EMBEDDING,
         "layer_norm": _NORM,
+        "rms_norm": _NORM,
         "feed_forward": _FEED_FORWARD,
         "residual": nested("norm", "norm", _NORM),
         "encoder_layer": _LAYER,

@@ -13,6 +13,7 @@ from attentest.faults.reference_models.batches import PlainBatch
 from attentest.faults.reference_models.hooks import Hooks, Mask
 from attentest.faults.reference_models.losses import PlainLoss
 from attentest.faults.reference_models.modules import Node
+from attentest.faults.reference_models.norms import PlainRms
 from attentest.faults.reference_models.optimisers import PlainOptimiser
 from attentest.faults.reference_models.schedules import PlainSchedule
 from attentest_spec import Table
@@ -36,7 +37,7 @@ ACTIVATIONS: Mapping[str, Callable[[Tensor], Tensor]] = {
 }
 
 
-class Plain(PlainBatch, PlainLoss, PlainSchedule, PlainOptimiser, Hooks):
+class Plain(PlainBatch, PlainLoss, PlainSchedule, PlainOptimiser, PlainRms, Hooks):
     """Step by step, the way a tutorial does it."""
 
     name = "plain"
@@ -50,6 +51,7 @@ class Plain(PlainBatch, PlainLoss, PlainSchedule, PlainOptimiser, Hooks):
         "positional_encoding": {"weight": "weight"},
         "embedding": {"weight": "weight"},
         "layer_norm": {"gain": "gain", "bias": "bias"},
+        "rms_norm": {"gain": "gain", "bias": "bias"},
         "feed_forward": {"inner": "inner", "outer": "outer"},
         "residual": {"norm": "norm"},
         "encoder_layer": _LAYER,

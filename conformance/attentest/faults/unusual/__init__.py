@@ -16,6 +16,7 @@ from attentest.faults.unusual import (
     losses,
     multi_head_attention,
     optimiser,
+    rms_norm,
     schedule,
     sublayers,
 )
@@ -25,6 +26,7 @@ _ALL: tuple[Backend, ...] = (
     *attention.MEMBERS,
     *multi_head_attention.MEMBERS,
     *layer_norm.MEMBERS,
+    *rms_norm.MEMBERS,
     *sublayers.MEMBERS,
     *inputs_outputs.MEMBERS,
     *columns.MEMBERS,

@@ -15,11 +15,12 @@ from attentest.faults.reference_models.hooks.model import ModelHooks
 from attentest.faults.reference_models.hooks.optimiser import OptimiserHooks, State
 from attentest.faults.reference_models.hooks.schedule import ScheduleHooks
 from attentest.faults.reference_models.hooks.stacks import Inputs
-from attentest.faults.reference_models.hooks.sublayers import Function
+from attentest.faults.reference_models.hooks.sublayers import Function, RmsHooks
 
 
 class Hooks(
     ModelHooks,
+    RmsHooks,
     BatchHooks,
     LossHooks,
     ScheduleHooks,
