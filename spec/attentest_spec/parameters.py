@@ -139,9 +139,10 @@ def _multi_head_attention(sizes: Sizes, choices: Choices) -> Shapes:
 
 def _feed_forward(sizes: Sizes, choices: Choices) -> Shapes:
     bias = choices.feed_forward_bias == "present"
-    return _under("inner", _linear(sizes.d_model, sizes.d_ff, bias=bias)) | _under(
-        "outer", _linear(sizes.d_ff, sizes.d_model, bias=bias)
-    )
+    wide = _linear(sizes.d_model, sizes.d_ff, bias=bias)
+    gate = _under("gate", wide) if choices.feed_forward_gate == "gated" else {}
+    outer = _under("outer", _linear(sizes.d_ff, sizes.d_model, bias=bias))
+    return gate | _under("inner", wide) | outer
 
 
 def _positional_encoding(sizes: Sizes, choices: Choices) -> Shapes:

@@ -82,6 +82,7 @@ ACTIVATIONS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
     "gelu-tanh": partial(functional.gelu, approximate="tanh"),
     "gelu-sigmoid": lambda x: x * torch.sigmoid(1.702 * x),
     "silu": functional.silu,
+    "sigmoid": torch.sigmoid,
 }
 
 

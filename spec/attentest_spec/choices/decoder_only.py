@@ -6,6 +6,17 @@ _NOT_NAMED = "not in the paper, which has layer normalisation"
 
 DECODER_ONLY = (
     entry(
+        "feed_forward_gate",
+        "Is the hidden layer multiplied by another map of the input?",
+        ("none", "act(x W1 + b1) W2 + b2"),
+        ("gated", "(act(x W_g + b_g) * (x W1 + b1)) W2 + b2: the activation is on the gate"),
+        paper="none",
+        clause="feed_forward.gate",
+        source="section 3.3, equation 2; Shazeer 2020, section 2",
+        why="Three matrices in place of two; with gate and value exchanged a checkpoint loads, and "
+        "the output is another one.",
+    ),
+    entry(
         "rms_epsilon_place",
         "Where does the RMS norm add its epsilon?",
         ("inside-root", "x / sqrt(mean of squares + epsilon)"),

@@ -73,6 +73,7 @@ class Choices:
     filter_order: str = "temperature-first"
     nucleus: str = "of-what-is-left"
     # Decoder-only models.
+    feed_forward_gate: str = "none"
     rms_epsilon_place: str = "inside-root"
     rms_epsilon: float = 1e-6
     rms_weight: str = "weight"

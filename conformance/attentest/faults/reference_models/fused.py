@@ -23,6 +23,7 @@ _POSITIONS: Table = {"weight": "rows"}
 _EMBEDDING: Table = {"weight": "table"}
 _GENERATOR: Table = {"weight": "table", "bias": "offset"}
 _FEED_FORWARD: Table = {
+    **nested("gate", "gate", _LINEAR),
     **nested("inner", "inner", _LINEAR),
     **nested("outer", "outer", _LINEAR),
 }
@@ -271,6 +272,8 @@ class Fused(FusedBatch, FusedLoss, FusedSchedule, FusedOptimiser, FusedRms, Hook
                 return x * torch.sigmoid(1.702 * x)
             case "silu":
                 return x * torch.sigmoid(x)
+            case "sigmoid":
+                return (1.0 + torch.tanh(0.5 * x)) * 0.5
             case _:
                 return x.clamp(min=0)
 

@@ -34,6 +34,7 @@ ACTIVATIONS: Mapping[str, Callable[[Tensor], Tensor]] = {
     "gelu-tanh": partial(functional.gelu, approximate="tanh"),
     "gelu-sigmoid": lambda x: x * torch.sigmoid(1.702 * x),
     "silu": functional.silu,
+    "sigmoid": torch.sigmoid,
 }
 
 
@@ -52,7 +53,7 @@ class Plain(PlainBatch, PlainLoss, PlainSchedule, PlainOptimiser, PlainRms, Hook
         "embedding": {"weight": "weight"},
         "layer_norm": {"gain": "gain", "bias": "bias"},
         "rms_norm": {"gain": "gain", "bias": "bias"},
-        "feed_forward": {"inner": "inner", "outer": "outer"},
+        "feed_forward": {"gate": "gate", "inner": "inner", "outer": "outer"},
         "residual": {"norm": "norm"},
         "encoder_layer": _LAYER,
         "decoder_layer": _LAYER,

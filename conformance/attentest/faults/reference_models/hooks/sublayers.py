@@ -135,14 +135,32 @@ class FeedForwardHooks(Base):
         return Node(
             self,
             "feed_forward",
+            gate=self.make_linear(width, inner, bias=bias) if self.has_gate() else None,
             inner=self.make_linear(width, inner, bias=bias),
             outer=self.make_linear(inner, width, bias=bias),
         )
 
+    def has_gate(self) -> bool:
+        """Say whether the hidden layer is multiplied by a gate."""
+        return self.choices.feed_forward_gate == "gated"
+
     def feed_forward(self, module: Node, x: Tensor) -> Tensor:
-        """Return outer(dropout(activation(inner(x))))."""
-        inner = self.drop_inner(module, self.activation(self.expand(module, x)))
-        return self.contract(module, inner)
+        """Return outer(dropout(activation(inner(x)))), or that of a gated hidden layer."""
+        inner = self.expand(module, x)
+        hidden = (
+            self.join_gate(self.open_gate(module, x), inner)
+            if self.has_gate()
+            else self.activation(inner)
+        )
+        return self.contract(module, self.drop_inner(module, hidden))
+
+    def open_gate(self, module: Node, x: Tensor) -> Tensor:
+        """Apply the map of the gate, from D to F columns, without its activation."""
+        return self.linear(module.gate, x)
+
+    def join_gate(self, gate: Tensor, inner: Tensor) -> Tensor:
+        """Multiply the hidden layer by the activation of the gate."""
+        return self.activation(gate) * inner
 
     def expand(self, module: Node, x: Tensor) -> Tensor:
         """Apply the first linear map, from D to F columns."""
