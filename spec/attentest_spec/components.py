@@ -10,6 +10,7 @@ CHAPTERS = (
     "positional_encoding",
     "embedding",
     "layer_norm",
+    "rms_norm",
     "feed_forward",
     "residual",
     "encoder",
@@ -51,6 +52,7 @@ _PARTS = (
     Component("positional_encoding", "positional_encoding", ("x",)),
     Component("embedding", "embedding", ("tokens",)),
     Component("layer_norm", "layer_norm", ("x",)),
+    Component("rms_norm", "rms_norm", ("x",)),
     Component("feed_forward", "feed_forward", ("x",)),
     Component("residual", "residual", ("x", "sublayer"), ("layer_norm",)),
     Component(

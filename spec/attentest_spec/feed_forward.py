@@ -16,10 +16,15 @@ _erfc = np.vectorize(math.erfc, otypes=[np.float64])
 def feed_forward(given: Setting, x: Annotated[Floats, "*rows D"]) -> Annotated[Floats, "*rows D"]:
     """Compute act(x W1 + b1) W2 + b2, where act is the choice `activation`.
 
-    x (.., D) gives (.., D); the layer between, `inner`, is F wide. Without b1 and b2 where the
-    choice `feed_forward_bias` says so. Source: section 3.3, equation 2.
+    x (.., D) gives (.., D); the layer between, `inner`, is F wide. Without biases where the
+    choice `feed_forward_bias` says so. Where `feed_forward_gate` is gated, the activation is that
+    of another map, and multiplies: (act(x W_g + b_g) * (x W1 + b1)) W2 + b2. Source: section 3.3,
+    equation 2; Shazeer 2020 (arXiv 2002.05202), section 2, for the gate.
     """
-    return linear(given, "outer", activate(given.choices.activation, linear(given, "inner", x)))
+    name, inner = given.choices.activation, linear(given, "inner", x)
+    if given.choices.feed_forward_gate == "none":
+        return linear(given, "outer", activate(name, inner))
+    return linear(given, "outer", activate(name, linear(given, "gate", x)) * inner)
 
 
 def activate(name: str, x: Annotated[Floats, "*rows F"]) -> Annotated[Floats, "*rows F"]:
@@ -69,4 +74,5 @@ _ACTIVATIONS: Mapping[str, Callable[[Floats], Floats]] = {
     "gelu-tanh": _gelu_by_tanh,
     "gelu-sigmoid": _gelu_by_sigmoid,
     "silu": _silu,
+    "sigmoid": _sigmoid,
 }

@@ -20,6 +20,7 @@ from attentest_spec.multi_head_attention import multi_head_attention
 from attentest_spec.optimiser import gradient_clipping, grouped_optimiser, optimiser
 from attentest_spec.positional_encoding import positional_encoding
 from attentest_spec.residual import residual
+from attentest_spec.rms_norm import rms_norm
 from attentest_spec.schedule import learning_rate
 
 Oracle = Callable[..., Any]
@@ -34,6 +35,7 @@ ORACLES: Mapping[str, Oracle] = {
     "positional_encoding": positional_encoding,
     "embedding": embedding,
     "layer_norm": layer_norm,
+    "rms_norm": rms_norm,
     "feed_forward": feed_forward,
     "residual": residual,
     "encoder_layer": encoder_layer,

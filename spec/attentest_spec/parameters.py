@@ -123,6 +123,11 @@ def _layer_norm(sizes: Sizes, choices: Choices) -> Shapes:
     return dict.fromkeys(leaves, (sizes.d_model,))
 
 
+def _rms_norm(sizes: Sizes, choices: Choices) -> Shapes:
+    leaves = {"gain": choices.rms_weight != "none", "bias": choices.rms_bias == "present"}
+    return {name: (sizes.d_model,) for name, there in leaves.items() if there}
+
+
 def _multi_head_attention(sizes: Sizes, choices: Choices) -> Shapes:
     inner = head_width(sizes, choices) * sizes.heads
     biased = projection_biases(choices)
@@ -134,9 +139,10 @@ def _multi_head_attention(sizes: Sizes, choices: Choices) -> Shapes:
 
 def _feed_forward(sizes: Sizes, choices: Choices) -> Shapes:
     bias = choices.feed_forward_bias == "present"
-    return _under("inner", _linear(sizes.d_model, sizes.d_ff, bias=bias)) | _under(
-        "outer", _linear(sizes.d_ff, sizes.d_model, bias=bias)
-    )
+    wide = _linear(sizes.d_model, sizes.d_ff, bias=bias)
+    gate = _under("gate", wide) if choices.feed_forward_gate == "gated" else {}
+    outer = _under("outer", _linear(sizes.d_ff, sizes.d_model, bias=bias))
+    return gate | _under("inner", wide) | outer
 
 
 def _positional_encoding(sizes: Sizes, choices: Choices) -> Shapes:
@@ -218,6 +224,7 @@ _SHAPES = {
     "positional_encoding": _positional_encoding,
     "embedding": _embedding,
     "layer_norm": _layer_norm,
+    "rms_norm": _rms_norm,
     "feed_forward": _feed_forward,
     "residual": _residual,
     "encoder_layer": _encoder_layer,

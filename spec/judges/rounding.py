@@ -67,6 +67,17 @@ def of_layer_norm(x: Floats, gain: Floats, bias: Floats, epsilon: float, u: floa
     return bound
 
 
+def of_rms_norm(x: Floats, gain: Floats, epsilon: float, u: float) -> Floats:
+    """Return the bound of RMS normalisation over the last axis with epsilon inside the root.
+
+    A sum of squares has no cancellation: it is off by n u of itself at most.
+    """
+    width = x.shape[-1]
+    root = np.sqrt(np.square(x).mean(axis=-1, keepdims=True) + epsilon)
+    bound: Floats = (width + 8) * u * np.abs(gain * x / root)
+    return bound
+
+
 def spacing(values: Array, u: float) -> Floats:
     """Return u times the size of `values`, and the smallest normal number where that is less."""
     bound: Floats = u * np.abs(values) + float(np.finfo(np.float32).tiny)

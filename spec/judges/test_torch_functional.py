@@ -23,6 +23,7 @@ from attentest_spec.layer_norm import layer_norm
 from attentest_spec.linear import linear
 from attentest_spec.masks import causal_mask
 from attentest_spec.multi_head_attention import multi_head_attention
+from attentest_spec.rms_norm import rms_norm
 from attentest_spec.setting import Array, Floats, Setting
 from attentest_spec.sizes import Sizes
 
@@ -64,12 +65,24 @@ def judge_layer_norm(drawn: Drawn) -> list[Answer]:
     return found
 
 
+def judge_rms_norm(drawn: Drawn) -> list[Answer]:
+    found = []
+    for epsilon in (1e-12, 1e-5, 1e-1):
+        x, gain = drawn.numbers(3, 4, 6), drawn.numbers(6)
+        given = Setting(choices=PAPER.but(rms_epsilon=epsilon), parameters={"gain": gain})
+        said = functional.rms_norm(tensor(drawn, x), (6,), tensor(drawn, gain), epsilon)
+        bound = rounding.of_rms_norm(x, gain, epsilon, drawn.u)
+        found.append(Answer(rms_norm(given, x), said.numpy(), bound))
+    return found
+
+
 ACTIVATIONS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
     "relu": functional.relu,
     "gelu": functional.gelu,
     "gelu-tanh": partial(functional.gelu, approximate="tanh"),
     "gelu-sigmoid": lambda x: x * torch.sigmoid(1.702 * x),
     "silu": functional.silu,
+    "sigmoid": torch.sigmoid,
 }
 
 
@@ -183,6 +196,7 @@ JUDGES: dict[str, Judge] = {
     "softmax": judge_softmax,
     "log_softmax": judge_log_softmax,
     "layer_norm": judge_layer_norm,
+    "rms_norm": judge_rms_norm,
     "activations": judge_activations,
     "linear": judge_linear,
     "embedding": judge_embedding,

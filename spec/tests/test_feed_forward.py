@@ -4,12 +4,15 @@ import math
 
 import numpy as np
 import pytest
+import torch
 from reference import ACTIVATIONS, setting, tensor
 from torch.nn import functional
 
 from attentest_spec.choices import PAPER, Value
 from attentest_spec.feed_forward import activate, feed_forward
+from attentest_spec.parameters import draw
 from attentest_spec.setting import Floats, Setting
+from attentest_spec.sizes import Sizes
 
 FAR = np.array([-1e3, -40.0, -8.0, -1.0, -1e-3, 0.0, 1e-3, 1.0, 8.0, 40.0, 1e3])
 
@@ -107,3 +110,32 @@ def test_silu_of_the_lowest_scores_is_their_power() -> None:
     assert activate("silu", np.array([-600.0])).item() == pytest.approx(
         -600.0 * math.exp(-600.0), rel=1e-12, abs=0.0
     )
+
+
+def test_worked_values_with_a_gate() -> None:
+    choices = PAPER.but(feed_forward_gate="gated")
+    held = {
+        "gate.weight": np.array([[1.0], [1.0]]),
+        "gate.bias": np.array([0.0, 2.0]),
+        "inner.weight": np.array([[1.0], [-1.0]]),
+        "inner.bias": np.array([1.0, 0.0]),
+        "outer.weight": np.array([[1.0, 1.0]]),
+        "outer.bias": np.array([0.0]),
+    }
+    given = Setting(Sizes(d_model=1, d_ff=2), choices, held)
+    assert feed_forward(given, np.array([[2.0], [-1.0]])).tolist() == [[-2.0], [1.0]]
+
+
+@pytest.mark.parametrize("name", ["relu", "silu", "gelu", "sigmoid"])
+def test_a_gate_equals_torch(rng: np.random.Generator, name: str) -> None:
+    choices = PAPER.but(feed_forward_gate="gated", activation=name, feed_forward_bias="none")
+    sizes = Sizes(d_model=5, d_ff=7)
+    held = draw("feed_forward", sizes, choices, rng)
+    assert list(held) == ["gate.weight", "inner.weight", "outer.weight"]
+    x = rng.normal(size=(2, 3, 5))
+    gate, inner, outer = (torch.from_numpy(one) for one in held.values())
+    function = torch.sigmoid if name == "sigmoid" else getattr(torch.nn.functional, name)
+    given = torch.from_numpy(x)
+    expected = (function(given @ gate.T) * (given @ inner.T)) @ outer.T
+    found = feed_forward(Setting(sizes, choices, held), x)
+    np.testing.assert_allclose(found, expected.numpy(), atol=1e-13)

@@ -28,11 +28,21 @@ _PERTURBED = 1.0 + PERTURBATION * _SIGNS
 def arithmetic(probe: Probe, choices: Choices | None = None) -> str:
     """Return the coarsest precision inside a part, under the declared choices unless given others.
 
-    A softmax in float32 rounds what is float64 around it.
+    A softmax or an RMS norm in float32 rounds what is float64 around it.
     """
-    single = (choices or probe.subject.choices).softmax_arithmetic == "float32"
-    rounds = single and "attention" in inside(probe.component) and probe.precision == "float64"
+    chosen = choices or probe.subject.choices
+    single = [part for axis, part in SINGLE.items() if chosen[axis] == "float32"]
+    rounds = probe.precision == "float64" and not inside(probe.component).isdisjoint(single)
     return "float32" if rounds else probe.precision
+
+
+SINGLE = {"softmax_arithmetic": "attention", "rms_arithmetic": "rms_norm"}
+"""Choices by which a part rounds to float32 inside, each with that part."""
+
+
+def unrounded(choices: Choices) -> Choices:
+    """Return `choices` with no part that rounds to float32 inside."""
+    return choices.but(**dict.fromkeys(SINGLE, "as-computed"))
 
 
 def angle_epsilon(precision: str, choices: Choices) -> float:
@@ -126,7 +136,7 @@ def error_bound(
     amplified = unit * _amplification(probe, inputs, expected, method, pick, choices)
     if not rounded:
         return plain + amplified
-    of_parts = (_of_a_single_softmax, _of_logarithms, _of_angles)
+    of_parts = (_of_single_precision, _of_logarithms, _of_angles)
     return plain + amplified + sum(one(probe, inputs, method, pick, choices) for one in of_parts)
 
 
@@ -190,14 +200,14 @@ def rounding(precision: str, terms: int) -> float:
     return _SAFETY * epsilon(precision) / 2 * float(np.sqrt(terms))
 
 
-def _of_a_single_softmax(
+def _of_single_precision(
     probe: Probe,
     inputs: tuple[Input, ...],
     method: str,
     pick: Pick | None,
     choices: Choices | None,
 ) -> float:
-    """Return the error that the roundings of a softmax in float32 may make to a float64 output.
+    """Return the error that the roundings of a part in float32 may make to a float64 output.
 
     The error that they make in the reference is one sample of it: its distance from the reference
     without them. Inputs and parameters that differ in their 24th digit give others.
@@ -205,7 +215,7 @@ def _of_a_single_softmax(
     chosen = choices or probe.subject.choices
     if arithmetic(probe, chosen) == probe.precision:
         return 0.0
-    exact = chosen.but(softmax_arithmetic="as-computed")
+    exact = unrounded(chosen)
     with np.errstate(invalid="ignore"):
         return _SAFETY * max(
             largest(  # of finite numbers: a score beyond float32 is no infinite tolerance

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from attentest.harness.copies import cast
 from attentest.harness.errors import Absent
 from attentest.harness.subject import Probe, Subject
 from attentest.harness.tolerances import as_floats, largest
@@ -32,6 +33,9 @@ COMPONENT = "feed_forward"
 
 PATH = {"inner.weight": 64.0, "outer.weight": 1 / 64}
 """The path of one number, steep enough that every activation lets it through as it is."""
+
+GATED_PATH = {"gate.weight": 64.0, **PATH}
+"""The same with a gate, which is wide open."""
 
 
 def draw_sizes(draw: Draw) -> Sizes:
@@ -90,6 +94,20 @@ def test_activation(subject: Subject, draw: Draw) -> None:
     matches_declared_option(probe, x, actual=probe.output(x), choice="activation", others=names)
 
 
+@check("feed_forward.gate")
+def test_gate(subject: Subject, draw: Draw) -> None:
+    probe, x = build_loaded(subject, draw, scale=2.0)
+    actual = check_output(probe, x)
+    if subject.choices.feed_forward_gate == "none":
+        return
+    for name in ("gate", "inner"):
+        weight = f"{name}.weight"
+        fresh = {weight: 2.0 * probe.parameters[weight]}
+        probe.load({**probe.parameters, **fresh})
+        matches(probe, x, actual=probe.output(x), what=f"output with twice the {weight}")
+    holds(bool(as_floats(actual).any()), "The output is 0.", actual=actual)
+
+
 @check("feed_forward.shapes")
 def test_shapes(subject: Subject, draw: Draw) -> None:
     probe = build_with_parameters(subject, draw, COMPONENT, draw_sizes(draw))
@@ -128,14 +146,18 @@ def test_position_wise(subject: Subject, draw: Draw) -> None:
 def test_activation_between(subject: Subject, draw: Draw) -> None:
     probe = build_with_parameters(subject, draw, COMPONENT, draw_sizes(draw))
     x = draw.floats(4, draw.length(), probe.sizes.d_model, scale=3.0)
-    here, there, middle = (as_floats(check_output(probe, one)) for one in (x, -x, np.zeros_like(x)))
+    x = np.round(x, 2)
+    halved = cast(-x / 2, probe.precision)
+    x = -2 * halved
+    inputs = (x, halved, np.zeros_like(x))
+    here, there, middle = (as_floats(check_output(probe, one)) for one in inputs)
     reach = largest(here - middle)
     if reach == 0 and not probe.parameters:
         raise Absent(f"the {COMPONENT} of {subject.name} is constant initially")
-    bend = largest(here + there - 2 * middle)
+    bend = largest(here + 2 * there - 3 * middle)
     holds(
         bend > 1e-3 * reach,
-        f"f(x) + f(-x) differs from 2 f(0) by {bend:.3g} at most, and f(x) from f(0) by "
+        f"f(x) + 2 f(-x/2) differs from 3 f(0) by {bend:.3g} at most, and f(x) from f(0) by "
         f"{reach:.3g}: the map is affine.",
     )
 
@@ -203,8 +225,9 @@ def test_dropout_only_in_training(subject: Subject, draw: Draw) -> None:
     if subject.limits.dropout:
         probe = build_with_parameters(subject, draw, COMPONENT, sizes.but(dropout=0.5))
         dropout_keeps_mean(probe, draw.floats(1, 2, sizes.d_model))
-        probe = build_path(subject, COMPONENT, sizes, PATH)
-        drops_at_the_rate(probe, PATH, path_input(sizes))
+        path = PATH if subject.choices.feed_forward_gate == "none" else GATED_PATH
+        probe = build_path(subject, COMPONENT, sizes, path)
+        drops_at_the_rate(probe, path, path_input(sizes))
 
 
 @check("feed_forward.float32")

@@ -188,6 +188,7 @@ ENTRIES = (
         ("gelu-tanh", "the same with the distribution function approximated by a tanh"),
         ("gelu-sigmoid", "x times sigmoid(1.702 x), another approximation"),
         ("silu", "x times sigmoid(x)"),
+        ("sigmoid", "1 / (1 + exp(-x)), the first one used in a gate"),
         paper="relu",
         clause="feed_forward.activation",
         source="section 3.3, equation 2",

@@ -5,12 +5,14 @@ from dataclasses import asdict, dataclass, fields, replace
 from math import inf
 
 from attentest_spec.choices.choice import Choice, Value
+from attentest_spec.choices.decoder_only import DECODER_ONLY
 from attentest_spec.choices.decoding import DECODING
 from attentest_spec.choices.table import ENTRIES
 from attentest_spec.choices.training import TRAINING
 from attentest_spec.names import require
 
-CHOICES: Mapping[str, Choice] = {one.name: one for one in (*ENTRIES, *TRAINING, *DECODING)}
+_ALL = (*ENTRIES, *TRAINING, *DECODING, *DECODER_ONLY)
+CHOICES: Mapping[str, Choice] = {one.name: one for one in _ALL}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,14 +78,23 @@ class Choices:
     beam_stop: str = "length"
     filter_order: str = "temperature-first"
     nucleus: str = "of-what-is-left"
+    # Decoder-only models.
+    feed_forward_gate: str = "none"
+    rms_epsilon_place: str = "inside-root"
+    rms_epsilon: float = 1e-6
+    rms_weight: str = "weight"
+    rms_bias: str = "none"
+    rms_arithmetic: str = "as-computed"
+    rms_cast: str = "unspecified"
 
     def __post_init__(self) -> None:
         """Check every value against the options of its choice."""
         for field in fields(self):
             value = CHOICES[field.name].check(getattr(self, field.name))
             object.__setattr__(self, field.name, value)
-        if self.norm_epsilon < 0:
-            raise ValueError(f"norm_epsilon must be at least 0, and {self.norm_epsilon} is not.")
+        for name in ("norm_epsilon", "rms_epsilon"):
+            if float(self[name]) < 0:
+                raise ValueError(f"{name} must be at least 0, and {self[name]} is not.")
         if isinstance(self.mask_fill, float) and self.mask_fill >= 0:
             raise ValueError(f"mask_fill must be negative, and {self.mask_fill} is not.")
         for name, largest in (("adam_beta1", 1.0), ("adam_beta2", 1.0), ("adam_epsilon", inf)):

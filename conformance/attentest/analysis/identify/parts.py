@@ -148,11 +148,17 @@ def linear_feed_forward(parameters: dict[str, Floats]) -> dict[str, Floats]:
     for name, values in parameters.items():
         if "feed_forward.inner.weight" in name:
             half = values[: len(values) // 2]
-            changed[name] = np.concatenate([half, -half])
+            gate = name.replace("inner", "gate")
+            if gate in parameters:  # z times u for every activation: the unit keeps its sign
+                first = parameters[gate][: len(half)]
+                changed[gate] = np.concatenate([first, -first])
+                changed[name] = np.concatenate([half, half])
+            else:
+                changed[name] = np.concatenate([half, -half])
             outer = name.replace("inner", "outer")
             columns = parameters[outer][:, : len(half)]
             changed[outer] = np.concatenate([columns, -columns], axis=1)
-        elif "feed_forward.inner.bias" in name:
+        elif name.endswith(("feed_forward.inner.bias", "feed_forward.gate.bias")):
             changed[name] = np.zeros_like(values)
     return changed
 

@@ -12,6 +12,7 @@ from attentest.faults.reference_models.caches import FusedCache
 from attentest.faults.reference_models.hooks import Hooks, Mask
 from attentest.faults.reference_models.losses import FusedLoss
 from attentest.faults.reference_models.modules import Node
+from attentest.faults.reference_models.norms import FusedRms
 from attentest.faults.reference_models.optimisers import FusedOptimiser
 from attentest.faults.reference_models.schedules import FusedSchedule
 from attentest_spec import Place, Table, nested
@@ -23,6 +24,7 @@ _POSITIONS: Table = {"weight": "rows"}
 _EMBEDDING: Table = {"weight": "table"}
 _GENERATOR: Table = {"weight": "table", "bias": "offset"}
 _FEED_FORWARD: Table = {
+    **nested("gate", "gate", _LINEAR),
     **nested("inner", "inner", _LINEAR),
     **nested("outer", "outer", _LINEAR),
 }
@@ -43,7 +45,7 @@ _LAYER: Table = {
 _STACK: Table = {**nested("layers.*", "layers.*", _LAYER), **nested("norm", "norm", _NORM)}
 
 
-class Fused(FusedBatch, FusedLoss, FusedSchedule, FusedOptimiser, FusedCache, Hooks):
+class Fused(FusedBatch, FusedLoss, FusedSchedule, FusedOptimiser, FusedCache, FusedRms, Hooks):
     """In few large steps, the way a fast implementation does it."""
 
     name = "fused"
@@ -52,6 +54,7 @@ class Fused(FusedBatch, FusedLoss, FusedSchedule, FusedOptimiser, FusedCache, Ho
         "positional_encoding": _POSITIONS,
         "embedding": _EMBEDDING,
         "layer_norm": _NORM,
+        "rms_norm": _NORM,
         "feed_forward": _FEED_FORWARD,
         "residual": nested("norm", "norm", _NORM),
         "encoder_layer": _LAYER,
@@ -270,6 +273,8 @@ class Fused(FusedBatch, FusedLoss, FusedSchedule, FusedOptimiser, FusedCache, Ho
                 return x * torch.sigmoid(1.702 * x)
             case "silu":
                 return x * torch.sigmoid(x)
+            case "sigmoid":
+                return (1.0 + torch.tanh(0.5 * x)) * 0.5
             case _:
                 return x.clamp(min=0)
 

@@ -14,6 +14,7 @@ from attentest.faults.reference_models.caches import PlainCache
 from attentest.faults.reference_models.hooks import Hooks, Mask
 from attentest.faults.reference_models.losses import PlainLoss
 from attentest.faults.reference_models.modules import Node
+from attentest.faults.reference_models.norms import PlainRms
 from attentest.faults.reference_models.optimisers import PlainOptimiser
 from attentest.faults.reference_models.schedules import PlainSchedule
 from attentest_spec import Table
@@ -34,10 +35,11 @@ ACTIVATIONS: Mapping[str, Callable[[Tensor], Tensor]] = {
     "gelu-tanh": partial(functional.gelu, approximate="tanh"),
     "gelu-sigmoid": lambda x: x * torch.sigmoid(1.702 * x),
     "silu": functional.silu,
+    "sigmoid": torch.sigmoid,
 }
 
 
-class Plain(PlainBatch, PlainLoss, PlainSchedule, PlainOptimiser, PlainCache, Hooks):
+class Plain(PlainBatch, PlainLoss, PlainSchedule, PlainOptimiser, PlainCache, PlainRms, Hooks):
     """Step by step, the way a tutorial does it."""
 
     name = "plain"
@@ -51,7 +53,8 @@ class Plain(PlainBatch, PlainLoss, PlainSchedule, PlainOptimiser, PlainCache, Ho
         "positional_encoding": {"weight": "weight"},
         "embedding": {"weight": "weight"},
         "layer_norm": {"gain": "gain", "bias": "bias"},
-        "feed_forward": {"inner": "inner", "outer": "outer"},
+        "rms_norm": {"gain": "gain", "bias": "bias"},
+        "feed_forward": {"gate": "gate", "inner": "inner", "outer": "outer"},
         "residual": {"norm": "norm"},
         "encoder_layer": _LAYER,
         "decoder_layer": _LAYER,

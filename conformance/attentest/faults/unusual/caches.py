@@ -65,7 +65,8 @@ class NestedTuples(Plain):
         )
         cache.own = [*cache.own[:number], joined, *cache.own[number + 1 :]]
         key, value = (
-            one.view(len(one), -1, self.sizes.heads, one.shape[-1]).permute(1, 2, 0, 3) for one in joined
+            one.view(len(one), -1, self.sizes.heads, one.shape[-1]).permute(1, 2, 0, 3)
+            for one in joined
         )
         return key, value
 

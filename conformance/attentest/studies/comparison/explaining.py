@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from attentest.analysis.diagnosis import explain
 from attentest.analysis.identify.finding import same
+from attentest.harness.tolerances import unrounded
 from attentest.studies.comparison.example import Example
 from attentest.studies.comparison.parts import (
     BOUND,
@@ -71,7 +72,7 @@ def room(choices: Choices, oracle: Oracle, example: Example) -> float:
 
     Two sound softmaxes in float32 lie as far apart as each does from the one that rounds nothing.
     """
-    exact = choices.but(softmax_arithmetic="as-computed")
+    exact = unrounded(choices)
     if exact == choices:
         return BOUND
     apart = furthest(oracle(choices), oracle(exact), example)

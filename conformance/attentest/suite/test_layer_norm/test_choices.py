@@ -5,13 +5,14 @@ import numpy as np
 from attentest.harness.errors import Absent
 from attentest.harness.subject import Subject
 from attentest.judging.check import check
-from attentest.suite.test_layer_norm.cases import draw_call, needs_epsilon
+from attentest.suite.test_layer_norm.cases import draw_call
 from attentest.testing.common import (
     HALF_PRECISIONS,
     matches_declared_biases,
     matches_declared_option,
 )
 from attentest.testing.draw import Draw
+from attentest.testing.norm_calls import needs_epsilon
 from attentest_spec.choices import Value
 
 _OTHER_EPSILONS = (1e-5, 1e-6, 1e-12, 0.0)
@@ -28,7 +29,7 @@ def _choice(subject: Subject, draw: Draw, choice: str, scale: float, *values: Va
 
 @check("layer_norm.norm-bias")
 def test_norm_bias(subject: Subject, draw: Draw) -> None:
-    needs_epsilon(subject)
+    needs_epsilon(subject, "norm_epsilon")
     case = draw_call(subject, draw, scale=1.0)
     # Means that are exact, so that nothing is left of them. In coarse precisions only zero is sure:
     # what rounding may leave of another mean, a small epsilon makes as large as a bias.

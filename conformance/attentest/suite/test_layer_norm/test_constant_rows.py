@@ -6,11 +6,12 @@ from attentest.harness.errors import Absent
 from attentest.harness.subject import Subject
 from attentest.harness.tolerances import as_floats
 from attentest.judging.check import check
-from attentest.suite.test_layer_norm.cases import NormCall, draw_call, needs_epsilon
+from attentest.suite.test_layer_norm.cases import draw_call
 from attentest.testing.assertions import finite, holds, matches
 from attentest.testing.common import half_precisions
 from attentest.testing.draw import Draw
 from attentest.testing.gradients import gradient_to
+from attentest.testing.norm_calls import NormCall, needs_epsilon
 from attentest_spec.precision import largest as largest_of
 from attentest_spec.setting import Array
 
@@ -21,7 +22,7 @@ _LEVELS = (0.0, 3.0, -2.0)
 def constant(subject: Subject, draw: Draw, *, level: float, precision: str = "") -> NormCall:
     """Draw a call with two positions, the first of them constant."""
     if not precision:
-        needs_epsilon(subject)
+        needs_epsilon(subject, "norm_epsilon")
     case = draw_call(subject, draw, scale=1.0, shape=(draw.batch(), 2), precision=precision)
     case.x[:, 0] = level
     return case

@@ -6,10 +6,11 @@ from attentest.harness.copies import cast
 from attentest.harness.subject import Subject
 from attentest.harness.tolerances import as_floats, largest
 from attentest.judging.check import check
-from attentest.suite.test_layer_norm.cases import NormCall, draw_call, is_narrow
+from attentest.suite.test_layer_norm.cases import draw_call
 from attentest.testing.common import HALF_PRECISIONS
 from attentest.testing.draw import Draw
 from attentest.testing.invariants import agree_up_to_rounding
+from attentest.testing.norm_calls import NormCall, is_narrow
 
 
 @check("layer_norm.per-position")

@@ -5,7 +5,7 @@ from attentest.harness.errors import Absent
 from attentest.harness.subject import Subject
 from attentest.harness.tolerances import as_floats
 from attentest.judging.check import check
-from attentest.suite.test_layer_norm.cases import NormCall, draw_call, initial_parameters
+from attentest.suite.test_layer_norm.cases import draw_call
 from attentest.testing.common import (
     HALF_PRECISIONS,
     Call,
@@ -15,6 +15,7 @@ from attentest.testing.common import (
 )
 from attentest.testing.draw import Draw
 from attentest.testing.invariants import agree_up_to_rounding
+from attentest.testing.norm_calls import NormCall, initial_parameters
 from attentest.testing.sizes_in_use import LONG, MANY, WIDE, WIDER, SizesInUse, at_sizes_in_use
 
 

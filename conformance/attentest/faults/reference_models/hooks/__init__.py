@@ -15,11 +15,12 @@ from attentest.faults.reference_models.hooks.loss import LossHooks
 from attentest.faults.reference_models.hooks.optimiser import OptimiserHooks, State
 from attentest.faults.reference_models.hooks.schedule import ScheduleHooks
 from attentest.faults.reference_models.hooks.stacks import Inputs
-from attentest.faults.reference_models.hooks.sublayers import Function
+from attentest.faults.reference_models.hooks.sublayers import Function, RmsHooks
 
 
 class Hooks(
     CacheHooks,
+    RmsHooks,
     BatchHooks,
     LossHooks,
     ScheduleHooks,

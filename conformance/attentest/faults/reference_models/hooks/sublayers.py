@@ -60,6 +60,70 @@ class NormHooks(Base):
         """Multiply by the weight (gamma) and add the bias."""
 
 
+class RmsHooks(Base):
+    """RMS normalisation, step by step."""
+
+    @abstractmethod
+    def make_rms_norm(self) -> Node:
+        """Build an RMS norm that multiplies by 1."""
+
+    def rms_norm(self, module: Node, x: Tensor) -> Tensor:
+        """Divide every row of x by its root mean square, then apply weight and bias."""
+        wide = self.widen_row(x)
+        rows = self.divide_row(wide, self.rms_divisor(self.mean_square(wide), x.shape[-1]))
+        return self.weigh_row(module, rows, x.dtype)
+
+    def widen_row(self, x: Tensor) -> Tensor:
+        """Return x in the precision that is chosen, in which its squares fit."""
+        half = x.dtype in (torch.float16, torch.bfloat16)
+        return x.float() if half or self.choices.rms_arithmetic == "float32" else x
+
+    @abstractmethod
+    def mean_square(self, x: Tensor) -> Tensor:
+        """Return the mean of the squares over the columns, as (.., 1)."""
+
+    def rms_epsilon(self) -> float:
+        """Return what keeps the divisor above zero."""
+        return self.choices.rms_epsilon
+
+    def rms_root(self, square: Tensor) -> Tensor:
+        """Return the square root, with a slope of 0 at 0 in place of an infinite one."""
+        flat = square == 0
+        return square.masked_fill(flat, 1.0).sqrt().masked_fill(flat, 0.0)
+
+    def rms_divisor(self, square: Tensor, width: int) -> Tensor:
+        """Return what a row of `width` is divided by, with epsilon where it is declared."""
+        match self.choices.rms_epsilon_place:
+            case "inside-root":
+                return torch.sqrt(square + self.rms_epsilon())
+            case "added-to-rms":
+                return self.rms_root(square) + self.rms_epsilon()
+            case _:
+                return self.rms_root(square).clamp(min=self.rms_epsilon() / width**0.5)
+
+    @abstractmethod
+    def divide_row(self, x: Tensor, divisor: Tensor) -> Tensor:
+        """Return the rows divided by their divisor (.., 1)."""
+
+    @abstractmethod
+    def row_weight(self, module: Node) -> Tensor | None:
+        """Return what a row is multiplied by, None for nothing."""
+
+    @abstractmethod
+    def row_bias(self, module: Node) -> Tensor | None:
+        """Return what is added to a row, None for nothing."""
+
+    def weigh_row(self, module: Node, rows: Tensor, dtype: torch.dtype) -> Tensor:
+        """Return the rows in `dtype`, rounded before or after the weight as declared."""
+        early = self.choices.rms_cast == "before-weight" or rows.dtype == dtype
+        given = rows.to(dtype) if early else rows
+        weight, bias = self.row_weight(module), self.row_bias(module)
+        wide = torch.promote_types(given.dtype, rows.dtype)
+        scaled = given if weight is None else given * weight.to(wide)
+        narrow = scaled.to(dtype)
+        return narrow if bias is None else narrow + bias.to(dtype)
+
+
 class FeedForwardHooks(Base):
     """Two linear maps with an activation between."""
 
@@ -71,14 +135,32 @@ class FeedForwardHooks(Base):
         return Node(
             self,
             "feed_forward",
+            gate=self.make_linear(width, inner, bias=bias) if self.has_gate() else None,
             inner=self.make_linear(width, inner, bias=bias),
             outer=self.make_linear(inner, width, bias=bias),
         )
 
+    def has_gate(self) -> bool:
+        """Say whether the hidden layer is multiplied by a gate."""
+        return self.choices.feed_forward_gate == "gated"
+
     def feed_forward(self, module: Node, x: Tensor) -> Tensor:
-        """Return outer(dropout(activation(inner(x))))."""
-        inner = self.drop_inner(module, self.activation(self.expand(module, x)))
-        return self.contract(module, inner)
+        """Return outer(dropout(activation(inner(x)))), or that of a gated hidden layer."""
+        inner = self.expand(module, x)
+        hidden = (
+            self.join_gate(self.open_gate(module, x), inner)
+            if self.has_gate()
+            else self.activation(inner)
+        )
+        return self.contract(module, self.drop_inner(module, hidden))
+
+    def open_gate(self, module: Node, x: Tensor) -> Tensor:
+        """Apply the map of the gate, from D to F columns, without its activation."""
+        return self.linear(module.gate, x)
+
+    def join_gate(self, gate: Tensor, inner: Tensor) -> Tensor:
+        """Multiply the hidden layer by the activation of the gate."""
+        return self.activation(gate) * inner
 
     def expand(self, module: Node, x: Tensor) -> Tensor:
         """Apply the first linear map, from D to F columns."""

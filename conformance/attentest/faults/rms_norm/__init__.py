@@ -1,0 +1,1 @@
+"""Faults of the chapter `rms_norm`."""

@@ -1,0 +1,44 @@
+"""Checks of the chapter `rms_norm`: gradients, trained parameters, untouched inputs."""
+
+from attentest.harness.errors import Absent
+from attentest.harness.subject import Subject
+from attentest.judging.check import check
+from attentest.suite.test_rms_norm.cases import draw_call
+from attentest.testing.assertions import holds
+from attentest.testing.draw import Draw
+from attentest.testing.gradients import agrees_with_differences
+from attentest_spec import Sizes
+from attentest_spec.parameters import shapes
+
+
+@check("rms_norm.gradient", examples=6)
+def test_gradient(subject: Subject, draw: Draw) -> None:
+    case = draw_call(subject, draw, scale=1.0, widths=(3, 8))
+    if not case.loaded and case.probe.parameters:
+        raise Absent(f"{subject.name} gives no access to the weight")
+    agrees_with_differences(case.probe, case.x, draw=draw)
+
+
+@check("rms_norm.parameters-trained", examples=4)
+def test_parameters_trained(subject: Subject, draw: Draw) -> None:
+    sizes = subject.limits.fitted(Sizes(d_model=draw.integer(2, 12), heads=1))
+    probe = subject.part("rms_norm", sizes)
+    held = probe.do("listing what it holds", lambda part: part.inventory())["parameters"]
+    found = {
+        name: tuple(facts["shape"]) for name, facts in held.items() if facts.get("trained", True)
+    }
+    wanted = shapes("rms_norm", probe.sizes, subject.choices)
+    holds(
+        sorted(found.values()) == sorted(wanted.values()),
+        f"Trained are {found or 'no parameters'}; {' and '.join(wanted) or 'no parameters'} of "
+        f"shape {(sizes.d_model,)} should be.",
+    )
+
+
+@check("rms_norm.input-untouched", examples=4)
+def test_input_untouched(subject: Subject, draw: Draw) -> None:
+    case = draw_call(subject, draw)
+    case.checked_output()  # every call compares its inputs before and after
+    if "mode" in case.probe.part.capabilities:
+        case.probe.train()
+        case.checked_output()
