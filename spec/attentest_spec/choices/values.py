@@ -1,7 +1,7 @@
 """One value for every design choice, and the values of the paper."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, replace
 from math import inf
 
 from attentest_spec.choices.choice import Choice, Value
@@ -73,9 +73,10 @@ class Choices:
 
     def __post_init__(self) -> None:
         """Check every value against the options of its choice."""
-        for field in fields(self):
-            value = CHOICES[field.name].check(getattr(self, field.name))
-            object.__setattr__(self, field.name, value)
+        given = dict(vars(self))
+        for name, choice in CHOICES.items():
+            if (value := choice.check(given[name])) is not given[name]:
+                object.__setattr__(self, name, value)
         if self.norm_epsilon < 0:
             raise ValueError(f"norm_epsilon must be at least 0, and {self.norm_epsilon} is not.")
         if isinstance(self.mask_fill, float) and self.mask_fill >= 0:
