@@ -93,8 +93,7 @@ def _options(own: list[Recipe], base: Choices, seed: int) -> Iterator[Case]:
         shown = (
             call.case(f"{one.component}/{one.name}/{name}={told}", CHOICES[name].clause)
             for one, plain in with_base
-            if (call := _Call(one, chosen, "float64", (seed, 0))).answered()
-            and call.differs(plain)
+            if (call := _Call(one, chosen, "float64", (seed, 0))).answered() and call.differs(plain)
         )
         # What is made of layers is large, and its parts have shown the rest.
         yield from islice(shown, 1 if _layered(own) else None)
