@@ -2,6 +2,7 @@ import shape_checks
 
 shape_checks.install()  # before any test imports what is checked
 
+from collections.abc import Iterator  # noqa: E402
 from pathlib import Path  # noqa: E402
 
 import jaxtyping  # noqa: E402
@@ -29,10 +30,32 @@ def same_random_numbers() -> None:
     torch.default_generator.manual_seed(20170612)
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_runtest_setup() -> None:
-    """Begin every test with gradients on: code that was judged before may have turned them off."""
-    torch.set_grad_enabled(True)
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_setup() -> Iterator[None]:
+    """Fail a test whose fixtures turn gradients off."""
+    yield from gradients_stay_on()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call() -> Iterator[None]:
+    """Fail a test that turns gradients off: code that was judged may have done it."""
+    yield from gradients_stay_on()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown() -> Iterator[None]:
+    """Fail a test whose fixtures turn gradients off when they end."""
+    yield from gradients_stay_on()
+
+
+def gradients_stay_on() -> Iterator[None]:
+    """Turn gradients on after what is wrapped, and fail where they were off."""
+    try:
+        yield
+    finally:
+        on = torch.is_grad_enabled()
+        torch.set_grad_enabled(True)
+    assert on, "gradients are left switched off"
 
 
 DEAREST = (

@@ -17,15 +17,17 @@ ENDING = 5.0
 class Family:
     """The process `pid`, its children, theirs, and all whose environment has the same `mark`.
 
+    Where the process id is not known, those are found by their mark alone.
     A child may lead a session of its own and outlive its parent; it is remembered once it was seen.
     """
 
-    def __init__(self, pid: int, mark: str) -> None:
+    def __init__(self, pid: int | None, mark: str) -> None:
         self._pid = pid
         self._mark = mark
         self._members: set[psutil.Process] = set()
-        with suppress(psutil.Error):
-            self._members.add(psutil.Process(pid))
+        if pid is not None:
+            with suppress(psutil.Error):
+                self._members.add(psutil.Process(pid))
 
     def usage(self) -> tuple[int, int]:
         """Return the number of processes that run, and the bytes of memory that they hold."""

@@ -10,6 +10,7 @@ import ctypes
 import gc
 import json
 import os
+import select
 import selectors
 import socket
 import sys
@@ -69,6 +70,10 @@ class Server:
             self._forget(self._control.detach())
             return
         *streams, status = given
+        if _abandoned(status):
+            for one in given:
+                os.close(one)
+            return
         request = json.loads(text)
         with suppress(Exception):  # the child says what is wrong with it
             import_module(request["module"])
@@ -98,6 +103,13 @@ def _fork() -> int | None:
         return None
     gc.freeze()
     return os.fork()
+
+
+def _abandoned(status: int) -> bool:
+    """Return whether the parent no longer waits for the child: it was interrupted or has ended."""
+    poll = select.poll()
+    poll.register(status, 0)
+    return bool(poll.poll(0))
 
 
 def _send(status: int, number: int) -> None:

@@ -76,12 +76,18 @@ class Child:
         self.seconds = isolation.loading or isolation.seconds
 
     def __enter__(self) -> "Child":
-        """Start the process."""
+        """Start the process; where Ctrl-C interrupts that, end what was started."""
         mark = uuid.uuid4().hex
-        stop = self._isolation.stop
-        self._process = start(self._module, mark, self._environment, stop)
-        self._family = Family(self._process.pid, mark)
-        self._pipes = Pipes(self._process)
+        made = None
+        try:
+            made = start(self._module, mark, self._environment, self._isolation.stop)
+            self._process, self._family, self._pipes = made, Family(made.pid, mark), Pipes(made)
+        except BaseException:
+            Family(None, mark).end()  # its process id may not be known yet
+            if made:
+                made.wait()
+                Pipes(made).close()
+            raise
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -4,6 +4,7 @@ import sys
 import zlib
 from collections.abc import Callable
 from contextlib import suppress
+from operator import is_
 
 import numpy as np
 from hypothesis import HealthCheck, Phase, given, seed, settings
@@ -94,15 +95,23 @@ def _test(bench: Bench, check: Check, number: int, example: Example) -> None:
     wrapped()
 
 
+_answered: list[object] = []
+"""The modules that were loaded when all of them had an answer: they are asked only once."""
+
+
 def _answer_lazy_modules() -> None:
     """Give a file of None to every module that raises where it is asked for one.
 
     Hypothesis asks every loaded module for its file. A module that a package imports lazily may
     raise there, because it needs another package, and is no concern of the code that is judged.
     """
-    for module in list(sys.modules.values()):
+    modules: list[object] = list(sys.modules.values())
+    if len(modules) == len(_answered) and all(map(is_, modules, _answered)):
+        return
+    for module in modules:
         try:
             getattr(module, "__file__", None)
         except Exception:
             with suppress(Exception):
                 vars(module)["__file__"] = None
+    _answered[:] = modules

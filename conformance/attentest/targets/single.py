@@ -6,7 +6,6 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from attentest.analysis.identify import NONE_FITS, Finding, identify
@@ -15,6 +14,7 @@ from attentest.targets.adapt import trust
 from attentest.targets.adapt.probing import undisturbed
 from attentest_spec import Backend, Choices, Limits
 from attentest_spec.choices import Value
+from attentest_spec.torch.flops import OperationMode
 
 SINGLE = (
     "assumed that it computes in float32, in part at least, whatever its input is, as measured, "
@@ -23,7 +23,7 @@ SINGLE = (
 )
 
 
-class _Watch(TorchDispatchMode):  # type: ignore[no-untyped-call]
+class _Watch(OperationMode):
     """Watches the operations of a call for tensors in single precision."""
 
     def __init__(self) -> None:

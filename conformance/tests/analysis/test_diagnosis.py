@@ -7,6 +7,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 import torch
+from proof import study
 
 from attentest.analysis.diagnosis.difference import difference, size
 from attentest.analysis.diagnosis.variants import variant_named
@@ -53,6 +54,10 @@ def some(kinds: tuple[str, ...], share: int) -> list[Fault]:
     ]
 
 
+def slug_of(fault: Fault) -> str:
+    return fault.slug
+
+
 NUMBERS = some(("value", "loud", "gradient"), 12)
 REST = some(("state", "mode"), 6)
 
@@ -64,12 +69,13 @@ def diagnosed(slug: str):
     return causes_of(planted(fault, specimen=model), fault.clause)
 
 
-@pytest.mark.parametrize("fault", NUMBERS, ids=lambda fault: fault.slug)
+@pytest.mark.parametrize("fault", study(NUMBERS, slug_of, share=3))
 def test_mistake_in_numbers_is_named(fault: Fault) -> None:
     found = diagnosed(fault.slug)
     assert (fault.slug,) in [one.names for one in found], found
 
 
+@pytest.mark.proof
 def test_most_mistakes_in_numbers_are_named_first() -> None:
     """In training and decoding another choice or fault often gives the same results."""
     of_models = [one for one in NUMBERS if clauses()[one.clause].component in inside("model")]
@@ -82,7 +88,7 @@ def test_most_mistakes_in_numbers_are_named_first() -> None:
     assert len(named_first) >= 0.95 * len(of_models), {f.slug for f in of_models} - {*named_first}
 
 
-@pytest.mark.parametrize("fault", REST, ids=lambda fault: fault.slug)
+@pytest.mark.parametrize("fault", study(REST, slug_of))
 def test_other_mistakes_are_known_by_the_clause_that_fails(fault: Fault) -> None:
     found = causes_of(planted(fault, specimen=fault.models[-1]), fault.clause)
     assert (fault.slug,) in [one.names for one in found], found

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 from own import OWN
+from proof import item, one_of, study
 
 from attentest.analysis.identify import (
     CANNOT_TELL,
@@ -168,9 +169,16 @@ FINDABLE = {
 }
 
 
-@pytest.mark.parametrize("specimen", REFERENCE_MODELS)
-@pytest.mark.parametrize(("name", "value"), OPTIONS)
-def test_every_option_is_measured_whatever_is_declared(specimen, name, value):
+MEASURED_IN = [
+    item(name, value, model, name=f"{name}={value}-{model}", unit=model == unit_model)
+    for name, value in OPTIONS
+    for unit_model in [one_of(REFERENCE_MODELS, f"{name}={value}")]
+    for model in REFERENCE_MODELS
+]
+
+
+@pytest.mark.parametrize(("name", "value", "specimen"), MEASURED_IN)
+def test_every_option_is_measured_whatever_is_declared(name, value, specimen):
     truth = true(specimen, {name: value})
     liar = replace(built(specimen, {name: value}), choices=LIE)
     components = (*SMALL, *REACH[name])
@@ -190,7 +198,7 @@ def drawn(seed: int) -> dict[str, Value]:
     return choices
 
 
-@pytest.mark.parametrize("seed", range(16))
+@pytest.mark.parametrize("seed", study(range(16), share=3))
 def test_deviations_in_many_choices_at_once_are_measured(seed):
     choices, declared = drawn(seed), drawn(seed + 1000)
     specimen = ("plain", "fused")[seed % 2]

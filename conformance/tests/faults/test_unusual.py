@@ -1,6 +1,7 @@
 """The unusual but correct implementations: the suite reports nothing on any of them."""
 
 import pytest
+from proof import study
 
 from attentest.faults.unusual import UNUSUAL
 from attentest.judging.bench import Bench
@@ -8,7 +9,7 @@ from attentest.judging.judge import judge
 from attentest_spec.clauses import clauses
 
 
-@pytest.mark.parametrize("name", UNUSUAL)
+@pytest.mark.parametrize("name", study(UNUSUAL))
 def test_unusual_implementation_raises_no_alarm(name: str) -> None:
     backend = UNUSUAL[name]
     bench = Bench(backend, shrink=False, diagnose=False)

@@ -1,15 +1,18 @@
 """A child process: what it answers, its limits, and that nothing of it is left."""
 
 import os
+import signal
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NoReturn
 
 import psutil
 import pytest
 from folders import SUPPORT
+from started import started as descendants
 
-from attentest.harness import process
+from attentest.harness import process, starting
 from attentest.harness.errors import NotConvertible, ProcessFailure, Stopped, Unavailable
 from attentest.harness.process import Child, Isolation, in_threads
 
@@ -135,6 +138,38 @@ def test_a_child_that_is_stopped_is_given_up() -> None:
         threading.Timer(0.1, stop.set).start()
         with pytest.raises(Stopped):
             child.call("sleeps")
+
+
+def test_a_start_that_is_interrupted_leaves_no_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    before, pipes = descendants(), process.Pipes
+
+    def interrupted(_: object) -> NoReturn:
+        monkeypatch.setattr(process, "Pipes", pipes)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(process, "Pipes", interrupted)
+    with pytest.raises(KeyboardInterrupt), started():
+        pass
+    assert descendants() == before
+
+
+def test_child_is_not_forked_for_a_parent_that_was_interrupted(way: str) -> None:
+    if way == "afresh":
+        pytest.skip("no server is asked")
+    stop = threading.Event()
+    stop.set()
+    with started():  # its server runs
+        server = starting._servers[-1].process.pid
+        os.kill(server, signal.SIGSTOP)
+        try:
+            with pytest.raises(Stopped), started(stop=stop):
+                pass
+        finally:
+            os.kill(server, signal.SIGCONT)
+        before = descendants()
+        with started() as child:  # which comes after the other request
+            child.call("echo", value=0)
+        assert descendants() == before
 
 
 def test_memory_beyond_the_limit_is_a_crash() -> None:

@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import psutil
 import pytest
 from arrival import GUARD, Arrivals, arrivals, interruptible
 from folders import SUPPORT
@@ -22,6 +21,13 @@ TARGET = """
 import time
 {announced}
 time.sleep(86400)
+"""
+
+ANNOUNCED = """
+import sys
+sys.path.insert(0, "{folder}")
+{announced}
+from hangs_in_call import backend
 """
 
 COMMANDS = {
@@ -82,15 +88,14 @@ def test_no_worker_outlives_a_command_that_is_killed(name, place, tmp_path):
             worker.wait_for_end()
 
 
-def test_ctrl_c_that_another_thread_receives_ends_a_run():
+def test_ctrl_c_that_another_thread_receives_ends_a_run(place, tmp_path):
     def interrupting(*_: object) -> None:
         signal.pthread_kill(threading.get_ident(), signal.SIGINT)
 
-    target = SUPPORT / "hostile" / "hangs_in_call.py"
+    target = tmp_path / "announced.py"
+    target.write_text(ANNOUNCED.format(folder=SUPPORT / "hostile", announced=place.code))
     before = started()
     with interruptible(), pytest.raises(KeyboardInterrupt):
         run([str(target)], Plan(("attention.one-key",), limit=GUARD), listener=interrupting)
-    _, alive = psutil.wait_procs(
-        started() - before, timeout=20
-    )  # one that ends may not be gone yet
-    assert not alive
+    assert place.wait().ended()
+    assert not {" ".join(one.cmdline()) for one in started() - before}

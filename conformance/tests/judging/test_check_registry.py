@@ -14,23 +14,23 @@ def test_every_clause_has_a_check_and_every_check_a_clause():
     assert set(checks()) == set(clauses())
 
 
-@pytest.mark.parametrize("slug", clauses())
-def test_a_check_stands_where_its_clause_says(slug):
-    found = check_of(slug)
-    chapter, _, name = slug.partition(".")
-    assert f"{found.module}.".startswith(f"attentest.suite.test_{chapter}.")
-    assert found.name == "test_" + name.replace("-", "_")
-    assert list(inspect.signature(found.body).parameters) == ["subject", "draw"]
+def test_check_of_a_clause_is_in_its_chapter_and_has_its_name():
+    for slug in clauses():
+        found = check_of(slug)
+        chapter, _, name = slug.partition(".")
+        assert f"{found.module}.".startswith(f"attentest.suite.test_{chapter}."), slug
+        assert found.name == "test_" + name.replace("-", "_")
+        assert list(inspect.signature(found.body).parameters) == ["subject", "draw"], slug
 
 
 def test_there_are_at_least_a_hundred_clauses():
     assert len(clauses()) >= 100
 
 
-@pytest.mark.parametrize("choice", CHOICES.values(), ids=lambda choice: choice.name)
-def test_each_choice_has_one_clause_that_can_say_deviation(choice):
-    judging = [clause.slug for clause in clauses().values() if clause.choice == choice.name]
-    assert judging == [choice.clause]
+def test_each_choice_has_one_clause_that_reports_deviations():
+    for name, choice in CHOICES.items():
+        judging = [clause.slug for clause in clauses().values() if clause.choice == name]
+        assert judging == [choice.clause], name
 
 
 def test_a_clause_cannot_have_two_checks():

@@ -18,11 +18,13 @@ class Lazy(ModuleType):
         raise ImportError("Lazy import failed")
 
 
-def test_lazy_module_of_a_package_stops_no_example(monkeypatch):
-    """Hypothesis looks for constants in the files of modules, now and then where it draws."""
+def load_lazy_module(monkeypatch):
     lazy = Lazy("lazy")
     vars(lazy).pop("__file__", None)
     monkeypatch.setitem(sys.modules, "attentest_lazy_module", lazy)
+
+
+def try_twenty_examples():
     bench = Bench(of_function(lambda x: x, "layer_norm"), shrink=False)
     check = Check("layer_norm.shapes", lambda subject, draw: None, 20, "", "")
     drawn = []
@@ -32,3 +34,17 @@ def test_lazy_module_of_a_package_stops_no_example(monkeypatch):
 
     examples._test(bench, check, 20, example)
     assert len(drawn) == 20
+
+
+def test_lazy_module_of_a_package_stops_no_example(monkeypatch):
+    """Hypothesis looks for constants in the files of modules, now and then where it draws."""
+    load_lazy_module(monkeypatch)
+    try_twenty_examples()
+
+
+def test_lazy_module_in_the_place_of_another_one_stops_no_example(monkeypatch):
+    monkeypatch.setitem(sys.modules, "attentest_lazy_module", ModuleType("eager"))
+    try_twenty_examples()
+    load_lazy_module(monkeypatch)
+    try_twenty_examples()
+    assert vars(sys.modules["attentest_lazy_module"])["__file__"] is None

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from folders import SUPPORT
+from proof import study
 
 import attentest
 from attentest.judging.bench import Bench
@@ -125,7 +126,7 @@ def test_a_scale_in_single_precision_is_no_mistake(tmp_path: Path) -> None:
     assert not broken(backend, VALUES)
 
 
-@pytest.mark.parametrize(("file", "name", "old", "new"), MISTAKES)
+@pytest.mark.parametrize(("file", "name", "old", "new"), study(MISTAKES, "-".join))
 def test_mistakes_in_models_are_detected(
     file: str, name: str, old: str, new: str, tmp_path: Path
 ) -> None:

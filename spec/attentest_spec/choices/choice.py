@@ -46,6 +46,8 @@ class Choice:
 
     def check(self, value: Value) -> Value:
         """Return `value` if it is an option; raise a ValueError that lists the options if not."""
+        if isinstance(value, str) and value in self.names:
+            return value
         if self.number and isinstance(value, int | float) and not isinstance(value, bool):
             if not isfinite(value):
                 raise ValueError(
@@ -53,12 +55,8 @@ class Choice:
                     f"and {value!r} is not."
                 )
             return float(value)
-        if not isinstance(value, str) or value not in self.names:
-            allowed = ", ".join([*self.names, *filter(None, [self.number])])
-            raise ValueError(
-                f"The choice {self.name} cannot be {value!r}; it is one of: {allowed}."
-            )
-        return value
+        allowed = ", ".join([*self.names, *filter(None, [self.number])])
+        raise ValueError(f"The choice {self.name} cannot be {value!r}; it is one of: {allowed}.")
 
 
 def entry(name: str, question: str, *options: tuple[str, str], **rest: Any) -> Choice:

@@ -1,7 +1,7 @@
 """One value for every design choice, and the values of the paper."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, replace
 from math import inf
 
 from attentest_spec.choices.choice import Choice, Value
@@ -89,9 +89,10 @@ class Choices:
 
     def __post_init__(self) -> None:
         """Check every value against the options of its choice."""
-        for field in fields(self):
-            value = CHOICES[field.name].check(getattr(self, field.name))
-            object.__setattr__(self, field.name, value)
+        given = dict(vars(self))
+        for name, choice in CHOICES.items():
+            if (value := choice.check(given[name])) is not given[name]:
+                object.__setattr__(self, name, value)
         for name in ("norm_epsilon", "rms_epsilon"):
             if float(self[name]) < 0:
                 raise ValueError(f"{name} must be at least 0, and {self[name]} is not.")

@@ -1,4 +1,4 @@
-"""Counts the floating-point operations that torch carries out."""
+"""Observes the operations that torch carries out, and counts those of floating point."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -10,7 +10,19 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import flop_registry
 
 
-class FlopCounter(TorchDispatchMode):  # type: ignore[no-untyped-call]
+class OperationMode(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    """A mode that observes the operations of torch, without the compiler.
+
+    Torch imports its compiler for every other mode, to keep it off the code of the mode: three
+    seconds of processor time.
+    """
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        return False
+
+
+class FlopCounter(OperationMode):
     """Adds up the operations of all matrix products, by torch's own formulas.
 
     Torch's own counter also counts module by module, and so cannot follow the gradients of a

@@ -16,7 +16,7 @@ _OPERATIONS = """
 eq ne lt le gt ge and or xor invert bitwise_and bitwise_or bitwise_xor bitwise_not
 logical_and logical_or logical_xor logical_not tril triu masked_fill where
 add radd sub rsub mul rmul div truediv sin cos exp pow rpow
-arange ones_like zeros_like full_like repeat
+arange ones_like zeros_like full_like repeat stack cat concat
 """
 """Names of functions whose results have shapes that follow from those of their arguments."""
 
@@ -39,7 +39,7 @@ class OnMeta(TorchFunctionMode):
         named = dict(kwargs or {})
         if not _is_simple(func, args, named):
             return func(*args, **named)
-        stand_ins = [_on_cpu(one) if isinstance(one, Tensor) else one for one in args]
+        stand_ins = [_stand_in(one) for one in args]
         here = {name: "cpu" if name == "device" else value for name, value in named.items()}
         result = func(*stand_ins, **here)
         for own, stand_in in zip(args, stand_ins, strict=True):
@@ -54,10 +54,18 @@ def _is_simple(func: Callable[..., Any], args: Sequence[Any], named: Mapping[str
         return False
     if any(isinstance(one, Tensor) for one in named.values()):
         return False
-    tensors = [one for one in args if isinstance(one, Tensor)]
+    joined = [each for one in args if isinstance(one, list | tuple) for each in one]
+    tensors = [one for one in (*args, *joined) if isinstance(one, Tensor)]
     if (device := named.get("device")) is not None:
         return not tensors and torch.device(device).type == "meta"
     return bool(tensors) and all(one.is_meta and type(one) is Tensor for one in tensors)
+
+
+def _stand_in(value: Any) -> Any:
+    """Return `value` on the CPU, and so each of several tensors."""
+    if isinstance(value, list | tuple):
+        return [_stand_in(one) for one in value]
+    return _on_cpu(value) if isinstance(value, Tensor) else value
 
 
 def _on_cpu(tensor: Tensor) -> Tensor:

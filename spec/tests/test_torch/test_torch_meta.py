@@ -11,6 +11,7 @@ from attentest_spec.torch.meta import OnMeta
 WITHOUT_A_COMPILER = """
 import sys
 import torch
+from attentest_spec.torch.flops import count_flops
 from attentest_spec.torch.meta import OnMeta
 
 with OnMeta():
@@ -19,6 +20,11 @@ with OnMeta():
     mask = (tokens != 3)[:, None, None] & triangle
     later = torch.arange(3, device=mask.device)[None] > torch.arange(3, device=mask.device)[:, None]
     scores = torch.zeros(3, 3, device="meta").masked_fill(~mask | later, -1.0)
+    table = torch.stack([scores.sin(), scores.cos()], dim=-1).flatten(-2)
+    assert torch.cat((table, table), 1).shape == (1, 2, 3, 6)
+with count_flops() as counted:
+    torch.ones(2, 3) @ torch.ones(3, 5)
+assert counted.total == 60
 assert scores.shape == (1, 1, 3, 3) and scores.is_meta
 sys.exit("torch._dynamo" in sys.modules or "sympy" in sys.modules)
 """
@@ -44,6 +50,9 @@ OPERATIONS: dict[str, Callable[[], Tensor]] = {
     "a range of the CPU": lambda: torch.arange(3, device=None),
     "ones": lambda: torch.ones_like(on_meta(2, 3)),
     "a repeated row": lambda: on_meta(1, 3).repeat(2, 1),
+    "a stack": lambda: torch.stack([on_meta(2, 3), on_meta(2, 3)], dim=-1),
+    "a concatenation": lambda: torch.cat((on_meta(2, 3), on_meta(2, 1).double()), dim=1),
+    "a concatenation of the CPU": lambda: torch.cat([torch.ones(2), torch.ones(1)]),
     "an operation of another device": lambda: torch.ones(2) + 1,
 }
 
@@ -66,6 +75,8 @@ def test_an_operation_in_place_returns_its_tensor() -> None:
 
 WRONG: dict[str, Callable[[], object]] = {
     "two devices": lambda: on_meta(3) == torch.ones(3),
+    "several devices": lambda: torch.cat([on_meta(3), torch.ones(3)]),
+    "a stack of different shapes": lambda: torch.stack([on_meta(2), on_meta(3)]),
     "shapes that do not broadcast": lambda: on_meta(2) == on_meta(3),
     "a triangle of a row": lambda: on_meta(3).tril(),
     "a number that is not there": lambda: bool((on_meta(2) == 1).all()),
@@ -80,5 +91,5 @@ def test_operation_that_torch_refuses_on_meta_is_refused(name: str) -> None:
         WRONG[name]()
 
 
-def test_masks_on_meta_need_no_compiler() -> None:
+def test_simple_operations_need_no_compiler() -> None:
     assert subprocess.run([sys.executable, "-c", WITHOUT_A_COMPILER], check=False).returncode == 0

@@ -3,6 +3,7 @@
 import zlib
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import islice
 from typing import cast
 
@@ -84,15 +85,15 @@ def _computes(recipe: Recipe) -> bool:
 
 def _options(own: list[Recipe], base: Choices, seed: int) -> Iterator[Case]:
     """Yield, for every option but the base's, a case of every recipe that shows it."""
+    with_base = [(one, _Call(one, base, "float64", (seed, 0))) for one in own]
     for name, value in options():
         if value == base[name] or (chosen := _with(base, name, value)) is None:
             continue
         told = f"{value:g}" if isinstance(value, float) else value
         shown = (
             call.case(f"{one.component}/{one.name}/{name}={told}", CHOICES[name].clause)
-            for one in own
-            if (call := _Call(one, chosen, "float64", (seed, 0))).answered()
-            and call.differs(_Call(one, base, "float64", (seed, 0)))
+            for one, plain in with_base
+            if (call := _Call(one, chosen, "float64", (seed, 0))).answered() and call.differs(plain)
         )
         # What is made of layers is large, and its parts have shown the rest.
         yield from islice(shown, 1 if _layered(own) else None)
@@ -136,8 +137,10 @@ class _Call:
         draw = Draw(cast(st.DrawFn, None), subject, source)
         self.given = recipe.make(draw, self.sizes)
         self.parameters = draw.parameters(recipe.component, self.sizes)
+        self._bounds: dict[int, float] = {}
         self.probe: Probe = subject.part(recipe.component, self.sizes, parameters=self.parameters)
 
+    @cached_property
     def answers(self) -> tuple[Array, ...]:
         """Return what the oracle returns: the output, and weights beside it."""
         found = self.probe.expected(*self.given.inputs, method=self.recipe.method)
@@ -154,23 +157,27 @@ class _Call:
         """Say whether there is an answer: without an epsilon a constant row has none."""
         if not self.recipe.when(self.choices):
             return False
-        return self.recipe.nan or bool(np.isfinite(self.judged(self.answers()[0])).all())
+        return self.recipe.nan or bool(np.isfinite(self.judged(self.answers[0])).all())
 
     def differs(self, base: "_Call") -> bool:
         """Say whether the output is another than that of `base`, beyond all rounding."""
         if not base.answered():
             return True
-        mine, other = self.judged(self.answers()[0]), base.judged(base.answers()[0])
+        mine, other = self.judged(self.answers[0]), base.judged(base.answers[0])
         return mine.shape != other.shape or distance(mine, other) > base.bound(0)
 
     def bound(self, number: int) -> float:
         """Return the error that sound code may make in the answer `number`, as the suite does."""
+        if number not in self._bounds:
+            self._bounds[number] = self._bound(number)
+        return self._bounds[number]
 
+    def _bound(self, number: int) -> float:
         def pick(answer: Answer) -> Array | None:
             array = answer[number]
             return None if array is None else self.judged(array)
 
-        wanted = self.answers()[number]
+        wanted = self.answers[number]
         if wanted.dtype.kind != "f":  # masks and tokens are exact
             return 0.0
         return error_bound(
@@ -185,7 +192,7 @@ class _Call:
         """Return the call with what has to come out."""
         expected = tuple(
             Expected(what, array, self.bound(number), self.given.rows, optional=number > 0)
-            for number, (what, array) in enumerate(zip(_ANSWERS, self.answers(), strict=False))
+            for number, (what, array) in enumerate(zip(_ANSWERS, self.answers, strict=False))
         )
         return Case(
             name,
