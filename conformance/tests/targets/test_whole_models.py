@@ -11,6 +11,7 @@ import attentest
 from attentest.judging.bench import Bench
 from attentest.judging.judge import judge
 from attentest.results.verdict import Status
+from attentest.targets.adapt import Unclear
 from attentest.targets.models.adaptation import AdaptedModel
 from attentest_spec import Backend
 from attentest_spec.torch import TorchBackend
@@ -155,3 +156,36 @@ def test_dropout_at_a_fixed_rate_is_random(edit: str, fixed: bool, tmp_path: Pat
     assert backend.limits.fixed_dropout is fixed
 
     assert fixed or broken(backend, ["training-without-dropout"])
+
+
+QUESTIONS = [
+    ("Transformer", "sources, targets, source_lengths, target_lengths", "no length says"),
+    ("ForGeneration", "input_ids, decoder_input_ids", "as relative positions have"),
+]
+"""The name and the arguments of a model that is not covered, and the reason of the question."""
+
+UNCOVERED = """
+from torch import nn
+
+
+class {name}(nn.Module):
+    def __init__(self, vocab_size, d_model, num_heads, d_ff, num_layers):
+        super().__init__()
+        self.tokens = nn.Embedding(vocab_size, d_model)
+        if {relative}:
+            self.bias = nn.Embedding(32, num_heads)
+        self.layers = nn.ModuleList(nn.Linear(d_model, d_ff) for _ in range(4 * num_layers))
+
+    def forward(self, {arguments}):
+        return self.tokens
+"""
+
+
+@pytest.mark.parametrize(("name", "arguments", "reason"), QUESTIONS)
+def test_models_outside_of_the_spec_are_asked_about(
+    name: str, arguments: str, reason: str, tmp_path: Path
+) -> None:
+    text = UNCOVERED.format(name=name, arguments=arguments, relative="relative" in reason)
+    (tmp_path / "uncovered_model.py").write_text(text)
+    with pytest.raises(Unclear, match=reason):
+        attentest.adapted(str(tmp_path / f"uncovered_model.py:{name}"))

@@ -93,7 +93,20 @@ def adapt(
     """
     if isinstance(thing, Backend) and not inspect.isclass(thing):
         return thing
-    asked = reading or Reading()
+    probing.MISSING.clear()
+    try:
+        return _adapt(thing, reading or Reading(), name, home)
+    except Unclear as question:
+        if not probing.MISSING:
+            raise
+        failure = probing.MISSING[0]
+        raise Unclear(
+            f"Building or calling it raised {type(failure).__name__}: {failure}. Install what is "
+            f"missing first, if it is needed. {question}"
+        ) from question
+
+
+def _adapt(thing: Any, asked: Reading, name: str, home: ModuleType | None) -> Backend:
     if schedules.is_schedule(thing, asked, name):
         with probing.undisturbed():
             return schedules.adapt_schedule(thing, asked, name, home)

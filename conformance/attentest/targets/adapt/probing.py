@@ -46,12 +46,20 @@ _CROSS = ("attention", "multi_head_attention")
 Given = Mapping[str, Any]
 
 
+MISSING: list[ImportError] = []
+"""The failed imports of code that was built or called while it was probed, the first one first."""
+
+
 @contextmanager
 def undisturbed() -> Iterator[None]:
-    """Keep the random state, record no gradient, show no warning."""
+    """Keep the random state, record no gradient, show no warning; remember failed imports."""
     with torch.random.fork_rng(devices=[]), torch.no_grad(), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        yield
+        try:
+            yield
+        except ImportError as failure:
+            MISSING.append(failure)
+            raise
 
 
 def inputs(

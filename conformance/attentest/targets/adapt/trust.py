@@ -94,9 +94,9 @@ _ORDERED = re.compile(r"causal|decoder|gpt|lm$|lm_?head|autoregressive", re.IGNO
 
 
 def mask_beside_order(code: Code, probe: Probe, adapter: Adapter) -> str:
-    """Return the mask argument of code that says by its name, and shows, that it is causal."""
+    """Return the mask argument of layers in a class that is causal by its name, and shows it."""
     own = adapter.arguments.roles.get("mask", "")
-    if not own or adapter.component not in probing.SEQUENCES or not _ORDERED.search(code.name):
+    if not own or code.inner is None or not _ORDERED.search(code.name):
         return ""
     return own if _causal(probe, adapter) else ""
 

@@ -23,6 +23,8 @@ from attentest.targets.adapt.reading import Reading, Unclear
 from attentest.targets.models.building import building
 
 _SIDES = ("source", "target")
+_SURE = ("decoderinputids", "decoderinput", "tgtids", "trgids", "targetids")
+"""Arguments that only a whole model has."""
 _MAKES = re.compile(r"^(make|build|create|get|init|new)(the|a)?(?P<what>.+)$")
 
 
@@ -53,7 +55,7 @@ def is_whole(name: str, thing: Any) -> bool:
         known = building(thing, name, Reading()).known
         return sided or "target_vocabulary" in known
     except Unclear:
-        return False
+        return sided and not own.isdisjoint(_SURE)  # what cannot be built is asked about as that
 
 
 class Recognition:
