@@ -4,7 +4,8 @@ Prints each mistake whose line is not named, named wrongly or only suspected, an
 their bounds: the true line in at least 85 % of the mistakes, no wrong line that is `confirmed`, no
 line for sound code, the true first step in at least 90 % of the mistakes that are in no catalogue.
 `--held-out` judges the mistakes that are not looked at while the search is developed, `--early`
-those whose effect is seen lines below, `--effects` those that only gradients or modes show.
+those whose effect is seen lines below, `--effects` those that only gradients or modes show, `--jax`
+those in JAX.
 """
 
 import re
@@ -27,7 +28,7 @@ from attentest.results.verdict import Location, Status
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "support"))
 
-from line_corpus import EARLY, EFFECTS, HELD_OUT, OPEN, Mistake, mistakes
+from line_corpus import EARLY, EFFECTS, HELD_OUT, JAX, OPEN, Mistake, mistakes
 
 STEPS = {
     "scores": "scores|scaled",
@@ -149,6 +150,7 @@ def lines_of_sound(mistake: Mistake) -> list[str]:
 @click.option("--held-out", "folder", flag_value=HELD_OUT, help="Judge those that are kept apart.")
 @click.option("--early", "folder", flag_value=EARLY, help="Judge those that are seen lines later.")
 @click.option("--effects", "folder", flag_value=EFFECTS, help="Judge those of gradients and modes.")
+@click.option("--jax", "folder", flag_value=JAX, help="Judge those in JAX.")
 @click.option("--sound/--no-sound", default=True, help="Judge the sound twins, too.")
 @click.option("--all", "everything", is_flag=True, help="Print what was said of every mistake.")
 def main(names: tuple[str, ...], folder: Path | None, sound: bool, everything: bool) -> None:
