@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from attentest.analysis.lines.recording import recorder
+from attentest.analysis.lines.recorders import recorder
 from attentest.harness.subject import Step, Subject
 from attentest.results.verdict import Location
 

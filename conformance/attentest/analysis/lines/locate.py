@@ -20,10 +20,12 @@ from attentest.analysis.lines.formula import Formula
 from attentest.analysis.lines.formula import Step as FormulaStep
 from attentest.analysis.lines.matching import as_mask, is_mask
 from attentest.analysis.lines.readings import is_silent, readings, under
-from attentest.analysis.lines.recording import Operation, Place, is_jax
+from attentest.analysis.lines.recorders import is_jax
+from attentest.analysis.lines.recording import Operation, Place
 from attentest.analysis.lines.search import Finding, again, search
 from attentest.harness.subject import Step, Subject
 from attentest.results.verdict import Location
+from attentest.testing.common import HALF_PRECISIONS
 from attentest_spec import CHOICES, Choices
 
 SECONDS = 1.2
@@ -69,7 +71,8 @@ def locate(subject: Subject, steps: Sequence[Step], known: Known) -> Location | 
     """
     wrong = next(wrong_calls(subject, steps), None)
     if wrong is None:
-        return _of_effect(subject, steps, gradients=True)
+        in_double = _in_double_precision(subject, steps, known)
+        return in_double or _of_effect(subject, steps, gradients=True)
     key = wrong.question.probe.component, wrong.question.method
     if key not in known:
         known[key] = _first(subject, *key)
@@ -92,6 +95,25 @@ def locate(subject: Subject, steps: Sequence[Step], known: Known) -> Location | 
     if best is other:
         return best.location(wrong.formula, confirmed=best.confirmed)
     return best.location()
+
+
+def _in_double_precision(subject: Subject, steps: Sequence[Step], known: Known) -> Location | None:
+    """Return the line of a component that is wrong in float64, too; None for other mistakes.
+
+    Half precision is too coarse to tell the steps of a formula: the line is found in float64, and
+    the failing example itself proves nothing.
+    """
+    asked = [one.question for one in steps if one.question is not None]
+    if subject.precision not in HALF_PRECISIONS or not asked or subject.limits.finest != "float64":
+        return None
+    key = asked[-1].probe.component, asked[-1].method
+    if key not in known:
+        other = Subject(
+            subject.backend, choices=subject.choices, limits=subject.limits, device=subject.device
+        )
+        known[key] = _first(other, *key)
+    found = known[key]
+    return found.location() if found is not None and found.confirmed else None
 
 
 def _of_effect(
