@@ -4,7 +4,8 @@ Prints each mistake whose line is not named, named wrongly or only suspected, an
 their bounds: the true line in at least 85 % of the mistakes, no wrong line that is `confirmed`, no
 line for sound code, the true first step in at least 90 % of the mistakes that are in no catalogue.
 `--held-out` judges the mistakes that are not looked at while the search is developed, `--early`
-those whose effect is seen lines below, `--effects` those that only gradients or modes show.
+those whose effect is seen lines below, `--effects` those that only gradients or modes show, `--jax`
+those in JAX.
 """
 
 import re
@@ -27,7 +28,7 @@ from attentest.results.verdict import Location, Status
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "support"))
 
-from line_corpus import EARLY, EFFECTS, HELD_OUT, OPEN, Mistake, mistakes
+from line_corpus import EARLY, EFFECTS, HELD_OUT, JAX, OPEN, Mistake, mistakes
 
 STEPS = {
     "scores": "scores|scaled",
@@ -109,10 +110,10 @@ class Outcome:
         return text
 
 
-def bench_of(mistake: Mistake, target: str) -> Bench:
+def bench_of(mistake: Mistake, target: str, dtype: str) -> Bench:
     """Return the backend of `target`, with few examples and small counterexamples not sought."""
     backend = attentest.adapted(target, mistake.component, anyway=mistake.anyway)
-    return Bench(backend, effort=0.3, shrink=False)
+    return Bench(backend, precision=dtype, effort=0.3, shrink=False)
 
 
 def formulas_first(bench: Bench) -> Sequence[str]:
@@ -120,10 +121,10 @@ def formulas_first(bench: Bench) -> Sequence[str]:
     return sorted(select(list(bench.backend.components)), key=lambda slug: "formula" not in slug)
 
 
-def outcome(mistake: Mistake, folder: Path) -> Outcome:
+def outcome(mistake: Mistake, folder: Path, dtype: str = "float64") -> Outcome:
     """Judge the wrong twin until a violation names a line."""
     start = time.process_time()
-    bench = bench_of(mistake, mistake.write(folder / mistake.slug))
+    bench = bench_of(mistake, mistake.write(folder / mistake.slug), dtype)
     violations = 0
     for slug in formulas_first(bench):
         verdict = judge(bench, slug)
@@ -133,9 +134,9 @@ def outcome(mistake: Mistake, folder: Path) -> Outcome:
     return Outcome(mistake, violations, None, time.process_time() - start)
 
 
-def lines_of_sound(mistake: Mistake) -> list[str]:
+def lines_of_sound(mistake: Mistake, dtype: str = "float64") -> list[str]:
     """Return what violations and lines the sound twin gets."""
-    bench = bench_of(mistake, str(mistake.folder / mistake.target))
+    bench = bench_of(mistake, str(mistake.folder / mistake.target), dtype)
     verdicts = [judge(bench, slug) for slug in formulas_first(bench)]
     return [
         f"{mistake.target} (sound): {one.clause} {one.status} {one.location}"
@@ -149,9 +150,13 @@ def lines_of_sound(mistake: Mistake) -> list[str]:
 @click.option("--held-out", "folder", flag_value=HELD_OUT, help="Judge those that are kept apart.")
 @click.option("--early", "folder", flag_value=EARLY, help="Judge those that are seen lines later.")
 @click.option("--effects", "folder", flag_value=EFFECTS, help="Judge those of gradients and modes.")
+@click.option("--jax", "folder", flag_value=JAX, help="Judge those in JAX.")
 @click.option("--sound/--no-sound", default=True, help="Judge the sound twins, too.")
 @click.option("--all", "everything", is_flag=True, help="Print what was said of every mistake.")
-def main(names: tuple[str, ...], folder: Path | None, sound: bool, everything: bool) -> None:
+@click.option("--dtype", default="float64", show_default=True, help="The precision to judge in.")
+def main(
+    names: tuple[str, ...], folder: Path | None, sound: bool, everything: bool, dtype: str
+) -> None:
     """Judge the mistakes whose slug or target holds one of NAMES, all without."""
     torch.set_num_threads(1)
     corpus = [
@@ -163,7 +168,7 @@ def main(names: tuple[str, ...], folder: Path | None, sound: bool, everything: b
     steps = []
     with tempfile.TemporaryDirectory() as home:
         for one in corpus:
-            found = outcome(one, Path(home))
+            found = outcome(one, Path(home), dtype)
             counts[found.status] += 1
             steps += [found.right_step] * (not one.catalogued)
             if everything or found.status != "true, confirmed" or not found.right_step:
@@ -174,7 +179,7 @@ def main(names: tuple[str, ...], folder: Path | None, sound: bool, everything: b
     click.echo(f"in no catalogue: true step {sum(steps)} of {len(steps)}")
     if sound:
         twins = {one.target: one for one in corpus}
-        said = [line for one in twins.values() for line in lines_of_sound(one)]
+        said = [line for one in twins.values() for line in lines_of_sound(one, dtype)]
         click.echo("\n".join([*said, f"{len(said)} violations or lines for {len(twins)} twins"]))
 
 

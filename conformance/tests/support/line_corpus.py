@@ -27,6 +27,7 @@ OPEN = SUPPORT / "lines"
 HELD_OUT = SUPPORT / "lines_held_out"
 EARLY = SUPPORT / "lines_early"
 EFFECTS = SUPPORT / "lines_effects"
+JAX = SUPPORT / "lines_jax"
 
 
 @dataclass(frozen=True)

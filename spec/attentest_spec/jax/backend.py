@@ -25,7 +25,14 @@ from attentest_spec.contract import (
     Output,
     Unsupported,
 )
-from attentest_spec.jax.computing import Key, compile_program, initialiser, next_key, settings
+from attentest_spec.jax.computing import (
+    Key,
+    compile_program,
+    compute,
+    initialiser,
+    next_key,
+    settings,
+)
 from attentest_spec.jax.values import (
     is_float,
     join_inputs,
@@ -140,7 +147,7 @@ class JaxPart:
         """Compute the component; see :meth:`attentest_spec.Part.__call__`."""
         arrays, rest = split_inputs(inputs)
         with self._computing():
-            return to_output(self._compiled(self._own, self._key(), arrays, rest, method))
+            return to_output(compute(self._compiled, self._own, self._key(), arrays, rest, method))
 
     def _key(self) -> Key:
         return next_key() if self._training else None

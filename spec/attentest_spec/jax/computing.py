@@ -1,6 +1,8 @@
 """Settings, compilation and random keys of JAX."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import cache
 from itertools import count
 from typing import Any
@@ -61,6 +63,31 @@ def compile_program(function: Callable[..., Any], static: tuple[int, ...]) -> Ca
         function, static_argnums=static, compiler_options=compiler_options()
     )
     return program
+
+
+Evaluate = Callable[..., Any]
+"""A function that is given a compiled program and its arguments, and returns the program's result.
+
+The arguments behind the third are static.
+"""
+
+_evaluate: ContextVar[Evaluate] = ContextVar("evaluate")
+
+
+@contextmanager
+def evaluated_by(evaluate: Evaluate) -> Iterator[None]:
+    """Let `evaluate` compute the calls of parts inside the block, instead of compiled code."""
+    before = _evaluate.set(evaluate)
+    try:
+        yield
+    finally:
+        _evaluate.reset(before)
+
+
+def compute(program: Callable[..., Any], *arguments: Any) -> Any:
+    """Call a compiled program, or let the function of :func:`evaluated_by` evaluate it."""
+    evaluate = _evaluate.get(None)
+    return evaluate(program, *arguments) if evaluate else program(*arguments)
 
 
 @cache

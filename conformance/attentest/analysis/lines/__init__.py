@@ -1,19 +1,19 @@
-"""Locates the line of torch code at which its numbers first leave the reference's.
+"""Locates the line of code at which its numbers first leave the reference's.
 
-A call that gives a wrong answer is repeated with every torch operation recorded: its value, what it
-was made from, and the line of the user's code. The values are matched with the steps of the
-reference's formula, whatever order their axes are in. The first operation that makes the answer
-right, once it holds the reference's value, is where the mistake is; what it computed is said in
-words of the formula. Where no operation can be recorded, nothing is said.
+A call that gives a wrong answer is repeated with every operation of torch or JAX recorded: its
+value, what it was made from, and the line of the user's code. The values are matched with the steps
+of the reference's formula, whatever order their axes are in. The first operation that makes the
+answer right, once it holds the reference's value, is where the mistake is; what it computed is said
+in words of the formula. Where no operation can be recorded, nothing is said.
 """
 
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
+from attentest.analysis.lines.recorders import recorder
 from attentest.harness.subject import Step, Subject
 from attentest.results.verdict import Location
 
@@ -26,7 +26,7 @@ class Locator:
 
     def locate(self, subject: Subject, steps: Sequence[Step]) -> Location | None:
         """Return the line at which the wrong answer among `steps` begins, None where unknown."""
-        if "torch" not in sys.modules:  # nothing that could be recorded
+        if recorder(subject.backend) is None:  # nothing that could be recorded
             return None
         from attentest.analysis.lines.locate import locate
 

@@ -37,14 +37,14 @@ class Alignment:
 
     def __post_init__(self) -> None:
         """Record the call, and match its values."""
-        self.recording = Recording(own=self.own)
+        self.recording = self.case.recording(own=self.own)
         outcome = self.case.run(self.recording)
         if not self.own and not any(one.places for one in self._called()):
-            whole = Recording(own=installed())
+            whole = self.case.recording(own=installed())
             self.case.run(whole)
             self.own = package_of(whole)
             if self.own:
-                self.recording = Recording(own=self.own)
+                self.recording = self.case.recording(own=self.own)
                 outcome = self.case.run(self.recording)
         target = self.case.target
         assert target is not None

@@ -25,6 +25,9 @@ _ARRANGING = {
 }
 """The functions whose caller chooses the order of the axes of the result."""
 
+_SPREADING = {"broadcast_in_dim", "convert_element_type", "expand", "expand_as", "unsqueeze"}
+"""The functions whose result is their input, seen as another shape or type."""
+
 
 def is_earliest(alignment: Alignment, finding: Finding) -> bool:
     """Say whether no line before that of `finding` explains the wrong answer, too."""
@@ -52,7 +55,7 @@ def _border(alignment: Alignment, finding: Finding) -> list[Value]:
         seen.add(value.number)
         made = value.made
         if made is not None and made.places and made.places[0][:2] == own:
-            if not alignment.known.get(value.number):
+            if not alignment.known.get(value.number) or made.name in _SPREADING:
                 todo.extend(made.inputs)
         elif made is not None:
             found.append(value)

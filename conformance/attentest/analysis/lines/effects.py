@@ -8,12 +8,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from attentest.analysis.lines.recording import (
-    Place,
-    Recording,
+from attentest.analysis.lines.recording import Place
+from attentest.analysis.lines.torch_recording import (
+    TorchRecording,
     name_of,
     place_of,
-    record,
     tensors_in,
 )
 from attentest.harness.subject import BACKEND, Step, Subject
@@ -21,7 +20,7 @@ from attentest.results.verdict import Location
 from attentest_spec import Gradient
 
 
-class _Effects(Recording):
+class _Effects(TorchRecording):
     """Records where gradients end and where random numbers are drawn.
 
     From the operation `go_on` to the end of a block without gradients, these go on.
@@ -77,9 +76,9 @@ def end_of_gradient(subject: Subject, steps: Sequence[Step]) -> Location | None:
         if not isinstance(_answer(step.outcome), Gradient):
             continue
         seen = _Effects()
-        before = record(lambda: _answer(step.ask(part)), seen)  # noqa: B023
+        before = seen.run(lambda: _answer(step.ask(part)))  # noqa: B023
         for number, name, place in seen.ends:
-            changed = record(lambda: _answer(step.ask(part)), _Effects(number))  # noqa: B023
+            changed = _Effects(number).run(lambda: _answer(step.ask(part)))  # noqa: B023
             if _differ(before, changed):
                 said = f"the gradient ends at {name}"
                 return _location(place, "gradient", "a gradient that goes on", said)
@@ -92,7 +91,7 @@ def draw_in_evaluation(subject: Subject, steps: Sequence[Step]) -> Location | No
         if step.question is None or _trains(part):
             continue
         seen = _Effects()
-        record(lambda: step.ask(part), seen)  # noqa: B023
+        seen.run(lambda: step.ask(part))  # noqa: B023
         for name, place in seen.draws:
             said = f"{name} draws random numbers in evaluation mode"
             return _location(place, "evaluation", "no random numbers", said)

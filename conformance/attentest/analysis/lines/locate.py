@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from attentest.analysis.lines.alignment import Alignment
 from attentest.analysis.lines.cases import FRESH, Case, own_cases, wrong_calls
 from attentest.analysis.lines.earlier import is_earliest
-from attentest.analysis.lines.effects import draw_in_evaluation, end_of_gradient
 from attentest.analysis.lines.explain import (
     ELSE,
     Explanation,
@@ -19,11 +18,14 @@ from attentest.analysis.lines.explain import (
 )
 from attentest.analysis.lines.formula import Formula
 from attentest.analysis.lines.formula import Step as FormulaStep
+from attentest.analysis.lines.matching import as_mask, is_mask
 from attentest.analysis.lines.readings import is_silent, readings, under
-from attentest.analysis.lines.recording import Operation, Place, Recording
+from attentest.analysis.lines.recorders import is_jax
+from attentest.analysis.lines.recording import Operation, Place
 from attentest.analysis.lines.search import Finding, again, search
 from attentest.harness.subject import Step, Subject
 from attentest.results.verdict import Location
+from attentest.testing.common import HALF_PRECISIONS
 from attentest_spec import CHOICES, Choices
 
 SECONDS = 1.2
@@ -69,14 +71,15 @@ def locate(subject: Subject, steps: Sequence[Step], known: Known) -> Location | 
     """
     wrong = next(wrong_calls(subject, steps), None)
     if wrong is None:
-        return end_of_gradient(subject, steps) or draw_in_evaluation(subject, steps)
+        in_double = _in_double_precision(subject, steps, known)
+        return in_double or _of_effect(subject, steps, gradients=True)
     key = wrong.question.probe.component, wrong.question.method
     if key not in known:
         known[key] = _first(subject, *key)
     found = known[key]
     alignment = Alignment(wrong)
     if alignment.final is None:
-        return draw_in_evaluation(subject, steps)
+        return _of_effect(subject, steps)
     if found is not None:
         here = under(alignment, found.choices)
         if here is not None and again(found.finding, here):
@@ -92,6 +95,37 @@ def locate(subject: Subject, steps: Sequence[Step], known: Known) -> Location | 
     if best is other:
         return best.location(wrong.formula, confirmed=best.confirmed)
     return best.location()
+
+
+def _in_double_precision(subject: Subject, steps: Sequence[Step], known: Known) -> Location | None:
+    """Return the line of a component that is wrong in float64, too; None for other mistakes.
+
+    Half precision is too coarse to tell the steps of a formula: the line is found in float64, and
+    the failing example itself proves nothing.
+    """
+    asked = [one.question for one in steps if one.question is not None]
+    if subject.precision not in HALF_PRECISIONS or not asked or subject.limits.finest != "float64":
+        return None
+    key = asked[-1].probe.component, asked[-1].method
+    if key not in known:
+        other = Subject(
+            subject.backend, choices=subject.choices, limits=subject.limits, device=subject.device
+        )
+        known[key] = _first(other, *key)
+    found = known[key]
+    return found.location() if found is not None and found.confirmed else None
+
+
+def _of_effect(
+    subject: Subject, steps: Sequence[Step], *, gradients: bool = False
+) -> Location | None:
+    """Return the line of a mistake that no value shows; it is known for torch alone."""
+    if is_jax(subject.backend):
+        return None
+    from attentest.analysis.lines.effects import draw_in_evaluation, end_of_gradient
+
+    ended = end_of_gradient(subject, steps) if gradients else None
+    return ended or draw_in_evaluation(subject, steps)
 
 
 def _first(subject: Subject, component: str, method: str) -> Found | None:
@@ -175,6 +209,9 @@ def _blamed(alignment: Alignment, finding: Finding, wrong: FormulaStep) -> Place
     depth = finding.argument.depth if finding.argument else 0
     if finding.kept is not None or len(operation.places) < 2:
         return operation.place
+    caller = _giver(alignment, operation, wrong)
+    if caller is not None:
+        return caller
     missing = _missing(alignment, finding)
     if missing:
         able = _able(alignment, operation, missing)
@@ -189,11 +226,26 @@ def _blamed(alignment: Alignment, finding: Finding, wrong: FormulaStep) -> Place
     return operation.place
 
 
+def _giver(alignment: Alignment, operation: Operation, wrong: FormulaStep) -> Place | None:
+    """Return the call that gives other parameters to a function that is right elsewhere.
+
+    It is the innermost in which the two differ; None where `wrong` takes no parameters.
+    """
+    if not any(one.name in alignment.case.formula.parameters for one in wrong.inputs):
+        return None
+    for other in alignment.recording.operations:
+        same = other.name == operation.name and other.places[:1] == operation.places[:1]
+        if same and alignment.known.get(other.outputs[0].number):
+            both = zip(operation.places, other.places, strict=False)
+            return next((one for one, another in both if one != another), None)
+    return None
+
+
 def _able(
     alignment: Alignment, operation: Operation, missing: set[int]
 ) -> Iterator[tuple[int, Place]]:
     """Yield the calls in which a value that is missing is known, the innermost first."""
-    look = Recording(look_at=operation.number, own=alignment.own)
+    look = alignment.case.recording(look_at=operation.number, own=alignment.own)
     alignment.case.run(look)
     for number, (place, arrays) in enumerate(zip(operation.places, look.seen_at, strict=False)):
         pieces = (piece for one in arrays for piece in alignment.matcher.pieces(one))
@@ -222,7 +274,10 @@ def _common(alignment: Alignment, finding: Finding, wrong: FormulaStep) -> Place
 
 
 def _missing(alignment: Alignment, finding: Finding) -> set[int]:
-    """Return the steps that the right value is made from, and the wrong one is not."""
+    """Return the steps that the right value is made from, and the wrong one is not.
+
+    Not those that cannot be recognised: a mask that allows everything.
+    """
     if finding.argument is not None:
         return {finding.argument.needed.number}
     steps = {one.number: one for one in alignment.case.formula.steps}
@@ -230,5 +285,6 @@ def _missing(alignment: Alignment, finding: Finding) -> set[int]:
         number
         for number in alignment.neighbours(finding.step)
         if steps[number].name not in alignment.case.formula.parameters
+        and not (is_mask(steps[number].value) and as_mask(steps[number].value) is None)
     }
     return needed - alignment.given(finding.operation.outputs[0])

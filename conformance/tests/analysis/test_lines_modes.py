@@ -1,0 +1,87 @@
+"""Lines of calls that are too coarse, or too random, to be compared with the steps of a formula."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor, nn
+
+from attentest.analysis.lines.locate import locate
+from attentest.harness.subject import Subject
+from attentest.judging.bench import Bench
+from attentest_spec import Sizes
+from attentest_spec.torch import Recipe, TorchBackend, of_function
+
+SIZES = Sizes(d_model=8, heads=2, dropout=1 - 1e-9)
+
+
+def mixed(scores: Tensor, value: Tensor, mask: Tensor | None) -> Tensor:
+    return (scores if mask is None else scores.masked_fill(~mask, -torch.inf)).softmax(-1) @ value
+
+
+def attend(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None) -> Tensor:
+    scores = query @ key.mT / query.shape[-1] ** 0.5
+    return mixed(scores, value, mask)
+
+
+def unscaled(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None) -> Tensor:
+    scores = query @ key.mT
+    return mixed(scores, value, mask)
+
+
+def overflowing(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None) -> Tensor:
+    scores = query @ key.mT * 4096 / query.shape[-1] ** 0.5 / 4096
+    return mixed(scores, value, mask)
+
+
+def called(function: Callable[..., Any], precision: str) -> Subject:
+    """Return a subject that was asked one call, with scores around 50."""
+    subject = Bench(of_function(function, "attention"), precision=precision).subject()
+    part = subject.part("attention", SIZES)
+    rng = np.random.default_rng(0)
+    query, key, value = (5 * rng.normal(size=(1, 2, 3, 4)) for _ in "qkv")
+    part(*(one.astype(precision) for one in (query, key, value)), None)
+    return subject
+
+
+def test_line_in_half_precision_is_that_of_double_precision_and_suspected() -> None:
+    subject = called(unscaled, "float16")
+    location = locate(subject, subject.trace, {})
+    assert location is not None
+    assert "softmax(-1) @ value" in location.code
+    assert location.step == "scaled scores"
+    assert not location.confirmed
+
+
+@pytest.mark.parametrize("function", [attend, overflowing])
+def test_code_that_is_right_in_double_precision_has_no_line_in_half(
+    function: Callable[..., Any],
+) -> None:
+    subject = called(function, "float16")
+    assert locate(subject, subject.trace, {}) is None
+
+
+class Residual(nn.Module):
+    """A residual connection whose dropout is on the sum, and drops all of it."""
+
+    def __init__(self, sizes: Sizes) -> None:
+        super().__init__()
+        self.norm, self.dropout = nn.LayerNorm(sizes.d_model), nn.Dropout(sizes.dropout)
+
+    def forward(self, x: Tensor, weight: Tensor) -> Tensor:
+        return self.norm(self.dropout(x + x @ weight))
+
+
+@pytest.mark.parametrize("training", [True, False])
+def test_numbers_of_training_with_dropout_have_no_line(training: bool) -> None:
+    names = {"norm.gain": "norm.weight", "norm.bias": "norm.bias"}
+    recipe = Recipe(lambda sizes: Residual(sizes), parameters=names)
+    subject = Bench(TorchBackend(name="r", title="r", recipes={"residual": recipe})).subject()
+    part = subject.part("residual", SIZES, parameters={n: np.ones(8) for n in names})
+    if training:
+        part.train()
+    rng = np.random.default_rng(0)
+    part(rng.normal(size=(1, 3, 8)), rng.normal(size=(8, 8)))
+    assert locate(subject, subject.trace, {}) is None
