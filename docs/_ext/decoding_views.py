@@ -1,6 +1,7 @@
-"""Views of decoding: the tokens that are written, step by step, and distributions to draw from."""
+"""Views of decoding: tokens, distributions to draw from, and the scores of steps with a cache."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 from kinds import SHARES, WRITTEN
@@ -79,3 +80,47 @@ def _drawn_by(about: str, **settings: float) -> View:
 
 HEATED = _drawn_by("The probabilities of seven tokens at a temperature of 2.", temperature=2.0)
 NUCLEUS = _drawn_by("The probabilities of seven tokens with top-p at 0.7.", top_p=0.7)
+
+
+CACHED = Sizes(source_vocabulary=7, target_vocabulary=7, max_length=24)
+SOURCE = np.array([[3, 4, 5, 0], [6, 3, 4, 5]])
+SENTENCES = np.array([[1, 3, 5, 4, 6, 3], [1, 4, 3, 6, 5, 3]])
+
+
+def _steps(about: str, target: Array = SENTENCES, **program: Sequence[Any]) -> View:
+    """Return a view of the output for the first row of a `target` (B, T), by default step by step.
+
+    Both rows have one source where rows are reordered.
+    """
+    chunks = program.get("chunks", [1] * target.shape[1])
+    after = program.get("after", range(-1, len(chunks) - 1))
+    origin = program.get("origin", [[0, 1]] * len(chunks))
+    source = SOURCE if "origin" not in program else SOURCE[[0, 0]]
+    given = (np.array(one) for one in (chunks, after, origin))
+    inputs = (source, target, *given)
+    return View(
+        component="cached_decoding",
+        look=lambda ask: np.asarray(ask(*inputs))[0],
+        kind=SHARES,
+        rows="step",
+        columns="token",
+        about=about,
+        sizes=CACHED,
+    )
+
+
+ONE_BY_ONE = _steps("The output for one sentence, one token at a time.")
+IN_CHUNKS = _steps("The output for one sentence in two chunks of three tokens.", chunks=[3, 3])
+EXCHANGED = _steps(
+    "The output for one row of two, which continues the other one after the third token.",
+    origin=[[0, 1], [0, 1], [0, 1], [1, 1], [0, 1], [0, 1]],
+)
+PADDED_PROMPT = _steps(
+    "The output for a prompt of one token and two of padding, and for three tokens after it.",
+    target=np.array([[1, 0, 0, 4, 6, 3], [1, 4, 3, 6, 5, 3]]),
+    chunks=[3, 1, 1, 1],
+)
+LONG_SENTENCE = _steps(
+    "The output for 22 tokens, one at a time.",
+    target=np.resize(SENTENCES, (2, 22)),
+)

@@ -6,7 +6,18 @@ picture, add a line to SHOWN; the build fails if the mistake does not exist or i
 
 from collections.abc import Mapping
 
-from decoding_views import BEST_OF_BEAM, FIRST_ENDS, HEATED, NUCLEUS, SECOND_GOES_ON
+from decoding_views import (
+    BEST_OF_BEAM,
+    EXCHANGED,
+    FIRST_ENDS,
+    HEATED,
+    IN_CHUNKS,
+    LONG_SENTENCE,
+    NUCLEUS,
+    ONE_BY_ONE,
+    PADDED_PROMPT,
+    SECOND_GOES_ON,
+)
 from influence_views import (
     DECODER_MEMORY,
     DECODER_TARGET,
@@ -197,6 +208,15 @@ SHOWN: Mapping[str, Mapping[str, View]] = {
         "optimiser.beta2-of-libraries": UPDATES,
         "optimiser.clipped-array-by-array": CLIPPED,
         "optimiser.always-scaled": UNCLIPPED,
+    },
+    "cache": {
+        "cache.first-key-never-written": ONE_BY_ONE,
+        "cache.chunk-without-mask": IN_CHUNKS,
+        "cache.source-padding-in-later-steps": ONE_BY_ONE,
+        "cache.window-of-sixteen": LONG_SENTENCE,
+        "cache.positions-start-again": ONE_BY_ONE,
+        "cache.prompt-padding-visible": PADDED_PROMPT,
+        "cache.reorder-forgotten": EXCHANGED,
     },
     "decoding": {
         "decoding.text-after-the-end": FIRST_ENDS,

@@ -18,10 +18,10 @@ def cached_decoding(
 ) -> Annotated[Floats, "B T V"]:
     """Return the generator's output for every token, each chunk after the prefix that it continues.
 
-    The columns of a target (B, T) are given in chunks of the lengths `chunks` (C,). Chunk c
-    continues the prefixes up to the chunk `after[c]`, or begins new ones where that is -1; its row
-    b continues the row `origin[c, b]`, which has the same source. Source tokens (B, S) and the
-    target give (B, T, V). Choice: `cache_positions`. Source: section 3.2.3.
+    The columns of a target (B, T) are given in chunks of the lengths `chunks` (C). Chunk c
+    continues the prefixes up to the chunk `after` (C) names, or begins new ones where that is -1;
+    its row b continues the row that `origin` (C, B) names, which has the same source. Source tokens
+    (B, S) and the target give (B, T, V). Choice: `cache_positions`. Source: section 3.2.3.
     """
     memory = encode(given, source)
     prefixes: list[Tokens] = []

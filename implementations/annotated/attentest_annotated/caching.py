@@ -8,9 +8,10 @@ memory are computed once, when the source is read.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from .model import EncoderDecoder, MultiHeadedAttention, attention, make_std_mask
 
@@ -34,7 +35,8 @@ class Cache:
 def start(model: EncoderDecoder, src: Tensor, src_mask: Tensor) -> Cache:
     """Read the source (B, S) with its mask (B, 1, S), and return a cache without words."""
     memory = model.encode(src, src_mask)
-    read = tuple(keys_values(layer.src_attn, memory) for layer in model.decoder.layers)
+    layers: Any = model.decoder.layers
+    read = tuple(keys_values(layer.src_attn, memory) for layer in layers)
     none = tuple((k[:, :, :0], v[:, :, :0]) for k, v in read)
     return Cache(src_mask, read, none, src[:, :0])
 
@@ -54,7 +56,7 @@ def step(model: EncoderDecoder, cache: Cache, ys: Tensor, pad: int) -> tuple[Ten
 
 
 def _layer_step(
-    layer: nn.Module,
+    layer: Any,
     x: Tensor,
     kept: KeysValues,
     memory: KeysValues,
@@ -84,7 +86,7 @@ def reorder(cache: Cache, rows: Tensor) -> Cache:
     )
 
 
-def embed(embedding: nn.Module, ys: Tensor, start: int) -> Tensor:
+def embed(embedding: Any, ys: Tensor, start: int) -> Tensor:
     """Embed words (B, N) whose first one is at position `start`; ValueError beyond the table."""
     lookup, position = embedding
     end, max_len = start + ys.size(1), position.pe.size(1)

@@ -23,7 +23,7 @@ class KeyValueCache:
         memory = model.encode(src)
         self.hide_memory = hide_padding(src, model.src_pad)
         self.tokens = src[:, :0]
-        self.layers: list[nn.TransformerDecoderLayer] = list(model.transformer.decoder.layers)  # type: ignore[arg-type]  # of a ModuleList
+        self.layers: list[nn.TransformerDecoderLayer] = list(model.transformer.decoder.layers)
         self.memory = [project(one.multihead_attn, memory, 1, 2) for one in self.layers]
         self.own: list[list[Tensor]] = [[k[:, :, :0], v[:, :, :0]] for k, v in self.memory]
 
@@ -69,12 +69,13 @@ def project(heads: nn.MultiheadAttention, x: Tensor, *parts: int) -> list[Tensor
     """Return queries, keys or values (0, 1 or 2) of x (B, L, D) in heads, (B, H, L, E) each."""
     weights, biases = heads.in_proj_weight.chunk(3), heads.in_proj_bias.chunk(3)
     flat = [functional.linear(x, weights[part], biases[part]) for part in parts]
-    return [one.unflatten(-1, (heads.num_heads, -1)).transpose(1, 2) for one in flat]
+    return [one.view(*x.shape[:2], heads.num_heads, -1).transpose(1, 2) for one in flat]
 
 
 def attend(heads: nn.MultiheadAttention, query: Tensor, pair: list[Tensor], keep: Tensor) -> Tensor:
     """Attend to keys and values, and mix the heads: (B, H, N, E) to (B, N, D)."""
     rate = heads.dropout if heads.training else 0.0
-    context = functional.scaled_dot_product_attention(query, *pair, attn_mask=keep, dropout_p=rate)
+    key, value = pair
+    context = functional.scaled_dot_product_attention(query, key, value, keep, rate)
     mixed: Tensor = heads.out_proj(context.transpose(1, 2).flatten(2))
     return mixed

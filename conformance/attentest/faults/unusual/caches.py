@@ -64,11 +64,11 @@ class NestedTuples(Plain):
             for old, one in zip(cache.own[number], new, strict=True)
         )
         cache.own = [*cache.own[:number], joined, *cache.own[number + 1 :]]
-        key, value = (
-            one.view(len(one), -1, self.sizes.heads, one.shape[-1]).permute(1, 2, 0, 3)
-            for one in joined
-        )
-        return key, value
+        return self._in_heads(joined[0]), self._in_heads(joined[1])
+
+    def _in_heads(self, x: Tensor) -> Tensor:
+        """Return (L, B * H, E) as (B, H, L, E)."""
+        return x.view(len(x), -1, self.sizes.heads, x.shape[-1]).permute(1, 2, 0, 3)
 
     def reorder_entries(self, own: list[Any], origin: Tensor) -> list[Any]:
         """Index the rows of a batch that is merged with the heads."""

@@ -9,7 +9,7 @@ import numpy as np
 from attentest.harness.errors import Absent
 from attentest.harness.subject import Probe, Subject
 from attentest.harness.tolerances import fits
-from attentest.suite.test_model.cases import model_sizes
+from attentest.suite.test_model.cases import model_sizes, require_hiding
 from attentest.testing.assertions import matches, same_shape
 from attentest.testing.draw import Draw
 from attentest_spec import CHOICES, Sizes
@@ -50,7 +50,11 @@ class Program:
 
 
 def draw_sizes(subject: Subject, draw: Draw, **fixed: Any) -> Sizes:
-    """Draw the sizes of a model of two layers where it can have them, and several heads."""
+    """Draw the sizes of a model of two layers where it can have them, and several heads.
+
+    Absent where masked keys have some weight: earlier rows depend on later ones then.
+    """
+    require_hiding(subject)
     few = {"layers": min(2, subject.limits.layers or 2), "heads": draw.several()}
     return model_sizes(subject, draw, **few | fixed)
 

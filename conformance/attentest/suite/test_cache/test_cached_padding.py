@@ -16,14 +16,12 @@ from attentest.suite.test_cache.cases import (
     real,
     single_steps,
 )
-from attentest.suite.test_model.cases import require_hiding
 from attentest.testing.common import fits_one_option
 from attentest.testing.draw import Draw
 
 
 @check("cache.prompt-padding", examples=3)
 def test_prompt_padding(subject: Subject, draw: Draw) -> None:
-    require_hiding(subject)
     sizes = draw_sizes(subject, draw)
     probe = build(subject, draw, sizes)
     prompt = draw.choose(([3, 1, 1, 1], [2, 2, 1, 1], [3, 2, 1]))
@@ -47,7 +45,6 @@ def _pad_prompt(probe: Probe, program: Program) -> Program:
 
 @check("cache.left-padding", examples=3)
 def test_left_padding(subject: Subject, draw: Draw) -> None:
-    require_hiding(subject)
     # A query before the first token sees no key: what is not a number there spreads to the rest.
     harmless = subject.choices.fully_masked_row in ("uniform", "zero")
     sizes = draw_sizes(subject, draw, **({} if harmless else {"layers": 1}))
@@ -65,7 +62,6 @@ def _pad_left(program: Program, pad: int) -> Program:
 
 @check("cache.source-padding", examples=3)
 def test_source_padding(subject: Subject, draw: Draw) -> None:
-    require_hiding(subject)
     sizes = draw_sizes(subject, draw)
     length = draw.length(3, 6)
     program = draw_program(draw, sizes, draw.choose(([2, 1, 1], single_steps(4))), words=length)
@@ -77,7 +73,6 @@ def test_source_padding(subject: Subject, draw: Draw) -> None:
 
 @check("cache.positions-of-padding", examples=3)
 def test_positions_of_padding(subject: Subject, draw: Draw) -> None:
-    require_hiding(subject)
     if subject.choices.positional_encoding == "none":
         raise Absent("without positions there is nothing to count")
     sizes = draw_sizes(subject, draw)

@@ -15,7 +15,7 @@ from attentest.suite.test_cache.cases import (
     matches_where_declared,
     single_steps,
 )
-from attentest.suite.test_model.cases import require_dropout
+from attentest.suite.test_model.cases import require_dropout, require_hiding
 from attentest.testing import invariants
 from attentest.testing.assertions import finite, matches
 from attentest.testing.common import (
@@ -26,10 +26,20 @@ from attentest.testing.common import (
     same_precision,
 )
 from attentest.testing.draw import LONG, Draw
+from attentest.testing.sizes_in_use import MANY, WIDE, SizesInUse, at_sizes_in_use
 from attentest_spec.setting import Array
 
 
-@check("cache.formula", examples=3)
+def _formula_in_use(subject: Subject, draw: Draw, size: SizesInUse) -> None:
+    """Judge a prompt and one more token."""
+    require_hiding(subject)
+    sizes, rows = size.sizes(subject), min(size.batch, 3)
+    chunks = [size.length - 1, 1] if size.length > 1 else [1]
+    program = draw_program(draw, sizes, chunks, rows=rows, words=size.length)
+    matches_reference(build(subject, draw, sizes), program)
+
+
+@check("cache.formula", examples=3, in_use=at_sizes_in_use(_formula_in_use, WIDE, MANY))
 def test_formula(subject: Subject, draw: Draw) -> None:
     sizes = draw_sizes(subject, draw)
     matches_reference(
