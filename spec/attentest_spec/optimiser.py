@@ -1,11 +1,27 @@
 """Adam and the clipping of gradients, from their definitions (section 5.3; Kingma and Ba 2015)."""
 
+from dataclasses import dataclass
+from math import sqrt
 from typing import Annotated
 
 import numpy as np
 
 from attentest_spec.choices import Choices
 from attentest_spec.setting import Array, Floats, Setting
+
+
+@dataclass(frozen=True)
+class Moments:
+    """The running means of gradients and of their squares, each (N), after `step` updates."""
+
+    step: int
+    mean: Annotated[Array, "N"]
+    square: Annotated[Array, "N"]
+
+    @classmethod
+    def begin(cls, parameters: Annotated[Array, "N"]) -> "Moments":
+        """Return the means before the first update of parameters (N): zero."""
+        return cls(0, np.zeros_like(parameters), np.zeros_like(parameters))
 
 
 def optimiser(
@@ -18,28 +34,43 @@ def optimiser(
 
     Parameters (N), gradients (T, N) and rates (T) give (T, N). Source: section 5.3.
     """
-    choices, decay = given.choices, given.sizes.weight_decay
-    beta1, beta2 = float(choices.adam_beta1), float(choices.adam_beta2)
-    mean, square = np.zeros_like(parameters), np.zeros_like(parameters)
-    values, found = parameters, []
-    for step, (gradient, rate) in enumerate(zip(gradients, rates, strict=True), start=1):
-        if choices.weight_decay == "coupled":
-            gradient = gradient + decay * values
-        if choices.weight_decay == "decoupled":
-            values = values - rate * decay * values
-        mean = beta1 * mean + (1 - beta1) * gradient
-        square = beta2 * square + (1 - beta2) * gradient**2
-        values = values - rate * direction(choices, step, mean, square)
+    values, moments, found = parameters, Moments.begin(parameters), []
+    for gradient, rate in zip(gradients, rates, strict=True):
+        values, moments = update(given, values, moments, gradient, float(rate))
         found.append(values)
     return np.array(found).reshape(gradients.shape)
+
+
+def update(
+    given: Setting,
+    values: Annotated[Array, "N"],
+    moments: Moments,
+    gradient: Annotated[Array, "N"],
+    rate: float,
+) -> tuple[Annotated[Array, "N"], Moments]:
+    """Return the parameters (N) and the means after one update, in the precision of `values`.
+
+    Choices: `adam_beta1`, `adam_beta2`, `weight_decay`, and those of :func:`direction`.
+    """
+    choices, decay = given.choices, given.sizes.weight_decay
+    beta1, beta2 = float(choices.adam_beta1), float(choices.adam_beta2)
+    if choices.weight_decay == "coupled":
+        gradient = gradient + decay * values
+    if choices.weight_decay == "decoupled":
+        values = values - rate * decay * values
+    mean = beta1 * moments.mean + (1 - beta1) * gradient
+    square = beta2 * moments.square + (1 - beta2) * gradient**2
+    step = moments.step + 1
+    after = Moments(step, mean, square)
+    return values - rate * direction(choices, step, mean, square), after
 
 
 def direction(
     choices: Choices,
     step: int,
-    mean: Annotated[Floats, "N"],
-    square: Annotated[Floats, "N"],
-) -> Annotated[Floats, "N"]:
+    mean: Annotated[Array, "N"],
+    square: Annotated[Array, "N"],
+) -> Annotated[Array, "N"]:
     """Return the update of one step at a rate of 1, from the two means (N), as (N)."""
     epsilon = float(choices.adam_epsilon)
     first = second = 1.0
@@ -49,12 +80,12 @@ def direction(
         case "inside-root":
             divisor = np.sqrt(square / second + epsilon)
         case "uncorrected":
-            divisor = (np.sqrt(square) + epsilon) / np.sqrt(second)
+            divisor = (np.sqrt(square) + epsilon) / sqrt(second)
         case _:
             divisor = np.sqrt(square / second) + epsilon
     still = (divisor == 0) & (mean == 0)  # a gradient of zero without an epsilon moves nothing
-    update: Floats = np.where(still, 0.0, mean / first / np.where(still, 1.0, divisor))
-    return update
+    found: Array = np.where(still, 0.0, mean / first / np.where(still, 1.0, divisor))
+    return found
 
 
 def gradient_clipping(

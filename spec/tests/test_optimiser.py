@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from attentest_spec.choices import Choices, Value
-from attentest_spec.optimiser import gradient_clipping, optimiser
+from attentest_spec.optimiser import Moments, gradient_clipping, optimiser, update
 from attentest_spec.setting import Floats, Setting
 from attentest_spec.sizes import Sizes
 
@@ -83,3 +83,23 @@ def test_clipping_by_hand() -> None:
 def test_impossible_constants_are_refused(wrong: dict[str, float]) -> None:
     with pytest.raises(ValueError, match=next(iter(wrong))):
         Choices().but(**wrong)
+
+
+@pytest.mark.parametrize("decay", ["none", "coupled", "decoupled"])
+def test_updates_one_by_one_are_those_of_all_at_once(decay: str) -> None:
+    rng = np.random.default_rng(0)
+    given = Setting(Sizes(weight_decay=0.5), Choices(weight_decay=decay))
+    start, gradients = rng.normal(size=4), rng.normal(size=(3, 4))
+    values, moments, rates = start, Moments.begin(start), np.array([0.1, 0.2, 0.3])
+    for gradient, rate, after in zip(
+        gradients, rates, optimiser(given, start, gradients, rates), strict=True
+    ):
+        values, moments = update(given, values, moments, gradient, float(rate))
+        np.testing.assert_array_equal(values, after)
+    assert moments.step == 3
+
+
+def test_update_stays_in_the_precision_of_the_parameters() -> None:
+    start = np.array([1.0, -2.0], dtype=np.float32)
+    values, moments = update(Setting(), start, Moments.begin(start), start, 0.1)
+    assert values.dtype == moments.mean.dtype == moments.square.dtype == np.float32
