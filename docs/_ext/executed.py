@@ -10,10 +10,12 @@ from drawn import computed, mask, namespace
 from marked import Place, filled
 from matrices import Drawing
 from similar import same
+from trainings import training
 from walk import Walk, cut
 
 DOCS = Path(__file__).resolve().parents[1]
 PICTURES = DOCS / "pictures"
+RECORDS = DOCS / "records"
 LANGUAGES = {".py": "python", ".toml": "toml", ".mjs": "javascript"}
 
 
@@ -52,6 +54,7 @@ class Page:
             "picture": self._picture,
             "compute": self._compute,
             "mask": self._mask,
+            "curves": self._curves,
         }
         try:
             return actions[place.kind](place)
@@ -125,6 +128,11 @@ class Page:
         short = "".join(one if one.isalnum() else "-" for one in name)
         filled = replace(place, language="python", code=f"{code}{comment}\n")
         return self._shown(filled, "-".join(filter(None, short.split("-"))), drawings)
+
+    def _curves(self, place: Place) -> Place:
+        """Show a stored training: its command, what was printed, and its curves."""
+        code, drawing = training(RECORDS / f"{place.argument}.json", place.options)
+        return self._shown(replace(place, language="text", code=code), place.argument, [drawing])
 
     def _shown(self, place: Place, name: str, drawings: list[Drawing]) -> Place:
         """Return the place with its pictures, one link for each."""

@@ -15,6 +15,7 @@ from attentest_spec.contract import (
     Part,
     Stateful,
     Step,
+    Stepwise,
     Traceable,
     Unsupported,
 )
@@ -44,6 +45,7 @@ __all__ = [
     "Sizes",
     "Stateful",
     "Step",
+    "Stepwise",
     "Table",
     "Traceable",
     "UnknownName",

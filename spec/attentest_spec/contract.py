@@ -4,7 +4,7 @@ Conventions: batch first; token ids int64; masks boolean, True = may be attended
 (batch, heads, queries, keys); linear weights as (out, in).
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
@@ -244,6 +244,21 @@ class Counted(Protocol):
 
         The inputs have the shapes of a call. With a `cotangent`, shaped as the output, those of
         pulling it back are counted as well, as :meth:`Part.vjp` does.
+        """
+
+
+@runtime_checkable
+class Stepwise(Protocol):
+    """An optimiser that can be given one gradient after the other, as a training does.
+
+    This is optional: other backends are trained with the spec's optimiser.
+    """
+
+    def updates(self, parameters: Array, feed: Iterable[tuple[Array, float]]) -> Iterator[Array]:
+        """Yield the parameters (N) after each update, for gradients (N) with their rates.
+
+        Each pair is read when its update is asked for. Raises Unsupported where all gradients have
+        to be there at once.
         """
 
 

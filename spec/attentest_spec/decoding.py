@@ -14,6 +14,9 @@ from attentest_spec.attention import softmax
 from attentest_spec.generator import log_softmax
 from attentest_spec.setting import Floats, Setting, Tokens
 
+Following = Callable[[Annotated[Tokens, "B L"]], Annotated[Floats, "B V"]]
+"""A function of the tokens of sequences that returns the scores of the next token of each."""
+
 
 def greedy_decoding(
     given: Setting,
@@ -27,15 +30,30 @@ def greedy_decoding(
     (B, P), perhaps padded, give (B, M) with M the `length`. Of equal scores the lowest id is taken.
     Choices: `decoding_stop`, `after_end`. Source: section 6.1.
     """
-    rows = [_greedy(given, *one, length) for one in zip(scores, begin, strict=True)]
-    return np.array(rows, dtype=np.int64)
+
+    def following(tokens: Tokens) -> Floats:
+        rows = zip(scores, tokens.tolist(), strict=True)
+        return np.array([next_scores(given, table, row) for table, row in rows])
+
+    return continue_greedily(given, following, begin, length)
 
 
-def _greedy(given: Setting, scores: Floats, begin: Tokens, length: int) -> list[int]:
-    tokens = [int(token) for token in begin]
-    while len(tokens) < length and not _ended(given, tokens[len(begin) :]):
-        tokens.append(int(np.argmax(next_scores(given, scores, tokens))))
-    return _filled(given, tokens, length)
+def continue_greedily(
+    given: Setting, following: Following, begin: Annotated[Tokens, "B P"], length: int
+) -> Annotated[Tokens, "B M"]:
+    """Continue the given tokens (B, P) to (B, M), M the `length`, by what `following` answers.
+
+    It is called with (B, L) and returns the scores of the next token (B, V), until all sequences
+    have ended. Choices: `decoding_stop`, `after_end`.
+    """
+    tokens, ended = begin, np.zeros(len(begin), dtype=bool)
+    while tokens.shape[1] < length and not ended.all():
+        best = np.where(ended, _fill(given), following(tokens).argmax(axis=-1))
+        tokens = np.concatenate([tokens, best[:, None]], axis=1)
+        if given.choices.decoding_stop == "end-token":
+            ended = ended | (best == given.sizes.end)
+    missing = max(0, length - tokens.shape[1])
+    return np.pad(tokens, ((0, 0), (0, missing)), constant_values=_fill(given)).astype(np.int64)
 
 
 def next_scores(
@@ -56,9 +74,13 @@ def _ended(given: Setting, new: Sequence[int]) -> bool:
 
 
 def _filled(given: Setting, tokens: Sequence[int], length: int) -> list[int]:
+    return [*tokens, *[_fill(given)] * (length - len(tokens))]
+
+
+def _fill(given: Setting) -> int:
+    """Return the token after an end. Choice: `after_end`."""
     sizes = given.sizes
-    fill = sizes.target_pad if given.choices.after_end == "padding" else sizes.end
-    return [*tokens, *[fill] * (length - len(tokens))]
+    return sizes.target_pad if given.choices.after_end == "padding" else sizes.end
 
 
 @dataclass(frozen=True)

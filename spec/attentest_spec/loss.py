@@ -28,6 +28,25 @@ def loss(
     return np.asarray(losses[keep].sum() / normaliser(given, keep))
 
 
+def loss_gradient(
+    given: Setting, output: Annotated[Floats, "B T V"], target: Annotated[Tokens, "B T"]
+) -> Annotated[Floats, "B T V"]:
+    """Return the gradient (B, T, V) of :func:`loss` by the output (B, T, V), for a target (B, T).
+
+    It is 0 where nothing counts. Choices: as the loss; `loss_measure` adds a constant alone.
+    """
+    keep = counted(given, target)
+    wanted = smoothed(given, target, output.shape[-1])
+    kind = given.choices.loss_input
+    if kind == "logits":
+        pulled = np.exp(log_softmax(output)) * wanted.sum(axis=-1, keepdims=True) - wanted
+    elif kind == "log-probabilities":
+        pulled = -wanted
+    else:
+        pulled = -np.divide(wanted, output, out=np.zeros_like(wanted), where=wanted > 0)
+    return np.where(keep[..., None], pulled, 0.0) / max(1, normaliser(given, keep))
+
+
 def counted(given: Setting, target: Annotated[Tokens, "B T"]) -> Annotated[Mask, "B T"]:
     """Say which targets (B, T) count, as (B, T): all but the padding."""
     keep: Mask = target != given.sizes.target_pad

@@ -1,7 +1,7 @@
 """Adam and the clipping of gradients, from their definitions (section 5.3; Kingma and Ba 2015)."""
 
-from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from math import sqrt
 from typing import Annotated
 
 import numpy as np
@@ -11,6 +11,20 @@ from attentest_spec.setting import Array, Floats, Mask, Setting
 
 WEIGHT, BIAS, NORM = range(3)
 """The kinds of arrays: weights with two axes or more, biases, and gains and biases of norms."""
+
+
+@dataclass(frozen=True)
+class Moments:
+    """The running means of gradients and of their squares, each (N), after `step` updates."""
+
+    step: int
+    mean: Annotated[Array, "N"]
+    square: Annotated[Array, "N"]
+
+    @classmethod
+    def begin(cls, parameters: Annotated[Array, "N"]) -> "Moments":
+        """Return the means before the first update of parameters (N): zero."""
+        return cls(0, np.zeros_like(parameters), np.zeros_like(parameters))
 
 
 def optimiser(
@@ -23,29 +37,9 @@ def optimiser(
 
     Parameters (N), gradients (T, N) and rates (T) give (T, N). Source: section 5.3.
     """
-    return _updates(given, parameters, gradients, rates, range(1, len(rates) + 1))
-
-
-def _updates(
-    given: Setting,
-    parameters: Annotated[Floats, "N"],
-    gradients: Annotated[Floats, "T N"],
-    rates: Annotated[Floats, "T"],
-    steps: Iterable[int],
-) -> Annotated[Floats, "T N"]:
-    """Return the parameters after updates with the numbers `steps`, which correct the means."""
-    choices, decay = given.choices, given.sizes.weight_decay
-    beta1, beta2 = float(choices.adam_beta1), float(choices.adam_beta2)
-    mean, square = np.zeros_like(parameters), np.zeros_like(parameters)
-    values, found = parameters, []
-    for step, gradient, rate in zip(steps, gradients, rates, strict=True):
-        if choices.weight_decay == "coupled":
-            gradient = gradient + decay * values
-        if choices.weight_decay == "decoupled":
-            values = values - rate * decay * values
-        mean = beta1 * mean + (1 - beta1) * gradient
-        square = beta2 * square + (1 - beta2) * gradient**2
-        values = values - rate * direction(choices, step, mean, square)
+    values, moments, found = parameters, Moments.begin(parameters), []
+    for gradient, rate in zip(gradients, rates, strict=True):
+        values, moments = update(given, values, moments, gradient, float(rate))
         found.append(values)
     return np.array(found).reshape(gradients.shape)
 
@@ -73,13 +67,14 @@ def grouped_optimiser(
     for array, kind, there in zip(arrays, kinds, present.T, strict=True):
         updates = np.flatnonzero(there)
         own = given.choices.update_count == "own"
-        steps = [int(one) + 1 for one in (range(len(updates)) if own else updates)]
         setting = given if _decays(given, int(kind)) else _without_decay(given)
-        moved = _updates(
-            setting, parameters[array], gradients[updates, array], rates[updates], steps
-        )
-        for update, values in zip(updates, moved, strict=True):
-            found[update:, array] = values
+        values, moments = parameters[array], Moments.begin(parameters[array])
+        for number in updates:
+            moments = moments if own else replace(moments, step=int(number))
+            values, moments = update(
+                setting, values, moments, gradients[number, array], float(rates[number])
+            )
+            found[number:, array] = values
     return found
 
 
@@ -91,12 +86,36 @@ def _without_decay(given: Setting) -> Setting:
     return replace(given, choices=given.choices.but(weight_decay="none"))
 
 
+def update(
+    given: Setting,
+    values: Annotated[Array, "N"],
+    moments: Moments,
+    gradient: Annotated[Array, "N"],
+    rate: float,
+) -> tuple[Annotated[Array, "N"], Moments]:
+    """Return the parameters (N) and the means after one update, in the precision of `values`.
+
+    Choices: `adam_beta1`, `adam_beta2`, `weight_decay`, and those of :func:`direction`.
+    """
+    choices, decay = given.choices, given.sizes.weight_decay
+    beta1, beta2 = float(choices.adam_beta1), float(choices.adam_beta2)
+    if choices.weight_decay == "coupled":
+        gradient = gradient + decay * values
+    if choices.weight_decay == "decoupled":
+        values = values - rate * decay * values
+    mean = beta1 * moments.mean + (1 - beta1) * gradient
+    square = beta2 * moments.square + (1 - beta2) * gradient**2
+    step = moments.step + 1
+    after = Moments(step, mean, square)
+    return values - rate * direction(choices, step, mean, square), after
+
+
 def direction(
     choices: Choices,
     step: int,
-    mean: Annotated[Floats, "N"],
-    square: Annotated[Floats, "N"],
-) -> Annotated[Floats, "N"]:
+    mean: Annotated[Array, "N"],
+    square: Annotated[Array, "N"],
+) -> Annotated[Array, "N"]:
     """Return the update of one step at a rate of 1, from the two means (N), as (N)."""
     epsilon = float(choices.adam_epsilon)
     first = second = 1.0
@@ -106,12 +125,12 @@ def direction(
         case "inside-root":
             divisor = np.sqrt(square / second + epsilon)
         case "uncorrected":
-            divisor = (np.sqrt(square) + epsilon) / np.sqrt(second)
+            divisor = (np.sqrt(square) + epsilon) / sqrt(second)
         case _:
             divisor = np.sqrt(square / second) + epsilon
     still = (divisor == 0) & (mean == 0)  # a gradient of zero without an epsilon moves nothing
-    update: Floats = np.where(still, 0.0, mean / first / np.where(still, 1.0, divisor))
-    return update
+    found: Array = np.where(still, 0.0, mean / first / np.where(still, 1.0, divisor))
+    return found
 
 
 def gradient_clipping(

@@ -7,7 +7,14 @@ import pytest
 import torch
 
 from attentest_spec.choices import PAPER, Value
-from attentest_spec.decoding import Hypothesis, beam_search, greedy_decoding, sampling, score
+from attentest_spec.decoding import (
+    Hypothesis,
+    beam_search,
+    continue_greedily,
+    greedy_decoding,
+    sampling,
+    score,
+)
 from attentest_spec.generator import log_softmax
 from attentest_spec.setting import Array, Floats, Setting
 from attentest_spec.sizes import Sizes
@@ -242,3 +249,15 @@ def test_script_knows_its_sequences_by_their_source() -> None:
     order: Array = np.array([2, 0])
     answer = model(model.source[order], torch.full((2, 1), START))
     np.testing.assert_array_equal(answer[:, 0], scores[order, 0, START])
+
+
+def test_decoding_a_function_asks_until_all_sequences_have_ended() -> None:
+    asked = []
+
+    def following(tokens: Array) -> Floats:
+        asked.append(tokens.tolist())
+        return np.eye(5)[np.where(tokens[:, -1] == A, END, A)]
+
+    found = continue_greedily(setting(), following, np.array([[START], [A]]), 5)
+    np.testing.assert_array_equal(found, [[START, A, END, PAD, PAD], [A, END, PAD, PAD, PAD]])
+    assert asked == [[[START], [A]], [[START, A], [A, END]]]

@@ -10,7 +10,7 @@ from torch.nn import functional
 
 from attentest_spec.choices import CHOICES, PAPER, Choices
 from attentest_spec.generator import normalised
-from attentest_spec.loss import loss, smoothed
+from attentest_spec.loss import loss, loss_gradient, smoothed
 from attentest_spec.setting import Floats, Setting, Tokens
 from attentest_spec.sizes import Sizes
 
@@ -151,3 +151,26 @@ def test_output_at_padding_has_no_effect(rng: np.random.Generator) -> None:
     logits[target == 5] = np.inf
     with np.errstate(invalid="ignore"):
         assert loss(setting(0.1), logits, target) == before
+
+
+@pytest.mark.parametrize("kind", ["logits", "log-probabilities", "probabilities"])
+@pytest.mark.parametrize("mass", ["all-words", "other-words", "other-real-words"])
+@pytest.mark.parametrize("divisor", ["tokens", "sentences"])
+def test_gradient_is_that_of_finite_differences(kind: str, mass: str, divisor: str) -> None:
+    rng, nudge = np.random.default_rng(2), 1e-6
+    choices = PAPER.but(loss_input=kind, smoothed_mass=mass, loss_normaliser=divisor)
+    given = Setting(Sizes(smoothing=0.2), choices)
+    output = normalised(kind, rng.normal(size=(2, 3, 5)))
+    target = np.array([[1, 2, 0], [4, 0, 0]])
+    pulled = loss_gradient(given, output, target)
+    for place in np.ndindex(output.shape):
+        step = np.zeros_like(output)
+        step[place] = nudge
+        pair = [float(loss(given, output + sign * step, target)) for sign in (1, -1)]
+        assert pulled[place] == pytest.approx((pair[0] - pair[1]) / (2 * nudge), abs=1e-7)
+
+
+def test_gradient_of_nothing_but_padding_is_zero() -> None:
+    output = np.random.default_rng(2).normal(size=(2, 3, 5))
+    pulled = loss_gradient(Setting(), output, np.zeros((2, 3), dtype=np.int64))
+    assert not pulled.any()

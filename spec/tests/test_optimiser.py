@@ -4,7 +4,13 @@ import numpy as np
 import pytest
 
 from attentest_spec.choices import Choices, Value
-from attentest_spec.optimiser import gradient_clipping, grouped_optimiser, optimiser
+from attentest_spec.optimiser import (
+    Moments,
+    gradient_clipping,
+    grouped_optimiser,
+    optimiser,
+    update,
+)
 from attentest_spec.setting import Floats, Setting
 from attentest_spec.sizes import Sizes
 
@@ -114,3 +120,23 @@ def test_counts_of_an_array_that_comes_late() -> None:
     every = grouped([[0.0, 1.0], [1.0, 1.0]], late, update_count="all")
     size = (0.1 / (1 - 0.9**2)) / np.sqrt(0.02 / (1 - 0.98**2))
     assert every[1, 0] == pytest.approx(4.0 - 2.0 - size)
+
+
+@pytest.mark.parametrize("decay", ["none", "coupled", "decoupled"])
+def test_updates_one_by_one_are_those_of_all_at_once(decay: str) -> None:
+    rng = np.random.default_rng(0)
+    given = Setting(Sizes(weight_decay=0.5), Choices(weight_decay=decay))
+    start, gradients = rng.normal(size=4), rng.normal(size=(3, 4))
+    values, moments, rates = start, Moments.begin(start), np.array([0.1, 0.2, 0.3])
+    for gradient, rate, after in zip(
+        gradients, rates, optimiser(given, start, gradients, rates), strict=True
+    ):
+        values, moments = update(given, values, moments, gradient, float(rate))
+        np.testing.assert_array_equal(values, after)
+    assert moments.step == 3
+
+
+def test_update_stays_in_the_precision_of_the_parameters() -> None:
+    start = np.array([1.0, -2.0], dtype=np.float32)
+    values, moments = update(Setting(), start, Moments.begin(start), start, 0.1)
+    assert values.dtype == moments.mean.dtype == moments.square.dtype == np.float32

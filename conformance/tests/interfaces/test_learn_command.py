@@ -14,7 +14,7 @@ from attentest.results.output import Occupied
 from attentest.studies.learning.learn import side_by_side
 from attentest.studies.learning.regime import Regime
 from attentest.studies.learning.result import Point
-from attentest.studies.learning.tasks import BadTask
+from attentest.studies.learning.task import BadTask
 
 TARGETS = """
 from attentest.harness.oracle import Reference

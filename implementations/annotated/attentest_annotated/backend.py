@@ -1,6 +1,6 @@
 """The backend of the annotated style: how its parts are built, called and named."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import Any
 
@@ -92,6 +92,11 @@ class TokensInLogProbabilitiesOut(model.EncoderDecoder):
         scores: Tensor = self.generator(states)
         return scores
 
+    def greedy(self, source: Tensor, begin: Tensor, length: int, end: int) -> Tensor:
+        """Continue start symbols (B, 1), all the same, to (B, length); nothing stops at an end."""
+        mask = model.make_src_mask(source, self.source_pad)
+        return decoding.greedy_decode(self, source, mask, length, int(begin[0, 0]))
+
 
 class Scripted(Script):
     """A scripted model with the methods that greedy decoding calls."""
@@ -151,15 +156,17 @@ def _batch(make: Callable[..., training.Batch], source: Tensor, target: Tensor) 
     return made.trg, made.trg_y, *masks, torch.tensor(made.ntokens)
 
 
-def _updates(make: Any, values: Tensor, gradients: Tensor, rates: Tensor) -> Tensor:
-    """Return the parameters (T, N) after each update by the optimizer that `make` returns."""
+def _updates(
+    make: Any, values: Tensor, gradients: Iterable[Tensor], rates: Iterable[Tensor]
+) -> Iterator[Tensor]:
+    """Yield the parameters (N) after each update by the optimizer that `make` returns."""
     held = nn.Parameter(values.clone())
-    optimizer, found = make([held]), []
-    for held.grad, rate in zip(gradients.clone(), rates, strict=True):
+    optimizer = make([held])
+    for gradient, rate in zip(gradients, rates, strict=True):
+        held.grad = gradient.clone()
         optimizer.param_groups[0]["lr"] = float(rate)
         optimizer.step()
-        found.append(held.detach().clone())
-    return torch.stack(found)
+        yield held.detach().clone()
 
 
 backend = TorchBackend(
@@ -268,6 +275,7 @@ backend = TorchBackend(
             methods={
                 "encode": TokensInLogProbabilitiesOut.memory,
                 "decode": TokensInLogProbabilitiesOut.scores,
+                "greedy": TokensInLogProbabilitiesOut.greedy,
             },
             parameters=MODEL,
         ),

@@ -1,7 +1,7 @@
 """The backend of the one-page Transformer: how its parts are built, called and named."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import Any
 
@@ -106,6 +106,17 @@ def _generator(sizes: Sizes) -> nn.Linear:
     return _model(sizes.but(layers=1, heads=1, d_ff=1)).output
 
 
+def _written(
+    built: model.Transformer, source: Tensor, begin: Tensor, length: int, end: int
+) -> Tensor:
+    """Write on one sentence after the other; padding fills the shorter ones."""
+    pairs = zip(source[:, None], begin.tolist(), strict=True)
+    rows = [model.write_on(built, one, written, end, length) for one, written in pairs]
+    return nn.utils.rnn.pad_sequence(
+        [torch.tensor(row) for row in rows], batch_first=True, padding_value=built.tgt_pad
+    )
+
+
 def _target_mask(tokens: Tensor, pad: int) -> Tensor:
     hidden = model.padding_mask(tokens, pad) + model.causal_mask(tokens.size(1), tokens.device)
     return hidden == 0
@@ -122,13 +133,14 @@ def _packed(pack: Callable[..., Any], tokens: Tensor, lengths: Tensor) -> tuple[
     return read[None], said[None], places[None], (mask == 0)[None, None]
 
 
-def _updates(sizes: Sizes, value: Tensor, gradients: Tensor, rates: Tensor) -> Tensor:
-    """Return the parameters (T, N) after each update."""
-    state, found = None, []
+def _updates(
+    sizes: Sizes, value: Tensor, gradients: Iterable[Tensor], rates: Iterable[Tensor]
+) -> Iterator[Tensor]:
+    """Yield the parameters (N) after each update."""
+    state = None
     for gradient, rate in zip(gradients, rates, strict=True):
         value, state = optim.adam_update(value, gradient, state, float(rate))
-        found.append(value)
-    return torch.stack(found)
+        yield value
 
 
 class Scripted(Script):
@@ -233,7 +245,11 @@ backend = TorchBackend(
         "generator": Recipe(build=_generator, parameters={"weight": "weight", "bias": "bias"}),
         "model": Recipe(
             build=_model,
-            methods={"encode": model.Transformer.encode, "decode": model.Transformer.decode},
+            methods={
+                "encode": model.Transformer.encode,
+                "decode": model.Transformer.decode,
+                "greedy": _written,
+            },
             parameters=MODEL,
         ),
         "batch": Recipe(build=lambda sizes: sizes, call=_batch),

@@ -1,5 +1,6 @@
 """The backend of the step-by-step course: how its parts are built, called and named."""
 
+from collections.abc import Iterable, Iterator
 from functools import partial
 
 import torch
@@ -102,14 +103,16 @@ def _target_mask(tokens: Tensor, pad: int) -> Tensor:
     return model.make_pad_mask(tokens, pad) & no_peek
 
 
-def _updates(sizes: Sizes, values: Tensor, gradients: Tensor, rates: Tensor) -> Tensor:
-    """Return the parameters (T, N) after each update."""
+def _updates(
+    sizes: Sizes, values: Tensor, gradients: Iterable[Tensor], rates: Iterable[Tensor]
+) -> Iterator[Tensor]:
+    """Yield the parameters (N) after each update."""
     held = values.clone()
-    adam, found = optim.Adam([held]), []
-    for held.grad, rate in zip(gradients.clone(), rates, strict=True):
+    adam = optim.Adam([held])
+    for gradient, rate in zip(gradients, rates, strict=True):
+        held.grad = gradient.clone()
         adam.step(float(rate))
-        found.append(held.clone())
-    return torch.stack(found)
+        yield held.clone()
 
 
 def _grouped(
@@ -276,7 +279,13 @@ backend = TorchBackend(
         "generator": Recipe(build=_generator, parameters={"weight": "weight", "bias": "bias"}),
         "model": Recipe(
             build=_model,
-            methods={"encode": model.Transformer.encode, "decode": _decode},
+            methods={
+                "encode": model.Transformer.encode,
+                "decode": _decode,
+                "greedy": lambda built, source, begin, length, end: decoding.GreedyDecoder(
+                    built, end, length
+                ).translate(source, begin),
+            },
             parameters=MODEL,
         ),
         "batch": Recipe(

@@ -1,6 +1,6 @@
 """The backend of torch.nn: how the library's parts are built, called and named."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import Any
 
@@ -196,17 +196,17 @@ def _rate(sizes: Sizes, step: int) -> float:
     return rate
 
 
-def _updates(sizes: Sizes, values: Tensor, gradients: Tensor, rates: Tensor) -> Tensor:
-    """Return the parameters (T, N) after each update by the library's Adam."""
+def _updates(
+    sizes: Sizes, values: Tensor, gradients: Iterable[Tensor], rates: Iterable[Tensor]
+) -> Iterator[Tensor]:
+    """Yield the parameters (N) after each update by the library's Adam."""
     held = nn.Parameter(values.clone())
     optimizer = optim.adam([held])
-    found = []
     for gradient, rate in zip(gradients, rates, strict=True):
         optimizer.param_groups[0]["lr"] = float(rate)
         held.grad = gradient.clone()
         optimizer.step()
-        found.append(held.detach().clone())
-    return torch.stack(found)
+        yield held.detach().clone()
 
 
 def _grouped(
@@ -377,7 +377,13 @@ backend = TorchBackend(
         ),
         "model": Recipe(
             build=_model,
-            methods={"encode": model.Transformer.encode, "decode": _finish},
+            methods={
+                "encode": model.Transformer.encode,
+                "decode": _finish,
+                "greedy": lambda built, source, begin, length, end: decoding.greedy_search(
+                    built, source, begin, end, length
+                ),
+            },
             parameters=MODEL,
         ),
         "batch": Recipe(

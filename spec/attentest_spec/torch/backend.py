@@ -7,8 +7,9 @@ copies, moves, gradients, modes) is implemented here, once.
 
 import copy
 import io
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from inspect import isgeneratorfunction
 from typing import Any
 
 import numpy as np
@@ -57,6 +58,9 @@ class Recipe:
     `build` takes the sizes and returns a module or a function. `call` takes what was built and
     the contract's inputs as tensors (masks boolean, True = may be attended) and returns a tensor
     or a tuple of them; `methods` holds further calls by name. `parameters` is the parameter map.
+
+    The `call` of an optimiser may be a generator, which yields the parameters after each update
+    and reads gradients and rates side by side, by `zip`: then training can use it step by step.
     """
 
     build: Callable[[Sizes], Any]
@@ -130,7 +134,8 @@ class TorchPart:
         if method:
             call = self._recipe.methods[require("method", method, self._recipe.methods)]
         with watch(self._changed):
-            return call(self._built, *tensors)
+            result: Any = call(self._built, *tensors)
+            return torch.stack(tuple(result)) if isinstance(result, Iterator) else result
 
     def _to_input(self, value: Input) -> Any:
         return to_tensor(value).to(self._device) if isinstance(value, np.ndarray) else value
@@ -213,6 +218,34 @@ class TorchPart:
                 gradient=True,
             ),
         )
+
+    def updates(self, parameters: Array, feed: Iterable[tuple[Array, float]]) -> Iterator[Array]:
+        """Yield the parameters after each update; see :meth:`attentest_spec.Stepwise.updates`."""
+        if not isgeneratorfunction(self._recipe.call):
+            raise Unsupported("it takes all gradients at once")
+        return self._stepwise(self._recipe.call, self._to_input(parameters), feed)
+
+    def _stepwise(
+        self, call: Callable[..., Any], values: Tensor, feed: Iterable[tuple[Array, float]]
+    ) -> Iterator[Array]:
+        waiting: list[float] = []
+
+        def gradients() -> Iterator[Tensor]:
+            for gradient, rate in feed:
+                waiting.append(rate)
+                yield self._to_input(gradient)
+
+        def rates() -> Iterator[Tensor]:
+            while waiting:
+                yield torch.tensor(waiting.pop(), dtype=torch.float64)
+
+        made = call(self._built, values, gradients(), rates())
+        while True:
+            with torch.no_grad():  # and not while this generator waits
+                after = next(made, None)
+            if after is None:
+                return
+            yield to_array(after)
 
     def flops(self, inputs: tuple[Input, ...], cotangent: Array | None = None) -> int:
         """Count the operations of a call; see :meth:`attentest_spec.Counted.flops`."""

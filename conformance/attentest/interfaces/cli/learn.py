@@ -20,38 +20,70 @@ from attentest.results.output import create
 from attentest.studies.comparison.compare import called
 from attentest.studies.learning.learn import side_by_side
 from attentest.studies.learning.participant import remote
-from attentest.studies.learning.regime import EQUAL, OWN, PRECISIONS, SIZES, Regime
+from attentest.studies.learning.regime import (
+    DECAYS,
+    EQUAL,
+    OWN,
+    PRECISIONS,
+    SIZES,
+    SPEC,
+    Regime,
+)
 from attentest.studies.learning.result import Learning
-from attentest.studies.learning.tasks import TASKS, BadTask
+from attentest.studies.learning.task import BadTask
+from attentest.studies.learning.tasks import TASKS
 from attentest.views.learning import show
 from attentest.views.plots.drawing import render
 from attentest.views.plots.learning import learning_curves
 from attentest.views.terminal import progress
-from attentest_spec import registry
+from attentest_spec import CHOICES, registry
 
 WORKERS = 2
 """How many models are trained at a time."""
 
 _USUAL = Regime()
 
+
+def _number(
+    option: str, meaning: str, usual: float, name: str = "", kind: type = float
+) -> options.Decorator:
+    """Return an option for a number of a regime, with the default of most tasks in its help."""
+    names = (option, name) if name else (option,)
+    return click.option(*names, type=kind, help=f"{meaning} ({usual:g}).")
+
+
 _REGIME = (
     click.option("--task", default="copy", show_default=True, help=f"One of {', '.join(TASKS)}."),
     click.option("--length", type=int, help="Tokens of a sequence; for addition, digits."),
     click.option("--steps", type=int, help="Steps of training (default: the task's own)."),
     click.option("--every", type=int, help="Steps from one validation to the next."),
-    options.size("--batch", "Sequences in a batch", _USUAL.batch),
+    _number("--batch", "Sequences in a batch", _USUAL.batch, kind=int),
     click.option("--rate", type=float, help="A constant learning rate (default: the paper's)."),
-    options.size("--warmup", "Steps of the paper's warm-up", _USUAL.warmup),
     click.option(
-        "--smoothing", default=_USUAL.smoothing, show_default=True, help="Label smoothing."
+        "--schedule", help=f"Learning rates: {', '.join(CHOICES['schedule'].names)} (noam)."
+    ),
+    _number("--factor", "Factor of all learning rates, the peak of all but noam", _USUAL.factor),
+    _number("--warmup", "Steps of the warm-up", _USUAL.warmup, kind=int),
+    _number("--smoothing", "Label smoothing", _USUAL.smoothing),
+    _number("--beta2", "Adam's beta2", _USUAL.beta2),
+    _number("--epsilon", "Adam's epsilon", _USUAL.epsilon),
+    _number("--weight-decay", "Weight decay", _USUAL.weight_decay),
+    click.option("--decay", help=f"Kind of weight decay: {' or '.join(DECAYS)} ({DECAYS[0]})."),
+    click.option("--clip", type=float, help="Largest norm of all gradients together (no limit)."),
+    click.option(
+        "--parts",
+        default=SPEC,
+        show_default=True,
+        help=f"Loss, rate, optimiser and decoding: the {SPEC}'s, or each backend's {OWN}.",
     ),
     click.option("--initial", default=EQUAL, show_default=True, help=f"Weights: {EQUAL} or {OWN}."),
     options.dtype("precision", precisions=PRECISIONS, default=_USUAL.precision),
-    options.size("--width", "Width of the model", SIZES["d_model"], "d_model"),
-    options.size("--inner-width", "Width inside of feed-forward", SIZES["d_ff"], "d_ff"),
-    options.size("--heads", "Heads of attention", SIZES["heads"]),
-    options.size("--layers", "Layers of each stack", SIZES["layers"]),
+    _number("--width", "Width of the model", SIZES["d_model"], "d_model", kind=int),
+    _number("--inner-width", "Width inside of feed-forward", SIZES["d_ff"], "d_ff", kind=int),
+    _number("--heads", "Heads of attention", SIZES["heads"], kind=int),
+    _number("--layers", "Layers of each stack", SIZES["layers"], kind=int),
 )
+"""The options of a regime. A task may have defaults of its own, so that none is set here."""
 
 
 def _regime(command: Callable[..., None]) -> Callable[..., None]:
@@ -70,6 +102,7 @@ def _regime(command: Callable[..., None]) -> Callable[..., None]:
     type=click.Path(file_okay=False, path_type=Path),
     help="Keep checkpoints here; an interrupted training goes on.",
 )
+@click.option("--gradients", is_flag=True, help="Show the norms of gradients by part and step.")
 @options.json_file
 @options.plot
 @options.isolated
@@ -78,6 +111,7 @@ def learn_command(
     seed: int,
     seeds: int,
     folder: Path | None,
+    gradients: bool,
     json_file: Path | None,
     plot: Path | None,
     isolation: Isolation,
@@ -98,11 +132,12 @@ def learn_command(
             found = _trained(named, regime, range(seed, seed + seeds), folder, isolation)
             if not targets:
                 found = replace(found, notes=(*found.notes, *_not_installed()))
-            show(Console(), found)
+            show(Console(), found, gradients=gradients)
             with late():
                 files.write(json_file, "learning", found.as_dict())
             if plot is not None and found.curves:
-                create(plot, render(learning_curves(found.as_dict()), plot.suffix[1:]))
+                curves = learning_curves(found.as_dict(), gradients=gradients)
+                create(plot, render(curves, plot.suffix[1:]))
     except BadTask as wrong:
         raise Usage(str(wrong)) from wrong
     sys.exit(exit_code(found.failures, well=bool(found.curves) and not found.failures))

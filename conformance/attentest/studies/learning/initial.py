@@ -7,20 +7,19 @@ from collections.abc import Mapping
 import numpy as np
 
 from attentest.studies.comparison.weights import compared
-from attentest_spec import Choices, Sizes
-from attentest_spec.parameters import shapes, tied
+from attentest.studies.learning.learner import Layout
 from attentest_spec.setting import Array, Floats
 
 
-def weights(sizes: Sizes, choices: Choices, seed: int) -> dict[str, Floats]:
-    """Return the canonical parameters of a model at birth.
+def weights(layout: Layout, seed: int) -> dict[str, Floats]:
+    """Return the parameters of a `layout` at the start.
 
     Matrices are Xavier-uniform, gains 1, biases 0. Each parameter is drawn for itself, by its name:
     it is the same under all choices that give it the same shape. A tied one is the one that it is
     tied to.
     """
-    twins = tied("model", sizes, choices)
-    table = shapes("model", sizes, choices)
+    twins = layout.twins
+    table = layout.shapes
     return {name: _drawn(twins.get(name, name), shape, seed) for name, shape in table.items()}
 
 
@@ -42,9 +41,9 @@ def whole(parameters: Mapping[str, Array], twins: Mapping[str, str]) -> dict[str
     return {**parameters, **{name: parameters[root] for name, root in twins.items()}}
 
 
-def unequal(choices: Mapping[str, Choices], sizes: Sizes) -> tuple[str, ...]:
+def unequal(layouts: Mapping[str, Layout]) -> tuple[str, ...]:
     """Return what cannot start equal in the backends, by their names, in sentences."""
-    tables = {name: shapes("model", sizes, one) for name, one in choices.items()}
+    tables = {name: one.shapes for name, one in layouts.items()}
     every, unlike, missing = compared(tables)
     told = []
     if unlike:
@@ -56,7 +55,7 @@ def unequal(choices: Mapping[str, Choices], sizes: Sizes) -> tuple[str, ...]:
         told.append(
             f"{name} has no place for {len(lacking)} of {len(every)} weights ({_kinds(lacking)})."
         )
-    if len({one.tying for one in choices.values()}) > 1:
+    if len({one.choices.tying for one in layouts.values() if one.component == "model"}) > 1:
         told.append("What is tied in one starts as one of the matrices that are apart in another.")
     return tuple(told)
 

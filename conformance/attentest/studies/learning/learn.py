@@ -10,16 +10,17 @@ from typing import Any
 from attentest.analysis.identify.finding import same
 from attentest.harness.description import Facts
 from attentest.studies.comparison.compare import in_process
+from attentest.studies.learning.bleu import installed
 from attentest.studies.learning.folder import Place, checkpoints
 from attentest.studies.learning.initial import unequal
+from attentest.studies.learning.learner import Layout
 from attentest.studies.learning.participant import facts, local, train
 from attentest.studies.learning.regime import EQUAL, PRECISIONS, Regime
 from attentest.studies.learning.result import Curve, Learning
-from attentest.studies.learning.tasks import BadTask
+from attentest.studies.learning.task import BadTask
 from attentest.studies.participants import Participant, gather
 from attentest.targets.resolve import Target
 from attentest_spec import CHOICES
-from attentest_spec.parameters import count
 
 Listener = Callable[[str, int, int], None]
 """Called with a backend, a seed and the number of steps that are done."""
@@ -70,7 +71,8 @@ def side_by_side(
         workers=workers,
         stop=stop,
     )
-    whole = {name: one for name, one in described.items() if "model" in one.components}
+    component = regime.of_task.component
+    whole = {name: one for name, one in described.items() if component in one.components}
     fitted, notes = _fitted(regime, whole)
     chosen = {name: participants[name] for name in whole}
     with checkpoints(folder, fitted) as place:
@@ -85,13 +87,14 @@ def side_by_side(
     return Learning(
         fitted.as_dict(),
         seeds,
-        {name: count("model", fitted.sizes, one.choices) for name, one in trained.items()},
+        {name: one.count() for name, one in _layouts(fitted, trained).items()},
         _differing(trained),
         tuple(one for (name, _), one in curves.items() if name in trained),
         (
-            *(_left_out(name) for name in described if name not in whole),
+            *(_left_out(name, component) for name in described if name not in whole),
             *notes,
             *_of_start(fitted, trained),
+            *_of_text(fitted),
         ),
         tuple(lost.values()),
     )
@@ -144,9 +147,21 @@ def _differing(facts: Mapping[str, Facts]) -> dict[str, dict[str, Any]]:
 
 def _of_start(regime: Regime, facts: Mapping[str, Facts]) -> tuple[str, ...]:
     if regime.initial == EQUAL:
-        return unequal({name: one.choices for name, one in facts.items()}, regime.sizes)
+        return unequal(_layouts(regime, facts))
     return ("Each starts at its own weights, which no seed of this command determines.",)
 
 
-def _left_out(name: str) -> str:
-    return f"{name} provides no whole model and was left out."
+def _layouts(regime: Regime, facts: Mapping[str, Facts]) -> dict[str, Layout]:
+    component = regime.of_task.component
+    return {name: Layout(component, regime.sizes, one.choices) for name, one in facts.items()}
+
+
+def _of_text(regime: Regime) -> tuple[str, ...]:
+    if regime.of_task.text is None or installed():
+        return ()
+    return ('BLEU was not computed: it needs pip install "attentest[translation]".',)
+
+
+def _left_out(name: str, component: str) -> str:
+    needed = "whole model" if component == "model" else f"{component} of its own"
+    return f"{name} provides no {needed} and was left out."

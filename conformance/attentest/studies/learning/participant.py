@@ -41,7 +41,7 @@ def train(
 
     def read(answer: Mapping[str, Any]) -> Curve:
         points = tuple(Point(**one) for one in answer["points"])
-        return Curve(label, seed, points, answer["seconds"], answer["cpu_seconds"])
+        return Curve(label, seed, points, answer["seconds"], answer["cpu_seconds"], answer["parts"])
 
     return ask(
         participant,
@@ -102,8 +102,12 @@ def _train(
         raise
     except Exception as failure:  # what it answers may have any form
         raise Unavailable(f"what it answers cannot be used: {summary(failure)}") from failure
-    points = [asdict(point) for point in end.points]
-    return {"points": points, "seconds": end.seconds, "cpu_seconds": end.cpu_seconds}
+    return {
+        "points": [asdict(point) for point in end.points],
+        "seconds": end.seconds,
+        "cpu_seconds": end.cpu_seconds,
+        "parts": dict(trainer.parts.origin),
+    }
 
 
 def _save(path: Path | None, marks: Mapping[str, Any], state: State) -> None:

@@ -1,4 +1,4 @@
-"""How models are trained: the task, the sizes, the steps, the rate, and where they start."""
+"""How models are trained: the task, the sizes, the steps, the constants, and where they start."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
@@ -6,16 +6,21 @@ from math import inf
 from typing import Any
 
 from attentest.studies.comparison.example import BadExample, Example
-from attentest.studies.learning.optimiser import Schedule
-from attentest.studies.learning.tasks import TASKS, BadTask, Task
-from attentest_spec import Limits, Sizes
+from attentest.studies.learning.task import BadTask, Task
+from attentest.studies.learning.tasks import TASKS
+from attentest_spec import CHOICES, Choices, Limits, Setting, Sizes
 from attentest_spec.names import require
 
 EQUAL, OWN = "equal", "own"
 """Where training starts: at weights that are the same for all, or at each backend's own."""
 
+SPEC = "spec"
+"""The parts that train: those of the spec for all, or :data:`OWN` where a backend provides them."""
+
 PRECISIONS = ("float32", "float64")
 """What can be trained in, the first that all support: half precision needs more than Adam."""
+
+DECAYS = ("decoupled", "coupled")
 
 
 @dataclass(frozen=True)
@@ -23,7 +28,10 @@ class Regime:
     """Everything that a learning curve depends on besides the backend and the seed.
 
     `every` so many steps the model is validated on `validation` questions that are held out. The
-    rate is the paper's with `warmup`, or a constant `rate`. `initial` is :data:`EQUAL` or
+    names of the constants are those of the spec: `schedule`, `factor` and `warmup` of the learning
+    rate, `smoothing` of labels, `beta1`, `beta2` and `epsilon` of Adam, `weight_decay` with its
+    kind, `decay`; `clip` is the largest norm of all gradients together. A constant `rate` takes the
+    place of the schedule. `parts` is :data:`SPEC` or :data:`OWN`, `initial` :data:`EQUAL` or
     :data:`OWN`. Dropout is 0: data, weights and steps are to be equal.
     """
 
@@ -36,8 +44,17 @@ class Regime:
     sizes: Sizes = field(default_factory=Sizes)
     precision: str = PRECISIONS[0]
     rate: float | None = None
+    schedule: str = "noam"
+    factor: float = 1.0
     warmup: int = 400
     smoothing: float = 0.0
+    beta1: float = 0.9
+    beta2: float = 0.98
+    epsilon: float = 1e-9
+    weight_decay: float = 0.0
+    decay: str = DECAYS[0]
+    clip: float | None = None
+    parts: str = SPEC
     initial: str = EQUAL
 
     @classmethod
@@ -48,18 +65,22 @@ class Regime:
         start that is none, and :class:`BadTask` for numbers that cannot be.
         """
         chosen = TASKS[require("task", task, TASKS)]
-        given = {name: value for name, value in asked.items() if value is not None}
-        sizes = {name: given.pop(name) for name in tuple(SIZES) if name in given}
+        asked = {name: value for name, value in asked.items() if value is not None}
+        usual = {"rate": None} if {"schedule", "factor"} & asked.keys() else {}
+        given = {**SIZES, **chosen.usual, **usual, **asked}
+        sizes = {name: given.pop(name) for name in SIZES}
         length = given.pop("length", chosen.length)
         steps = given.pop("steps", chosen.steps)
         every = given.pop("every", max(1, steps // POINTS))
-        sized = _sizes(chosen, length, {**SIZES, **sizes})
-        made = cls(task, length, steps, every, sizes=sized, **given)
+        made = cls(task, length, steps, every, sizes=_sizes(chosen, length, sizes), **given)
         made._check()
         return made
 
     def _check(self) -> None:
         require("way to start", self.initial, (EQUAL, OWN))
+        require("kind of parts", self.parts, (SPEC, OWN))
+        require("kind of weight decay", self.decay, DECAYS)
+        require("schedule", self.schedule, CHOICES["schedule"].names)
         require("precision to train in", self.precision, PRECISIONS)
         counted = {name: getattr(self, name) for name in COUNTS}
         counted |= {_NAMES.get(name, name): getattr(self.sizes, name) for name in SIZES}
@@ -71,24 +92,60 @@ class Regime:
                 f"width (d_model) is a multiple of heads; {self.sizes.d_model} is none of "
                 f"{self.sizes.heads}."
             )
+        self._check_constants()
+        for side in (False, True):
+            self.of_task.batch([0], 1, self.length, held_out=side)
+
+    def _check_constants(self) -> None:
         if not 0 <= self.smoothing < 1:
             raise BadTask(
                 f"Label smoothing is at least 0 and less than 1; {self.smoothing} is not."
             )
-        if self.rate is not None and not 0 < self.rate < inf:
-            raise BadTask(f"A learning rate is a number greater than 0; {self.rate} is not.")
-        for side in (False, True):
-            self.of_task.batch([0], 1, self.length, held_out=side)
+        if not 0 <= self.weight_decay < inf:
+            raise BadTask(f"Weight decay is a number of at least 0; {self.weight_decay} is not.")
+        for name in ("rate", "factor", "clip"):
+            value = getattr(self, name)
+            if value is not None and not 0 < value < inf:
+                raise BadTask(f"{_NAMES.get(name, name)} is greater than 0; {value} is not.")
+        if self.rate is not None and (self.schedule, self.factor) != ("noam", 1.0):
+            raise BadTask("A constant rate has no schedule and no factor. Give one or the other.")
+        if self.schedule in ("linear", "cosine") and self.warmup >= self.steps:
+            raise BadTask(
+                f"The schedule {self.schedule} ends at step {self.steps}; its warm-up of "
+                f"{self.warmup} steps has to be shorter."
+            )
+        try:
+            self.setting("logits")
+        except ValueError as wrong:
+            raise BadTask(str(wrong)) from wrong
 
     @property
     def of_task(self) -> Task:
         """The task by its name."""
         return TASKS[self.task]
 
-    @property
-    def schedule(self) -> Schedule:
-        """The learning rates."""
-        return Schedule(self.sizes.d_model, self.warmup, self.rate)
+    def setting(self, output: str) -> Setting:
+        """Return the setting of the spec's parts, for a generator that returns an `output`.
+
+        A constant rate is the constant schedule, with a peak at the first step.
+        """
+        sizes = self.sizes.but(
+            smoothing=self.smoothing,
+            warmup=1 if self.rate else self.warmup,
+            factor=self.rate or self.factor,
+            total_steps=self.steps,
+            weight_decay=self.weight_decay,
+        )
+        choices = Choices(
+            loss_input=output,
+            schedule="constant" if self.rate else self.schedule,
+            adam_beta1=self.beta1,
+            adam_beta2=self.beta2,
+            adam_epsilon=self.epsilon,
+            weight_decay=self.decay if self.weight_decay else "none",
+            decoding_stop="end-token" if self.of_task.ends else "length",
+        )
+        return Setting(sizes, choices)
 
     def fitted(self, limits: Mapping[str, Limits]) -> tuple["Regime", tuple[str, ...]]:
         """Return it inside the `limits` of all backends, by their names, and what was changed.
@@ -96,7 +153,9 @@ class Regime:
         Raises :class:`BadTask` where nothing suits all of them.
         """
         try:
-            fitted = Example(self.sizes, (), ()).fitted(limits)
+            # A fixed smoothing is that of a backend's own loss, which is not always used.
+            models = {name: replace(one, smoothing=None) for name, one in limits.items()}
+            fitted = Example(self.sizes, (), ()).fitted(models)
         except BadExample as wrong:
             raise BadTask(str(wrong)) from wrong
         if fitted.sizes.max_length < self.sizes.max_length:
@@ -122,7 +181,13 @@ class Regime:
 SIZES = {"d_model": 32, "heads": 4, "d_ff": 64, "layers": 1}
 """The sizes of the models where no others are asked for."""
 
-_NAMES = {"d_model": "width (d_model)", "d_ff": "inner width (d_ff)"}
+_NAMES = {
+    "d_model": "width (d_model)",
+    "d_ff": "inner width (d_ff)",
+    "rate": "A learning rate",
+    "factor": "The factor of learning rates",
+    "clip": "The norm at which gradients are clipped",
+}
 """Names of the sizes for users: as an option of the command, and in Python."""
 
 COUNTS = ("length", "steps", "every", "batch", "validation", "warmup")
@@ -132,9 +197,10 @@ POINTS = 20
 
 
 def _sizes(task: Task, length: int, sizes: Mapping[str, int]) -> Sizes:
+    source, target = task.vocabularies(length)
     return Sizes(
         **sizes,
-        source_vocabulary=task.vocabulary,
-        target_vocabulary=task.vocabulary,
+        source_vocabulary=source,
+        target_vocabulary=target,
         max_length=max(task.width(length)),
     )

@@ -1,4 +1,4 @@
-"""Trains one model through the contract: forward, loss, backward, Adam; validates and saves."""
+"""Trains one model through the contract: forward, loss, backward, update; validates and saves."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -9,15 +9,19 @@ import numpy as np
 
 from attentest.harness.errors import Unavailable
 from attentest.harness.subject import guarded
+from attentest.studies.learning import learner
+from attentest.studies.learning.bleu import bleu
 from attentest.studies.learning.checkpoint import State
-from attentest.studies.learning.decoding import accuracies, greedy
+from attentest.studies.learning.decoding import Decoder, accuracies
+from attentest.studies.learning.gradients import mean_norms, norms
 from attentest.studies.learning.initial import roots, weights, whole
-from attentest.studies.learning.loss import cross_entropy
-from attentest.studies.learning.optimiser import Adam
+from attentest.studies.learning.learner import Layout, Trainable
+from attentest.studies.learning.parts import Parts
 from attentest.studies.learning.regime import EQUAL, Regime
 from attentest.studies.learning.result import Point
-from attentest_spec import Backend, Choices, Part
-from attentest_spec.parameters import tied
+from attentest_spec import Backend, Choices
+from attentest_spec.batch import batch
+from attentest_spec.optimiser import Moments
 from attentest_spec.precision import dtype
 from attentest_spec.setting import Array
 
@@ -35,26 +39,39 @@ Progress = Callable[[int], None]
 class Trainer:
     """A model on its way through a regime, from one seed."""
 
-    part: Part
-    choices: Choices
+    part: Trainable
+    layout: Layout
     regime: Regime
     seed: int
     state: State
+    parts: Parts
+    decoder: Decoder
     losses: list[float] = field(default_factory=list)  # since the last point
+    norms: list[dict[str, float]] = field(default_factory=list)  # as well
 
     @classmethod
     def of(
         cls, backend: Backend, regime: Regime, seed: int, state: State | None = None
     ) -> "Trainer":
-        """Build the model and put it where `state` is, or at its start."""
-        with guarded("building model"):
-            part = backend.build("model", regime.sizes, precision=regime.precision)
+        """Build the model and put it where `state` is, or at its start.
+
+        A backend's own optimiser has a state that no checkpoint holds: such a training starts anew
+        where it is not done.
+        """
+        part = learner.build(backend, regime)
         if "gradient" not in part.capabilities:
             raise Unavailable("its model offers no gradient, so that nothing can train it")
-        choices = Choices.of(backend.choices)
-        made = cls(part, choices, regime, seed, state or State({}))
+        layout = Layout(regime.of_task.component, regime.sizes, Choices.of(backend.choices))
+        parts = Parts.of(backend, regime, layout.output)
+        decoder = Decoder.of(part, parts, regime, layout.choices)
+        if state is not None and not parts.resumes and state.step < regime.steps:
+            state = None
+        made = cls(part, layout, regime, seed, state or State({}), parts, decoder)
         if state is None:
-            made.state.parameters = made._born()
+            made.state.parameters = made._start()
+        elif state.first:
+            flat = (made._flat(one) for one in (state.first, state.second))
+            parts.moments = Moments(state.step, *flat)
         made._load()
         made._demand_steadiness()
         return made
@@ -76,77 +93,131 @@ class Trainer:
     def _step(self) -> None:
         state, regime = self.state, self.regime
         number = state.step + 1
-        seed = [self.seed, TRAINING, number]
-        source, target = regime.of_task.batch(seed, regime.batch, regime.length)
-        begun, wanted = target[:, :-1], target[:, 1:].copy()  # which the model cannot reach
+        source, begun, wanted = self._shifted(*self._questions(number, regime.batch))
         with guarded(f"training step {number}"):
             self._mode(training=True)
             output = self.part(source, begun)
-        loss, pull = self._loss(output, wanted, regime.smoothing)
+        loss = self._loss(output, wanted)
+        pull = self.parts.pull(output, wanted)
         with guarded(f"training step {number}"):
             pulled = self.part.vjp((source, begun), pull.astype(dtype(regime.precision)))
-        self._demand_gradients(pulled.parameters)
-        adam = Adam(first=state.first, second=state.second)
-        rate = regime.schedule.rate(number)
-        state.parameters = adam.update(state.parameters, pulled.parameters, number, rate)
+        gradients = self._gradients(pulled.parameters)
+        self._update(gradients, number)
         self._load()
         self.losses.append(loss)
+        self.norms.append(norms(gradients))
         state.step = number
+
+    def _update(self, gradients: Mapping[str, Array], number: int) -> None:
+        state = self.state
+        counts = np.array([one.size for one in state.parameters.values()])
+        values, gradient = self._flat(state.parameters), self._flat(gradients)
+        state.parameters = self._named(self.parts.updated(values, gradient, counts, number))
+        if moments := self.parts.moments:
+            state.first, state.second = map(self._named, (moments.mean, moments.square))
 
     def _validate(self) -> None:
         regime = self.regime
-        source, target = regime.of_task.batch(
-            [self.seed, VALIDATION], regime.validation, regime.length, held_out=True
-        )
-        wanted = target[:, 1:].copy()
+        source, target = self._held_out()
+        source, begun, wanted = self._shifted(source, target)
         with guarded("validating model"):
             self._mode(training=False)
-            output = self.part(source, target[:, :-1])
-            written = greedy(self.part, source, target[:, :1], target.shape[1])
-        loss, _ = self._loss(output, wanted)
+            output = self.part(source, begun)
+        loss = self._loss(output, wanted, smoothing=0.0)
+        written = self._written(source, target)
         tokens, sequences = accuracies(written[:, 1:], wanted, regime.sizes.target_pad)
-        trained = mean(self.losses) if self.losses else None
-        self.state.points.append(Point(self.state.step, trained, loss, tokens, sequences))
-        self.losses = []
+        self.state.points.append(
+            Point(
+                step=self.state.step,
+                training=mean(self.losses) if self.losses else None,
+                validation=loss,
+                tokens=tokens,
+                sequences=sequences,
+                trained=self._trained(),
+                bleu=bleu(regime.of_task.text, written, target),
+                gradients=mean_norms(self.norms),
+            )
+        )
+        self.losses, self.norms = [], []
 
-    def _loss(self, output: Array, wanted: Array, smoothing: float = 0.0) -> tuple[float, Array]:
+    def _trained(self) -> float | None:
+        """Return the share of right training questions, for a task that has few of them."""
+        if self.regime.of_task.every is None:
+            return None
+        source, target = self._questions(0, 1)
         pad = self.regime.sizes.target_pad
-        with np.errstate(all="ignore"):  # what is not finite is told in words
-            loss, pull = cross_entropy(output, wanted, self.choices.output, pad, smoothing)
+        return accuracies(self._written(source, target)[:, 1:], target[:, 1:], pad)[1]
+
+    def _written(self, source: Array, target: Array) -> Array:
+        with guarded("decoding with model"):
+            self._mode(training=False)
+            return self.decoder.written(source, target[:, :1].copy(), target.shape[1])
+
+    def _questions(self, number: int, count: int) -> tuple[Array, Array]:
+        regime = self.regime
+        return regime.of_task.batch([self.seed, TRAINING, number], count, regime.length)
+
+    def _held_out(self) -> tuple[Array, Array]:
+        regime, seed = self.regime, [self.seed, VALIDATION]
+        return regime.of_task.batch(seed, regime.validation, regime.length, held_out=True)
+
+    def _shifted(self, source: Array, target: Array) -> tuple[Array, Array, Array]:
+        """Return the source, what the decoder reads, and what it has to say, a copy of its own."""
+        begun, wanted, *_ = batch(self.parts.given, source, target)
+        return source, begun, wanted.copy()  # which the model cannot reach
+
+    def _loss(self, output: Array, wanted: Array, smoothing: float | None = None) -> float:
+        loss = self.parts.loss(output, wanted, smoothing)
         if not np.isfinite(loss):
             raise Unavailable(f"after {self.state.step} steps its loss is {loss}: it diverged")
-        return loss, pull
+        return loss
 
-    def _born(self) -> dict[str, Array]:
+    def _start(self) -> dict[str, Array]:
         regime = self.regime
         wanted = dtype(regime.precision)
         if regime.initial == EQUAL:
-            drawn = weights(regime.sizes, self.choices, self.seed)
+            drawn = weights(self.layout, self.seed)
         else:
             with guarded("exporting the parameters of model"):
                 drawn = self.part.export()
-        return {name: values.astype(wanted) for name, values in roots(drawn, self._twins).items()}
+        kept = roots(drawn, self.layout.twins)
+        return {name: values.astype(wanted) for name, values in kept.items()}
 
     def _load(self) -> None:
         with guarded("loading the parameters of model"):
-            self.part.load(whole(self.state.parameters, self._twins))
+            self.part.load(whole(self.state.parameters, self.layout.twins))
 
-    @property
-    def _twins(self) -> dict[str, str]:
-        return tied("model", self.regime.sizes, self.choices)
+    def _flat(self, arrays: Mapping[str, Array]) -> Array:
+        """Return the arrays of all parameters as one, in the order of the state."""
+        return np.concatenate([arrays[name].ravel() for name in self.state.parameters])
 
-    def _demand_gradients(self, gradients: Mapping[str, Array]) -> None:
+    def _named(self, values: Array) -> dict[str, Array]:
+        """Return what :meth:`_flat` put together, by names and in shapes."""
+        table = self.state.parameters
+        ends = np.cumsum([one.size for one in table.values()])[:-1]
+        parts = np.split(values, ends)
+        return {
+            name: part.reshape(one.shape)
+            for part, (name, one) in zip(parts, table.items(), strict=True)
+        }
+
+    def _gradients(self, found: Mapping[str, Array]) -> dict[str, Array]:
+        """Return the gradients of the parameters; demand them in their shapes, and finite."""
         for name, values in self.state.parameters.items():
-            if name not in gradients or gradients[name].shape != values.shape:
+            if name not in found or found[name].shape != values.shape:
                 raise Unavailable(f"it gives no gradient of the shape {values.shape} for {name}")
+            if not np.isfinite(found[name]).all():
+                raise Unavailable(
+                    f"after {self.state.step} steps its gradient of {name} is not finite"
+                )
+        return {name: found[name] for name in self.state.parameters}
 
     def _demand_steadiness(self) -> None:
         """Refuse a model that is another one at each call: its gradient is not that of its loss."""
-        regime = self.regime
-        source, target = regime.of_task.batch([self.seed, TRAINING, 0], 1, regime.length)
+        source, begun, _ = self._shifted(*self._questions(0, 1))
         with guarded("training model"):
             self._mode(training=True)
-            once, again = (self.part(source, target[:, :-1]) for _ in range(2))
+            once, again = (self.part(source, begun) for _ in range(2))
         if not np.array_equal(once, again, equal_nan=True):
             raise Unavailable(
                 "it answers otherwise at each call while training, though its dropout is 0; the "

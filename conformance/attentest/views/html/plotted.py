@@ -39,10 +39,12 @@ class Plotted:
 
 def learned(found: Result, number: int) -> Plotted:
     """Return the result of training; `number` makes its ids unique on the page."""
-    from attentest.views.plots.learning import accuracy_curves, loss_curves
+    from attentest.views.plots.learning import accuracy_curves, gradient_curves, loss_curves
 
     about = f"task {found['regime']['task']}"
     plots = {"Loss": loss_curves, "Accuracy": accuracy_curves}
+    if any(one["points"][-1].get("gradients") for one in found["curves"]):
+        plots["Norms of gradients"] = gradient_curves
     return Plotted(
         f"Learning, {about}",
         _figures(found, plots, f"learning-{number}", about),

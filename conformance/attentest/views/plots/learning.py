@@ -35,16 +35,53 @@ def accuracy_curves(found: Result) -> "Figure":
     return whole
 
 
-def learning_curves(found: Result) -> "Figure":
-    """Return losses and accuracies in one picture."""
-    whole, (above, below) = _panels(2)
-    _losses(above, found)
-    _accuracies(below, found)
+def gradient_curves(found: Result) -> "Figure":
+    """Return the norms of the gradients by step, a panel for each backend, a line for each part."""
+    names = _with_gradients(found)
+    whole, panels = _panels(max(1, len(names)), height=1.4)
+    _gradients(panels, found, names)
     return whole
 
 
-def _panels(rows: int) -> tuple["Figure", Sequence["Axes"]]:
-    whole = figure(WIDTH, HEIGHT * rows)
+def learning_curves(found: Result, *, gradients: bool = False) -> "Figure":
+    """Return losses and accuracies in one picture, and perhaps the norms of gradients."""
+    names = _with_gradients(found) if gradients else []
+    whole, (above, below, *rest) = _panels(2 + len(names))
+    _losses(above, found)
+    _accuracies(below, found)
+    _gradients(rest, found, names)
+    return whole
+
+
+def _with_gradients(found: Result) -> list[str]:
+    """Return the backends whose gradients are known: files of earlier versions have none."""
+    curves = found["curves"]
+    return [
+        name
+        for name in found["backends"]
+        if any(one["backend"] == name and one["points"][-1].get("gradients") for one in curves)
+    ]
+
+
+def _gradients(panels: Sequence["Axes"], found: Result, names: Sequence[str]) -> None:
+    for axes, name in zip(panels, names, strict=False):
+        curves = [one["points"][1:] for one in found["curves"] if one["backend"] == name]
+        for number, part in enumerate(curves[0][0]["gradients"]):
+            axes.plot(
+                [point["step"] for point in curves[0]],
+                [mean(one["gradients"][part] for one in at) for at in zip(*curves, strict=True)],
+                STYLES[number // len(COLOURS) % len(STYLES)],
+                color=COLOURS[number % len(COLOURS)],
+                label=literal(part),
+            )
+        axes.set_yscale("log")
+        axes.set_xlabel("step", color=GREY)
+        axes.set_ylabel(literal(f"norm of gradients, {name}"), color=GREY)
+        axes.legend(**LEGEND, fontsize="x-small", loc="center left", bbox_to_anchor=(1.0, 0.5))
+
+
+def _panels(rows: int, height: float = 1.0) -> tuple["Figure", Sequence["Axes"]]:
+    whole = figure(WIDTH, HEIGHT * rows * height)
     panels = whole.subplots(rows, 1, squeeze=False)[:, 0]
     return whole, [style_axes(axes) for axes in panels]
 
@@ -57,9 +94,11 @@ def _losses(axes: "Axes", found: Result) -> None:
 
 
 def _accuracies(axes: "Axes", found: Result) -> None:
+    few = any(_known([one["points"][-1]], "trained") for one in found["curves"])
+    _draw(axes, found, "trained", faint=True)
     _draw(axes, found, "sequences")
     axes.set_ylim(-0.03, 1.03)
-    _label(axes, "held-out sequences right")
+    _label(axes, "held-out sequences right" + " (faint: trained on)" * few)
 
 
 def _label(axes: "Axes", what: str) -> None:
@@ -90,4 +129,4 @@ def _draw(axes: "Axes", found: Result, measure: str, *, faint: bool = False) -> 
 
 
 def _known(several: Sequence[Result], measure: str) -> bool:
-    return all(one[measure] is not None for one in several)
+    return all(one.get(measure) is not None for one in several)

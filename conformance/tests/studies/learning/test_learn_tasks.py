@@ -6,16 +6,16 @@ import pytest
 from attentest.studies.learning.decoding import accuracies
 from attentest.studies.learning.learn import side_by_side
 from attentest.studies.learning.regime import Regime
-from attentest.studies.learning.tasks import (
+from attentest.studies.learning.task import (
     BEGIN,
     END,
     PAD,
     PLUS,
-    TASKS,
     ZERO,
     BadTask,
     is_held_out,
 )
+from attentest.studies.learning.tasks import TASKS
 from attentest_spec import Limits, UnknownName
 
 
@@ -29,11 +29,13 @@ def test_a_batch_is_one_of_tokens_within_its_widths(name, held_out):
     task = TASKS[name]
     source, target = task.batch([1, 2], 30, task.length, held_out=held_out)
     assert (source.shape[1], target.shape[1]) == task.width(task.length)
-    assert len(source) == len(target) == 30
+    assert len(source) == len(target)
+    assert task.every or len(source) == 30
     assert {source.dtype, target.dtype} == {np.dtype(np.int64)}
     assert (target[:, 0] == BEGIN).all()
     assert min(source.min(), target.min()) >= 0
-    assert max(source.max(), target.max()) < task.vocabulary
+    for tokens, vocabulary in zip((source, target), task.vocabularies(task.length), strict=True):
+        assert tokens.max() < vocabulary
 
 
 @pytest.mark.parametrize("name", TASKS)
@@ -41,14 +43,14 @@ def test_a_seed_gives_one_batch_and_another_seed_another(name):
     task = TASKS[name]
     one, same, other = (task.batch([0, 0, step], 30, task.length)[0] for step in (1, 1, 2))
     np.testing.assert_array_equal(one, same)
-    assert not np.array_equal(one, other)
+    assert np.array_equal(one, other) is (task.every is not None)
 
 
 def test_copy_is_the_published_task():
     task = TASKS["copy"]
     source, target = task.batch([0], 30, 10)
     assert source.shape == (30, 10)
-    assert task.vocabulary == 11
+    assert task.vocabularies(10) == (11, 11)
     np.testing.assert_array_equal(source, target)
     assert set(np.unique(source[:, 1:])) == set(range(1, 11))
     assert (source[:, 0] == 1).all()
@@ -105,6 +107,11 @@ def test_accuracies_leave_pads_out():
         ({"heads": 5}, r"width \(d_model\) is a multiple of heads"),
         ({"smoothing": 1.0}, "smoothing is at least 0"),
         ({"rate": 0.0}, "greater than 0"),
+        ({"clip": -1.0}, "clipped is greater than 0"),
+        ({"weight_decay": -1.0}, "Weight decay is a number of at least 0"),
+        ({"beta2": 1.0}, "adam_beta2 must be"),
+        ({"rate": 0.1, "schedule": "cosine"}, "has no schedule"),
+        ({"schedule": "linear", "steps": 10}, "its warm-up of 400 steps has to be shorter"),
         ({"length": -3}, "length is at least 1"),
     ],
 )
@@ -147,3 +154,23 @@ def test_a_regime_survives_plain_values():
 def test_invalid_seeds_are_refused(seeds: tuple[int, ...]) -> None:
     with pytest.raises(BadTask, match="Seeds are whole numbers from 0 on, and at least one"):
         side_by_side({}, Regime.of(), seeds)
+
+
+def test_a_schedule_takes_the_place_of_the_rate_of_a_task():
+    assert Regime.of("modular-addition").rate == 0.002
+    regime = Regime.of("modular-addition", schedule="cosine", factor=0.01, warmup=5)
+    assert (regime.rate, regime.schedule, regime.weight_decay) == (None, "cosine", 0.5)
+
+
+def test_modular_addition_has_every_pair_on_one_side():
+    task = TASKS["modular-addition"]
+    sides = [task.batch([0], 1, 5, held_out=side) for side in (False, True)]
+    source, target = (np.concatenate(one) for one in zip(*sides, strict=True))
+    assert len({tuple(row) for row in source}) == len(source) == 25
+    first, second, answer = source[:, 0] - ZERO, source[:, 2] - ZERO, target[:, 1] - ZERO
+    np.testing.assert_array_equal((first + second) % 5, answer)
+    for one, other in ((first, second), (second, first)):
+        held_out = {pair for pair in zip(one, other, strict=True) if is_held_out(np.array(pair), 3)}
+        assert len(held_out) == len(sides[1][0])
+    with pytest.raises(BadTask, match="from 3 to 97; 2 is not"):
+        task.batch([0], 1, 2)

@@ -12,14 +12,20 @@ from attentest.faults.reference_models import Fused, Plain, reference_backend
 from attentest.harness.errors import BackendError, Unavailable
 from attentest.studies.learning import Regime, learn
 from attentest.studies.learning.checkpoint import State
-from attentest.studies.learning.decoding import greedy
+from attentest.studies.learning.decoding import Decoder
 from attentest.studies.learning.initial import unequal, weights, whole
-from attentest.studies.learning.tasks import is_held_out
+from attentest.studies.learning.learner import Layout
+from attentest.studies.learning.task import is_held_out
 from attentest.studies.learning.training import TRAINING, Trainer
 from attentest_spec import Choices, Unsupported
 from attentest_spec.parameters import shapes, tied
+from attentest_spec.schedule import learning_rate
 
 ROOM = 8.0
+
+
+def layout(regime: Regime, choices: Choices) -> Layout:
+    return Layout("model", regime.sizes, choices)
 
 
 def nudged(state: State) -> State:
@@ -58,7 +64,7 @@ def test_it_is_what_torch_does_with_its_own_loss_and_optimiser():
     backend, regime = reference_backend(Plain, choices), small(steps=12, every=12)
     ours = losses(trained(backend, regime))[-1, 0]
     part = backend.build("model", regime.sizes)
-    part.load(weights(regime.sizes, Choices.of(backend.choices), 0))
+    part.load(weights(layout(regime, Choices.of(backend.choices)), 0))
     model = part._module
     model.train()
     adam = torch.optim.Adam(model.parameters(), lr=1.0, betas=(0.9, 0.98), eps=1e-9)
@@ -70,7 +76,7 @@ def test_it_is_what_torch_does_with_its_own_loss_and_optimiser():
         loss = torch.nn.functional.cross_entropy(scores, target[:, 1:].flatten(), ignore_index=0)
         adam.zero_grad()
         loss.backward()
-        adam.param_groups[0]["lr"] = regime.schedule.rate(step)
+        adam.param_groups[0]["lr"] = float(learning_rate(regime.setting("logits"), step))
         adam.step()
         theirs.append(loss.item())
     bound = ROOM * max(rounding(backend, regime), np.finfo(float).eps)
@@ -84,7 +90,7 @@ def test_tied_weights_stay_equal(tying):
     trainer = Trainer.of(backend, regime, 0)
     trainer.train(lambda state: None, lambda step: None)
     held = trainer.part.export()
-    twins = tied("model", regime.sizes, trainer.choices)
+    twins = tied("model", regime.sizes, trainer.layout.choices)
     assert set(trainer.state.parameters) == set(held) - set(twins)
     for name, values in whole(trainer.state.parameters, twins).items():
         np.testing.assert_array_equal(held[name], values)
@@ -109,7 +115,7 @@ def test_a_seed_gives_one_training_and_another_another():
 def test_weights_are_those_of_xavier_and_the_same_wherever_shapes_agree():
     regime = Regime.of("copy", layers=2)
     tables = {
-        name: weights(regime.sizes, choices, 0)
+        name: weights(layout(regime, choices), 0)
         for name, choices in {
             "paper": Choices(tying="none"),
             "wide": Choices(tying="none", head_width="d", projection_bias="present"),
@@ -125,21 +131,21 @@ def test_weights_are_those_of_xavier_and_the_same_wherever_shapes_agree():
         assert abs((values**2).mean() * 3 / bound**2 - 1) < 4 * 0.9 / values.size**0.5
         if tables["wide"][name].shape == values.shape:
             np.testing.assert_array_equal(tables["wide"][name], values)
-    told = unequal({"one": Choices(), "wide": Choices(head_width="d")}, regime.sizes)
+    table = {"one": Choices(), "wide": Choices(head_width="d")}
+    told = unequal({name: layout(regime, choices) for name, choices in table.items()})
     assert "have unlike shapes (self_attention.query.weight" in told[0]
 
 
 def test_tied_weights_start_equal():
-    start = weights(small().sizes, Choices(), 0)
+    start = weights(layout(small(), Choices()), 0)
     np.testing.assert_array_equal(start["generator.weight"], start["source_embedding.weight"])
 
 
 def test_every_parameter_has_a_start():
     choices = Choices(positional_encoding="learned", norm_sharing="shared")
-    sizes = small().sizes
-    assert {name: one.shape for name, one in weights(sizes, choices, 0).items()} == shapes(
-        "model", sizes, choices
-    )
+    start = weights(layout(small(), choices), 0)
+    wanted = shapes("model", small().sizes, choices)
+    assert {name: one.shape for name, one in start.items()} == wanted
 
 
 class Bent:
@@ -176,7 +182,7 @@ class Born(Right):
 def test_own_weights_are_those_that_the_backend_is_born_with():
     start = Trainer.of(Bent(Born), small(initial="own"), 0).state.parameters
     assert {number for one in start.values() for number in one.flat} == {0.25}
-    assert start.keys() == weights(small().sizes, Choices.of(PLAIN.choices), 0).keys()
+    assert start.keys() == weights(layout(small(), Choices.of(PLAIN.choices)), 0).keys()
 
 
 class WithoutMethods(Right):
@@ -250,7 +256,8 @@ def test_greedy_takes_the_likeliest_token_and_goes_on_from_it():
                 raise Unsupported("no methods")
             return np.eye(9)[(target + 1) % 9]
 
-    written = greedy(Counting(), np.zeros((2, 3), int), np.array([[1], [7]]), 4)
+    decoder = Decoder(Counting(), small().setting("logits"))
+    written = decoder.written(np.zeros((2, 3), int), np.array([[1], [7]]), 4)
     np.testing.assert_array_equal(written, [[1, 2, 3, 4], [7, 8, 0, 1]])
 
 
@@ -271,6 +278,13 @@ class ShortOfGradients(Right):
         return replace(whole, parameters=left)
 
 
+class WithInfiniteGradients(Right):
+    def vjp(self, *given):
+        whole = self.part.vjp(*given)
+        wrong = {**whole.parameters, "generator.bias": np.full(11, np.inf)}
+        return replace(whole, parameters=wrong)
+
+
 class WithoutGradient(Right):
     capabilities = ()
 
@@ -286,6 +300,7 @@ class Failing(Right):
         (Unsteady, "answers otherwise at each call while training"),
         (Diverging, "its loss is nan"),
         (ShortOfGradients, r"no gradient of the shape \(11,\) for generator.bias"),
+        (WithInfiniteGradients, "after 0 steps its gradient of generator.bias is not finite"),
         (WithoutGradient, "offers no gradient"),
     ],
 )

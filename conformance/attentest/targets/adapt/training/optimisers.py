@@ -4,7 +4,7 @@ The constants are measured; where the numbers fit none, those in the signature a
 """
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -106,7 +106,7 @@ def adapt_optimiser(thing: Any, component: str, reading: Reading, name: str) -> 
 class _Way:
     """A way of calling: the function of a recipe, in words, and the constants in the signature."""
 
-    recipe: Callable[..., Tensor]
+    recipe: Callable[..., Any]
     words: str
     constants: Mapping[str, Value]
 
@@ -144,20 +144,22 @@ def _stepping(thing: Any, own: str) -> _Way:
             f"argument called params or parameters, and has a method step."
         )
 
-    def updates(sizes: Sizes, values: Tensor, gradients: Tensor, rates: Tensor) -> Tensor:
-        values, gradients, rates = values.detach(), gradients.detach(), rates.detach()
-        parameter = nn.Parameter(values.clone())
-        given = {held: [parameter]} | ({rate: float(rates[0])} if rate else {})
-        built, found = thing(**given | ({decay: sizes.weight_decay} if decays else {})), []
-        for gradient, now in zip(gradients, rates.tolist(), strict=True):
-            parameter.grad = gradient.clone()
+    def updates(
+        sizes: Sizes, values: Tensor, gradients: Iterable[Tensor], rates: Iterable[Tensor]
+    ) -> Iterator[Tensor]:
+        parameter, built = nn.Parameter(values.detach().clone()), None
+        plain = (float(one.detach()) for one in rates)
+        for gradient, now in zip(gradients, plain, strict=True):
+            if built is None:
+                given = {held: [parameter]} | ({rate: now} if rate else {})
+                built = thing(**given | ({decay: sizes.weight_decay} if decays else {}))
+            parameter.grad = gradient.detach().clone()
             if passed:
                 built.step(**{passed: now})
             else:
                 _set_rate(built, now, own)
                 built.step()
-            found.append(parameter.detach().clone())
-        return torch.stack(found)
+            yield parameter.detach().clone()
 
     return _Way(updates, f"{held} as a list of one parameter", _constants(made))
 
