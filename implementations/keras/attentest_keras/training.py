@@ -80,11 +80,13 @@ def grouped(
     """Return the parameters (T, N) of several variables after each update."""
     with keras.device(values.device.type), warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # of gradients that are absent
-        arrays = [keras.Variable(one.clone()) for one in values.split(groups.tolist())]
+        arrays = [keras.Variable(one.clone()) for one in torch.split(values, groups.tolist())]
         optimizer, found = adamw(sizes, arrays, kinds.tolist()), []
         for number, rate in enumerate(rates.tolist()):
             optimizer.learning_rate = rate
-            parts = zip(gradients[number].split(groups.tolist()), present[number], strict=True)
+            parts = zip(
+                torch.split(gradients[number], groups.tolist()), present[number], strict=True
+            )
             optimizer.apply([part.clone() if there else None for part, there in parts], arrays)
             found.append(torch.cat([one.value.detach().clone() for one in arrays]))
             if number + 1 == saved:

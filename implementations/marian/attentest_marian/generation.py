@@ -51,9 +51,9 @@ class Scripted(PreTrainedModel, GenerationMixin):  # type: ignore[misc]  # of an
 
     def forward(
         self,
-        input_ids: Tensor | None = None,
-        decoder_input_ids: Tensor | None = None,
-        encoder_outputs: Any = None,
+        *,
+        decoder_input_ids: Tensor,
+        encoder_outputs: BaseModelOutput,
         **rest: Any,
     ) -> Seq2SeqLMOutput:
         """Return the logits (B, T, V) for target tokens (B, T) and a memory."""
@@ -114,7 +114,7 @@ def beams(
     )
     tokens = built.script.filled(found.sequences, length)
     sums = found.sequences_scores.to(scores.dtype)
-    return tokens.unflatten(0, (-1, count)), sums.unflatten(0, (-1, count))
+    return tokens.view(-1, count, length), sums.view(-1, count)
 
 
 def sampled(sizes: Sizes) -> Any:

@@ -128,10 +128,10 @@ def _grouped(
     """Return the parameters (T, N) of several arrays after each update."""
     if saved:
         raise Unsupported("its Adam has no state that can be saved")
-    arrays = [one.clone() for one in values.split(groups.tolist())]
+    arrays = [one.clone() for one in torch.split(values, groups.tolist())]
     adam, found = optim.Adam(arrays), []
     for row, there, rate in zip(gradients, present, rates, strict=True):
-        parts = zip(arrays, row.split(groups.tolist()), there, strict=True)
+        parts = zip(arrays, torch.split(row, groups.tolist()), there, strict=True)
         for array, part, kept in parts:
             array.grad = part.clone() if kept else None
         adam.step(float(rate))

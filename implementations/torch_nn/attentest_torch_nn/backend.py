@@ -220,11 +220,11 @@ def _grouped(
     saved: int,
 ) -> Tensor:
     """Return the parameters (T, N) of several arrays after each update."""
-    arrays = [nn.Parameter(one.clone()) for one in values.split(groups.tolist())]
+    arrays = [nn.Parameter(one.clone()) for one in torch.split(values, groups.tolist())]
     optimizer, found = optim.adam(arrays), []
     for number, rate in enumerate(rates.tolist()):
         optimizer.param_groups[0]["lr"] = rate
-        parts = gradients[number].split(groups.tolist())
+        parts = torch.split(gradients[number], groups.tolist())
         for array, part, there in zip(arrays, parts, present[number], strict=True):
             array.grad = part.clone() if there else None
         optimizer.step()

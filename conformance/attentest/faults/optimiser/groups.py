@@ -1,5 +1,7 @@
 """Faults in the groups, the absent gradients and the saved state of an optimiser of arrays."""
 
+from typing import Any
+
 import torch
 from torch import Tensor
 
@@ -131,9 +133,17 @@ def first_state_for_all(self: Hooks, states: list[State]) -> list[State]:
 
 
 @fault("optimiser.last-array-forgotten", "grouped-formula", seam="optimise_groups")
-def last_array_forgotten(self: Hooks, module: Node, parameters: Tensor, *rest: Tensor) -> Tensor:
+def last_array_forgotten(
+    self: Hooks,
+    module: Node,
+    parameters: Tensor,
+    gradients: Tensor,
+    rates: Tensor,
+    groups: Tensor,
+    *rest: Any,
+) -> Tensor:
     """The last array is not given to the optimiser. It stays as it was initialised."""
-    found: Tensor = self.correct.optimise_groups(module, parameters, *rest).clone()
-    last = int(rest[2][-1])
-    found[:, -last:] = parameters[-last:]
-    return found
+    whole = self.correct.optimise_groups(module, parameters, gradients, rates, groups, *rest)
+    last = int(groups[-1])
+    still = parameters[-last:].expand(len(rates), -1)
+    return torch.cat([whole[:, :-last], still], dim=1)

@@ -117,7 +117,7 @@ def _adapt(thing: Any, asked: Reading, name: str, home: ModuleType | None) -> Ba
     made, called = (thing, name) if instance is None else (type(thing), type(thing).__name__)
     named = asked.component or component_named(called or getattr(thing, "__name__", ""))
     if searches.is_search(named):
-        return searches.adapt_search(thing, called or thing.__name__, home, asked)
+        return searches.adapt_search(thing, named, called or thing.__name__, home, asked)
     stack = token_encoder(made, asked, called)
     if stack is None and whole.is_model(made, asked, called):
         where = home if instance is None else None

@@ -60,6 +60,12 @@ _NAMES = {
         "greedydecode greedydecoding greedysearch greedytranslate greedygenerate "
         "greedy decodegreedy greedygeneration"
     ),
+    "sampling": (
+        "sample sampling sampler samplelogits samplefromlogits sampletoken samplenexttoken "
+        "sampletopk sampletopp sampletopktopp topksampling toppsampling nucleussampling topksample "
+        "toppsample topktoppfiltering topktoppfilter topkfiltering topkfilter toppfiltering "
+        "toppfilter nucleusfiltering filterlogits logitstoprobs samplewithtemperature"
+    ),
     "target_mask": "targetmask tgtmask trgmask stdmask",
 }
 _COMPONENT = {name: component for component, names in _NAMES.items() for name in names.split()}

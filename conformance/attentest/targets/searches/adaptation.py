@@ -11,19 +11,20 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad as padded
 
-from attentest.harness.reproduction import Action, contract_script
 from attentest.harness.scripted import DECODING
 from attentest.results.text import summary as in_short
 from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.reading import Reading, Unclear
 from attentest.targets.origin import origin
+from attentest.targets.searches import samplers
 from attentest.targets.searches.arguments import Roles, roles_of, with_globals
+from attentest.targets.searches.backend import AdaptedSearch, loader_of
 from attentest.targets.searches.stand_in import StandIn
 from attentest_spec import Choices, Limits, Setting, Sizes, Unsupported
 from attentest_spec.decoding import greedy_decoding
 from attentest_spec.generator import log_softmax
 from attentest_spec.setting import Array, Floats
-from attentest_spec.torch import Recipe, Script, TorchBackend, to_tensor
+from attentest_spec.torch import Recipe, Script, to_tensor
 
 COMPONENT = "greedy_decoding"
 SIZES = Sizes(
@@ -129,25 +130,17 @@ def cut(tokens: Tensor, begin: int, script: Script) -> Tensor:
     return tokens.masked_fill(after, script.pad)
 
 
-@dataclass(frozen=True, kw_only=True)
-class AdaptedSearch(TorchBackend):
-    """A backend made of a function that decodes; `loader` is code that adapts it again."""
-
-    understood: tuple[str, ...] = ()
-    assumed: tuple[str, ...] = ()
-    summary: str = ""
-    loader: str = ""
-
-    def reproduction_script(self, actions: Sequence[Action]) -> str:
-        """Return code that repeats `actions`."""
-        return contract_script(self.loader, actions)
-
-
 def adapt_search(
-    function: Callable[..., Any], name: str, home: ModuleType | None, reading: Reading
+    function: Callable[..., Any],
+    named: str,
+    name: str,
+    home: ModuleType | None,
+    reading: Reading,
 ) -> AdaptedSearch:
-    """Return `function` as a backend of greedy decoding; Unclear where it cannot be called."""
-    if (reading.component or COMPONENT) != COMPONENT or not inspect.isroutine(function):
+    """Return `function` as a backend of what it decodes by; Unclear where it cannot be called."""
+    if named == samplers.COMPONENT and inspect.isroutine(function):
+        return samplers.adapt_sampler(function, name, home, reading)
+    if named != COMPONENT or not inspect.isroutine(function):
         raise Unclear(
             f"Of what decodes, functions of {COMPONENT} alone are called by themselves, and {name} "
             f"is another thing. Write a backend with a recipe: attentest_spec.torch.Script is the "
@@ -167,16 +160,6 @@ def adapt_search(
                 f"attentest_spec.torch.Script."
             ) from failure
     call = replace(call, fills_end=declared.get("after_end") == "end")
-    place = origin(function, home, name)
-    options = {"component": COMPONENT, "arguments": dict(reading.arguments)}
-    options |= {"layout": reading.layout} if reading.layout else {}
-    given = ", ".join(f"{key}={value!r}" for key, value in options.items() if value)
-    loader = [
-        *place.imports,
-        "import attentest",
-        "",
-        f"backend = attentest.adapted({place.expression}, {given})",
-    ]
     assumed = tuple(one for one in [*said, *facts] if one.startswith("assumed"))
     return AdaptedSearch(
         name=name,
@@ -187,7 +170,7 @@ def adapt_search(
         understood=(f"{name} is judged as {COMPONENT}", roles.words, *said, *facts),
         assumed=assumed,
         summary=f"{name} {roles.words}",
-        loader="\n".join(loader),
+        loader=loader_of(origin(function, home, name), COMPONENT, reading),
     )
 
 

@@ -1,0 +1,249 @@
+"""From a function that samples, or filters logits, to a backend: its distribution is judged."""
+
+import inspect
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from itertools import product
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.overrides import TorchFunctionMode
+
+from attentest.results.text import summary as in_short
+from attentest.targets.adapt.components import squashed
+from attentest.targets.adapt.probing import undisturbed
+from attentest.targets.adapt.reading import Reading, Unclear
+from attentest.targets.origin import origin
+from attentest.targets.searches.backend import AdaptedSearch, loader_of
+from attentest.targets.searches.stand_in import names
+from attentest_spec import Choices, Setting, Sizes, Unsupported
+from attentest_spec.decoding import sampling
+from attentest_spec.setting import Floats
+from attentest_spec.torch import Recipe, to_tensor
+
+COMPONENT = "sampling"
+
+ROLES: Mapping[str, frozenset[str]] = {
+    "logits": names("logits logit scores x nexttokenlogits lastlogits output outputs predictions"),
+    "temperature": names("temperature temp t tau"),
+    "top_k": names("topk k"),
+    "top_p": names("topp p nucleus nucleusp topprob"),
+    "generator": names("generator rng gen"),
+}
+_SETTINGS = ("temperature", "top_k", "top_p")
+_OFF: Mapping[str, tuple[Any, ...]] = {"top_k": (0, None), "top_p": (1.0, None, 0.0)}
+"""Values by which code is told not to filter; its own default is tried first."""
+
+_SHAPES = ("(B, V)", "(V,)", "(B, 1, V)")
+
+
+class _Draws(TorchFunctionMode):
+    """Records the weights that tokens are drawn by."""
+
+    def __init__(self) -> None:
+        """Begin without a draw."""
+        super().__init__()
+        self.weights: list[Tensor] = []
+
+    def __torch_function__(
+        self, function: Any, types: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:
+        """Call `function`, and keep what `multinomial` is given."""
+        if function in (torch.multinomial, Tensor.multinomial):
+            self.weights.append((args[0] if args else kwargs["input"]).detach().clone())
+        return function(*args, **(kwargs or {}))
+
+
+@dataclass(frozen=True)
+class Sampler:
+    """The call of a function: its roles, the shape that it takes, and its values for no filter."""
+
+    function: Callable[..., Any]
+    roles: Mapping[str, str]
+    shape: str = _SHAPES[0]
+    off: Mapping[str, Any] = field(default_factory=dict)
+    fixed: Mapping[str, Any] = field(default_factory=dict)
+
+    def at(self, sizes: Sizes) -> Callable[[Tensor], Tensor]:
+        """Return the function from logits (B, V) to probabilities (B, V) at the settings."""
+        for name, usual in (("top_k", 0), ("top_p", 1.0)):
+            if name not in self.roles and getattr(sizes, name) != usual:
+                raise Unsupported(f"it takes no {name}")
+        if "temperature" not in self.roles and sizes.temperature == 0:
+            raise Unsupported("it takes no temperature")
+        return lambda logits: self._probabilities(sizes, logits)
+
+    def _probabilities(self, sizes: Sizes, logits: Tensor) -> Tensor:
+        given = logits if "temperature" in self.roles else logits / sizes.temperature
+        if self.shape == "(V,)":
+            return torch.cat([self._asked(sizes, row, row[None]) for row in given])
+        return self._asked(sizes, given[:, None] if "1" in self.shape else given, given)
+
+    def _asked(self, sizes: Sizes, given: Tensor, rows: Tensor) -> Tensor:
+        """Return the probabilities of `rows` (B, V), which the function is `given`."""
+        values: dict[str, Any] = {"logits": given.clone(), "generator": None}
+        for name in _SETTINGS:
+            value = getattr(sizes, name)
+            values[name] = self.off[name] if value == _NEUTRAL.get(name) else value
+        named = {own: values[role] for role, own in self.roles.items()}
+        with _Draws() as draws:
+            result = self.function(**self.fixed, **named)
+        if draws.weights:
+            weights = draws.weights[-1].reshape(rows.shape)
+            shares: Tensor = weights / weights.sum(dim=-1, keepdim=True)
+            return shares
+        return _of_result(result, rows)
+
+
+_NEUTRAL: Mapping[str, Any] = {"top_k": 0, "top_p": 1.0}
+
+
+def _of_result(result: Any, rows: Tensor) -> Tensor:
+    """Return the probabilities (B, V) that a result is: filtered logits, a distribution, or ids."""
+    found = result[0] if isinstance(result, tuple) and result else result
+    if isinstance(found, int):
+        found = torch.tensor([found])
+    if not isinstance(found, Tensor):
+        raise ValueError(f"it returned a {type(found).__name__}")
+    if found.is_floating_point() and found.numel() == rows.numel():
+        own = found.reshape(rows.shape)
+        sums = own.sum(dim=-1)
+        is_whole = bool((own >= 0).all()) and bool(((sums - 1).abs() < 1e-2).all())
+        return own if is_whole else own.softmax(dim=-1)
+    if not found.is_floating_point() and found.numel() == len(rows):
+        # Nothing was drawn: without noise this is the only token that can come.
+        return torch.nn.functional.one_hot(found.reshape(-1), rows.shape[-1]).to(rows.dtype)
+    raise ValueError(f"it returned a tensor of the shape {tuple(found.shape)}")
+
+
+def adapt_sampler(
+    function: Callable[..., Any], name: str, home: ModuleType | None, reading: Reading
+) -> AdaptedSearch:
+    """Return `function` as a backend of sampling; Unclear where it cannot be called."""
+    roles, fixed = _roles(function, name, reading)
+    with undisturbed():
+        sampler, doubts = _tried(Sampler(function, roles, fixed=fixed), name)
+        choices = _measured(sampler)
+    said = [f"called ({', '.join(f'{role}={own}' for role, own in roles.items())})"]
+    said.append(f"logits are given as {sampler.shape} (as probing calls show)")
+    if "temperature" not in roles:
+        said.append("it takes no temperature: logits are divided by it before the call")
+    said += [f"it takes no {one}" for one in ("top_k", "top_p") if one not in roles]
+    said += [f"{axis}: {value} (as probing calls show)" for axis, value in choices.items()]
+    return AdaptedSearch(
+        name=name,
+        title=f"{name}, read as {COMPONENT}",
+        recipes={COMPONENT: Recipe(build=sampler.at)},
+        choices={**choices, **reading.choices},
+        understood=(f"{name} is judged as {COMPONENT}", *said, *doubts),
+        assumed=tuple(doubts),
+        summary=f"{name} {said[0]}",
+        loader=loader_of(origin(function, home, name), COMPONENT, reading),
+    )
+
+
+def _roles(
+    function: Callable[..., Any], name: str, reading: Reading
+) -> tuple[dict[str, str], dict[str, Any]]:
+    """Return what the arguments carry, and those that are fixed."""
+    signature = inspect.signature(function)
+    fixed = {one: value for one, value in reading.given.items() if one in signature.parameters}
+    named = {own: role for role, own in reading.arguments.items()}
+    found: dict[str, str] = {}
+    for argument in signature.parameters:
+        own = squashed(argument)
+        role = named.get(argument) or next((one for one in ROLES if own in ROLES[one]), "")
+        if role and role not in found and argument not in fixed:
+            found[role] = argument
+    unknown = [
+        one.name
+        for one in signature.parameters.values()
+        if one.default is one.empty
+        and one.kind not in (one.VAR_POSITIONAL, one.VAR_KEYWORD)
+        and one.name not in {*found.values(), *fixed}
+    ]
+    if "logits" not in found or unknown:
+        asked = "which argument carries the logits" if "logits" not in found else ""
+        asked = asked or f"what to give for {unknown[0]}"
+        add = "--argument logits=NAME" if "logits" not in found else f"--give {unknown[0]}=VALUE"
+        raise Unclear(
+            f"{name}({', '.join(signature.parameters)}) was taken for sampling, and nothing in it "
+            f"says {asked}. Add {add}; the roles are {', '.join(ROLES)}."
+        )
+    return found, fixed
+
+
+def _ways(sampler: Sampler) -> Iterator[Sampler]:
+    """Yield the ways of calling: shapes, and the values that mean no filter."""
+    signature = inspect.signature(sampler.function).parameters
+    options = []
+    for name, usual in _OFF.items():
+        default = signature[sampler.roles[name]].default if name in sampler.roles else usual[0]
+        known = [default] if default in (*usual, -1) else []
+        options.append([*known, *(one for one in usual if one not in known)])
+    for shape, *off in product(_SHAPES, *options):
+        yield replace(sampler, shape=shape, off=dict(zip(_OFF, off, strict=True)))
+
+
+_LOGITS = np.round(np.random.default_rng(4).normal(scale=1.5, size=(2, 9)), 2)
+_WORDS = Sizes(target_vocabulary=9, source_vocabulary=9)
+
+
+def _answer(sampler: Sampler, **settings: float) -> Floats:
+    found = sampler.at(_WORDS.but(**settings))(to_tensor(_LOGITS))
+    return found.double().numpy()
+
+
+def _tried(sampler: Sampler, name: str) -> tuple[Sampler, list[str]]:
+    """Return the way of calling that gives a softmax without filters, or the first that runs."""
+    plain = sampling(Setting(_WORDS), _LOGITS)
+    ran, refusals = [], []
+    for way in _ways(sampler):
+        try:
+            answer = _answer(way)
+        except Exception as failure:  # code that a user wrote may raise anything
+            refusals.append(in_short(failure))
+            continue
+        if answer.shape == plain.shape and np.allclose(answer, plain, atol=1e-5):
+            return way, []
+        if answer.shape == plain.shape and ((answer > 0).sum(axis=-1) > 1).all():
+            ran.append(way)
+    if ran:
+        return ran[0], ["assumed that it is called so: without filters it gives no softmax"]
+    what = "; ".join(dict.fromkeys(refusals)) or "it draws by noise of its own"
+    raise Unclear(
+        f"{name} could not be called as sampling with logits (B, V) or (V,). What was tried: "
+        f"{what}. What it returns should be filtered logits, probabilities, or a token that "
+        f"torch.multinomial draws. Say which argument is which with --argument ROLE=NAME."
+    )
+
+
+def _measured(sampler: Sampler) -> dict[str, str]:
+    """Return the order of the filters and the nucleus, where the numbers show them."""
+    if "top_p" not in sampler.roles:
+        return {}
+    few = {"top_k": 4} if "top_k" in sampler.roles else {}
+    cases = [{"temperature": heat, "top_p": share, **few} for heat, share in _CASES]
+    try:
+        answers = [_answer(sampler, **case) for case in cases]
+    except Exception:  # code that a user wrote may raise anything
+        return {}
+    for order, nucleus in product(("temperature-first", "filters-first"), _NUCLEI):
+        given = Choices(filter_order=order, nucleus=nucleus)
+        wanted = [sampling(Setting(_WORDS.but(**case), given), _LOGITS) for case in cases]
+        if all(map(_close, answers, wanted)):
+            return {"filter_order": order, "nucleus": nucleus}
+    return {}
+
+
+_CASES = ((1.7, 0.8), (0.6, 0.55), (2.5, 0.3))
+"""Temperatures and shares at which the orders keep different tokens."""
+
+_NUCLEI = ("of-what-is-left", "of-all")
+
+
+def _close(found: Floats, wanted: Floats) -> bool:
+    return bool(np.allclose(found, wanted, atol=1e-5))

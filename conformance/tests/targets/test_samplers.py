@@ -1,0 +1,68 @@
+"""Functions that sample, or filter logits, are judged by the distribution that they draw from."""
+
+import pytest
+from folders import SUPPORT
+
+import attentest
+from attentest.judging.bench import Bench
+from attentest.judging.judge import judge
+from attentest.targets.adapt.reading import Unclear
+
+FILE = SUPPORT / "wild" / "samplers.py"
+
+
+def statuses(name, *clauses):
+    """Return the status of each clause, without a diagnosis and with few examples."""
+    backend = attentest.adapted(f"{FILE}:{name}", component="sampling")
+    bench = Bench(backend, shrink=False, diagnose=False, effort=0.5)
+    return {str(judge(bench, f"decoding.sampling-{one}").status) for one in clauses}
+
+
+FILTERS = ("formula", "unchanged", "temperature", "top-k", "top-p", "shift")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "top_k_top_p_filtering",
+        "sample_top_p",
+        "sample",
+        "sample_token",
+        "sample_with_temperature",
+        "logits_to_probs",
+    ],
+)
+def test_sound_sampler_breaks_no_clause(name):
+    assert statuses(name, *FILTERS) in ({"pass"}, {"pass", "absent"})
+
+
+@pytest.mark.parametrize(
+    ("name", "clause"),
+    [
+        ("top_k_top_p_filtering_not_shifted", "top-p"),
+        ("sample_top_p_multiplied", "temperature"),
+        ("sample_best_of_batch", "rows-apart"),
+        ("sample_token_least", "top-p"),
+        ("sample_with_temperature_ignored", "temperature"),
+        ("logits_to_probs_without_pivot", "top-k"),
+    ],
+)
+def test_wrong_sampler_breaks_its_clause(name, clause):
+    assert statuses(name, clause) == {"violation"}
+
+
+@pytest.mark.parametrize(
+    ("name", "asked"),
+    [("by_noise", "noise of its own"), ("with_tokenizer", "what to give for tokenizer")],
+)
+def test_sampler_that_cannot_be_read_is_a_question(name, asked):
+    with pytest.raises(Unclear, match=asked):
+        attentest.adapted(f"{FILE}:{name}", component="sampling")
+
+
+def test_what_is_inferred_is_reported():
+    read = attentest.adapted(f"{FILE}:top_k_top_p_filtering")
+    said = "\n".join(read.understood)
+    assert "it takes no temperature: logits are divided by it before the call" in said
+    assert "nucleus: of-what-is-left" in said
+    assert read.recipes.keys() == {"sampling"}
