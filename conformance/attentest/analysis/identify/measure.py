@@ -23,7 +23,14 @@ from attentest.analysis.identify.norms import (
     variations,
     with_epsilon,
 )
-from attentest.analysis.identify.parts import LARGE, Part, has, large_model, stilled
+from attentest.analysis.identify.parts import (
+    LARGE,
+    Part,
+    has,
+    large_model,
+    rows_of_all_scales,
+    stilled,
+)
 from attentest.analysis.identify.reach import axes_of
 from attentest.analysis.identify.station import Candidate, Station
 from attentest.analysis.identify.structure import SHAPED, TIED, asking, structures, ties
@@ -45,13 +52,17 @@ SMOOTHING = 0.3
 PLACED = ("positional_encoding", "position_offset")
 """The choices about the encoding of positions, its arithmetic left out."""
 
-ARITHMETICS = {"softmax_arithmetic": "attention", "position_arithmetic": "positional_encoding"}
+ARITHMETICS = {
+    "softmax_arithmetic": "attention",
+    "position_arithmetic": "positional_encoding",
+    "rms_arithmetic": "rms_norm",
+}
 """The choices about arithmetic, each with the component that rounds."""
 
 MANY = 100
 """Combinations of options above which they are not all tried."""
 
-CHEAP = {"optimiser": 1000}
+CHEAP = {"optimiser": 1000, "rms_norm": 1000}
 """The same for components whose reference takes no time."""
 
 
@@ -67,6 +78,7 @@ def sizes_for(subject: Subject) -> Sizes:
         target_vocabulary=11,
         max_length=min(8, limits.length or 8),
         smoothing=SMOOTHING,
+        kv_heads=1,
     )
     return limits.fitted(sizes)
 
@@ -181,6 +193,8 @@ class Measurement:
         """Measure the rest, with everything active, and confirm the structure."""
         known = {one.choice for one in self.evidence}
         shaped = [axis for axis in self.axes if axis in {*SHAPED, *TIED} - {"positional_encoding"}]
+        if self.part.choices.rms_weight != "none" and "rms_weight" in shaped:
+            shaped.remove("rms_weight")  # of two weights of one shape the numbers tell which
         if "position_offset" in self.axes and learned_positions(self.part.choices):
             shaped.append("position_offset")  # a learned table has a row for every one skipped
         later = {"mask_fill", "fully_masked_row", "loss_without_targets", *ARITHMETICS}
@@ -280,8 +294,9 @@ def _begun(structure: Choices, tied: dict[str, str | None], known: Choices) -> C
 
 
 def _whole(part: Part) -> Station:
-    """Return the answer with everything active."""
-    return Station.of(part.probe, part.drawn(), part.inputs())
+    """Return the answer with everything active; of a norm, to rows of all scales."""
+    rows = rows_of_all_scales(part) if part.component == "rms_norm" else None
+    return Station.of(part.probe, part.drawn(), part.inputs(rows=rows))
 
 
 def _rounding_elsewhere(part: Part) -> str:

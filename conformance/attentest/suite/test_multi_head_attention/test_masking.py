@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from attentest.harness.errors import Absent
 from attentest.harness.subject import Subject
 from attentest.judging.check import check
 from attentest.suite.test_multi_head_attention.cases import (
@@ -14,7 +15,7 @@ from attentest.suite.test_multi_head_attention.cases import (
     matches_reference,
     samples_alone_agree,
 )
-from attentest.testing.assertions import equal, finite
+from attentest.testing.assertions import equal, finite, holds
 from attentest.testing.draw import Draw
 from attentest.testing.invariants import agree_up_to_rounding, build_with_parameters
 from attentest_spec.setting import Array
@@ -50,6 +51,32 @@ def _ignores_hidden(draw: Draw, case: MultiHeadCall, before: Array) -> None:
             before[hidden],
             what=f"output of the queries that key {number} is hidden from, after changing it",
         )
+
+
+@check("multi_head_attention.causality")
+def test_causality(subject: Subject, draw: Draw) -> None:
+    kinds = [one for one in ("none", "padding") if one in subject.limits.masks]
+    if not kinds:
+        raise Absent(f"{subject.name} takes no mask that keeps every key")
+    probe = build_with_parameters(subject, draw, COMPONENT, draw_sizes(draw))
+    length = draw.length(3)
+    case = draw_call(draw, probe, kinds=kinds[:1], lengths=(length, length))
+    if case.mask is not None:
+        case = case.but(mask=np.ones_like(case.mask))
+    before, place = case.output(), draw.integer(1, length - 1)
+    value = case.value.copy()
+    value[:, place] += 100.0
+    after = case.but(value=value).output()
+    moved = (after != before).any(axis=(0, 2))
+    shown = "by-mask" if moved[:place].any() else "built-in"
+    declared = subject.choices.attention_causality
+    holds(bool(moved[place:].all()), f"Key {place} does not change the queries from {place} on.")
+    holds(
+        shown == declared,
+        f"attention_causality is declared as {declared}; key {place}, without a mask that hides "
+        f"it, {'changes' if shown == 'by-mask' else 'does not change'} earlier queries.",
+        actual=after,
+    )
 
 
 @check("multi_head_attention.one-mask-for-all-heads")

@@ -273,6 +273,8 @@ def _parameters(code: Code, probe: Probe, adapter: Adapter, reading: Reading) ->
     """Return the parameter map of code that has parameters, or should have some."""
     needed = shapes(code.component, SIZES, Choices())
     held = isinstance(probe.built, nn.Module) and any(True for _ in probe.built.parameters())
+    if code.component == "rms_norm" and not held:
+        return FoundTable(choices={"rms_weight": "none"})
     if not code.is_module or not (needed or held):
         return FoundTable()
     return find_table(code.build, code.component, adapter, reading.parameters)
@@ -282,7 +284,13 @@ def _check_places(code: Code, probe: Probe, reading: Reading) -> None:
     """Refuse an entry of the parameter map for what one of the two sides does not have."""
     if not reading.parameters:
         return
-    choices = Choices().but(norm_bias="present", projection_bias="present", final_norm="present")
+    choices = Choices().but(
+        norm_bias="present",
+        projection_bias="present",
+        final_norm="present",
+        feed_forward_gate="gated",
+        rms_bias="present",
+    )
     known = [re.sub(r"\b\d+\b", "*", one) for one in shapes(code.component, SIZES, choices)]
     module = probe.built if isinstance(probe.built, nn.Module) else nn.Module()
     own = [name for name, _ in module.named_parameters(remove_duplicate=False)]
