@@ -9,6 +9,7 @@ from attentest.suite.test_multi_head_attention.cases import (
     COMPONENT,
     MultiHeadCall,
     build_loaded,
+    built_in_causality,
     depends_on_values,
     draw_call,
     draw_sizes,
@@ -101,20 +102,24 @@ def test_mask_per_sample(subject: Subject, draw: Draw) -> None:
     probe = build_with_parameters(subject, draw, COMPONENT, draw_sizes(draw, low=2))
     kinds = ("padding", "per-sample")
     case = draw_call(draw, probe, hiding=True, kinds=kinds, batch=draw.choose((2, 3)))
-    case = case.but(mask=_unlike(case.mask, axis=0))
+    case = case.but(mask=_unlike(case, axis=0))
     together = case.output()
     depends_on_values(draw, case, together)
     _ignores_hidden(draw, case, together)
     samples_alone_agree(case, together)
 
 
-def _unlike(mask: Array | None, axis: int) -> Array:
-    """Return `mask` so that neighbours along `axis` hide and keep other keys."""
-    whole = np.moveaxis(np.array(mask), axis, 0)
-    keys = whole.shape[-1]
+def _unlike(case: MultiHeadCall, axis: int) -> Array:
+    """Return the mask so that neighbours along `axis` hide and keep other keys.
+
+    Where later keys are hidden as well, the first query keeps its only key.
+    """
+    whole = np.moveaxis(np.array(case.mask), axis, 0)
+    first = int(built_in_causality(case.probe.subject))
+    keys = whole.shape[-1] - first
     for number, own in enumerate(whole):
-        own[..., number % keys] = False
-        own[..., (number + 1) % keys] = True
+        own[..., first + number % keys] = False
+        own[..., first + (number + 1) % keys] = True
     return np.ascontiguousarray(np.moveaxis(whole, 0, axis))
 
 
@@ -122,4 +127,4 @@ def _unlike(mask: Array | None, axis: int) -> Array:
 def test_mask_per_head(subject: Subject, draw: Draw) -> None:
     probe = build_loaded(subject, draw, draw_sizes(draw, low=2))
     case = draw_call(draw, probe, hiding=True, kinds=("per-head",))
-    matches_reference(case.but(mask=_unlike(case.mask, axis=1)))
+    matches_reference(case.but(mask=_unlike(case, axis=1)))

@@ -44,6 +44,7 @@ from attentest.targets.adapt.limits import (
 )
 from attentest.targets.adapt.losses.adaptation import adapt_loss
 from attentest.targets.adapt.parameters import FoundTable, find_table
+from attentest.targets.adapt.parameters.storage import with_fewer_key_heads
 from attentest.targets.adapt.probing import SIZES, Probe
 from attentest.targets.adapt.reading import Reading, Unclear
 from attentest.targets.adapt.training import optimisers, schedules
@@ -161,6 +162,8 @@ def _inferred(code: Code, reading: Reading) -> _Inferred:
     probe, adapter, said = calling.adapter_of(code, reading)
     _check_places(code, probe, reading)
     found = _parameters(code, probe, adapter, reading)
+    if "kv_heads" in code.known:
+        found = replace(found, table=with_fewer_key_heads(found.table))
     several = trust.needs_several_heads(code, found)
     limits = limits_of(code, probe, adapter, found.table, several=several)
     fixed = not reading.strict and is_random_without_dropout(probe, adapter)

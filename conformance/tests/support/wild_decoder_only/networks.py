@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 
 import torch
-import torch.nn.functional as F
 from torch import nn
+from torch.nn import functional as F  # noqa: N812  # as people write it
 
 
 class FeedForward(nn.Module):

@@ -1,8 +1,8 @@
 """RMS norms in the styles of published decoder-only models, each written anew."""
 
 import torch
-import torch.nn.functional as F
 from torch import nn
+from torch.nn import functional as F  # noqa: N812  # as people write it
 
 
 class RMSNorm(nn.Module):

@@ -1,8 +1,8 @@
 """The same networks, each with one mistake."""
 
 import torch
-import torch.nn.functional as F
 from torch import nn
+from torch.nn import functional as F  # noqa: N812  # as people write it
 
 
 class Gated(nn.Module):

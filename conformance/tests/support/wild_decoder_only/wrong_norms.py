@@ -55,7 +55,9 @@ class DetachedRMSNorm(Weighted):
 
 class SamplewiseRMSNorm(Weighted):
     def forward(self, x):
-        return x * torch.rsqrt(x.pow(2).mean((-2, -1), keepdim=True) + self.eps) * self.weight  # wrong
+        return (
+            x * torch.rsqrt(x.pow(2).mean((-2, -1), keepdim=True) + self.eps) * self.weight
+        )  # wrong
 
 
 class TwiceWeightedRMSNorm(Weighted):

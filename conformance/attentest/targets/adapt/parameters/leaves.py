@@ -125,9 +125,11 @@ def _layout(stored: Stored) -> str:
 
 def _feed_forward(units: list[Unit], sizes: Sizes) -> Iterator[Entries]:
     held = [unit for unit in units if unit.kind != "norm"]
-    yield from _gated(held, sizes) if len(held) == 3 else _gate_packed(held, sizes)
-    if len(held) != 3:
-        yield from _without_gate(held, sizes)
+    if len(held) == 3:
+        yield from _gated(held, sizes)
+    if len(held) == 2:
+        yield from _gate_packed(held, sizes)
+    yield from _without_gate(held, sizes)
 
 
 def _gated(held: list[Unit], sizes: Sizes) -> Iterator[Entries]:
