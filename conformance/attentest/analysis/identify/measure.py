@@ -23,14 +23,7 @@ from attentest.analysis.identify.norms import (
     variations,
     with_epsilon,
 )
-from attentest.analysis.identify.parts import (
-    LARGE,
-    Part,
-    has,
-    large_model,
-    rows_of_all_scales,
-    stilled,
-)
+from attentest.analysis.identify.parts import LARGE, Part, has, large_model, stilled
 from attentest.analysis.identify.reach import axes_of
 from attentest.analysis.identify.station import Candidate, Station
 from attentest.analysis.identify.structure import SHAPED, TIED, asking, structures, ties
@@ -189,8 +182,8 @@ class Measurement:
         """Measure the rest, with everything active, and confirm the structure."""
         known = {one.choice for one in self.evidence}
         # Of two weights of an RMS norm, which have one shape, the numbers tell which.
-        weightless = self.part.choices.rms_weight == "none"
-        numbers = {"positional_encoding", *[] if weightless else ["rms_weight"]}
+        numbers = {"positional_encoding"}
+        numbers |= set() if self.part.choices.rms_weight == "none" else {"rms_weight"}
         shaped = [axis for axis in self.axes if axis in {*SHAPED, *TIED} - numbers]
         if "position_offset" in self.axes and learned_positions(self.part.choices):
             shaped.append("position_offset")  # a learned table has a row for every one skipped
@@ -291,9 +284,8 @@ def _begun(structure: Choices, tied: dict[str, str | None], known: Choices) -> C
 
 
 def _whole(part: Part) -> Station:
-    """Return the answer with everything active; of a norm, to rows of all scales."""
-    rows = rows_of_all_scales(part) if part.component == "rms_norm" else None
-    return Station.of(part.probe, part.drawn(), part.inputs(rows=rows))
+    """Return the answer with everything active."""
+    return Station.of(part.probe, part.drawn(), part.inputs())
 
 
 def _rounding_elsewhere(part: Part) -> str:
