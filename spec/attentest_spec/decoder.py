@@ -1,5 +1,6 @@
 """The decoder layer and the decoder, from sections 3.1 and 3.2.3."""
 
+from dataclasses import replace
 from functools import partial
 from typing import Annotated
 
@@ -62,4 +63,7 @@ def cross_attention(
 
     x (B, T, D), memory (B, S, D) and a mask broadcastable to (B, H, T, S) give (B, T, D).
     """
-    return multi_head_attention(given.under("cross_attention"), x, memory, memory, mask)
+    inner = given.under("cross_attention")
+    if given.choices.attention_causality == "built-in":  # of the sequence itself, not of a memory
+        inner = replace(inner, choices=given.choices.but(attention_causality="by-mask"))
+    return multi_head_attention(inner, x, memory, memory, mask)

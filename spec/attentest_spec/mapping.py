@@ -24,10 +24,12 @@ class Place:
     and the canonical rows are those of the heads, one after the other. `part` = (k, n) means the
     k-th of n equal slices along the first axis of a packed parameter. `transpose` says that the
     backend stores it as (in, out). `layout` says how it is stored where that is neither, in the
-    notation of einops, from the backend's axes to the canonical ones: `h` is the number of heads
-    and `n` that of packed parameters, as in "(h n e) d -> (n h e) d" or "h d e -> (h e) d". `plus`
-    is what the backend adds to the stored numbers before it uses them: 1 where it stores a gain
-    minus 1.
+    notation of einops, from the backend's axes to the canonical ones: `h` is the number of heads,
+    `g` that of keys and values, and `n` that of packed parameters, as in "(h n e) d -> (n h e) d"
+    or "h d e -> (h e) d". `plus` is what the backend adds to the stored numbers before it uses
+    them: 1 where it stores a gain minus 1. `span` ("query", "key" or "value") means those rows of
+    a parameter that holds all three one after the other, of which keys and values may have fewer
+    heads than queries.
     """
 
     name: str
@@ -35,6 +37,7 @@ class Place:
     transpose: bool = False
     layout: str = ""
     plus: float = 0.0
+    span: str = ""
 
     def names(self, known: Iterable[str]) -> list[str]:
         """Return the names this stands for: its own, or those of `known` it is the pattern of."""
@@ -44,44 +47,56 @@ class Place:
         found = [match for one in known if (match := pattern.fullmatch(one))]
         return [one[0] for one in sorted(found, key=lambda one: [int(n) for n in one.groups()])]
 
-    def view(self, stored: Any, heads: int = 1) -> Any:
+    def view(self, stored: Any, heads: int = 1, key_heads: int = 0) -> Any:
         """Return the writable view of `stored` that holds the parameter minus `plus`.
 
         Its numbers lie in the canonical order; a layout may leave more axes than the canonical
         parameter has, because merged ones are no view.
         """
         source, _, target = self.layout.partition("->")
-        return self._slice(stored, f"{source}->{re.sub('[()]', '', target)}", heads)
+        return self._slice(stored, f"{source}->{re.sub('[()]', '', target)}", heads, key_heads)
 
-    def read(self, own: Mapping[str, Any], heads: int = 1) -> Any:
+    def read(self, own: Mapping[str, Any], heads: int = 1, key_heads: int = 0) -> Any:
         """Return the canonical parameter from the backend's `own` arrays or tensors by name."""
-        pieces = [self._slice(own[name], self.layout, heads) for name in self.names(own)]
+        names = self.names(own)
+        pieces = [self._slice(own[name], self.layout, heads, key_heads) for name in names]
         joined = rearrange(pieces, "h e ... -> (h e) ...") if len(pieces) > 1 else pieces[0]
         return joined + self.plus if self.plus else joined
 
-    def gradient(self, own: Mapping[str, Any], heads: int = 1) -> Any:
+    def gradient(self, own: Mapping[str, Any], heads: int = 1, key_heads: int = 0) -> Any:
         """Return the gradient of the canonical parameter from those of the backend's `own`."""
-        return replace(self, plus=0.0).read(own, heads)
+        return replace(self, plus=0.0).read(own, heads, key_heads)
 
-    def write(self, own: Mapping[str, Any], values: Any, heads: int = 1) -> None:
+    def write(
+        self, own: Mapping[str, Any], values: Any, heads: int = 1, key_heads: int = 0
+    ) -> None:
         """Write the canonical `values` into the backend's `own` arrays or tensors."""
-        views = [self.view(own[name], heads) for name in self.names(own)]
+        views = [self.view(own[name], heads, key_heads) for name in self.names(own)]
         rows = len(values) // len(views)
         for number, view in enumerate(views):
             stored = values[number * rows : (number + 1) * rows]
             view[...] = (stored - self.plus if self.plus else stored).reshape(view.shape)
 
-    def _slice(self, stored: Any, layout: str, heads: int) -> Any:
+    def _slice(self, stored: Any, layout: str, heads: int, key_heads: int) -> Any:
         turned = stored.swapaxes(-1, -2) if self.transpose else stored
         index, count = self.part or (0, 1)
         if self.layout:
-            sizes = {"h": heads, "n": count}
+            sizes = {"h": heads, "n": count, "g": key_heads or heads}
             named = {axis: sizes[axis] for axis in sizes if axis in re.findall(r"\w+", self.layout)}
             turned = rearrange(turned, layout, **named)
+        if self.span:
+            return turned[_rows_of(self.span, len(turned), heads, key_heads or heads)]
         if self.part is None:
             return turned
         rows = turned.shape[0] // count
         return turned[index * rows : (index + 1) * rows]
+
+
+def _rows_of(span: str, rows: int, heads: int, key_heads: int) -> slice:
+    """Return the rows of query, key or value among `rows` that hold the three in this order."""
+    width = rows // (heads + 2 * key_heads)
+    start = {"query": 0, "key": heads, "value": heads + key_heads}[span]
+    return slice(start * width, (start + (heads if span == "query" else key_heads)) * width)
 
 
 Table = Mapping[str, str | Place]

@@ -20,6 +20,11 @@ def head_width(sizes: Sizes, choices: Choices) -> int:
     return sizes.d_model if choices.head_width == "d" else sizes.d_model // sizes.heads
 
 
+def key_heads(sizes: Sizes, choices: Choices) -> int:
+    """Return the number G of heads of keys and values: as many as queries have, or fewer."""
+    return sizes.heads if choices.key_heads == "as-queries" else sizes.kv_heads or sizes.heads
+
+
 def projection_biases(choices: Choices) -> tuple[str, ...]:
     """Return which of attention's four projections have a bias."""
     return {
@@ -130,10 +135,11 @@ def _rms_norm(sizes: Sizes, choices: Choices) -> Shapes:
 
 def _multi_head_attention(sizes: Sizes, choices: Choices) -> Shapes:
     inner = head_width(sizes, choices) * sizes.heads
+    shared = head_width(sizes, choices) * key_heads(sizes, choices)
     biased = projection_biases(choices)
     table: Shapes = {}
-    for name in ("query", "key", "value"):
-        table |= _under(name, _linear(sizes.d_model, inner, bias=name in biased))
+    for name, rows in (("query", inner), ("key", shared), ("value", shared)):
+        table |= _under(name, _linear(sizes.d_model, rows, bias=name in biased))
     return table | _under("output", _linear(inner, sizes.d_model, bias="output" in biased))
 
 

@@ -7,6 +7,7 @@ from typing import Generic, TypeVar
 from attentest_spec.choices import Value
 from attentest_spec.contract import Limits
 from attentest_spec.names import require
+from attentest_spec.sizes import Sizes
 
 R = TypeVar("R")
 
@@ -25,6 +26,11 @@ class RecipeBackend(Generic[R]):
     def components(self) -> Collection[str]:
         """The names of the components that have a recipe."""
         return tuple(self.recipes)
+
+    def sizes_of(self, sizes: Sizes) -> Sizes:
+        """Return the sizes to build at: fewer heads of keys and values only where declared."""
+        shared = self.choices.get("key_heads", "as-queries") == "fewer"
+        return sizes if shared else sizes.but(kv_heads=0)
 
     def recipe(self, component: str) -> R:
         """Return the recipe of `component`; UnknownName where there is none."""

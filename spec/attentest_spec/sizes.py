@@ -19,6 +19,8 @@ class Sizes:
     `factor` (of every rate). An optimiser reads `weight_decay`, which is used where the choice of
     that name is not "none". Decoding reads the exponent `alpha` of the length penalty, and the
     settings of sampling: `temperature`, `top_k` (0 for no limit) and `top_p` (1 for no limit).
+    `kv_heads` (G) is the number of heads of keys and values where the choice `key_heads` is
+    "fewer", 0 for as many as `heads`; it divides `heads`.
     """
 
     d_model: int = 6
@@ -42,6 +44,7 @@ class Sizes:
     temperature: float = 1.0
     top_k: int = 0
     top_p: float = 1.0
+    kv_heads: int = 0
 
     def but(self, **changes: Any) -> "Sizes":
         """Return a copy with some sizes changed."""

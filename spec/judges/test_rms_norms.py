@@ -1,4 +1,4 @@
-"""RMS norms of transformers' models agree with the oracle, to the last digit in bfloat16."""
+"""RMS norms of transformers' families agree with the oracle, to the last digit in bfloat16."""
 
 from importlib import import_module
 

@@ -199,3 +199,18 @@ def test_without_heads_and_parts_there_is_one_of_each() -> None:
     assert place.view(own["w"]).shape == (4, 1, 1, 2)
     place.write(own, np.arange(8.0).reshape(4, 2) + 1.0)
     assert own["w"].tolist() == (np.arange(8.0).reshape(4, 2) + 1.0).tolist()
+
+
+def test_a_span_is_the_rows_of_one_of_three_with_fewer_key_heads() -> None:
+    stored = np.arange(16.0)[:, None]  # 4 query heads and 2 of keys and values, 2 wide
+    found = {name: Place("w", span=name).read({"w": stored}, 4, 2) for name in _SPANS}
+    assert [one[0, 0] for one in found.values()] == [0, 8, 12]
+    assert [len(one) for one in found.values()] == [8, 4, 4]
+    Place("w", span="value").write({"w": stored}, np.zeros((4, 1)), 4, 2)
+    assert stored[11, 0] == 11
+    assert not stored[12:].any()
+    even = np.arange(6.0)[:, None]
+    assert Place("w", span="key").read({"w": even}, 2).tolist() == [[2], [3]]
+
+
+_SPANS = ("query", "key", "value")

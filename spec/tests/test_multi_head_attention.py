@@ -219,3 +219,53 @@ def test_fewer_than_one_head_is_refused(
     given = Setting(drawn_at.sizes.but(heads=heads), drawn_at.choices, drawn_at.parameters)
     with pytest.raises(ValueError, match=f"among {heads} heads"):
         multi_head_attention(given, *drawn(rng))
+
+
+def test_worked_values_of_shared_heads() -> None:
+    sizes = Sizes(d_model=4, heads=4, kv_heads=2)
+    choices = PAPER.but(key_heads="fewer")
+    held = {
+        "query.weight": np.eye(4),
+        "key.weight": np.zeros((2, 4)),
+        "value.weight": np.array([[3.0, 0, 0, 0], [7.0, 0, 0, 0]]),
+        "output.weight": np.eye(4),
+    }
+    x = np.array([[[1.0, 0, 0, 0]]])
+    found = multi_head_attention(Setting(sizes, choices, held), x, x, x)
+    assert found.tolist() == [[[3, 3, 7, 7]]]
+
+
+def test_shared_heads_equal_torch(rng: np.random.Generator) -> None:
+    sizes, choices = Sizes(d_model=12, heads=6, kv_heads=2), PAPER.but(key_heads="fewer")
+    held = draw("multi_head_attention", sizes, choices, rng)
+    assert held["key.weight"].shape == held["value.weight"].shape == (4, 12)
+    x, memory = rng.normal(size=(2, 3, 12)), rng.normal(size=(2, 5, 12))
+    heads = [
+        torch.from_numpy(one @ held[f"{name}.weight"].T).unflatten(-1, (-1, 2)).transpose(1, 2)
+        for name, one in (("query", x), ("key", memory), ("value", memory))
+    ]
+    mixed = torch.nn.functional.scaled_dot_product_attention(*heads, enable_gqa=True)
+    expected = mixed.transpose(1, 2).flatten(2).numpy() @ held["output.weight"].T
+    found = multi_head_attention(Setting(sizes, choices, held), x, memory, memory)
+    np.testing.assert_allclose(found, expected, atol=1e-13)
+
+
+def test_heads_that_cannot_be_shared_are_refused(rng: np.random.Generator) -> None:
+    sizes, choices = Sizes(d_model=12, heads=6, kv_heads=4), PAPER.but(key_heads="fewer")
+    x = np.zeros((1, 1, 12))
+    with pytest.raises(ValueError, match="6 query heads cannot share 4"):
+        multi_head_attention(Setting(sizes, choices, {}), x, x, x)
+
+
+def test_built_in_causality_equals_a_causal_mask(rng: np.random.Generator) -> None:
+    sizes, choices = Sizes(d_model=6), PAPER.but(attention_causality="built-in")
+    held = draw("multi_head_attention", sizes, choices, rng)
+    x, causal = rng.normal(size=(2, 5, 6)), np.tril(np.ones((1, 1, 5, 5), dtype=bool))
+    given = Setting(sizes, choices, held)
+    expected = multi_head_attention(Setting(sizes, PAPER, held), x, x, x, causal)
+    assert np.array_equal(multi_head_attention(given, x, x, x), expected)
+    padding = np.array([True, True, False, True, True])[None, None, None]
+    both = multi_head_attention(Setting(sizes, PAPER, held), x, x, x, causal & padding)
+    assert np.array_equal(multi_head_attention(given, x, x, x, padding), both)
+    with pytest.raises(ValueError, match="5 queries, 2 keys"):
+        multi_head_attention(given, x, x[:, :2], x[:, :2])

@@ -87,6 +87,17 @@ class Gated(Numbered):
         return self.fc2(functional.silu(self.gate(x)) * self.fc1(x))
 
 
+class TwiceOut(Numbered):
+    """Not the spec's network: a map of the output."""
+
+    def __init__(self, sizes):
+        super().__init__(sizes)
+        self.last = nn.Linear(sizes.d_model, sizes.d_model)
+
+    def forward(self, x):
+        return self.last(super().forward(x))
+
+
 FEED_FORWARD = {
     Numbered: "relu",
     BackToFront: "relu",

@@ -20,10 +20,7 @@ UNCOVERED = [
     ("RMSNorm", "layer_norm", "does not subtract the mean: it is an RMS norm"),
     ("PlusOneNorm", "layer_norm", "it is an RMS norm"),
     ("LayerNorm", "", "it is an RMS norm"),
-    ("SwiGLU", "feed_forward", "a gated feed-forward network (SwiGLU)"),
-    ("GEGLU", "feed_forward", "a gated feed-forward network (GEGLU)"),
     ("RotaryAttention", "multi_head_attention", "depends on the positions of the keys"),
-    ("CausalWithMask", "multi_head_attention", "--give mask=None judges it without its mask"),
     ("GroupedQueryAttention", "multi_head_attention", "(grouped-query attention)"),
     ("FeedForward", "", "it norms its input first, by net.0"),
     ("EncoderLayer", "", "norm1 does not subtract the mean"),
@@ -59,6 +56,22 @@ def test_code_is_judged_anyway_where_the_user_wants_it():
     target = str(WILD / "uncovered.py:RMSNorm")
     report = attentest.check(target, "layer_norm", anyway=True, clauses=["layer_norm.formula"])
     assert report["layer_norm.formula"].status == "violation"
+
+
+@pytest.mark.parametrize(
+    ("name", "component"),
+    [
+        ("RMSNorm", "rms_norm"),
+        ("PlusOneNorm", "rms_norm"),
+        ("SwiGLU", "feed_forward"),
+        ("GEGLU", "feed_forward"),
+        ("CausalWithMask", "multi_head_attention"),
+    ],
+)
+def test_parts_of_decoder_only_models_are_judged(name, component):
+    slug = f"{component}.formula"
+    report = attentest.check(str(WILD / f"uncovered.py:{name}"), component, clauses=[slug])
+    assert report[slug].status == "pass", str(report)
 
 
 def test_a_decoder_layer_that_hides_nothing_by_itself_is_judged():

@@ -6,6 +6,27 @@ _NOT_NAMED = "not in the paper, which has layer normalisation"
 
 DECODER_ONLY = (
     entry(
+        "key_heads",
+        "Do keys and values have as many heads as queries?",
+        ("as-queries", "every query head has a key and value head of its own"),
+        ("fewer", "query head h uses key and value head h // (H / G), of G"),
+        paper="as-queries",
+        clause="multi_head_attention.shared-key-heads",
+        source="section 3.2.2; Ainslie et al. 2023, section 2.2",
+        why="A smaller cache; with groups that are dealt out in turn a checkpoint loads, and all "
+        "heads but the first and last read the keys of others.",
+    ),
+    entry(
+        "attention_causality",
+        "Does multi-head attention hide later keys by itself?",
+        ("by-mask", "it hides what its mask hides"),
+        ("built-in", "it hides later keys as well, with a mask or without"),
+        paper="by-mask",
+        clause="multi_head_attention.causality",
+        source="section 3.2.3 has a mask in the decoder alone",
+        why="Without a mask the one reads the future, and the other cannot be an encoder.",
+    ),
+    entry(
         "feed_forward_gate",
         "Is the hidden layer multiplied by another map of the input?",
         ("none", "act(x W1 + b1) W2 + b2"),

@@ -79,6 +79,8 @@ class Choices:
     filter_order: str = "temperature-first"
     nucleus: str = "of-what-is-left"
     # Decoder-only models.
+    key_heads: str = "as-queries"
+    attention_causality: str = "by-mask"
     feed_forward_gate: str = "none"
     rms_epsilon_place: str = "inside-root"
     rms_epsilon: float = 1e-6

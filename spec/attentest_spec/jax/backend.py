@@ -92,7 +92,7 @@ class JaxBackend(RecipeBackend[Recipe]):
     ) -> "JaxPart":
         """Build `component` at `sizes`; see :meth:`attentest_spec.Backend.build`."""
         recipe = self.recipe(component)
-        part = JaxPart(recipe, sizes, precision, device)
+        part = JaxPart(recipe, self.sizes_of(sizes), precision, device)
         if recipe.parameters:  # last: impossible sizes are for the backend to refuse
             part.names = tuple(shapes(component, sizes, Choices.of(self.choices)))
         return part
@@ -112,6 +112,7 @@ class JaxPart:
         self.names: tuple[str, ...] = ()
         self._recipe = recipe
         self._sizes = sizes
+        self._heads = sizes.heads, sizes.kv_heads
         self._precision = require("precision", precision, PRECISIONS)
         self._device = device
         self._training = False
@@ -210,11 +211,9 @@ class JaxPart:
             for name, leaf in self._shapes.items()
         }
         for name, place in places.items():
-            room = tuple(
-                place.read(require_mapped(own, name, place, "tree"), self._sizes.heads).shape
-            )
+            room = tuple(place.read(require_mapped(own, name, place, "tree"), *self._heads).shape)
             check_shape(name, parameters[name].shape, place.name, room)
-            place.write(own, parameters[name], self._sizes.heads)
+            place.write(own, parameters[name], *self._heads)
         if own:
             self._own = own
 
@@ -225,7 +224,7 @@ class JaxPart:
     def _canonical(self, own: Mapping[str, Array], *, gradient: bool = False) -> dict[str, Array]:
         read = Place.gradient if gradient else Place.read
         return {
-            name: np.array(read(place, require_mapped(own, name, place, "tree"), self._sizes.heads))
+            name: np.array(read(place, require_mapped(own, name, place, "tree"), *self._heads))
             for name, place in self._places().items()
         }
 

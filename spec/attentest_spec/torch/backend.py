@@ -107,6 +107,7 @@ class TorchPart:
         self._recipe = recipe
         self._tables = tables
         self._sizes = sizes
+        self._heads = sizes.heads, sizes.kv_heads
         self._precision = precision
         self._device = device
         self._changed: set[str] = set()
@@ -164,9 +165,9 @@ class TorchPart:
         with torch.no_grad():
             for name, place in places.items():
                 stored = require_mapped(own, name, place, "module")
-                room = tuple(place.read(stored, self._sizes.heads).shape)
+                room = tuple(place.read(stored, *self._heads).shape)
                 check_shape(name, parameters[name].shape, place.name, room)
-                place.write(own, to_tensor(np.array(parameters[name])), self._sizes.heads)
+                place.write(own, to_tensor(np.array(parameters[name])), *self._heads)
 
     def export(self) -> dict[str, Array]:
         """Return copies of the parameters under their canonical names."""
@@ -175,7 +176,7 @@ class TorchPart:
     def _canonical(self, own: Mapping[str, Tensor], *, gradient: bool = False) -> dict[str, Array]:
         read = Place.gradient if gradient else Place.read
         stored = {
-            name: read(place, require_mapped(own, name, place, "module"), self._sizes.heads)
+            name: read(place, require_mapped(own, name, place, "module"), *self._heads)
             for name, place in self._places().items()
         }
         return {name: to_array(value.clone()) for name, value in stored.items()}

@@ -29,7 +29,7 @@ from attentest.analysis.identify.station import Candidate, Station
 from attentest.analysis.identify.structure import SHAPED, TIED, asking, structures, ties
 from attentest.harness.errors import Absent, BackendError, Violation
 from attentest.harness.subject import Probe, Subject
-from attentest.harness.tolerances import as_floats
+from attentest.harness.tolerances import SINGLE, as_floats
 from attentest_spec import COMPONENTS, Backend, Choices, Sizes
 from attentest_spec.choices import Value
 from attentest_spec.contract import Input, NoParameterMap
@@ -45,13 +45,13 @@ SMOOTHING = 0.3
 PLACED = ("positional_encoding", "position_offset")
 """The choices about the encoding of positions, its arithmetic left out."""
 
-ARITHMETICS = {"softmax_arithmetic": "attention", "position_arithmetic": "positional_encoding"}
+ARITHMETICS = {**SINGLE, "position_arithmetic": "positional_encoding"}
 """The choices about arithmetic, each with the component that rounds."""
 
 MANY = 100
 """Combinations of options above which they are not all tried."""
 
-CHEAP = {"optimiser": 1000}
+CHEAP = {"optimiser": 1000, "rms_norm": 1000}
 """The same for components whose reference takes no time."""
 
 
@@ -67,6 +67,7 @@ def sizes_for(subject: Subject) -> Sizes:
         target_vocabulary=11,
         max_length=min(8, limits.length or 8),
         smoothing=SMOOTHING,
+        kv_heads=1,
     )
     return limits.fitted(sizes)
 
@@ -180,7 +181,10 @@ class Measurement:
     def _together(self) -> None:
         """Measure the rest, with everything active, and confirm the structure."""
         known = {one.choice for one in self.evidence}
-        shaped = [axis for axis in self.axes if axis in {*SHAPED, *TIED} - {"positional_encoding"}]
+        # Of two weights of an RMS norm, which have one shape, the numbers tell which.
+        numbers = {"positional_encoding"}
+        numbers |= set() if self.part.choices.rms_weight == "none" else {"rms_weight"}
+        shaped = [axis for axis in self.axes if axis in {*SHAPED, *TIED} - numbers]
         if "position_offset" in self.axes and learned_positions(self.part.choices):
             shaped.append("position_offset")  # a learned table has a row for every one skipped
         later = {"mask_fill", "fully_masked_row", "loss_without_targets", *ARITHMETICS}

@@ -24,6 +24,7 @@ EPSILONS = (1e-5, 1e-6, 1e-12, 1e-8, 1e-7, 1e-9, 1e-3, 0.0)
 
 NUMBERS: Mapping[str, Sequence[Value]] = {
     "norm_epsilon": EPSILONS,
+    "rms_epsilon": EPSILONS,
     "position_offset": OFFSETS,
     "adam_beta1": ("0.9", 0.8, 0.95),
     "adam_beta2": ("0.98", 0.999, 0.99, 0.95),

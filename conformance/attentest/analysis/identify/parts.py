@@ -67,6 +67,7 @@ class Part:
             "residual": (x, matrix),
             "encoder_layer": (x, self.own_kept(x.shape[1])),
             "decoder_layer": (x, memory, self.all_kept(keys), self.all_kept(x.shape[1])),
+            "rms_norm": (rows_of_all_scales(self) if rows is None else x,),
             "padded_batch": (np.arange(3, 9), np.array([3, 1, 2])),
             "loss": self.loss_inputs(),
             "model": (tokens[0], tokens[1][:, :1]),  # a target of one token: nothing is masked

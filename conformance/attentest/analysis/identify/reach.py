@@ -46,6 +46,15 @@ REACH: Mapping[str, tuple[str, ...]] = {
     "decay_groups": ("grouped_optimiser",),
     "update_count": ("grouped_optimiser",),
     "clip_epsilon": ("gradient_clipping",),
+    "key_heads": ("multi_head_attention",),
+    "attention_causality": ("multi_head_attention",),
+    "feed_forward_gate": ("feed_forward",),
+    "rms_epsilon_place": ("rms_norm",),
+    "rms_epsilon": ("rms_norm",),
+    "rms_weight": ("rms_norm",),
+    "rms_bias": ("rms_norm",),
+    "rms_arithmetic": ("rms_norm",),
+    "rms_cast": ("rms_norm",),
 }
 """The smallest components that show each choice; whatever contains them shows it too."""
 

@@ -19,6 +19,10 @@ Partition = frozenset[frozenset[str]]
 
 SHAPED: Mapping[str, tuple[str, ...]] = {
     "head_width": ("d/h", "d"),
+    "key_heads": ("as-queries", "fewer"),
+    "feed_forward_gate": ("none", "gated"),
+    "rms_weight": ("none", "weight"),
+    "rms_bias": ("none", "present"),
     "norm_bias": ("none", "present"),
     "feed_forward_bias": ("none", "present"),
     "generator_bias": ("none", "present"),

@@ -30,7 +30,7 @@ _FEED_FORWARD: Table = {
 }
 _PACKED = ("query", "key", "value")
 _MULTI_HEAD: Table = {
-    **{f"{one}.weight": Place("packed_weight", part=(n, 3)) for n, one in enumerate(_PACKED)},
+    **{f"{one}.weight": Place("packed_weight", span=one) for one in _PACKED},
     **{f"{one}.bias": f"{one}_bias" for one in _PACKED},  # the key alone may have none
     **nested("output", "output", _LINEAR),
 }
@@ -144,9 +144,10 @@ class Fused(FusedBatch, FusedLoss, FusedSchedule, FusedOptimiser, FusedCache, Fu
         self.check_heads()
         biased = projection_biases(self.choices)
         width, inner = self.sizes.d_model, self.head_width() * self.sizes.heads
-        packed = nn.Parameter(torch.empty(3 * inner, width))
+        rows = self.packed_rows()
+        packed = nn.Parameter(torch.empty(sum(rows), width))
         with torch.no_grad():
-            for part in packed.chunk(3):
+            for part in torch.split(packed, rows):
                 self.initialise(part)
         return Node(
             self,
@@ -154,8 +155,8 @@ class Fused(FusedBatch, FusedLoss, FusedSchedule, FusedOptimiser, FusedCache, Fu
             packed_weight=packed,
             output=self.make_linear(inner, width, bias="output" in biased),
             **{
-                f"{one}_bias": nn.Parameter(torch.zeros(inner)) if one in biased else None
-                for one in _PACKED
+                f"{one}_bias": nn.Parameter(torch.zeros(size)) if one in biased else None
+                for one, size in zip(_PACKED, rows, strict=True)
             },
         )
 
@@ -164,15 +165,26 @@ class Fused(FusedBatch, FusedLoss, FusedSchedule, FusedOptimiser, FusedCache, Fu
         if name == "output":
             return self.linear(module.output, x)
         number = _PACKED.index(name)
-        product = torch.einsum("bld,id->bli", x, module.packed_weight.chunk(3)[number])
+        weight = torch.split(module.packed_weight, self.packed_rows())[number]
+        product = torch.einsum("bld,id->bli", x, weight)
         bias: Tensor | None = getattr(module, f"{name}_bias")
         return product if bias is None else product + bias
 
+    def packed_rows(self) -> list[int]:
+        """Return the rows of query, key and value in the packed weight."""
+        shared = self.key_heads()
+        return [self.head_width() * heads for heads in (self.sizes.heads, shared, shared)]
+
     def split_heads(self, x: Tensor) -> Tensor:
         """Return (B, L, H * E) as (B, H, L, E)."""
-        batch, length, columns = x.shape
-        heads = self.sizes.heads
-        return x.reshape(batch, length, heads, columns // heads).permute(0, 2, 1, 3)
+        batch, length, _ = x.shape
+        return x.reshape(batch, length, -1, self.head_width()).permute(0, 2, 1, 3)
+
+    def repeat_heads(self, x: Tensor, times: int) -> Tensor:
+        """Return x (B, G, K, E) with every head `times` times in a row."""
+        batch, groups, length, width = x.shape
+        spread = x[:, :, None].expand(batch, groups, times, length, width)
+        return spread.reshape(batch, groups * times, length, width)
 
     def merge_heads(self, x: Tensor) -> Tensor:
         """Return (B, H, L, E) as (B, L, H * E)."""

@@ -143,12 +143,13 @@ class Plain(PlainBatch, PlainLoss, PlainSchedule, PlainOptimiser, PlainCache, Pl
         self.check_heads()
         biased = projection_biases(self.choices)
         outer, inner = self.sizes.d_model, self.head_width() * self.sizes.heads
+        shared = self.head_width() * self.key_heads()
         return Node(
             self,
             "multi_head_attention",
             query=self.make_linear(outer, inner, bias="query" in biased),
-            key=self.make_linear(outer, inner, bias="key" in biased),
-            value=self.make_linear(outer, inner, bias="value" in biased),
+            key=self.make_linear(outer, shared, bias="key" in biased),
+            value=self.make_linear(outer, shared, bias="value" in biased),
             output=self.make_linear(inner, outer, bias="output" in biased),
         )
 
@@ -159,7 +160,11 @@ class Plain(PlainBatch, PlainLoss, PlainSchedule, PlainOptimiser, PlainCache, Pl
     def split_heads(self, x: Tensor) -> Tensor:
         """Return (B, L, H * E) as (B, H, L, E)."""
         batch, length, _ = x.shape
-        return x.view(batch, length, self.sizes.heads, -1).transpose(1, 2)
+        return x.view(batch, length, -1, self.head_width()).transpose(1, 2)
+
+    def repeat_heads(self, x: Tensor, times: int) -> Tensor:
+        """Return x (B, G, K, E) with every head `times` times in a row."""
+        return x.repeat_interleave(times, dim=1)
 
     def merge_heads(self, x: Tensor) -> Tensor:
         """Return (B, H, L, E) as (B, L, H * E)."""

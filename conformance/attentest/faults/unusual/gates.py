@@ -19,7 +19,8 @@ class PackedGate(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         """Return the output for x."""
         value, gate = self.wi(x).chunk(2, dim=-1)
-        return self.wo(value * functional.gelu(gate))
+        found: Tensor = self.wo(value * functional.gelu(gate))
+        return found
 
 
 class InterleavedGate(nn.Module):
@@ -33,7 +34,8 @@ class InterleavedGate(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         """Return the output for x."""
         pairs = self.up(x).unflatten(-1, (-1, 2))
-        return self.down(functional.silu(pairs[..., 0]) * pairs[..., 1])
+        found: Tensor = self.down(functional.silu(pairs[..., 0]) * pairs[..., 1])
+        return found
 
 
 class NumberedGate(nn.Module):
@@ -47,7 +49,8 @@ class NumberedGate(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """Return the output for x."""
-        return self.w2(functional.silu(self.w1(x)) * self.w3(x))
+        found: Tensor = self.w2(functional.silu(self.w1(x)) * self.w3(x))
+        return found
 
 
 class LibraryGate(nn.Module):
@@ -76,7 +79,8 @@ class StackedGate(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         """Return the output for x."""
         gate, value = torch.einsum("...d,ndf->n...f", x, self.both)
-        return torch.relu(gate) * value @ self.back
+        found: Tensor = torch.relu(gate) * value @ self.back
+        return found
 
 
 _HALVES: Table = {

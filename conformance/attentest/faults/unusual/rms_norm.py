@@ -60,7 +60,8 @@ class UnitLengthRms(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """Return x normalised."""
-        return functional.normalize(x, dim=-1) * self.scale * (self.gamma + 1)
+        rows: Tensor = functional.normalize(x, dim=-1) * self.scale * (self.gamma + 1)
+        return rows
 
 
 class BareRms(nn.Module):

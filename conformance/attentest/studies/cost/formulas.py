@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from attentest_spec import Choices, Sizes
-from attentest_spec.parameters import head_width
+from attentest_spec.parameters import head_width, key_heads
 
 BOTH_PASSES = 3
 """Forward and backward against forward alone: each product has two gradients, a product each."""
@@ -54,12 +54,16 @@ def _weighing(work: Work, width: int) -> int:
 
 def _multi_head_attention(work: Work) -> int:
     width = head_width(work.sizes, work.choices)
-    projection = _linear(work, work.sizes.d_model, work.sizes.heads * width)
-    return 4 * projection + _weighing(work, width)
+    shared = key_heads(work.sizes, work.choices)
+    wide, narrow = (
+        _linear(work, work.sizes.d_model, heads * width) for heads in (work.sizes.heads, shared)
+    )
+    return 2 * wide + 2 * narrow + _weighing(work, width)
 
 
 def _feed_forward(work: Work) -> int:
-    return 2 * _linear(work, work.sizes.d_model, work.sizes.d_ff)
+    maps = 2 if work.choices.feed_forward_gate == "none" else 3
+    return maps * _linear(work, work.sizes.d_model, work.sizes.d_ff)
 
 
 def _residual(work: Work) -> int:

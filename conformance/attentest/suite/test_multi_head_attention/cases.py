@@ -24,6 +24,9 @@ INPUTS = ("query", "key", "value")
 
 UNORDERED = ("per-sample", "none", "padding")
 
+SHARING = 8
+"""A number of query heads that several numbers of key heads divide."""
+
 
 @dataclass(frozen=True)
 class MultiHeadCall:
@@ -45,7 +48,8 @@ class MultiHeadCall:
         """The mask at the shape of the weights, (B, H, Q, K)."""
         batch, queries, _ = self.query.shape
         shape = (batch, self.probe.sizes.heads, queries, self.key.shape[1])
-        return np.broadcast_to(np.ones((), dtype=bool) if self.mask is None else self.mask, shape)
+        kept = np.broadcast_to(np.ones((), dtype=bool) if self.mask is None else self.mask, shape)
+        return np.tril(kept) if built_in_causality(self.probe.subject) else kept
 
     def output(self) -> Array:
         """Return what the backend computes, of the shape that it must have."""
@@ -70,10 +74,20 @@ class MultiHeadCall:
 
 
 def draw_sizes(draw: Draw, heads: int = 0, low: int = 1) -> Sizes:
-    """Draw a model width and a number of heads that divides it, `low` heads at least."""
-    number = heads or draw.heads(low)
+    """Draw a model width and a number of heads that divides it, `low` heads at least.
+
+    Where keys and values have fewer heads, their number divides that of the queries.
+    """
+    fewer = draw.subject.choices.key_heads == "fewer"
+    most = draw.subject.limits.heads or SHARING
+    number = heads or (draw.choose((SHARING, 6)) if fewer and most >= 6 else draw.heads(low))
     sizes = Sizes(d_model=number * draw.choose((2, 3, 4)), heads=number)
-    return draw.subject.limits.fitted(sizes)
+    fitted = draw.subject.limits.fitted(sizes)
+    if not fewer:
+        return fitted
+    # Between one and all of them, where there are such numbers: groups are in no order there.
+    divisors = [one for one in range(2, fitted.heads) if fitted.heads % one == 0]
+    return fitted.but(kv_heads=draw.choose((*divisors, *divisors, 1, 0)))
 
 
 def draw_call(
@@ -91,11 +105,11 @@ def draw_call(
     Where one input is query, key and value at once, all three are equal.
     """
     kind = draw.mask_kind(hiding=hiding, kinds=kinds)
-    one_input = not probe.subject.limits.cross
+    one_input, causal = not probe.subject.limits.cross, built_in_causality(probe.subject)
     samples = batch or draw.batch()
     shortest = 2 if hiding else 1
     queries, keys = lengths or (draw.length(shortest), draw.length(shortest))
-    if kind == "causal" or one_input:
+    if kind == "causal" or one_input or causal:
         queries = keys = max(queries, keys)
     width, precision = probe.sizes.d_model, probe.precision
     query, key, value = (
@@ -103,6 +117,8 @@ def draw_call(
         for length in (queries, keys, keys)
     )
     mask = draw.mask(kind, samples, probe.sizes.heads, queries, keys)
+    if causal and mask is not None:
+        mask[..., 0] = True  # the first query has no other key
     return MultiHeadCall(probe, query, *((query, query) if one_input else (key, value)), mask)
 
 
@@ -114,10 +130,17 @@ def build_loaded(
     return subject.part(COMPONENT, sizes, parameters=parameters, precision=precision)
 
 
+def built_in_causality(subject: Subject) -> bool:
+    """Say whether attention hides later keys by itself."""
+    return subject.choices.attention_causality == "built-in"
+
+
 def require_cross(subject: Subject) -> None:
-    """End as absent where query, key and value cannot differ."""
+    """End as absent where query, key and value cannot differ, in number or in order."""
     if not subject.limits.cross:
         raise Absent(f"query, key and value are one input of {subject.name}")
+    if built_in_causality(subject):
+        raise Absent(f"the attention of {subject.name} hides later keys: their order counts")
 
 
 def matches_reference(

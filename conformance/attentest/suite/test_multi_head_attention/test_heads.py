@@ -99,7 +99,7 @@ def test_own_projections(subject: Subject, draw: Draw) -> None:
 
 @check("multi_head_attention.heads-are-slices")
 def test_heads_are_slices(subject: Subject, draw: Draw) -> None:
-    probe = build_loaded(subject, draw, draw_sizes(draw, low=2))
+    probe = build_loaded(subject, draw, draw_sizes(draw, low=2).but(kv_heads=0))
     case = draw_call(draw, probe, kinds=UNORDERED, lengths=(draw.length(2), draw.length(2)))
     before, kept = case.output(), probe.parameters
     order = draw_order(draw, probe.sizes.heads)
@@ -124,6 +124,23 @@ def _dealt(name: str, values: Floats, order: Array) -> Floats:
     width = len(turned) // len(order)
     moved = np.concatenate([turned[head * width : (head + 1) * width] for head in order])
     return moved.T.copy() if name == "output.weight" else moved
+
+
+@check("multi_head_attention.shared-key-heads")
+def test_shared_key_heads(subject: Subject, draw: Draw) -> None:
+    sizes = draw_sizes(draw, low=2)
+    if subject.choices.key_heads == "fewer":
+        if sizes.heads < 4:
+            raise Absent(f"{subject.name} has no two query heads that share one of several")
+        divisors = [one for one in range(2, sizes.heads) if sizes.heads % one == 0]
+        sizes = sizes.but(kv_heads=draw.choose(divisors))
+    probe = build_loaded(subject, draw, sizes)
+    case = draw_call(draw, probe, lengths=(draw.length(), draw.length(2)))
+    matches_reference(case)
+    name = draw.choose(("key.weight", "value.weight"))
+    turned = np.roll(probe.parameters[name], len(probe.parameters[name]) // 2, axis=0)
+    probe.load({**probe.parameters, name: turned})
+    matches_reference(case, what=f"output after exchanging heads of the {name}")
 
 
 @check("multi_head_attention.indivisible-width-refused", examples=6)

@@ -2,19 +2,21 @@
 
 import numpy as np
 
+from attentest.harness.errors import Absent
 from attentest.harness.subject import Subject
 from attentest.judging.check import check
 from attentest.suite.test_multi_head_attention.cases import (
     COMPONENT,
     MultiHeadCall,
     build_loaded,
+    built_in_causality,
     depends_on_values,
     draw_call,
     draw_sizes,
     matches_reference,
     samples_alone_agree,
 )
-from attentest.testing.assertions import equal, finite
+from attentest.testing.assertions import equal, finite, holds
 from attentest.testing.draw import Draw
 from attentest.testing.invariants import agree_up_to_rounding, build_with_parameters
 from attentest_spec.setting import Array
@@ -52,6 +54,32 @@ def _ignores_hidden(draw: Draw, case: MultiHeadCall, before: Array) -> None:
         )
 
 
+@check("multi_head_attention.causality")
+def test_causality(subject: Subject, draw: Draw) -> None:
+    kinds = [one for one in ("none", "padding") if one in subject.limits.masks]
+    if not kinds:
+        raise Absent(f"{subject.name} takes no mask that keeps every key")
+    probe = build_with_parameters(subject, draw, COMPONENT, draw_sizes(draw))
+    length = draw.length(3)
+    case = draw_call(draw, probe, kinds=kinds[:1], lengths=(length, length))
+    if case.mask is not None:
+        case = case.but(mask=np.ones_like(case.mask))
+    before, place = case.output(), draw.integer(1, length - 1)
+    value = case.value.copy()
+    value[:, place] += 100.0
+    after = case.but(value=value).output()
+    moved = (after != before).any(axis=(0, 2))
+    shown = "by-mask" if moved[:place].any() else "built-in"
+    declared = subject.choices.attention_causality
+    holds(bool(moved[place:].all()), f"Key {place} does not change the queries from {place} on.")
+    holds(
+        shown == declared,
+        f"attention_causality is declared as {declared}; key {place}, without a mask that hides "
+        f"it, {'changes' if shown == 'by-mask' else 'does not change'} earlier queries.",
+        actual=after,
+    )
+
+
 @check("multi_head_attention.one-mask-for-all-heads")
 def test_one_mask_for_all_heads(subject: Subject, draw: Draw) -> None:
     probe = build_with_parameters(subject, draw, COMPONENT, draw_sizes(draw, low=2))
@@ -74,20 +102,24 @@ def test_mask_per_sample(subject: Subject, draw: Draw) -> None:
     probe = build_with_parameters(subject, draw, COMPONENT, draw_sizes(draw, low=2))
     kinds = ("padding", "per-sample")
     case = draw_call(draw, probe, hiding=True, kinds=kinds, batch=draw.choose((2, 3)))
-    case = case.but(mask=_unlike(case.mask, axis=0))
+    case = case.but(mask=_unlike(case, axis=0))
     together = case.output()
     depends_on_values(draw, case, together)
     _ignores_hidden(draw, case, together)
     samples_alone_agree(case, together)
 
 
-def _unlike(mask: Array | None, axis: int) -> Array:
-    """Return `mask` so that neighbours along `axis` hide and keep other keys."""
-    whole = np.moveaxis(np.array(mask), axis, 0)
-    keys = whole.shape[-1]
+def _unlike(case: MultiHeadCall, axis: int) -> Array:
+    """Return the mask so that neighbours along `axis` hide and keep other keys.
+
+    Where later keys are hidden as well, the first query keeps its only key.
+    """
+    whole = np.moveaxis(np.array(case.mask), axis, 0)
+    first = int(built_in_causality(case.probe.subject))
+    keys = whole.shape[-1] - first
     for number, own in enumerate(whole):
-        own[..., number % keys] = False
-        own[..., (number + 1) % keys] = True
+        own[..., first + number % keys] = False
+        own[..., first + (number + 1) % keys] = True
     return np.ascontiguousarray(np.moveaxis(whole, 0, axis))
 
 
@@ -95,4 +127,4 @@ def _unlike(mask: Array | None, axis: int) -> Array:
 def test_mask_per_head(subject: Subject, draw: Draw) -> None:
     probe = build_loaded(subject, draw, draw_sizes(draw, low=2))
     case = draw_call(draw, probe, hiding=True, kinds=("per-head",))
-    matches_reference(case.but(mask=_unlike(case.mask, axis=1)))
+    matches_reference(case.but(mask=_unlike(case, axis=1)))

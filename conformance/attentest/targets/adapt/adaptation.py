@@ -44,6 +44,7 @@ from attentest.targets.adapt.limits import (
 )
 from attentest.targets.adapt.losses.adaptation import adapt_loss
 from attentest.targets.adapt.parameters import FoundTable, find_table
+from attentest.targets.adapt.parameters.storage import with_fewer_key_heads
 from attentest.targets.adapt.probing import SIZES, Probe
 from attentest.targets.adapt.reading import Reading, Unclear
 from attentest.targets.adapt.training import optimisers, schedules
@@ -174,6 +175,8 @@ def _inferred(code: Code, reading: Reading) -> _Inferred:
     probe, adapter, said = calling.adapter_of(code, reading)
     _check_places(code, probe, reading)
     found = _parameters(code, probe, adapter, reading)
+    if "kv_heads" in code.known:
+        found = replace(found, table=with_fewer_key_heads(found.table))
     several = trust.needs_several_heads(code, found)
     limits = limits_of(code, probe, adapter, found.table, several=several)
     fixed = not reading.strict and is_random_without_dropout(probe, adapter)
@@ -293,6 +296,8 @@ def _parameters(code: Code, probe: Probe, adapter: Adapter, reading: Reading) ->
     """Return the parameter map of code that has parameters, or should have some."""
     needed = shapes(code.component, SIZES, Choices())
     held = isinstance(probe.built, nn.Module) and any(True for _ in probe.built.parameters())
+    if code.component == "rms_norm" and not held:
+        return FoundTable(choices={"rms_weight": "none"})
     if not code.is_module or not (needed or held):
         return FoundTable()
     return find_table(code.build, code.component, adapter, reading.parameters)
@@ -302,7 +307,13 @@ def _check_places(code: Code, probe: Probe, reading: Reading) -> None:
     """Refuse an entry of the parameter map for what one of the two sides does not have."""
     if not reading.parameters:
         return
-    choices = Choices().but(norm_bias="present", projection_bias="present", final_norm="present")
+    choices = Choices().but(
+        norm_bias="present",
+        projection_bias="present",
+        final_norm="present",
+        feed_forward_gate="gated",
+        rms_bias="present",
+    )
     known = [re.sub(r"\b\d+\b", "*", one) for one in shapes(code.component, SIZES, choices)]
     module = probe.built if isinstance(probe.built, nn.Module) else nn.Module()
     own = [name for name, _ in module.named_parameters(remove_duplicate=False)]

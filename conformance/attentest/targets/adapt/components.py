@@ -18,11 +18,16 @@ _NAMES = {
         "multiheaddotproductattention multiheadattentionlayer attentionlayer"
     ),
     "layer_norm": "layernorm layernormalization layernormalisation ln norm",
+    "rms_norm": (
+        "rmsnorm rmslayernorm rmsnormalization rmsnormalisation rootmeansquarenorm "
+        "rootmeansquarelayernorm rootmeansquarelayernormalization rms"
+    ),
     "feed_forward": (
         "feedforward positionwisefeedforward positionwiseffn pointwisefeedforward ffn mlp ff "
         "feedforwardnetwork feedforwardnet feedforwardlayer feedforwardblock "
         "positionwisefeedforwardnetwork positionwisefeedforwardlayer poswiseffn "
-        "positionwisefeedforwardnet"
+        "positionwisefeedforwardnet swiglu geglu reglu swiglufeedforward swigluffn swiglumlp "
+        "gatedfeedforward gatedmlp gatedffn gegluffn geglufeedforward geglumlp"
     ),
     "positional_encoding": (
         "positionalencoding positionencoding positionalembedding positionembedding posenc "

@@ -19,6 +19,7 @@ from attentest.targets.adapt.names import (
     CONFIGURATION,
     HEAD_WIDTH,
     INNER,
+    KEY_HEADS,
     LOSS_SIZES,
     ON,
     RATIO,
@@ -273,6 +274,8 @@ def _filling(
         return Filling(size, attrgetter(size), frozenset([size]), f"sizes.{size}")
     if name in HEAD_WIDTH:
         return Filling("d_model/heads", head_width, code="head_width(sizes)")
+    if name in KEY_HEADS and component == "multi_head_attention":
+        return Filling("kv_heads", key_heads, frozenset(["kv_heads"]), _KEY_HEADS)
     size = _size(name, component, [squashed(one) for one in arguments])
     if size and (size == "target_pad" or not is_no_number(parameter.default)):
         return Filling(size, attrgetter(size), frozenset([size]), f"sizes.{size}")
@@ -293,6 +296,14 @@ def head_width(sizes: Sizes) -> int:
             f"of {sizes.heads}"
         )
     return sizes.d_model // max(1, sizes.heads)
+
+
+_KEY_HEADS = "sizes.kv_heads or sizes.heads"
+
+
+def key_heads(sizes: Sizes) -> int:
+    """Return the number of heads of keys and values."""
+    return sizes.kv_heads or sizes.heads
 
 
 def _fixed(value: Any) -> Filling:

@@ -206,10 +206,12 @@ def _inner(probe: Probe, table: Table) -> int | None:
     own = dict(probe.built.named_parameters()) if isinstance(probe.built, nn.Module) else {}
     for name in _INNER:
         try:
-            shape = own[locate(name, table).name].shape
+            place = locate(name, table)
+            shape = own[place.name].shape
         except KeyError:
             continue
-        return int(max(shape)) // SIZES.d_model
+        _, packed = place.part or (0, 1)
+        return int(max(shape)) // (packed * SIZES.d_model)
     return None
 
 

@@ -110,6 +110,12 @@ INNER = words(
 )
 """The inner width of a feed-forward network; some are the model's where no other name is."""
 
+KEY_HEADS = words(
+    "numkvheads nkvheads kvheads numkeyvalueheads nkvhead headskv numkvhead nkv kvh nquerygroups "
+    "numquerygroups numkvgroups nkvgroups"
+)
+"""The number of heads of keys and values; for all but attention it is that of the heads."""
+
 SIZES: Mapping[str, Sequence[str]] = {
     "d_ff": INNER,
     "d_model": WIDTH,

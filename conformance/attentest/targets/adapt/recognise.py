@@ -69,8 +69,8 @@ def recognised(
         for several in (
             [_grouped_heads(held)],
             (_one_plus_gain(seen, component, table, known) for _ in range(1)),
-            (_rms_norm(fired) for fired in seen.run.fired),
-            (_gate(fired, held, seen.run.own) for fired in seen.run.fired),
+            (_rms_norm(fired, component) for fired in seen.run.fired),
+            (_gate(fired, held, seen.run.own, component) for fired in seen.run.fired),
             (_norm_first(fired, held, seen, component) for fired in seen.run.fired),
             (_positions_inside(seen, call, component, table, known) for _ in range(1)),
         )
@@ -95,9 +95,13 @@ def _grouped_heads(held: list[Unit]) -> str:
     )
 
 
-def _rms_norm(fired: Fired) -> str:
+def _rms_norm(fired: Fired, component: str) -> str:
     """Recognise a norm that divides by the root of the mean square, and subtracts nothing."""
-    if len(fired.inputs) != 1 or fired.inputs[0].shape != fired.output.shape:
+    if (
+        component == "rms_norm"
+        or len(fired.inputs) != 1
+        or fired.inputs[0].shape != fired.output.shape
+    ):
         return ""
     x, y = (one.reshape(-1, one.shape[-1]) for one in (fired.inputs[0], fired.output))
     if len(x) < 2 or x.shape[-1] < 2 or not (np.abs(x).min() > 0 < np.abs(y).min()):
@@ -107,7 +111,8 @@ def _rms_norm(fired: Fired) -> str:
     if np.ptp(wanted) < LOOSE or np.abs(ratio / wanted - 1).max() > LOOSE:
         return ""
     where = f"{fired.path} " if fired.path else "it "
-    return f"{where}does not subtract the mean: it is an RMS norm"
+    advice = "" if fired.path else ", which --as rms_norm judges"
+    return f"{where}does not subtract the mean: it is an RMS norm{advice}"
 
 
 def _one_plus_gain(seen: Observed, component: str, table: Table, known: Choices) -> str:
@@ -143,8 +148,11 @@ def _norm_first(fired: Fired, held: list[Unit], seen: Observed, component: str) 
     return f"it norms its input first, by {fired.path}: it is the part and its norm in one"
 
 
-def _gate(fired: Fired, held: list[Unit], own: Mapping[str, Floats]) -> str:
-    """Recognise a feed-forward network in which one projection multiplies another."""
+def _gate(fired: Fired, held: list[Unit], own: Mapping[str, Floats], component: str) -> str:
+    """Recognise a feed-forward network in which one projection multiplies another.
+
+    Alone it is judged as such, but for a gate without an activation.
+    """
     start = f"{fired.path}." if fired.path else ""
     inside = [one for one in held if one.path.startswith(start) and one.kind != "norm"]
     if len(fired.inputs) != 1 or not 2 <= len(inside) <= 3:
@@ -152,6 +160,8 @@ def _gate(fired: Fired, held: list[Unit], own: Mapping[str, Floats]) -> str:
     x, y = (torch.from_numpy(one) for one in (fired.inputs[0], fired.output))
     for gate, up, down in _projections(inside, own, x.shape[-1]):
         for name, activation in _GATES.items():
+            if component == "feed_forward" and name != "bilinear":
+                continue
             found = down(activation(gate(x)) * up(x))
             if found.shape == y.shape and (found - y).abs().max() <= LOOSE * y.abs().max():
                 where = f"{fired.path} multiplies" if fired.path else "it multiplies"

@@ -2,10 +2,12 @@
 
 from abc import abstractmethod
 
+import torch
 from torch import Tensor
 
 from attentest.faults.reference_models.hooks.base import Base
 from attentest.faults.reference_models.modules import Node
+from attentest_spec.parameters import key_heads
 
 Mask = Tensor | None
 Answer = tuple[Tensor, Tensor]
@@ -92,9 +94,36 @@ class MultiHeadHooks(AttentionHooks):
             self.split_heads(self.project(module, name, x))
             for name, x in (("query", query), ("key", key), ("value", value))
         ]
-        kept = self.head_mask(mask, query.shape[0], query.shape[1], key.shape[1])
-        context, _ = self.attention(module, heads[0], heads[1], heads[2], kept)
+        own = self.own_causality(mask, query, key)
+        kept = self.head_mask(own, query.shape[0], query.shape[1], key.shape[1])
+        keys, values = (self.share_heads(one) for one in heads[1:])
+        context, _ = self.attention(module, heads[0], keys, values, kept)
         return self.project(module, "output", self.merge_heads(context))
+
+    def own_causality(self, mask: Mask, query: Tensor, key: Tensor) -> Mask:
+        """Return the mask without later keys, where attention hides them by itself."""
+        if self.choices.attention_causality == "by-mask":
+            return mask
+        earlier = self.earlier(query.shape[1], key.shape[1], query.device)
+        return earlier if mask is None else mask & earlier
+
+    def earlier(self, queries: int, keys: int, device: torch.device) -> Tensor:
+        """Return (1, 1, Q, K): every key that does not come after its query."""
+        ones = torch.ones(queries, keys, dtype=torch.bool, device=device)
+        return ones.tril()[None, None]
+
+    def key_heads(self) -> int:
+        """Return the number of heads of keys and values."""
+        return key_heads(self.sizes, self.choices)
+
+    def share_heads(self, x: Tensor) -> Tensor:
+        """Return keys or values (B, G, K, E) as (B, H, K, E), each head several times in a row."""
+        times = self.sizes.heads // x.shape[1]
+        return x if times == 1 else self.repeat_heads(x, times)
+
+    @abstractmethod
+    def repeat_heads(self, x: Tensor, times: int) -> Tensor:
+        """Return x (B, G, K, E) with every head `times` times in a row."""
 
     @abstractmethod
     def project(self, module: Node, name: str, x: Tensor) -> Tensor:

@@ -34,6 +34,10 @@ class Base(ABC):
         width, heads = self.sizes.d_model, self.sizes.heads
         if self.choices.head_width == "d/h" and width % heads:
             raise ValueError(f"A model width of {width} cannot be divided among {heads} heads.")
+        if heads % (self.sizes.kv_heads or heads):
+            raise ValueError(
+                f"{heads} heads cannot share {self.sizes.kv_heads} of keys and values."
+            )
 
     def dropout_rate(self) -> float:
         """Return the probability that a number is dropped in training mode."""

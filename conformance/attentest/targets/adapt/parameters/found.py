@@ -292,11 +292,16 @@ class _Search:
     def _fitting(
         self, component: str, tables: Sequence[Table], samples: Sequence[Any]
     ) -> list[Any]:
-        choices = [settled(component, table, self.run.own, self.sizes) for table in tables[:1]]
-        decided = Choices.of(choices[0]) if choices else Choices()
-        return fitting(
-            component, list(tables), list(samples), self.run, self.sizes, decided, self.clock
-        )
+        fits: list[Any] = []
+        for gated in (True, False):  # other parameters, and so other choices
+            alike = [table for table in tables if _has_gate(table) == gated]
+            if alike:
+                choices = settled(component, alike[0], self.run.own, self.sizes)
+                decided = Choices.of(choices)
+                fits += fitting(
+                    component, alike, list(samples), self.run, self.sizes, decided, self.clock
+                )
+        return fits
 
     def _say(self, parts: list[Part], tables: Sequence[Entries], fits: int) -> None:
         """Say how the `tables` of `parts` were taken out of several, of which `fits` fitted."""
@@ -334,3 +339,8 @@ class _Search:
         weights = [one for one in wanted if one not in found and one.endswith((".weight", "gain"))]
         self.doubts += [f"nothing was found for {few(weights)}"] * bool(weights)
         yield from left_over(rest)
+
+
+def _has_gate(table: Table) -> bool:
+    """Say whether `table` is one of a gated feed-forward network."""
+    return any("gate" in name.split(".") for name in table)

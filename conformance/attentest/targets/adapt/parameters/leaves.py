@@ -5,7 +5,7 @@ from itertools import islice, permutations, product
 
 from attentest.targets.adapt.parameters.storage import Axes, Entries, Stored, ways
 from attentest.targets.adapt.parameters.units import Unit, squeezed
-from attentest.targets.adapt.parameters.words import beyond, projections
+from attentest.targets.adapt.parameters.words import beyond, feed_forward_role, projections
 from attentest_spec import Sizes
 
 PROJECTIONS = ("query", "key", "value", "output")
@@ -124,7 +124,59 @@ def _layout(stored: Stored) -> str:
 
 
 def _feed_forward(units: list[Unit], sizes: Sizes) -> Iterator[Entries]:
-    for inner, outer in permutations([unit for unit in units if unit.kind != "norm"], 2):
+    held = [unit for unit in units if unit.kind != "norm"]
+    if len(held) == 3:
+        yield from _gated(held, sizes)
+    if len(held) == 2:
+        yield from _gate_packed(held, sizes)
+    yield from _without_gate(held, sizes)
+
+
+def _gated(held: list[Unit], sizes: Sizes) -> Iterator[Entries]:
+    """Yield the tables of three matrices: a gate, what it multiplies, and the way back."""
+    model: Axes = {"d": sizes.d_model}
+    for gate, inner, outer in permutations(held):
+        roles = {"gate": gate, "inner": inner, "outer": outer}
+        if not all(_may_be(role, unit, held) for role, unit in roles.items()):
+            continue
+        for wide in _widths(inner, sizes):
+            options = (ways(gate, wide, model), ways(inner, wide, model), ways(outer, model, wide))
+            for chosen in product(*options):
+                found: Entries = {}
+                for stored, (role, unit) in zip(chosen, roles.items(), strict=True):
+                    found |= stored.entries(role, unit)
+                yield found
+
+
+def _may_be(role: str, unit: Unit, held: list[Unit]) -> bool:
+    """Say whether names allow that `unit` has `role`: it says so, or no name says anything."""
+    said = {one: feed_forward_role(one.path) for one in held}
+    return said[unit] == role or (not said[unit] and role not in said.values())
+
+
+def _gate_packed(held: list[Unit], sizes: Sizes) -> Iterator[Entries]:
+    """Yield the tables of two matrices, of which the first holds gate and inner."""
+    model: Axes = {"d": sizes.d_model}
+    for both, outer in permutations(held, 2):
+        lengths = [one for one in squeezed(outer.shape) if one != sizes.d_model]
+        if len(lengths) != 1 or 2 * lengths[0] not in both.shape:
+            continue
+        wide: Axes = {"f": lengths[0]}
+        for one, other, order in product(
+            ways(both, {"n": 2, **wide}, model),
+            ways(outer, model, wide),
+            (("gate", "inner"), ("inner", "gate")),
+        ):
+            packed = {
+                name: place
+                for number, role in enumerate(order)
+                for name, place in one.entries(role, both, (number, 2)).items()
+            }
+            yield packed | other.entries("outer", outer)
+
+
+def _without_gate(held: list[Unit], sizes: Sizes) -> Iterator[Entries]:
+    for inner, outer in permutations(held, 2):
         model: Axes = {"d": sizes.d_model}
         for wide in _widths(inner, sizes):
             for one, other in product(ways(inner, wide, model), ways(outer, model, wide)):
@@ -189,6 +241,7 @@ _TABLES: Mapping[str, Callable[[list[Unit], Sizes], Iterator[Entries]]] = {
     "multi_head_attention": _multi_head_attention,
     "feed_forward": _feed_forward,
     "layer_norm": _layer_norm,
+    "rms_norm": _layer_norm,
     "residual": _residual,
     "embedding": _embedding,
     "generator": _generator,

@@ -48,6 +48,10 @@ def settled(
         final = any(f"{start}norm.gain" in table for start in _STACKS[component])
         found["final_norm"] = "present" if final else "none"
     found |= _without_biases(component, table, own, sizes)
+    if component == "feed_forward" and _there("gate.weight", table, own):
+        found["feed_forward_gate"] = "gated"
+    if component == "rms_norm":
+        found["rms_bias"] = "present" if _there("bias", table, own) else "none"
     if component == "model":
         found["tying"] = _tying(table, own)
         if _there("source_embedding_norm.gain", table, own):

@@ -66,6 +66,21 @@ def with_given(table: Entries, given: Mapping[str, str]) -> Entries:
     return table
 
 
+def with_fewer_key_heads(table: Mapping[str, str | Place]) -> Entries:
+    """Return `table` with packed projections that may have fewer heads of keys and values.
+
+    It was found with as many: three equal parts are the three spans, in the usual order.
+    """
+    spans = {(0, 3): "query", (1, 3): "key", (2, 3): "value"}
+    found: Entries = {}
+    for name, entry in table.items():
+        place = as_place(entry)
+        span = spans.get(place.part or (0, 0), "")
+        usual = span and name.split(".")[0] == span and not place.layout
+        found[name] = replace(place, part=None, span=span) if usual else entry
+    return found
+
+
 def ways(unit: Unit, rows: Axes, columns: Axes) -> list[Stored]:
     """Return the ways in which `unit` can hold a weight of `rows` by `columns`, usual ones first.
 

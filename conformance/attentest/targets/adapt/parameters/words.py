@@ -96,6 +96,16 @@ _OUTPUT = frozenset(
         "combine",
     }
 )
+_FEED_FORWARD = {
+    "gate": "gate",
+    "gating": "gate",
+    "up": "inner",
+    "value": "inner",
+    "down": "outer",
+    "out": "outer",
+    "output": "outer",
+    "wo": "outer",
+}
 _LETTERS = {"q": "query", "k": "key", "v": "value"}
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _GLUED = re.compile(
@@ -149,3 +159,9 @@ def beyond(names: list[str]) -> list[str]:
     while all(len(one) > shared + 1 for one in split) and len({one[shared] for one in split}) == 1:
         shared += 1
     return [".".join(one[shared:]) for one in split]
+
+
+def feed_forward_role(name: str) -> str:
+    """Return the part of a gated feed-forward network that `name` says: "" for none or several."""
+    found = {_FEED_FORWARD[word] for word in words(name) if word in _FEED_FORWARD}
+    return found.pop() if len(found) == 1 else ""

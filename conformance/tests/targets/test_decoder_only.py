@@ -1,0 +1,56 @@
+"""Parts of decoder-only models are read as people write them, and judged."""
+
+import importlib
+import sys
+
+import pytest
+from folders import SUPPORT
+from torch import nn
+
+import attentest
+
+sys.path.insert(0, str(SUPPORT / "wild_decoder_only"))
+
+SOUND = {"norms": "rms_norm", "networks": "feed_forward"}
+WRONG = {"wrong_norms": "rms_norm", "wrong_networks": "feed_forward"}
+OWN_CLAUSE = {
+    "TimeRMSNorm": "rms_norm.formula",
+    "DetachedRMSNorm": "rms_norm.gradient",
+    "CentredRMSNorm": "rms_norm.mean-kept",
+    "PositionMLP": "feed_forward.position-wise",
+    "DetachedMLP": "feed_forward.gradient",
+}
+"""Clauses of mistakes that the formula, or a formula at one position, does not show."""
+ASKED = {"LinearMLP": "a gated feed-forward network (bilinear)"}
+"""What may be meant, and is not judged."""
+
+
+def classes(module):
+    """Return the modules that are written in `module`, without its base classes."""
+    own = vars(importlib.import_module(module)).values()
+    found = [one for one in own if isinstance(one, type) and issubclass(one, nn.Module)]
+    return [
+        one for one in found if one.__module__ == module and one.forward is not nn.Module.forward
+    ]
+
+
+@pytest.mark.parametrize(("module", "component"), SOUND.items())
+def test_sound_code_conforms(module, component):
+    slugs = [f"{component}.{one}" for one in ("formula", "shapes", "gradient")]
+    for one in classes(module):
+        report = attentest.check(one, clauses=slugs)
+        wrong = [slug for slug in slugs if report[slug].status not in ("pass", "absent")]
+        assert not wrong, f"{one.__name__}: {report}"
+
+
+@pytest.mark.parametrize(("module", "component"), WRONG.items())
+def test_wrong_code_violates(module, component):
+    for one in classes(module):
+        slug = OWN_CLAUSE.get(one.__name__, f"{component}.formula")
+        if one.__name__ in ASKED:
+            with pytest.raises(attentest.targets.adapt.Unclear) as failure:
+                attentest.check(one, component, clauses=[slug])
+            assert ASKED[one.__name__] in str(failure.value)
+            continue
+        report = attentest.check(one, component, clauses=[slug])
+        assert report[slug].status == "violation", f"{one.__name__}: {report}"

@@ -1,0 +1,55 @@
+"""The backend of the decoder-only design: how its parts are built, called and named."""
+
+from torch import Tensor
+
+from attentest_modern import model
+from attentest_spec import Limits, Sizes
+from attentest_spec.torch import Recipe, TorchBackend
+
+HEADS = {"query": "wq", "key": "wk", "value": "wv", "output": "wo"}
+FEED_FORWARD = {"gate": "w1", "inner": "w3", "outer": "w2"}
+
+
+def _attention(sizes: Sizes) -> model.Attention:
+    return model.Attention(model.Settings(sizes.d_model, sizes.heads, sizes.kv_heads))
+
+
+def _attend(
+    built: model.Attention, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None
+) -> Tensor:
+    """Attend from one sequence to itself: the limits say that all three are one."""
+    output: Tensor = built(query, mask)
+    return output
+
+
+backend = TorchBackend(
+    name="modern",
+    title="decoder-only: RMS norms, gated networks, shared heads, causality inside",
+    choices={
+        "rms_epsilon_place": "inside-root",
+        "rms_epsilon": 1e-5,
+        "rms_weight": "weight",
+        "rms_bias": "none",
+        "rms_arithmetic": "as-computed",
+        "rms_cast": "before-weight",
+        "feed_forward_gate": "gated",
+        "feed_forward_bias": "none",
+        "activation": "silu",
+        "head_width": "d/h",
+        "key_heads": "fewer",
+        "attention_causality": "built-in",
+        "projection_bias": "none",
+        "mask_fill": "exact",
+    },
+    limits=Limits(dropout=False, cross=False),
+    recipes={
+        "multi_head_attention": Recipe(build=_attention, call=_attend, parameters=HEADS),
+        "rms_norm": Recipe(
+            build=lambda sizes: model.RMSNorm(sizes.d_model), parameters={"gain": "weight"}
+        ),
+        "feed_forward": Recipe(
+            build=lambda sizes: model.FeedForward(sizes.d_model, sizes.d_ff),
+            parameters=FEED_FORWARD,
+        ),
+    },
+)

@@ -1,0 +1,105 @@
+"""The parts of a decoder-only language model, as in minimal training repositories.
+
+One dataclass of settings, one class for each part, no biases, causality inside of the attention.
+Shapes: B batch, T positions, D model width, H heads, G heads of keys and values, E head width,
+F inner width.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+
+@dataclass
+class Settings:
+    """The sizes of a model; `kv_heads` of 0 means as many as `heads`."""
+
+    dim: int
+    heads: int = 1
+    kv_heads: int = 0
+    hidden: int = 0
+    eps: float = 1e-5
+
+    def __post_init__(self) -> None:
+        """Refuse sizes below 1, and heads that divide neither the width nor each other."""
+        self.kv_heads = self.kv_heads or self.heads
+        for name in ("dim", "heads", "kv_heads"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name} is {getattr(self, name)}; it must be at least 1")
+        if self.dim % self.heads:
+            raise ValueError(f"a width of {self.dim} cannot be divided among {self.heads} heads")
+        if self.heads % self.kv_heads:
+            raise ValueError(f"{self.heads} heads cannot share {self.kv_heads} of keys and values")
+
+
+class RMSNorm(nn.Module):
+    """Every row divided by the root of its mean square, times a weight."""
+
+    def __init__(self, dim: int, eps: float = 1e-5) -> None:
+        super().__init__()
+        if dim < 1:
+            raise ValueError(f"dim is {dim}; it must be at least 1")
+        self.eps = eps
+        self.weight = nn.Parameter(torch.ones(dim))
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Return x (.., D) normalised; half precision in float32, rounded before the weight."""
+        wide = x.to(torch.promote_types(x.dtype, torch.float32))
+        rows = wide * torch.rsqrt(wide.square().mean(-1, keepdim=True) + self.eps)
+        return rows.to(x.dtype) * self.weight
+
+
+class FeedForward(nn.Module):
+    """A gated network: w1 is the gate, w3 the value, w2 the way back."""
+
+    def __init__(self, dim: int, hidden: int) -> None:
+        super().__init__()
+        if dim < 1 or hidden < 1:
+            raise ValueError(f"dim is {dim} and hidden {hidden}; both must be at least 1")
+        self.w1 = nn.Linear(dim, hidden, bias=False)
+        self.w2 = nn.Linear(hidden, dim, bias=False)
+        self.w3 = nn.Linear(dim, hidden, bias=False)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Return the network's output for x (B, T, D)."""
+        hidden = functional.silu(self.w1(x)) * self.w3(x)
+        output: Tensor = self.w2(hidden)
+        return output
+
+
+class Attention(nn.Module):
+    """Causal self-attention, in which groups of query heads share a head of keys and values."""
+
+    def __init__(self, settings: Settings) -> None:
+        super().__init__()
+        self.heads, self.kv_heads = settings.heads, settings.kv_heads
+        self.width = settings.dim // settings.heads
+        self.wq = nn.Linear(settings.dim, self.heads * self.width, bias=False)
+        self.wk = nn.Linear(settings.dim, self.kv_heads * self.width, bias=False)
+        self.wv = nn.Linear(settings.dim, self.kv_heads * self.width, bias=False)
+        self.wo = nn.Linear(self.heads * self.width, settings.dim, bias=False)
+
+    def forward(self, x: Tensor, keep: Tensor | None = None) -> Tensor:
+        """Return the output for x (B, T, D); `keep` (B, 1, 1, T) is True for real keys."""
+        length = x.shape[1]
+        query = self.split(self.wq(x), self.heads)
+        key = self.shared(self.split(self.wk(x), self.kv_heads))
+        value = self.shared(self.split(self.wv(x), self.kv_heads))
+        earlier = torch.ones(length, length, dtype=torch.bool, device=x.device).tril()
+        mask = earlier if keep is None else earlier & keep
+        mixed = functional.scaled_dot_product_attention(query, key, value, attn_mask=mask)
+        output: Tensor = self.wo(mixed.transpose(1, 2).flatten(2))
+        return output
+
+    def split(self, x: Tensor, heads: int) -> Tensor:
+        """Return x (B, T, heads * E) as (B, heads, T, E)."""
+        batch, length, _ = x.shape
+        return x.view(batch, length, heads, self.width).transpose(1, 2)
+
+    def shared(self, x: Tensor) -> Tensor:
+        """Return x (B, G, T, E) as (B, H, T, E): query head h gets head h // (H / G)."""
+        return x.repeat_interleave(self.heads // self.kv_heads, dim=1)
