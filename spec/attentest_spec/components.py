@@ -21,6 +21,7 @@ CHAPTERS = (
     "schedule",
     "optimiser",
     "decoding",
+    "rotary",
 )
 """The chapters of the spec, in reading order."""
 
@@ -89,6 +90,7 @@ _PARTS = (
     Component("greedy_decoding", "decoding", ("scores", "begin", "length")),
     Component("beam_search", "decoding", ("scores", "begin", "length", "beams")),
     Component("sampling", "decoding", ("logits",)),
+    Component("rotary", "rotary", ("x", "positions")),
 )
 
 COMPONENTS: Mapping[str, Component] = {component.name: component for component in _PARTS}

@@ -20,6 +20,10 @@ Output = Any
 MASK_KINDS = ("none", "padding", "causal", "per-sample", "per-head")
 """The kinds of masks: absent, (B, 1, 1, K), (1, 1, Q, K), (B, 1, Q, K) and (B, H, Q, K)."""
 
+POSITION_KINDS = ("none", "offset", "shared", "per-sample")
+"""The kinds of positions that are given: absent, consecutive from one number, the same for all
+sequences, and of every sequence its own; each (B, L) but the first."""
+
 CAPABILITIES = (
     "gradient",  # vjp
     "mode",  # train and eval
@@ -86,7 +90,8 @@ class Limits:
     pad id in an embedding gets no gradient. `fixed_dropout` is True where some rate of dropout is
     not set by the sizes: training is random at a rate of 0, too. `smoothing` is the rate of label
     smoothing where the loss has a fixed one, 0 where it has none. `rate_factor` is False where a
-    schedule of learning rates has no factor, which is 1 then.
+    schedule of learning rates has no factor, which is 1 then. `positions` are the supported kinds
+    of positions of tokens (see :data:`POSITION_KINDS`).
     """
 
     layers: int | None = None
@@ -106,6 +111,7 @@ class Limits:
     fewest_heads: int = 1
     smoothing: float | None = None
     rate_factor: bool = True
+    positions: Collection[str] = POSITION_KINDS
 
     @property
     def finest(self) -> str:

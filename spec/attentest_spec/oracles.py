@@ -19,6 +19,7 @@ from attentest_spec.multi_head_attention import multi_head_attention
 from attentest_spec.optimiser import gradient_clipping, optimiser
 from attentest_spec.positional_encoding import positional_encoding
 from attentest_spec.residual import residual
+from attentest_spec.rotary import rotary
 from attentest_spec.schedule import learning_rate
 
 Oracle = Callable[..., Any]
@@ -51,6 +52,7 @@ ORACLES: Mapping[str, Oracle] = {
     "greedy_decoding": greedy_decoding,
     "beam_search": beam_search,
     "sampling": sampling,
+    "rotary": rotary,
 }
 """The oracle of every component, called as ``ORACLES[name](given, *inputs)``."""
 

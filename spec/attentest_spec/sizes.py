@@ -19,6 +19,8 @@ class Sizes:
     `factor` (of every rate). An optimiser reads `weight_decay`, which is used where the choice of
     that name is not "none". Decoding reads the exponent `alpha` of the length penalty, and the
     settings of sampling: `temperature`, `top_k` (0 for no limit) and `top_p` (1 for no limit).
+    Rotary positions that are scaled read the factor `rotary_factor` and the length of the texts
+    that the model was trained with, `trained_length`.
     """
 
     d_model: int = 6
@@ -42,6 +44,8 @@ class Sizes:
     temperature: float = 1.0
     top_k: int = 0
     top_p: float = 1.0
+    rotary_factor: float = 4.0
+    trained_length: int = 2048
 
     def but(self, **changes: Any) -> "Sizes":
         """Return a copy with some sizes changed."""

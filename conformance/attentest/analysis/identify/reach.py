@@ -44,6 +44,14 @@ REACH: Mapping[str, tuple[str, ...]] = {
     "bias_correction": ("optimiser",),
     "weight_decay": ("optimiser",),
     "clip_epsilon": ("gradient_clipping",),
+    "rotary_pairs": ("rotary",),
+    "rotary_base": ("rotary",),
+    "rotary_width": ("rotary",),
+    "rotary_partial": ("rotary",),
+    "rotary_scaling": ("rotary",),
+    "rotary_magnitude": ("rotary",),
+    "rotary_direction": ("rotary",),
+    "rotary_arithmetic": ("rotary",),
 }
 """The smallest components that show each choice; whatever contains them shows it too."""
 

@@ -17,6 +17,7 @@ from attentest.faults.reference_models.hooks import (
     Hooks,
     Inputs,
     Mask,
+    Pair,
     State,
     hook_names,
 )
@@ -38,6 +39,7 @@ __all__ = [
     "Inputs",
     "Mask",
     "Node",
+    "Pair",
     "Plain",
     "State",
     "hook_names",

@@ -12,6 +12,7 @@ from attentest.faults.reference_models.hooks import Hooks, Mask
 from attentest.faults.reference_models.losses import FusedLoss
 from attentest.faults.reference_models.modules import Node
 from attentest.faults.reference_models.optimisers import FusedOptimiser
+from attentest.faults.reference_models.rotary import FusedRotary
 from attentest.faults.reference_models.schedules import FusedSchedule
 from attentest_spec import Place, Table, nested
 from attentest_spec.parameters import learned_positions, projection_biases
@@ -42,7 +43,7 @@ _LAYER: Table = {
 _STACK: Table = {**nested("layers.*", "layers.*", _LAYER), **nested("norm", "norm", _NORM)}
 
 
-class Fused(FusedBatch, FusedLoss, FusedSchedule, FusedOptimiser, Hooks):
+class Fused(FusedBatch, FusedLoss, FusedSchedule, FusedOptimiser, FusedRotary, Hooks):
     """In few large steps, the way a fast implementation does it."""
 
     name = "fused"

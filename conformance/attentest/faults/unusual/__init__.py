@@ -16,6 +16,7 @@ from attentest.faults.unusual import (
     losses,
     multi_head_attention,
     optimiser,
+    rotary,
     schedule,
     sublayers,
 )
@@ -34,6 +35,7 @@ _ALL: tuple[Backend, ...] = (
     *schedule.MEMBERS,
     *optimiser.MEMBERS,
     *decoding.MEMBERS,
+    *rotary.MEMBERS,
 )
 
 UNUSUAL: Mapping[str, Backend] = {one.name: one for one in _ALL}

@@ -62,6 +62,7 @@ def inputs(example: Example, component: str) -> tuple[Input, ...]:
         "learning_rate": (sizes.warmup // 2,),
         "optimiser": (rng.normal(size=6), rng.normal(size=(4, 6)), np.full(4, 0.01)),
         "gradient_clipping": (rng.normal(size=6), np.array([2, 4]), np.array(1.0)),
+        "rotary": (key, None),
     }
     return given.get(component, (memory,))
 
