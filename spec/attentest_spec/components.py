@@ -23,6 +23,7 @@ CHAPTERS = (
     "optimiser",
     "cache",
     "decoding",
+    "rotary",
 )
 """The chapters of the spec, in reading order."""
 
@@ -104,6 +105,7 @@ _PARTS = (
     Component("greedy_decoding", "decoding", ("scores", "begin", "length")),
     Component("beam_search", "decoding", ("scores", "begin", "length", "beams")),
     Component("sampling", "decoding", ("logits",)),
+    Component("rotary", "rotary", ("x", "positions")),
 )
 
 COMPONENTS: Mapping[str, Component] = {component.name: component for component in _PARTS}

@@ -20,6 +20,10 @@ Output = Any
 MASK_KINDS = ("none", "padding", "causal", "per-sample", "per-head")
 """The kinds of masks: absent, (B, 1, 1, K), (1, 1, Q, K), (B, 1, Q, K) and (B, H, Q, K)."""
 
+POSITION_KINDS = ("none", "offset", "shared", "per-sample")
+"""The kinds of positions that are given: absent, consecutive from one number, the same for all
+sequences, and of every sequence its own; each (B, L) but the first."""
+
 CAPABILITIES = (
     "gradient",  # vjp
     "mode",  # train and eval
@@ -88,6 +92,7 @@ class Limits:
     smoothing where the loss has a fixed one, 0 where it has none. `rate_factor` is False where a
     schedule of learning rates has no factor, which is 1 then. `single` are the components that
     compute in float32 where they are given float64: these are judged in float32.
+    `positions` are the supported kinds of positions of tokens (see :data:`POSITION_KINDS`).
     """
 
     layers: int | None = None
@@ -108,6 +113,7 @@ class Limits:
     smoothing: float | None = None
     rate_factor: bool = True
     single: Collection[str] = ()
+    positions: Collection[str] = POSITION_KINDS
 
     @property
     def finest(self) -> str:

@@ -21,6 +21,7 @@ from attentest_spec.optimiser import gradient_clipping, grouped_optimiser, optim
 from attentest_spec.positional_encoding import positional_encoding
 from attentest_spec.residual import residual
 from attentest_spec.rms_norm import rms_norm
+from attentest_spec.rotary import rotary
 from attentest_spec.schedule import learning_rate
 
 Oracle = Callable[..., Any]
@@ -56,6 +57,7 @@ ORACLES: Mapping[str, Oracle] = {
     "greedy_decoding": greedy_decoding,
     "beam_search": beam_search,
     "sampling": sampling,
+    "rotary": rotary,
 }
 """The oracle of every component, called as ``ORACLES[name](given, *inputs)``."""
 

@@ -21,6 +21,8 @@ class Sizes:
     settings of sampling: `temperature`, `top_k` (0 for no limit) and `top_p` (1 for no limit).
     `kv_heads` (G) is the number of heads of keys and values where the choice `key_heads` is
     "fewer", 0 for as many as `heads`; it divides `heads`.
+    Rotary positions that are scaled read the factor `rotary_factor` and the length of the texts
+    that the model was trained with, `trained_length`.
     """
 
     d_model: int = 6
@@ -45,6 +47,8 @@ class Sizes:
     top_k: int = 0
     top_p: float = 1.0
     kv_heads: int = 0
+    rotary_factor: float = 4.0
+    trained_length: int = 2048
 
     def but(self, **changes: Any) -> "Sizes":
         """Return a copy with some sizes changed."""

@@ -15,7 +15,7 @@ import numpy as np
 
 from attentest.analysis.identify.measure import sizes_for, without_targets
 from attentest.analysis.identify.norms import FORMULA, norm_candidates, norm_station, variations
-from attentest.analysis.identify.parts import Part
+from attentest.analysis.identify.parts import Part, rotary_sizes
 from attentest.analysis.identify.station import Station
 from attentest.harness.errors import Absent, BackendError, Violation
 from attentest.harness.subject import Subject
@@ -39,6 +39,7 @@ def effective_choices(backend: Backend, precision: str = "", device: str = "cpu"
         ("positional_encoding", _OPEN_POSITIONS - set(backend.choices), _rounded),
         ("padded_batch", _OPEN_BATCHES - set(backend.choices), _padded),
         ("loss", _OPEN_LOSSES - set(backend.choices), _loss),
+        ("rotary", _OPEN_ROTARY - set(backend.choices), _turned),
     ):
         if not axes or component not in backend.components:
             continue
@@ -53,6 +54,7 @@ def effective_choices(backend: Backend, precision: str = "", device: str = "cpu"
 
 _OPEN_POSITIONS = {"position_arithmetic"}
 _OPEN_BATCHES = {"padding_side", "sequence_marks"}
+_OPEN_ROTARY = {"rotary_arithmetic", "rotary_partial"}
 _OPEN_LOSSES = {"loss_input", "loss_normaliser", "loss_without_targets"}
 
 
@@ -74,6 +76,14 @@ def _padded(subject: Subject, axes: list[str]) -> Choices:
     probe = subject.part("padded_batch", sizes_for(subject))
     station = Station.of(probe, {}, Part("padded_batch", probe, known).inputs())
     return next((one for one in variations(known, axes) if station.fits(one)), known)
+
+
+def _turned(subject: Subject, axes: list[str]) -> Choices:
+    """Return the choices with the precision of the angles, and with what a part of a head is."""
+    known = subject.choices
+    probe = subject.part("rotary", rotary_sizes(sizes_for(subject), subject.limits.length))
+    station = Station.of(probe, {}, Part("rotary", probe, known).inputs())
+    return next((one for one in variations(known, sorted(axes)) if station.fits(one)), known)
 
 
 def _loss(subject: Subject, axes: list[str]) -> Choices:

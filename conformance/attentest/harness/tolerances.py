@@ -15,6 +15,7 @@ from attentest_spec.contract import Input
 from attentest_spec.parameters import first_position, learned_positions, shapes
 from attentest_spec.positional_encoding import table
 from attentest_spec.precision import epsilon
+from attentest_spec.rotary import magnitude
 from attentest_spec.setting import Array, Floats, Setting
 
 PERTURBATION = 2.0**-24
@@ -45,15 +46,27 @@ def unrounded(choices: Choices) -> Choices:
     return choices.but(**dict.fromkeys(SINGLE, "as-computed"))
 
 
-def angle_epsilon(precision: str, choices: Choices) -> float:
+def angle_epsilon(precision: str, choices: Choices, choice: str = "position_arithmetic") -> float:
     """Return the epsilon of the arithmetic that sines and cosines are computed in.
 
-    A table for half precision is computed in single precision at least. One that is declared as
-    single stays as rounded as it was built, whatever precision it is moved to.
+    `choice` names it. A table for half precision is computed in single precision at least. One that
+    is declared as single stays as rounded as it was built, whatever precision it is moved to.
     """
     single = epsilon("float32")
-    declared = choices.position_arithmetic == "float32"
-    return single if declared else min(epsilon(precision), single)
+    return single if choices[choice] == "float32" else min(epsilon(precision), single)
+
+
+def turned_size(
+    precision: str, choices: Choices, places: Annotated[Array, "*rows"], factor: float
+) -> Annotated[Floats, "*rows"]:
+    """Return by how many units of `precision` the numbers at `places` (..) may be wrong.
+
+    The rows that are turned by rotary positions are sums of two products, times `factor`. Their
+    angles are wrong by a few units of their own arithmetic for each position, and where the table
+    is in single precision the products may be, too.
+    """
+    coarse = angle_epsilon(precision, choices, "rotary_arithmetic") / epsilon(precision)
+    return 1.5 * max(factor, 1.0) * (1.0 + coarse * (1.0 + as_floats(places)))
 
 
 def terms(probe: Probe, inputs: tuple[Input, ...]) -> int:
@@ -136,7 +149,7 @@ def error_bound(
     amplified = unit * _amplification(probe, inputs, expected, method, pick, choices)
     if not rounded:
         return plain + amplified
-    of_parts = (_of_single_precision, _of_logarithms, _of_angles)
+    of_parts = (_of_single_precision, _of_logarithms, _of_angles, _of_turns)
     return plain + amplified + sum(one(probe, inputs, method, pick, choices) for one in of_parts)
 
 
@@ -300,6 +313,24 @@ def _of_angles(
         other.parameters = {**probe.parameters, **dict.fromkeys(names, rows)}
         worst = max(worst, largest(_expected(other, inputs, method, pick, learned) - expected))
     return worst
+
+
+def _of_turns(
+    probe: Probe,
+    inputs: tuple[Input, ...],
+    method: str,
+    pick: Pick | None,
+    choices: Choices | None,
+) -> float:
+    """Return the error that the rounding of angles may make to what rotary positions turn."""
+    if probe.component != "rotary":
+        return 0.0
+    chosen = choices or probe.subject.choices
+    x, positions = as_floats(inputs[0]), inputs[1] if len(inputs) > 1 else None
+    places = np.arange(x.shape[2]) if positions is None else np.asarray(positions)
+    factor = magnitude(probe.sizes, chosen)
+    size = turned_size(probe.precision, chosen, places, factor)
+    return rounding(probe.precision, 1) * largest(size) * largest(x)
 
 
 def _has_waves(choices: Choices) -> bool:

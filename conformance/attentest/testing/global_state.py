@@ -69,7 +69,8 @@ def _inputs(draw: Draw, component: str, sizes: Sizes) -> tuple[Input, ...]:
     if not kinds:
         raise Absent(f"{draw.subject.name} supports no kind of mask")
     length = draw.length(1, 3)
-    width = (sizes.heads, length, 4) if component == "attention" else (length, sizes.d_model)
+    in_heads = component in ("attention", "rotary")
+    width = (sizes.heads, length, 4) if in_heads else (length, sizes.d_model)
     mask = draw.mask(kinds[0], 2, sizes.heads, length, length)
     named: dict[str, Input] = {
         "tokens": draw.source(2, length, sizes),
@@ -90,6 +91,7 @@ def _inputs(draw: Draw, component: str, sizes: Sizes) -> tuple[Input, ...]:
         "present": np.ones((2, 1), dtype=bool),
         "saved": 1,
         "limit": np.array(0.5),
+        "positions": None,
         "sublayer": draw.floats(sizes.d_model, sizes.d_model),
         "mask": mask,
         "source_mask": mask,

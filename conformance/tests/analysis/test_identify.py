@@ -80,7 +80,22 @@ LIE: dict[str, Value] = {
     "bias_correction": "none",
     "weight_decay": "coupled",
     "clip_epsilon": 0.3,
+    "rotary_pairs": "halves",
+    "rotary_base": 500_000.0,
+    "rotary_width": 0.5,
+    "rotary_partial": "proportional",
+    "rotary_scaling": "llama3",
+    "rotary_magnitude": 1.5,
+    "rotary_direction": "backward",
+    "rotary_arithmetic": "float32",
 }
+
+
+SHOWN_WITH: dict[str, dict[str, Value]] = {
+    "rotary_partial": {"rotary_width": 0.5},
+    "rotary_magnitude": {"rotary_scaling": "yarn"},
+}
+"""Other choices with which a choice shows at all."""
 
 
 def built(specimen: str, choices: dict[str, Value]) -> Any:
@@ -115,6 +130,7 @@ def untellable(one: Finding, truth: dict[str, Value]) -> bool:
     """Say whether two options are the same function here: an epsilon of 0 has no place.
 
     Nor has one before or after a correction that there is not; a constant rate has no first step.
+    Where the whole head is turned there is no part; only one scaling multiplies sines and cosines.
 
     In a model that is all there is, a softmax in float32 rounds as much as the positions do.
     """
@@ -127,6 +143,8 @@ def untellable(one: Finding, truth: dict[str, Value]) -> bool:
         "softmax_arithmetic": rounded and truth["position_arithmetic"] == "float32",
         "first_step": truth["schedule"] == "constant",
         "adam_epsilon_place": truth["bias_correction"] == "none",
+        "rotary_partial": truth["rotary_width"] == "whole",
+        "rotary_magnitude": truth["rotary_scaling"] != "yarn",
     }
     return (
         one.status == CANNOT_TELL and "same numbers" in one.reason and alike.get(one.choice, False)
@@ -179,8 +197,9 @@ MEASURED_IN = [
 
 @pytest.mark.parametrize(("name", "value", "specimen"), MEASURED_IN)
 def test_every_option_is_measured_whatever_is_declared(name, value, specimen):
-    truth = true(specimen, {name: value})
-    liar = replace(built(specimen, {name: value}), choices=LIE)
+    choices = {**SHOWN_WITH.get(name, {}), name: value}
+    truth = true(specimen, choices)
+    liar = replace(built(specimen, choices), choices=LIE)
     components = (*SMALL, *REACH[name])
     shown = {choice for component in components for choice in axes_of(component)}
     found = identify(liar, components)

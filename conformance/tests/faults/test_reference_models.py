@@ -28,8 +28,16 @@ SIZES = Sizes(
     source_pad=3,
     target_pad=5,
     smoothing=0.1,
+    trained_length=16,
 )
-NUMBERS: Mapping[str, Value] = {"mask_fill": -2.5, "norm_epsilon": 0.01, "position_offset": 2}
+NUMBERS: Mapping[str, Value] = {
+    "mask_fill": -2.5,
+    "norm_epsilon": 0.01,
+    "position_offset": 2,
+    "rotary_base": 500.0,
+    "rotary_width": 0.5,
+    "rotary_magnitude": 1.25,
+}
 OPTIONS = [
     {},
     *({choice.name: option.name} for choice in CHOICES.values() for option in choice.options),
@@ -112,6 +120,7 @@ def inputs_of(component, sizes, rng):
         "greedy_decoding": (_script(rng, sizes), _begin(sizes), 6),
         "beam_search": (_script(rng, sizes), _begin(sizes), 6, 3),
         "sampling": (rng.normal(size=(2, 7)),),
+        "rotary": (rng.normal(size=(2, 3, 5, 8)), np.array([[0, 1, 2, 3, 4], [9, 0, 7, 20, 3]])),
     }
     return table[component]
 

@@ -7,11 +7,12 @@ from math import inf
 from attentest_spec.choices.choice import Choice, Value
 from attentest_spec.choices.decoder_only import DECODER_ONLY
 from attentest_spec.choices.decoding import DECODING
+from attentest_spec.choices.rotary import ROTARY
 from attentest_spec.choices.table import ENTRIES
 from attentest_spec.choices.training import TRAINING
 from attentest_spec.names import require
 
-_ALL = (*ENTRIES, *TRAINING, *DECODING, *DECODER_ONLY)
+_ALL = (*ENTRIES, *TRAINING, *DECODING, *DECODER_ONLY, *ROTARY)
 CHOICES: Mapping[str, Choice] = {one.name: one for one in _ALL}
 
 
@@ -88,6 +89,15 @@ class Choices:
     rms_bias: str = "none"
     rms_arithmetic: str = "as-computed"
     rms_cast: str = "unspecified"
+    # Rotary positions.
+    rotary_pairs: str = "adjacent"
+    rotary_base: Value = "10000"
+    rotary_width: Value = "whole"
+    rotary_partial: str = "contiguous"
+    rotary_scaling: str = "none"
+    rotary_magnitude: Value = "as-scaling"
+    rotary_direction: str = "forward"
+    rotary_arithmetic: str = "as-computed"
 
     def __post_init__(self) -> None:
         """Check every value against the options of its choice."""
@@ -105,9 +115,18 @@ class Choices:
                 raise ValueError(f"{name} must be {CHOICES[name].number}; {self[name]:g} is not.")
         if isinstance(self.clip_epsilon, float) and self.clip_epsilon <= 0:
             raise ValueError(f"clip_epsilon must be above 0, and {self.clip_epsilon:g} is not.")
+        self._check_rotary()
         offset = self.position_offset
         if isinstance(offset, float) and not (offset > 0 and offset.is_integer()):
             raise ValueError(f"position_offset must be a whole number above 0; {offset:g} is not.")
+
+    def _check_rotary(self) -> None:
+        """Check the numbers among the choices of rotary positions."""
+        limits = {"rotary_base": (1.0, inf), "rotary_width": (0.0, 1.0)}
+        for name, (least, most) in {**limits, "rotary_magnitude": (0.0, inf)}.items():
+            value = getattr(self, name)
+            if isinstance(value, float) and not least < value < most:
+                raise ValueError(f"{name} must be {CHOICES[name].number}; {value:g} is not.")
 
     @classmethod
     def of(cls, declared: Mapping[str, Value]) -> "Choices":

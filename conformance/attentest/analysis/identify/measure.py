@@ -23,7 +23,7 @@ from attentest.analysis.identify.norms import (
     variations,
     with_epsilon,
 )
-from attentest.analysis.identify.parts import LARGE, Part, has, large_model, stilled
+from attentest.analysis.identify.parts import LARGE, Part, has, large_model, rotary_sizes, stilled
 from attentest.analysis.identify.reach import axes_of
 from attentest.analysis.identify.station import Candidate, Station
 from attentest.analysis.identify.structure import SHAPED, TIED, asking, structures, ties
@@ -45,13 +45,17 @@ SMOOTHING = 0.3
 PLACED = ("positional_encoding", "position_offset")
 """The choices about the encoding of positions, its arithmetic left out."""
 
-ARITHMETICS = {**SINGLE, "position_arithmetic": "positional_encoding"}
+ARITHMETICS = {
+    **SINGLE,
+    "position_arithmetic": "positional_encoding",
+    "rotary_arithmetic": "rotary",
+}
 """The choices about arithmetic, each with the component that rounds."""
 
 MANY = 100
 """Combinations of options above which they are not all tried."""
 
-CHEAP = {"optimiser": 1000, "rms_norm": 1000}
+CHEAP = {"optimiser": 1000, "rms_norm": 1000, "rotary": 2000}
 """The same for components whose reference takes no time."""
 
 
@@ -80,7 +84,9 @@ def measure(subject: Subject, component: str, known: Choices) -> list[Evidence]:
     first: list[Evidence] = []
     close: dict[float, list[Evidence]] = {}
     try:
-        built = structures(subject, component, sizes_for(subject))
+        sizes = sizes_for(subject)
+        sizes = rotary_sizes(sizes, subject.limits.length) if component == "rotary" else sizes
+        built = structures(subject, component, sizes)
         for (structure, probe), arithmetic in product(built, _arithmetics(component, known)):
             choices = known.but(**arithmetic)
             measurement = Measurement(component, probe, structure, choices)

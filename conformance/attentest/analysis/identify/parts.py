@@ -11,7 +11,7 @@ import numpy as np
 
 from attentest.analysis.identify.station import parameters_of, retied
 from attentest.harness.subject import Probe
-from attentest_spec import COMPONENTS, Choices
+from attentest_spec import COMPONENTS, Choices, Sizes
 from attentest_spec.contract import Input
 from attentest_spec.parameters import head_width, learned_positions
 from attentest_spec.positional_encoding import table
@@ -22,6 +22,16 @@ SCALES = (1.0, 1e-1, 1e-2, 1e-3, 1e-4, 1e-6, 1e-8, 1e-10)
 
 LARGE = slice(1, 6)
 """The tokens that :func:`large_model` makes large."""
+
+
+BEYOND = 90
+"""A length beyond the trained one, with which all bands of frequencies have a pair."""
+
+
+def rotary_sizes(sizes: Sizes, limit: int | None) -> Sizes:
+    """Return `sizes` with heads of eight pairs, and with texts longer than those of training."""
+    longest = min(BEYOND, limit or BEYOND)
+    return sizes.but(d_model=16 * sizes.heads, max_length=longest, trained_length=64)
 
 
 @dataclass(frozen=True)
@@ -75,9 +85,16 @@ class Part:
             "grouped_optimiser": _groups_of_small_gradients(),
             "gradient_clipping": (np.array([3e-3, 4e-3]), np.array([1, 1]), np.array(1e-3)),
             "learning_rate": (self.probe.sizes.warmup + 5001,),  # where the schedules differ
+            "rotary": self.rotary_inputs(),
         }
         given |= {"encoder": given["encoder_layer"], "decoder": given["decoder_layer"]}
         return given.get(self.component, (x,))
+
+    def rotary_inputs(self) -> tuple[Input, ...]:
+        """Return x (2, H, L, E) for heads of one part of the width, and no positions."""
+        sizes = self.probe.sizes
+        shape = (2, sizes.heads, sizes.max_length, sizes.d_model // sizes.heads)
+        return np.random.default_rng(6).normal(size=shape), None
 
     def loss_inputs(self) -> tuple[Input, ...]:
         """Return an output of positive numbers (B, T, V), and a target (B, T) with padding.

@@ -55,6 +55,14 @@ REACH: Mapping[str, tuple[str, ...]] = {
     "rms_bias": ("rms_norm",),
     "rms_arithmetic": ("rms_norm",),
     "rms_cast": ("rms_norm",),
+    "rotary_pairs": ("rotary",),
+    "rotary_base": ("rotary",),
+    "rotary_width": ("rotary",),
+    "rotary_partial": ("rotary",),
+    "rotary_scaling": ("rotary",),
+    "rotary_magnitude": ("rotary",),
+    "rotary_direction": ("rotary",),
+    "rotary_arithmetic": ("rotary",),
 }
 """The smallest components that show each choice; whatever contains them shows it too."""
 

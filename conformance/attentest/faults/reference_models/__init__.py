@@ -18,6 +18,7 @@ from attentest.faults.reference_models.hooks import (
     Hooks,
     Inputs,
     Mask,
+    Pair,
     State,
     hook_names,
 )
@@ -40,6 +41,7 @@ __all__ = [
     "Inputs",
     "Mask",
     "Node",
+    "Pair",
     "Plain",
     "State",
     "hook_names",

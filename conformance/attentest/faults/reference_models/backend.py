@@ -105,6 +105,7 @@ _BUILDS: Mapping[str, Build] = {
     "greedy_decoding": lambda how: how.make_decoding("greedy_decoding"),
     "beam_search": lambda how: how.make_decoding("beam_search"),
     "sampling": lambda how: Node(how, "sampling"),
+    "rotary": lambda how: how.make_rotary(),
 }
 
 

@@ -14,6 +14,7 @@ from attentest.faults.reference_models.losses import FusedLoss
 from attentest.faults.reference_models.modules import Node
 from attentest.faults.reference_models.norms import FusedRms
 from attentest.faults.reference_models.optimisers import FusedOptimiser
+from attentest.faults.reference_models.rotary import FusedRotary
 from attentest.faults.reference_models.schedules import FusedSchedule
 from attentest_spec import Place, Table, nested
 from attentest_spec.parameters import learned_positions, projection_biases
@@ -45,7 +46,16 @@ _LAYER: Table = {
 _STACK: Table = {**nested("layers.*", "layers.*", _LAYER), **nested("norm", "norm", _NORM)}
 
 
-class Fused(FusedBatch, FusedLoss, FusedSchedule, FusedOptimiser, FusedCache, FusedRms, Hooks):
+class Fused(
+    FusedBatch,
+    FusedLoss,
+    FusedSchedule,
+    FusedOptimiser,
+    FusedCache,
+    FusedRms,
+    FusedRotary,
+    Hooks,
+):
     """In few large steps, the way a fast implementation does it."""
 
     name = "fused"

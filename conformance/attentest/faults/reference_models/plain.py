@@ -16,6 +16,7 @@ from attentest.faults.reference_models.losses import PlainLoss
 from attentest.faults.reference_models.modules import Node
 from attentest.faults.reference_models.norms import PlainRms
 from attentest.faults.reference_models.optimisers import PlainOptimiser
+from attentest.faults.reference_models.rotary import PlainRotary
 from attentest.faults.reference_models.schedules import PlainSchedule
 from attentest_spec import Table
 from attentest_spec.parameters import learned_positions, projection_biases
@@ -39,7 +40,16 @@ ACTIVATIONS: Mapping[str, Callable[[Tensor], Tensor]] = {
 }
 
 
-class Plain(PlainBatch, PlainLoss, PlainSchedule, PlainOptimiser, PlainCache, PlainRms, Hooks):
+class Plain(
+    PlainBatch,
+    PlainLoss,
+    PlainSchedule,
+    PlainOptimiser,
+    PlainCache,
+    PlainRms,
+    PlainRotary,
+    Hooks,
+):
     """Step by step, the way a tutorial does it."""
 
     name = "plain"

@@ -19,6 +19,7 @@ from attentest.faults.unusual import (
     multi_head_attention,
     optimiser,
     rms_norm,
+    rotary,
     schedule,
     sublayers,
 )
@@ -40,6 +41,7 @@ _ALL: tuple[Backend, ...] = (
     *optimiser.MEMBERS,
     *decoding.MEMBERS,
     *caches.MEMBERS,
+    *rotary.MEMBERS,
 )
 
 UNUSUAL: Mapping[str, Backend] = {one.name: one for one in _ALL}

@@ -71,6 +71,7 @@ def inputs(example: Example, component: str) -> tuple[Input, ...]:
             2,
         ),
         "gradient_clipping": (rng.normal(size=6), np.array([2, 4]), np.array(1.0)),
+        "rotary": (key, None),
     }
     return given.get(component, (memory,))
 

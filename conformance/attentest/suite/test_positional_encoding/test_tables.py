@@ -14,6 +14,7 @@ from attentest.suite.test_positional_encoding.cases import (
 from attentest.testing.assertions import holds
 from attentest.testing.common import same_precision
 from attentest.testing.draw import Draw
+from attentest.testing.moves import follows_to_device
 from attentest_spec.parameters import learned_positions
 from attentest_spec.precision import epsilon
 
@@ -54,7 +55,7 @@ def test_not_saved(subject: Subject, draw: Draw) -> None:
 @check("positional_encoding.follows-moves", examples=3)
 def test_follows_moves(subject: Subject, draw: Draw) -> None:
     case = draw_call(subject, draw, lengths=(2, 5))
-    _follows_to_device(case)
+    follows_to_device(case.probe, case.x)
     others = [
         one
         for one in ("float32", "float64", "bfloat16")
@@ -85,23 +86,3 @@ def _independent_of_others(subject: Subject, draw: Draw, precision: str) -> None
         case = draw_call(subject, draw, lengths=(5, 5), widths=(14,), precision=one)
         x = np.zeros_like(case.x)
         matches_table(case, case.added(x), x=x)
-
-
-def _follows_to_device(case: EncodingCall) -> None:
-    """Demand that no array stays behind when the part is moved, and that it computes there."""
-    held = case.probe.do(
-        "listing what it holds on the device meta",
-        lambda part: part.moved(device="meta").inventory(),
-    )
-    arrays = {**held["parameters"], **held["buffers"], **held["loose"]}
-    behind = sorted(
-        name
-        for name, facts in arrays.items()
-        if facts["device"] != "meta" and np.prod(facts["shape"], dtype=int) > case.x.shape[-1]
-    )
-    holds(not behind, f"Moved to the device meta, it leaves behind: {', '.join(behind)}.")
-    place = case.probe.do(
-        "asking where the output lies on the device meta",
-        lambda part: part.placed((case.x,), "meta"),
-    )
-    holds(place == "meta", f"For an input on the device meta the output lies on {place}.")

@@ -1,0 +1,131 @@
+"""Checks of the chapter `rotary`: the numbers under every choice, near and far."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from attentest.harness.errors import Absent
+from attentest.harness.subject import Subject
+from attentest.judging.check import check
+from attentest.suite.test_rotary.cases import (
+    GIVEN,
+    Turn,
+    draw_positions,
+    draw_sizes,
+    draw_turn,
+    matches_turn,
+    served_widths,
+    shows_declared,
+)
+from attentest.testing.assertions import holds
+from attentest.testing.common import draw_half_precision, same_precision
+from attentest.testing.draw import Draw
+from attentest.testing.sizes_in_use import LONG, MANY, WIDE, SizesInUse, at_sizes_in_use
+from attentest_spec import CHOICES
+from attentest_spec.precision import epsilon
+
+
+def _formula_in_use(subject: Subject, draw: Draw, size: SizesInUse) -> None:
+    width = served_widths(subject.choices, (128, 64) if size.width > size.heads * 4 else (8, 16))[0]
+    sizes = draw_sizes(subject, draw, width, size.heads, size.length)
+    x = draw.floats(size.batch, size.heads, size.length, width)
+    matches_turn(Turn(subject.part("rotary", sizes), x))
+
+
+@check(
+    "rotary.formula",
+    in_use=at_sizes_in_use(_formula_in_use, replace(WIDE, length=20), MANY, replace(LONG, heads=1)),
+)
+def test_formula(subject: Subject, draw: Draw) -> None:
+    shows_declared(draw_turn(subject, draw), "rotary_pairs", ("adjacent", "halves"))
+
+
+@check("rotary.base", examples=6)
+def test_base(subject: Subject, draw: Draw) -> None:
+    case = draw_turn(subject, draw, lengths=(4, 9), widths=(8, 16, 12, 20, 32, 64))
+    shows_declared(case, "rotary_base", (10_000.0, 500_000.0, 1e6, 1000.0))
+
+
+@check("rotary.width", examples=6)
+def test_width(subject: Subject, draw: Draw) -> None:
+    case = draw_turn(subject, draw, widths=(8, 16, 24, 32, 40, 64))
+    shows_declared(case, "rotary_width", ("whole", 0.5, 0.25, 0.75))
+
+
+@check("rotary.partial", examples=6)
+def test_partial(subject: Subject, draw: Draw) -> None:
+    if subject.choices.rotary_width == "whole":
+        raise Absent("all columns are turned")
+    case = draw_turn(subject, draw, widths=(8, 16, 24, 32, 40, 64))
+    shows_declared(case, "rotary_partial", ("contiguous", "proportional"))
+
+
+@check("rotary.scaling", examples=8)
+def test_scaling(subject: Subject, draw: Draw) -> None:
+    case = draw_turn(subject, draw, lengths=(2, 12), widths=(16, 8, 12, 32, 64))
+    names = [option.name for option in CHOICES["rotary_scaling"].options]
+    shows_declared(case, "rotary_scaling", names)
+
+
+@check("rotary.magnitude", examples=6)
+def test_magnitude(subject: Subject, draw: Draw) -> None:
+    shows_declared(draw_turn(subject, draw), "rotary_magnitude", ("as-scaling", 1.0, 0.5, 2.0))
+
+
+@check("rotary.direction", examples=6)
+def test_direction(subject: Subject, draw: Draw) -> None:
+    shows_declared(draw_turn(subject, draw), "rotary_direction", ("forward", "backward"))
+
+
+@check("rotary.arithmetic", examples=4)
+def test_arithmetic(subject: Subject, draw: Draw) -> None:
+    if epsilon(subject.precision) >= epsilon("float32"):
+        raise Absent(f"{subject.precision} has no more digits than float32")
+    if subject.limits.length == 1:
+        raise Absent("a single position is turned by 1 and 0, which are exact in every precision")
+    case = draw_turn(subject, draw, lengths=(4, 12))
+    actual = case.output()
+    options = [option.name for option in CHOICES["rotary_arithmetic"].options]
+    fitting = [
+        one for one in options if case.share(actual, case.choices.but(rotary_arithmetic=one)) <= 1
+    ]
+    declared = subject.declared.get("rotary_arithmetic", options[0])
+    if fitting:  # an exact turn lies within the tolerance of a rounded one, and not vice versa
+        said = (
+            "declared as" if "rotary_arithmetic" in subject.declared else "not declared, so it is"
+        )
+        holds(
+            fitting[0] == declared,
+            f"rotary_arithmetic is {said} {declared}; the numbers show {fitting[0]}.",
+            actual=actual,
+        )
+    matches_turn(case, actual)
+
+
+@check("rotary.far-positions", examples=3)
+def test_far_positions(subject: Subject, draw: Draw) -> None:
+    matches_turn(_far(subject, draw, draw.choose((70_000, 100_000)), ""))
+
+
+@check("rotary.half-precision", examples=4)
+def test_half_precision(subject: Subject, draw: Draw) -> None:
+    case = _far(subject, draw, draw.choose((3000, 700)), draw_half_precision(subject, draw))
+    output = case.probe.output(case.x, case.positions)
+    same_precision(case.probe, output)
+    matches_turn(case, output.astype(float))
+
+
+def _far(subject: Subject, draw: Draw, most: int, precision: str) -> Turn:
+    """Draw a call with positions up to `most`: given ones, or those of a long sequence."""
+    longest = min(most, subject.limits.length or most)
+    given = [one for one in GIVEN if one in subject.limits.positions]
+    length = min(7, longest) if given else min(longest, 5000)
+    width = served_widths(subject.choices)[0]
+    sizes = draw_sizes(subject, draw, width, 1, longest)
+    probe = subject.part("rotary", sizes, precision=precision)
+    x = draw.floats(2, 1, length, width, precision=precision)
+    if not given:
+        return Turn(probe, x)
+    positions = draw_positions(draw, draw.choose(given), 2, length, longest)
+    far = np.asarray(positions)
+    return Turn(probe, x, far + (longest - 1 - far.max()))
