@@ -261,9 +261,10 @@ class Stepwise(Protocol):
     """
 
     def updates(self, parameters: Array, feed: Iterable[tuple[Array, float]]) -> Iterator[Array]:
-        """Yield the parameters (N) after each update, for gradients (N) with their rates.
+        """Yield the parameters after each update, of the shape (N) as all arrays here.
 
-        Each pair is read when its update is asked for. Raises Unsupported where all gradients have
+        `parameters` are those at the beginning, and `feed` yields gradients with their rates. Each
+        pair is read when its update is asked for. Raises Unsupported where all gradients have
         to be there at once.
         """
 

@@ -49,7 +49,7 @@ def split(x: Annotated[Floats, "B L C"], heads: int) -> Annotated[Floats, "B H L
 
 
 def repeat(x: Annotated[Floats, "B G L E"], times: int) -> Annotated[Floats, "B H L E"]:
-    """Return x with every head `times` times in a row: (B, G, L, E) gives (B, G * times, L, E)."""
+    """Return x (B, G, L, E) with every head `times` times in a row, as (B, H, L, E)."""
     return x if times == 1 else np.repeat(x, times, axis=1)
 
 

@@ -25,11 +25,11 @@ class PlainCache(CacheHooks):
     def extend_entry(self, cache: Cache, number: int, new: Pair) -> Pair:
         """Keep new keys and values (B, H, N, E) in an entry, and return all that are in it."""
         before = cache.own[number]
-        joined = new if before is None else self.join_pairs(before, new)
+        joined = new if before is None else self.join_entries(before, new)
         cache.own[number] = joined
         return joined
 
-    def join_pairs(self, before: Pair, new: Pair) -> Pair:
+    def join_entries(self, before: Pair, new: Pair) -> Pair:
         """Return keys and values, those of earlier tokens first."""
         return torch.cat([before[0], new[0]], dim=2), torch.cat([before[1], new[1]], dim=2)
 

@@ -1,14 +1,17 @@
 """Faults in the pairs of columns, in their direction, and in the part that is turned."""
 
+from collections.abc import Mapping
+
 import torch
 from torch import Tensor
 
 from attentest.faults.fault import fault
 from attentest.faults.reference_models import Hooks, Pair
+from attentest_spec.choices import Value
 
-HALVES = {"rotary_pairs": "halves"}
-PART = {"rotary_width": 0.5}
-CONTIGUOUS = {**PART, "rotary_partial": "contiguous"}
+HALVES: Mapping[str, Value] = {"rotary_pairs": "halves"}
+PART: Mapping[str, Value] = {"rotary_width": 0.5}
+CONTIGUOUS: Mapping[str, Value] = {**PART, "rotary_partial": "contiguous"}
 
 
 def _reordered(self: Hooks, x: Tensor, waves: Pair, order: list[int]) -> Tensor:
