@@ -83,6 +83,9 @@ EMBEDDED = _values(
     "The vectors of three tokens and a pad.",
 )
 NORMED = _values("layer_norm", lambda ask: ask(X)[0], "The output, with a random weight and bias.")
+RMS_NORMED = _values("rms_norm", lambda ask: ask(X + 1.0)[0], "The output, with a random weight.")
+RMS_TINY = _values("rms_norm", lambda ask: ask(X * 2e-3)[0], "The output for very small rows.")
+SHARED_OUT = replace(HEADS_OUT, sizes=SIZES.but(heads=6, kv_heads=2))
 FED = _values("feed_forward", lambda ask: ask(X)[0], "The output for four tokens.")
 SKIP_ONLY = _values(
     "residual",

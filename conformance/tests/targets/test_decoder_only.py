@@ -8,6 +8,7 @@ from folders import SUPPORT
 from torch import nn
 
 import attentest
+from attentest.targets.adapt import Unclear
 
 sys.path.insert(0, str(SUPPORT / "wild_decoder_only"))
 
@@ -48,7 +49,7 @@ def test_wrong_code_violates(module, component):
     for one in classes(module):
         slug = OWN_CLAUSE.get(one.__name__, f"{component}.formula")
         if one.__name__ in ASKED:
-            with pytest.raises(attentest.targets.adapt.Unclear) as failure:
+            with pytest.raises(Unclear) as failure:
                 attentest.check(one, component, clauses=[slug])
             assert ASKED[one.__name__] in str(failure.value)
             continue

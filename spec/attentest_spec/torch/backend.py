@@ -84,7 +84,7 @@ class TorchBackend(RecipeBackend[Recipe]):
 
         mapped = names if recipe.parameters else tuple
         tables = {name: one.parameters for name, one in self.recipes.items() if one.parameters}
-        return TorchPart(recipe, sizes, mapped, precision, device, tables)
+        return TorchPart(recipe, self.sizes_of(sizes), mapped, precision, device, tables)
 
 
 class TorchPart:

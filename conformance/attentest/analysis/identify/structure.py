@@ -138,7 +138,8 @@ def _tied(component: str, sizes: Sizes) -> Iterator[Choices]:
 
 
 def _differ(component: str, axis: str) -> bool:
-    tables = [shapes(component, Sizes(), Choices().but(**{axis: v})) for v in SHAPED[axis]]
+    sizes = Sizes(kv_heads=1)
+    tables = [shapes(component, sizes, Choices().but(**{axis: v})) for v in SHAPED[axis]]
     return any(table != tables[0] for table in tables)
 
 
