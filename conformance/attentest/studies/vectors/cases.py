@@ -83,17 +83,26 @@ def _computes(recipe: Recipe) -> bool:
     return COMPONENTS[recipe.component].chapter not in ("masks", "batch")
 
 
+_SHOWN_WITH: Mapping[str, Mapping[str, Value]] = {"rotary_partial": {"rotary_width": 0.5}}
+"""Other choices with which a choice shows at all."""
+
+
 def _options(own: list[Recipe], base: Choices, seed: int) -> Iterator[Case]:
     """Yield, for every option but the base's, a case of every recipe that shows it."""
-    with_base = [(one, _Call(one, base, "float64", (seed, 0))) for one in own]
+
+    @cache
+    def plain(start: Choices) -> list[tuple[Recipe, _Call]]:
+        return [(one, _Call(one, start, "float64", (seed, 0))) for one in own]
+
     for name, value in options():
-        if value == base[name] or (chosen := _with(base, name, value)) is None:
+        start = base.but(**_SHOWN_WITH.get(name, {}))
+        if value == base[name] or (chosen := _with(start, name, value)) is None:
             continue
         told = f"{value:g}" if isinstance(value, float) else value
         shown = (
             call.case(f"{one.component}/{one.name}/{name}={told}", CHOICES[name].clause)
-            for one, plain in with_base
-            if (call := _Call(one, chosen, "float64", (seed, 0))).answered() and call.differs(plain)
+            for one, other in plain(start)
+            if (call := _Call(one, chosen, "float64", (seed, 0))).answered() and call.differs(other)
         )
         # What is made of layers is large, and its parts have shown the rest.
         yield from islice(shown, 1 if _layered(own) else None)
