@@ -8,6 +8,7 @@ from itertools import product
 
 import psutil
 import pytest
+from arrival import GUARD
 from click.testing import CliRunner
 
 from attentest.faults import fault_of, faults
@@ -148,10 +149,9 @@ def test_workers_end_with_a_command_that_is_killed():
     words = [sys.executable, "-m", "attentest", "faults", "--own"]
     with subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as started:
         parent = psutil.Process(started.pid)
-        waited = time.monotonic() + 60
-        while not (workers := parent.children()) and time.monotonic() < waited:
+        while not (workers := parent.children()) and started.poll() is None:
             time.sleep(0.1)
         started.kill()
     assert workers
-    _, left = psutil.wait_procs(workers, timeout=60)
+    _, left = psutil.wait_procs(workers, timeout=GUARD)
     assert not left

@@ -8,6 +8,7 @@ from typing import Any
 
 import psutil
 import pytest
+from arrival import GUARD
 from click.testing import CliRunner
 from folders import DOCS, REPOSITORY, SUPPORT
 
@@ -98,7 +99,7 @@ def test_a_program_that_misbehaves_gets_a_verdict_with_the_reason(moment, status
     (verdict,) = result.verdicts
     assert (verdict.status, words in verdict.message) == (status, True), verdict.message
     left = [one for one in psutil.process_iter(["cmdline"]) if mark in (one.info["cmdline"] or ())]
-    assert not psutil.wait_procs(left, timeout=1)[1]
+    assert not psutil.wait_procs(left, timeout=GUARD)[1]
 
 
 def test_a_program_that_does_not_start_is_not_loaded():
