@@ -45,7 +45,7 @@ from attentest.targets.adapt.limits import (
 from attentest.targets.adapt.losses.adaptation import adapt_loss
 from attentest.targets.adapt.parameters import FoundTable, find_table
 from attentest.targets.adapt.probing import SIZES, Probe
-from attentest.targets.adapt.reading import Reading, Unclear
+from attentest.targets.adapt.reading import Reading, Unclear, Uncovered
 from attentest.targets.adapt.training import optimisers, schedules
 from attentest.targets.adapt.training.batches import adapt_batch
 from attentest.targets.adapt.writing.backend import Written
@@ -135,7 +135,7 @@ def _adapt(thing: Any, asked: Reading, name: str, home: ModuleType | None) -> Ba
         with probing.undisturbed():
             return read(code, asked)
     except Unclear as failure:
-        if not guess:
+        if not guess or isinstance(failure, Uncovered):
             raise
         raise Unclear(
             f"{failure} A part of the name {own!r} says that it is {guess}; if it is another "
