@@ -52,6 +52,12 @@ def test_code_that_is_not_covered_is_recognised_and_not_judged(name, component, 
     assert "--anyway" in text
 
 
+def test_advice_for_a_guessed_name_leaves_out_what_would_not_help():
+    asked_by_name = asked(str(WILD / "uncovered.py:SwiGLU"))
+    assert "a gated feed-forward network (SwiGLU)" in asked_by_name
+    assert "--as" not in asked_by_name
+
+
 def test_code_is_judged_anyway_where_the_user_wants_it():
     target = str(WILD / "uncovered.py:RMSNorm")
     report = attentest.check(target, "layer_norm", anyway=True, clauses=["layer_norm.formula"])

@@ -46,7 +46,7 @@ from attentest.targets.adapt.losses.adaptation import adapt_loss
 from attentest.targets.adapt.parameters import FoundTable, find_table
 from attentest.targets.adapt.parameters.storage import with_fewer_key_heads
 from attentest.targets.adapt.probing import SIZES, Probe
-from attentest.targets.adapt.reading import Reading, Unclear
+from attentest.targets.adapt.reading import Reading, Unclear, Uncovered
 from attentest.targets.adapt.training import optimisers, schedules
 from attentest.targets.adapt.training.batches import adapt_batch
 from attentest.targets.adapt.writing.backend import Written
@@ -136,7 +136,7 @@ def _adapt(thing: Any, asked: Reading, name: str, home: ModuleType | None) -> Ba
         with probing.undisturbed():
             return read(code, asked)
     except Unclear as failure:
-        if not guess:
+        if not guess or isinstance(failure, Uncovered):
             raise
         raise Unclear(
             f"{failure} A part of the name {own!r} says that it is {guess}; if it is another "

@@ -20,6 +20,10 @@ class Unclear(LoadFailure):
     """Code that could not be read; its text is one paragraph that says what to add."""
 
 
+class Uncovered(Unclear):
+    """Code that the spec does not describe: the name of a component changes nothing of that."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Reading:
     """What is settled by the user; all that is empty is read off the code.

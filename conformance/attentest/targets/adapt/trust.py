@@ -20,6 +20,7 @@ from attentest.targets.adapt.parameters.found import FoundTable, Observed
 from attentest.targets.adapt.parameters.telling import few
 from attentest.targets.adapt.parameters.trial import Clock, places, read
 from attentest.targets.adapt.probing import SIZES, Probe
+from attentest.targets.adapt.reading import Uncovered
 from attentest.targets.adapt.recognise import (
     holds_where_rows_are_alike,
     recognised,
@@ -49,9 +50,12 @@ def question(
     found: FoundTable,
     findings: Mapping[str, Finding],
 ) -> str:
-    """Return what is asked before a verdict, "" where the reading can be trusted with one."""
+    """Return what is asked before a verdict, "" where the reading can be trusted with one.
+
+    Raises Uncovered where it can, and the spec has no place for the code.
+    """
     if left := _beside_the_table(code, probe, found):
-        return (
+        raise Uncovered(
             f"{code.name} is not judged as {code.component}: the spec has no place for its "
             f"parameters {few(left)}. What is judged, and what is not: {_PAGE}. {_ANYWAY}."
         )
@@ -71,7 +75,7 @@ def question(
     if not other and found.observed:
         other = recognised(found.observed, code.component, adapter, found.table, choices)
     if other:
-        return (
+        raise Uncovered(
             f"{code.name} is not judged as {code.component}: {other}. What is judged, and what is "
             f"not: {_PAGE}. {_ANYWAY}."
         )
