@@ -138,6 +138,15 @@ def caused(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
+def mostly_right(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A page with one row that needs attention, and three in which all pass or provide nothing."""
+    folder = tmp_path_factory.mktemp("mostly_right")
+    some = all_of("pass") | {SLUGS[1]: "violation", SLUGS[3]: "absent"}
+    run = judged("one", some), judged("other", all_of("pass"))
+    return _page(folder, written(folder / "run.jsonl", *run))
+
+
+@pytest.fixture(scope="session")
 def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A page whose every name and message tries to be more than a text."""
     folder = tmp_path_factory.mktemp("hostile")

@@ -33,6 +33,29 @@ def test_all_is_shown_at_first_with_its_denominators(shown: Shown) -> None:
     assert shown.at("")
 
 
+def test_rows_in_which_all_pass_are_collapsed(opened: Open, mostly_right: Path) -> None:
+    shown = opened(mostly_right)
+    assert shown.visible() == [SLUGS[1]]
+    assert "3 rows in which all pass or provide nothing" in count(shown)
+    assert count(shown).startswith("4 of 4 clauses, 8 of 8 verdicts")
+    headings = shown.page.locator("tr.chapter:visible").all_inner_texts()
+    assert "3 of 4 conform" in " ".join(headings)
+    shown.page.check("#f-all")
+    assert shown.visible() == list(SLUGS)
+    assert shown.at("#?rows=all")
+    shown.page.uncheck("#f-all")
+    shown.page.check("#f-status input[value=pass]")
+    assert shown.visible() == list(SLUGS)
+    shown.page.click("#f-clear")
+    shown.page.fill("#f-text", SLUGS[0])
+    assert shown.visible() == [SLUGS[0]]
+
+
+def test_address_of_a_collapsed_clause_shows_its_row(opened: Open, mostly_right: Path) -> None:
+    shown = opened(mostly_right, f"#clause/{SLUGS[2]}")
+    assert SLUGS[2] in shown.visible()
+
+
 def test_filter_by_chapter(shown: Shown) -> None:
     shown.page.select_option("#f-chapter", "attention")
     assert shown.visible() == [SLUGS[1], SLUGS[2]]

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from attentest.analysis.lines.alignment import Alignment
-from attentest.analysis.lines.cases import FRESH, Case, own_cases, wrong_calls
+from attentest.analysis.lines.cases import FRESH, TOLERANCES, Case, own_cases, wrong_calls
 from attentest.analysis.lines.earlier import is_earliest
 from attentest.analysis.lines.explain import (
     ELSE,
@@ -25,7 +25,6 @@ from attentest.analysis.lines.recording import Operation, Place
 from attentest.analysis.lines.search import Finding, again, search
 from attentest.harness.subject import Step, Subject
 from attentest.results.verdict import Location
-from attentest.testing.common import HALF_PRECISIONS
 from attentest_spec import CHOICES, Choices
 
 SECONDS = 1.2
@@ -104,7 +103,7 @@ def _in_double_precision(subject: Subject, steps: Sequence[Step], known: Known) 
     the failing example itself proves nothing.
     """
     asked = [one.question for one in steps if one.question is not None]
-    if subject.precision not in HALF_PRECISIONS or not asked or subject.limits.finest != "float64":
+    if subject.precision in TOLERANCES or not asked or subject.limits.finest != "float64":
         return None
     key = asked[-1].probe.component, asked[-1].method
     if key not in known:

@@ -35,6 +35,7 @@
     row, clause: clauses.get(row.dataset.c), cells: $$("td", row),
   }));
   const text = $("#f-text"), chapter = $("#f-chapter"), level = $("#f-level");
+  const everything = $("#f-all");
   const statuses = $$("#f-status input"), backends = $$("#f-backend input");
 
   // The address: "#case/BACKEND/CLAUSE?filters", either part alone, or a place in the page.
@@ -49,6 +50,7 @@
     if (level.value) found.set("level", level.value);
     for (const one of statuses) if (one.checked) found.append("verdict", one.value);
     for (const one of backends) if (!one.checked) found.append("without", data.backends[one.value].name);
+    if (everything.checked) found.set("rows", "all");
     return found.toString();
   };
   const write = (path) => {
@@ -60,13 +62,16 @@
     text.value = query.get("text") || "";
     chapter.value = query.get("chapter") || "";
     level.value = query.get("level") || "";
+    everything.checked = query.get("rows") === "all";
     if (chapter.selectedIndex < 0) chapter.value = "";
     if (level.selectedIndex < 0) level.value = "";
     for (const one of statuses) one.checked = query.getAll("verdict").includes(one.value);
     for (const one of backends) one.checked = !query.getAll("without").includes(data.backends[one.value].name);
   };
 
-  // The filters. What is searched are clauses, messages, and the causes with their lines.
+  // The filters. What is searched are clauses, messages, and the causes with their lines. A row in
+  // which all pass or provide nothing is collapsed until it is looked for.
+  const PLAIN = new Set(["pass", "absent"]);
   const CONFORM = new Set(data.conforming);
   const shown = () => columns.filter((b) => !backends.length || backends[b].checked);
   const because = (b, slug) => data.causes[b].clauses[slug];
@@ -79,7 +84,9 @@
     const verdicts = new Set(statuses.filter((one) => one.checked).map((one) => one.value));
     const wanted = text.value.trim().toLowerCase();
     const totals = columns.map(() => [0, 0]);
-    let rows = 0, matching = 0, all = 0;
+    const searches = everything.checked || verdicts.size > 0 || Boolean(wanted);
+    const tallies = new Map([...grid.tBodies].map((body) => [body, { rows: 0, conform: 0, judged: 0 }]));
+    let rows = 0, matching = 0, all = 0, collapsed = 0;
     for (const one of $$("[data-b]", grid)) one.hidden = !inView.includes(Number(one.dataset.b));
     for (const { row, clause, cells } of lines) {
       const found = inView.map((b) => cases[b].get(clause.slug)).filter(Boolean);
@@ -88,25 +95,37 @@
       const visible = (!chapter.value || clause.chapter === chapter.value) &&
         (!level.value || clause.level === level.value) &&
         (!verdicts.size || found.some(fits)) && says(clause, inView, wanted);
-      row.hidden = !visible;
+      const plain = !searches && found.length && found.every((one) => PLAIN.has(one.status));
+      row.hidden = !visible || plain;
       if (!visible) continue;
+      const tally = tallies.get(row.parentElement);
+      tally.rows += 1;
       rows += 1;
+      collapsed += plain ? 1 : 0;
       for (const b of inView) {
         const one = cases[b].get(clause.slug);
         cells[b].classList.toggle("dim", verdicts.size > 0 && !fits(one));
         if (!one) continue;
         matching += fits(one) ? 1 : 0;
-        totals[b][0] += CONFORM.has(one.status) ? 1 : 0;
-        totals[b][1] += one.status === "absent" ? 0 : 1;
+        const conforms = CONFORM.has(one.status) ? 1 : 0, judged = one.status === "absent" ? 0 : 1;
+        totals[b][0] += conforms;
+        totals[b][1] += judged;
+        tally.conform += conforms;
+        tally.judged += judged;
       }
     }
-    for (const body of grid.tBodies) body.hidden = !$("tr[data-c]:not([hidden])", body);
+    for (const [body, tally] of tallies) {
+      body.hidden = !tally.rows;
+      $(".tally", body).textContent = `${tally.conform} of ${tally.judged} conform`;
+    }
     for (const cell of $$("tfoot td", grid)) {
       const b = Number(cell.dataset.b);
       if (cases[b].size) cell.textContent = `${totals[b][0]}/${totals[b][1]}`;
     }
     $("#count").textContent = `${rows} of ${lines.length} clauses, ${matching} of ${all} verdicts of ` +
-      `${inView.length} of ${columns.length} ${columns.length === 1 ? "backend" : "backends"}.`;
+      `${inView.length} of ${columns.length} ${columns.length === 1 ? "backend" : "backends"}.` +
+      (collapsed ? ` ${collapsed} ${collapsed === 1 ? "row" : "rows"} in which all pass or provide nothing: ` +
+        `choose "all rows" to see them.` : "");
     reachable();
   };
   const form = $("#filters");
@@ -259,6 +278,7 @@
   const unhide = (row) => {
     if (!row.hidden) return;
     restore(new URLSearchParams());
+    everything.checked = true;
     apply();
   };
   const follow = () => {
