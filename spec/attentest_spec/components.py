@@ -16,6 +16,7 @@ CHAPTERS = (
     "decoder",
     "generator",
     "model",
+    "initialisation",
     "batch",
     "loss",
     "schedule",

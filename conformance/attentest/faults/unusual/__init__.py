@@ -12,6 +12,7 @@ from attentest.faults.unusual import (
     caches,
     columns,
     decoding,
+    initial,
     inputs_outputs,
     layer_norm,
     losses,
@@ -36,6 +37,7 @@ _ALL: tuple[Backend, ...] = (
     *optimiser.MEMBERS,
     *decoding.MEMBERS,
     *caches.MEMBERS,
+    *initial.MEMBERS,
 )
 
 UNUSUAL: Mapping[str, Backend] = {one.name: one for one in _ALL}
