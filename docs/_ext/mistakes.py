@@ -31,6 +31,7 @@ from influence_views import (
     HEADS_VALUE,
     MODEL_TARGET,
 )
+from initial_views import GAIN, INNER, OUTER, PAD_ROW, QUERY
 from matrix_views import (
     CURVE,
     EMBEDDED,
@@ -190,6 +191,14 @@ SHOWN: Mapping[str, Mapping[str, View]] = {
         "model.pad-is-zero": PADS_OF_ONE,
         "model.position-zero-for-all": REVERSED,
         "model.generator-twice": MODEL_PROBABILITIES,
+    },
+    "initialisation": {
+        "initialisation.depth-scaling-lost": OUTER,
+        "initialisation.norms-drawn": GAIN,
+        "initialisation.pad-row-overwritten": PAD_ROW,
+        "initialisation.fans-exchanged": INNER,
+        "initialisation.drawn-as-one": QUERY,
+        "initialisation.uniform-for-normal": INNER,
     },
     "batch": {
         "batch.target-not-shifted": GIVEN,

@@ -10,9 +10,10 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+import torch
 
 from attentest.faults import Fault, fault_of, inject
-from attentest.faults.reference_models import DECLARED
+from attentest.faults.reference_models import DECLARED, REFERENCE_MODELS, reference_backend
 from attentest_spec import Backend, Choices, Setting, Sizes
 from attentest_spec.choices import Value
 from attentest_spec.oracles import ORACLES
@@ -67,7 +68,8 @@ class View:
     """One call of a component, and how its result is drawn.
 
     `rows` and `columns` name the axes of the matrix; `about` is a sentence about the inputs. With
-    `plain_norms`, gains are 1 and biases 0, as after initialisation.
+    `plain_norms`, gains are 1 and biases 0, as after initialisation. With `initial`, what is asked
+    is the parameter of a name, in a new model of either side that begins with the same seed.
     """
 
     component: str
@@ -78,6 +80,7 @@ class View:
     about: str = ""
     sizes: Sizes = SIZES
     plain_norms: bool = False
+    initial: bool = False
     choices: Mapping[str, Value] = field(default_factory=dict)
     hidden: Array | None = None
     across: Array | None = None
@@ -107,12 +110,23 @@ def fault_in(slug: str, view: View) -> Fault:
 
 def answers(fault: Fault, view: View, backend: Backend) -> tuple[Array, Array]:
     """Return the results of the reference and of `backend` under the choices of `fault`."""
+    if view.initial:
+        correct = reference_backend(REFERENCE_MODELS[fault.models[0]], fault.choices)
+        return _first_numbers(view, correct), _first_numbers(view, backend)
     choices = Choices.of({**DECLARED, **fault.choices})
     parameters = _parameters(view, choices)
     part = backend.build(view.component, view.sizes)
     part.load(parameters)
     oracle = partial(ORACLES[view.component], Setting(view.sizes, choices, parameters))
     return np.asarray(view.look(oracle)), np.asarray(view.look(part))
+
+
+def _first_numbers(view: View, backend: Backend) -> Array:
+    """Return what the view shows of a model that was built and not loaded."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(SEED)
+        held = backend.build(view.component, view.sizes).export()
+    return np.asarray(view.look(held.__getitem__))
 
 
 def _parameters(view: View, choices: Choices) -> dict[str, Floats]:

@@ -17,6 +17,7 @@ CHAPTERS = (
     "decoder",
     "generator",
     "model",
+    "initialisation",
     "batch",
     "loss",
     "schedule",

@@ -7,12 +7,13 @@ from math import inf
 from attentest_spec.choices.choice import Choice, Value
 from attentest_spec.choices.decoder_only import DECODER_ONLY
 from attentest_spec.choices.decoding import DECODING
+from attentest_spec.choices.initial import INITIAL
 from attentest_spec.choices.rotary import ROTARY
 from attentest_spec.choices.table import ENTRIES
 from attentest_spec.choices.training import TRAINING
 from attentest_spec.names import require
 
-_ALL = (*ENTRIES, *TRAINING, *DECODING, *DECODER_ONLY, *ROTARY)
+_ALL = (*ENTRIES, *INITIAL, *TRAINING, *DECODING, *DECODER_ONLY, *ROTARY)
 CHOICES: Mapping[str, Choice] = {one.name: one for one in _ALL}
 
 
@@ -47,6 +48,15 @@ class Choices:
     output: str = "probabilities"
     generator_bias: str = "present"
     tying: str = "all-three"
+    # Initialisation.
+    initialisation: str = "unspecified"
+    initialisation_packing: str = "separate"
+    residual_initialisation: str = "none"
+    generator_initialisation: str = "unspecified"
+    embedding_initialisation: str = "unspecified"
+    pad_row_initialisation: str = "unspecified"
+    bias_initialisation: str = "unspecified"
+    # Training.
     padding_side: str = "right"
     sequence_marks: str = "start-and-end"
     loss_input: str = "logits"

@@ -13,6 +13,7 @@ from attentest.faults.unusual import (
     columns,
     decoding,
     gates,
+    initial,
     inputs_outputs,
     layer_norm,
     losses,
@@ -42,6 +43,7 @@ _ALL: tuple[Backend, ...] = (
     *decoding.MEMBERS,
     *caches.MEMBERS,
     *rotary.MEMBERS,
+    *initial.MEMBERS,
 )
 
 UNUSUAL: Mapping[str, Backend] = {one.name: one for one in _ALL}

@@ -6,6 +6,7 @@ from torch import Tensor
 
 from attentest.faults.reference_models.hooks.base import Base
 from attentest.faults.reference_models.hooks.embedding import EmbeddingHooks, PositionHooks
+from attentest.faults.reference_models.hooks.initial import InitialHooks
 from attentest.faults.reference_models.hooks.masks import MaskHooks
 from attentest.faults.reference_models.hooks.stacks import StackHooks
 from attentest.faults.reference_models.modules import Node
@@ -36,7 +37,9 @@ class GeneratorHooks(Base):
         """Return probabilities, their logarithms, or the logits, as chosen."""
 
 
-class ModelHooks(MaskHooks, EmbeddingHooks, PositionHooks, StackHooks, GeneratorHooks):
+class ModelHooks(
+    MaskHooks, EmbeddingHooks, PositionHooks, StackHooks, GeneratorHooks, InitialHooks
+):
     """Encoder, decoder, embeddings and generator; the model makes its own masks."""
 
     def make_model(self) -> Node:
@@ -54,6 +57,7 @@ class ModelHooks(MaskHooks, EmbeddingHooks, PositionHooks, StackHooks, Generator
             decoder=self.make_decoder(),
             generator=self.make_generator(),
         )
+        self.initialise_model(model)
         self.tie(model)
         return model
 
