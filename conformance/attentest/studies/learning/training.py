@@ -66,6 +66,9 @@ class Trainer:
         decoder = Decoder.of(part, parts, regime, layout.choices)
         if state is not None and not parts.resumes and state.step < regime.steps:
             state = None
+        if state is not None:  # a file sorts names, and sums depend on their order
+            names = [name for name in layout.shapes if name in state.parameters]
+            state.parameters = {name: state.parameters[name] for name in names}
         made = cls(part, layout, regime, seed, state or State({}), parts, decoder)
         if state is None:
             made.state.parameters = made._start()

@@ -95,7 +95,8 @@ def _losses(axes: "Axes", found: Result) -> None:
 
 def _accuracies(axes: "Axes", found: Result) -> None:
     few = any(_known([one["points"][-1]], "trained") for one in found["curves"])
-    _draw(axes, found, "trained", faint=True)
+    if few:
+        _draw(axes, found, "trained", faint=True)
     _draw(axes, found, "sequences")
     axes.set_ylim(-0.03, 1.03)
     _label(axes, "held-out sequences right" + " (faint: trained on)" * few)
