@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 
@@ -25,14 +26,14 @@ class NormCall:
     x: Floats
     loaded: bool
 
-    def output(self) -> Array:
-        """Return the output for x, demanded to be of its shape."""
+    def output(self) -> Annotated[Array, "B S D"]:
+        """Return the output (B, S, D) for x, demanded to be of its shape."""
         output = self.probe.output(self.x)
         same_shape(output, self.x.shape)
         return output
 
-    def checked_output(self) -> Array:
-        """Return the output for x, demanded to be that of the reference."""
+    def checked_output(self) -> Annotated[Array, "B S D"]:
+        """Return the output (B, S, D) for x, demanded to be that of the reference."""
         output = self.output()
         matches(self.probe, self.x, actual=output)
         return output
