@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from component_inputs import SIZES, inputs_of
 from proof import item, one_of
-from test_reference_models import SIZES, inputs_of
 
 import attentest.faults
 from attentest.faults import Fault, fault, fault_of, faults, inject
