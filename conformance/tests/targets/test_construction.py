@@ -131,3 +131,37 @@ def test_size_that_is_left_is_given_to_the_argument_that_is_left(tmp_path):
     assert "dim=d_model, broad=d_ff" in "".join(read.understood)
     with pytest.raises(Unclear, match="nothing says what radius is"):
         attentest.adapted(f"{file}:Banded", "feed_forward")
+
+
+PRIVATE = """
+from dataclasses import dataclass
+
+from torch import nn
+
+
+@dataclass
+class Config:
+    hidden_size: int = 8
+    intermediate_size: int = 16
+    _out_features: list | None = None
+
+    def __post_init__(self):
+        if self._out_features is not None and not isinstance(self._out_features, list):
+            raise TypeError("a list is needed")
+
+
+class FeedForward(nn.Module):
+    def __init__(self, config: Config):
+        super().__init__()
+        self.inner = nn.Linear(config.hidden_size, config.intermediate_size)
+        self.outer = nn.Linear(config.intermediate_size, config.hidden_size)
+
+    def forward(self, x):
+        return self.outer(self.inner(x).relu())
+"""
+
+
+def test_private_fields_of_a_configuration_are_no_sizes(tmp_path):
+    folder = write_files(tmp_path, private_fields=PRIVATE)
+    backend = attentest.adapted(str(folder / "private_fields.py:FeedForward"))
+    assert "_out_features" not in "\n".join(backend.understood)

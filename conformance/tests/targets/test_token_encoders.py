@@ -99,3 +99,19 @@ def test_the_stack_moves_and_copies_with_its_class():
     moved = part.moved(precision="float32").copied("pickle")
     x = torch.zeros(1, 2, 12).numpy()
     assert moved(x.astype("float32"), None).shape == (1, 2, 12)
+
+
+def test_width_as_a_whole_multiple_is_read(tmp_path: Path) -> None:
+    source = (WILD / "causal_lm.py").read_text()
+    head, model, tail = source.partition("class TinyForCausalLM")
+    for old, new in (
+        ("intermediate_size=64", "ff_mult=4"),
+        ("intermediate_size", "ff_mult * hidden_size"),
+        ("        embedding_size=32,\n", ""),
+        ("embedding_size", "hidden_size"),
+    ):
+        tail = tail.replace(old, new)
+    (tmp_path / "multiple.py").write_text(head + model + tail)
+    backend = attentest.adapted(str(tmp_path / "multiple.py:TinyForCausalLM"))
+    assert "ff_mult=4" in "\n".join(backend.understood)
+    assert not broken(backend)

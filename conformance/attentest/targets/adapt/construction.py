@@ -121,7 +121,10 @@ def _activations_by_name(
     thing: Callable[..., Any], read: Mapping[str, Filling | None]
 ) -> dict[str, Filling]:
     """Return the names of activations, where `thing` is built with those and not with functions."""
-    values = {own: one.value(PROBED) for own, one in read.items() if one is not None}
+    try:
+        values = {own: one.value(PROBED) for own, one in read.items() if one is not None}
+    except Exception:  # a configuration of the user's may refuse its fields
+        return {}
     named = {own: relu.__name__ for own, value in values.items() if value is relu}
     if not named or _builds(thing, values) or not _builds(thing, {**values, **named}):
         return {}
@@ -277,7 +280,11 @@ def _filling(
     if name in KEY_HEADS and component == "multi_head_attention":
         return Filling("kv_heads", key_heads, frozenset(["kv_heads"]), _KEY_HEADS)
     size = _size(name, component, [squashed(one) for one in arguments])
-    if size and (size == "target_pad" or not is_no_number(parameter.default)):
+    if (
+        size
+        and not own.startswith("_")
+        and (size == "target_pad" or not is_no_number(parameter.default))
+    ):
         return Filling(size, attrgetter(size), frozenset([size]), f"sizes.{size}")
     if name in RATIO:
         return Filling("d_ff/d_model", _ratio, frozenset(["d_ff"]), _RATIO)

@@ -136,7 +136,7 @@ SIZES: Mapping[str, Sequence[str]] = {
     "max_length": words(
         "maxlen maxlength maxseqlen maxseqlength maxpositionembeddings blocksize contextlength "
         "seqlen ctxlen nctx maxpositions numpositions maxsequencelength npositions "
-        "sequencelength maxtokens contextsize maximumlength maximumpositionembeddings"
+        "sequencelength maxtokens contextsize contextlen maximumlength maximumpositionembeddings"
     ),
     "source_vocabulary": words(
         "vocab vocabsize numembeddings nvocab srcvocab srcvocabsize sourcevocabsize "

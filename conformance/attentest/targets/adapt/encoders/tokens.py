@@ -65,7 +65,7 @@ class _Found:
         """Build `thing`; None where that fails, or where it holds no list or several."""
         try:
             with undisturbed():
-                built = construction(thing, "encoder", reading)
+                built = _buildable(construction(thing, "encoder", reading))
                 sizes = [DISTINCT.but(d_ff=one * DISTINCT.d_model) for one in RATIOS]
                 for tried in [DISTINCT, *sizes]:
                     module = built(tried)
@@ -154,6 +154,15 @@ class _Found:
         )
         layers = self.path.removeprefix(path).removeprefix(".")
         return _Wrapping(name, self.module.get_submodule(path), self).inner(path, layers)
+
+
+def _buildable(built: Construction) -> Construction:
+    """Return `built`, with a ratio of widths that is a whole number where it needs one."""
+    try:
+        built(DISTINCT)
+    except Exception:  # code that a user wrote may raise anything
+        return built.with_whole_ratio()
+    return built
 
 
 @dataclass(frozen=True)
