@@ -51,9 +51,9 @@ _LIST = (
         write=sequences.write_remainders,
         width=lambda length: (3, 2),
         length=23,
-        steps=2000,
-        usual={"rate": 0.003, "weight_decay": 1.0, "d_ff": 128, "every": 100},
-        held_out=2,
+        steps=3000,
+        usual={"rate": 0.002, "weight_decay": 1.0, "d_ff": 128, "every": 100},
+        held_out=3,
         every=sequences.every_pair,
     ),
     Task(

@@ -157,7 +157,7 @@ def test_invalid_seeds_are_refused(seeds: tuple[int, ...]) -> None:
 
 
 def test_a_schedule_takes_the_place_of_the_rate_of_a_task():
-    assert Regime.of("modular-addition").rate == 0.003
+    assert Regime.of("modular-addition").rate == 0.002
     regime = Regime.of("modular-addition", schedule="cosine", factor=0.01, warmup=5)
     assert (regime.rate, regime.schedule, regime.weight_decay) == (None, "cosine", 1.0)
 
@@ -170,7 +170,7 @@ def test_modular_addition_has_every_pair_on_one_side():
     first, second, answer = source[:, 0] - ZERO, source[:, 2] - ZERO, target[:, 1] - ZERO
     np.testing.assert_array_equal((first + second) % 5, answer)
     for one, other in ((first, second), (second, first)):
-        held_out = {pair for pair in zip(one, other, strict=True) if is_held_out(np.array(pair), 2)}
+        held_out = {pair for pair in zip(one, other, strict=True) if is_held_out(np.array(pair), 3)}
         assert len(held_out) == len(sides[1][0])
     with pytest.raises(BadTask, match="from 3 to 97; 2 is not"):
         task.batch([0], 1, 2)
