@@ -53,3 +53,12 @@ def test_function_of_all_gradients_is_refused() -> None:
     part = built(Recipe(build=lambda sizes: sizes, call=lambda *inputs: inputs[1]))
     with pytest.raises(Unsupported, match="all gradients at once"):
         part.updates(START, iter(()))
+
+
+def test_number_has_no_gradient() -> None:
+    recipe = Recipe(build=lambda sizes: sizes, call=lambda sizes, step: 0.5 * step)
+    part = TorchBackend(name="a", title="a", recipes={"learning_rate": recipe}).build(
+        "learning_rate", Sizes()
+    )
+    pulled = part.vjp((3,), np.array(1.0))
+    assert (float(pulled.output), pulled.inputs) == (1.5, (None,))

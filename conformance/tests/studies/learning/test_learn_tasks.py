@@ -159,7 +159,7 @@ def test_invalid_seeds_are_refused(seeds: tuple[int, ...]) -> None:
 def test_a_schedule_takes_the_place_of_the_rate_of_a_task():
     assert Regime.of("modular-addition").rate == 0.002
     regime = Regime.of("modular-addition", schedule="cosine", factor=0.01, warmup=5)
-    assert (regime.rate, regime.schedule, regime.weight_decay) == (None, "cosine", 0.5)
+    assert (regime.rate, regime.schedule, regime.weight_decay) == (None, "cosine", 1.0)
 
 
 def test_modular_addition_has_every_pair_on_one_side():
