@@ -94,7 +94,6 @@ _PARTS = (
         "grouped_optimiser",
         "optimiser",
         ("parameters", "gradients", "rates", "groups", "kinds", "present", "saved"),
-        ("optimiser",),
     ),
     Component("gradient_clipping", "optimiser", ("gradients", "groups", "limit")),
     Component(

@@ -39,6 +39,7 @@ def test_every_formula_has_examples_at_sizes_in_use():
         "masks.padding-keeps-exactly-real-tokens",
         "masks.target-is-both",
         "optimiser.clipping-formula",
+        "optimiser.grouped-formula",
     }
     assert set(IN_USE) == formulas | others
     causal = {"causal_mask"}  # masks.causal-any-order asks for 1,100 positions

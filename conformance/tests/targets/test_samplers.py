@@ -60,7 +60,7 @@ def test_sampler_that_cannot_be_read_is_a_question(name, asked):
         attentest.adapted(f"{FILE}:{name}", component="sampling")
 
 
-def test_what_is_inferred_is_reported():
+def test_inferred_call_is_reported():
     read = attentest.adapted(f"{FILE}:top_k_top_p_filtering")
     said = "\n".join(read.understood)
     assert "it takes no temperature: logits are divided by it before the call" in said

@@ -36,8 +36,8 @@ def _heads(sizes: Sizes, dtype: Any) -> Built:
 
 
 def _norm(sizes: Sizes, dtype: Any) -> Built:
-    module = nn.LayerNorm(dtype=dtype, param_dtype=dtype)
-    return module, jax.ShapeDtypeStruct((1, sizes.d_model), dtype)
+    shape = jax.ShapeDtypeStruct((1, sizes.d_model), dtype)
+    return nn.LayerNorm(dtype=dtype, param_dtype=dtype), shape
 
 
 def _embedding(sizes: Sizes, dtype: Any) -> Built:
@@ -55,23 +55,11 @@ def _call(built: Built, parameters: Any, key: Key, x: jax.Array) -> Any:
     return built[0].apply({"params": parameters}, x)
 
 
-def _attend(
-    built: Built,
-    parameters: Any,
-    key: Key,
-    query: jax.Array,
-    keys: jax.Array,
-    values: jax.Array,
-    mask: jax.Array | None,
-) -> Any:
+def _attend(built: Built, parameters: Any, key: Key, *given: Any) -> Any:
+    *inputs, mask = given
+    dropped = {} if key is None else {"rngs": {"dropout": key}}
     return built[0].apply(
-        {"params": parameters},
-        query,
-        keys,
-        values,
-        mask=mask,
-        deterministic=key is None,
-        rngs=None if key is None else {"dropout": key},
+        {"params": parameters}, *inputs, mask=mask, deterministic=key is None, **dropped
     )
 
 
@@ -96,10 +84,6 @@ def _target_mask(tokens: jax.Array, pad: int) -> Any:
     return nn.combine_masks(_padding_mask(tokens, pad), causal, dtype=bool)
 
 
-def _sizes(sizes: Sizes, dtype: Any) -> Sizes:
-    return sizes
-
-
 backend = JaxBackend(
     name="flax",
     title="flax linen's attention, layer norm, embedding and masks, and optax, in JAX",
@@ -112,15 +96,7 @@ backend = JaxBackend(
         "mask_fill": "exact",
         "fully_masked_row": "uniform",
         "projection_bias": "present",
-        "loss_input": "logits",
-        "smoothed_mass": "all-words",
-        "loss_normaliser": "tokens",
-        "loss_measure": "cross-entropy",
-        "loss_without_targets": "nan",
-        "schedule": "cosine",
-        "first_step": "zero",
-        "weight_decay": "decoupled",
-        "clip_epsilon": "none",
+        **training.CHOICES,
     },
     recipes={
         "padding_mask": Recipe(lambda sizes, dtype: _padding_mask),
@@ -130,9 +106,6 @@ backend = JaxBackend(
         "multi_head_attention": Recipe(_heads, _init, _attend, parameters=HEADS),
         "embedding": Recipe(_embedding, _init, _call, parameters={"weight": "embedding"}),
         "layer_norm": Recipe(_norm, _init, _call, parameters={"gain": "scale", "bias": "bias"}),
-        "loss": Recipe(_sizes, call=training.loss),
-        "learning_rate": Recipe(training.schedule, call=training.rate),
-        "optimiser": Recipe(_sizes, call=training.updates),
-        "gradient_clipping": Recipe(_sizes, call=training.clipped),
+        **training.RECIPES,
     },
 )

@@ -7,6 +7,13 @@ import jax.numpy as jnp
 import optax
 
 from attentest_spec import Sizes
+from attentest_spec.choices import Value
+from attentest_spec.jax import Recipe
+
+
+def sizes_alone(sizes: Sizes, dtype: Any) -> Sizes:
+    """Return what an optimiser is built from."""
+    return sizes
 
 
 def loss(
@@ -71,3 +78,25 @@ def clipped(
     tree = [jnp.where(owners == one, gradients, 0) for one in range(len(groups))]
     clip = optax.clip_by_global_norm(limit.astype(gradients.dtype))
     return sum(clip.update(tree, clip.init(tree))[0])
+
+
+CHOICES: dict[str, Value] = {
+    "loss_input": "logits",
+    "smoothed_mass": "all-words",
+    "loss_normaliser": "tokens",
+    "loss_measure": "cross-entropy",
+    "loss_without_targets": "nan",
+    "schedule": "cosine",
+    "first_step": "zero",
+    "weight_decay": "decoupled",
+    "clip_epsilon": "none",
+}
+"""The choices of training."""
+
+RECIPES = {
+    "loss": Recipe(sizes_alone, call=loss),
+    "learning_rate": Recipe(schedule, call=rate),
+    "optimiser": Recipe(sizes_alone, call=updates),
+    "gradient_clipping": Recipe(sizes_alone, call=clipped),
+}
+"""The recipes of training."""

@@ -96,18 +96,7 @@ backend = KerasBackend(
         "mask_fill": "exact",
         "fully_masked_row": "unspecified",
         "projection_bias": "present",
-        "loss_input": "logits",
-        "smoothed_mass": "all-words",
-        "loss_normaliser": "tokens",
-        "loss_measure": "cross-entropy",
-        "loss_without_targets": "zero",
-        "schedule": "cosine",
-        "first_step": "zero",
-        "adam_epsilon_place": "uncorrected",
-        "weight_decay": "decoupled",
-        "decay_groups": "weights",
-        "update_count": "all",
-        "clip_epsilon": "none",
+        **training.CHOICES,
     },
     limits=Limits(precisions=("float32", "bfloat16", "float16")),
     recipes={
@@ -117,10 +106,6 @@ backend = KerasBackend(
         "layer_norm": Recipe(
             _norm, _call, parameters={"gain": f"{OWN}/gamma", "bias": f"{OWN}/beta"}
         ),
-        "loss": Recipe(training.Loss),
-        "learning_rate": Recipe(training.schedule, training.rate),
-        "optimiser": Recipe(lambda sizes: sizes, training.updates),
-        "grouped_optimiser": Recipe(lambda sizes: sizes, training.grouped),
-        "gradient_clipping": Recipe(lambda sizes: sizes, training.clipped),
+        **training.RECIPES,
     },
 )

@@ -12,6 +12,8 @@ from torch import Tensor
 
 from attentest_keras.library import keras
 from attentest_spec import Sizes
+from attentest_spec.choices import Value
+from attentest_spec.torch import Recipe
 
 
 class Loss:
@@ -105,3 +107,29 @@ def clipped(sizes: Sizes, gradients: Tensor, groups: Tensor, limit: Tensor) -> T
         descent = keras.optimizers.SGD(1.0, global_clipnorm=float(limit))
         descent.apply([one.clone() for one in parts], held)
         return torch.cat([-one.value.detach() for one in held])
+
+
+CHOICES: dict[str, Value] = {
+    "loss_input": "logits",
+    "smoothed_mass": "all-words",
+    "loss_normaliser": "tokens",
+    "loss_measure": "cross-entropy",
+    "loss_without_targets": "zero",
+    "schedule": "cosine",
+    "first_step": "zero",
+    "adam_epsilon_place": "uncorrected",
+    "weight_decay": "decoupled",
+    "decay_groups": "weights",
+    "update_count": "all",
+    "clip_epsilon": "none",
+}
+"""The choices of training."""
+
+RECIPES = {
+    "loss": Recipe(Loss),
+    "learning_rate": Recipe(schedule, rate),
+    "optimiser": Recipe(lambda sizes: sizes, updates),
+    "grouped_optimiser": Recipe(lambda sizes: sizes, grouped),
+    "gradient_clipping": Recipe(lambda sizes: sizes, clipped),
+}
+"""The recipes of training."""

@@ -3,7 +3,6 @@
 from functools import partial
 from typing import Any
 
-import torch
 from transformers import MarianConfig
 from transformers.models.marian import modeling_marian as marian
 
@@ -38,8 +37,7 @@ MODEL = {
 def _config(kernel: str, sizes: Sizes) -> MarianConfig:
     """Return a config with the scaled embeddings and the activation of the released models.
 
-    The library's one pad id is for a row of the embedding that is never trained. The contract has
-    a pad id on each side, so that there is no such row here.
+    The library's one pad id has a row that is never trained; the contract has two, and none here.
     """
     counts = {"layers": sizes.layers, "attention_heads": sizes.heads, "ffn_dim": sizes.d_ff}
     named: dict[str, Any] = {
@@ -68,10 +66,7 @@ def _recipes(kernel: str) -> dict[str, Recipe]:
     )
     return {
         "padding_mask": Recipe(lambda sizes: model.keep_real),
-        "causal_mask": Recipe(
-            lambda sizes: model.keep_past,
-            lambda keep, length: keep(torch.ones(1, length, dtype=torch.int64), 0),
-        ),
+        "causal_mask": Recipe(lambda sizes: model.keep_past, model.keep_past_of_length),
         "target_mask": Recipe(lambda sizes: model.keep_past),
         "attention": Recipe(lambda sizes: model.attention(kernel)),
         "multi_head_attention": recipe(model.heads, model.attend, HEADS),
@@ -91,14 +86,8 @@ def _recipes(kernel: str) -> dict[str, Recipe]:
             {"encode": model.read, "decode": model.finish},
             MODEL,
         ),
-        "loss": Recipe(training.smoother, training.smoothed),
-        "learning_rate": Recipe(lambda sizes: sizes, training.rate),
-        "optimiser": Recipe(lambda sizes: sizes, training.updates),
-        "grouped_optimiser": Recipe(lambda sizes: sizes, training.grouped),
-        "gradient_clipping": Recipe(lambda sizes: sizes, training.clipped),
-        "greedy_decoding": Recipe(generation.Scripted, generation.greedy),
-        "beam_search": Recipe(generation.Scripted, generation.beams),
-        "sampling": Recipe(generation.sampled),
+        **training.RECIPES,
+        **generation.RECIPES,
     }
 
 
@@ -118,30 +107,9 @@ def _backend(name: str, kernel: str, empty_row: str) -> TorchBackend:
             "projection_bias": "present",
             "output": "logits",
             "generator_bias": "none",
-            "loss_input": "logits",
-            "smoothed_mass": "all-words",
-            "loss_normaliser": "tokens",
-            "loss_measure": "cross-entropy",
-            "loss_without_targets": "nan",
-            "schedule": "linear",
-            "first_step": "zero",
-            "adam_beta2": 0.999,
-            "adam_epsilon": 1e-8,
-            "weight_decay": "decoupled",
-            "decay_groups": "weights",
-            "update_count": "own",
-            "clip_epsilon": 1e-6,
-            "decoding_stop": "end-token",
-            "after_end": "padding",
-            "decoding_mode": "as-given",
-            "length_penalty": "power",
-            "counted_length": "new",
-            "finished_beams": "set-aside",
-            "beam_stop": "n-before-length",
-            "filter_order": "temperature-first",
-            "nucleus": "of-what-is-left",
+            **training.CHOICES,
+            **generation.CHOICES,
         },
-        # The loss and the search of beams add up in float32, whatever they are given.
         limits=Limits(single=("loss", "beam_search")),
         recipes=_recipes(kernel),
     )

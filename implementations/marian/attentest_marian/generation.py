@@ -1,4 +1,7 @@
-"""The `generate` of transformers, driven by a scripted model, and its processors of logits."""
+"""The `generate` of transformers, driven by a scripted model, and its processors of logits.
+
+Beams add up in float32, whatever they are given.
+"""
 
 from types import SimpleNamespace
 from typing import Any
@@ -18,7 +21,8 @@ from transformers import (
 from transformers.modeling_outputs import BaseModelOutput, Seq2SeqLMOutput
 
 from attentest_spec import Sizes
-from attentest_spec.torch import Script
+from attentest_spec.choices import Value
+from attentest_spec.torch import Recipe, Script
 
 
 class Scripted(PreTrainedModel, GenerationMixin):  # type: ignore[misc]  # of any type
@@ -126,3 +130,24 @@ def sampled(sizes: Sizes) -> Any:
         warpers.append(TopPLogitsWarper(sizes.top_p))
     nothing = torch.zeros(1, 0, dtype=torch.int64)
     return lambda logits: warpers(nothing, logits).softmax(-1)
+
+
+CHOICES: dict[str, Value] = {
+    "decoding_stop": "end-token",
+    "after_end": "padding",
+    "decoding_mode": "as-given",
+    "length_penalty": "power",
+    "counted_length": "new",
+    "finished_beams": "set-aside",
+    "beam_stop": "n-before-length",
+    "filter_order": "temperature-first",
+    "nucleus": "of-what-is-left",
+}
+"""The choices of decoding."""
+
+RECIPES = {
+    "greedy_decoding": Recipe(Scripted, greedy),
+    "beam_search": Recipe(Scripted, beams),
+    "sampling": Recipe(sampled),
+}
+"""The recipes of decoding."""

@@ -53,6 +53,11 @@ def keep_past(tokens: Tensor, pad: int) -> Any:
     return mask == 0
 
 
+def keep_past_of_length(keep: Any, length: int) -> Any:
+    """Return the library's causal mask of a length, made of tokens without padding."""
+    return keep(torch.ones(1, length, dtype=torch.int64), 0)
+
+
 def heads(config: MarianConfig) -> Any:
     """Build multi-head attention."""
     count, dropout = config.encoder_attention_heads, config.attention_dropout

@@ -1,4 +1,7 @@
-"""What the `Trainer` of transformers trains with by default: its loss, schedule and optimiser."""
+"""Loss, schedule and optimiser that the `Trainer` of transformers has by default.
+
+The loss adds up in float32, whatever it is given.
+"""
 
 from collections.abc import Sequence
 
@@ -8,6 +11,8 @@ from transformers import get_linear_schedule_with_warmup
 from transformers.trainer_pt_utils import LabelSmoother
 
 from attentest_spec import Sizes
+from attentest_spec.choices import Value
+from attentest_spec.torch import Recipe
 
 
 def smoother(sizes: Sizes) -> LabelSmoother:
@@ -86,3 +91,30 @@ def clipped(sizes: Sizes, gradients: Tensor, groups: Tensor, limit: Tensor) -> T
         one.grad = gradient.clone()
     nn.utils.clip_grad_norm_(parameters, float(limit))
     return torch.cat([one.grad for one in parameters if one.grad is not None])
+
+
+CHOICES: dict[str, Value] = {
+    "loss_input": "logits",
+    "smoothed_mass": "all-words",
+    "loss_normaliser": "tokens",
+    "loss_measure": "cross-entropy",
+    "loss_without_targets": "nan",
+    "schedule": "linear",
+    "first_step": "zero",
+    "adam_beta2": 0.999,
+    "adam_epsilon": 1e-8,
+    "weight_decay": "decoupled",
+    "decay_groups": "weights",
+    "update_count": "own",
+    "clip_epsilon": 1e-6,
+}
+"""The choices of training."""
+
+RECIPES = {
+    "loss": Recipe(smoother, smoothed),
+    "learning_rate": Recipe(lambda sizes: sizes, rate),
+    "optimiser": Recipe(lambda sizes: sizes, updates),
+    "grouped_optimiser": Recipe(lambda sizes: sizes, grouped),
+    "gradient_clipping": Recipe(lambda sizes: sizes, clipped),
+}
+"""The recipes of training."""

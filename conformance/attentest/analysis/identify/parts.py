@@ -82,7 +82,6 @@ class Part:
             "loss": self.loss_inputs(),
             "model": (tokens[0], tokens[1][:, :1]),  # a target of one token: nothing is masked
             "optimiser": _small_gradients(),
-            "grouped_optimiser": _groups_of_small_gradients(),
             "gradient_clipping": (np.array([3e-3, 4e-3]), np.array([1, 1]), np.array(1e-3)),
             "learning_rate": (self.probe.sizes.warmup + 5001,),  # where the schedules differ
             "rotary": self.rotary_inputs(),
@@ -136,13 +135,6 @@ def _small_gradients() -> tuple[Input, ...]:
     scales = np.array([1.0, 1e-3, 1e-5, 1e-7, 1e-9])
     rates = 0.1 * (1.0 + np.arange(6) % 2)
     return rng.normal(size=5), rng.normal(size=(6, 5)) * scales, rates
-
-
-def _groups_of_small_gradients() -> tuple[Input, ...]:
-    """Return the same run for arrays of all kinds, one of which has no gradient at first."""
-    present = np.ones((6, 5), dtype=bool)
-    present[0, 0] = present[2, 3] = False
-    return (*_small_gradients(), np.ones(5, dtype=int), np.array([0, 0, 1, 2, 0]), present, 0)
 
 
 def has(component: str, part: str) -> bool:

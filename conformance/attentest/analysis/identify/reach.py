@@ -43,8 +43,6 @@ REACH: Mapping[str, tuple[str, ...]] = {
     "adam_epsilon_place": ("optimiser",),
     "bias_correction": ("optimiser",),
     "weight_decay": ("optimiser",),
-    "decay_groups": ("grouped_optimiser",),
-    "update_count": ("grouped_optimiser",),
     "clip_epsilon": ("gradient_clipping",),
     "key_heads": ("multi_head_attention",),
     "attention_causality": ("multi_head_attention",),

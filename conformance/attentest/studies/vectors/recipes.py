@@ -293,6 +293,20 @@ def _optimiser() -> Iterator[Recipe]:
     yield Recipe(name, "scales", f"{name}.formula", run(6, (1.0, 1e-6, 1e-9, 100.0)), sizes)
     yield Recipe(name, "one-update", f"{name}.first-update", run(1, (1.0, 10.0)), sizes)
     yield Recipe(name, "hundred", f"{name}.formula", run(100, (1.0,)), sizes)
+
+    def grouped(late: bool) -> Callable[[Draw, Sizes], Given]:
+        def make(draw: Draw, sizes: Sizes) -> Given:
+            present = np.ones((4, 3), dtype=bool)
+            present[:2, 2] = not late
+            arrays = (np.array([2, 1, 2]), np.array([0, 1, 0]), present, 0)
+            gradients = draw.floats(4, 5)
+            return Given((draw.floats(5), gradients, 0.1 * np.arange(1.0, 5.0), *arrays))
+
+        return make
+
+    groups = "grouped_optimiser"
+    yield Recipe(groups, "late-array", f"{name}.grouped-formula", grouped(late=True), sizes)
+    yield Recipe(groups, "all-present", f"{name}.decay-groups", grouped(late=False), sizes)
     clipping = "gradient_clipping"
     yield Recipe(clipping, "clipped", f"{name}.clipping-formula", gradients(0.5))
     yield Recipe(clipping, "small", f"{name}.clip-epsilon", gradients(1e-4, 1e-2))

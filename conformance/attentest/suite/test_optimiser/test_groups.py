@@ -11,6 +11,7 @@ from attentest.judging.check import check
 from attentest.suite.test_optimiser.test_adam import Run, draw_run
 from attentest.testing.assertions import equal, finite, holds, near, same_shape
 from attentest.testing.draw import Draw
+from attentest.testing.sizes_in_use import WIDE, SizesInUse, at_sizes_in_use
 from attentest_spec import Sizes
 from attentest_spec.setting import Array, Floats
 
@@ -78,7 +79,15 @@ def formula(probe: Probe, groups: Groups) -> Floats:
     return actual
 
 
-@check("optimiser.grouped-formula", examples=5)
+def _formula_in_use(subject: Subject, draw: Draw, size: SizesInUse) -> None:
+    half = size.width // 2
+    present = np.ones((3, 2), dtype=bool)
+    present[1, 0] = False
+    run = draw_run(draw, 3, 2 * half)
+    formula(build(subject, draw), Groups(run, np.array([half, half]), np.array([0, 1]), present))
+
+
+@check("optimiser.grouped-formula", examples=5, in_use=at_sizes_in_use(_formula_in_use, WIDE))
 def test_grouped_formula(subject: Subject, draw: Draw) -> None:
     groups = draw_groups(draw)
     probe = build(subject, draw)
