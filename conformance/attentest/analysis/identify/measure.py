@@ -355,7 +355,8 @@ def _searched(station: Station, part: Part, axes: Collection[str]) -> list[Candi
 def _fixed(candidates: Iterator[Choices] | Collection[Choices], part: Part) -> Iterator[Choices]:
     """Leave out candidates that contradict the table of learned positions, or that there is none.
 
-    A learned table has a row for every one that its offset skips.
+    The same holds for the weight of an RMS norm. A learned table has a row for every one that its
+    offset skips.
     """
     known = part.choices
     learned = learned_positions(known)
@@ -363,6 +364,7 @@ def _fixed(candidates: Iterator[Choices] | Collection[Choices], part: Part) -> I
         one
         for one in candidates
         if learned_positions(one) == learned
+        and (one.rms_weight == "none") == (known.rms_weight == "none")
         and (not learned or one.position_offset == known.position_offset)
     )
 

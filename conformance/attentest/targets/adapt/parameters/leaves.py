@@ -129,7 +129,8 @@ def _feed_forward(units: list[Unit], sizes: Sizes) -> Iterator[Entries]:
         yield from _gated(held, sizes)
     if len(held) == 2:
         yield from _gate_packed(held, sizes)
-    yield from _without_gate(held, sizes)
+    if {feed_forward_role(unit.path) for unit in held} != {"gate", "inner", "outer"}:
+        yield from _without_gate(held, sizes)
 
 
 def _gated(held: list[Unit], sizes: Sizes) -> Iterator[Entries]:
