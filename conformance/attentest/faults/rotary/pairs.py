@@ -1,14 +1,17 @@
 """Faults in the pairs of columns, in their direction, and in the part that is turned."""
 
+from collections.abc import Mapping
+
 import torch
 from torch import Tensor
 
 from attentest.faults.fault import fault
 from attentest.faults.reference_models import Hooks, Pair
+from attentest_spec.choices import Value
 
-HALVES = {"rotary_pairs": "halves"}
-PART = {"rotary_width": 0.5}
-CONTIGUOUS = {**PART, "rotary_partial": "contiguous"}
+HALVES: Mapping[str, Value] = {"rotary_pairs": "halves"}
+PART: Mapping[str, Value] = {"rotary_width": 0.5}
+CONTIGUOUS: Mapping[str, Value] = {**PART, "rotary_partial": "contiguous"}
 
 
 def _reordered(self: Hooks, x: Tensor, waves: Pair, order: list[int]) -> Tensor:
@@ -116,10 +119,10 @@ def half_of_the_part(self: Hooks, width: int) -> int:
     return self.correct.turned_columns(width) // 4 * 2
 
 
-@fault("rotary.tail-lost", "width", seam="join_pairs", choices=PART)
+@fault("rotary.tail-lost", "width", seam="join_turned", choices=PART)
 def tail_lost(self: Hooks, x: Tensor, a: Tensor, b: Tensor) -> Tensor:
     """Columns that are not turned become zero. Half of every query is lost."""
-    return self.correct.join_pairs(torch.zeros_like(x), a, b)
+    return self.correct.join_turned(torch.zeros_like(x), a, b)
 
 
 @fault("rotary.last-columns-turned", "width", seam="turn", choices=PART)
