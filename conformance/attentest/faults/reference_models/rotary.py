@@ -57,7 +57,7 @@ class PlainRotary(RotaryHooks):
         """Turn the pairs (a, b)."""
         return a * cosines - b * sines, b * cosines + a * sines
 
-    def join_pairs(self, x: Tensor, a: Tensor, b: Tensor) -> Tensor:
+    def join_turned(self, x: Tensor, a: Tensor, b: Tensor) -> Tensor:
         """Put turned pairs in the places of those of x, and the other columns of x beside them."""
         one, other = self._slices(x)
         result = x.clone()
@@ -99,7 +99,7 @@ class FusedRotary(RotaryHooks):
         found = numbers * torch.complex(cosines.to(wide), sines.to(wide))
         return found.real.to(a.dtype), found.imag.to(a.dtype)
 
-    def join_pairs(self, x: Tensor, a: Tensor, b: Tensor) -> Tensor:
+    def join_turned(self, x: Tensor, a: Tensor, b: Tensor) -> Tensor:
         """Put turned pairs in the places of those of x, and the other columns of x beside them."""
         columns, turned = self.paired_columns(x.shape[-1]), self.turned_columns(x.shape[-1])
         still = self._paired(x)[..., turned // 2 :, :]

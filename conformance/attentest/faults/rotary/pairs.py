@@ -119,10 +119,10 @@ def half_of_the_part(self: Hooks, width: int) -> int:
     return self.correct.turned_columns(width) // 4 * 2
 
 
-@fault("rotary.tail-lost", "width", seam="join_pairs", choices=PART)
+@fault("rotary.tail-lost", "width", seam="join_turned", choices=PART)
 def tail_lost(self: Hooks, x: Tensor, a: Tensor, b: Tensor) -> Tensor:
     """Columns that are not turned become zero. Half of every query is lost."""
-    return self.correct.join_pairs(torch.zeros_like(x), a, b)
+    return self.correct.join_turned(torch.zeros_like(x), a, b)
 
 
 @fault("rotary.last-columns-turned", "width", seam="turn", choices=PART)

@@ -47,6 +47,7 @@ from attentest.targets.adapt.parameters import FoundTable, find_table
 from attentest.targets.adapt.parameters.storage import with_fewer_key_heads
 from attentest.targets.adapt.probing import SIZES, Probe
 from attentest.targets.adapt.reading import Reading, Unclear, Uncovered
+from attentest.targets.adapt.rotary.adaptation import adapt_rotary, is_rotary
 from attentest.targets.adapt.training import optimisers, schedules
 from attentest.targets.adapt.training.batches import adapt_batch
 from attentest.targets.adapt.writing.backend import Written
@@ -108,6 +109,9 @@ def adapt(
 
 
 def _adapt(thing: Any, asked: Reading, name: str, home: ModuleType | None) -> Backend:
+    if is_rotary(thing, asked, name):
+        with probing.undisturbed():
+            return adapt_rotary(thing, asked, name, home)
     if schedules.is_schedule(thing, asked, name):
         with probing.undisturbed():
             return schedules.adapt_schedule(thing, asked, name, home)

@@ -71,6 +71,14 @@ _NAMES = {
         "toppsample topktoppfiltering topktoppfilter topkfiltering topkfilter toppfiltering "
         "toppfilter nucleusfiltering filterlogits logitstoprobs samplewithtemperature"
     ),
+    "rotary": (
+        "rotary rope rotaryembedding rotaryembeddings rotarypositionalembedding "
+        "rotarypositionembedding rotarypositionalembeddings rotarypositionalencoding "
+        "rotarypositionencoding rotarypositions rotaryposemb rotaryemb rotaryencoding "
+        "rotarypositional ropeembedding precomputefreqscis precomputefreqcis precomputerope "
+        "precomputeropeparams computeropeparams applyrope applyrotary applyrotaryemb "
+        "applyrotaryembedding applyrotaryposemb applyrotarypositionembedding"
+    ),
     "target_mask": "targetmask tgtmask trgmask stdmask",
 }
 _COMPONENT = {name: component for component, names in _NAMES.items() for name in names.split()}

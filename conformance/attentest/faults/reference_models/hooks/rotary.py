@@ -183,7 +183,7 @@ class RotaryHooks(Base):
         """Turn x (B, H, L, E), and let the columns pass that are not turned."""
         a, b = self.split_pairs(x)
         turned = self.turn_pairs(a, b, self.spread_turns(cosines), self.spread_turns(sines))
-        return self.join_pairs(x, *turned)
+        return self.join_turned(x, *turned)
 
     @abstractmethod
     def split_pairs(self, x: Tensor) -> Pair:
@@ -194,5 +194,5 @@ class RotaryHooks(Base):
         """Turn the pairs (a, b)."""
 
     @abstractmethod
-    def join_pairs(self, x: Tensor, a: Tensor, b: Tensor) -> Tensor:
+    def join_turned(self, x: Tensor, a: Tensor, b: Tensor) -> Tensor:
         """Put turned pairs in the places of those of x, and the other columns of x beside them."""

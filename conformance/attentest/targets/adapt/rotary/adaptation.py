@@ -1,0 +1,244 @@
+"""From rotary positions that a user wrote to a backend: everything that is inferred is said."""
+
+import inspect
+import re
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any
+
+from torch import nn
+
+from attentest.targets.adapt.assumptions import assumed, chosen, declared_choices
+from attentest.targets.adapt.components import squashed
+from attentest.targets.adapt.reading import Reading, Unclear
+from attentest.targets.adapt.rotary.forms import LAYOUTS, Form, Maker, is_method
+from attentest.targets.adapt.rotary.measuring import Shown, kinds, precisions, shown
+from attentest.targets.adapt.rotary.signatures import Arguments, arguments_of
+from attentest_spec import Limits
+from attentest_spec.choices import Value
+from attentest_spec.torch import DTYPES, Recipe, TorchBackend
+
+COMPONENT = "rotary"
+
+_NAMES = re.compile(r".*(rotary|rope)(?!.*(attention|attn|block|layer|model|config)).*|.*freqscis")
+"""Names of code that turns queries and keys, or that makes the tables for it."""
+
+_METHODS = ("forward", "__call__", "rotate_queries_or_keys", "rotate", "apply", "apply_rotary_emb")
+"""Methods that are called, the likeliest first."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class AdaptedRotary(TorchBackend):
+    """A backend made of rotary positions; `understood` says how they are called."""
+
+    understood: tuple[str, ...] = ()
+    assumed: tuple[str, ...] = ()
+    summary: str = ""
+
+
+def is_rotary(thing: Any, reading: Reading, name: str) -> bool:
+    """Say whether `thing` is taken for rotary positions: as you say, or by its name."""
+    if reading.component:
+        return reading.component == COMPONENT
+    own = squashed(name or getattr(thing, "__name__", ""))
+    return named_rotary(own) and (inspect.isclass(thing) or inspect.isroutine(thing))
+
+
+def named_rotary(name: str) -> bool:
+    """Say whether a name says rotary positions, of themselves and not of what has them inside."""
+    return _NAMES.fullmatch(squashed(name)) is not None
+
+
+def adapt_rotary(
+    thing: Any, reading: Reading, name: str = "", home: ModuleType | None = None
+) -> AdaptedRotary:
+    """Return rotary positions as a backend; Unclear where the numbers do not show how to call."""
+    own = name or getattr(thing, "__name__", type(thing).__name__)
+    module = home or sys.modules.get(getattr(thing, "__module__", "") or "")
+    forms = list(_forms(thing, own, module, reading))
+    if not forms:
+        raise Unclear(
+            f"{own} makes tables of rotary positions or takes them, and its file has no function "
+            f"that belongs to it: one that takes x with cos and sin, or x with freqs_cis. Put both "
+            f"into one file, or judge a class or function that takes x and returns it turned."
+        )
+    bases = [base for form in forms for base in form.maker.bases()]
+    found = shown(forms, bases)
+    if not found:
+        raise Unclear(
+            f"{own} answered to no way of calling it with x (B, H, T, D) or (B, T, H, D). Name its "
+            f"arguments x, positions, cos, sin or freqs_cis, or say which is which with "
+            f"--argument ROLE=NAME."
+        )
+    best = found[0]
+    if best.wrong and not (best.sure or reading.anyway or reading.choices):
+        raise Unclear(
+            f"{own} turns x by no listed convention, and its first token is not as it was: whether "
+            f"it was called as it should be is not certain. Say with --choice rotary_pairs=.. "
+            f"--choice rotary_base=.. what it should be, or judge it with --anyway."
+        )
+    return _backend(own, best, reading)
+
+
+def _backend(own: str, best: Shown, reading: Reading) -> AdaptedRotary:
+    measured = {
+        axis: best.choices[axis]
+        for axis in best.choices.as_dict()
+        if axis.startswith("rotary_") and axis not in ("rotary_scaling", "rotary_magnitude")
+    }
+    if measured["rotary_width"] == "whole":
+        del measured["rotary_partial"]
+    declared = declared_choices(_paper_by_name(measured), reading)
+    computes = precisions(best.form)
+    said = [LAYOUTS[best.form.layout], *_said(best.form)]
+    doubts = [*_pairs(declared, reading), *assumed(_rest(declared), reading)]
+    if missing := [one for one in DTYPES if one not in computes]:
+        doubts.append(
+            f"assumed that it is not used in {' and '.join(missing)}, in which its output has "
+            f"another precision or there is none"
+        )
+    judged_as = f"{own} is judged as {COMPONENT}"
+    return AdaptedRotary(
+        name=own,
+        title=f"{own}, read as {COMPONENT}",
+        recipes={COMPONENT: Recipe(best.form.build, best.form)},
+        choices=declared,
+        limits=Limits(dropout=False, positions=kinds(best.form), precisions=computes),
+        understood=(judged_as, *doubts, *said, *chosen(declared, reading)),
+        assumed=tuple(doubts),
+        summary=f"{own} called with {'; '.join(said)}",
+    )
+
+
+def _paper_by_name(measured: dict[str, Value]) -> dict[str, Value]:
+    """Return the choices with the base of Su et al. 2021 by its name."""
+    return measured | ({"rotary_base": "10000"} if measured["rotary_base"] == 1e4 else {})
+
+
+def _rest(declared: dict[str, Value]) -> dict[str, Value]:
+    return {name: one for name, one in declared.items() if name != "rotary_pairs"}
+
+
+def _pairs(declared: dict[str, Value], reading: Reading) -> Iterator[str]:
+    """Yield the pairs that the numbers show: which ones are meant depends on the weights."""
+    if "rotary_pairs" not in reading.choices:
+        columns = {"adjacent": "2i and 2i + 1", "halves": "i and i + r/2"}
+        other = {"adjacent": "halves", "halves": "adjacent"}
+        found = str(declared.get("rotary_pairs", "adjacent"))
+        yield (
+            f"assumed rotary_pairs={found} (columns {columns[found]}), as measured: weights that "
+            f"were trained with {other[found]} need --choice rotary_pairs={other[found]}"
+        )
+
+
+def _said(form: Form) -> Iterator[str]:
+    """Yield how positions are given, and what turns x."""
+    yield {
+        "batch": "positions (B, T) as an argument",
+        "row": "positions (T,) as an argument",
+        "offset": "the number of the first position as an argument",
+        "rows": "the rows of its table at the positions",
+        "length": "the length as an argument; positions cannot be given",
+        "": "no positions: they cannot be given",
+    }[form.style]
+    if form.apply is not None:
+        yield f"its tables are applied by {form.apply.__name__}"
+
+
+def _forms(thing: Any, own: str, module: ModuleType | None, reading: Reading) -> Iterator[Form]:
+    """Yield the ways of calling `thing`, together with what belongs to it in its file."""
+    for maker, apply in _pairs_of(thing, own, module, reading):
+        applied = None if apply is None else arguments_of(apply, apply.__name__, reading)
+        for style in _styles(maker, applied):
+            for layout in LAYOUTS:
+                yield Form(maker, apply, applied, layout, style)
+
+
+def _pairs_of(
+    thing: Any, own: str, module: ModuleType | None, reading: Reading
+) -> Iterator[tuple[Maker, Callable[..., Any] | None]]:
+    """Yield makers with the functions that apply their tables, None where x itself is turned."""
+    makers = list(_makers(thing, own, reading))
+    for maker in makers:
+        if "x" in maker.called.roles and not _takes_tables(maker.called):
+            yield maker, None
+    for maker in makers:
+        if not _takes_tables(maker.called):
+            for apply in _beside(module, thing, reading):
+                yield maker, apply
+    if not inspect.isclass(thing) and any(_takes_tables(one.called) for one in makers):
+        for other in vars(module).values() if module else ():
+            if other is not thing and _makes_tables(other, module):
+                for maker in _makers(other, other.__name__, Reading()):
+                    yield maker, thing
+
+
+def _takes_tables(arguments: Arguments) -> bool:
+    return bool({"cosines", "table"} & arguments.roles.keys())
+
+
+def _makes_tables(thing: Any, module: ModuleType | None) -> bool:
+    """Say whether something in the file may make the tables that another function takes."""
+    if module is None or getattr(thing, "__module__", "") != module.__name__:
+        return False
+    if not (inspect.isclass(thing) or inspect.isfunction(thing)):
+        return False
+    if named_rotary(thing.__name__):
+        return not any(_takes_tables(one.called) for one in _tried(thing))
+    return inspect.isfunction(thing) and any(
+        {"length", "width"} <= one.called.roles.keys() for one in _tried(thing)
+    )
+
+
+def _tried(thing: Any) -> list[Maker]:
+    try:
+        return list(_makers(thing, thing.__name__, Reading()))
+    except (Unclear, TypeError, ValueError):
+        return []
+
+
+def _beside(module: ModuleType | None, thing: Any, reading: Reading) -> Iterator[Any]:
+    """Yield the functions of the file that take x and tables, those for queries and keys first."""
+    found = []
+    for one in list(vars(module).values()) if module else []:
+        if not inspect.isfunction(one) or one is thing or one.__module__ != module.__name__:  # type: ignore[union-attr]
+            continue
+        try:
+            arguments = arguments_of(one, one.__name__, reading)
+        except Unclear:
+            continue
+        if "x" in arguments.roles and _takes_tables(arguments):
+            found.append((not named_rotary(one.__name__), "key" not in arguments.roles, one))
+    yield from (one for *_, one in sorted(found, key=lambda one: one[:2]))
+
+
+def _makers(thing: Any, own: str, reading: Reading) -> Iterator[Maker]:
+    """Yield the ways of building and calling `thing`."""
+    if not inspect.isclass(thing):
+        yield Maker(thing, None, arguments_of(thing, own, reading))
+        return
+    made = arguments_of(thing, own, reading)
+    module = issubclass(thing, nn.Module)
+    for method in _METHODS:
+        if not is_method(thing, method) or (module and method == "__call__"):
+            continue
+        called = arguments_of(getattr(thing, method), f"{own}.{method}", reading)
+        yield Maker(thing, made, called, "" if method in ("forward", "__call__") else method)
+        return
+
+
+def _styles(maker: Maker, applied: Arguments | None) -> Iterator[str]:
+    """Yield how positions may be given, the most general first."""
+    roles: set[str] = {*maker.called.roles, *(applied.roles if applied else ())}
+    if "positions" in roles:
+        yield from ("batch", "row", "offset")
+    if "offset" in roles:
+        yield "offset"
+    if applied is not None:
+        yield "rows"
+    if maker.made is not None and "length" in maker.called.roles:
+        yield "length"
+    if not roles & {"positions", "offset"}:  # an argument that is ignored is a mistake
+        yield ""

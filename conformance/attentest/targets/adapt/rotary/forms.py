@@ -1,0 +1,166 @@
+"""The forms in which rotary positions are called: how tables are made, and how x is turned."""
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from attentest.targets.adapt.rotary.signatures import Arguments, built_with
+from attentest_spec import Sizes
+
+LAYOUTS = {"heads-first": "x (B, H, T, D)", "tokens-first": "x (B, T, H, D)"}
+"""The layouts of queries and keys, in words."""
+
+STYLES = {
+    "batch": ("none", "offset", "shared", "per-sample"),
+    "row": ("none", "offset", "shared"),
+    "offset": ("none", "offset"),
+    "rows": ("none", "offset", "shared"),
+    "length": ("none",),
+    "": ("none",),
+}
+"""How positions are given, and the kinds that are served.
+
+As an array for every sequence, as one array, as a number, by the rows of the table, as the length
+of the sequence, or not at all.
+"""
+
+
+@dataclass(frozen=True)
+class Maker:
+    """Code that makes tables, or turns x itself: a class that is built, or a function.
+
+    `made` are the arguments of the constructor, None for a function; `called` those of the call,
+    which is the method `method` of what is built.
+    """
+
+    thing: Any
+    made: Arguments | None
+    called: Arguments
+    method: str = ""
+
+    def built(self, sizes: Sizes) -> Any:
+        """Return what is called at `sizes`."""
+        return self.thing if self.made is None else self.thing(**built_with(self.made, sizes))
+
+    def bases(self) -> list[float]:
+        """Return the bases that are defaults of its arguments."""
+        found = [one.base for one in (self.made, self.called) if one is not None]
+        return [one for one in found if one is not None]
+
+
+class Held(nn.Module):
+    """A module that a user wrote, and the sizes that it was built at."""
+
+    def __init__(self, thing: nn.Module, sizes: Sizes) -> None:
+        super().__init__()
+        self.thing, self.sizes = thing, sizes
+
+
+@dataclass(frozen=True)
+class HeldPlain:
+    """A function or an object that a user wrote, and the sizes that it was built at."""
+
+    thing: Any
+    sizes: Sizes
+
+
+@dataclass(frozen=True)
+class Form:
+    """One way to call rotary positions.
+
+    `apply` turns x with the tables, None where the maker does; `applied` are its arguments.
+    `layout` is one of :data:`LAYOUTS`, `style` one of :data:`STYLES`.
+    """
+
+    maker: Maker
+    apply: Callable[..., Any] | None
+    applied: Arguments | None
+    layout: str
+    style: str
+
+    def build(self, sizes: Sizes) -> Held | HeldPlain:
+        """Return what is called, built at `sizes`."""
+        made = self.maker.built(sizes)
+        return Held(made, sizes) if isinstance(made, nn.Module) else HeldPlain(made, sizes)
+
+    def __call__(
+        self, built: Held | HeldPlain, x: Tensor, positions: Tensor | None = None
+    ) -> Tensor:
+        """Return x (B, H, L, E) turned; the mean of queries and keys, which both are x."""
+        tokens_first = self.layout == "tokens-first"
+        # Code that views pairs as complex numbers needs the memory of its own layout.
+        given = (x.transpose(1, 2) if tokens_first else x).contiguous()
+        result = self._turned(built, given, positions)
+        found = [one for one in result if isinstance(one, Tensor)][:2]
+        turned = found[0] if len(found) == 1 else (found[0] + found[1]) / 2
+        return turned.transpose(1, 2) if tokens_first else turned
+
+    def _turned(
+        self, built: Held | HeldPlain, x: Tensor, positions: Tensor | None
+    ) -> tuple[Any, ...]:
+        places = self._places(x, positions)
+        if self.apply is None or self.applied is None:
+            result = self._call(built, x, places)
+            return result if isinstance(result, tuple) else (result,)
+        tables = self._tables(built, x, places)
+        named = self._carried(self.applied, x, places)
+        if len(tables) == 2:
+            # One argument may carry both tables.
+            both = {"cosines": tables[0], "sines": tables[1], "table": tables}
+            named |= {role: one for role, one in both.items() if role in self.applied.roles}
+        else:
+            named["table"] = tables[0]
+        result = self.apply(**self.applied.given(**named))
+        return result if isinstance(result, tuple) else (result,)
+
+    def _places(self, x: Tensor, positions: Tensor | None) -> Tensor:
+        """Return the positions (B, L) that are meant."""
+        length = x.shape[1] if self.layout == "tokens-first" else x.shape[2]
+        if positions is not None:
+            return positions
+        return torch.arange(length, device=x.device).expand(x.shape[0], length)
+
+    def _call(self, built: Held | HeldPlain, x: Tensor, places: Tensor) -> Any:
+        call = getattr(built.thing, self.maker.method) if self.maker.method else built.thing
+        sizes = built_with(self.maker.called, built.sizes) if self.maker.made is None else {}
+        named = self._carried(self.maker.called, x, places)
+        if "length" in self.maker.called.roles and self.style == "length":
+            named["length"] = places.shape[1]
+        return call(**{**sizes, **self.maker.called.given(**named)})
+
+    def _carried(self, arguments: Arguments, x: Tensor, places: Tensor) -> dict[str, Any]:
+        """Return the tensors that the arguments carry, by their roles."""
+        named: dict[str, Any] = {"x": x, "key": x.clone()}
+        if self.style == "batch":
+            named["positions"] = places.contiguous()
+        elif self.style == "row":
+            named["positions"] = places[0].contiguous()
+        elif self.style == "offset":
+            number = 0 if places.device.type == "meta" else int(places[0, 0])
+            named |= {"offset": number, "positions": number}
+        return {role: one for role, one in named.items() if role in arguments.roles}
+
+    def _tables(self, built: Held | HeldPlain, x: Tensor, places: Tensor) -> tuple[Any, ...]:
+        """Return the tables: two, or one of complex numbers or angles; the rows of the tokens."""
+        made = self._call(built, x, places)
+        tables = tuple(made) if isinstance(made, tuple | list) else (made,)
+        if self.style != "rows":
+            return tables
+        rows = places[0]
+        return tuple(_rows(one, rows, built.sizes.max_length) for one in tables)
+
+
+def _rows(table: Tensor, rows: Tensor, length: int) -> Tensor:
+    """Return the `rows` of a table, along the axis that has `length` of them or more."""
+    axis = next((n for n, size in enumerate(table.shape[:-1]) if size >= length), 0)
+    return table.index_select(axis, rows.to(table.device))
+
+
+def is_method(thing: Any, name: str) -> bool:
+    """Say whether a class defines the method `name` itself, or inherits it from one of a user."""
+    found = inspect.getattr_static(thing, name, None)
+    return callable(found) and getattr(found, "__module__", "") not in ("torch.nn.modules.module",)

@@ -1,0 +1,136 @@
+"""The choices of rotary positions that numbers show, and how certain a form is."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+import torch
+
+from attentest.targets.adapt.probing import undisturbed
+from attentest.targets.adapt.rotary.forms import STYLES, Form
+from attentest_spec import Choices, Setting, Sizes
+from attentest_spec.choices import Value
+from attentest_spec.rotary import rotary
+from attentest_spec.setting import Floats, Tokens
+from attentest_spec.torch import DTYPES, to_array
+
+SIZES = Sizes(d_model=32, heads=2, max_length=24)
+"""Heads of 16 columns: batch, heads and length of the probe differ."""
+
+X = np.random.default_rng(11).normal(size=(3, 2, 5, 16))
+GIVEN = {
+    "batch": np.array([[0, 1, 2, 3, 4], [9, 8, 11, 3, 20], [2, 3, 4, 5, 6]]),
+    "row": np.array([[9, 8, 11, 3, 20]] * 3),
+    "rows": np.array([[9, 8, 11, 3, 20]] * 3),
+    "offset": np.array([[7, 8, 9, 10, 11]] * 3),
+}
+"""Positions that differ in what each style can carry."""
+
+_CLOSE = 1e-5
+"""The largest relative difference of tables in single precision, at the positions of a probe."""
+
+_EXACT = 1e-11
+
+
+@dataclass(frozen=True)
+class Shown:
+    """The form and the choices that come closest, and how much of the output they explain.
+
+    `wrong` counts the numbers that differ, of both probes; `sure` says that the reading is right
+    although they do: the first token of every head is unchanged, and all later ones are turned.
+    """
+
+    form: Form
+    choices: Choices
+    wrong: int
+    sure: bool
+
+
+def shown(forms: Iterable[Form], bases: list[float]) -> list[Shown]:
+    """Return what each form shows that answers at all: those that fit, then those surely read.
+
+    Of equal ones the one with the fewest differences comes first, then the one that is tried first.
+    """
+    found = [one for form in forms if (one := _of_form(form, bases)) is not None]
+    return sorted(found, key=lambda one: (one.wrong > 0, not one.sure, one.wrong))
+
+
+def _of_form(form: Form, bases: list[float]) -> Shown | None:
+    plain = answer(form, X, None)
+    if plain is None:
+        return None
+    asked = GIVEN.get(form.style)
+    given = None if asked is None else answer(form, X, asked)
+    if asked is not None and given is None:
+        return None
+    options = list(_options(bases))
+    counts = [_wrong(plain, one, None) + _wrong(given, one, asked) for one in options]
+    best = int(np.argmin(counts))
+    choices = options[best]
+    exact = Setting(SIZES, choices)
+    if counts[best] == 0 and np.abs(plain - rotary(exact, X)).max() > _EXACT:
+        choices = choices.but(rotary_arithmetic="float32")
+    return Shown(form, choices, counts[best], _sure(plain))
+
+
+def answer(
+    form: Form, x: Floats, positions: Tokens | None, precision: str = "float64"
+) -> Floats | None:
+    """Return the output (B, H, L, E), None where there is none of the shape and precision of x."""
+    dtype = DTYPES[precision]
+    try:
+        with undisturbed():
+            built = form.build(SIZES)
+            if isinstance(built, torch.nn.Module):
+                built.to(dtype)
+            tensor = torch.from_numpy(x).to(dtype)
+            places = None if positions is None else torch.from_numpy(positions)
+            found = form(built, tensor, places)
+    except Exception:  # code that a user wrote may raise anything
+        return None
+    if not isinstance(found, torch.Tensor) or found.shape != tensor.shape:
+        return None
+    if found.dtype != dtype and precision not in ("float64", "float32"):
+        return None
+    return to_array(found).astype(float)
+
+
+def _options(bases: list[float]) -> Iterator[Choices]:
+    """Yield the choices that are tried, the usual ones first."""
+    values: list[Value] = [*dict.fromkeys([*bases, 1e4, 5e5, 1e6, 1e5])]
+    parts = [("whole", "contiguous")]
+    parts += [(one, kind) for one in (0.5, 0.25, 0.75) for kind in ("contiguous", "proportional")]  # type: ignore[misc]
+    pairs, directions = ("adjacent", "halves"), ("forward", "backward")
+    for base, (part, kind), pair, direction in product(values, parts, pairs, directions):
+        yield Choices(
+            rotary_pairs=pair,
+            rotary_base="10000" if base == 1e4 else base,
+            rotary_width=part,
+            rotary_partial=kind,
+            rotary_direction=direction,
+        )
+
+
+def _wrong(found: Floats | None, choices: Choices, positions: Tokens | None) -> int:
+    """Return how many numbers differ from those under `choices`."""
+    if found is None:
+        return 0
+    expected = rotary(Setting(SIZES, choices), X, positions)
+    return int((~(np.abs(found - expected) <= _CLOSE * np.abs(X).max())).sum())
+
+
+def _sure(found: Floats) -> bool:
+    """Say whether the first tokens are as they were, and others are not, in every head."""
+    still = np.abs(found - X).max(axis=-1) <= _CLOSE
+    return bool(still[:, :, 0].all() and not still[:, :, 1:].any())
+
+
+def kinds(form: Form) -> tuple[str, ...]:
+    """Return the kinds of positions that a form serves."""
+    return STYLES[form.style]
+
+
+def precisions(form: Form) -> tuple[str, ...]:
+    """Return the precisions in which a form answers in the precision of x."""
+    return tuple(one for one in DTYPES if answer(form, X, None, one) is not None)

@@ -1,0 +1,136 @@
+"""The roles of the arguments of code that turns queries and keys, by their names."""
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from attentest.targets.adapt.components import squashed
+from attentest.targets.adapt.names import words
+from attentest.targets.adapt.reading import Reading, Unclear
+from attentest_spec import Sizes
+
+ROLES: Mapping[str, frozenset[str]] = {
+    role: frozenset(words(names))
+    for role, names in {
+        "width": "dim headdim d dhead dk dimhead headsize rotarydim rotaryndims headwidth "
+        "rotarysize ndims dims nelem dimperhead hdim",
+        "d_model": "dmodel hiddensize embdim embeddim nembd modeldim hiddendim width",
+        "heads": "heads nheads nhead numheads numattentionheads nheadsq numqheads h",
+        "length": "maxseqlen maxpositionembeddings end seqlen maxlen blocksize contextlength "
+        "maxseqlength nctx maxlength maxpositions maxsequencelength seqlength length contextwindow "
+        "maxpos contextsize maxcontext maxtokens maxposition",
+        "base": "base theta ropetheta ropebase rotarybase freqbase freqsbase thetabase",
+        "x": "x q query xq states querystates inputs queries tensor inp qorx z t features",
+        "key": "k key xk keystates keys",
+        "positions": "positions positionids pos inputpos tokenpositions posids position indices "
+        "inputpositions positionindices idx",
+        "offset": "offset startpos start seqoffset pastlength pastlen shift startindex",
+        "cosines": "cos coses freqscos cosine cosines rotarycos cost cosemb ropecos",
+        "sines": "sin sins freqssin sine sines rotarysin sint sinemb ropesin",
+        "table": "freqscis freqs ropecache freqscomplex angles rotaryfreqs table cache freqcis "
+        "freqstable cossin rope pe rotaryemb posemb positionembeddings rotarype f freqsc rot",
+    }.items()
+}
+"""Words for each role; the first role that has the word counts."""
+
+CONFIGS = ("config", "cfg", "args", "params", "configuration", "modelargs", "settings")
+"""Names of arguments that get an object with all sizes."""
+
+
+class Configuration:
+    """An object whose attributes are sizes, by the names that code has for them."""
+
+    def __init__(self, sizes: Sizes) -> None:
+        self._sizes = sizes
+
+    def __getattr__(self, name: str) -> Any:
+        """Return the size of that name; AttributeError where it is none."""
+        role = "" if name.startswith("_") else role_of(name)
+        if role in ("base", "") or role not in BUILT:
+            raise AttributeError(name)
+        return value_of(role, self._sizes)
+
+
+BUILT = ("width", "d_model", "heads", "length", "base")
+"""The roles of arguments that are sizes."""
+
+
+def role_of(name: str) -> str:
+    """Return the role of an argument called `name`, "" for none."""
+    word = squashed(name)
+    return next((role for role, known in ROLES.items() if word in known), "")
+
+
+def value_of(role: str, sizes: Sizes) -> Any:
+    """Return the number that an argument with a role in :data:`BUILT` gets."""
+    width = sizes.d_model // sizes.heads
+    return {
+        "width": width,
+        "d_model": sizes.d_model,
+        "heads": sizes.heads,
+        "length": sizes.max_length,
+        "base": 10_000,
+    }[role]
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """The arguments of a function: the role of each, those that are fixed, and defaults."""
+
+    roles: Mapping[str, str]
+    fixed: Mapping[str, Any]
+    defaults: Mapping[str, Any]
+
+    @property
+    def base(self) -> float | None:
+        """The default of the argument that carries the base, None where there is none."""
+        own = self.roles.get("base")
+        value = self.defaults.get(own) if own else None
+        return float(value) if isinstance(value, int | float) else None
+
+    def given(self, **values: Any) -> dict[str, Any]:
+        """Return the arguments for `values` by their roles; a role without an argument is none."""
+        named = {self.roles[role]: one for role, one in values.items() if role in self.roles}
+        return {**self.fixed, **named}
+
+
+def arguments_of(call: Callable[..., Any], own: str, reading: Reading) -> Arguments:
+    """Return the roles of the arguments of `call`; Unclear for one that nothing explains."""
+    said = {name: role for role, name in reading.arguments.items()}
+    roles: dict[str, str] = {}
+    fixed: dict[str, Any] = {}
+    defaults: dict[str, Any] = {}
+    for name, one in inspect.signature(call).parameters.items():
+        if name == "self" or one.kind in (one.VAR_POSITIONAL, one.VAR_KEYWORD):
+            continue
+        role = said.get(name) or role_of(name)
+        if one.default is not inspect.Parameter.empty:
+            defaults[name] = one.default
+        if name in reading.given:
+            fixed[name] = reading.given[name]
+        elif squashed(name) in CONFIGS:
+            roles["config"] = name
+        elif role and role not in roles:
+            roles[role] = name
+        elif name not in defaults:
+            raise Unclear(
+                f"Nothing says what the argument {name!r} of {own} carries. Say it with --argument "
+                f"ROLE={name}, ROLE being one of {', '.join(ROLES)}, or fix it with --give "
+                f"{name}=VALUE."
+            )
+    return Arguments(roles, fixed, defaults)
+
+
+def built_with(arguments: Arguments, sizes: Sizes) -> dict[str, Any]:
+    """Return the arguments of a constructor, or of a function that makes tables, at `sizes`.
+
+    A base with a default keeps it.
+    """
+    wanted = {
+        role: value_of(role, sizes)
+        for role in BUILT
+        if role in arguments.roles
+        and not (role in ("base", "heads") and arguments.roles[role] in arguments.defaults)
+    }
+    return arguments.given(**wanted, config=Configuration(sizes))
