@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import pytest
 
-from attentest.faults import fault_of, inject
 from attentest.faults.unusual import UNUSUAL
 from attentest.judging.bench import Bench
 from attentest.judging.judge import judge
@@ -55,7 +54,3 @@ def test_mild_mask_fill_leaves_caches_unjudged():
         UNUSUAL["inputs-kept"], choices={**UNUSUAL["inputs-kept"].choices, "mask_fill": -2.5}
     )
     assert status(mild, "formula") == "absent"
-
-
-def test_cost_of_a_step_is_a_warning():
-    assert status(inject(fault_of("cache.never-used"), "fused"), "rows-once") == "warning"
