@@ -48,5 +48,6 @@ def _without_cache(
     for row, tokens in enumerate(prefix):
         real = tokens != given.sizes.target_pad
         one = slice(row, row + 1)
-        found[row, real] = decode(given, tokens[real][None], memory[one], source[one])[0]
+        if real.any():
+            found[row, real] = decode(given, tokens[real][None], memory[one], source[one])[0]
     return found

@@ -77,6 +77,13 @@ def test_padding_has_a_position_by_columns_and_none_by_tokens() -> None:
     assert np.abs(tokens[0, 3] - columns[0, 3]).max() > 1e-3
 
 
+def test_row_of_padding_alone_has_no_output_by_tokens() -> None:
+    left = np.array([[5, 1, 2, 4], [6, 7, 8, 9]])
+    found = run([1, 3], [-1, 0], target=left, cache_positions="tokens")
+    alone = model(given(), SOURCE[:1], left[:1, 1:])
+    np.testing.assert_allclose(found[:1, 1:], alone, rtol=1e-13)
+
+
 def test_weights_by_hand_of_the_chapter() -> None:
     keys = np.log([2.0, 3.0, 5.0])[None, None, :, None]
     one = np.ones((1, 1, 1, 1))

@@ -146,7 +146,9 @@ def test_every_chapter_has_its_parts(chapter: str) -> None:
 def test_every_clause_speaks_of_a_component_of_its_chapter(chapter: str) -> None:
     found = parse(chapter_text(chapter), chapter)
     assert found
-    assert {COMPONENTS[clause.component].chapter for clause in found} == {chapter}
+    # The first numbers are those of the model: initialisation is no component of its own.
+    expected = {"initialisation": "model"}.get(chapter, chapter)
+    assert {COMPONENTS[clause.component].chapter for clause in found} == {expected}
 
 
 @pytest.mark.parametrize("chapter", CHAPTERS)
