@@ -11,6 +11,7 @@ from component_inputs import SIZES, inputs_of
 
 from attentest.analysis.identify.reach import axes_of
 from attentest.faults.reference_models import DECLARED, REFERENCE_MODELS, reference_backend
+from attentest.harness.tolerances import unrounded
 from attentest_spec import CHOICES, COMPONENTS, Choices, Setting
 from attentest_spec.choices import Value
 from attentest_spec.oracles import METHODS, ORACLES
@@ -69,8 +70,8 @@ def _close(actual, expected, tolerance=1e-11, name=""):
 
 
 def _rounding(given, component, inputs):
-    """Return the tolerance for a softmax in float32: how far it moves the oracle's answer."""
-    exact = replace(given, choices=given.choices.but(softmax_arithmetic="as-computed"))
+    """Return the tolerance for parts in float32: how far they move the oracle's answer."""
+    exact = replace(given, choices=unrounded(given.choices))
     one, other = (_first(ORACLES[component](each, *inputs)) for each in (given, exact))
     return 8 * np.abs(one.astype(float) - other).max()
 
@@ -98,6 +99,8 @@ def _own(option, component):
 def _equals_the_oracle(model, component, option):
     if component == "cached_decoding" and "mask_fill" in option:
         return  # earlier rows depend on later ones where masked keys have some weight
+    if component == "multi_head_attention" and option.get("attention_causality") == "built-in":
+        return  # it has no formula for as many queries and keys as the inputs have
     rng = np.random.default_rng(7)
     part, given = _part(model, component, option, rng)
     inputs = inputs_of(component, given.sizes, rng)

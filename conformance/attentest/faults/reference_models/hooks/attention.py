@@ -1,6 +1,8 @@
 """The hooks of attention, plain and with heads."""
 
+import copy
 from abc import abstractmethod
+from typing import Self
 
 import torch
 from torch import Tensor
@@ -106,6 +108,14 @@ class MultiHeadHooks(AttentionHooks):
             return mask
         earlier = self.earlier(query.shape[1], key.shape[1], query.device)
         return earlier if mask is None else mask & earlier
+
+    def without_own_causality(self) -> Self:
+        """Return the hooks for the attention to a memory, which hides no key by itself."""
+        if self.choices.attention_causality == "by-mask":
+            return self
+        other = copy.copy(self)
+        other.choices = self.choices.but(attention_causality="by-mask")
+        return other
 
     def earlier(self, queries: int, keys: int, device: torch.device) -> Tensor:
         """Return (1, 1, Q, K): every key that does not come after its query."""

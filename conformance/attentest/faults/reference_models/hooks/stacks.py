@@ -42,7 +42,7 @@ class LayerHooks(MultiHeadHooks, FeedForwardHooks, ResidualHooks):
             "decoder_layer",
             self_attention=self.make_multi_head_attention(),
             self_attention_norm=self.sublayer_norm(norm),
-            cross_attention=self.make_multi_head_attention(),
+            cross_attention=self.without_own_causality().make_multi_head_attention(),
             cross_attention_norm=self.sublayer_norm(norm),
             feed_forward=self.make_feed_forward(),
             feed_forward_norm=self.sublayer_norm(norm),
