@@ -14,7 +14,7 @@ from attentest.results.wording import explanations, inferred, report, summary, u
 from attentest_spec import CHOICES
 from attentest_spec.clauses import clauses
 
-_ASSUMED = 4
+_ASSUMED = 3
 """The largest number of assumptions that are listed."""
 
 
@@ -134,6 +134,8 @@ class Screen:
     def folded_after(self, mark: str, line: str) -> list[str]:
         """Return a line folded after the first `mark`: what is before it stays together."""
         head, mark, rest = line.partition(mark)
+        if len(head) > self.width:
+            return folded(line, self.width)
         return folded(f"{head.replace(' ', HELD)}{mark}{rest}", self.width)
 
     def file(self, cause: Cause) -> Path | None:

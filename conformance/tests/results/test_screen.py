@@ -141,6 +141,47 @@ def test_screen_of_the_longest_texts_fits_on_forty_lines() -> None:
     assert len(text.splitlines()) <= 40
 
 
+def test_whole_model_with_a_line_and_two_options_fits_on_a_screen() -> None:
+    both = LikelyCause(
+        "option",
+        ("embedding_scale=none", "output=logits"),
+        "the option none of the choice embedding_scale (the plain table row) together with the "
+        "option logits of the choice output (the linear map alone)",
+    )
+    steps = "model with d_model=3, heads=1, d_ff=5, layers=1, source_vocabulary=13, max_length=8"
+    example = replace(ROWS, steps=(f"build {steps}, source_pad=3, target_pad=3 in float64",))
+    target = f"models/{'long' * 9}.py:Transformer"
+    verdicts = [
+        Verdict(
+            target,
+            slug,
+            "violation",
+            "The output differs by 2.84 at (0, 3): found -2.84271927, expected 0.00202501954; the "
+            "tolerance is 8.8e-15.",
+            counterexample=example,
+            diagnosis=(both,),
+            location=replace(LINE, code="out = torch.bmm((dot + hidden).softmax(1), values)" * 2),
+        )
+        for slug in ("model.formula", "model.causality", "model.embedding-norm", "model.tying")
+    ]
+    verdicts += [Verdict(target, "model.out-of-range-named", "warning", "It is not named.")]
+    verdicts += [Verdict(target, "model.impossible-sizes-named", "warning", "It is not named.")]
+    ends = "as measured: if you meant all-three (the paper's), this is a mistake, and --strict says"
+    run = BackendRun(
+        target,
+        Description(
+            inferred=("Transformer is judged as model",),
+            summary="Transformer called (source=src, target=tgt); it makes its masks itself; 32 "
+            "parameters by name",
+            assumed=tuple(f"assumed projection_bias=option-{one}, {ends}" for one in range(6)),
+        ),
+        verdicts,
+    )
+    lines = Screen().report(run, Plan(tuple(one.clause for one in verdicts))).splitlines()
+    assert len(lines) <= 40
+    assert max(map(len, lines)) <= 80
+
+
 def test_warnings_beside_a_failure_are_one_block() -> None:
     slugs = "model.out-of-range-named", "model.too-long-input-named"
     slow = [

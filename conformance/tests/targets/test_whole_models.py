@@ -189,3 +189,10 @@ def test_models_outside_of_the_spec_are_asked_about(
     (tmp_path / "uncovered_model.py").write_text(text)
     with pytest.raises(Unclear, match=reason):
         attentest.adapted(str(tmp_path / f"uncovered_model.py:{name}"))
+
+
+def test_output_of_a_wrong_model_is_still_read_as_logits(tmp_path: Path) -> None:
+    source = (WILD / "one_pad.py").read_text(encoding="utf-8")
+    path = tmp_path / "one_pad.py"
+    path.write_text(source.replace(".softmax(2)", ".softmax(1)"), encoding="utf-8")
+    assert attentest.adapted(f"{path}:Transformer").choices["output"] == "logits"

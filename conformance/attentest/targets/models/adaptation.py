@@ -35,6 +35,7 @@ from attentest.targets.models.written import Adapter
 from attentest.targets.origin import origin
 from attentest.targets.single import SINGLE, Single, in_single
 from attentest_spec import Limits, Place, Unsupported
+from attentest_spec.choices import Value
 from attentest_spec.mapping import locate
 from attentest_spec.torch import DTYPES, Recipe, TorchBackend
 
@@ -237,7 +238,8 @@ def _measured(adapter: Adapter, found: FoundTable, reading: Reading) -> AdaptedM
     single = None if reading.strict else _in_single(adapter, findings)
     if single:
         adapter, findings = replace(adapter, limits=single[0]), single[1]
-    choices = declared_choices({**adapter.choices, **measured(findings)}, reading)
+    inferred = {**_kind_of_output(adapter), **adapter.choices, **measured(findings)}
+    choices = declared_choices(inferred, reading)
     fixed = [FIXED_DROPOUT] * adapter.limits.fixed_dropout
     outside = OUTSIDE if adapter.is_surrounded else ()
     own = {name: one for name, one in choices.items() if name not in outside}
@@ -256,6 +258,18 @@ def _measured(adapter: Adapter, found: FoundTable, reading: Reading) -> AdaptedM
     made = _backend(replace(adapter, choices=choices), said)
     doubts = (*assumptions, *adapter.inferred.doubts, *found.remarks)
     return replace(made, assumed=doubts, summary=_summary(adapter))
+
+
+def _kind_of_output(adapter: Adapter) -> dict[str, Value]:
+    """Return that the output is logits, where it has numbers of both signs; nothing otherwise.
+
+    That holds for wrong numbers, too, of which no other choice can be measured.
+    """
+    probe = probe_of(adapter.building, DISTINCT.but(target_vocabulary=DISTINCT.source_vocabulary))
+    answer = probe.called(adapter.inferred.call.compiled(), *probe.tokens)
+    if not isinstance(answer, torch.Tensor):
+        return {}
+    return {"output": "logits"} if (answer < 0).any() and (answer > 0).any() else {}
 
 
 def _in_single(adapter: Adapter, findings: Mapping[str, Finding]) -> Single | None:
