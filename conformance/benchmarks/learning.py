@@ -1,4 +1,4 @@
-"""Prints how long each task of `attentest learn` takes to its accuracy: `python learning.py`.
+"""Prints how long each task of `attentest learn` takes to its accuracy: `python learning.py TARGET`.
 
 The sizes and settings are the task's own. Seconds are those of the processor, without the start of
 a process: they hold on a busy machine too. Exit code 1 where an accuracy is not reached.
@@ -38,7 +38,7 @@ def row(curve: Curve, task: str) -> tuple[str, ...]:
 
 
 @click.command()
-@click.argument("target", default="torch_nn")
+@click.argument("target")
 @click.option("--task", "tasks", multiple=True, type=click.Choice([*TASKS]))
 @click.option("--seeds", default=1, show_default=True)
 def main(target: str, tasks: tuple[str, ...], seeds: int) -> None:
