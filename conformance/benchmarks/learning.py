@@ -1,4 +1,4 @@
-"""Prints how long each task of `attentest learn` takes to its accuracy: `python learning.py TARGET`.
+"""Prints how long the tasks of `attentest learn` take to an accuracy: `python learning.py TARGET`.
 
 The sizes and settings are the task's own. Seconds are those of the processor, without the start of
 a process: they hold on a busy machine too. Exit code 1 where an accuracy is not reached.
