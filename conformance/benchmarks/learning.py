@@ -1,4 +1,4 @@
-"""Prints how long each task of `attentest learn` takes to its accuracy: `python learning.py`.
+"""Prints how long the tasks of `attentest learn` take to an accuracy: `python learning.py TARGET`.
 
 The sizes and settings are the task's own. Seconds are those of the processor, without the start of
 a process: they hold on a busy machine too. Exit code 1 where an accuracy is not reached.
@@ -17,7 +17,7 @@ from attentest.studies.learning import TASKS, Curve, learn
 
 REACHED = {
     "copy": 0.9,
-    "reversal": 0.9,
+    "reversal": 0.85,
     "addition": 0.5,
     "modular-addition": 0.95,
     "agreement": 0.98,
@@ -38,7 +38,7 @@ def row(curve: Curve, task: str) -> tuple[str, ...]:
 
 
 @click.command()
-@click.argument("target", default="torch_nn")
+@click.argument("target")
 @click.option("--task", "tasks", multiple=True, type=click.Choice([*TASKS]))
 @click.option("--seeds", default=1, show_default=True)
 def main(target: str, tasks: tuple[str, ...], seeds: int) -> None:

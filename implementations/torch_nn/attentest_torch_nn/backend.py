@@ -1,6 +1,6 @@
 """The backend of torch.nn: how the library's parts are built, called and named."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from attentest_spec import Limits, Place, Sizes, Table, nested
 from attentest_spec.torch import Recipe, Script, TorchBackend, cached_decoding
-from attentest_torch_nn import caching, decoding, model, optim, training
+from attentest_torch_nn import caching, decoding, model, training, updating
 
 # The library packs the three input projections into one matrix of three blocks of rows.
 HEADS: Table = {
@@ -188,64 +188,6 @@ def _padded(collate: Callable[..., Any], tokens: Tensor, lengths: Tensor) -> tup
     return padded, ~hidden
 
 
-def _rate(sizes: Sizes, step: int) -> float:
-    """Return the rate of the optimiser once all updates before `step` are done."""
-    optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=sizes.factor)
-    optim.warm_up(optimizer, sizes.d_model, sizes.warmup, done=step - 1)
-    rate: float = optimizer.param_groups[0]["lr"]
-    return rate
-
-
-def _updates(
-    sizes: Sizes, values: Tensor, gradients: Iterable[Tensor], rates: Iterable[Tensor]
-) -> Iterator[Tensor]:
-    """Yield the parameters (N) after each update by the library's Adam."""
-    held = nn.Parameter(values.clone())
-    optimizer = optim.adam([held])
-    for gradient, rate in zip(gradients, rates, strict=True):
-        optimizer.param_groups[0]["lr"] = float(rate)
-        held.grad = gradient.clone()
-        optimizer.step()
-        yield held.detach().clone()
-
-
-def _grouped(
-    sizes: Sizes,
-    values: Tensor,
-    gradients: Tensor,
-    rates: Tensor,
-    groups: Tensor,
-    kinds: Tensor,
-    present: Tensor,
-    saved: int,
-) -> Tensor:
-    """Return the parameters (T, N) of several arrays after each update."""
-    arrays = [nn.Parameter(one.clone()) for one in torch.split(values, groups.tolist())]
-    optimizer, found = optim.adam(arrays), []
-    for number, rate in enumerate(rates.tolist()):
-        optimizer.param_groups[0]["lr"] = rate
-        parts = torch.split(gradients[number], groups.tolist())
-        for array, part, there in zip(arrays, parts, present[number], strict=True):
-            array.grad = part.clone() if there else None
-        optimizer.step()
-        found.append(torch.cat([one.detach() for one in arrays]))
-        if number + 1 == saved:
-            state = optimizer.state_dict()
-            optimizer = optim.adam(arrays)
-            optimizer.load_state_dict(state)
-    return torch.stack(found)
-
-
-def _clipped(sizes: Sizes, gradients: Tensor, groups: Tensor, limit: Tensor) -> Tensor:
-    """Return the gradients (N,) of several parameters, clipped in place by the library."""
-    parts = torch.split(gradients, groups.tolist())
-    parameters = [nn.Parameter(torch.zeros_like(one)) for one in parts]
-    for one, gradient in zip(parameters, parts, strict=True):
-        one.grad = gradient.clone()
-    nn.utils.clip_grad_norm_(parameters, float(limit))
-    return torch.cat([one.grad for one in parameters if one.grad is not None])
-
-
 class Scripted(Script):
     """A scripted model with the attributes and methods that the searches use."""
 
@@ -403,10 +345,10 @@ backend = TorchBackend(
             build=_loss,
             call=lambda built, output, target: built(output.transpose(1, 2), target),
         ),
-        "learning_rate": Recipe(build=lambda sizes: sizes, call=_rate),
-        "optimiser": Recipe(build=lambda sizes: sizes, call=_updates),
-        "grouped_optimiser": Recipe(build=lambda sizes: sizes, call=_grouped),
-        "gradient_clipping": Recipe(build=lambda sizes: sizes, call=_clipped),
+        "learning_rate": Recipe(build=lambda sizes: sizes, call=updating.rate),
+        "optimiser": Recipe(build=lambda sizes: sizes, call=updating.updates),
+        "grouped_optimiser": Recipe(build=lambda sizes: sizes, call=updating.grouped),
+        "gradient_clipping": Recipe(build=lambda sizes: sizes, call=updating.clipped),
         "cached_decoding": cached_decoding(
             _model, start=caching.KeyValueCache, step=_step, reorder=_reorder, parameters=MODEL
         ),
