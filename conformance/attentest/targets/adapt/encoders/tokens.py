@@ -103,6 +103,7 @@ class _Found:
 
     def code(self, thing: type[nn.Module], name: str) -> Code:
         """Return the stack in the class as code."""
+        self._check_narrow(name)
         inner, signature = self._sub_module() or self._wrapped(name)
         called = inner(self.module, self.sizes)
         own = self.module.get_submodule(inner.path)
@@ -125,6 +126,17 @@ class _Found:
             ),
             inner=inner,
         )
+
+    def _check_narrow(self, name: str) -> None:
+        """Raise Unclear where what is around the layers cannot be built at the least width."""
+        try:
+            with undisturbed():
+                self.built(self.sizes.but(d_model=2, heads=1))
+        except Exception as failure:  # code that a user wrote may raise anything
+            raise Unclear(
+                f"{name} cannot be built at a width of 2, as examples need it "
+                f"({type(failure).__name__}: {failure}): name the class of its layers."
+            ) from failure
 
     def _sub_module(self) -> tuple[Inner, None] | None:
         """Return the outermost sub-module with the layers, at most a norm, and no more."""
