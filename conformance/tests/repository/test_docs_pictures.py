@@ -23,9 +23,9 @@ IDS = [slug for slug, _ in ALL]
 
 
 @pytest.mark.parametrize("chapter", CHAPTERS)
-def test_chapter_shows_four_to_seven_of_its_mistakes(chapter: str) -> None:
+def test_chapter_shows_four_to_nine_of_its_mistakes(chapter: str) -> None:
     slugs = SHOWN[chapter]
-    assert 4 <= len(slugs) <= 7
+    assert 4 <= len(slugs) <= 9
     assert {faults()[slug].chapter for slug in slugs} == {chapter}
     own = [faults()[slug].origin == "own" for slug in slugs]
     assert own == sorted(own), "those found in published code come first"
