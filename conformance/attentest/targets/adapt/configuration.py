@@ -1,11 +1,15 @@
 """Configuration objects: the fields that a constructor reads, and what each of them gets."""
 
+import inspect
+import sys
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from types import SimpleNamespace
 from typing import Any, Generic, TypeVar
+
+from attentest.targets.adapt.components import squashed
 
 F = TypeVar("F")
 
@@ -81,3 +85,16 @@ def _filled(
     fill: Callable[[str, Mapping[str, F]], F | None], known: Mapping[str, F], name: str
 ) -> F | None:
     return fill(name, known)
+
+
+def configuration_class(thing: Callable[..., Any]) -> type | None:
+    """Return the class of configurations in the module of `thing`, None for none or several."""
+    home = sys.modules.get(thing.__module__)
+    found = [
+        one
+        for name, one in ({} if home is None else vars(home)).items()
+        if inspect.isclass(one)
+        and squashed(name).endswith(("config", "configuration"))
+        and one.__module__ == thing.__module__
+    ]
+    return found[0] if len(found) == 1 else None

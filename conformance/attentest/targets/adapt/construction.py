@@ -12,7 +12,7 @@ from torch import nn
 from torch.nn.functional import relu
 
 from attentest.targets.adapt.components import component_named, part_named, squashed
-from attentest.targets.adapt.configuration import Fields, fields_read
+from attentest.targets.adapt.configuration import Fields, configuration_class, fields_read
 from attentest.targets.adapt.names import (
     ACTIVATION,
     AT_CALLS,
@@ -216,7 +216,7 @@ def _configuration(
         fields = fields_read(
             lambda config: thing(**rest, **{own: config}), fill, lambda one: one.value(PROBED)
         )
-    written = _configuration_class(thing) if not fields.found else None
+    written = configuration_class(thing) if not fields.found else None
     if written is not None:
         return construction(written, component, reading)
     if fields.missing and not _builds(thing, {**rest, own: _made(fields)}):
@@ -225,19 +225,6 @@ def _configuration(
     later = {name: _fixed(value) for name, value in AT_CALLS.items() if _mentions(thing, name)}
     found = {**later, **fields.found, **given}
     return Construction(fields.make, found, frozenset(found))
-
-
-def _configuration_class(thing: Callable[..., Any]) -> type | None:
-    """Return the class of configurations in the module of `thing`, None for none or several."""
-    home = sys.modules.get(thing.__module__)
-    found = [
-        one
-        for name, one in ({} if home is None else vars(home)).items()
-        if inspect.isclass(one)
-        and squashed(name).endswith(("config", "configuration"))
-        and one.__module__ == thing.__module__
-    ]
-    return found[0] if len(found) == 1 else None
 
 
 def _mentions(thing: Callable[..., Any], name: str) -> bool:
