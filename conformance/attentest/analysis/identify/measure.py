@@ -24,12 +24,12 @@ from attentest.analysis.identify.norms import (
     with_epsilon,
 )
 from attentest.analysis.identify.parts import LARGE, Part, has, large_model, rotary_sizes, stilled
-from attentest.analysis.identify.reach import axes_of
+from attentest.analysis.identify.reach import ARITHMETICS, axes_of
 from attentest.analysis.identify.station import Candidate, Station
 from attentest.analysis.identify.structure import SHAPED, TIED, asking, structures, ties
 from attentest.harness.errors import Absent, BackendError, Violation
 from attentest.harness.subject import Probe, Subject
-from attentest.harness.tolerances import SINGLE, as_floats
+from attentest.harness.tolerances import as_floats
 from attentest_spec import COMPONENTS, Backend, Choices, Sizes
 from attentest_spec.choices import Value
 from attentest_spec.contract import Input, NoParameterMap
@@ -44,13 +44,6 @@ SMOOTHING = 0.3
 
 PLACED = ("positional_encoding", "position_offset")
 """The choices about the encoding of positions, its arithmetic left out."""
-
-ARITHMETICS = {
-    **SINGLE,
-    "position_arithmetic": "positional_encoding",
-    "rotary_arithmetic": "rotary",
-}
-"""The choices about arithmetic, each with the component that rounds."""
 
 MANY = 100
 """Combinations of options above which they are not all tried."""

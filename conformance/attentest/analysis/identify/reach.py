@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from attentest.analysis.identify.parts import has
+from attentest.harness.tolerances import SINGLE
 
 REACH: Mapping[str, tuple[str, ...]] = {
     "norm_placement": ("residual",),
@@ -63,6 +64,13 @@ REACH: Mapping[str, tuple[str, ...]] = {
     "rotary_arithmetic": ("rotary",),
 }
 """The smallest components that show each choice; whatever contains them shows it too."""
+
+ARITHMETICS = {
+    **SINGLE,
+    "position_arithmetic": "positional_encoding",
+    "rotary_arithmetic": "rotary",
+}
+"""The choices about arithmetic, each with the component that rounds."""
 
 
 def axes_of(component: str) -> list[str]:

@@ -15,6 +15,7 @@ from attentest.harness.subject import Answer, Probe, Subject
 from attentest.harness.tolerances import distance, error_bound
 from attentest.studies.vectors.recipes import Given, Recipe, recipes
 from attentest.studies.vectors.stacks import stacks
+from attentest.studies.vectors.turning import turning
 from attentest.testing.draw import Draw
 from attentest_spec import CHOICES, COMPONENTS, Choices, Sizes
 from attentest_spec.choices import Value
@@ -61,7 +62,7 @@ class Case:
 def cases(components: Collection[str], choices: Choices, seed: int, count: int) -> Iterator[Case]:
     """Yield the cases of `components`, every recipe with `count` draws of its numbers."""
     for component in components:
-        own = [one for one in (*recipes(), *stacks()) if one.component == component]
+        own = [one for one in (*recipes(), *stacks(), *turning()) if one.component == component]
         for number in range(count):
             for precision in PRECISIONS:
                 yield from _plain(own, choices, precision, seed, number)

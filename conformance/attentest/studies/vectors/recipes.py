@@ -74,7 +74,6 @@ def recipes() -> Iterator[Recipe]:
     yield from _loss()
     yield from _schedule()
     yield from _optimiser()
-    yield from _rotary()
 
 
 def _masks() -> Iterator[Recipe]:
@@ -383,22 +382,3 @@ def _loss() -> Iterator[Recipe]:
 
 
 __all__ = ["PARTS", "POISON", "SIZES", "Given", "Recipe", "recipes"]
-
-
-def _rotary() -> Iterator[Recipe]:
-    sizes = Sizes(d_model=16, heads=2, trained_length=16, max_length=200)
-
-    def turn(shape: tuple[int, ...], *starts: int) -> Callable[[Draw, Sizes], Given]:
-        def make(draw: Draw, sizes: Sizes) -> Given:
-            places = np.array(starts)[:, None] + np.arange(shape[2]) if starts else None
-            return Given((draw.floats(*shape), places))
-
-        return make
-
-    for name, clause, shape, starts in (
-        ("no-positions", "formula", (3, 2, 5, 8), ()),
-        ("positions", "positions-given", (3, 2, 5, 8), (7, 0, 190)),
-        ("one-token", "one-token", (2, 2, 1, 8), (4, 71)),
-        ("long", "scaling", (1, 1, 37, 8), ()),
-    ):
-        yield Recipe("rotary", name, f"rotary.{clause}", turn(shape, *starts), sizes)
