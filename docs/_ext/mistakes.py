@@ -72,6 +72,12 @@ from matrix_views import (
     SKIP_ONLY,
     TARGET,
 )
+from rotary_views import (
+    SCORES,
+    TURNED,
+    TURNED_SECOND,
+    TURNED_SECOND_HEAD,
+)
 from training_views import CLIPPED, RATES, UNCLIPPED, UPDATES
 from views import View
 
@@ -113,6 +119,15 @@ SHOWN: Mapping[str, Mapping[str, View]] = {
         "positional_encoding.indexed-by-batch": POSITIONS_OF_SECOND,
         "positional_encoding.halves-for-interleaved": POSITIONS,
         "positional_encoding.cosines-missing": POSITIONS,
+    },
+    "rotary": {
+        "rotary.halves-for-adjacent": TURNED,
+        "rotary.table-of-the-other-pairs": SCORES,
+        "rotary.exponent-by-pair": TURNED,
+        "rotary.head-for-position": TURNED_SECOND_HEAD,
+        "rotary.positions-ignored": TURNED_SECOND,
+        "rotary.positions-of-the-first-sequence": TURNED_SECOND,
+        "rotary.minus-missing": SCORES,
     },
     "embedding": {
         "embedding.scale-missing": EMBEDDED,
