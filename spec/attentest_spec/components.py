@@ -94,6 +94,7 @@ _PARTS = (
         "grouped_optimiser",
         "optimiser",
         ("parameters", "gradients", "rates", "groups", "kinds", "present", "saved"),
+        ("optimiser",),
     ),
     Component("gradient_clipping", "optimiser", ("gradients", "groups", "limit")),
     Component(

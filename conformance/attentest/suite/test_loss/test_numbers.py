@@ -23,8 +23,12 @@ from attentest.suite.test_loss.cases import (
     smoothing_rates,
     to_logits,
 )
-from attentest.testing.assertions import holds, near
-from attentest.testing.common import HALF_PRECISIONS, matches_declared_option
+from attentest.testing.assertions import near
+from attentest.testing.common import (
+    HALF_PRECISIONS,
+    matches_declared_option,
+    same_precision,
+)
 from attentest.testing.draw import Draw
 from attentest.testing.sizes_in_use import LONG, WORDS, SizesInUse, at_sizes_in_use
 from attentest_spec import CHOICES
@@ -174,5 +178,4 @@ def test_shape(subject: Subject, draw: Draw) -> None:
     output = draw_output(draw, sizes, batch, length)
     target = draw.tokens(batch, length, sizes.target_vocabulary, sizes.target_pad)
     found = check_loss(probe, output, target)
-    wanted = probe.precision
-    holds(str(found.dtype) == wanted, f"The loss is {found.dtype}; the output is {wanted}.")
+    same_precision(probe, found)
