@@ -92,6 +92,7 @@ def missing_heads_zero(self: Hooks, x: Tensor, times: int) -> Tensor:
     seam="attention",
     origin="M105",
     choices=SHARED,
+    components=("multi_head_attention", "attention"),
 )
 def queries_grouped_in_turn(
     self: Hooks, module: Node, query: Tensor, key: Tensor, value: Tensor, mask: Mask = None
@@ -114,6 +115,7 @@ def queries_grouped_in_turn(
     seam="scale",
     origin="M107",
     choices=SHARED,
+    components=("multi_head_attention", "attention"),
 )
 def scaled_by_shared_width(self: Hooks, width: int, heads: int) -> float:
     """Scores are scaled by the width of all key heads together. Attention is too flat."""

@@ -126,6 +126,12 @@ def means_in_half(self: Hooks, parameters: Tensor) -> torch.dtype:
     return parameters.dtype
 
 
+@fault("optimiser.means-in-float16", "means-arithmetic", seam="means_type", choices=SINGLE)
+def means_in_float16(self: Hooks, parameters: Tensor) -> torch.dtype:
+    """The means are float16. Squares of small gradients are 0, and those of large ones infinite."""
+    return torch.float16
+
+
 @fault("optimiser.first-state-for-all", "restored-state", seam="saved_states", kind="state")
 def first_state_for_all(self: Hooks, states: list[State]) -> list[State]:
     """The count is kept once, by the first array. Late layers are corrected by its count."""

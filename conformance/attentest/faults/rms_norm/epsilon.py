@@ -22,7 +22,7 @@ def epsilon_inside_root(self: Hooks, square: Tensor, width: int) -> Tensor:
 
 
 @fault("rms_norm.epsilon-of-another-library", "epsilon", seam="rms_epsilon")
-def epsilon_of_another_model(self: Hooks) -> float:
+def epsilon_of_another_library(self: Hooks) -> float:
     """Epsilon is 1e-5 where 1e-6 is declared. Rows of small numbers differ."""
     return 1e-5
 

@@ -89,6 +89,17 @@ def weight_frozen(self: Hooks) -> Node:
     return built
 
 
+@fault("rms_norm.weight-plain", "parameters-trained", seam="make_rms_norm", kind="state")
+def weight_plain(self: Hooks) -> Node:
+    """The weight is a buffer and no parameter. It is saved and moved, and never trained."""
+    built = self.correct.make_rms_norm()
+    name, weight = next(built.named_parameters())
+    delattr(built, name)
+    built.register_buffer(name, weight.detach())
+    built.how = self
+    return built
+
+
 @fault("rms_norm.weight-detached", "gradient", seam="row_weight", kind="gradient")
 def weight_detached(self: Hooks, module: Node) -> Tensor | None:
     """The weight is detached from the graph. Values are right; the weight is never trained."""
