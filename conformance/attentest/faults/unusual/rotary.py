@@ -24,9 +24,9 @@ def _angles(x: Tensor, positions: Positions, base: float = 10_000.0) -> Tensor:
 
 def complex_turns(x: Tensor, positions: Positions = None) -> Tensor:
     """Multiply pairs by complex numbers of length 1."""
+    angles = _angles(x, positions)
     wide = torch.promote_types(x.dtype, torch.float32)
     pairs = torch.view_as_complex(x.to(wide).reshape(*x.shape[:-1], -1, 2).contiguous())
-    angles = _angles(x, positions)
     turned = pairs * torch.polar(torch.ones_like(angles), angles)
     return torch.view_as_real(turned).flatten(-2).to(x.dtype)
 

@@ -14,11 +14,13 @@ from attentest.suite.test_rotary.cases import (
     moves_as_declared,
     of_one_vector,
     same_turns,
+    supported_kinds,
     turned_columns,
 )
 from attentest.testing.assertions import finite, holds, near, same_shape
 from attentest.testing.draw import Draw
 from attentest.testing.gradients import gradient_to
+from attentest_spec.contract import POSITION_KINDS
 from attentest_spec.rotary import magnitude
 from attentest_spec.setting import Floats
 
@@ -98,7 +100,13 @@ def test_heads_alike(subject: Subject, draw: Draw) -> None:
 def test_sequences_independent(subject: Subject, draw: Draw) -> None:
     if subject.choices.rotary_scaling == "dynamic-ntk":
         raise Absent("dynamic scaling depends on the longest sequence")
-    case = draw_turn(subject, draw, batch=draw.choose((3, 2)))
+    kinds = supported_kinds(subject, POSITION_KINDS)
+    for kind in dict.fromkeys((kinds[0], kinds[-1])):
+        _independent(draw_turn(subject, draw, kinds=(kind,), batch=draw.choose((3, 2))))
+
+
+def _independent(case: Turn) -> None:
+    """Demand that every sequence is turned as it is alone."""
     together = case.output()
     moves_as_declared(case, together)
     for number in range(len(case.x)):

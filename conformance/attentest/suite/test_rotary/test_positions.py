@@ -61,8 +61,8 @@ def test_default_positions(subject: Subject, draw: Draw) -> None:
 
 @check("rotary.one-token", examples=6)
 def test_one_token(subject: Subject, draw: Draw) -> None:
-    kinds = supported_kinds(subject, GIVEN)
-    case = draw_turn(subject, draw, kinds=kinds, batch=draw.choose((2, 3)))
+    kind = supported_kinds(subject, GIVEN)[-1]
+    case = draw_turn(subject, draw, kinds=(kind,), batch=draw.choose((2, 3)))
     whole = case.expected()
     positions = np.asarray(case.positions)
     for token in range(case.x.shape[2]):
