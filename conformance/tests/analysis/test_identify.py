@@ -25,11 +25,13 @@ from attentest.analysis.undeclared import effective_choices
 from attentest.faults.reference_models import REFERENCE_MODELS, reference_backend
 from attentest_spec import CHOICES, Choices, Limits, registry
 from attentest_spec.choices import Value
+from attentest_spec.choices.decoder_only import DECODER_ONLY
 from attentest_spec.torch import of_function
 
 NUMBERS: dict[str, tuple[float, ...]] = {
     "norm_epsilon": (1e-5, 1e-6, 1e-12, 1e-3, 0.02, 3.7e-7, 0.0),
     "position_offset": (1.0, 2.0),
+    "rms_epsilon": (1e-5, 1e-6, 1e-8, 1e-3),
     "mask_fill": (-1e9, -1e4, -12345.678, -30.0, -0.5, -1e20),
 }
 MEASURABLE = [choice for choice in CHOICES.values() if choice.name in REACH]
@@ -80,6 +82,14 @@ LIE: dict[str, Value] = {
     "bias_correction": "none",
     "weight_decay": "coupled",
     "clip_epsilon": 0.3,
+    "key_heads": "fewer",
+    "attention_causality": "built-in",
+    "feed_forward_gate": "gated",
+    "rms_epsilon_place": "added-to-rms",
+    "rms_epsilon": 0.3,
+    "rms_weight": "one-plus-weight",
+    "rms_bias": "present",
+    "rms_arithmetic": "float32",
     "rotary_pairs": "halves",
     "rotary_base": 500_000.0,
     "rotary_width": 0.5,
@@ -211,6 +221,8 @@ def drawn(seed: int) -> dict[str, Value]:
     rng = np.random.default_rng(seed)
     choices: dict[str, Value] = {}
     for choice in CHOICES.values():
+        if choice in DECODER_ONLY:
+            continue  # measured one by one above, in the components that have them
         names = [option.name for option in choice.options]
         values = [*names, *NUMBERS.get(choice.name, ())]
         choices[choice.name] = values[rng.integers(len(values))]

@@ -53,7 +53,6 @@ REACH: Mapping[str, tuple[str, ...]] = {
     "rms_weight": ("rms_norm",),
     "rms_bias": ("rms_norm",),
     "rms_arithmetic": ("rms_norm",),
-    "rms_cast": ("rms_norm",),
     "rotary_pairs": ("rotary",),
     "rotary_base": ("rotary",),
     "rotary_width": ("rotary",),

@@ -28,7 +28,7 @@ def epsilon_of_another_library(self: Hooks) -> float:
 
 
 @fault("rms_norm.epsilon-squared", "epsilon", seam="rms_epsilon")
-def epsilon_is_squared(self: Hooks) -> float:
+def epsilon_squared(self: Hooks) -> float:
     """Epsilon is squared before it is added. Small rows are hardly protected."""
     return float(self.choices.rms_epsilon) ** 2
 
