@@ -307,6 +307,7 @@ def test_block_without_gradients_is_named():
         return scores.softmax(-1) @ value
 
     assert effect_of(cut).line == line_of(cut, "scores = query @ key.mT")
+    assert torch.is_grad_enabled()
 
 
 def effect_of(function):

@@ -38,7 +38,7 @@ def command(*words: str) -> Result:
 def assert_reported(result: Result, shown: str) -> None:
     """Demand what was found on the screen, and the reason as the one line of stderr."""
     assert result.exit_code == 2, result.output
-    assert shown in result.stdout
+    assert shown in " ".join(result.stdout.split())
     (line,) = result.stderr.splitlines()
     assert line.startswith("Error: /dev/full could not be written: No space left on device.")
 

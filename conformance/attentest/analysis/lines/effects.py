@@ -53,7 +53,9 @@ class _Effects(TorchRecording):
     def _result(
         self, number: int, func: Callable[..., Any], args: Sequence[Any], named: dict[str, Any]
     ) -> Any:
-        if 0 <= self._go_on <= number and not torch.is_grad_enabled():
+        # The end of a block without gradients is a call, too: inside of another, it is undone.
+        is_switch = func is torch._C._set_grad_enabled
+        if 0 <= self._go_on <= number and not (is_switch or torch.is_grad_enabled()):
             with torch.enable_grad():
                 return func(*args, **named)
         result = func(*args, **named)
