@@ -2,6 +2,7 @@
 
 from importlib.metadata import entry_points
 
+from attentest_spec import registry
 from attentest_spec.registry import EXTRA, GROUP
 
 OWN = sorted(
@@ -9,3 +10,6 @@ OWN = sorted(
     for entry in entry_points(group=GROUP)
     if entry.dist and EXTRA not in entry.dist.metadata.get_all("Provides-Extra", [])
 )
+
+WHOLE = [name for name in OWN if "model" in registry.load(name).components]
+"""Those of them that provide a whole model."""

@@ -53,8 +53,8 @@ def test_code_that_is_not_covered_is_recognised_and_not_judged(name, component, 
 
 
 def test_advice_for_a_guessed_name_leaves_out_what_would_not_help():
-    asked_by_name = asked(str(WILD / "uncovered.py:SwiGLU"))
-    assert "a gated feed-forward network (SwiGLU)" in asked_by_name
+    asked_by_name = asked(str(WILD / "uncovered.py:CausalDecoderLayer"))
+    assert "it hides later positions by itself" in asked_by_name
     assert "--as" not in asked_by_name
 
 

@@ -84,7 +84,8 @@ def test_options_with_the_same_numbers() -> None:
     one = case("encoder_layer", activation="relu", projection_bias="none")
     silent = layer_calls.zero_maps(one.probe.parameters, ["feed_forward.inner"])
     one.probe.load(silent)
-    others = " and ".join(option.name for option in CHOICES["activation"].options)
+    zero_at_zero = [one.name for one in CHOICES["activation"].options if one.name != "sigmoid"]
+    others = " and ".join(zero_at_zero)
     text = f"activation is relu, and the numbers are those of {others}"
     with pytest.raises(Violation, match=text):
         layer_calls.shows_one_option(one, one.output(), "activation", {})

@@ -20,7 +20,7 @@ from converting import (
     without,
 )
 from oracle_backend import OracleBackend
-from own import OWN
+from own import WHOLE
 from torch import Tensor, nn
 
 from attentest.faults.reference_models import Fused, reference_backend
@@ -42,7 +42,7 @@ def test_a_round_trip_is_bit_exact_in_every_precision(precision: str) -> None:
     assert same(converted(there.checkpoint, fused(), plain()).checkpoint, before)
 
 
-@pytest.mark.parametrize("name", OWN)
+@pytest.mark.parametrize("name", WHOLE)
 def test_a_backend_and_one_of_equal_choices_compute_the_same(name: str) -> None:
     backend = registry.load(name)
     twin = reference_backend(Fused, backend.choices, "twin")
@@ -55,7 +55,7 @@ def test_a_backend_and_one_of_equal_choices_compute_the_same(name: str) -> None:
     assert same(converted(there.checkpoint, twin, backend).checkpoint, before)
 
 
-@pytest.mark.parametrize("pair", list(permutations(OWN, 2)), ids="-".join)
+@pytest.mark.parametrize("pair", list(permutations(WHOLE, 2)), ids="-".join)
 def test_every_pair_is_carried_or_told_which_choices_differ(pair: tuple[str, str]) -> None:
     source, target = map(registry.load, pair)
     ours, theirs = Choices.of(source.choices), Choices.of(target.choices)
