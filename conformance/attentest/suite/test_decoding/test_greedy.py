@@ -11,6 +11,7 @@ from attentest.suite.test_decoding.cases import (
     Script,
     after_end,
     decodes,
+    draw_ends,
     draw_script,
     draw_sizes,
     filling,
@@ -33,7 +34,9 @@ def test_greedy_formula(subject: Subject, draw: Draw) -> None:
 
 @check("decoding.greedy-own-choice", examples=5)
 def test_greedy_own_choice(subject: Subject, draw: Draw) -> None:
-    script = draw_script(draw, new=draw.integer(2, 5))
+    count, new = draw.batch(), draw.integer(3, 5)
+    # A sequence that ends at once shows nothing of what the model is given.
+    script = draw_script(draw, batch=count, new=new, ends=[NEVER, *draw_ends(draw, count - 1, new)])
     scores, setting = script.scores(subject), Setting(script.sizes, subject.choices)
     for sequence, tokens in enumerate(greedy(subject, script)):
         row = [int(one) for one in tokens]

@@ -157,7 +157,8 @@ def test_deterministic(subject: Subject, draw: Draw) -> None:
     first = case.output().copy()
     others = {name: draw.floats(*getattr(case, name).shape) for name in INPUTS}
     depends_on_values(draw, case.but(**others), case.but(**others).output())
-    equal(case.output(), first, what="output of the same call after others")
+    for _ in range(4):  # of few numbers, dropout may drop the same ones twice
+        equal(case.output(), first, what="output of the same call after others")
     if sizes.dropout and "mode" in probe.part.capabilities:
         one = draw_call(draw, probe, kinds=("none",), batch=1, lengths=(2, 3))
         dropout_keeps_mean(probe, *one.inputs)

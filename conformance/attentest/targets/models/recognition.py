@@ -52,8 +52,9 @@ def is_whole(name: str, thing: Any) -> bool:
     if len(required) < 3 and not sided:
         return False
     try:
-        known = building(thing, name, Reading()).known
-        return sided or "target_vocabulary" in known
+        built = building(thing, name, Reading())
+        # Of a stack that takes vectors, the vocabularies are those of tables put around it.
+        return sided or ("target_vocabulary" in built.known and "Surrounded" not in built.space)
     except Unclear:
         return sided and not own.isdisjoint(_SURE)  # what cannot be built is asked about as that
 
