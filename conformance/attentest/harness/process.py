@@ -85,6 +85,8 @@ class Child:
         except BaseException:
             Family(None, mark).end()  # its process id may not be known yet
             if made:
+                with suppress(ProcessLookupError):  # a child that was forked just now has no mark
+                    os.kill(made.pid, signal.SIGKILL)
                 made.wait()
                 Pipes(made).close()
             raise
