@@ -55,3 +55,22 @@ def test_wrong_code_violates(module, component):
             continue
         report = attentest.check(one, component, clauses=[slug])
         assert report[slug].status == "violation", f"{one.__name__}: {report}"
+
+
+class RoundedFeedForward(nn.Module):
+    """A network of minimal Llamas: two thirds of the width, rounded up to a multiple."""
+
+    def __init__(self, dim, hidden_dim, multiple_of=256):
+        super().__init__()
+        hidden_dim = multiple_of * -(-int(2 * hidden_dim / 3) // multiple_of)
+        self.w1 = nn.Linear(dim, hidden_dim, bias=False)
+        self.w2 = nn.Linear(hidden_dim, dim, bias=False)
+        self.w3 = nn.Linear(dim, hidden_dim, bias=False)
+
+    def forward(self, x):
+        return self.w2(nn.functional.silu(self.w1(x)) * self.w3(x))
+
+
+def test_inner_width_that_is_rounded_is_a_question():
+    with pytest.raises(Unclear, match="inner width of 256 where it is built with 11"):
+        attentest.adapted(RoundedFeedForward, "feed_forward")

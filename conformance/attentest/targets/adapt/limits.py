@@ -46,6 +46,8 @@ def limits_of(
     `several` says that `table` does not fit what is built with one head.
     """
     known = code.known
+    if "d_ff" in known:
+        _demand_inner_width(code, probe, table)
     one_head = (
         code.is_module and "multi_head_attention" in inside(code.component) and "heads" not in known
     )
@@ -203,6 +205,12 @@ def _of_source_alone(what: str, known: Collection[str]) -> bool:
 
 def _inner(probe: Probe, table: Table) -> int | None:
     """Return the fixed ratio of the widths of a feed-forward network, None where there is none."""
+    width = _inner_width(probe, table)
+    return None if width is None else width // SIZES.d_model
+
+
+def _inner_width(probe: Probe, table: Table) -> int | None:
+    """Return the inner width of a feed-forward network as it is built, None where there is none."""
     own = dict(probe.built.named_parameters()) if isinstance(probe.built, nn.Module) else {}
     for name in _INNER:
         try:
@@ -211,8 +219,20 @@ def _inner(probe: Probe, table: Table) -> int | None:
         except KeyError:
             continue
         _, packed = place.part or (0, 1)
-        return int(max(shape)) // (packed * SIZES.d_model)
+        return int(max(shape)) // packed
     return None
+
+
+def _demand_inner_width(code: Code, probe: Probe, table: Table) -> None:
+    """Raise Unclear where the inner width is not the one that the code is built with."""
+    width = _inner_width(probe, table)
+    if width not in (None, SIZES.d_ff, SIZES.d_model):
+        raise Unclear(
+            f"{code.name} has an inner width of {width} where it is built with {SIZES.d_ff}: it "
+            f"rounds or scales the width that it is given. Say with --give NAME=VALUE what leaves "
+            f"that as it is (such as multiple_of=1), or judge a class whose width is the given "
+            f"one; a recipe in a file of your own can give it the width that leads to sizes.d_ff."
+        )
 
 
 def _kinds(adapter: Adapter) -> tuple[str, ...]:
