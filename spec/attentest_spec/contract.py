@@ -254,7 +254,7 @@ class Counted(Protocol):
 
 
 @runtime_checkable
-class Stepwise(Protocol):
+class Incremental(Protocol):
     """An optimiser that can be given one gradient after the other, as a training does.
 
     This is optional: other backends are trained with the spec's optimiser.

@@ -21,7 +21,7 @@ TERMS = """
 """
 """The terms of the project, as `defined` returns them."""
 
-ORDINARY = {"gradient", "part", "place", "setting", "sizes", "step", "stepwise", "table"}
+ORDINARY = {"gradient", "part", "place", "setting", "sizes", "step", "table"}
 """Public names of the spec that have their usual meaning in headings."""
 
 

@@ -221,7 +221,7 @@ class TorchPart:
         )
 
     def updates(self, parameters: Array, feed: Iterable[tuple[Array, float]]) -> Iterator[Array]:
-        """Yield the parameters after each update; see :meth:`attentest_spec.Stepwise.updates`."""
+        """Yield the parameters after each update; see :class:`attentest_spec.Incremental`."""
         if not isgeneratorfunction(self._recipe.call):
             raise Unsupported("it takes all gradients at once")
         return self._stepwise(self._recipe.call, self._to_input(parameters), feed)

@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from attentest_spec import Sizes, Stepwise, Unsupported
+from attentest_spec import Incremental, Sizes, Unsupported
 from attentest_spec.torch import Recipe, TorchBackend
 
 START, GRADIENTS, RATES = np.array([1.0, 2.0]), np.array([[1.0, 0.0], [0.0, 2.0]]), [0.5, 0.25]
@@ -22,7 +22,7 @@ def descent(
         yield values
 
 
-def built(recipe: Recipe) -> Stepwise:
+def built(recipe: Recipe) -> Incremental:
     return TorchBackend(name="a", title="a", recipes={"optimiser": recipe}).build(
         "optimiser", Sizes()
     )

@@ -40,7 +40,7 @@ def epsilon_of_the_sum(self: Hooks, square: Tensor, width: int) -> Tensor:
 
 
 @fault("rms_norm.epsilon-as-floor", "epsilon", seam="rms_divisor")
-def epsilon_is_a_floor(self: Hooks, square: Tensor, width: int) -> Tensor:
+def epsilon_as_floor(self: Hooks, square: Tensor, width: int) -> Tensor:
     """The mean square is held above epsilon, and epsilon is not added. Small rows differ."""
     return torch.sqrt(square.clamp(min=self.rms_epsilon()))
 

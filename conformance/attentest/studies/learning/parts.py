@@ -11,7 +11,7 @@ import numpy as np
 
 from attentest.harness.subject import guarded
 from attentest.studies.learning.regime import OWN, Regime
-from attentest_spec import Backend, Choices, Part, Setting, Stepwise, Unsupported
+from attentest_spec import Backend, Choices, Incremental, Part, Setting, Unsupported
 from attentest_spec.loss import loss, loss_gradient
 from attentest_spec.optimiser import Moments, gradient_clipping, update
 from attentest_spec.precision import dtype
@@ -124,7 +124,7 @@ class Parts:
     def _own_update(self, values: Array, gradient: Array, rate: float) -> Array:
         if self._updates is None:
             part = self.own["optimiser"]
-            assert isinstance(part, Stepwise)
+            assert isinstance(part, Incremental)
             self._updates = part.updates(values, iter(self._feed.pop, None))
         self._feed.append((gradient, rate))
         return next(self._updates)
@@ -163,7 +163,7 @@ def _unable(part: Part, component: str) -> str:
     if component == "loss" and "gradient" not in part.capabilities:
         return "for its own offers no gradient"
     if component == "optimiser":
-        if not isinstance(part, Stepwise):
+        if not isinstance(part, Incremental):
             return "for its own takes all gradients at once"
         try:
             part.updates(np.zeros(1), iter(()))

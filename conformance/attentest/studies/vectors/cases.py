@@ -164,10 +164,18 @@ class _Call:
         return array if rows is None else np.asarray(array[rows])
 
     def answered(self) -> bool:
-        """Say whether there is an answer: without an epsilon a constant row has none."""
+        """Say whether there is an answer: without an epsilon a constant row has none.
+
+        Nor is there one where the reference has no formula, as for causality that is built in where
+        queries and keys differ in number.
+        """
         if not self.recipe.when(self.choices):
             return False
-        return self.recipe.nan or bool(np.isfinite(self.judged(self.answers[0])).all())
+        try:
+            answer = self.answers[0]
+        except ValueError:
+            return False
+        return self.recipe.nan or bool(np.isfinite(self.judged(answer)).all())
 
     def differs(self, base: "_Call") -> bool:
         """Say whether the output is another than that of `base`, beyond all rounding."""
