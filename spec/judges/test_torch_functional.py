@@ -92,7 +92,11 @@ def judge_activations(drawn: Drawn) -> list[Answer]:
         Answer(
             activate(name, x),
             say(tensor(drawn, x)).numpy(),
-            (rounding.ELEMENTARY + 6) * drawn.u * np.abs(x) * (name != "relu"),
+            # A sigmoid is about 1/2 near 0, where the others are as small as x.
+            (rounding.ELEMENTARY + 6)
+            * drawn.u
+            * (np.maximum(np.abs(x), 1.0) if name == "sigmoid" else np.abs(x))
+            * (name != "relu"),
         )
         for name, say in ACTIVATIONS.items()
     ]

@@ -197,7 +197,7 @@ def test_a_verdict_that_is_missing_says_so(shown: Shown) -> None:
 def test_the_reproduction_is_copied(opened: Open, everything: Path) -> None:
     shown = opened(everything, CASE, permissions=["clipboard-read", "clipboard-write"])
     shown.page.click("dialog .copy")
-    shown.page.get_by_text("Copied").wait_for()
+    shown.page.get_by_text("Copied", exact=True).wait_for()
     copied = shown.page.evaluate("navigator.clipboard.readText()")
     assert copied == "import numpy\nprint(1 < 2)"
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 import torch
+import torch._dynamo  # its first import replaces functions of torch, whoever needs it
 from torch import nn
 
 from attentest_spec.sizes import Sizes

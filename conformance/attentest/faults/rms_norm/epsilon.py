@@ -46,13 +46,13 @@ def epsilon_as_floor(self: Hooks, square: Tensor, width: int) -> Tensor:
 
 
 @fault("rms_norm.no-epsilon", "zero-row-finite", seam="rms_epsilon")
-def no_epsilon_for_zeros(self: Hooks) -> float:
+def no_epsilon(self: Hooks) -> float:
     """Epsilon is left out. Rows of zeros become NaN."""
     return 0.0
 
 
 @fault("rms_norm.bare-root", "zero-row-gradient", seam="rms_root", choices=ADDED, kind="gradient")
-def bare_root_of_squares(self: Hooks, square: Tensor) -> Tensor:
+def bare_root(self: Hooks, square: Tensor) -> Tensor:
     """The root is differentiated at zero, with epsilon added outside it.
 
     Values are right; one row of zeros makes every gradient NaN.
@@ -66,6 +66,6 @@ def bare_root_of_squares(self: Hooks, square: Tensor) -> Tensor:
     seam="widen_row",
     choices={"rms_epsilon": 1e-8},
 )
-def epsilon_lost_in_float16(self: Hooks, x: Tensor) -> Tensor:
+def epsilon_lost_in_half(self: Hooks, x: Tensor) -> Tensor:
     """1e-8 is added in half precision, where it is zero. In float16 a row of zeros is NaN."""
     return x

@@ -108,12 +108,12 @@ def weight_detached(self: Hooks, module: Node) -> Tensor | None:
 
 
 @fault("rms_norm.bias-undeclared", "bias", seam="row_bias")
-def bias_is_undeclared(self: Hooks, module: Node) -> Tensor | None:
+def bias_undeclared(self: Hooks, module: Node) -> Tensor | None:
     """A small number is added that is not declared. A row of zeros does not stay zero."""
     return torch.full((self.sizes.d_model,), 0.125, device=next(module.parameters()).device)
 
 
 @fault("rms_norm.bias-dropped", "bias", seam="row_bias", choices=BIASED)
-def bias_is_dropped(self: Hooks, module: Node) -> Tensor | None:
+def bias_dropped(self: Hooks, module: Node) -> Tensor | None:
     """The declared bias is not applied. It is never trained."""
     return None

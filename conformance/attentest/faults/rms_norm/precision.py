@@ -55,32 +55,32 @@ def offset_in_half_precision(self: Hooks, module: Node) -> Tensor | None:
 
 
 @fault("rms_norm.always-float32", "arithmetic", seam="widen_row")
-def float32_is_undeclared(self: Hooks, x: Tensor) -> Tensor:
+def always_float32(self: Hooks, x: Tensor) -> Tensor:
     """Rows are cast to float32, whatever came in. A float64 model keeps seven digits."""
     return x.float()
 
 
 @fault("rms_norm.output-float32", "shapes", seam="rms_norm")
-def output_is_float32(self: Hooks, module: Node, x: Tensor) -> Tensor:
+def output_float32(self: Hooks, module: Node, x: Tensor) -> Tensor:
     """The output is float32, whatever came in. Later layers mix precisions."""
     return self.correct.rms_norm(module, x).float()
 
 
 @fault("rms_norm.not-narrowed-back", "half-precision", seam="rms_norm")
-def widened_for_good(self: Hooks, module: Node, x: Tensor) -> Tensor:
+def not_narrowed_back(self: Hooks, module: Node, x: Tensor) -> Tensor:
     """Half precision is widened to float32 and stays so. Later layers mix precisions."""
     correct = self.correct.rms_norm(module, x)
     return correct if x.dtype == torch.float64 else correct.float()
 
 
 @fault("rms_norm.float32-in-bfloat16", "float32", seam="widen_row")
-def float32_rows_in_bfloat16(self: Hooks, x: Tensor) -> Tensor:
+def float32_in_bfloat16(self: Hooks, x: Tensor) -> Tensor:
     """float32 is narrowed to bfloat16 on the way. Five digits are lost, silently."""
     wide = self.correct.widen_row(x)
     return wide.bfloat16() if x.dtype == torch.float32 else wide
 
 
 @fault("rms_norm.squares-overflow", "half-precision-large", seam="widen_row")
-def squares_of_float16(self: Hooks, x: Tensor) -> Tensor:
+def squares_overflow(self: Hooks, x: Tensor) -> Tensor:
     """float16 is not widened before it is squared. Rows beyond 256 come out as 0."""
     return x

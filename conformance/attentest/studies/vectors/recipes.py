@@ -67,6 +67,7 @@ def recipes() -> Iterator[Recipe]:
     yield from _positions()
     yield from _embedding()
     yield from _layer_norm()
+    yield from _rows("rms_norm", "rms_norm.formula")
     yield from _rows("feed_forward", "feed_forward.formula")
     yield from _residual()
     yield from _rows("generator", "generator.formula", large="generator.stable-for-large-logits")
