@@ -1,5 +1,6 @@
 """Draws formulas as SVG inside the page, so that the page needs no network."""
 
+import re
 from html import escape
 from typing import Any
 
@@ -15,7 +16,9 @@ LETTERS = {Path.MOVETO: "M", Path.LINETO: "L", Path.CURVE3: "Q", Path.CURVE4: "C
 
 def outline(formula: str) -> str:
     """Return `formula`, in the notation of TeX, as an SVG with the height of the text around it."""
-    supported = " ".join(formula.replace(r"\big", "").split())  # matplotlib has no `\big`
+    # Matplotlib has no sizes such as `\big`, and one sign for both sides of a norm.
+    plain = re.sub(r"\\[lr]Vert\b", r"\\Vert", re.sub(r"\\[bB]igg?[lr]?(?![a-zA-Z])", "", formula))
+    supported = " ".join(plain.split())
     path = TextPath((0, 0), f"${supported}$", size=EM, prop=FONT)
     box = path.get_extents().padded(2)
     view = f"{box.x0:.0f} {-box.y1:.0f} {box.width:.0f} {box.height:.0f}"
