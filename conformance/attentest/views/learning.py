@@ -27,7 +27,7 @@ CAVEAT = (
 
 
 COLUMNS = 6
-"""How many steps the table of gradients shows."""
+"""The number of steps that the table of gradients shows."""
 
 RIGHT = {"trained": 0.99, "sequences": 0.95}
 """The shares from which on questions count as right, of those trained on and those held out."""

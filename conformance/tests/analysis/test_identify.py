@@ -258,12 +258,12 @@ def test_installed_backends_are_as_they_declare(name):
     backend = registry.load(name)
     found = identify(backend)
     assert [one.choice for one in found.values() if not one.agrees] == []
-    told = {choice for choice, one in found.items() if one.status == MEASURED}
+    measured = {choice for choice, one in found.items() if one.status == MEASURED}
     shown = {axis for component in backend.components for axis in axes_of(component)}
     silent = OF_SMOOTHING if backend.limits.smoothing == 0 else set()
     if backend.choices.get("schedule") == "constant":
         silent = {*silent, "first_step"}
-    assert told == shown - silent
+    assert measured == shown - silent
     declared = dict(backend.choices)
     kept = measured_choices(backend).as_dict()
     assert [name for name, value in declared.items() if not same(kept[name], value)] == []

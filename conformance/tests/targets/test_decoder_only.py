@@ -23,7 +23,7 @@ OWN_CLAUSE = {
 }
 """Clauses of mistakes that the formula, or a formula at one position, does not show."""
 ASKED = {"LinearMLP": "a gated feed-forward network (bilinear)"}
-"""What may be meant, and is not judged."""
+"""Variants that may be meant, and are not judged."""
 
 
 def classes(module):

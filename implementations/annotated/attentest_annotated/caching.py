@@ -20,7 +20,7 @@ KeysValues = tuple[Tensor, Tensor]
 
 @dataclass(frozen=True)
 class Cache:
-    """What is known after some words `ys` (B, T): one pair of keys and values for each layer.
+    """The state after some words `ys` (B, T): one pair of keys and values for each layer.
 
     `src_mask` (B, 1, S) belongs to the pairs of the memory. A step makes a new cache out of an old
     one and leaves the old one as it was.

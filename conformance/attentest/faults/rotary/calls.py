@@ -10,7 +10,7 @@ from attentest.faults.reference_models import Hooks, Node, Pair
 
 @fault("rotary.output-in-single", "shapes", seam="turn")
 def output_in_single(self: Hooks, x: Tensor, cosines: Tensor, sines: Tensor) -> Tensor:
-    """What is turned is returned in float32. Everything after it has that precision."""
+    """Turned columns are returned in float32. Everything after it has that precision."""
     return self.correct.turn(x, cosines, sines).float()
 
 

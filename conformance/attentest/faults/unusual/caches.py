@@ -78,7 +78,7 @@ class NestedTuples(Plain):
 
 
 class InputsKept(Plain):
-    """What is kept are the inputs of each layer, before the projections."""
+    """A cache of the inputs of each layer, before the projections."""
 
     def attend_cached(
         self, layer: Node, x: Tensor, cache: Cache, number: int, mask: Mask

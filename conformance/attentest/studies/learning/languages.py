@@ -30,7 +30,7 @@ ENDINGS = {(0, 0): "a", (0, 1): "as", (1, 0): "o", (1, 1): "os"}
 ARTICLE, AND, PLURAL = "le", "e", "i"
 
 CLAUSES = range(1, 5)
-"""How many clauses a sentence has, at the least and at the most."""
+"""The least and the greatest number of clauses of a sentence."""
 
 _RANGES = (len(NOUNS), 2, len(ADJECTIVES) + 1, len(VERBS), len(NOUNS), 2, len(ADJECTIVES) + 1)
 """Of a clause: noun, number and adjective (0 for none) of the subject, verb, and the object's."""

@@ -29,7 +29,7 @@ PARTS = {
 
 @dataclass
 class Parts:
-    """What trains one model under a regime.
+    """The parts that train one model under a regime.
 
     `given` is the setting of the spec's parts, `own` holds those of the backend by their
     components, and `origin` says of each whose it is and why. `moments` are those of the spec's

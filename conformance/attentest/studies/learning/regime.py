@@ -1,4 +1,4 @@
-"""How models are trained: the task, the sizes, the steps, the constants, and where they start."""
+"""The regime of a training: the task, the sizes, the steps, the constants, and where they start."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace

@@ -54,7 +54,7 @@ class Point:
 
 @dataclass(frozen=True)
 class Curve:
-    """How one backend learned from one seed, and the seconds, by the clock and of the processor.
+    """The record of one training, with the seconds by the clock and of the processor.
 
     `parts` says which parts of the training were the backend's own, and why the others were not;
     it is empty where none were asked for.

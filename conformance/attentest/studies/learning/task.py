@@ -25,7 +25,7 @@ Write = Callable[[Array, int], tuple[Array, Array]]
 
 
 class BadTask(AttentestError, ValueError):
-    """What was asked of a task cannot be; the text says why and what can."""
+    """A request to a task that cannot be met; the text says why, and what can be asked."""
 
 
 @dataclass(frozen=True, kw_only=True)

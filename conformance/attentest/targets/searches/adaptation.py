@@ -40,7 +40,7 @@ class Call:
     """The call of a function: its roles, axes, one sequence at a time or a batch, and lengths.
 
     `counts_new` says that its length is that of the new tokens, `keeps_begin` that the given ones
-    are in what it returns. `fills_end` says that the end token stands after the end, so that a
+    are in what it returns. `fills_end` says that the end token fills what comes after it: a
     result that is shorter, because all sequences ended, is filled up with that. `is_cut` says that
     the caller cuts the result after the end token.
     """

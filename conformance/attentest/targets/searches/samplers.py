@@ -35,7 +35,7 @@ ROLES: Mapping[str, frozenset[str]] = {
 }
 _SETTINGS = ("temperature", "top_k", "top_p")
 _OFF: Mapping[str, tuple[Any, ...]] = {"top_k": (0, None), "top_p": (1.0, None, 0.0)}
-"""Values by which code is told not to filter; its own default is tried first."""
+"""Values that turn a filter off; its own default is tried first."""
 
 _SHAPES = ("(B, V)", "(V,)", "(B, 1, V)")
 

@@ -22,7 +22,7 @@ STYLES = {
     "length": ("none",),
     "": ("none",),
 }
-"""How positions are given, and the kinds that are served.
+"""The forms in which positions are given, and the kinds that are served.
 
 As an array for every sequence, as one array, as a number, by the rows of the table, as the length
 of the sequence, or not at all.
