@@ -381,21 +381,3 @@ def test_a_mask_whose_entries_mean_nothing_is_asked_about():
     slugs = ["attention.formula"]
     report = attentest.check(flagged, "attention", given={"mask": None}, clauses=slugs)
     assert report[slugs[0]].status == "pass", str(report)
-
-
-class NeedsFastKernels(nn.Module):
-    """Import a package that is not installed when it is called."""
-
-    def __init__(self, d_model: int, num_heads: int) -> None:
-        super().__init__()
-        self.projections = nn.ModuleList(nn.Linear(d_model, d_model) for _ in range(4))
-
-    def forward(self, query, key, value, mask=None):
-        import kernels_that_are_missing
-
-        return kernels_that_are_missing.attend(query, key, value, mask)
-
-
-def test_missing_import_is_the_reason_that_is_given() -> None:
-    with pytest.raises(Unclear, match="Install what is missing first"):
-        attentest.adapted(NeedsFastKernels, component="multi_head_attention")
