@@ -5,6 +5,7 @@ import hashlib
 import json
 import re
 from collections import Counter
+from dataclasses import replace
 from html.parser import HTMLParser
 from itertools import pairwise
 from pathlib import Path
@@ -217,3 +218,16 @@ def test_counted_verdicts_agree_in_number(tmp_path: Path, slugs: list[str], word
     path = written(tmp_path / "a.jsonl", judged("bad", all_of("violation", slugs)), slugs=slugs)
     badges = html.page(html.read(path)).partition('class="badges"')[2].partition("</ul>")[0]
     assert words in badges
+
+
+def test_the_total_of_clauses_is_that_of_the_terminal(tmp_path: Path) -> None:
+    slugs = ("masks.any-pad-id", "attention.formula", "rotary.formula")
+    statuses = {
+        "masks.any-pad-id": "pass",
+        "attention.formula": "absent",
+        "rotary.formula": "absent",
+    }
+    backend = judged("good", statuses)
+    partial = replace(backend, description=replace(backend.description, components=("masks",)))
+    page = html.page(html.read(written(tmp_path / "a.jsonl", partial, slugs=slugs)))
+    assert "1 of 1 judged clauses conform, of 3 in all" in re.sub("<[^>]+>", "", page)

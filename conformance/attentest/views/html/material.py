@@ -38,8 +38,8 @@ class Material:
 
     @property
     def focused(self) -> "Material":
-        """The same without the clauses about components that no backend of their run provides."""
-        return replace(self, runs=tuple(map(_focused, self.runs)))
+        """The same; runs of inferred adapters without components that none of them provides."""
+        return replace(self, runs=tuple(run.focused for run in self.runs))
 
     def declaring(self, known: Sequence[ExpectedFailure]) -> "Material":
         """Return the same with the expected failures `known`."""
@@ -67,11 +67,6 @@ def read(*paths: Path | str, side_by_side: bool = False) -> Material:
     _distinct(streams)
     comparisons, costs, learnings = (tuple(content[kind]) for kind in KINDS)
     return Material(tuple(streams), comparisons, costs, learnings, moved)
-
-
-def _focused(run: Run) -> Run:
-    provided = {name for one in run if not one.failure for name in one.description.components}
-    return run.limited(provided) if provided else run
 
 
 def _one(path: Path) -> tuple[str, Any]:
