@@ -65,6 +65,11 @@ _NAMES = {
         "greedydecode greedydecoding greedysearch greedytranslate greedygenerate "
         "greedy decodegreedy greedygeneration"
     ),
+    "beam_search": (
+        "beamsearch beamdecode beamdecoding beamsearchdecode beamsearchdecoding beamtranslate "
+        "beamsearchtranslate beamsearcher beamdecoder beamsearchdecoder beamgenerate "
+        "batchbeamsearch beamtranslator beamsearchtranslator beamsearchgenerate"
+    ),
     "sampling": (
         "sample sampling sampler samplelogits samplefromlogits sampletoken samplenexttoken "
         "sampletopk sampletopp sampletopktopp topksampling toppsampling nucleussampling topksample "
