@@ -18,7 +18,7 @@ from attentest.targets.adapt.reading import Reading, Unclear
 from attentest.targets.origin import origin
 from attentest.targets.searches import beams, samplers
 from attentest.targets.searches.arguments import Roles, roles_of, with_globals
-from attentest.targets.searches.backend import AdaptedSearch, loader_of
+from attentest.targets.searches.backend import AdaptedSearch, options_of
 from attentest.targets.searches.classes import as_function
 from attentest.targets.searches.stand_in import StandIn, arguments_of
 from attentest_spec import Choices, Limits, Setting, Sizes, Unsupported
@@ -163,7 +163,8 @@ def adapt_search(
         understood=(f"{name} is judged as {COMPONENT}", roles.words, *said, *facts),
         assumed=assumed,
         summary=f"{name} {roles.words}",
-        loader=loader_of(origin(thing, home, name), COMPONENT, reading),
+        place=origin(thing, home, name),
+        options=options_of(COMPONENT, roles.arguments, reading),
     )
 
 

@@ -117,7 +117,8 @@ _FEW, _MANY = 12, 120
 
 def measured(probing: Probing, reading: Reading) -> Measured | None:
     """Return the options under which the reference has the hypotheses of all cases, or None."""
-    for output in ("logits", "log-probabilities", "probabilities"):
+    outputs = ("logits", "log-probabilities", "probabilities")
+    for output in (one for one in outputs if reading.choices.get("output", one) == one):
         try:
             answers = {case: probing.called(case, output) for case in map(drawn, range(_FEW))}
             fitting = _narrowed([*_options(probing, reading)], probing, output, answers)

@@ -1,6 +1,6 @@
 """From a function or class that searches with a beam to a backend; its options are measured."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from types import ModuleType
 from typing import Any
@@ -16,7 +16,7 @@ from attentest.targets.adapt.reading import Reading, Unclear
 from attentest.targets.origin import origin
 from attentest.targets.searches import beam_choices
 from attentest.targets.searches.arguments import roles_of, with_globals
-from attentest.targets.searches.backend import AdaptedSearch, loader_of
+from attentest.targets.searches.backend import AdaptedSearch, options_of
 from attentest.targets.searches.beam_choices import SIZES, Probing
 from attentest.targets.searches.hypotheses import Hypothesis, hypotheses_of
 from attentest.targets.searches.stand_in import StandIn, arguments_of
@@ -133,10 +133,12 @@ def adapt_beams(
     call = replace(call, fills_end=choices.get("after_end") == "end")
     limits = Limits(
         hypotheses=1 if call.best else None,
-        alpha=found.alpha if found else None,
+        alpha=found.alpha if found else _exponent(call, choices),
         single=(COMPONENT,) * single,
     )
     measured = [f"{axis}: {value} (as probing calls show)" for axis, value in choices.items()]
+    if choices.get("output") == "log-probabilities" and "output" not in reading.choices:
+        said.append(_AS_GIVEN)
     doubts = (*(one for one in said if one.startswith("assumed")), *assumed(_own(choices), reading))
     return AdaptedSearch(
         name=name,
@@ -147,7 +149,8 @@ def adapt_beams(
         understood=(f"{name} is judged as {COMPONENT}", roles.words, *said, *measured),
         assumed=doubts,
         summary=f"{name} {roles.words}",
-        loader=loader_of(origin(thing, home, name), COMPONENT, reading),
+        place=origin(thing, home, name),
+        options=options_of(COMPONENT, roles.arguments, reading),
     )
 
 
@@ -155,6 +158,10 @@ def _own(choices: dict[str, Value]) -> dict[str, Value]:
     return {one: value for one, value in choices.items() if one in ("length_penalty",)}
 
 
+_AS_GIVEN = (
+    "assumed that its model returns log-probabilities, because it adds up what the model returns "
+    "as it is: if the model returns logits, this is a mistake, and --choice output=logits reports it"
+)
 _EXACT, _ROUNDED = 1e-9, 1e-4
 """The errors of scores up to which they are computed in float64, and in float32."""
 
@@ -203,6 +210,13 @@ def _probing(call: BeamCall) -> Probing:
     )
 
 
+def _exponent(call: BeamCall, choices: Mapping[str, Value]) -> float | None:
+    """Return the exponent of a penalty that is said and has no argument: that in the code, or 1."""
+    if call.roles.has("alpha") or choices.get("length_penalty", "none") == "none":
+        return None
+    return next(iter(_constants(call.function)), 1.0)
+
+
 def _constants(function: Any) -> tuple[float, ...]:
     """Return numbers in the code of a function that may be the exponent of a length penalty."""
     code = getattr(function, "__code__", None)
@@ -230,6 +244,7 @@ def _ways(call: BeamCall, reading: Reading) -> Iterator[BeamCall]:
 def _tried(call: BeamCall, name: str, reading: Reading) -> tuple[BeamCall, list[str]]:
     """Return the way of calling under which the best hypothesis of clear scores is found."""
     refusals: list[str] = []
+    ran: list[BeamCall] = []
     cases = [beam_choices.peaked((0, 0)), beam_choices.peaked((3, 0))]
     for way in _ways(call, reading):
         for output in ("log-probabilities", "probabilities"):
@@ -240,6 +255,10 @@ def _tried(call: BeamCall, name: str, reading: Reading) -> tuple[BeamCall, list[
                 break
             if right:
                 return way, _words(way)
+            if _is_plausible(way, cases[0], output):
+                ran.append(way)
+    if ran:
+        return ran[0], [*_words(ran[0]), _NOT_RIGHT]
     what = "; ".join(list(dict.fromkeys(refusals))[:3]) or "the best sequence is not found"
     raise Unclear(
         f"{name} could not be called as beam_search with a scripted model, which has encode, "
@@ -252,6 +271,19 @@ def _tried(call: BeamCall, name: str, reading: Reading) -> tuple[BeamCall, list[
 def _finds_the_best(way: BeamCall, case: beam_choices.Case, output: str) -> bool:
     tokens, _ = _called(way, case, output)
     return np.array_equal(case.cut(tokens[:, 0]), case.best(stops=way.roles.has("end")))
+
+
+_NOT_RIGHT = (
+    "assumed that it is called so: it does not find a sequence that is much likelier than the rest"
+)
+
+
+def _is_plausible(way: BeamCall, case: beam_choices.Case, output: str) -> bool:
+    """Say whether wrong hypotheses have the start token once, and some their whole length."""
+    tokens, _ = _called(way, case, output)
+    starts = tokens == SIZES.start
+    whole = bool((tokens[..., -1] != SIZES.target_pad).any())
+    return whole and bool(starts[..., 0].all()) and not starts[..., 1].any()
 
 
 def _words(call: BeamCall) -> list[str]:

@@ -17,12 +17,14 @@ def hypotheses_of(result: Any, *, alone: bool) -> list[list[Hypothesis]]:
     that of one sequence, without an axis for the batch.
     """
     found = _plain(result)
-    if alone and not _is_batch_of_one(found):
-        found = _with_batch(found)
-    elif isinstance(found, tuple) and len(found) == 2 and not _is_pair(found):
+    if isinstance(found, tuple) and len(found) == 2 and not _is_pair(found):
         tokens, scores = found
+        if alone and not (_depth(tokens) == 3 and len(tokens) == 1):
+            tokens, scores = [tokens], [scores]
         found = [_zipped(one, score) for one, score in zip(tokens, scores, strict=True)]
-    if not isinstance(found, Sequence):
+    elif alone and not (isinstance(found, list) and len(found) == 1 and _depth(found) > 2):
+        found = [found]
+    if not (isinstance(found, Sequence) and found):
         raise ValueError(f"it returned a {type(result).__name__}, and no tokens")
     return [_row(one) for one in found]
 
@@ -55,26 +57,12 @@ def _is_pair(value: Any) -> bool:
     )
 
 
-def _is_batch_of_one(found: Any) -> bool:
-    """Say whether there is an axis of one sequence in front of its hypotheses."""
-    return isinstance(found, list) and len(found) == 1 and _depth(found) > 2
-
-
 def _depth(value: Any) -> int:
     return 1 + _depth(value[0]) if isinstance(value, Sequence) and len(value) else 0
 
 
-def _with_batch(found: Any) -> list[Any]:
-    """Return the result of one sequence as that of a batch."""
-    if isinstance(found, tuple) and len(found) == 2 and not _is_pair(found):
-        tokens, scores = found
-        if _is_number(scores):
-            return [[(tokens, scores)]]
-        return [_zipped(tokens, scores)]
-    return [found]
-
-
-def _zipped(tokens: Any, scores: Any) -> Any:
+def _zipped(tokens: Any, scores: Any) -> list[Any]:
+    """Return the pairs of one sequence: one hypothesis, or several."""
     if _is_number(scores):
         return [(tokens, scores)]
     return list(zip(tokens, scores, strict=True))

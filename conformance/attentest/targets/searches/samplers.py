@@ -17,7 +17,7 @@ from attentest.targets.adapt.components import squashed
 from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.reading import Reading, Unclear
 from attentest.targets.origin import origin
-from attentest.targets.searches.backend import AdaptedSearch, loader_of
+from attentest.targets.searches.backend import AdaptedSearch, options_of
 from attentest.targets.searches.stand_in import names
 from attentest_spec import Choices, Setting, Sizes, Unsupported
 from attentest_spec.decoding import sampling
@@ -141,7 +141,8 @@ def adapt_sampler(
         understood=(f"{name} is judged as {COMPONENT}", *said, *doubts),
         assumed=tuple(doubts),
         summary=f"{name} {said[0]}",
-        loader=loader_of(origin(function, home, name), COMPONENT, reading),
+        place=origin(function, home, name),
+        options=options_of(COMPONENT, roles, reading),
     )
 
 

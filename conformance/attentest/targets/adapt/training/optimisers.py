@@ -6,6 +6,7 @@ The constants are measured; where the numbers fit none, those in the signature a
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,8 @@ from attentest.targets.adapt.assumptions import assumed, chosen, declared_choice
 from attentest.targets.adapt.components import squashed, words_of
 from attentest.targets.adapt.names import words
 from attentest.targets.adapt.reading import Reading, Unclear
+from attentest.targets.adapt.writing.adapted import adapted_file
+from attentest.targets.origin import Origin, origin
 from attentest_spec import Sizes
 from attentest_spec.choices import PAPER, Value
 from attentest_spec.contract import Input
@@ -51,10 +54,13 @@ class AdaptedOptimiser(TorchBackend):
     understood: tuple[str, ...] = ()
     assumed: tuple[str, ...] = ()
     summary: str = ""
+    place: Origin
+    component: str
 
     def written(self) -> str:
-        """Raise Unclear: the adapter of an optimiser is a loop, and is not written out."""
-        raise Unclear(f"The adapter of {self.name} cannot be written as a file yet.")
+        """Return the adapter as the text of a Python file."""
+        options = {"component": self.component, "choices": dict(self.choices)}
+        return adapted_file(self.name, self.place, options, self.understood)
 
 
 def component_of(thing: Any, reading: Reading, name: str) -> str:
@@ -70,13 +76,19 @@ def component_of(thing: Any, reading: Reading, name: str) -> str:
     return found if wanted(thing) else ""
 
 
-def adapt_optimiser(thing: Any, component: str, reading: Reading, name: str) -> AdaptedOptimiser:
+def adapt_optimiser(
+    thing: Any, component: str, reading: Reading, name: str, home: ModuleType | None = None
+) -> AdaptedOptimiser:
     """Return `thing` as a backend; Unclear where it does not say how it is built or called."""
     own = name or thing.__name__
     call = _stepping(thing, own) if component == "optimiser" else _clipping(thing, own)
     recipe = Recipe(build=lambda sizes: sizes, call=call.recipe)
     backend = AdaptedOptimiser(
-        name=own, title=f"{own}, read as {component}", recipes={component: recipe}
+        name=own,
+        title=f"{own}, read as {component}",
+        recipes={component: recipe},
+        place=origin(thing, home, own),
+        component=component,
     )
     _probe(backend, component, own)
     findings = identify(backend, (component,))
