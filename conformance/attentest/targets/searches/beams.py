@@ -160,7 +160,7 @@ def _own(choices: dict[str, Value]) -> dict[str, Value]:
 
 _AS_GIVEN = (
     "assumed that its model returns log-probabilities, because it adds up what the model returns "
-    "as it is: if the model returns logits, this is a mistake, and --choice output=logits reports it"
+    "as it is: if that is logits, this is a mistake, and --choice output=logits reports it"
 )
 _EXACT, _ROUNDED = 1e-9, 1e-4
 """The errors of scores up to which they are computed in float64, and in float32."""

@@ -91,6 +91,8 @@ def adapt_optimiser(
         component=component,
     )
     _probe(backend, component, own)
+    if component == "gradient_clipping" and not reading.anyway:
+        _require_global(backend, own)
     findings = identify(backend, (component,))
     shown = measured(findings) if trust.explained(findings) else call.constants
     named = reading.component or squashed(own) in _NAMES[component]
@@ -136,6 +138,24 @@ def _probe(backend: TorchBackend, component: str, own: str) -> None:
         raise
     except Exception as failure:  # code that a user wrote may raise anything
         raise Unclear(f"{own} failed in a probing call: {summary(failure)}.") from failure
+
+
+def _require_global(backend: TorchBackend, own: str) -> None:
+    """Raise Unclear for code that clips every gradient by itself, or every number."""
+    values, sizes, limit = np.array([3.0, 4.0, 0.3, -0.4, 12.0]), np.array([2, 2, 1]), 1.0
+    found = backend.build("gradient_clipping", Sizes())(values, sizes, np.array(limit))
+    parts = np.split(values, np.cumsum(sizes)[:-1])
+    by_norm = [one * min(1.0, limit / float(np.linalg.norm(one))) for one in parts]
+    designs = {
+        "every gradient by its own norm": np.concatenate(by_norm),
+        "every number by its own size": values.clip(-limit, limit),
+    }
+    for design, expected in designs.items():
+        if np.allclose(np.asarray(found), expected, atol=1e-4):
+            raise Unclear(
+                f"{own} clips {design}, and not all by one norm. If that is meant, the spec "
+                f"has no place for it; with --anyway it is judged by the global norm."
+            )
 
 
 def _argument(names: Iterable[str], known: Sequence[str]) -> str:
