@@ -93,6 +93,8 @@ class Limits:
     schedule of learning rates has no factor, which is 1 then. `single` are the components that
     compute in float32 where they are given float64: these are judged in float32.
     `positions` are the supported kinds of positions of tokens (see :data:`POSITION_KINDS`).
+    `hypotheses` is the number that a beam search returns where it is fixed, 1 for the best alone,
+    and `alpha` is the exponent of its length penalty where that is fixed.
     """
 
     layers: int | None = None
@@ -114,6 +116,8 @@ class Limits:
     rate_factor: bool = True
     single: Collection[str] = ()
     positions: Collection[str] = POSITION_KINDS
+    hypotheses: int | None = None
+    alpha: float | None = None
 
     @property
     def finest(self) -> str:
@@ -142,6 +146,8 @@ class Limits:
             fitted = fitted.but(d_ff=self.inner * fitted.d_model)
         if self.pad is not None:
             fitted = fitted.but(source_pad=self.pad, target_pad=self.pad)
+        if self.alpha is not None:
+            fitted = fitted.but(alpha=self.alpha)
         if self.smoothing is not None:
             fitted = fitted.but(smoothing=self.smoothing)
         if not self.own_pads:

@@ -10,7 +10,7 @@ from attentest.judging.bench import Bench
 from attentest.judging.judge import judge
 from attentest.targets.adapt import Reading, Unclear
 from attentest.targets.adapt.adaptation import adapt
-from attentest_spec import Sizes
+from attentest_spec import Sizes, Unsupported
 from attentest_spec.clauses import clauses
 
 CLAUSES = [slug for slug in clauses() if slug.startswith("schedule.")]
@@ -168,3 +168,35 @@ def test_reproduction_calls_the_code_itself(capsys: pytest.CaptureFixture[str]) 
     found = judge(Bench(adapt(noam), diagnose=False), "schedule.warm-up-linear")
     assert found.counterexample is not None
     assert "noam(step=1, d_model=" in found.counterexample.code
+
+
+class HalfOpt(NoamOpt):
+    """Sets the rate and steps its optimiser."""
+
+    def step(self):
+        self._step += 1
+        self.optimizer.param_groups[0]["lr"] = self.rate(self._step)
+        self.optimizer.step()
+
+
+def test_adapter_and_reproduction_of_a_schedule_that_counts_itself() -> None:
+    names: dict[str, Any] = {}
+    text = adapt(HalfOpt).written()
+    exec(compile(text, "adapter.py", "exec"), names)
+    part = names["backend"].build("learning_rate", Sizes(d_model=4, warmup=4))
+    assert [float(part(step)) for step in (4, 1, 2)] == pytest.approx([0.25, 0.0625, 0.125])
+
+    class Constant(HalfOpt):
+        def rate(self, step=None):
+            return 0.5 * super().rate(1 if step == 3 else step)
+
+    found = judge(Bench(adapt(Constant), diagnose=False), "schedule.warm-up-linear")
+    assert found.counterexample is not None
+    assert "class Updates:" in found.counterexample.code
+
+
+def test_rates_of_updates_that_are_not_made_are_absent() -> None:
+    part = adapt(HalfOpt).build("learning_rate", Sizes())
+    for step in (0, 10**6):
+        with pytest.raises(Unsupported, match="counts its steps itself"):
+            part(step)

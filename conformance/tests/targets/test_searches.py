@@ -62,13 +62,21 @@ def test_function_that_cannot_be_called_is_a_question(name: str, asked: str) -> 
         attentest.adapted(f"{FILE}:{name}", component="greedy_decoding")
 
 
-def test_class_and_beam_search_are_questions() -> None:
+def test_class_without_a_method_that_decodes_is_a_question() -> None:
     class Beams:
         pass
 
-    for thing, component in ((Beams, "greedy_decoding"), (judged, "beam_search")):
-        with pytest.raises(Unclear, match=r"attentest_spec\.torch\.Script"):
-            attentest.adapted(thing, component=component)
+    for component in ("greedy_decoding", "beam_search", "sampling"):
+        with pytest.raises(Unclear, match=r"backend with a recipe"):
+            attentest.adapted(Beams, component=component)
+
+
+def test_adapter_of_a_greedy_function_holds_its_arguments_and_options() -> None:
+    written = attentest.adapted(f"{FILE}:whole_batch", component="greedy_decoding").written()
+    names: dict[str, object] = {}
+    exec(compile(written, "adapter.py", "exec"), names)
+    assert "'length': 'max_new_tokens'" in written
+    assert dict(names["backend"].choices)["decoding_mode"] == "evaluation"  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize("sequence_first", [False, True])

@@ -52,8 +52,8 @@ def test_beam_formula(subject: Subject, draw: Draw) -> None:
 
 def _is_lost_by_its_sum(case: BeamCall) -> bool:
     """Say whether a search without the penalty loses what is best with it."""
-    plain = case.expected(length_penalty="none").tokens
-    best = case.expected().tokens[:, 0]
+    plain = case.beam(length_penalty="none").tokens
+    best = case.beam().tokens[:, 0]
     return not bool((plain == best[:, None]).all(axis=-1).any(axis=-1).all())
 
 
@@ -71,8 +71,15 @@ def test_beam_shapes(subject: Subject, draw: Draw) -> None:
 @check("decoding.beam-one-is-greedy", examples=8)
 def test_beam_one_is_greedy(subject: Subject, draw: Draw) -> None:
     case = draw_beam_call(subject, draw, beams=1, alpha=0.0, new=draw.integer(1, 6))
+    _require_exponent(case, 0.0)
     found = case.found()
     equal(found.tokens[:, 0], wanted(subject, case.script), what="hypotheses of one beam")
+
+
+def _require_exponent(case: BeamCall, alpha: float) -> None:
+    """End as absent where the exponent of the length penalty is another one, and fixed."""
+    if case.script.sizes.alpha != alpha:
+        raise Absent(f"the exponent of {case.subject.name} is always {case.script.sizes.alpha:g}")
 
 
 @check("decoding.beam-optimum", examples=4)
@@ -178,6 +185,7 @@ def test_beam_length_penalty(subject: Subject, draw: Draw) -> None:
     )
     _shown(case, "length_penalty", ("wu", "power", "none"))
     plain = draw_beam_call(subject, draw, beams=2, alpha=0.0, new=3)
+    _require_exponent(plain, 0.0)
     found = plain.found()
     sums = plain.rescored(found.tokens, length_penalty="none")
     close(plain, found.known(subject), sums, "sums of log-probabilities, at an exponent of 0")
@@ -207,7 +215,7 @@ def test_beam_sorted(subject: Subject, draw: Draw) -> None:
     )
     found = case.found()
     scores = case.rescored(found.tokens)
-    rising = float(np.diff(scores, axis=1).max())
+    rising = float(np.diff(scores, axis=1).max(initial=-np.inf))
     text = f"A hypothesis is better than the one before it, by {rising:.3g}."
     holds(rising <= case.tolerance, text, actual=scores)
     best = case.rescored(case.expected().tokens)
@@ -216,7 +224,7 @@ def test_beam_sorted(subject: Subject, draw: Draw) -> None:
 
 
 def _is_not_in_the_order_of_sums(case: BeamCall) -> bool:
-    sums = case.rescored(case.expected().tokens, length_penalty="none")
+    sums = case.rescored(case.beam().tokens, length_penalty="none")
     same = not stops(case.subject) or case.subject.choices.length_penalty == "none"
     return same or bool((np.diff(sums, axis=1) > 0).any())
 
@@ -224,6 +232,8 @@ def _is_not_in_the_order_of_sums(case: BeamCall) -> bool:
 @check("decoding.beam-distinct", examples=5)
 def test_beam_distinct(subject: Subject, draw: Draw) -> None:
     case = draw_beam_call(subject, draw, beams=draw.integer(2, 4))
+    if case.returned == 1:
+        raise Absent(f"{subject.name} returns the best hypothesis alone")
     for rows in case.found().tokens:
         different = len({tuple(row) for row in rows.tolist()})
         text = f"Of {case.beams} hypotheses {different} are different."
@@ -254,7 +264,7 @@ def test_beam_batch_independence(subject: Subject, draw: Draw) -> None:
 
 def _has_one_that_is_over(case: BeamCall) -> bool:
     """Say whether the beams of one sequence have all ended before those of another one."""
-    new = case.expected().tokens[:, :, case.script.given :]
+    new = case.beam().tokens[:, :, case.script.given :]
     ended = (new[:, :, :-1] == case.script.sizes.end).any(axis=-1).all(axis=-1)
     return not stops(case.subject) or bool(ended.any() and not ended.all())
 

@@ -117,10 +117,13 @@ def _adapt(thing: Any, asked: Reading, name: str, home: ModuleType | None) -> Ba
             return schedules.adapt_schedule(thing, asked, name, home)
     if trained := optimisers.component_of(thing, asked, name):
         with probing.undisturbed():
-            return optimisers.adapt_optimiser(thing, trained, asked, name)
+            return optimisers.adapt_optimiser(thing, trained, asked, name, home)
     instance = thing if isinstance(thing, nn.Module) else None
     made, called = (thing, name) if instance is None else (type(thing), type(thing).__name__)
-    named = asked.component or component_named(called or getattr(thing, "__name__", ""))
+    own_name = called or getattr(thing, "__name__", "")
+    named = asked.component or component_named(own_name)
+    if not named and searches.is_search(guessed := component_guessed(own_name)):
+        named = guessed
     if searches.is_search(named):
         return searches.adapt_search(thing, named, called or thing.__name__, home, asked)
     stack = token_encoder(made, asked, called)

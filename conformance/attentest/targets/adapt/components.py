@@ -63,7 +63,13 @@ _NAMES = {
     ),
     "greedy_decoding": (
         "greedydecode greedydecoding greedysearch greedytranslate greedygenerate "
-        "greedy decodegreedy greedygeneration"
+        "greedy decodegreedy greedygeneration greedydecoder greedysearcher greedytranslator "
+        "greedysearchdecoder"
+    ),
+    "beam_search": (
+        "beamsearch beamdecode beamdecoding beamsearchdecode beamsearchdecoding beamtranslate "
+        "beamsearchtranslate beamsearcher beamdecoder beamsearchdecoder beamgenerate "
+        "batchbeamsearch beamtranslator beamsearchtranslator beamsearchgenerate"
     ),
     "sampling": (
         "sample sampling sampler samplelogits samplefromlogits sampletoken samplenexttoken "

@@ -16,10 +16,11 @@ from attentest.results.text import summary as in_short
 from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.reading import Reading, Unclear
 from attentest.targets.origin import origin
-from attentest.targets.searches import samplers
+from attentest.targets.searches import beams, samplers
 from attentest.targets.searches.arguments import Roles, roles_of, with_globals
-from attentest.targets.searches.backend import AdaptedSearch, loader_of
-from attentest.targets.searches.stand_in import StandIn
+from attentest.targets.searches.backend import AdaptedSearch, options_of
+from attentest.targets.searches.classes import as_function
+from attentest.targets.searches.stand_in import StandIn, arguments_of
 from attentest_spec import Choices, Limits, Setting, Sizes, Unsupported
 from attentest_spec.decoding import greedy_decoding
 from attentest_spec.generator import log_softmax
@@ -81,18 +82,8 @@ class Call:
 
     def raw(self, model: StandIn, source: Tensor, begin: Tensor, length: int) -> Any:
         """Return what the function returns."""
-        script, new = model.script, length - begin.shape[1]
-        values = {
-            "model": model,
-            "source": source,
-            "source_mask": torch.ones(len(begin), 1, source.shape[1], dtype=torch.bool),
-            "length": new if self.counts_new else length,
-            "start": int(begin[0, 0]),
-            "begin": model.turned(begin),
-            "end": script.end,
-            "pad": script.pad,
-            "device": torch.device("cpu"),
-        }
+        given = length - begin.shape[1] if self.counts_new else length
+        values = arguments_of(model, source, begin, given)
         named = {own: values[role] for role, own in self.roles.arguments.items()}
         outside = {own: values[role] for role, own in self.roles.globals_of.items()}
         with with_globals(self.function, outside):
@@ -140,12 +131,14 @@ def adapt_search(
     """Return `function` as a backend of what it decodes by; Unclear where it cannot be called."""
     if named == samplers.COMPONENT and inspect.isroutine(function):
         return samplers.adapt_sampler(function, name, home, reading)
-    if named != COMPONENT or not inspect.isroutine(function):
+    if named == samplers.COMPONENT:
         raise Unclear(
-            f"Of what decodes, functions of {COMPONENT} alone are called by themselves, and {name} "
-            f"is another thing. Write a backend with a recipe: attentest_spec.torch.Script is the "
-            f"model that it decodes."
+            f"{name} is no function of logits. Name a function that filters them or draws a token, "
+            f"or write a backend with a recipe, as docs/how-to/add-an-implementation.md shows."
         )
+    thing, function = function, as_function(function, name)
+    if named == beams.COMPONENT:
+        return beams.adapt_beams(function, thing, name, home, reading)
     roles = roles_of(function, name, reading)
     with undisturbed():
         call, said = _tried(Call(function, roles), name, reading)
@@ -170,7 +163,8 @@ def adapt_search(
         understood=(f"{name} is judged as {COMPONENT}", roles.words, *said, *facts),
         assumed=assumed,
         summary=f"{name} {roles.words}",
-        loader=loader_of(origin(function, home, name), COMPONENT, reading),
+        place=origin(thing, home, name),
+        options=options_of(COMPONENT, roles.arguments, reading),
     )
 
 

@@ -40,6 +40,16 @@ ROLES: Mapping[str, frozenset[str]] = {
 }
 """The names that carry what a decoding function needs, without underscores and capitals."""
 
+BEAM_ROLES: Mapping[str, frozenset[str]] = {
+    **ROLES,
+    "beams": names("beamsize beamwidth numbeams nbeams k beam beams width bw beamk beamcount"),
+    "alpha": names(
+        "alpha lengthpenalty lenpenalty lengthalpha lengthpenaltyalpha lp lengthnormalpha "
+        "lengthnorm lengthnormalization lengthpenaltyweight penalty lengthpenaltycoefficient"
+    ),
+}
+"""The names that carry what a beam search needs besides."""
+
 NEEDED = ("model", "source", "length")
 
 
@@ -63,13 +73,16 @@ class Roles:
         return f"called ({own}){rest} (by the signature)"
 
 
-def roles_of(function: Callable[..., Any], name: str, reading: Reading) -> Roles:
+def roles_of(
+    function: Callable[..., Any], name: str, reading: Reading, component: str = "greedy_decoding"
+) -> Roles:
     """Return what the arguments of `function` carry; Unclear where that is a question."""
+    known = BEAM_ROLES if component == "beam_search" else ROLES
     signature = inspect.signature(function)
     found: dict[str, str] = {}
     fixed = {one: value for one, value in reading.given.items() if one in signature.parameters}
     for argument in signature.parameters:
-        role = _role(argument, reading)
+        role = _role(argument, reading, known)
         if role and role not in found and argument not in fixed:
             found[role] = argument
     outside = {
@@ -79,7 +92,8 @@ def roles_of(function: Callable[..., Any], name: str, reading: Reading) -> Roles
         for held in list(globals_named(function, ROLES[role]))[:1]
     }
     roles = Roles(found, outside, fixed)
-    missing = [role for role in NEEDED if role not in found]
+    needed = (*NEEDED, "beams") if component == "beam_search" else NEEDED
+    missing = [role for role in needed if role not in found]
     if not (roles.has("start") or roles.has("begin")):
         missing.append("start")
     unknown = [
@@ -90,27 +104,31 @@ def roles_of(function: Callable[..., Any], name: str, reading: Reading) -> Roles
         and one.name not in {*found.values(), *fixed}
     ]
     if missing or unknown:
-        raise Unclear(_question(name, signature, missing, unknown))
+        raise Unclear(_question(name, component, signature, missing, unknown))
     return roles
 
 
-def _role(argument: str, reading: Reading) -> str:
+def _role(argument: str, reading: Reading, known: Mapping[str, frozenset[str]]) -> str:
     said = next((role for role, own in reading.arguments.items() if own == argument), "")
     own = squashed(argument)
-    return said or next((role for role, names in ROLES.items() if own in names), "")
+    return said or next((role for role, names in known.items() if own in names), "")
 
 
 def _question(
-    name: str, signature: inspect.Signature, missing: list[str], unknown: list[str]
+    name: str,
+    component: str,
+    signature: inspect.Signature,
+    missing: list[str],
+    unknown: list[str],
 ) -> str:
     asked = [f"which argument carries the {role}" for role in missing]
     asked += [f"what to give for {one}" for one in unknown]
     adds = [f"--argument {role}=NAME" for role in missing]
     adds += [f"--give {one}=VALUE" for one in unknown if not missing]
     return (
-        f"{name}({', '.join(signature.parameters)}) was taken for greedy_decoding, and nothing in "
+        f"{name}({', '.join(signature.parameters)}) was taken for {component}, and nothing in "
         f"it says {' and '.join(asked)}. Add {' '.join(adds)} (in Python: arguments={{ROLE: NAME}} "
-        f"and given={{NAME: VALUE}}); the roles are {', '.join(ROLES)}."
+        f"and given={{NAME: VALUE}}); the roles are {', '.join(BEAM_ROLES)}."
     )
 
 

@@ -1,7 +1,7 @@
 """From a function that samples, or filters logits, to a backend: its distribution is judged."""
 
 import inspect
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import product
 from types import ModuleType
@@ -17,7 +17,7 @@ from attentest.targets.adapt.components import squashed
 from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.reading import Reading, Unclear
 from attentest.targets.origin import origin
-from attentest.targets.searches.backend import AdaptedSearch, loader_of
+from attentest.targets.searches.backend import AdaptedSearch, options_of
 from attentest.targets.searches.stand_in import names
 from attentest_spec import Choices, Setting, Sizes, Unsupported
 from attentest_spec.decoding import sampling
@@ -34,27 +34,34 @@ ROLES: Mapping[str, frozenset[str]] = {
     "generator": names("generator rng gen"),
 }
 _SETTINGS = ("temperature", "top_k", "top_p")
-_OFF: Mapping[str, tuple[Any, ...]] = {"top_k": (0, None), "top_p": (1.0, None, 0.0)}
+_OFF: Mapping[str, tuple[Any, ...]] = {"top_k": (0, None, "every"), "top_p": (1.0, None, 0.0)}
 """Values that turn a filter off; its own default is tried first."""
 
 _SHAPES = ("(B, V)", "(V,)", "(B, 1, V)")
 
 
 class _Draws(TorchFunctionMode):
-    """Records the weights that tokens are drawn by."""
+    """Records the weights that places are drawn by, and draws the same `place` always, if given.
 
-    def __init__(self) -> None:
+    A draw leaves the random state as it was: it is the caller's, who asked for no token.
+    """
+
+    def __init__(self, place: int | None = None) -> None:
         """Begin without a draw."""
         super().__init__()
+        self.place = place
         self.weights: list[Tensor] = []
 
     def __torch_function__(
         self, function: Any, types: Any, args: Any = (), kwargs: Any = None
     ) -> Any:
         """Call `function`, and keep what `multinomial` is given."""
-        if function in (torch.multinomial, Tensor.multinomial):
-            self.weights.append((args[0] if args else kwargs["input"]).detach().clone())
-        return function(*args, **(kwargs or {}))
+        if function not in (torch.multinomial, Tensor.multinomial):
+            return function(*args, **(kwargs or {}))
+        self.weights.append((args[0] if args else kwargs["input"]).detach().clone())
+        with torch.random.fork_rng(devices=[]):
+            found = function(*args, **(kwargs or {}))
+        return found if self.place is None else torch.full_like(found, self.place)
 
 
 @dataclass(frozen=True)
@@ -87,16 +94,58 @@ class Sampler:
         values: dict[str, Any] = {"logits": given.clone(), "generator": None}
         for name in _SETTINGS:
             value = getattr(sizes, name)
-            values[name] = self.off[name] if value == _NEUTRAL.get(name) else value
+            off = self.off.get(name)
+            off = rows.shape[-1] if off == _EVERY else off
+            values[name] = off if value == _NEUTRAL.get(name) else value
         named = {own: values[role] for role, own in self.roles.items()}
-        with _Draws() as draws:
-            result = self.function(**self.fixed, **named)
-        if draws.weights:
-            weights = draws.weights[-1].reshape(rows.shape)
-            shares: Tensor = weights / weights.sum(dim=-1, keepdim=True)
-            return shares
-        return _of_result(result, rows)
 
+        def called(place: int | None = None) -> tuple[Any, _Draws]:
+            with _Draws(place) as draws:
+                return self.function(**self.fixed, **named), draws
+
+        result, draws = called()
+        if not draws.weights:
+            return _of_result(result, rows)
+        weights = draws.weights[-1].reshape(len(rows), -1)
+        shares = weights / weights.sum(dim=-1, keepdim=True)
+        return _placed(shares, rows, lambda place: called(place)[0])
+
+
+def _placed(shares: Tensor, rows: Tensor, drawn: Callable[[int], Any]) -> Tensor:
+    """Return the shares (B, P) of places at the tokens (B, V) that they are, as `drawn` shows.
+
+    Code may draw from sorted tokens, or from a few, and look up which token that is.
+    """
+    count, ids = shares.shape[-1], rows.shape[-1]
+    few = count <= _FEW
+    shown = range(count) if few else (0, 1, count // 2, count - 1)
+    tokens = {place: _tokens(drawn(place), len(rows)) for place in shown}
+    known = {place: one for place, one in tokens.items() if one is not None}
+    if count == ids and all(bool((one == place).all()) for place, one in known.items()):
+        return shares
+    if not few or len(known) < count:
+        raise Unsupported("it draws from sorted tokens, and not all of them can be looked at")
+    found = torch.zeros(rows.shape, dtype=shares.dtype)
+    for place, one in known.items():
+        found.scatter_add_(1, one[:, None], shares[:, place, None])
+    return found
+
+
+_FEW = 64
+"""The largest number of places that are drawn one by one."""
+
+
+def _tokens(result: Any, count: int) -> Tensor | None:
+    """Return the tokens (B,) that a result is, or None."""
+    found = result[0] if isinstance(result, tuple) and result else result
+    found = torch.tensor([found]) if isinstance(found, int) else found
+    if not isinstance(found, Tensor) or found.is_floating_point() or found.numel() != count:
+        return None
+    return found.reshape(-1).long()
+
+
+_EVERY = "every"
+"""The number of all tokens, as what turns a filter off."""
 
 _NEUTRAL: Mapping[str, Any] = {"top_k": 0, "top_p": 1.0}
 
@@ -113,9 +162,9 @@ def _of_result(result: Any, rows: Tensor) -> Tensor:
         sums = own.sum(dim=-1)
         is_whole = bool((own >= 0).all()) and bool(((sums - 1).abs() < 1e-2).all())
         return own if is_whole else own.softmax(dim=-1)
-    if not found.is_floating_point() and found.numel() == len(rows):
+    if (tokens := _tokens(found, len(rows))) is not None:
         # Nothing was drawn: without noise this is the only token that can come.
-        return torch.nn.functional.one_hot(found.reshape(-1), rows.shape[-1]).to(rows.dtype)
+        return torch.nn.functional.one_hot(tokens, rows.shape[-1]).to(rows.dtype)
     raise ValueError(f"it returned a tensor of the shape {tuple(found.shape)}")
 
 
@@ -126,6 +175,11 @@ def adapt_sampler(
     roles, fixed = _roles(function, name, reading)
     with undisturbed():
         sampler, doubts = _tried(Sampler(function, roles, fixed=fixed), name)
+        if doubts and (more := _unread(function, {*roles.values(), *fixed})):
+            raise Unclear(
+                f"Without filters {name} gives no softmax, and nothing says what {more} does. Fix "
+                f"it so that it filters nothing, with --give {more}=VALUE."
+            )
         choices = _measured(sampler)
     said = [f"called ({', '.join(f'{role}={own}' for role, own in roles.items())})"]
     said.append(f"logits are given as {sampler.shape} (as probing calls show)")
@@ -141,7 +195,8 @@ def adapt_sampler(
         understood=(f"{name} is judged as {COMPONENT}", *said, *doubts),
         assumed=tuple(doubts),
         summary=f"{name} {said[0]}",
-        loader=loader_of(origin(function, home, name), COMPONENT, reading),
+        place=origin(function, home, name),
+        options=options_of(COMPONENT, roles, reading),
     )
 
 
@@ -174,6 +229,19 @@ def _roles(
             f"says {asked}. Add {add}; the roles are {', '.join(ROLES)}."
         )
     return found, fixed
+
+
+def _unread(function: Callable[..., Any], known: Collection[str]) -> str:
+    """Return an argument with a default that carries nothing known, "" for none."""
+    signature = inspect.signature(function)
+    return next(
+        (
+            one.name
+            for one in signature.parameters.values()
+            if one.name not in known and one.default not in (one.empty, None, False)
+        ),
+        "",
+    )
 
 
 def _ways(sampler: Sampler) -> Iterator[Sampler]:

@@ -52,6 +52,7 @@ class StandIn(nn.Module):
         """Begin without a table."""
         super().__init__()
         self.script = Script(sizes)
+        self.alpha = sizes.alpha
         self.sequence_first = sequence_first
         self.begin = torch.zeros(0, 1)
 
@@ -119,6 +120,22 @@ class StandIn(nn.Module):
             if own == "device":
                 return torch.device("cpu")
             raise
+
+
+def arguments_of(model: StandIn, source: Tensor, begin: Tensor, length: int) -> dict[str, Any]:
+    """Return the value of every role of a function that decodes."""
+    script = model.script
+    return {
+        "model": model,
+        "source": source,
+        "source_mask": torch.ones(len(begin), 1, source.shape[1], dtype=torch.bool),
+        "length": length,
+        "start": int(begin[0, 0]),
+        "begin": model.turned(begin),
+        "end": script.end,
+        "pad": script.pad,
+        "device": torch.device("cpu"),
+    }
 
 
 def _same(x: Tensor) -> Tensor:

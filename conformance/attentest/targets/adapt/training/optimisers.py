@@ -6,6 +6,7 @@ The constants are measured; where the numbers fit none, those in the signature a
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,8 @@ from attentest.targets.adapt.assumptions import assumed, chosen, declared_choice
 from attentest.targets.adapt.components import squashed, words_of
 from attentest.targets.adapt.names import words
 from attentest.targets.adapt.reading import Reading, Unclear
+from attentest.targets.adapt.writing.adapted import adapted_file
+from attentest.targets.origin import Origin, origin
 from attentest_spec import Sizes
 from attentest_spec.choices import PAPER, Value
 from attentest_spec.contract import Input
@@ -51,10 +54,13 @@ class AdaptedOptimiser(TorchBackend):
     understood: tuple[str, ...] = ()
     assumed: tuple[str, ...] = ()
     summary: str = ""
+    place: Origin
+    component: str
 
     def written(self) -> str:
-        """Raise Unclear: the adapter of an optimiser is a loop, and is not written out."""
-        raise Unclear(f"The adapter of {self.name} cannot be written as a file yet.")
+        """Return the adapter as the text of a Python file."""
+        options = {"component": self.component, "choices": dict(self.choices)}
+        return adapted_file(self.name, self.place, options, self.understood)
 
 
 def component_of(thing: Any, reading: Reading, name: str) -> str:
@@ -70,15 +76,23 @@ def component_of(thing: Any, reading: Reading, name: str) -> str:
     return found if wanted(thing) else ""
 
 
-def adapt_optimiser(thing: Any, component: str, reading: Reading, name: str) -> AdaptedOptimiser:
+def adapt_optimiser(
+    thing: Any, component: str, reading: Reading, name: str, home: ModuleType | None = None
+) -> AdaptedOptimiser:
     """Return `thing` as a backend; Unclear where it does not say how it is built or called."""
     own = name or thing.__name__
     call = _stepping(thing, own) if component == "optimiser" else _clipping(thing, own)
     recipe = Recipe(build=lambda sizes: sizes, call=call.recipe)
     backend = AdaptedOptimiser(
-        name=own, title=f"{own}, read as {component}", recipes={component: recipe}
+        name=own,
+        title=f"{own}, read as {component}",
+        recipes={component: recipe},
+        place=origin(thing, home, own),
+        component=component,
     )
     _probe(backend, component, own)
+    if component == "gradient_clipping" and not reading.anyway:
+        _require_global(backend, own)
     findings = identify(backend, (component,))
     shown = measured(findings) if trust.explained(findings) else call.constants
     named = reading.component or squashed(own) in _NAMES[component]
@@ -124,6 +138,24 @@ def _probe(backend: TorchBackend, component: str, own: str) -> None:
         raise
     except Exception as failure:  # code that a user wrote may raise anything
         raise Unclear(f"{own} failed in a probing call: {summary(failure)}.") from failure
+
+
+def _require_global(backend: TorchBackend, own: str) -> None:
+    """Raise Unclear for code that clips every gradient by itself, or every number."""
+    values, sizes, limit = np.array([3.0, 4.0, 0.3, -0.4, 12.0]), np.array([2, 2, 1]), 1.0
+    found = backend.build("gradient_clipping", Sizes())(values, sizes, np.array(limit))
+    parts = np.split(values, np.cumsum(sizes)[:-1])
+    by_norm = [one * min(1.0, limit / float(np.linalg.norm(one))) for one in parts]
+    designs = {
+        "every gradient by its own norm": np.concatenate(by_norm),
+        "every number by its own size": values.clip(-limit, limit),
+    }
+    for design, expected in designs.items():
+        if np.allclose(np.asarray(found), expected, atol=1e-4):
+            raise Unclear(
+                f"{own} clips {design}, and not all by one norm. If that is meant, the spec "
+                f"has no place for it; with --anyway it is judged by the global norm."
+            )
 
 
 def _argument(names: Iterable[str], known: Sequence[str]) -> str:

@@ -5,7 +5,6 @@ takes the width of the model is meant as that of the paper, even where its rates
 """
 
 import inspect
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import ModuleType, SimpleNamespace
@@ -18,8 +17,22 @@ from attentest.harness.reproduction import Action, Build, Call
 from attentest.results.text import summary
 from attentest.targets.adapt.assumptions import assumed, declared_choices, pairs
 from attentest.targets.adapt.components import squashed
-from attentest.targets.adapt.names import WIDTH, words
 from attentest.targets.adapt.reading import Reading, Unclear
+from attentest.targets.adapt.training.schedule_names import (
+    METHODS,
+    NAMES,
+    OPTIMIZERS,
+    SIZES,
+    STEP,
+    require_sizes,
+    sizes_in,
+)
+from attentest.targets.adapt.training.schedulers import (
+    Counting,
+    countings,
+    counts_itself,
+    sets_rates,
+)
 from attentest.targets.models.written import definition
 from attentest.targets.origin import Origin, origin
 from attentest_spec import CHOICES, Choices, Limits, Setting, Sizes
@@ -29,40 +42,6 @@ from attentest_spec.setting import Floats
 from attentest_spec.torch import Recipe, TorchBackend
 
 COMPONENT = "learning_rate"
-
-_NAMES = re.compile(
-    r"(get|compute|calc|calculate|current|adjust)?(the)?"
-    r"(lr|rate|learningrate|noam\w*|lrschedule|lrlambda|lrat|rateat|learningrateat|"
-    r"learningrateschedule|warmupschedule|transformerschedule|scheduledoptim|customschedule)"
-    r"(at|for|of)?(step)?"
-)
-"""Names of schedules."""
-
-_STEP = words(
-    "step steps stepnum stepnumber currentstep globalstep curstep numstep it iter iteration "
-    "iternum numupdates update updatenum n t i nstep nsteps"
-)
-_SIZES: Mapping[str, Sequence[str]] = {
-    "d_model": WIDTH,
-    "warmup": words(
-        "warmup warmupsteps numwarmupsteps nwarmupsteps warmupiters warmupupdates nwarmup "
-        "numwarmup warmupstep warm warmsteps"
-    ),
-    "total_steps": words(
-        "totalsteps numtrainingsteps trainingsteps maxsteps maxiters lrdecayiters decaysteps "
-        "total maxupdates tmax numsteps laststep trainsteps"
-    ),
-    "factor": words(
-        "factor scale lrmul multiplier lr baselr maxlr peaklr initlr learningrate peak lrmax "
-        "coefficient peakrate maxrate baserate peaklearningrate maxlearningrate"
-    ),
-}
-"""Names of the sizes of a schedule."""
-
-_METHODS = ("__call__", "rate", "get_lr", "lr", "get_rate", "lr_at", "learning_rate", "get")
-"""Methods that take a step, the likeliest first."""
-
-_OPTIMIZERS = ("optimizer", "optim", "opt", "optimiser")
 
 _OPTIMIZER = 'SimpleNamespace(param_groups=[{"lr": 1.0}])'
 """An optimiser of which the rates alone are looked at: one of torch takes seconds to import."""
@@ -95,6 +74,22 @@ class Schedule:
     def sizes(self) -> frozenset[str]:
         """The sizes that it takes."""
         return frozenset([*self.built.values(), *self.called.values()])
+
+    @property
+    def roles(self) -> dict[str, str]:
+        """The argument of the step, and that of every size."""
+        sized = {size: own for own, size in [*self.built.items(), *self.called.items()]}
+        return {"step": self.step, **sized}
+
+    @property
+    def counted(self) -> str:
+        """How its steps are counted, in words."""
+        return "its steps count from 0, as measured" if self.offset else "steps count from 1"
+
+    @property
+    def needs(self) -> list[str]:
+        """The lines that its text needs before it."""
+        return ["from types import SimpleNamespace"] * bool(self.optimizer)
 
     def at(self, sizes: Sizes) -> Callable[[int], Any]:
         """Return the function of the step at `sizes`."""
@@ -134,17 +129,13 @@ class AdaptedSchedule(TorchBackend):
     understood: tuple[str, ...] = ()
     assumed: tuple[str, ...] = ()
     summary: str = ""
-    schedule: Schedule
+    schedule: Schedule | Counting
     origin: Origin
-
-    @property
-    def _imports(self) -> list[str]:
-        return ["from types import SimpleNamespace"] * bool(self.schedule.optimizer)
 
     def reproduction_script(self, actions: Sequence[Action]) -> str:
         """Return code that repeats `actions` on the user's own code, with nothing between."""
         built = {one.number: one.sizes for one in actions if isinstance(one, Build)}
-        lines = [*self._imports, *self.origin.imports]
+        lines = [*self.schedule.needs, *self.origin.imports]
         for one in actions:
             if isinstance(one, Call):
                 sizes = built[one.number]
@@ -165,7 +156,7 @@ class AdaptedSchedule(TorchBackend):
             [
                 f'"""The adapter of {self.name}."""',
                 "",
-                *self._imports,
+                *self.schedule.needs,
                 "from attentest_spec import Limits",
                 "from attentest_spec.torch import Recipe, TorchBackend",
                 *self.origin.imports,
@@ -186,16 +177,18 @@ def is_schedule(thing: Any, reading: Reading, name: str) -> bool:
         return reading.component == COMPONENT
     if isinstance(thing, torch.nn.Module) or not callable(thing):
         return False
+    if counts_itself(thing):
+        return True
     own = squashed(name or getattr(thing, "__name__", ""))
     try:
         stepped = [(method, one) for method, one in _calls(thing) if _steps(one)]
         made = inspect.signature(thing).parameters if stepped else {}
     except (TypeError, ValueError):  # it has no signature
         return False
-    if _NAMES.fullmatch(own):
+    if NAMES.fullmatch(own):
         return bool(stepped)
     arguments = {squashed(one) for _, call in stepped for one in (*call.parameters, *made)}
-    return not arguments.isdisjoint(_SIZES["warmup"])
+    return not arguments.isdisjoint(SIZES["warmup"])
 
 
 def adapt_schedule(
@@ -203,18 +196,14 @@ def adapt_schedule(
 ) -> AdaptedSchedule:
     """Return a schedule as a backend; Unclear where it does not say how it is called."""
     own = name or getattr(thing, "__name__", type(thing).__name__)
-    found = _schedule(thing, own, reading)
-    schedule, measured = _measured(found, own, reading)
+    schedule, measured = _found(thing, own, reading)
     declared = declared_choices(measured, reading)
     limits = Limits(rate_factor="factor" in schedule.sizes)
     judged_as = f"{own} is judged as {COMPONENT}"
-    roles = {"step": schedule.step} | {
-        size: mine for mine, size in [*schedule.built.items(), *schedule.called.items()]
-    }
+    roles = schedule.roles
     arguments = f"arguments: {', '.join(f'{role}={mine}' for role, mine in roles.items())}"
     guessed = () if measured else (_MEANT.format(own=own),) * (not reading.choices)
     doubts = (*guessed, *assumed(declared, reading))
-    counted = "its steps count from 0, as measured" if schedule.offset else "steps count from 1"
     return AdaptedSchedule(
         name=own,
         title=f"{own}, read as {COMPONENT}",
@@ -223,9 +212,9 @@ def adapt_schedule(
         limits=limits,
         schedule=schedule,
         origin=origin(thing, home, own),
-        understood=(judged_as, *doubts, arguments, counted),
+        understood=(judged_as, *doubts, arguments, schedule.counted),
         assumed=doubts,
-        summary=f"{own} called ({', '.join(pairs(roles.items()))}); {counted}",
+        summary=f"{own} called ({', '.join(pairs(roles.items()))}); {schedule.counted}",
     )
 
 
@@ -243,7 +232,7 @@ def _calls(thing: Any) -> Iterator[tuple[str, inspect.Signature]]:
     if not inspect.isclass(thing):
         yield "", inspect.signature(thing)
         return
-    for method in _METHODS:
+    for method in METHODS:
         if callable(found := thing.__dict__.get(method)):
             signature = inspect.signature(found)
             _, *rest = signature.parameters.values()
@@ -253,7 +242,7 @@ def _calls(thing: Any) -> Iterator[tuple[str, inspect.Signature]]:
 def _steps(signature: inspect.Signature) -> list[str]:
     """Return the arguments that may carry the step, the likeliest first."""
     own = {squashed(name): name for name in signature.parameters}
-    return [own[word] for word in _STEP if word in own]
+    return [own[word] for word in STEP if word in own]
 
 
 def _schedule(thing: Any, own: str, reading: Reading) -> Schedule:
@@ -264,61 +253,69 @@ def _schedule(thing: Any, own: str, reading: Reading) -> Schedule:
             continue
         made = inspect.signature(thing).parameters if method else {}
         rest = {one: what for one, what in signature.parameters.items() if one != step}
-        optimizer = next((one for one in made if squashed(one) in _OPTIMIZERS), "")
-        built = _sizes_in([one for one in made if one != optimizer], reading)
-        called = _sizes_in(rest, reading)
-        missing = [
-            one
-            for one, what in {**made, **rest}.items()
-            if what.default is inspect.Parameter.empty
-            and what.kind not in (what.VAR_POSITIONAL, what.VAR_KEYWORD)
-            and one not in {*built, *called, optimizer, *reading.given}
-        ]
-        if missing:
-            raise Unclear(
-                f"Nothing says what the argument {missing[0]!r} of {own} carries. Say it with "
-                f"--argument SIZE={missing[0]}, SIZE being one of {', '.join(_SIZES)}, or fix it "
-                f"with --give {missing[0]}=VALUE."
-            )
+        optimizer = next((one for one in made if squashed(one) in OPTIMIZERS), "")
+        built = sizes_in([one for one in made if one != optimizer], reading)
+        called = sizes_in(rest, reading)
         found = Schedule(thing, step, method, built, called, dict(reading.given), optimizer)
-        if "warmup" not in found.sizes:
-            raise Unclear(
-                f"No argument of {own} says how long the warm-up is, and it is judged at several "
-                f"lengths. Make it an argument, or say with --argument warmup=NAME which one it is."
-            )
+        require_sizes(own, found, {**made, **rest}, reading)
         return found
     raise Unclear(
         f"No argument of {own} carries the step. Say which one does with --argument step=NAME; a "
-        f"class needs a method {' or '.join(_METHODS[1:3])} that takes it."
+        f"class needs a method {' or '.join(METHODS[1:3])} that takes it."
     )
 
 
-def _sizes_in(names: Any, reading: Reading) -> dict[str, str]:
-    """Return the arguments that carry sizes, each with its size."""
-    named = {own: size for size, own in reading.arguments.items() if size in _SIZES}
-    found: dict[str, str] = {}
-    for name in names:
-        word = squashed(name)
-        size = named.get(name) or next((one for one, words in _SIZES.items() if word in words), "")
-        if size and size not in found.values() and name not in reading.given:
-            found[name] = size
-    return found
+Found = tuple[Schedule | Counting, dict[str, Value]]
+"""A schedule with its offset, and the options that its rates show, {} for none."""
 
 
-def _measured(found: Schedule, own: str, reading: Reading) -> tuple[Schedule, dict[str, Value]]:
+def _found(thing: Any, own: str, reading: Reading) -> Found:
+    """Return the schedule that `thing` is: one that is stepped, or else a function of the step."""
+    ways = list(countings(thing, reading))
+    if ways:
+        require_sizes(own, ways[0], inspect.signature(thing).parameters, reading)
+    stepped_ways = [one for one in ways if any(sets_rates(one, probe) for probe in PROBES)]
+    for one in stepped_ways:
+        options = [each for each in _counted_options() if _fits(one, each)]
+        if len(options) == 1:
+            return one, {"schedule": options[0].schedule, "first_step": options[0].first_step}
+    if stepped_ways or (ways and not any(_steps(call) for _, call in _calls(thing))):
+        return _unlisted(ways[-1], own, reading)
+    return _measured(_schedule(thing, own, reading), own, reading)
+
+
+def _counted_options() -> list[Choices]:
+    return [replace(one, first_step=step) for step in _FIRST for one in _options()]
+
+
+_FIRST = ("one", "zero")
+
+
+def _measured(found: Schedule, own: str, reading: Reading) -> Found:
     """Return the schedule with its offset, and the option that its rates show, {} for none."""
-    _probe(found, own)
     for offset in (0, -1):
         moved = replace(found, offset=offset)
         options = [one for one in _options() if _fits(moved, one)]
         if len(options) == 1:
             return moved, {"schedule": options[0].schedule}
+    return _unlisted(found, own, reading)
+
+
+def _unlisted(found: Schedule | Counting, own: str, reading: Reading) -> Found:
+    """Return a schedule of unlisted rates where it is clear what it is meant as; else Unclear."""
+    _probe(found, own)
     if reading.anyway or reading.strict or "schedule" in reading.choices:
         return found, {}
     if multiple := _multiple(found):
         raise Unclear(
             f"Every rate of {own} is {multiple:g} times that of the paper. If that factor is "
             f"meant, make it an argument called factor; with --anyway it is judged as a mistake."
+        )
+    if isinstance(found, Counting) and _is_late(found):
+        raise Unclear(
+            f"The second update of {own} has the rate of the first one again, and all later ones "
+            f"come a step late, as where a function of the step takes 0 for 1. If that is meant, "
+            f"nothing is left to judge; with --choice schedule=noam it is judged as a mistake."
         )
     if "d_model" in found.sizes:
         return found, {}
@@ -332,7 +329,7 @@ def _options() -> list[Choices]:
     return [Choices(schedule=one) for one in CHOICES["schedule"].names]
 
 
-def _probe(found: Schedule, own: str) -> None:
+def _probe(found: Schedule | Counting, own: str) -> None:
     """Refuse code that fails in an ordinary call."""
     try:
         float(found.at(PROBES[0])(PROBES[0].warmup))
@@ -340,7 +337,7 @@ def _probe(found: Schedule, own: str) -> None:
         raise Unclear(f"{own} failed in a probing call: {summary(failure)}.") from failure
 
 
-def _rates(found: Schedule, choices: Choices) -> tuple[Floats, Floats]:
+def _rates(found: Schedule | Counting, choices: Choices) -> tuple[Floats, Floats]:
     """Return the rates of both probes, and those of the reference."""
     actual, expected = [], []
     for probe in PROBES:
@@ -352,7 +349,7 @@ def _rates(found: Schedule, choices: Choices) -> tuple[Floats, Floats]:
     return np.array(actual), np.array(expected)
 
 
-def _fits(found: Schedule, choices: Choices) -> bool:
+def _fits(found: Schedule | Counting, choices: Choices) -> bool:
     try:
         actual, expected = _rates(found, choices)
     except Exception:  # code that a user wrote may raise anything
@@ -360,7 +357,20 @@ def _fits(found: Schedule, choices: Choices) -> bool:
     return bool(np.allclose(actual, expected, rtol=1e-6, atol=1e-12))
 
 
-def _multiple(found: Schedule) -> float:
+def _is_late(found: Counting) -> bool:
+    """Say whether it has the rates of a step before, and no rate of 0 at the first update."""
+    for option in _options():
+        try:
+            actual, expected = _rates(found, replace(option, first_step="zero"))
+        except Exception:  # code that a user wrote may raise anything
+            return False
+        same = np.isclose(actual, expected, rtol=1e-6, atol=1e-12)
+        if same[expected > 0].all() and (actual[expected == 0] > 0).all():
+            return True
+    return False
+
+
+def _multiple(found: Schedule | Counting) -> float:
     """Return the one factor between the rates and those of the paper, 0 where there is none."""
     try:
         actual, expected = _rates(found, Choices())

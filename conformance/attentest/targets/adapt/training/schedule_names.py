@@ -1,0 +1,92 @@
+"""Names of schedules, their steps, sizes and optimisers; the question where one is missing."""
+
+import inspect
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Protocol
+
+from attentest.targets.adapt.components import squashed
+from attentest.targets.adapt.names import WIDTH, words
+from attentest.targets.adapt.reading import Reading, Unclear
+
+NAMES = re.compile(
+    r"(get|compute|calc|calculate|current|adjust)?(the)?"
+    r"(lr|rate|learningrate|noam\w*|lrschedule|lrlambda|lrat|rateat|learningrateat|"
+    r"learningrateschedule|warmupschedule|transformerschedule|scheduledoptim|customschedule)"
+    r"(at|for|of)?(step)?"
+)
+"""Names of schedules."""
+
+STEP = words(
+    "step steps stepnum stepnumber currentstep globalstep curstep numstep it iter iteration "
+    "iternum numupdates update updatenum n t i nstep nsteps"
+)
+SIZES: Mapping[str, Sequence[str]] = {
+    "d_model": WIDTH,
+    "warmup": words(
+        "warmup warmupsteps numwarmupsteps nwarmupsteps warmupiters warmupupdates nwarmup "
+        "numwarmup warmupstep warm warmsteps"
+    ),
+    "total_steps": words(
+        "totalsteps numtrainingsteps trainingsteps maxsteps maxiters lrdecayiters decaysteps "
+        "total maxupdates tmax numsteps laststep trainsteps ttotal totaliters numtotalsteps "
+        "totalnumsteps totalupdates"
+    ),
+    "factor": words(
+        "factor scale lrmul multiplier lr baselr maxlr peaklr initlr learningrate peak lrmax "
+        "coefficient peakrate maxrate baserate peaklearningrate maxlearningrate"
+    ),
+}
+"""Names of the sizes of a schedule."""
+
+METHODS = ("__call__", "rate", "get_lr", "lr", "get_rate", "lr_at", "learning_rate", "get")
+"""Methods that take a step, the likeliest first."""
+
+OPTIMIZERS = ("optimizer", "optim", "opt", "optimiser")
+
+
+def sizes_in(names: Iterable[str], reading: Reading) -> dict[str, str]:
+    """Return the arguments that carry sizes, each with its size."""
+    named = {own: size for size, own in reading.arguments.items() if size in SIZES}
+    found: dict[str, str] = {}
+    for name in names:
+        word = squashed(name)
+        size = named.get(name) or next((one for one, words in SIZES.items() if word in words), "")
+        if size and size not in found.values() and name not in reading.given:
+            found[name] = size
+    return found
+
+
+class _Read(Protocol):
+    """The call of a schedule, as far as its arguments are concerned."""
+
+    @property
+    def roles(self) -> Mapping[str, str]: ...
+
+    @property
+    def optimizer(self) -> str: ...
+
+
+def require_sizes(
+    own: str, found: _Read, arguments: Mapping[str, inspect.Parameter], reading: Reading
+) -> None:
+    """Raise Unclear where an argument has no meaning, or none is the warm-up."""
+    known = {*found.roles.values(), found.optimizer, *reading.given}
+    missing = [
+        one
+        for one, what in arguments.items()
+        if what.default is inspect.Parameter.empty
+        and what.kind not in (what.VAR_POSITIONAL, what.VAR_KEYWORD)
+        and one not in known
+    ]
+    if missing:
+        raise Unclear(
+            f"Nothing says what the argument {missing[0]!r} of {own} carries. Say it with "
+            f"--argument SIZE={missing[0]}, SIZE being one of {', '.join(SIZES)}, or fix it "
+            f"with --give {missing[0]}=VALUE."
+        )
+    if "warmup" not in found.roles:
+        raise Unclear(
+            f"No argument of {own} says how long the warm-up is, and it is judged at several "
+            f"lengths. Make it an argument, or say with --argument warmup=NAME which one it is."
+        )
