@@ -155,6 +155,11 @@ class _Found:
                 return Inner(path), None
         return None
 
+    def _embeds(self, path: str) -> bool:
+        """Say whether the sub-module at `path` holds a table of tokens, if any does."""
+        start = f"{path}." if path else ""
+        return not self.tables or any(one.path.startswith(start) for one in self.tables)
+
     def _wrapped(self, name: str) -> tuple[Inner, inspect.Signature]:
         """Return how the layers are called by a call of what embeds the tokens."""
         names = self.path.split(".")
@@ -163,6 +168,7 @@ class _Found:
             one
             for one in paths
             if not isinstance(self.module.get_submodule(one), nn.ModuleList | nn.ModuleDict)
+            and self._embeds(one)
         )
         layers = self.path.removeprefix(path).removeprefix(".")
         return _Wrapping(name, self.module.get_submodule(path), self).inner(path, layers)
