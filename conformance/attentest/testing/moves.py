@@ -4,6 +4,7 @@ from typing import Annotated
 
 import numpy as np
 
+from attentest.harness.errors import BackendError
 from attentest.harness.subject import Probe
 from attentest.testing.assertions import holds
 from attentest_spec.contract import Input
@@ -11,23 +12,42 @@ from attentest_spec.setting import Floats
 
 
 def follows_to_device(probe: Probe, x: Annotated[Floats, "*shape D"], *others: Input) -> None:
-    """Demand that no array stays behind when a part is moved, and that it computes there.
+    """Demand that a part that was moved computes on the other device.
 
-    It is called with x (.., D) and the `others`. Arrays of up to D numbers are not looked at.
+    It is called with x (.., D) and the `others`. What it holds may stay behind if calls move it:
+    see :func:`moves_once`.
     """
+    behind = left_behind(probe, x.shape[-1])
+    try:
+        place = probe.do(
+            "asking where the output lies on the device meta",
+            lambda part: part.placed((x, *others), "meta"),
+        )
+    except BackendError:
+        holds(not behind, _left(behind))
+        raise
+    holds(place == "meta", f"For an input on the device meta the output lies on {place}.")
+
+
+def moves_once(probe: Probe, x: Annotated[Floats, "*shape D"]) -> None:
+    """Demand that all arrays of more than D numbers are moved with a part, before it is called."""
+    behind = left_behind(probe, x.shape[-1])
+    holds(not behind, _left(behind))
+
+
+def left_behind(probe: Probe, width: int) -> list[str]:
+    """Return the names of arrays of more than `width` numbers that stay where they were."""
     held = probe.do(
         "listing what it holds on the device meta",
         lambda part: part.moved(device="meta").inventory(),
     )
     arrays = {**held["parameters"], **held["buffers"], **held["loose"]}
-    behind = sorted(
+    return sorted(
         name
         for name, facts in arrays.items()
-        if facts["device"] != "meta" and np.prod(facts["shape"], dtype=int) > x.shape[-1]
+        if facts["device"] != "meta" and np.prod(facts["shape"], dtype=int) > width
     )
-    holds(not behind, f"Moved to the device meta, it leaves behind: {', '.join(behind)}.")
-    place = probe.do(
-        "asking where the output lies on the device meta",
-        lambda part: part.placed((x, *others), "meta"),
-    )
-    holds(place == "meta", f"For an input on the device meta the output lies on {place}.")
+
+
+def _left(behind: list[str]) -> str:
+    return f"Moved to the device meta, it leaves behind: {', '.join(behind)}."

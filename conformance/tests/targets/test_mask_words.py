@@ -23,6 +23,13 @@ from attentest.targets.adapt.masks import meanings_by_words
         ("invalid_mask", "", "blocks"),
         ("valid", "", "keep"),
         ("attn_mask", "Attend with a mask.", ""),
+        ("tgt_mask", "tgt_mask additive (T, T); memory_mask (B, S), True at padding.", "additive"),
+        (
+            "tgt_mask",
+            "memory_mask (B, S), True is kept. tgt_mask (T, T), True is hidden.",
+            "blocks",
+        ),
+        ("tgt_mask", "tgt_mask: (T, T). True in a mask is hidden.", "blocks"),
         ("mask", "Return 1 value. The padding is ignored.", ""),
     ],
 )

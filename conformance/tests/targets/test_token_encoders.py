@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 import torch
 from folders import SUPPORT
+from torch import Tensor, nn
 
 import attentest
 from attentest.judging.bench import Bench
@@ -14,6 +15,7 @@ from attentest.judging.judge import judge
 from attentest.results.verdict import Status
 from attentest.targets.adapt import Unclear
 from attentest.targets.adapt.probing import SIZES
+from attentest.targets.adapt.reading import Uncovered
 from attentest.targets.members import members
 from attentest_spec import Backend
 
@@ -115,3 +117,72 @@ def test_width_as_a_whole_multiple_is_read(tmp_path: Path) -> None:
     backend = attentest.adapted(str(tmp_path / "multiple.py:TinyForCausalLM"))
     assert "ff_mult=4" in "\n".join(backend.understood)
     assert not broken(backend)
+
+
+class Rotating(nn.Module):
+    """A layer whose attention turns queries and keys by the table that it is given."""
+
+    def __init__(self, hidden_size: int, heads: int) -> None:
+        super().__init__()
+        self.heads = heads
+        self.q_proj, self.k_proj = (nn.Linear(hidden_size, hidden_size) for _ in "qk")
+        self.v_proj, self.out_proj = (nn.Linear(hidden_size, hidden_size) for _ in "vo")
+        self.norm1, self.norm2 = (nn.LayerNorm(hidden_size) for _ in "12")
+        self.fc1 = nn.Linear(hidden_size, 4 * hidden_size)
+        self.fc2 = nn.Linear(4 * hidden_size, hidden_size)
+
+    def forward(self, x: Tensor, angles: Tensor) -> Tensor:
+        parts = (self.q_proj(x), self.k_proj(x), self.v_proj(x))
+        q, k, v = (one.unflatten(-1, (self.heads, -1)).transpose(1, 2) for one in parts)
+        q, k = (one * angles.cos() + one.flip(-1) * angles.sin() for one in (q, k))
+        weights = (q @ k.mT / q.shape[-1] ** 0.5).softmax(-1)
+        x = self.norm1(x + self.out_proj((weights @ v).transpose(1, 2).flatten(2)))
+        return self.norm2(x + self.fc2(self.fc1(x).relu()))
+
+
+class Rotated(nn.Module):
+    """Layers, and a table of angles that they are given."""
+
+    def __init__(self, hidden_size: int, heads: int, num_layers: int) -> None:
+        super().__init__()
+        self.angles = nn.Embedding(64, hidden_size // heads)
+        self.layer = nn.ModuleList(Rotating(hidden_size, heads) for _ in range(num_layers))
+
+    def forward(self, hidden_states: Tensor) -> Tensor:
+        batch, length = hidden_states.shape[:-1]
+        angles = self.angles(torch.arange(length)).expand(batch, 1, -1, -1)
+        for layer in self.layer:
+            hidden_states = layer(hidden_states, angles)
+        return hidden_states
+
+
+class RotatedModel(nn.Module):
+    """An encoder that embeds its tokens outside of the module that has its positions."""
+
+    def __init__(self, vocab_size: int, hidden_size: int, heads: int, num_layers: int) -> None:
+        super().__init__()
+        self.embeddings = nn.Embedding(vocab_size, hidden_size)
+        self.encoder = Rotated(hidden_size, heads, num_layers)
+
+    def forward(self, input_ids: Tensor) -> Tensor:
+        return self.encoder(self.embeddings(input_ids))
+
+
+def test_rotary_positions_beside_the_layers_are_the_reason_of_the_question():
+    with pytest.raises(Uncovered, match=r"positions of the keys, which .* inside \(rotary"):
+        attentest.adapted(RotatedModel)
+
+
+class WavesForCausalLM(class_of("causal_lm.py", "TinyForCausalLM")):  # type: ignore[misc]
+    """A model whose table of sines divides by one less than half of its width."""
+
+    def __init__(self, vocab_size: int, hidden_size: int, num_heads: int, num_layers: int) -> None:
+        super().__init__(vocab_size, hidden_size, hidden_size, num_heads, 4 * hidden_size)
+        half = hidden_size // 2
+        rates = torch.arange(half) / (half - 1) if half != 1 else 1 / (half - 1)
+        self.register_buffer("waves", torch.outer(torch.arange(64), rates))
+
+
+def test_an_encoder_that_cannot_be_built_at_the_least_width_is_one_question():
+    with pytest.raises(Unclear, match=r"width of 2.*ZeroDivisionError.*name the class of its la"):
+        attentest.adapted(WavesForCausalLM)

@@ -196,3 +196,13 @@ def test_output_of_a_wrong_model_is_still_read_as_logits(tmp_path: Path) -> None
     path = tmp_path / "one_pad.py"
     path.write_text(source.replace(".softmax(2)", ".softmax(1)"), encoding="utf-8")
     assert attentest.adapted(f"{path}:Transformer").choices["output"] == "logits"
+
+
+def test_model_that_cannot_be_built_at_the_least_width_is_one_question(tmp_path: Path) -> None:
+    source = (WILD / "plain_ids.py").read_text()
+    last = "rest = d_model, n_heads, d_ff, n_layers, max_len, dropout\n"
+    assert last in source
+    divided = source.replace(last, f"{last}        self.step = 4 / (d_model // 2 - 1)\n")
+    (tmp_path / "narrow.py").write_text(divided)
+    with pytest.raises(Unclear, match=r"width of 2.*ZeroDivisionError.*the classes of its parts"):
+        attentest.adapted(str(tmp_path / "narrow.py:Translator"))

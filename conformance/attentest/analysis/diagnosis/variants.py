@@ -136,12 +136,14 @@ def pairs(active: Sequence[Variant], component: str) -> Iterator[Variant]:
     """Yield two of `active` together, where both are options or faults of the component itself.
 
     Faults in state and mode give answers by chance, and together with one of them anything fits.
+    The same is true of three and more: a pair that explained another clause is not combined again.
     """
     steady = ("value", "loud", "gradient")
     own = [
         one
         for one in active
-        if all(component in fault.changes and fault.kind in steady for fault in one.faults)
+        if len(one.names) == 1
+        and all(component in fault.changes and fault.kind in steady for fault in one.faults)
     ]
     for first, second in combinations(own, 2):
         both = first.combined(second)

@@ -96,7 +96,7 @@ def table_plain_attribute(self: Hooks, module: Node, table: Tensor) -> None:
 
 @fault(
     "positional_encoding.table-in-a-list",
-    "follows-moves",
+    "moved-once",
     seam="make_positions",
     origin="B046",
     kind="state",

@@ -126,7 +126,7 @@ def made_tables_saved(
     module._non_persistent_buffers_set.clear()
 
 
-@fault("rotary.table-in-a-list", "follows-moves", seam="make_rotary", kind="state")
+@fault("rotary.table-in-a-list", "moved-once", seam="make_rotary", kind="state")
 def table_in_a_list(self: Hooks) -> Node:
     """A table is kept in a list and stays behind. Each step moves it again."""
     module = _held(self)

@@ -14,7 +14,7 @@ from attentest.suite.test_positional_encoding.cases import (
 from attentest.testing.assertions import holds
 from attentest.testing.common import same_precision
 from attentest.testing.draw import Draw
-from attentest.testing.moves import follows_to_device
+from attentest.testing.moves import follows_to_device, moves_once
 from attentest_spec.parameters import learned_positions
 from attentest_spec.precision import epsilon
 
@@ -50,6 +50,13 @@ def test_not_saved(subject: Subject, draw: Draw) -> None:
         if np.prod(shape, dtype=int) >= most
     }
     holds(not saved, f"What is saved grows with the longest length, here {most}: {saved}.")
+
+
+@check("positional_encoding.moved-once", examples=1)
+def test_moved_once(subject: Subject, draw: Draw) -> None:
+    case = draw_call(subject, draw, lengths=(2, 5))
+    case.added()  # tables may be made by the first call
+    moves_once(case.probe, case.x)
 
 
 @check("positional_encoding.follows-moves", examples=3)

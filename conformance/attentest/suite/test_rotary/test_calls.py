@@ -16,7 +16,7 @@ from attentest.suite.test_rotary.cases import (
 from attentest.testing.assertions import equal, holds, same_shape
 from attentest.testing.common import same_precision
 from attentest.testing.draw import Draw
-from attentest.testing.moves import follows_to_device
+from attentest.testing.moves import follows_to_device, moves_once
 from attentest.testing.refusal import explains_refusal
 from attentest_spec.precision import epsilon
 
@@ -88,6 +88,13 @@ def test_not_saved(subject: Subject, draw: Draw) -> None:
         if np.prod(shape, dtype=int) >= most
     }
     holds(not saved, f"What is saved grows with the longest length, here {most}: {saved}.")
+
+
+@check("rotary.moved-once", examples=1)
+def test_moved_once(subject: Subject, draw: Draw) -> None:
+    case = draw_turn(subject, draw, lengths=(2, 5), kinds=("none",))
+    case.output()  # tables may be made by the first call
+    moves_once(case.probe, case.x)
 
 
 @check("rotary.follows-moves", examples=3)

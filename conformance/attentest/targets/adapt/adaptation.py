@@ -27,6 +27,7 @@ from attentest.targets.adapt.assumptions import (
     assumed,
     chosen,
     declared_choices,
+    epsilon_given,
     measured,
     summary,
 )
@@ -254,6 +255,7 @@ def _adapted(code: Code, reading: Reading) -> Adapted:
     judged_as = f"{code.name} is judged as {code.component}{_guess(code) * guessed}"
     assumptions = (
         *assumed(declared, reading),
+        *epsilon_given(code, reading),
         *[SINGLE] * bool(single),
         *[SEVERAL] * (backend.limits.fewest_heads > 1),
         *[FIXED_DROPOUT] * backend.limits.fixed_dropout,

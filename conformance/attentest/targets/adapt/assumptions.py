@@ -8,13 +8,20 @@ from collections.abc import Iterable, Iterator, Mapping
 from attentest.analysis.identify import Finding
 from attentest.targets.adapt.adapter import Adapter
 from attentest.targets.adapt.code import Code
+from attentest.targets.adapt.components import squashed
+from attentest.targets.adapt.names import EPSILON
 from attentest.targets.adapt.reading import Reading
+from attentest.targets.signatures import constructor_arguments
 from attentest_spec import CHOICES
 from attentest_spec.choices import Value
 
 FIXED_DROPOUT = (
     "assumed that the rate of some dropout is fixed, as training at a rate of 0 shows: if it is "
     "meant to follow an argument, this is a mistake, and --strict reports it"
+)
+OWN_EPSILON = (
+    "assumed {}=1e-06: its default, None, is another epsilon in every precision, as torch has it, "
+    "and this spec has one for all; --give {}=VALUE sets it"
 )
 MOST = 6
 """The largest number of parameters that are named; more are counted."""
@@ -59,6 +66,19 @@ def assumed(declared: Mapping[str, Value], reading: Reading) -> Iterator[str]:
                 f"assumed {name}={_shown(value)}, as measured: if you meant {paper} (the paper's), "
                 f"this is a mistake, and --strict reports it"
             )
+
+
+def epsilon_given(code: Code, reading: Reading) -> Iterator[str]:
+    """Yield that an epsilon is given where the default is None, and the user says nothing."""
+    held = constructor_arguments(code.thing) if code.construction is not None else {}
+    for own, parameter in held.items():
+        if (
+            code.component == "rms_norm"
+            and squashed(own) in EPSILON
+            and parameter.default is None
+            and own not in reading.given
+        ):
+            yield OWN_EPSILON.format(own, own)
 
 
 def chosen(declared: Mapping[str, Value], reading: Reading) -> Iterator[str]:

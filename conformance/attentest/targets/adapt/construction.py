@@ -17,6 +17,7 @@ from attentest.targets.adapt.names import (
     ACTIVATION,
     AT_CALLS,
     CONFIGURATION,
+    EPSILON,
     HEAD_WIDTH,
     INNER,
     KEY_HEADS,
@@ -36,6 +37,10 @@ from attentest_spec.components import inside
 
 WHOLE_RATIO = 4
 """The usual ratio of the two widths of a feed-forward network, where it must be a whole number."""
+
+
+RMS_EPSILON = 1e-6
+"""The epsilon of an RMS norm whose own default, None, is a number for each precision."""
 
 
 @dataclass(frozen=True)
@@ -277,6 +282,8 @@ def _filling(
         return Filling("d_ff/d_model", _ratio, frozenset(["d_ff"]), _RATIO)
     if name in REQUIRED and _is_required(parameter):
         return _fixed(REQUIRED[name])
+    if component == "rms_norm" and name in EPSILON and parameter.default is None:
+        return _fixed(RMS_EPSILON)
     if name in ACTIVATION and _is_required(parameter):
         return _fixed("relu" if parameter.annotation is str else relu)
     return _fixed(ON[name]) if name in ON else None

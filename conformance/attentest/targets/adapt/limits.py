@@ -38,6 +38,18 @@ def built(code: Code, dtype: torch.dtype) -> Any:
     return thing.to(dtype).eval() if isinstance(thing, nn.Module) else thing
 
 
+def demand_least_width(build: Callable[[Sizes], Any], sizes: Sizes, name: str, parts: str) -> None:
+    """Raise Unclear where `build` raises at a width of 2; `parts` says what else can be named."""
+    try:
+        with undisturbed():
+            build(sizes.but(d_model=2, heads=1))
+    except Exception as failure:  # code that a user wrote may raise anything
+        raise Unclear(
+            f"{name} cannot be built at a width of 2, as examples need it "
+            f"({summary(failure, 120)}): name {parts}."
+        ) from failure
+
+
 def limits_of(
     code: Code, probe: Probe, adapter: Adapter, table: Table, *, several: bool = False
 ) -> Limits:

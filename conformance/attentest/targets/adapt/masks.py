@@ -7,6 +7,7 @@ convention: words decide first, and a probing call only where they say nothing.
 import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from itertools import product
 
 import torch
 from torch import Tensor
@@ -179,12 +180,14 @@ def meanings_by_words(
     """Return what the mask `argument` can mean by its documentation or name, and which of them.
 
     Empty where neither says it. A name decides between keeping and hiding alone: what is added to
-    the scores goes by the same names. `about` is the pattern of the sentences that count.
+    the scores goes by the same names. `about` is the pattern of the sentences that count; those
+    that name the argument come first.
     """
     plain = re.sub(_UNHIDDEN, "visible", words.lower())
     lines = [line for line in re.split(r"[\n;.]\s", plain) if re.search(about, line)]
-    for pattern, meaning in _BY_WORDS:
-        said = next((line for line in lines if re.search(pattern, line)), None)
+    own = [line for line in lines if re.search(rf"\b{re.escape(argument.lower())}\b", line)]
+    for held, (pattern, meaning) in product((own, lines), _BY_WORDS):
+        said = next((line for line in held if re.search(pattern, line)), None)
         if said is not None:
             # "additive, 0 keeps": the sentence gives the numbers of a mask that is added.
             either = meaning != "additive" and re.search(_ADDITIVE, said)

@@ -60,7 +60,7 @@ ONE_INPUT = words(
 )
 """What carries the one input of self-attention."""
 
-CONTEXT = words("context memory kv keyvalue mem encout encoderoutput y cond xa")
+CONTEXT = words("context memory kv keyvalue keyvalues mem encout encoderoutput y cond xa")
 """What carries keys and values beside it."""
 
 PADDING = words("keypaddingmask srckeypaddingmask paddingmask padmask")
@@ -122,8 +122,8 @@ SIZES: Mapping[str, Sequence[str]] = {
     "heads": words(
         "heads numheads nheads nhead h numattentionheads head attentionheads attnheads "
         "numattnheads numqueryheads nqueryheads numkvheads nkvheads kvheads numkeyvalueheads "
-        "nkvhead encoderattentionheads decoderattentionheads encoderheads decoderheads encheads "
-        "decheads headnum headskv"
+        "nkvhead numberofheads nbheads encoderattentionheads decoderattentionheads encoderheads "
+        "decoderheads encheads decheads headnum headskv"
     ),
     "layers": words(
         "layers numlayers nlayers nlayer n depth numencoderlayers numdecoderlayers nblocks "
@@ -235,6 +235,9 @@ CONFIGURATION = words(
 )
 """Names of an object that holds all settings."""
 
+EPSILON = words("eps epsilon layernormeps layernormepsilon normeps lneps rmsnormeps")
+"""The epsilon of a norm."""
+
 REQUIRED: Mapping[str, Any] = {
     **dict.fromkeys(words("bias usebias qkvbias attentionbias mlpbias attnbias"), True),
     **dict.fromkeys(
@@ -247,7 +250,7 @@ REQUIRED: Mapping[str, Any] = {
     **dict.fromkeys(words("chunksizefeedforward"), 0),
     **dict.fromkeys(words("device"), "cpu"),
     **dict.fromkeys(words("positionembeddingtype"), "absolute"),
-    **dict.fromkeys(words("eps epsilon layernormeps layernormepsilon normeps lneps"), 1e-5),
+    **dict.fromkeys(EPSILON, 1e-5),
 }
 """Usual values of required arguments: every value is judged by the same formula."""
 

@@ -267,6 +267,23 @@ def scaled_input(probe: Probe, adapter: Adapter) -> str:
     )
 
 
+def epsilon_of_precision(probe: Probe, adapter: Adapter) -> str:
+    """Recognise an RMS norm with the machine epsilon, as torch has it where none is given."""
+    (x,) = probe.given(adapter).values()
+    rows = x / x.square().mean(-1, keepdim=True).sqrt()
+    epsilon = torch.finfo(torch.float64).eps
+    size = sqrt(epsilon)
+    usual, small = (probe.called(adapter, {"x": one}) for one in (rows, rows * size))
+    if isinstance(usual, str) or isinstance(small, str) or usual.shape != x.shape:
+        return ""
+    if not torch.allclose(small, usual * sqrt(0.5), rtol=LOOSE, atol=0):
+        return ""
+    return (
+        f"its epsilon is that of each precision ({epsilon:.2g} in float64, as of rms_norm of torch "
+        f"without one), and the spec has one for all: give it one, such as 1e-6"
+    )
+
+
 def holds_where_rows_are_alike(
     seen: Observed,
     call: Callable[..., Any],

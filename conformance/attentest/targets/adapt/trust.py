@@ -22,6 +22,7 @@ from attentest.targets.adapt.parameters.trial import Clock, places, read
 from attentest.targets.adapt.probing import SIZES, Probe
 from attentest.targets.adapt.reading import Uncovered
 from attentest.targets.adapt.recognise import (
+    epsilon_of_precision,
     holds_where_rows_are_alike,
     recognised,
     scaled_input,
@@ -71,6 +72,8 @@ def question(
         return ""
     if code.component == "positional_encoding" and not found.table:
         other = scaled_table(adapter, probe.built, SIZES) or scaled_input(probe, adapter)
+    if code.component == "rms_norm":
+        other = epsilon_of_precision(probe, adapter)
     choices = {**found.choices, **_measured(findings)}
     if not other and found.observed:
         other = recognised(found.observed, code.component, adapter, found.table, choices)

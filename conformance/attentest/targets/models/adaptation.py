@@ -21,7 +21,11 @@ from attentest.targets.adapt.assumptions import (
     named,
     pairs,
 )
-from attentest.targets.adapt.limits import is_random_in_training, said_of
+from attentest.targets.adapt.limits import (
+    demand_least_width,
+    is_random_in_training,
+    said_of,
+)
 from attentest.targets.adapt.parameters import FoundTable, find_table
 from attentest.targets.adapt.parameters.found import DISTINCT
 from attentest.targets.adapt.probing import undisturbed
@@ -78,6 +82,8 @@ def adapt_model(
     """
     with undisturbed():
         built = building(thing, name, reading)
+        least = DISTINCT.but(target_vocabulary=DISTINCT.source_vocabulary)
+        demand_least_width(built, least, name, "the classes of its parts, one by one")
         inferred = infer(built, name, _documentation(thing), reading)
         limits = _limits(built, inferred)
         fixed = not reading.strict and _is_random_without_dropout(built, inferred)

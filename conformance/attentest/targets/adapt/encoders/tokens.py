@@ -15,6 +15,7 @@ from attentest.targets.adapt.code import Code, Inner, code_of
 from attentest.targets.adapt.components import component_guessed, component_named, squashed
 from attentest.targets.adapt.construction import Construction, construction
 from attentest.targets.adapt.encoders.stack import KEEP, EmbeddedStack, replaced
+from attentest.targets.adapt.limits import demand_least_width
 from attentest.targets.adapt.names import ROLES, SEGMENTS
 from attentest.targets.adapt.parameters.found import DISTINCT, RATIOS
 from attentest.targets.adapt.parameters.layers import is_feed
@@ -103,7 +104,7 @@ class _Found:
 
     def code(self, thing: type[nn.Module], name: str) -> Code:
         """Return the stack in the class as code."""
-        self._check_narrow(name)
+        demand_least_width(self.built, self.sizes, name, "the class of its layers")
         inner, signature = self._sub_module() or self._wrapped(name)
         called = inner(self.module, self.sizes)
         own = self.module.get_submodule(inner.path)
@@ -127,17 +128,6 @@ class _Found:
             inner=inner,
         )
 
-    def _check_narrow(self, name: str) -> None:
-        """Raise Unclear where what is around the layers cannot be built at the least width."""
-        try:
-            with undisturbed():
-                self.built(self.sizes.but(d_model=2, heads=1))
-        except Exception as failure:  # code that a user wrote may raise anything
-            raise Unclear(
-                f"{name} cannot be built at a width of 2, as examples need it "
-                f"({type(failure).__name__}: {failure}): name the class of its layers."
-            ) from failure
-
     def _sub_module(self) -> tuple[Inner, None] | None:
         """Return the outermost sub-module with the layers, at most a norm, and no more."""
         names = self.path.split(".")
@@ -155,6 +145,11 @@ class _Found:
                 return Inner(path), None
         return None
 
+    def _embeds(self, path: str) -> bool:
+        """Say whether the sub-module at `path` holds a table of tokens, if any does."""
+        start = f"{path}." if path else ""
+        return not self.tables or any(one.path.startswith(start) for one in self.tables)
+
     def _wrapped(self, name: str) -> tuple[Inner, inspect.Signature]:
         """Return how the layers are called by a call of what embeds the tokens."""
         names = self.path.split(".")
@@ -163,6 +158,7 @@ class _Found:
             one
             for one in paths
             if not isinstance(self.module.get_submodule(one), nn.ModuleList | nn.ModuleDict)
+            and self._embeds(one)
         )
         layers = self.path.removeprefix(path).removeprefix(".")
         return _Wrapping(name, self.module.get_submodule(path), self).inner(path, layers)

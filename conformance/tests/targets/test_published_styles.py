@@ -1,0 +1,110 @@
+"""Sound code in styles of published packages that was accused once, and wrong twins of it."""
+
+import math
+
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+import attentest
+from attentest.judging.bench import Bench
+from attentest.judging.judge import judge
+from attentest.targets.adapt.reading import Uncovered
+
+
+class TorchRMSNorm(nn.Module):
+    """A norm whose epsilon is None unless one is given, as in torch."""
+
+    def __init__(self, normalized_shape: int, eps: float | None = None) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(normalized_shape))
+        self.eps = eps
+
+    def forward(self, x: Tensor) -> Tensor:
+        return functional.rms_norm(x, x.shape[-1:], self.weight, self.eps)
+
+
+class CentredRMSNorm(TorchRMSNorm):
+    def forward(self, x: Tensor) -> Tensor:
+        return super().forward(x - 0.1 * x.mean(-1, keepdim=True))
+
+
+class BareRMSNorm(nn.Module):
+    """A norm that gives no epsilon at all."""
+
+    def __init__(self, dim: int) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(dim))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return functional.rms_norm(x, x.shape[-1:], self.weight)
+
+
+def rms_norm(x: Tensor) -> Tensor:
+    """Return x normed by its root mean square, without a weight."""
+    return functional.rms_norm(x, x.shape[-1:])
+
+
+def statuses(thing: object, component: str, *names: str, **settings: object) -> dict[str, str]:
+    """Return the status of clauses of `thing`, without diagnosis."""
+    bench = Bench(
+        attentest.adapted(thing, component=component, **settings),
+        shrink=False,
+        diagnose=False,
+        effort=0.2,
+    )
+    return {one: judge(bench, f"{component}.{one}").status.value for one in names}
+
+
+def test_rms_norm_with_an_epsilon_of_none_is_judged_with_one():
+    names = ("formula", "epsilon", "epsilon-place", "zero-row-finite")
+    assert set(statuses(TorchRMSNorm, "rms_norm", *names).values()) <= {"pass", "deviation"}
+    read = "\n".join(attentest.adapted(TorchRMSNorm).understood)
+    assert "assumed eps=1e-06: its default, None" in read
+    read = "\n".join(attentest.adapted(TorchRMSNorm, given={"eps": 1e-5}).understood)
+    assert "assumed eps" not in read
+
+
+def test_wrong_rms_norm_with_an_epsilon_of_none_is_a_violation():
+    assert statuses(CentredRMSNorm, "rms_norm", "formula") == {"formula": "violation"}
+
+
+@pytest.mark.parametrize("norm", [BareRMSNorm, rms_norm])
+def test_rms_norm_with_the_epsilon_of_each_precision_is_one_question(norm):
+    with pytest.raises(Uncovered, match=r"epsilon is that of each precision .*give it one"):
+        attentest.adapted(norm, component="rms_norm")
+
+
+def waves(length: int, width: int) -> Tensor:
+    rates = torch.exp(torch.arange(0, width, 2) * (-math.log(10000.0) / width)).double()
+    angles = torch.arange(length)[:, None] * rates
+    return torch.stack([angles.sin(), angles.cos()], -1).flatten(1)[:, :width]
+
+
+class MovedAtCalls(nn.Module):
+    """A table that grows, and is moved to its input by every call."""
+
+    def __init__(self, d_model: int) -> None:
+        super().__init__()
+        self.table = waves(16, d_model)
+
+    def forward(self, x: Tensor) -> Tensor:
+        if x.shape[1] > len(self.table):
+            self.table = waves(2 * x.shape[1], x.shape[2])
+        return x + self.table[: x.shape[1]].to(x)
+
+
+class LeftBehind(MovedAtCalls):
+    def forward(self, x: Tensor) -> Tensor:
+        return x + self.table[: x.shape[1]].to(x.dtype)
+
+
+def test_table_that_calls_move_is_a_warning_alone():
+    found = statuses(MovedAtCalls, "positional_encoding", "follows-moves", "moved-once")
+    assert found == {"follows-moves": "pass", "moved-once": "warning"}
+
+
+def test_table_that_stays_behind_is_a_violation():
+    found = statuses(LeftBehind, "positional_encoding", "follows-moves", "moved-once")
+    assert found == {"follows-moves": "violation", "moved-once": "warning"}
