@@ -5,7 +5,7 @@ their bounds: the true line in at least 85 % of the mistakes, no wrong line that
 line for sound code, the true first step in at least 90 % of the mistakes that are in no catalogue.
 `--held-out` judges the mistakes that are not looked at while the search is developed, `--early`
 those whose effect is seen lines below, `--effects` those that only gradients or modes show, `--jax`
-those in JAX.
+those in JAX, `--parts` those in the parts of decoder-only models.
 """
 
 import re
@@ -28,7 +28,7 @@ from attentest.results.verdict import Location, Status
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "support"))
 
-from line_corpus import EARLY, EFFECTS, HELD_OUT, JAX, OPEN, Mistake, mistakes
+from line_corpus import EARLY, EFFECTS, HELD_OUT, JAX, OPEN, PARTS, Mistake, mistakes
 
 STEPS = {
     "scores": "scores|scaled",
@@ -41,11 +41,11 @@ STEPS = {
     "merged": "merged|output",
     "output": "output|outer|result|value|weights|positions|softmax|scaled|mask",
     "inner": r"inner|norm\.|^x$",
-    "activation": "activated",
-    "normalised": "normalised|centred|mean|deviation|scaled",
+    "activation": "activated|gated",
+    "normalised": r"normalised|centred|mean|deviation|scaled|^x$",
     "mean": "mean|centred",
-    "variance": "variance|deviation",
-    "table": "position|angle|pairs|frequenc|wave|table",
+    "variance": "variance|deviation|squares|divisor|length",
+    "table": "position|angle|pairs|frequenc|wave|table|exponent|cosine|sine",
     "lookup": "rows",
     "logits": "result|logits",
     "sum": "sum|branch",
@@ -151,6 +151,7 @@ def lines_of_sound(mistake: Mistake, dtype: str = "float64") -> list[str]:
 @click.option("--early", "folder", flag_value=EARLY, help="Judge those that are seen lines later.")
 @click.option("--effects", "folder", flag_value=EFFECTS, help="Judge those of gradients and modes.")
 @click.option("--jax", "folder", flag_value=JAX, help="Judge those in JAX.")
+@click.option("--parts", "folder", flag_value=PARTS, help="Judge those of decoder-only parts.")
 @click.option("--sound/--no-sound", default=True, help="Judge the sound twins, too.")
 @click.option("--all", "everything", is_flag=True, help="Print what was said of every mistake.")
 @click.option("--dtype", default="float64", show_default=True, help="The precision to judge in.")

@@ -133,7 +133,7 @@ def known(cause: Cause) -> Iterator[str]:
 
 _NEAREST = "no known mistake gives all results; the nearest:"
 _CONFIRMED = "confirmed: with the expected value there, the failing examples pass"
-_SUSPECTED = "suspected: the first value that differs; not proved to be the cause"
+_SUSPECTED = "suspected, not proved: the first value that differs; mend it and check again"
 
 
 def _demand(cause: Cause, width: int, *, name: bool) -> list[str]:

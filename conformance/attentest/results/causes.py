@@ -261,9 +261,13 @@ def _telling(verdict: Verdict) -> tuple[object, ...]:
 
 
 def _seriousness(cause: Cause) -> tuple[object, ...]:
-    """Order causes: violations before warnings, known ones first, then by what they break."""
+    """Order causes: violations before warnings, known ones first, then by what they break.
+
+    What ended the process, or did not return in time, comes after what was compared.
+    """
     return (
         cause.severity is Status.WARNING,
+        cause.severity in (Status.CRASH, Status.TIMEOUT),
         not cause.confirmed,
         not (cause.location or cause.exact),
         -len(cause.verdicts),

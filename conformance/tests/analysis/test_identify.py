@@ -22,6 +22,7 @@ from attentest.analysis.identify import (
 from attentest.analysis.identify.finding import same
 from attentest.analysis.identify.reach import REACH, axes_of
 from attentest.analysis.undeclared import effective_choices
+from attentest.faults import faults, with_faults
 from attentest.faults.reference_models import REFERENCE_MODELS, reference_backend
 from attentest_spec import CHOICES, Choices, Limits, registry
 from attentest_spec.choices import Value
@@ -299,6 +300,15 @@ def test_numbers_of_no_option_fit_none(component):
     assert found[name].difference > 1e-4
     assert {one.measured for one in found.values()} == {None}
     assert found[name].agrees == (found[name].expected is None)
+
+
+def test_choices_around_a_wrong_sublayer_are_measured():
+    options = {"norm_placement": "pre", "embedding_scale": "none"}
+    wrong = with_faults(REFERENCE_MODELS["plain"], faults()["attention.scale-missing"])
+    found = identify(reference_backend(wrong, {**options, "final_norm": "present"}), ("model",))
+    assert {name: found[name].measured for name in options} == options
+    assert found["activation"].measured == "relu"
+    assert found["softmax_arithmetic"].measured is None
 
 
 def test_fill_that_is_added_is_not_called_a_number():

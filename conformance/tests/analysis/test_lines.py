@@ -14,16 +14,19 @@ from torch import nn
 
 from attentest import adapted
 from attentest.analysis.lines import Locator, alignment, cases, recording
+from attentest.analysis.lines.alignment import Alignment
 from attentest.analysis.lines.formula import Formula
 from attentest.analysis.lines.formulas import build
+from attentest.analysis.lines.inputs import SIZES
 from attentest.analysis.lines.layouts import layouts, orders
 from attentest.analysis.lines.locate import locate
 from attentest.harness.oracle import Reference
 from attentest.harness.subject import Subject
 from attentest.judging.bench import Bench
 from attentest.judging.judge import judge
-from attentest_spec import COMPONENTS, Choices
+from attentest_spec import COMPONENTS, Choices, Sizes
 from attentest_spec.components import inside
+from attentest_spec.parameters import draw
 from attentest_spec.torch import of_function
 
 
@@ -169,7 +172,7 @@ def test_constant_that_is_one_by_chance_proves_nothing():
         return attend(query, key, value, mask)
 
     subject = Bench(of_function(centred, "attention")).subject()
-    part = subject.part("attention", cases.SIZES)
+    part = subject.part("attention", SIZES)
     one = np.ones((1, 1, 1, 2))
     part(one, one, 3 * one, None)
     location = locate(subject, subject.trace, {("attention", ""): None})
@@ -179,7 +182,7 @@ def test_constant_that_is_one_by_chance_proves_nothing():
 def test_words_have_the_sizes_of_the_example_that_is_shown():
     subject = Bench(of_function(unscaled, "attention")).subject()
     rng = np.random.default_rng(0)
-    part = subject.part("attention", cases.SIZES)
+    part = subject.part("attention", SIZES)
     part(*(rng.normal(size=(1, 1, length, 3)) for length in (2, 4, 4)), None)
     location = locate(subject, subject.trace, {})
     assert location.confirmed
@@ -313,7 +316,7 @@ def test_block_without_gradients_is_named():
 def effect_of(function):
     """Return the line that a gradient through `function` names."""
     subject = Bench(of_function(function, "attention")).subject()
-    part = subject.part("attention", cases.SIZES)
+    part = subject.part("attention", SIZES)
     x = np.random.default_rng(0).normal(size=(1, 2, 3, 4))
     part.vjp((x, x, x, None), np.ones(x.shape))
     return locate(subject, subject.trace, {})
@@ -331,6 +334,23 @@ def test_layout_refuses_heads_that_are_not_transposed_back():
     heads = np.arange(240.0).reshape(2, 3, 5, 8)
     wrong_order = heads.reshape(2, 5, 24)
     assert not any(np.array_equal(one, wrong_order) for one in layouts(heads, "BHLE", (2, 5, 24)))
+
+
+def test_mask_that_allows_everything_is_not_missing():
+    sizes = Sizes(heads=2, d_model=4, layers=1)
+    choices = Choices().but(tying="none")
+    formula = Formula(sizes, choices, draw("model", sizes, choices, np.random.default_rng(0)))
+    tokens = np.arange(1, 7).reshape(2, 3)
+    build(formula, "model", "", {"source": tokens, "target": tokens})
+    steps = {one.name: one for one in formula.steps}
+    masked = steps["encoder.layers.0.self_attention.masked scores"]
+    beside = Alignment.__new__(Alignment)
+    beside.covered = {one.number for one in formula.steps} - {
+        masked.number,
+        steps["padding mask of the source"].number,
+    }
+    scores = steps["encoder.layers.0.self_attention.scaled scores"]
+    assert beside.neighbours(masked) == {scores.number}
 
 
 def test_submodule_that_was_not_given_its_mask_is_not_blamed(tmp_path):

@@ -5,10 +5,12 @@ from types import ModuleType
 
 import line_corpus
 import pytest
-from line_corpus import EARLY, EFFECTS, HELD_OUT, JAX, OPEN, Mistake
+from line_corpus import EARLY, EFFECTS, HELD_OUT, JAX, OPEN, PARTS, Mistake
 
 MISTAKES = [
-    one for folder in (OPEN, HELD_OUT, EARLY, EFFECTS, JAX) for one in line_corpus.mistakes(folder)
+    one
+    for folder in (OPEN, HELD_OUT, EARLY, EFFECTS, JAX, PARTS)
+    for one in line_corpus.mistakes(folder)
 ]
 
 

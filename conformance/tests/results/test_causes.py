@@ -129,6 +129,15 @@ def test_clauses_not_tried_are_one_cause_and_warnings_come_last() -> None:
     assert len(found[0].clauses) == 2
 
 
+def test_what_did_not_return_comes_after_what_was_compared() -> None:
+    verdicts = [
+        Verdict("mine", slug, "crash", "not tried after 3 timeouts or crashes")
+        for slug in ("attention.shapes", "attention.rows-sum-to-one")
+    ]
+    found = causes([*verdicts, broken("attention.formula")])
+    assert [one.severity for one in found] == ["violation", "crash"]
+
+
 def test_components_of_one_file_share_a_likely_cause_but_no_unknown_one() -> None:
     same = causes(
         [

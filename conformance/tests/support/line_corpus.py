@@ -28,6 +28,7 @@ HELD_OUT = SUPPORT / "lines_held_out"
 EARLY = SUPPORT / "lines_early"
 EFFECTS = SUPPORT / "lines_effects"
 JAX = SUPPORT / "lines_jax"
+PARTS = SUPPORT / "lines_parts"
 
 
 @dataclass(frozen=True)

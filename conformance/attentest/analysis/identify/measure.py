@@ -5,26 +5,20 @@ are isolated, and measured by trying the reference under every option. At last e
 at once: there the rest is measured, and the structure is confirmed.
 """
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from itertools import product, takewhile
-from math import inf, prod
+from math import inf
 from typing import Annotated
 
 import numpy as np
 
 from attentest.analysis.identify.finding import CANNOT_TELL, MEASURED, NONE_FITS, Evidence
 from attentest.analysis.identify.masking import NoMask, empty_row, fill
-from attentest.analysis.identify.norms import (
-    FORMULA,
-    norm_candidates,
-    norm_station,
-    options,
-    variations,
-    with_epsilon,
-)
-from attentest.analysis.identify.parts import LARGE, Part, has, large_model, rotary_sizes, stilled
+from attentest.analysis.identify.norms import FORMULA, norm_station, options
+from attentest.analysis.identify.parts import Part, has, rotary_sizes, stilled
 from attentest.analysis.identify.reach import ARITHMETICS, axes_of
+from attentest.analysis.identify.search import all_norms, flips, large, searched, silenced
 from attentest.analysis.identify.station import Candidate, Station
 from attentest.analysis.identify.structure import SHAPED, TIED, asking, structures, ties
 from attentest.harness.errors import Absent, BackendError, Violation
@@ -41,15 +35,6 @@ WIDTH = 4
 
 SMOOTHING = 0.3
 """The label smoothing: where the mass goes shows in every digit."""
-
-PLACED = ("positional_encoding", "position_offset")
-"""The choices about the encoding of positions, its arithmetic left out."""
-
-MANY = 100
-"""Combinations of options above which they are not all tried."""
-
-CHEAP = {"optimiser": 1000, "rms_norm": 1000, "rotary": 2000}
-"""The same for components whose reference takes no time."""
 
 
 def sizes_for(subject: Subject) -> Sizes:
@@ -147,13 +132,15 @@ class Measurement:
     def take(self) -> None:
         """Measure everything and add to `evidence`."""
         if self.part.component == "model" and not _whole(self.part).fits(self.part.choices):
-            self._guess(_large(self.part))
+            self._guess(large(self.part))
         self._norms()
         if "activation" in self.axes and self.part.component != "feed_forward":
             still = stilled(self.part.drawn(), "self_attention", "cross_attention")
             station = Station.of(self.part.probe, still, self.part.inputs())
-            self._learn(["activation"], station, _flips(station, self.part, ["activation"]))
+            self._learn(["activation"], station, flips(station, self.part, ["activation"]))
         self._together()
+        if not self.explained:
+            self._silenced()
         for axis, question in (
             ("mask_fill", self._fill),
             ("fully_masked_row", self._empty_row),
@@ -174,7 +161,7 @@ class Measurement:
         if axes:
             station = norm_station(self.part)
             known = station.fits(self.part.choices)
-            rank = _flips if known else _all
+            rank = flips if known else all_norms
             self._learn(axes, station, rank(station, self.part, axes))
 
     def _together(self) -> None:
@@ -189,13 +176,27 @@ class Measurement:
         later = {"mask_fill", "fully_masked_row", "loss_without_targets", *ARITHMETICS}
         rest = [axis for axis in self.axes if axis not in {*known, *shaped, *later}]
         station = _whole(self.part)
-        self._learn(rest, station, _searched(station, self.part, rest))
+        self._learn(rest, station, searched(station, self.part, rest))
         self.exact = station.fits(self.part.choices, rounded=False)
         self.explained = self.exact or station.fits(self.part.choices)
         remaining = self.difference = station.distance(self.part.choices)
         self.evidence += [self._structural(axis, remaining) for axis in shaped]
         arithmetics = [axis for axis in ARITHMETICS if axis in self.axes]
         self.evidence += [self._arithmetic(axis, station, remaining) for axis in arithmetics]
+
+    def _silenced(self) -> None:
+        """Measure what no option explained where sublayers, which may be wrong, are silenced."""
+        left = {one.choice for one in self.evidence if one.status == NONE_FITS}
+        given = {*SHAPED, *TIED, *ARITHMETICS} - {"positional_encoding"}
+        axes = [axis for axis in self.axes if axis in left - given]
+        found = silenced(self.part, axes) if axes else None
+        if found is None:
+            return
+        station, ranked = found
+        shown = _shown(self.part.component, axes, station, ranked)
+        measured = {one.choice: one for one in shown if one.status == MEASURED}
+        self.evidence = [measured.get(one.choice, one) for one in self.evidence]
+        self._guess(ranked)
 
     def _arithmetic(self, axis: str, station: Station, difference: float) -> Evidence:
         """Return the arithmetic that explains the numbers, unless another one does as well."""
@@ -249,7 +250,7 @@ class Measurement:
 
     def _empty_row(self) -> Evidence:
         station = empty_row(self.part)
-        ranked = _flips(station, self.part, ["fully_masked_row"])
+        ranked = flips(station, self.part, ["fully_masked_row"])
         listed = [one for one in ranked if one[0].fully_masked_row != "unspecified"]
         (evidence,) = _shown(self.part.component, ["fully_masked_row"], station, listed)
         if evidence.status != NONE_FITS:
@@ -307,59 +308,6 @@ def _fits_at(part: Part, choices: Choices, inputs: tuple[Input, ...]) -> bool | 
         return Station.of(part.probe, part.drawn(), inputs).fits(choices)
     except (Absent, BackendError, Violation):
         return None
-
-
-def _large(part: Part) -> list[Candidate]:
-    """Return candidates for what a model adds to a token, leaving out outputs of large tokens.
-
-    Where the numbers are large an epsilon hardly matters; it is solved for under the first ones.
-    """
-    station = Station.of(part.probe, large_model(part), part.large_inputs(), first=LARGE.stop)
-    axes = ["embedding_scale", "norm_placement", "norm_variance", "norm_epsilon_place", "output"]
-    ranked = station.ranked(variations(part.choices, [*axes, "logit_scale"]))[:8]
-    placed = [one for choices, _ in ranked for one in _fixed(variations(choices, PLACED), part)]
-    ranked = station.ranked(placed)[:8]
-    return station.ranked(with_epsilon(station, choices) for choices, _ in ranked)
-
-
-def _all(station: Station, part: Part, axes: Collection[str]) -> list[Candidate]:
-    return norm_candidates(station, part.choices, axes)
-
-
-def _flips(station: Station, part: Part, axes: Collection[str]) -> list[Candidate]:
-    """Return the choices known so far and all that differ from them in one of `axes`."""
-    varied = (part.choices.but(**{axis: option}) for axis in axes for option in options(axis))
-    return station.ranked(_fixed([part.choices, *varied], part))
-
-
-def _searched(station: Station, part: Part, axes: Collection[str]) -> list[Candidate]:
-    """Return the flips of `axes`, or where none of them fits and they are few, all combinations.
-
-    Around a flip that fits its own flips are tried: another option may have no effect there.
-    """
-    ranked = _flips(station, part, axes)
-    if station.fits(ranked[0][0]):
-        return _flips(station, replace(part, choices=ranked[0][0]), axes)
-    if prod(len(options(axis)) for axis in axes) > CHEAP.get(part.component, MANY):
-        return ranked
-    return station.ranked(_fixed(variations(part.choices, axes), part))
-
-
-def _fixed(candidates: Iterator[Choices] | Collection[Choices], part: Part) -> Iterator[Choices]:
-    """Leave out candidates that contradict the table of learned positions, or that there is none.
-
-    The same holds for the weight of an RMS norm. A learned table has a row for every one that its
-    offset skips.
-    """
-    known = part.choices
-    learned = learned_positions(known)
-    return (
-        one
-        for one in candidates
-        if learned_positions(one) == learned
-        and (one.rms_weight == "none") == (known.rms_weight == "none")
-        and (not learned or one.position_offset == known.position_offset)
-    )
 
 
 def _shown(

@@ -12,7 +12,7 @@ import numpy as np
 
 from attentest.analysis.lines.cases import Case
 from attentest.analysis.lines.formula import Step
-from attentest.analysis.lines.matching import Matched, Matcher, Piece, covered
+from attentest.analysis.lines.matching import Matched, Matcher, Piece, as_mask, covered, is_mask
 from attentest.analysis.lines.recording import Operation, Recording, Value, installed, package_of
 from attentest.harness.subject import Answer
 from attentest_spec.setting import Array
@@ -148,28 +148,33 @@ class Alignment:
     def given(self, value: Value) -> set[int]:
         """Return the numbers of the steps that `value` is made from, through wrong values alone.
 
-        An optional step counts as what it is made from, too.
+        An optional step counts as what it is made from, too, through missing steps.
         """
         found: set[int] = set()
         todo = [
-            piece.step
+            (piece.step, False)
             for one in self.behind(value)
             for other in (one.made.inputs if one.made else ())
             for piece in self.known.get(other.number) or self.matcher.pieces(other.array)
         ]
         while todo:
-            step = todo.pop()
+            step, hidden = todo.pop()
             found.add(step.number)
-            if step.optional:
-                todo.extend(step.inputs)
+            if step.optional or (hidden and step.number not in self.covered):
+                todo.extend((one, True) for one in step.inputs)
         return found
 
     def neighbours(self, step: Step) -> set[int]:
-        """Return the numbers of the steps that `step` is made from, through missing ones alone."""
+        """Return the numbers of the steps that `step` is made from, through missing ones alone.
+
+        Not those of a mask that allows everything: no value of the code shows whether it is there.
+        """
         found: set[int] = set()
         todo = [step]
         while todo:
             for one in todo.pop().inputs:
+                if is_mask(one.value) and as_mask(one.value) is None:
+                    continue
                 if one.number in self.covered:
                     found.add(one.number)
                 else:

@@ -1,7 +1,7 @@
 """Calls to look at: small examples in which no two lengths are equal, and the failing ones."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import product
 from typing import Any
@@ -10,6 +10,7 @@ import numpy as np
 
 from attentest.analysis.lines.formula import Formula, Step
 from attentest.analysis.lines.formulas import build
+from attentest.analysis.lines.inputs import USUAL, Inputs, Lengths, sizes_within
 from attentest.analysis.lines.recorders import recorder
 from attentest.analysis.lines.recording import Recording, Swap, same
 from attentest.harness.copies import cast
@@ -17,9 +18,8 @@ from attentest.harness.errors import Absent, BackendError, Violation
 from attentest.harness.subject import BACKEND, Answer, Question, Subject
 from attentest.harness.subject import Step as Action
 from attentest.harness.tolerances import arithmetic, as_floats, error_bound
-from attentest_spec import COMPONENTS, Choices, Sizes
+from attentest_spec import COMPONENTS, Choices
 from attentest_spec.parameters import draw as draw_parameters
-from attentest_spec.parameters import one_vocabulary
 from attentest_spec.setting import Array
 
 TOLERANCES = {"float64": 1e-11, "float32": 3e-5}
@@ -27,32 +27,6 @@ TOLERANCES = {"float64": 1e-11, "float32": 3e-5}
 
 _NEAR = 1e-3
 """The relative difference up to which it is asked whether rounding explains it."""
-
-SIZES = Sizes(
-    d_model=24,
-    heads=3,
-    d_ff=11,
-    layers=1,
-    source_vocabulary=17,
-    target_vocabulary=19,
-    source_pad=3,
-    target_pad=5,
-)
-
-
-@dataclass(frozen=True)
-class Lengths:
-    """The lengths of an example, no two of them equal; E is the width of a head."""
-
-    batch: int = 2
-    queries: int = 5
-    keys: int = 7
-    head: int = 8
-    value: int = 9
-    seed: int = 7
-
-
-USUAL, FRESH = Lengths(), Lengths(batch=2, queries=4, keys=10, head=6, value=5, seed=8)
 
 
 @dataclass(frozen=True)
@@ -264,6 +238,8 @@ _UNMASKED = (
     "positional_encoding",
     "embedding",
     "layer_norm",
+    "rms_norm",
+    "rotary",
     "feed_forward",
     "residual",
     "generator",
@@ -278,18 +254,14 @@ def _call(
 ) -> None:
     """Build the component at sizes of its own, and call it once."""
     limits, choices = subject.limits, subject.choices
-    heads = min(SIZES.heads, limits.heads or SIZES.heads)
-    sizes = replace(SIZES, heads=heads, d_model=lengths.head * heads, layers=layers)
-    if one_vocabulary(choices):
-        sizes = sizes.but(target_vocabulary=sizes.source_vocabulary)
-    sizes = limits.fitted(sizes)
+    sizes = sizes_within(limits, choices, lengths, layers)
     rng = np.random.default_rng(lengths.seed)
     drawn = draw_parameters(component, sizes, choices, rng)
     given = {name: cast(one, subject.precision) for name, one in drawn.items()}
     if limits.length is not None and limits.length < lengths.keys:
         raise Absent("too short to tell its axes apart")
     probe = subject.part(component, sizes, parameters=given or None)
-    inputs = _Inputs(subject, sizes, rng, mask, lengths)
+    inputs = Inputs(subject, sizes, rng, mask, lengths)
     if method == "decode":
         source, target = inputs.source(), inputs.target()
         probe(
@@ -299,92 +271,3 @@ def _call(
         probe(inputs.source(), method=method)
     else:
         probe(*inputs.of(component))
-
-
-@dataclass(frozen=True)
-class _Inputs:
-    """The inputs of one call, with masks of one kind."""
-
-    subject: Subject
-    sizes: Sizes
-    rng: np.random.Generator
-    kind: str
-    lengths: Lengths
-
-    def of(self, component: str) -> tuple[Any, ...]:
-        """Return the inputs of `component`, in their order."""
-        width, head = self.sizes.d_model, self.sizes.d_model // self.sizes.heads
-        batch, queries, keys = self.lengths.batch, self.lengths.queries, self.lengths.keys
-        cross = self.subject.limits.cross
-        match component:
-            case "attention":
-                heads, value = self.sizes.heads, self.lengths.value
-                both = (self.floats(batch, heads, keys, one) for one in (head, value))
-                return self.floats(batch, heads, queries, head), *both, self.mask(queries, keys)
-            case "multi_head_attention" if cross:
-                both = (self.floats(batch, keys, width) for _ in "kv")
-                return self.floats(batch, queries, width), *both, self.mask(queries, keys)
-            case "multi_head_attention":
-                x = self.floats(batch, queries, width)
-                return x, x.copy(), x.copy(), self.mask(queries, queries)
-            case "encoder_layer" | "encoder":
-                return self.floats(batch, keys, width), self.mask(keys, keys)
-            case "decoder_layer" | "decoder":
-                x, memory = self.floats(batch, queries, width), self.floats(batch, keys, width)
-                padding = self.mask(queries, keys, "padding") if self.kind != "none" else None
-                return x, memory, padding, self.mask(queries, queries)
-            case "layer_norm":
-                return (0.05 * self.floats(batch, queries, width),)
-            case "residual":
-                return self.floats(batch, queries, width), self.floats(width, width)
-            case "embedding":
-                return (self.source(),)
-            case "padding_mask":
-                return self.source(padded=True), self.sizes.source_pad
-            case "target_mask":
-                return self.target(padded=True), self.sizes.target_pad
-            case "causal_mask":
-                return (queries,)
-            case "model":
-                return self.source(), self.target()
-            case _:
-                return (self.floats(batch, queries, width),)
-
-    def floats(self, *shape: int) -> Array:
-        """Draw signed numbers."""
-        return cast(np.round(self.rng.normal(size=shape), 2), self.subject.precision)
-
-    def mask(self, queries: int, keys: int, kind: str = "") -> Array | None:
-        """Draw a mask of the kind, in which every query sees a key and every key is seen."""
-        kind = kind or self.kind
-        if kind == "none":
-            return None
-        if kind not in self.subject.limits.masks:
-            raise Absent(f"no {kind} mask is supported")
-        if kind == "causal":
-            return np.tril(np.ones((1, 1, queries, keys), dtype=bool))
-        rows = 1 if kind == "padding" else queries
-        mask = self.rng.random((self.lengths.batch, 1, rows, keys)) < 0.6
-        mask[..., 0] = True
-        mask[0, ..., -1] = False
-        return mask
-
-    def source(self, *, padded: bool = False) -> Array:
-        """Draw source tokens, with padding where masks are wanted."""
-        return self._tokens(
-            self.lengths.keys, self.sizes.source_vocabulary, self.sizes.source_pad, padded=padded
-        )
-
-    def target(self, *, padded: bool = False) -> Array:
-        """Draw target tokens, with padding where masks are wanted."""
-        return self._tokens(
-            self.lengths.queries, self.sizes.target_vocabulary, self.sizes.target_pad, padded=padded
-        )
-
-    def _tokens(self, length: int, vocabulary: int, pad: int, *, padded: bool) -> Array:
-        tokens = self.rng.integers(0, vocabulary - 1, size=(self.lengths.batch, length))
-        tokens = tokens + (tokens >= pad)
-        tokens[1, :3] = (0, vocabulary - 1, 1)
-        if padded or self.kind in ("per-sample", "padding"):
-            tokens[0, -2:] = pad
-        return tokens

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from attentest.analysis.lines.alignment import Alignment
-from attentest.analysis.lines.cases import FRESH, TOLERANCES, Case, own_cases, wrong_calls
+from attentest.analysis.lines.cases import TOLERANCES, Case, own_cases, wrong_calls
 from attentest.analysis.lines.earlier import is_earliest
 from attentest.analysis.lines.explain import (
     ELSE,
@@ -18,7 +18,7 @@ from attentest.analysis.lines.explain import (
 )
 from attentest.analysis.lines.formula import Formula
 from attentest.analysis.lines.formula import Step as FormulaStep
-from attentest.analysis.lines.matching import as_mask, is_mask
+from attentest.analysis.lines.inputs import FRESH
 from attentest.analysis.lines.readings import is_silent, readings, under
 from attentest.analysis.lines.recorders import is_jax
 from attentest.analysis.lines.recording import Operation, Place
@@ -29,6 +29,9 @@ from attentest_spec import CHOICES, Choices
 
 SECONDS = 1.2
 """Limit of the search in one component, in seconds of this thread's CPU."""
+
+LONGER = 3.0
+"""Factor on it for a whole model, whose choices are tried together with its line."""
 
 
 @dataclass(frozen=True)
@@ -129,7 +132,7 @@ def _of_effect(
 
 def _first(subject: Subject, component: str, method: str) -> Found | None:
     """Return the line of the first wrong call that can be cured, of any if none can."""
-    end = time.thread_time() + SECONDS
+    end = time.thread_time() + SECONDS * (LONGER if component == "model" else 1.0)
     best: Found | None = None
     for alignment in _aligned(own_cases(subject, component, method), end):
         for found in _read(alignment, end):
@@ -256,10 +259,11 @@ def _common(alignment: Alignment, finding: Finding, wrong: FormulaStep) -> Place
     """Return the line of the function that made what `wrong` is made from, and calls for it."""
     operation = finding.operation
     made = [one for one in operation.inputs if one.made is not None and one.made.places]
+    needed = alignment.neighbours(wrong)
     used = [
         one
         for one in made
-        if any(piece.step in wrong.inputs for piece in alignment.known.get(one.number, ()))
+        if any(piece.step.number in needed for piece in alignment.known.get(one.number, ()))
     ]
     makers = [
         {(place.file, place.function) for place in one.made.places}
@@ -273,10 +277,7 @@ def _common(alignment: Alignment, finding: Finding, wrong: FormulaStep) -> Place
 
 
 def _missing(alignment: Alignment, finding: Finding) -> set[int]:
-    """Return the steps that the right value is made from, and the wrong one is not.
-
-    Not those that cannot be recognised: a mask that allows everything.
-    """
+    """Return the steps that the right value is made from, and the wrong one is not."""
     if finding.argument is not None:
         return {finding.argument.needed.number}
     steps = {one.number: one for one in alignment.case.formula.steps}
@@ -284,6 +285,5 @@ def _missing(alignment: Alignment, finding: Finding) -> set[int]:
         number
         for number in alignment.neighbours(finding.step)
         if steps[number].name not in alignment.case.formula.parameters
-        and not (is_mask(steps[number].value) and as_mask(steps[number].value) is None)
     }
     return needed - alignment.given(finding.operation.outputs[0])

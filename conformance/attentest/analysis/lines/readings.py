@@ -6,7 +6,7 @@ steps of the formula.
 """
 
 import time
-from collections.abc import Iterator
+from collections.abc import Collection
 from dataclasses import replace
 from itertools import product
 from typing import Any
@@ -31,6 +31,15 @@ _NORMS: tuple[dict[str, Any], ...] = tuple(
 )
 """Formulas of the norm that are in use."""
 
+_RMS_NORMS: tuple[dict[str, Any], ...] = (
+    {"rms_epsilon": 1e-5},
+    {"rms_epsilon_place": "floor-of-length", "rms_epsilon": 1e-12},
+    {"rms_epsilon_place": "added-to-rms", "rms_epsilon": 1e-8},
+    {"rms_epsilon": 1e-8},
+    {"rms_epsilon": 1e-12},
+)
+"""Formulas of the RMS norm that are in use."""
+
 
 def is_silent(choices: Choices, other: Choices) -> bool:
     """Say whether two sets of choices differ only in what the paper does not specify."""
@@ -40,15 +49,20 @@ def is_silent(choices: Choices, other: Choices) -> bool:
 def readings(alignment: Alignment, end: float) -> list[Alignment]:
     """Return the alignments under other choices, those with most of the code's values first.
 
+    One kind of choices is settled after the other, by the values that are recognised under it.
     Those that are not tried when the CPU time of this thread has reached `end` are left out.
     """
-    found = []
-    for choices in dict.fromkeys(_choices(alignment)):
-        if time.thread_time() > end:
-            break
-        other = under(alignment, choices)
-        if other is not None and other is not alignment:
-            found.append(other)
+    found: list[Alignment] = []
+    best, tried = alignment, {alignment.case.choices}
+    for options in _options(alignment):
+        for choices in [best.case.choices.but(**changes) for changes in options]:
+            if time.thread_time() > end or choices in tried:
+                continue
+            tried.add(choices)
+            other = under(alignment, choices)
+            if other is not None:
+                found.append(other)
+        best = max([best, *found], key=lambda one: len(one.covered_steps))
     found.sort(key=lambda one: len(one.covered_steps), reverse=True)
     return found[:_MOST]
 
@@ -64,22 +78,36 @@ def under(alignment: Alignment, choices: Choices) -> Alignment | None:
         return None  # parameters are missing that this choice needs
 
 
-def _choices(alignment: Alignment) -> Iterator[Choices]:
+def _options(alignment: Alignment) -> list[list[dict[str, Any]]]:
+    """Return the other options, of one kind of choices after the other, that are not declared.
+
+    A norm shows its formula only where it is in its place: these two are one kind.
+    """
     case = alignment.case
-    parts = inside(case.question.probe.component)
-    options: list[list[dict[str, Any]]] = []
-    if "layer_norm" in parts:
-        options.append([{}, *_NORMS])
-    if "residual" in parts:
-        options.append([{}, {"norm_placement": "pre"}, {"norm_placement": "post"}])
-    if "embedding" in parts:
-        options.append([{}, {"embedding_scale": "none"}])
+    component = case.question.probe.component
+    parts = inside(component)
+    kinds: list[list[dict[str, Any]]] = []
     if "generator" in parts and alignment.final is not None:
-        options.append([{"output": _kind_of_output(alignment.final.array)}])
-    for several in product(*options):
-        changes = {name: value for one in several for name, value in one.items()}
-        if not changes.keys() & case.subject.declared.keys():
-            yield case.choices.but(**changes)
+        kinds.append([{"output": _kind_of_output(alignment.final.array)}])
+    if "embedding" in parts:
+        kinds.append([{"embedding_scale": "none"}])
+    norms = [{}, *_NORMS] if "layer_norm" in parts else [{}]
+    places = ["pre", "post"] if "residual" in parts else []
+    placed = [{"norm_placement": one} for one in places] or [{}]
+    kinds.append([{**norm, **place} for norm, place in product(norms, placed)])
+    if "rms_norm" in parts:
+        kinds.append([*_RMS_NORMS])
+    if "feed_forward" in parts:
+        kinds.append([{"activation": one} for one in ("gelu", "silu", "gelu-tanh")])
+    if component == "multi_head_attention":
+        kinds.append([{"attention_causality": "built-in"}])
+    return [_undeclared(one, case.subject.declared) for one in kinds]
+
+
+def _undeclared(options: list[dict[str, Any]], declared: Collection[str]) -> list[dict[str, Any]]:
+    """Return the different ones of the options that are left without the `declared` choices."""
+    left = [{name: one[name] for name in one if name not in declared} for one in options]
+    return [one for number, one in enumerate(left) if one and one not in left[:number]]
 
 
 def _kind_of_output(array: np.ndarray[Any, Any]) -> str:

@@ -13,6 +13,8 @@ from attentest.analysis.lines.formulas.layer_norm import layer_norm
 from attentest.analysis.lines.formulas.masks import causal, padding, whole_target_mask
 from attentest.analysis.lines.formulas.multi_head_attention import multi_head_attention
 from attentest.analysis.lines.formulas.positions import positions
+from attentest.analysis.lines.formulas.rms_norm import rms_norm
+from attentest.analysis.lines.formulas.rotary import rotary
 from attentest.analysis.lines.formulas.vocabulary import embedding, generator
 
 Inputs = Mapping[str, Any]
@@ -38,6 +40,10 @@ class _Leaves:
         """Return the input `name`, whose last axes are called `axes`."""
         value = np.asarray(self._inputs[name])
         return self._formula.leaf(name, value, axes[-value.ndim :])
+
+    def optional(self, name: str, axes: str) -> Step | None:
+        """Return the input `name`, None where there is none."""
+        return None if self._inputs.get(name) is None else self(name, axes)
 
     def mask(self, name: str) -> Step | None:
         """Return the mask `name`, None where there is none."""
@@ -103,6 +109,7 @@ _COMPONENTS: Mapping[str, Callable[[Formula, _Leaves], Step]] = {
     "attention": _attention,
     "multi_head_attention": _multi_head_attention,
     "layer_norm": lambda formula, given: layer_norm(formula, "", given("x", "ABLD")),
+    "rms_norm": lambda formula, given: rms_norm(formula, "", given("x", "ABLD")),
     "feed_forward": lambda formula, given: feed_forward(formula, "", given("x", "ABLD")),
     "residual": _residual,
     "embedding": lambda formula, given: embedding(formula, "", given("tokens", "BL")),
@@ -113,6 +120,9 @@ _COMPONENTS: Mapping[str, Callable[[Formula, _Leaves], Step]] = {
     "decoder_layer": _decoding(layers.decoder_layer),
     "decoder": _decoding(layers.decoder),
     "model": _model,
+    "rotary": lambda formula, given: rotary(
+        formula, "", given("x", "BHLE"), given.optional("positions", "BL")
+    ),
 }
 
 _METHODS: Mapping[str, Callable[[Formula, _Leaves], Step]] = {

@@ -25,27 +25,63 @@ _ACTIVATIONS: dict[str, Callable[[Array], Any]] = {
 
 
 def feed_forward(formula: Formula, part: str, x: Step) -> Step:
-    """Add act(x W1 + b1) W2 + b2."""
+    """Add act(x W1 + b1) W2 + b2, or (act(x W_g + b_g) * (x W1 + b1)) W2 + b2 where it is gated."""
     prefix = f"{part}." if part else ""
-    chosen = formula.choices.activation
     inner = linear(formula, f"{prefix}inner", x, "F", "inner layer")
-    known = ("relu", "gelu", "gelu-tanh", "gelu-sigmoid", "silu")
+    if formula.choices.feed_forward_gate == "none":
+        hidden = _activated(formula, part, inner, "x W1 + b1")
+    else:
+        gate = linear(formula, f"{prefix}gate", x, "F", "gate")
+        hidden = _gated(formula, part, gate, _activated(formula, part, gate, "x W_g + b_g"), inner)
+    return linear(formula, f"{prefix}outer", hidden, x.axes[-1], "outer layer")
+
+
+def _activated(formula: Formula, part: str, x: Step, words: str) -> Step:
+    chosen = formula.choices.activation
+    known = ("relu", "gelu", "gelu-tanh", "gelu-sigmoid", "silu", "sigmoid")
     others: dict[str, Callable[[Array], Any]] = {
         name: partial(activate, name) for name in known if name != chosen
     }
-    activated = formula.step(
+    return formula.step(
         part,
         "activated",
         partial(activate, chosen),
-        inner,
-        text=f"{chosen}(x W1 + b1)",
-        axes=inner.axes,
+        x,
+        text=f"{chosen}({words})",
+        axes=x.axes,
         mistakes=[
-            Mistake(f"{name}(x W1 + b1)", function)
-            for name, function in [*others.items(), *_ACTIVATIONS.items()]
+            Mistake(f"{name}({words})", function)
+            for name, function in {**_ACTIVATIONS, **others}.items()
+            if name != chosen
         ],
     )
-    return linear(formula, f"{prefix}outer", activated, x.axes[-1], "outer layer")
+
+
+def _gated(formula: Formula, part: str, gate: Step, activated: Step, inner: Step) -> Step:
+    """Add the product of the activated gate and the inner layer."""
+    act = partial(activate, formula.choices.activation)
+    return formula.step(
+        part,
+        "gated",
+        lambda activated, inner: activated * inner,
+        activated,
+        inner,
+        text="act(x W_g + b_g) * (x W1 + b1)",
+        axes=inner.axes,
+        mistakes=[
+            Mistake("(x W_g + b_g) * act(x W1 + b1)", lambda a, i: gate.value * act(i)),
+            Mistake("act(x W_g + b_g) * act(x W1 + b1)", lambda a, i: a * act(i)),
+            Mistake("act of the product of both maps", lambda a, i: act(gate.value * i)),
+            Mistake("act(x W_g + b_g) + (x W1 + b1)", lambda a, i: a + i),
+            Mistake("act(x W_g + b_g) - (x W1 + b1)", lambda a, i: a - i),
+            Mistake("(x W_g + b_g) * (x W1 + b1), not activated", lambda a, i: gate.value * i),
+            Mistake("act(x W_g + b_g) alone", lambda a, i: a),
+            Mistake("x W1 + b1 alone", lambda a, i: i),
+            Mistake("act(x W1 + b1) alone", lambda a, i: act(i)),
+            Mistake("act(x W1 + b1) * (x W1 + b1)", lambda a, i: act(i) * i),
+            Mistake("act(x W_g + b_g) * (x W_g + b_g)", lambda a, i: a * gate.value),
+        ],
+    )
 
 
 def residual_sum(

@@ -7,7 +7,9 @@ import numpy as np
 from attentest.analysis.lines.formula import Formula, Mistake, Step
 from attentest.analysis.lines.formulas.attention import attention
 from attentest.analysis.lines.formulas.linear import linear
-from attentest_spec.multi_head_attention import merge, split
+from attentest.analysis.lines.formulas.masks import causal
+from attentest_spec.multi_head_attention import merge, repeat, split
+from attentest_spec.parameters import key_heads
 
 
 def multi_head_attention(
@@ -16,21 +18,26 @@ def multi_head_attention(
     """Add Concat(head_1, .., head_h) W^O with a head of attention for each slice."""
     prefix = f"{part}." if part else ""
     heads = formula.sizes.heads
+    shared = key_heads(formula.sizes, formula.choices)
     keys = key.axes[1] if key.axes[1] != query.axes[1] else "K"
     heads_of = {}
     for name, x in (("query", query), ("key", key), ("value", value)):
         place = query.axes[1] if name == "query" else keys
         projected = linear(formula, f"{prefix}{name}", x, "D", f"{name} projection")
+        count = heads if name == "query" else shared
         heads_of[name] = formula.step(
             part,
             f"{name} heads",
-            lambda x: split(x, heads),
+            lambda x, count=count: split(x, count),
             projected,
             text=f"the projected {name}, split into heads",
-            axes=f"BH{place}E",
+            axes=f"B{'H' if count == heads else 'G'}{place}E",
         )
     _packed(formula, part, [heads_of["query"], heads_of["key"], heads_of["value"]])
     _packed(formula, part, [heads_of["key"], heads_of["value"]])
+    for name in ("key", "value") if shared != heads else ():
+        heads_of[name] = _repeated(formula, part, name, heads_of[name], heads // shared)
+    mask = _with_causality(formula, part, mask, query.value.shape[1])
     context = attention(formula, part, heads_of["query"], heads_of["key"], heads_of["value"], mask)
     merged = formula.step(
         part,
@@ -51,6 +58,50 @@ def multi_head_attention(
         ],
     )
     return linear(formula, f"{prefix}output", merged, "D", "output projection")
+
+
+def _repeated(formula: Formula, part: str, name: str, x: Step, times: int) -> Step:
+    """Add the heads of keys or values, each as often as it has query heads."""
+    return formula.step(
+        part,
+        f"repeated {name} heads",
+        lambda x: repeat(x, times),
+        x,
+        text=f"each {name} head for {times} query heads in a row",
+        axes=x.axes.replace("G", "H"),
+        mistakes=[
+            Mistake(
+                f"the {name} heads dealt out in turn: 0, 1, .., 0, 1, ..",
+                lambda x: np.tile(x, (1, times, 1, 1)),
+            ),
+            Mistake(
+                f"the first {name} head for all query heads",
+                lambda x: np.repeat(x[:, :1], x.shape[1] * times, axis=1),
+            ),
+        ],
+    )
+
+
+def _with_causality(formula: Formula, part: str, mask: Step | None, length: int) -> Step | None:
+    """Return the mask; where later keys are hidden by the attention itself, a step without them."""
+    if formula.choices.attention_causality == "by-mask":
+        return mask
+    later = causal(formula, length)
+    if mask is None:
+        return later
+    return formula.step(
+        part,
+        "mask with causality",
+        lambda mask, causal: mask & causal,
+        mask,
+        later,
+        text="keys that the mask allows and that are not after their query",
+        axes="BHQK",
+        mistakes=[
+            Mistake("the mask alone", lambda m, c: m & np.ones_like(c)),
+            Mistake("the causal mask alone", lambda m, c: c & np.ones_like(m)),
+        ],
+    )
 
 
 def _packed(formula: Formula, part: str, several: Sequence[Step]) -> None:

@@ -1,0 +1,105 @@
+"""Searches for the choices that explain a station: options one by one, and in combinations."""
+
+from collections.abc import Collection, Iterator
+from dataclasses import replace
+from math import prod
+
+from attentest.analysis.identify.norms import norm_candidates, options, variations, with_epsilon
+from attentest.analysis.identify.parts import LARGE, Part, large_model, stilled
+from attentest.analysis.identify.station import Candidate, Station
+from attentest_spec import Choices
+from attentest_spec.parameters import learned_positions
+
+PLACED = ("positional_encoding", "position_offset")
+"""The choices about the encoding of positions, its arithmetic left out."""
+
+MANY = 100
+"""Combinations of options above which they are not all tried."""
+
+CHEAP = {"optimiser": 1000, "rms_norm": 1000, "rotary": 2000}
+"""The same for components whose reference takes no time."""
+
+ROUNDS = 3
+"""How often the option that comes closest is taken, where no single one fits."""
+
+SILENCED = (
+    ("self_attention", "cross_attention"),
+    ("feed_forward",),
+    ("self_attention", "cross_attention", "feed_forward"),
+)
+"""The sublayers that are silenced together, to measure what is left."""
+
+
+def large(part: Part) -> list[Candidate]:
+    """Return candidates for what a model adds to a token, leaving out outputs of large tokens.
+
+    Where the numbers are large an epsilon hardly matters; it is solved for under the first ones.
+    """
+    station = Station.of(part.probe, large_model(part), part.large_inputs(), first=LARGE.stop)
+    axes = ["embedding_scale", "norm_placement", "norm_variance", "norm_epsilon_place", "output"]
+    ranked = station.ranked(variations(part.choices, [*axes, "logit_scale"]))[:8]
+    placed = [one for choices, _ in ranked for one in fixed(variations(choices, PLACED), part)]
+    ranked = station.ranked(placed)[:8]
+    return station.ranked(with_epsilon(station, choices) for choices, _ in ranked)
+
+
+def all_norms(station: Station, part: Part, axes: Collection[str]) -> list[Candidate]:
+    """Return candidates for the formula and the placement of the norms, in all combinations."""
+    return norm_candidates(station, part.choices, axes)
+
+
+def flips(station: Station, part: Part, axes: Collection[str]) -> list[Candidate]:
+    """Return the choices known so far and all that differ from them in one of `axes`."""
+    varied = (part.choices.but(**{axis: option}) for axis in axes for option in options(axis))
+    return station.ranked(fixed([part.choices, *varied], part))
+
+
+def searched(station: Station, part: Part, axes: Collection[str]) -> list[Candidate]:
+    """Return the flips of `axes`, or where none of them fits and they are few, all combinations.
+
+    Around a flip that fits its own flips are tried: another option may have no effect there.
+    """
+    ranked = flips(station, part, axes)
+    if station.fits(ranked[0][0]):
+        return flips(station, replace(part, choices=ranked[0][0]), axes)
+    if prod(len(options(axis)) for axis in axes) > CHEAP.get(part.component, MANY):
+        return ranked
+    return station.ranked(fixed(variations(part.choices, axes), part))
+
+
+def fixed(candidates: Iterator[Choices] | Collection[Choices], part: Part) -> Iterator[Choices]:
+    """Leave out candidates that contradict the table of learned positions, or that there is none.
+
+    The same holds for the weight of an RMS norm. A learned table has a row for every one that its
+    offset skips.
+    """
+    known = part.choices
+    learned = learned_positions(known)
+    return (
+        one
+        for one in candidates
+        if learned_positions(one) == learned
+        and (one.rms_weight == "none") == (known.rms_weight == "none")
+        and (not learned or one.position_offset == known.position_offset)
+    )
+
+
+def silenced(part: Part, axes: Collection[str]) -> tuple[Station, list[Candidate]] | None:
+    """Return a station where some sublayers give nothing but zero, and the candidates that fit.
+
+    A mistake inside of a sublayer is not seen there, and all other choices are. None where the
+    answers fit with no sublayer silenced, or there are none.
+    """
+    drawn = part.drawn()
+    for names in SILENCED:
+        still = stilled(drawn, *names)
+        if all(values is drawn[name] for name, values in still.items()):
+            continue
+        station = Station.of(part.probe, still, part.inputs())
+        known = part
+        for _ in range(ROUNDS):
+            ranked = searched(station, known, axes)
+            if station.fits(ranked[0][0]):
+                return station, flips(station, replace(part, choices=ranked[0][0]), axes)
+            known = replace(part, choices=ranked[0][0])
+    return None

@@ -1,0 +1,209 @@
+"""The formula of rotary positions, and how it is got wrong."""
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+
+import numpy as np
+
+from attentest.analysis.lines.formula import Formula, Mistake, Step
+from attentest_spec import Setting
+from attentest_spec.rotary import columns, frequencies, magnitude
+from attentest_spec.rotary import rotary as turned
+from attentest_spec.setting import Array
+
+
+def rotary(formula: Formula, part: str, x: Step, positions: Step | None) -> Step:
+    """Add the pairs of columns of x, turned by angles that are proportional to the position."""
+    choices, width = formula.choices, x.value.shape[-1]
+    whole = np.arange(x.value.shape[-2])
+    places = positions or formula.leaf("positions", whole, "L", "the positions")
+    speeds = frequencies(formula.sizes, choices, width, int(places.value.max(initial=0)) + 1)
+    _constants(formula, part, speeds, float(choices.rotary_base))
+    frequency = formula.step(
+        part,
+        "frequencies",
+        lambda: speeds,
+        text="base^(-2i/d) for pair number i",
+        axes="N",
+        mistakes=list(_other_frequencies(speeds, float(choices.rotary_base))),
+    )
+    angles = formula.step(
+        part,
+        "angles",
+        lambda places, speeds: places[..., None] * speeds,
+        places,
+        frequency,
+        text="position * frequency",
+        axes="BLN"[-places.value.ndim - 1 :],
+        mistakes=[
+            Mistake("(position + 1) * frequency", lambda p, f: (p + 1)[..., None] * f),
+            Mistake("angles of the positions in reverse", lambda p, f: p[..., ::-1, None] * f),
+        ],
+    )
+    waves = _waves(formula, part, angles)
+    _spread(formula, part, angles, waves, x)
+    both = columns(choices, width)
+    others = _other_turns(formula.setting, None if positions is None else positions.value)
+    return formula.step(
+        part,
+        "result",
+        lambda x, cosines, sines: _turned(x, cosines, sines, both),
+        x,
+        *waves,
+        text="each pair (a, b) as (a cos - b sin, b cos + a sin)",
+        axes=x.axes,
+        mistakes=[
+            *others,
+            Mistake("(a cos + b sin, b cos - a sin)", lambda x, c, s: _turned(x, c, -s, both)),
+            Mistake("(a sin - b cos, b sin + a cos)", lambda x, c, s: _turned(x, s, c, both)),
+            Mistake(
+                "(a cos - b sin, b cos - a sin)",
+                lambda x, c, s: _turned(x, c, s, both, second=-s),
+            ),
+            Mistake(
+                "(a cos + b sin, b cos + a sin)",
+                lambda x, c, s: _turned(x, c, -s, both, second=s),
+            ),
+        ],
+    )
+
+
+def _waves(formula: Formula, part: str, angles: Step) -> list[Step]:
+    """Add cosines and sines of the angles."""
+    sign = -1.0 if formula.choices.rotary_direction == "backward" else 1.0
+    factor = magnitude(formula.sizes, formula.choices)
+
+    def cosines(a: Array) -> Array:
+        return factor * np.cos(a)
+
+    def sines(a: Array) -> Array:
+        return factor * np.sin(sign * a)
+
+    add = partial(formula.step, part, axes=angles.axes)
+    sine_of = "sines of the angles"
+    return [
+        add(
+            "cosines",
+            cosines,
+            angles,
+            text="cosines of the angles",
+            mistakes=[Mistake(sine_of, sines)],
+        ),
+        add(
+            "sines",
+            sines,
+            angles,
+            text=sine_of,
+            mistakes=[
+                Mistake("cosines of the angles", cosines),
+                Mistake("sines of minus the angles", lambda a: -sines(a)),
+            ],
+        ),
+    ]
+
+
+def _turned(
+    x: Array,
+    cosines: Array,
+    sines: Array,
+    both: Sequence[Array],
+    second: Array | None = None,
+) -> Array:
+    """Return x (B, H, L, E) with its pairs turned; `second` are the sines of the second columns."""
+    cosine, sine, other = (
+        one if one.ndim < 3 else one[:, None]
+        for one in (cosines, sines, sines if second is None else second)
+    )
+    one, two = both
+    result = x.copy()
+    result[..., one] = x[..., one] * cosine - x[..., two] * sine
+    result[..., two] = x[..., two] * cosine + x[..., one] * other
+    return result
+
+
+def _constants(formula: Formula, part: str, speeds: Array, base: float) -> None:
+    """Add what code computes on its way to the frequencies."""
+    pairs = np.arange(len(speeds), dtype=np.float64)
+    exponents = -np.log(speeds) / np.log(base)
+    rows = {
+        "pairs": pairs,
+        "even columns": 2.0 * pairs,
+        "exponents": exponents,
+        "wavelengths": 1.0 / speeds,
+        "logarithms of frequencies": np.log(speeds),
+    }
+    for name, value in rows.items():
+        if value.size > 1:
+            _constant(formula, part, name, value, "N")
+
+
+def _spread(formula: Formula, part: str, angles: Step, waves: Sequence[Step], x: Step) -> None:
+    """Add the optional forms: tables of all positions, waves of every column, x turned by 90."""
+    choices, width = formula.choices, x.value.shape[-1]
+    one, other = columns(choices, width)
+    spread = np.tile if choices.rotary_pairs == "halves" else partial(np.repeat, axis=-1)
+    long = np.arange(formula.sizes.max_length)[:, None] * formula.steps[angles.number - 1].value
+    for name, value, axes in (
+        ("angles", angles.value, angles.axes),
+        ("cosines", waves[0].value, angles.axes),
+        ("sines", waves[1].value, angles.axes),
+        ("angles of all positions", long, "PN"),
+        ("cosines of all positions", np.cos(long), "PN"),
+        ("sines of all positions", np.sin(long), "PN"),
+    ):
+        if axes == "PN":
+            _constant(formula, part, name, value, axes)
+        times = (1,) * (value.ndim - 1) + (2,) if spread is np.tile else 2
+        _constant(formula, part, f"{name} of every column", spread(value, times), axes)
+    for name, columns_of in (("first", one), ("second", other)):
+        formula.step(
+            part,
+            f"{name} columns",
+            lambda x, columns_of=columns_of: x[..., columns_of],
+            x,
+            text=f"the {name} columns of the pairs",
+            axes=x.axes[:-1] + "N",
+            optional=True,
+        )
+
+    def quarter(x: Array) -> Array:
+        ones = np.ones(len(one))
+        found = np.zeros_like(x)
+        found[..., one], found[..., other] = -x[..., other] * ones, x[..., one]
+        return found
+
+    formula.step(
+        part, "(-b, a)", quarter, x, text="(-b, a) for each pair", axes=x.axes, optional=True
+    )
+
+
+def _constant(formula: Formula, part: str, name: str, value: Array, axes: str) -> None:
+    formula.step(part, name, lambda: value, text=f"the {name}", axes=axes, optional=True)
+
+
+def _other_frequencies(speeds: Array, base: float) -> Iterator[Mistake]:
+    pairs = np.arange(len(speeds))
+    exponents = -np.log(speeds) / np.log(base)
+    for text, value in {
+        "base^(2i/d), the wavelengths": 1.0 / speeds,
+        "base^(-i/d)": base ** (-exponents / 2),
+        "base^(-4i/d)": base ** (-2.0 * exponents),
+        "base^(-2(i + 1)/d)": base ** (-exponents * (pairs + 1) / np.maximum(pairs, 1)),
+        "the frequencies in reverse order": speeds[::-1],
+    }.items():
+        yield Mistake(text, lambda value=value: value)
+    for other in (100.0, 1000.0, 10000.0, 100000.0, 500000.0, 1000000.0):
+        if other != base:
+            yield Mistake(f"{other:g}^(-2i/d)", lambda other=other: other**-exponents)
+
+
+def _other_turns(given: Setting, places: Array | None) -> Iterator[Mistake]:
+    """Yield other ways to turn the same pairs, by the choices."""
+    paired = given.choices.rotary_pairs
+    kind = {"adjacent": "halves", "halves": "adjacent"}[paired]
+    words = {
+        "adjacent": "the columns 2i and 2i + 1 turned together, not those of two halves",
+        "halves": "the columns of two halves turned together, not 2i and 2i + 1",
+    }
+    other = Setting(given.sizes, given.choices.but(rotary_pairs=kind))
+    yield Mistake(words[kind], lambda x, *_: turned(other, x, places))
