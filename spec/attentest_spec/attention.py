@@ -14,18 +14,25 @@ def attention(
     key: Annotated[Floats, "B H K E"],
     value: Annotated[Floats, "B H K G"],
     mask: Annotated[Mask, "#B #H #Q #K"] | None = None,
-    bias: Annotated[Floats, "H Q K"] | None = None,
 ) -> tuple[Annotated[Floats, "B H Q G"], Annotated[Floats, "B H Q K"]]:
     """Compute softmax(Q K^T / sqrt(d_k)) V.
 
     Query (B, H, Q, E), key (B, H, K, E), value (B, H, K, G), mask broadcastable to (B, H, Q, K),
     True = may be attended. Returns the output (B, H, Q, G) and the weights (B, H, Q, K). A row
-    without any key follows the choice `fully_masked_row` (NaN where that is unspecified). `bias`
-    (H, Q, K) is added to the scores; multi-head attention gives it, under `relative_bias`.
+    without any key follows the choice `fully_masked_row` (NaN where that is unspecified).
     Source: section 3.2.1, equation 1; section 3.2.3 for the mask.
     """
-    raw = scores(query, key, given.choices)
-    weights = masked_softmax(given, raw if bias is None else raw + bias, mask)
+    return mix(given, scores(query, key, given.choices), value, mask)
+
+
+def mix(
+    given: Setting,
+    raw: Annotated[Floats, "B H Q K"],
+    value: Annotated[Floats, "B H K G"],
+    mask: Annotated[Mask, "#B #H #Q #K"] | None,
+) -> tuple[Annotated[Floats, "B H Q G"], Annotated[Floats, "B H Q K"]]:
+    """Return the means of the values (B, H, K, G) under scores (B, H, Q, K), and the weights."""
+    weights = masked_softmax(given, raw, mask)
     output: Floats = weights @ value
     return output, weights
 

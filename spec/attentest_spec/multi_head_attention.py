@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from attentest_spec.attention import attention
+from attentest_spec.attention import mix, scores
 from attentest_spec.linear import linear
 from attentest_spec.order import own_mask, query_places
 from attentest_spec.parameters import key_heads
@@ -46,13 +46,13 @@ def multi_head_attention(
         split(linear(given, "key", key), shared),
         positions,
     )
-    context, _ = attention(
+    raw = scores(queries, repeat(keys, heads // shared), given.choices)
+    bias = relative_bias(given, query.shape[1], key.shape[1])
+    context, _ = mix(
         given,
-        queries,
-        repeat(keys, heads // shared),
+        raw if bias is None else raw + bias,
         repeat(split(linear(given, "value", value), shared), heads // shared),
         _with_own(mask, own_mask(given, query.shape[1], key.shape[1])),
-        relative_bias(given, query.shape[1], key.shape[1]),
     )
     return linear(given, "output", merge(context))
 
