@@ -111,6 +111,8 @@ def _turned(
     else:
         raise ValueError(f"Positions of {keys} keys are no positions of {queries} queries.")
     longest = int(max(own.max(initial=0), others.max(initial=0))) + 1
+    if given.displace:
+        own, others = given.displace(own), given.displace(others)
     return turned(given, query, own, longest), turned(given, key, others, longest)
 
 

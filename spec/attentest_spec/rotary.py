@@ -37,7 +37,7 @@ def turned(
     places: Annotated[Array, "B L"],
     length: int = 0,
 ) -> Annotated[Floats, "B H L E"]:
-    """Return x (B, H, L, E), turned as at `places` (B, L) of a text of `length` tokens at least."""
+    """Return x (B, H, L, E), turned as at `places` (B, L) of a text of `length` tokens."""
     cosines, sines = (one[:, None] for one in turns(given, places, x.shape[-1], length))
     one, other = columns(given.choices, x.shape[-1])
     a, b = x[..., one], x[..., other]
@@ -58,10 +58,10 @@ def turns(given: Setting, places: Annotated[Array, "*rows"], width: int, length:
     """Return cosines and sines (.., N) for positions (..) and heads of `width` columns.
 
     Choices: all whose names begin with `rotary`, `rotary_pairs` left out. The dynamic scaling
-    depends on the greatest of the positions, or on `length` where that is longer.
+    depends on the greatest of the positions, or on `length` where it is given.
     """
     sizes, choices = given.sizes, given.choices
-    longest = max(int(np.max(places, initial=0)) + 1, length)
+    longest = length or int(np.max(places, initial=0)) + 1
     angles = np.asarray(places)[..., None] * frequencies(sizes, choices, width, longest)
     backward = choices.rotary_direction == "backward"
     factor = magnitude(sizes, choices)
