@@ -4,6 +4,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
+from attentest_spec.choices import PAPER, Choices
 from attentest_spec.setting import Array, Floats, Mask, Setting
 
 
@@ -21,21 +22,41 @@ def attention(
     without any key follows the choice `fully_masked_row` (NaN where that is unspecified).
     Source: section 3.2.1, equation 1; section 3.2.3 for the mask.
     """
-    weights = masked_softmax(given, scores(query, key), mask)
+    return mix(given, scores(query, key, given.choices), value, mask)
+
+
+def mix(
+    given: Setting,
+    raw: Annotated[Floats, "B H Q K"],
+    value: Annotated[Floats, "B H K G"],
+    mask: Annotated[Mask, "#B #H #Q #K"] | None,
+) -> tuple[Annotated[Floats, "B H Q G"], Annotated[Floats, "B H Q K"]]:
+    """Return the means of the values (B, H, K, G) under scores (B, H, Q, K), and the weights."""
+    weights = masked_softmax(given, raw, mask)
     output: Floats = weights @ value
     return output, weights
 
 
 def scores(
-    query: Annotated[Floats, "*rows Q E"], key: Annotated[Floats, "*rows K E"]
+    query: Annotated[Floats, "*rows Q E"],
+    key: Annotated[Floats, "*rows K E"],
+    choices: Choices = PAPER,
 ) -> Annotated[Floats, "*rows Q K"]:
-    """Return the product of each query with each key, divided by sqrt(E).
+    """Return the product of each query with each key, scaled and bounded as is chosen.
 
-    Query (.., Q, E) and key (.., K, E) give (.., Q, K).
+    Query (.., Q, E) and key (.., K, E) give (.., Q, K). Choices: `score_scale` (division by
+    sqrt(E), or a factor) and `score_cap` c (c tanh(score / c)).
     """
     products: Floats = query @ key.swapaxes(-1, -2)
-    scaled: Floats = products / np.sqrt(query.shape[-1])
-    return scaled
+    paper = choices.score_scale == "inverse-sqrt-e"
+    scaled: Floats = (
+        products / np.sqrt(query.shape[-1]) if paper else products * float(choices.score_scale)
+    )
+    if choices.score_cap == "none":
+        return scaled
+    cap = float(choices.score_cap)
+    bounded: Floats = cap * np.tanh(scaled / cap)
+    return bounded
 
 
 def masked_softmax(

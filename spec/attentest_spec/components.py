@@ -31,13 +31,17 @@ CHAPTERS = (
 
 @dataclass(frozen=True)
 class Component:
-    """One component: its chapter, the names of its inputs, and the components it contains."""
+    """One component: its chapter, the names of its inputs, and the components it contains.
+
+    `more` names inputs that may follow, under choices that have them.
+    """
 
     name: str
     chapter: str
     inputs: tuple[str, ...]
     contains: tuple[str, ...] = ()
     methods: tuple[str, ...] = ()
+    more: tuple[str, ...] = ()
 
 
 _PARTS = (
@@ -50,6 +54,7 @@ _PARTS = (
         "multi_head_attention",
         ("query", "key", "value", "mask"),
         ("attention",),
+        more=("positions",),
     ),
     Component("positional_encoding", "positional_encoding", ("x",)),
     Component("embedding", "embedding", ("tokens",)),

@@ -7,6 +7,7 @@ from typing import Annotated
 from attentest_spec.encoder import self_attention, stack
 from attentest_spec.feed_forward import feed_forward
 from attentest_spec.multi_head_attention import multi_head_attention
+from attentest_spec.order import ordered, unordered
 from attentest_spec.residual import wrap
 from attentest_spec.setting import Floats, Mask, Setting, reported
 
@@ -64,6 +65,6 @@ def cross_attention(
     x (B, T, D), memory (B, S, D) and a mask broadcastable to (B, H, T, S) give (B, T, D).
     """
     inner = given.under("cross_attention")
-    if given.choices.attention_causality == "built-in":  # of the sequence itself, not of a memory
-        inner = replace(inner, choices=given.choices.but(attention_causality="by-mask"))
+    if ordered(given.choices):  # the order of the sequence itself is not that of a memory
+        inner = replace(inner, choices=unordered(given.choices))
     return multi_head_attention(inner, x, memory, memory, mask)

@@ -9,6 +9,7 @@ from math import prod
 import numpy as np
 
 from attentest_spec.choices import Choices
+from attentest_spec.order import unordered
 from attentest_spec.setting import Floats
 from attentest_spec.sizes import Sizes
 
@@ -140,7 +141,23 @@ def _multi_head_attention(sizes: Sizes, choices: Choices) -> Shapes:
     table: Shapes = {}
     for name, rows in (("query", inner), ("key", shared), ("value", shared)):
         table |= _under(name, _linear(sizes.d_model, rows, bias=name in biased))
-    return table | _under("output", _linear(inner, sizes.d_model, bias="output" in biased))
+    table |= _under("output", _linear(inner, sizes.d_model, bias="output" in biased))
+    table |= _norms_of_heads(sizes, choices)
+    if choices.relative_bias.startswith("buckets"):
+        table["relative_bias.weight"] = (sizes.bias_buckets, sizes.heads)
+    return table
+
+
+def _norms_of_heads(sizes: Sizes, choices: Choices) -> Shapes:
+    """Return the weights of the norms of queries and keys."""
+    if choices.query_key_norm not in ("per-head", "whole-projection"):
+        return {}
+    each = choices.query_key_norm == "per-head"
+    table: Shapes = {}
+    for name, heads in (("query_norm", sizes.heads), ("key_norm", key_heads(sizes, choices))):
+        width = head_width(sizes, choices) * (1 if each else heads)
+        table |= _under(name, _rms_norm(sizes.but(d_model=width), choices))
+    return table
 
 
 def _feed_forward(sizes: Sizes, choices: Choices) -> Shapes:
@@ -178,7 +195,7 @@ def _decoder_layer(sizes: Sizes, choices: Choices) -> Shapes:
     return (
         _under("self_attention", _multi_head_attention(sizes, choices))
         | _under("self_attention_norm", _layer_norm(sizes, choices))
-        | _under("cross_attention", _multi_head_attention(sizes, choices))
+        | _under("cross_attention", _multi_head_attention(sizes, unordered(choices)))
         | _under("cross_attention_norm", _layer_norm(sizes, choices))
         | _under("feed_forward", _feed_forward(sizes, choices))
         | _under("feed_forward_norm", _layer_norm(sizes, choices))

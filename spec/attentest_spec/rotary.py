@@ -26,11 +26,20 @@ def rotary(
     x (B, H, L, E) gives (B, H, L, E). `positions` (B, L) are those of the tokens, 0 to L - 1
     where there are none. Source: Su et al. 2021, section 3.4.2.
     """
-    batch, _, length, width = x.shape
-    first = np.arange(length)
-    places = np.broadcast_to(first, (batch, length)) if positions is None else positions
-    cosines, sines = (one[:, None] for one in turns(given, places, width))
-    one, other = columns(given.choices, width)
+    batch, _, length, _ = x.shape
+    first = np.broadcast_to(np.arange(length), (batch, length))
+    return turned(given, x, first if positions is None else positions)
+
+
+def turned(
+    given: Setting,
+    x: Annotated[Floats, "B H L E"],
+    places: Annotated[Array, "B L"],
+    length: int = 0,
+) -> Annotated[Floats, "B H L E"]:
+    """Return x (B, H, L, E), turned as at `places` (B, L) of a text of `length` tokens."""
+    cosines, sines = (one[:, None] for one in turns(given, places, x.shape[-1], length))
+    one, other = columns(given.choices, x.shape[-1])
     a, b = x[..., one], x[..., other]
     result = x.copy()
     result[..., one] = a * cosines - b * sines
@@ -45,15 +54,15 @@ class Turns(NamedTuple):
     sines: Annotated[Floats, "*rows N"]
 
 
-def turns(given: Setting, places: Annotated[Array, "*rows"], width: int) -> Turns:
+def turns(given: Setting, places: Annotated[Array, "*rows"], width: int, length: int = 0) -> Turns:
     """Return cosines and sines (.., N) for positions (..) and heads of `width` columns.
 
     Choices: all whose names begin with `rotary`, `rotary_pairs` left out. The dynamic scaling
-    depends on the greatest of the positions.
+    depends on the greatest of the positions, or on `length` where it is given.
     """
     sizes, choices = given.sizes, given.choices
-    length = int(np.max(places, initial=0)) + 1
-    angles = np.asarray(places)[..., None] * frequencies(sizes, choices, width, length)
+    longest = length or int(np.max(places, initial=0)) + 1
+    angles = np.asarray(places)[..., None] * frequencies(sizes, choices, width, longest)
     backward = choices.rotary_direction == "backward"
     factor = magnitude(sizes, choices)
     found = factor * np.cos(angles), factor * np.sin(-angles if backward else angles)

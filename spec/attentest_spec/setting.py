@@ -25,6 +25,9 @@ T = TypeVar("T")
 Observe = Callable[[str, tuple[Any, ...], Any], None]
 """A function of the canonical name of a part, its inputs and its output."""
 
+Displace = Callable[[Annotated[Array, "*rows"]], Annotated[Array, "*rows"]]
+"""A function of the positions (..) that rotary positions turn by, which returns others (..)."""
+
 Normalise = Callable[[Annotated[Array, "*rows K"]], Annotated[Array, "*rows K"]]
 """A function of scores (.., K) that returns weights (.., K)."""
 
@@ -68,7 +71,8 @@ class Setting:
     `parameters` maps canonical names, relative to the component, to float64 arrays. `path` is the
     canonical name of the current part, "" for the component itself; `observe` is called with the
     inputs and the output of every part inside. `normalise` takes the place of the softmax of
-    attention, for measurements of what its rounding does to an output.
+    attention, and `displace` changes the positions of rotary positions inside attention, for
+    measurements of what rounding does to an output.
     """
 
     sizes: Sizes = field(default_factory=Sizes)
@@ -77,6 +81,7 @@ class Setting:
     path: str = ""
     observe: Observe | None = field(default=None, compare=False, repr=False)
     normalise: Normalise | None = field(default=None, compare=False, repr=False)
+    displace: Displace | None = field(default=None, compare=False, repr=False)
 
     def __getitem__(self, name: str) -> Floats:
         """Return the parameter `name`, in its canonical shape."""
@@ -91,7 +96,8 @@ class Setting:
         inner = _Inner.of(self.parameters, prefix + ".")
         path = f"{self.path}.{prefix}" if self.path else prefix
         # Not `replace`, which is slower: every part of every oracle comes this way.
-        return Setting(self.sizes, self.choices, inner, path, self.observe, self.normalise)
+        functions = self.observe, self.normalise, self.displace
+        return Setting(self.sizes, self.choices, inner, path, *functions)
 
     def report(self, inputs: tuple[Any, ...], output: Any) -> None:
         """Call the observer, if there is one, with the inputs and the output of the part."""

@@ -22,7 +22,9 @@ class Sizes:
     `kv_heads` (G) is the number of heads of keys and values where the choice `key_heads` is
     "fewer", 0 for as many as `heads`; it divides `heads`.
     Rotary positions that are scaled read the factor `rotary_factor` and the length of the texts
-    that the model was trained with, `trained_length`.
+    that the model was trained with, `trained_length`. Attention with a sliding window reads the
+    `window` (W); a bias by buckets of distances reads their number `bias_buckets`, and
+    `bias_distance`, from which on there is one.
     """
 
     d_model: int = 6
@@ -49,6 +51,9 @@ class Sizes:
     kv_heads: int = 0
     rotary_factor: float = 4.0
     trained_length: int = 2048
+    window: int = 3
+    bias_buckets: int = 32
+    bias_distance: int = 128
 
     def but(self, **changes: Any) -> "Sizes":
         """Return a copy with some sizes changed."""

@@ -18,7 +18,8 @@ from jaxtyping import Bool, Float64, Int64, Shaped, install_import_hook
 from attentest_spec.components import CHAPTERS
 from attentest_spec.setting import Array, Floats, Mask, Tokens
 
-MODULES = tuple(f"attentest_spec.{name}" for name in (*CHAPTERS, "linear"))
+OTHERS = ("linear", "order", "relative_bias")
+MODULES = tuple(f"attentest_spec.{name}" for name in (*CHAPTERS, *OTHERS))
 """The modules whose functions are checked."""
 
 KINDS = {Array: Shaped, Floats: Float64, Mask: Bool, Tokens: Int64}

@@ -44,7 +44,7 @@ def test_every_method_of_the_model_has_an_oracle() -> None:
 @pytest.mark.parametrize("name", list(COMPONENTS))
 def test_an_oracle_takes_the_setting_and_then_the_inputs_of_its_component(name: str) -> None:
     parameters = list(inspect.signature(ORACLES[name]).parameters)
-    assert parameters == ["given", *COMPONENTS[name].inputs]
+    assert parameters == ["given", *COMPONENTS[name].inputs, *COMPONENTS[name].more]
 
 
 def test_oracles_need_no_torch() -> None:

@@ -22,7 +22,7 @@ from attentest_spec import Backend, Choices, Gradient, Limits, Part, Setting, Si
 from attentest_spec.contract import Input
 from attentest_spec.oracles import METHODS, ORACLES
 from attentest_spec.precision import dtype
-from attentest_spec.setting import Array, Floats, Normalise
+from attentest_spec.setting import Array, Displace, Floats, Normalise
 
 T = TypeVar("T")
 
@@ -228,6 +228,7 @@ class Probe:
         self.number = number
         self.parameters: dict[str, Floats] = {}
         self.normalise: Normalise | None = None
+        self.displace: Displace | None = None
 
     def load(self, parameters: Mapping[str, Floats]) -> None:
         """Load canonical `parameters`; the reference uses the same."""
@@ -274,6 +275,7 @@ class Probe:
             choices or self.subject.choices,
             self.parameters,
             normalise=self.normalise,
+            displace=self.displace,
         )
         oracle = METHODS[method] if method else ORACLES[self.component]
         return Answer.of(oracle(given, *inputs))

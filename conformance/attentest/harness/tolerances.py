@@ -33,6 +33,8 @@ def arithmetic(probe: Probe, choices: Choices | None = None) -> str:
     """
     chosen = choices or probe.subject.choices
     single = [part for axis, part in SINGLE.items() if chosen[axis] == "float32"]
+    if chosen.query_key_norm in ("per-head", "whole-projection") and "rms_norm" in single:
+        single.append("multi_head_attention")
     rounds = probe.precision == "float64" and not inside(probe.component).isdisjoint(single)
     return "float32" if rounds else probe.precision
 
@@ -323,14 +325,39 @@ def _of_turns(
     choices: Choices | None,
 ) -> float:
     """Return the error that the rounding of angles may make to what rotary positions turn."""
+    chosen = choices or probe.subject.choices
+    if "multi_head_attention" in inside(probe.component) and chosen.attention_rotary != "none":
+        return _of_displaced_turns(probe, inputs, method, pick, chosen)
     if probe.component != "rotary":
         return 0.0
-    chosen = choices or probe.subject.choices
     x, positions = as_floats(inputs[0]), inputs[1] if len(inputs) > 1 else None
     places = np.arange(x.shape[2]) if positions is None else np.asarray(positions)
     factor = magnitude(probe.sizes, chosen)
     size = turned_size(probe.precision, chosen, places, factor)
     return rounding(probe.precision, 1) * largest(size) * largest(x)
+
+
+def _of_displaced_turns(
+    probe: Probe,
+    inputs: tuple[Input, ...],
+    method: str,
+    pick: Pick | None,
+    choices: Choices,
+) -> float:
+    """Return the error that wrong angles inside attention may make to its output.
+
+    Angles are wrong by a few units of their arithmetic for each position, and sines and cosines
+    by as much: the reference is given positions that are wrong by that much.
+    """
+    unit = _SAFETY * angle_epsilon(probe.precision, choices, "rotary_arithmetic") / 2
+    expected, other, worst = _expected(probe, inputs, method, pick, choices), copy(probe), 0.0
+    for seed in (1, 2, 3, 4):  # some may cancel by luck
+        rng = np.random.default_rng(seed)
+        other.displace = lambda places, rng=rng: (
+            places + unit * (1.0 + places) * _SIGNS[rng.integers(2, size=np.shape(places))]
+        )
+        worst = max(worst, largest(_expected(other, inputs, method, pick, choices) - expected))
+    return worst
 
 
 def _has_waves(choices: Choices) -> bool:

@@ -16,6 +16,7 @@ SIZES = Sizes(
     target_pad=5,
     smoothing=0.1,
     trained_length=16,
+    window=9,  # as long as the inputs: a row with a random mask keeps a key
 )
 
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from math import inf
 
+from attentest_spec.choices.attention import ATTENTION
 from attentest_spec.choices.choice import Choice, Value
 from attentest_spec.choices.decoder_only import DECODER_ONLY
 from attentest_spec.choices.decoding import DECODING
@@ -13,7 +14,7 @@ from attentest_spec.choices.table import ENTRIES
 from attentest_spec.choices.training import TRAINING
 from attentest_spec.names import require
 
-_ALL = (*ENTRIES, *INITIAL, *TRAINING, *DECODING, *DECODER_ONLY, *ROTARY)
+_ALL = (*ENTRIES, *INITIAL, *TRAINING, *DECODING, *DECODER_ONLY, *ATTENTION, *ROTARY)
 CHOICES: Mapping[str, Choice] = {one.name: one for one in _ALL}
 
 
@@ -99,6 +100,15 @@ class Choices:
     rms_bias: str = "none"
     rms_arithmetic: str = "as-computed"
     rms_cast: str = "unspecified"
+    # Inside attention.
+    attention_rotary: str = "none"
+    query_alignment: str = "equal-numbers"
+    attention_window: str = "none"
+    query_key_norm: str = "none"
+    query_key_norm_place: str = "before-rotation"
+    score_scale: Value = "inverse-sqrt-e"
+    score_cap: Value = "none"
+    relative_bias: str = "none"
     # Rotary positions.
     rotary_pairs: str = "adjacent"
     rotary_base: Value = "10000"
@@ -125,15 +135,16 @@ class Choices:
                 raise ValueError(f"{name} must be {CHOICES[name].number}; {self[name]:g} is not.")
         if isinstance(self.clip_epsilon, float) and self.clip_epsilon <= 0:
             raise ValueError(f"clip_epsilon must be above 0, and {self.clip_epsilon:g} is not.")
-        self._check_rotary()
+        self._check_numbers()
         offset = self.position_offset
         if isinstance(offset, float) and not (offset > 0 and offset.is_integer()):
             raise ValueError(f"position_offset must be a whole number above 0; {offset:g} is not.")
 
-    def _check_rotary(self) -> None:
-        """Check the numbers among the choices of rotary positions."""
+    def _check_numbers(self) -> None:
+        """Check the numbers among the choices of attention and of rotary positions."""
         limits = {"rotary_base": (1.0, inf), "rotary_width": (0.0, 1.0)}
-        for name, (least, most) in {**limits, "rotary_magnitude": (0.0, inf)}.items():
+        positive = ("rotary_magnitude", "score_scale", "score_cap")
+        for name, (least, most) in (limits | dict.fromkeys(positive, (0.0, inf))).items():
             value = getattr(self, name)
             if isinstance(value, float) and not least < value < most:
                 raise ValueError(f"{name} must be {CHOICES[name].number}; {value:g} is not.")

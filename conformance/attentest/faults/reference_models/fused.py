@@ -7,6 +7,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor, nn
 
+from attentest.faults.reference_models.attending import FusedAttending
 from attentest.faults.reference_models.batches import FusedBatch
 from attentest.faults.reference_models.caches import FusedCache
 from attentest.faults.reference_models.hooks import Hooks, Mask
@@ -34,6 +35,9 @@ _MULTI_HEAD: Table = {
     **{f"{one}.weight": Place("packed_weight", span=one) for one in _PACKED},
     **{f"{one}.bias": f"{one}_bias" for one in _PACKED},  # the key alone may have none
     **nested("output", "output", _LINEAR),
+    **nested("query_norm", "query_norm", _NORM),
+    **nested("key_norm", "key_norm", _NORM),
+    "relative_bias.weight": "relative_bias.table",
 }
 _LAYER: Table = {
     **nested("self_attention", "self_attention", _MULTI_HEAD),
@@ -54,6 +58,7 @@ class Fused(
     FusedCache,
     FusedRms,
     FusedRotary,
+    FusedAttending,
     Hooks,
 ):
     """In few large steps, the way a fast implementation does it."""
@@ -168,6 +173,7 @@ class Fused(
                 f"{one}_bias": nn.Parameter(torch.zeros(size)) if one in biased else None
                 for one, size in zip(_PACKED, rows, strict=True)
             },
+            **self.placing_parts(),
         )
 
     def project(self, module: Node, name: str, x: Tensor) -> Tensor:

@@ -10,10 +10,9 @@ from attentest.faults.reference_models.modules import Node
 class PlainRms(Hooks):
     """A mean of squares, and a division."""
 
-    def make_rms_norm(self) -> Node:
-        """Build an RMS norm that multiplies by 1."""
-        self.check_sizes("d_model")
-        width, weight = self.sizes.d_model, self.choices.rms_weight
+    def make_norm_of_rows(self, width: int) -> Node:
+        """Build an RMS norm of rows of `width` columns."""
+        weight = self.choices.rms_weight
         first = torch.zeros(width) if weight == "one-plus-weight" else torch.ones(width)
         return Node(
             self,
@@ -46,15 +45,14 @@ class PlainRms(Hooks):
 class FusedRms(Hooks):
     """A product of each row with itself, and a product with the inverse."""
 
-    def make_rms_norm(self) -> Node:
-        """Build an RMS norm that multiplies by 1."""
-        self.check_sizes("d_model")
+    def make_norm_of_rows(self, width: int) -> Node:
+        """Build an RMS norm of rows of `width` columns."""
         node = Node(self, "rms_norm", scale=None, shift=None)
         start = 0.0 if self.choices.rms_weight == "one-plus-weight" else 1.0
         if self.choices.rms_weight != "none":
-            node.scale = nn.Parameter(torch.full((self.sizes.d_model,), start))
+            node.scale = nn.Parameter(torch.full((width,), start))
         if self.choices.rms_bias == "present":
-            node.shift = nn.Parameter(torch.zeros(self.sizes.d_model))
+            node.shift = nn.Parameter(torch.zeros(width))
         return node
 
     def mean_square(self, x: Tensor) -> Tensor:

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from attentest.faults.reference_models.attending import PlainAttending
 from attentest.faults.reference_models.batches import PlainBatch
 from attentest.faults.reference_models.caches import PlainCache
 from attentest.faults.reference_models.hooks import Hooks, Mask
@@ -48,6 +49,7 @@ class Plain(
     PlainCache,
     PlainRms,
     PlainRotary,
+    PlainAttending,
     Hooks,
 ):
     """Step by step, the way a tutorial does it."""
@@ -59,6 +61,9 @@ class Plain(
             "key": "key",
             "value": "value",
             "output": "output",
+            "query_norm": "query_norm",
+            "key_norm": "key_norm",
+            "relative_bias": "relative_bias",
         },
         "positional_encoding": {"weight": "weight"},
         "embedding": {"weight": "weight"},
@@ -161,6 +166,7 @@ class Plain(
             key=self.make_linear(outer, shared, bias="key" in biased),
             value=self.make_linear(outer, shared, bias="value" in biased),
             output=self.make_linear(inner, outer, bias="output" in biased),
+            **self.placing_parts(),
         )
 
     def project(self, module: Node, name: str, x: Tensor) -> Tensor:

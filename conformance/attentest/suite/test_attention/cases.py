@@ -104,7 +104,7 @@ def depends_on_values(case: AttentionCall, output: Array) -> None:
 
 def steepness(case: AttentionCall) -> float:
     """Return how much a rounding of a score can change a weight: the size of the scores."""
-    return 1.0 + largest(scores(case.query, case.key))
+    return 1.0 + largest(scores(case.query, case.key, case.probe.subject.choices))
 
 
 def require_large_scores(subject: Subject) -> None:

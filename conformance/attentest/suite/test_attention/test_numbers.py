@@ -57,7 +57,7 @@ def test_shapes(subject: Subject, draw: Draw) -> None:
 def test_stable_for_large_scores(subject: Subject, draw: Draw) -> None:
     require_large_scores(subject)
     case = draw_call(subject, draw, kinds=("none",), scale=1.0)
-    raw = largest(scores(case.query, case.key)) or 1.0
+    raw = largest(scores(case.query, case.key, subject.choices)) or 1.0
     size = draw.choose((1e6, 1e3, 100.0, 800.0))
     query = cast(case.query * draw.choose((1.0, -1.0)) * (size / raw), case.probe.precision)
     inputs = (query, case.key, case.value, None)
@@ -71,7 +71,7 @@ def test_stable_for_large_scores(subject: Subject, draw: Draw) -> None:
     )
     alike = np.full_like(query, -size)
     # Kernels sum equal products in different orders, so the scores are equal up to rounding alone.
-    rounded = 1.0 + largest(scores(alike, same))
+    rounded = 1.0 + largest(scores(alike, same, subject.choices))
     near(
         subject,
         case.output(alike, same, case.value, None),

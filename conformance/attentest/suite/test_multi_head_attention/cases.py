@@ -2,18 +2,22 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from attentest.harness.copies import cast
 from attentest.harness.errors import Absent
 from attentest.harness.subject import Probe, Subject
-from attentest.harness.tolerances import as_floats
+from attentest.harness.tolerances import as_floats, fits
+from attentest.suite.test_rotary.cases import served_widths
 from attentest.testing.assertions import holds, matches, same_shape
 from attentest.testing.draw import Draw
 from attentest.testing.invariants import agree_up_to_rounding
-from attentest_spec import Sizes
-from attentest_spec.setting import Array, Floats
+from attentest_spec import Setting, Sizes
+from attentest_spec.choices import Value
+from attentest_spec.order import ordered, own_mask
+from attentest_spec.setting import Array, Floats, Tokens
 
 COMPONENT = "multi_head_attention"
 
@@ -30,18 +34,20 @@ SHARING = 8
 
 @dataclass(frozen=True)
 class MultiHeadCall:
-    """One call of multi-head attention: the part, its inputs and the mask."""
+    """One call of multi-head attention: the part, its inputs, the mask, and positions (B, K)."""
 
     probe: Probe
     query: Floats
     key: Floats
     value: Floats
     mask: Array | None
+    positions: Tokens | None = None
 
     @property
-    def inputs(self) -> tuple[Floats, Floats, Floats, Array | None]:
-        """The inputs in the order of the call."""
-        return self.query, self.key, self.value, self.mask
+    def inputs(self) -> tuple[Array | None, ...]:
+        """The inputs in the order of the call; positions follow where they are given."""
+        given = self.query, self.key, self.value, self.mask
+        return given if self.positions is None else (*given, self.positions)
 
     @property
     def keep(self) -> Array:
@@ -49,7 +55,8 @@ class MultiHeadCall:
         batch, queries, _ = self.query.shape
         shape = (batch, self.probe.sizes.heads, queries, self.key.shape[1])
         kept = np.broadcast_to(np.ones((), dtype=bool) if self.mask is None else self.mask, shape)
-        return np.tril(kept) if built_in_causality(self.probe.subject) else kept
+        own = _own_mask(self.probe, queries, self.key.shape[1])
+        return kept if own is None else kept & own
 
     def output(self) -> Array:
         """Return what the backend computes, of the shape that it must have."""
@@ -70,7 +77,16 @@ class MultiHeadCall:
         """Return the call of one sample alone."""
         own = slice(number, number + 1)
         mask = self.mask if self.mask is None or len(self.mask) == 1 else self.mask[own]
-        return self.but(query=self.query[own], key=self.key[own], value=self.value[own], mask=mask)
+        given = None if self.positions is None else self.positions[own]
+        inputs = {"query": self.query[own], "key": self.key[own], "value": self.value[own]}
+        return self.but(**inputs, mask=mask, positions=given)
+
+    def with_mask(self, mask: Array | None) -> "MultiHeadCall":
+        """Return the call under another mask, with a key for every query."""
+        own = _own_mask(self.probe, self.query.shape[1], self.key.shape[1])
+        if mask is not None and own is not None:
+            _keep_a_key(mask, own)
+        return self.but(mask=mask)
 
 
 def draw_sizes(draw: Draw, heads: int = 0, low: int = 1) -> Sizes:
@@ -81,13 +97,34 @@ def draw_sizes(draw: Draw, heads: int = 0, low: int = 1) -> Sizes:
     fewer = draw.subject.choices.key_heads == "fewer"
     most = draw.subject.limits.heads or SHARING
     number = heads or (draw.choose((SHARING, 6)) if fewer and most >= 6 else draw.heads(low))
-    sizes = Sizes(d_model=number * draw.choose((2, 3, 4)), heads=number)
+    sizes = Sizes(d_model=number * draw.choose(_widths(draw)), heads=number, **_places(draw))
     fitted = draw.subject.limits.fitted(sizes)
     if not fewer:
         return fitted
     # Between one and all of them, where there are such numbers: groups are in no order there.
     divisors = [one for one in range(2, fitted.heads) if fitted.heads % one == 0]
     return fitted.but(kv_heads=draw.choose((*divisors, *divisors, 1, 0)))
+
+
+def _widths(draw: Draw) -> Sequence[int]:
+    """Return the widths of heads: with rotary positions those that have pairs to turn."""
+    if draw.subject.choices.attention_rotary == "none":
+        return 2, 3, 4
+    return served_widths(draw.subject.choices, (4, 6, 8, 16, 12, 20, 32))[:3]
+
+
+def _places(draw: Draw) -> dict[str, Any]:
+    """Draw the sizes that the order of queries and keys depends on, where it counts."""
+    choices, found = draw.subject.choices, {}
+    if choices.attention_rotary != "none":
+        dynamic = choices.rotary_scaling == "dynamic-ntk"
+        found["rotary_factor"] = draw.choose((4.0, 2.0, 8.0))
+        found["trained_length"] = draw.choose((3, 5) if dynamic else (2048, 64, 640))
+    if choices.attention_window != "none":
+        found["window"] = draw.choose((2, 3, 4))
+    if choices.relative_bias.startswith("buckets"):
+        found["bias_buckets"], found["bias_distance"] = draw.choose(((8, 16), (12, 20), (32, 128)))
+    return found
 
 
 def draw_call(
@@ -105,21 +142,39 @@ def draw_call(
     Where one input is query, key and value at once, all three are equal.
     """
     kind = draw.mask_kind(hiding=hiding, kinds=kinds)
-    one_input, causal = not probe.subject.limits.cross, built_in_causality(probe.subject)
+    one_input, choices = not probe.subject.limits.cross, probe.subject.choices
     samples = batch or draw.batch()
     shortest = 2 if hiding else 1
     queries, keys = lengths or (draw.length(shortest), draw.length(shortest))
-    if kind == "causal" or one_input or causal:
+    fixed = ordered(choices) and choices.query_alignment == "equal-numbers"
+    if kind == "causal" or one_input or fixed:
         queries = keys = max(queries, keys)
+    elif ordered(choices) and choices.query_alignment == "end":
+        queries, keys = sorted((queries, keys))
     width, precision = probe.sizes.d_model, probe.precision
     query, key, value = (
         draw.floats(samples, length, width, scale=scale, precision=precision)
         for length in (queries, keys, keys)
     )
     mask = draw.mask(kind, samples, probe.sizes.heads, queries, keys)
-    if causal and mask is not None:
-        mask[..., 0] = True  # the first query has no other key
-    return MultiHeadCall(probe, query, *((query, query) if one_input else (key, value)), mask)
+    others = (query, query) if one_input else (key, value)
+    return MultiHeadCall(probe, query, *others, None).with_mask(mask)
+
+
+def _own_mask(probe: Probe, queries: int, keys: int) -> Array | None:
+    """Return what attention hides by itself, of the shape (1, 1, Q, K), or None."""
+    return own_mask(Setting(probe.sizes, probe.subject.choices), queries, keys)
+
+
+def _keep_a_key(mask: Array, own: Array) -> None:
+    """Change `mask` so that each query keeps a key besides what `own` (1, 1, Q, K) hides.
+
+    A mask without an axis of queries keeps the first key that a query without one may see.
+    """
+    for place in range(own.shape[2]):
+        rows = mask[:, :, place if mask.shape[2] > 1 else 0]
+        first = int(own[0, 0, place].argmax())
+        rows[..., first] |= ~(rows & own[:, :, place]).any(axis=-1)
 
 
 def build_loaded(
@@ -130,17 +185,39 @@ def build_loaded(
     return subject.part(COMPONENT, sizes, parameters=parameters, precision=precision)
 
 
-def built_in_causality(subject: Subject) -> bool:
-    """Say whether attention hides later keys by itself."""
-    return subject.choices.attention_causality == "built-in"
-
-
 def require_cross(subject: Subject) -> None:
-    """End as absent where query, key and value cannot differ, in number or in order."""
+    """End as absent where query, key and value cannot differ."""
     if not subject.limits.cross:
         raise Absent(f"query, key and value are one input of {subject.name}")
-    if built_in_causality(subject):
-        raise Absent(f"the attention of {subject.name} hides later keys: their order counts")
+
+
+def require_unordered(subject: Subject) -> None:
+    """End as absent where the order of queries and keys counts."""
+    require_cross(subject)
+    if ordered(subject.choices):
+        raise Absent(f"the order of keys counts in the attention of {subject.name}")
+
+
+def require_other_numbers(subject: Subject) -> None:
+    """End as absent where there are as many queries as keys."""
+    require_cross(subject)
+    if ordered(subject.choices) and subject.choices.query_alignment == "equal-numbers":
+        raise Absent(f"the attention of {subject.name} has as many queries as keys")
+
+
+def shows_declared(case: MultiHeadCall, choice: str, others: Sequence[Value]) -> None:
+    """Demand the numbers of the declared option of `choice`; name the other that they show."""
+    actual, declared = case.output(), case.probe.subject.choices
+    if not fits(case.probe, *case.inputs, actual=actual, choices=declared):
+        for one in others:
+            other = declared.but(**{choice: one})
+            same = one == declared[choice]
+            holds(
+                same or not fits(case.probe, *case.inputs, actual=actual, choices=other),
+                f"{choice} is declared as {declared[choice]}; the numbers show {one}.",
+                actual=actual,
+            )
+    matches_reference(case, actual)
 
 
 def matches_reference(

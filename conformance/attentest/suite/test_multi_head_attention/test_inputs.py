@@ -18,6 +18,8 @@ from attentest.suite.test_multi_head_attention.cases import (
     draw_sizes,
     matches_reference,
     require_cross,
+    require_other_numbers,
+    require_unordered,
     samples_alone_agree,
 )
 from attentest.testing.assertions import equal, finite, holds
@@ -49,7 +51,7 @@ def test_shapes(subject: Subject, draw: Draw) -> None:
 
 @check("multi_head_attention.cross-lengths", examples=4)
 def test_cross_lengths(subject: Subject, draw: Draw) -> None:
-    require_cross(subject)
+    require_other_numbers(subject)
     probe = build_loaded(subject, draw, draw_sizes(draw))
     for lengths in (draw.lengths(), (draw.long(), draw.length()), (draw.length(), draw.long())):
         matches_reference(draw_call(draw, probe, kinds=UNORDERED, lengths=lengths))
@@ -94,7 +96,7 @@ def _counts(case: MultiHeadCall, before: Array, name: str, changed: Floats) -> N
 
 @check("multi_head_attention.query-order")
 def test_query_order(subject: Subject, draw: Draw) -> None:
-    require_cross(subject)
+    require_unordered(subject)
     probe = build_with_parameters(subject, draw, COMPONENT, draw_sizes(draw))
     case = draw_call(draw, probe, kinds=UNORDERED, lengths=(draw.length(2), draw.length()))
     order = draw_order(draw, case.query.shape[1])
@@ -114,7 +116,7 @@ def test_query_order(subject: Subject, draw: Draw) -> None:
 
 @check("multi_head_attention.key-order")
 def test_key_order(subject: Subject, draw: Draw) -> None:
-    require_cross(subject)
+    require_unordered(subject)
     probe = build_with_parameters(subject, draw, COMPONENT, draw_sizes(draw))
     for kind in draw.mask_kinds(UNORDERED):
         lengths = (draw.length(2), draw.length(3))

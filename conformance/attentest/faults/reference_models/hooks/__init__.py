@@ -13,15 +13,14 @@ from attentest.faults.reference_models.hooks.decoding import GreedyHooks, Sampli
 from attentest.faults.reference_models.hooks.embedding import Device
 from attentest.faults.reference_models.hooks.loss import LossHooks
 from attentest.faults.reference_models.hooks.optimiser import OptimiserHooks, State
-from attentest.faults.reference_models.hooks.rotary import Pair, RotaryHooks
+from attentest.faults.reference_models.hooks.rotary import Pair
 from attentest.faults.reference_models.hooks.schedule import ScheduleHooks
 from attentest.faults.reference_models.hooks.stacks import Inputs
-from attentest.faults.reference_models.hooks.sublayers import Function, RmsHooks
+from attentest.faults.reference_models.hooks.sublayers import Function
 
 
 class Hooks(
     CacheHooks,
-    RmsHooks,
     BatchHooks,
     LossHooks,
     ScheduleHooks,
@@ -29,7 +28,6 @@ class Hooks(
     GreedyHooks,
     BeamHooks,
     SamplingHooks,
-    RotaryHooks,
 ):
     """Every hook of every component; the reference models implement the abstract ones."""
 

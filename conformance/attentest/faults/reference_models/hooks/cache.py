@@ -162,7 +162,11 @@ class CacheHooks(ModelHooks):
     def attend_heads(self, attention: Node, query: Tensor, pair: Pair, mask: Mask) -> Tensor:
         """Attend with queries (B, H, N, E) to keys and values, and merge the heads."""
         key, value = pair
-        kept = self.head_mask(mask, query.shape[0], query.shape[2], key.shape[2])
+        if attention.how.choices != self.choices:  # the attention to the memory
+            return self.without_own_causality().attend_heads(attention, query, pair, mask)
+        query, key = self.place_heads(attention, query, key, None)
+        seen = self.own_window(mask, *(self.merge_heads(one) for one in (query, key)))
+        kept = self.head_mask(seen, query.shape[0], query.shape[2], key.shape[2])
         context, _ = self.attention(attention, query, key, value, kept)
         return self.project(attention, "output", self.merge_heads(context))
 

@@ -4,7 +4,8 @@ from collections.abc import Callable, Iterable
 
 from torch import Tensor, nn
 
-from attentest.faults.reference_models.hooks.attention import Mask, MultiHeadHooks
+from attentest.faults.reference_models.hooks.attention import Mask
+from attentest.faults.reference_models.hooks.heads import MultiHeadHooks
 from attentest.faults.reference_models.hooks.sublayers import FeedForwardHooks, ResidualHooks
 from attentest.faults.reference_models.modules import Node
 

@@ -63,9 +63,14 @@ class NormHooks(Base):
 class RmsHooks(Base):
     """RMS normalisation, step by step."""
 
-    @abstractmethod
     def make_rms_norm(self) -> Node:
         """Build an RMS norm that multiplies by 1."""
+        self.check_sizes("d_model")
+        return self.make_norm_of_rows(self.sizes.d_model)
+
+    @abstractmethod
+    def make_norm_of_rows(self, width: int) -> Node:
+        """Build an RMS norm of rows of `width` columns."""
 
     def rms_norm(self, module: Node, x: Tensor) -> Tensor:
         """Divide every row of x by its root mean square, then apply weight and bias."""
