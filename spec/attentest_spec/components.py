@@ -25,6 +25,7 @@ CHAPTERS = (
     "cache",
     "decoding",
     "rotary",
+    "language_model",
 )
 """The chapters of the spec, in reading order."""
 
@@ -112,6 +113,18 @@ _PARTS = (
     Component("beam_search", "decoding", ("scores", "begin", "length", "beams")),
     Component("sampling", "decoding", ("logits",)),
     Component("rotary", "rotary", ("x", "positions")),
+    Component(
+        "causal_layer",
+        "language_model",
+        ("x", "mask", "positions"),
+        ("multi_head_attention", "feed_forward", "layer_norm", "rms_norm"),
+    ),
+    Component(
+        "language_model",
+        "language_model",
+        ("tokens", "mask", "positions"),
+        ("embedding", "positional_encoding", "causal_layer", "generator"),
+    ),
 )
 
 COMPONENTS: Mapping[str, Component] = {component.name: component for component in _PARTS}

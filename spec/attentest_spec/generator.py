@@ -5,6 +5,7 @@ from typing import Annotated
 import numpy as np
 
 from attentest_spec.attention import softmax
+from attentest_spec.choices import Choices
 from attentest_spec.linear import linear
 from attentest_spec.setting import Floats, Setting, reported
 
@@ -13,11 +14,20 @@ from attentest_spec.setting import Floats, Setting, reported
 def generator(given: Setting, x: Annotated[Floats, "*rows D"]) -> Annotated[Floats, "*rows V"]:
     """Map x to the vocabulary, and normalise under the choice `output`.
 
-    x (.., D) gives (.., V). Choices: `logit_scale`, `generator_bias`, `output`. Source:
-    section 3.4.
+    x (.., D) gives (.., V). Choices: `logit_scale`, `generator_bias`, `logit_cap`, `output`.
+    Source: section 3.4.
     """
     scaled = x / np.sqrt(x.shape[-1]) if given.choices.logit_scale == "inverse-sqrt-d" else x
-    return normalised(given.choices.output, linear(given, "", scaled))
+    return normalised(given.choices.output, capped(given.choices, linear(given, "", scaled)))
+
+
+def capped(choices: Choices, logits: Annotated[Floats, "*rows V"]) -> Annotated[Floats, "*rows V"]:
+    """Return c tanh(logits / c) for the declared cap c, the logits (.., V) where there is none."""
+    if choices.logit_cap == "none":
+        return logits
+    cap = float(choices.logit_cap)
+    bounded: Floats = cap * np.tanh(logits / cap)
+    return bounded
 
 
 def normalised(output: str, logits: Annotated[Floats, "*rows V"]) -> Annotated[Floats, "*rows V"]:

@@ -12,6 +12,7 @@ from attentest_spec.embedding import embedding
 from attentest_spec.encoder import encoder, encoder_layer
 from attentest_spec.feed_forward import feed_forward
 from attentest_spec.generator import generator
+from attentest_spec.language_model import causal_layer, language_model
 from attentest_spec.layer_norm import layer_norm
 from attentest_spec.loss import loss
 from attentest_spec.masks import causal_mask, padding_mask, target_mask
@@ -58,6 +59,8 @@ ORACLES: Mapping[str, Oracle] = {
     "beam_search": beam_search,
     "sampling": sampling,
     "rotary": rotary,
+    "causal_layer": causal_layer,
+    "language_model": language_model,
 }
 """The oracle of every component, called as ``ORACLES[name](given, *inputs)``."""
 

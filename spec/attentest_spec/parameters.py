@@ -33,6 +33,7 @@ def projection_biases(choices: Choices) -> tuple[str, ...]:
         "present": ("query", "key", "value", "output"),
         "output-alone": ("output",),
         "all-but-key": ("query", "value", "output"),
+        "all-but-output": ("query", "key", "value"),
     }[choices.projection_bias]
 
 
@@ -242,6 +243,46 @@ def _model(sizes: Sizes, choices: Choices) -> Shapes:
     )
 
 
+def _chosen_norm(sizes: Sizes, choices: Choices) -> Shapes:
+    return (_rms_norm if choices.norm_kind == "rms" else _layer_norm)(sizes, choices)
+
+
+def _causal_layer(sizes: Sizes, choices: Choices) -> Shapes:
+    norm = _chosen_norm(sizes, choices)
+    branch = norm if choices.block_norms == "sandwich" else {}
+    own = norm if has_second_norm(choices) else {}
+    return (
+        _under("self_attention", _multi_head_attention(sizes, choices))
+        | _under("self_attention_norm", norm)
+        | _under("self_attention_branch_norm", branch)
+        | _under("feed_forward", _feed_forward(sizes, choices))
+        | _under("feed_forward_norm", own)
+        | _under("feed_forward_branch_norm", branch)
+    )
+
+
+def has_second_norm(choices: Choices) -> bool:
+    """Say whether the feed-forward network of a decoder-only block has a norm of its own."""
+    if choices.block_layout == "sequential" or choices.block_norms == "post-branch":
+        return True
+    return choices.block_layout == "parallel-two-norms" and choices.block_norms != "post"
+
+
+def _language_model(sizes: Sizes, choices: Choices) -> Shapes:
+    norm = _chosen_norm(sizes, choices)
+    layers: Shapes = {}
+    for number in range(sizes.layers):
+        layers |= _under(f"layers.{number}", _causal_layer(sizes, choices))
+    return (
+        {"embedding.weight": (sizes.target_vocabulary, sizes.d_model)}
+        | _under("positions", _positional_encoding(sizes, choices))
+        | _under("embedding_norm", norm if choices.embedding_norm == "present" else {})
+        | layers
+        | _under("norm", norm if choices.final_norm == "present" else {})
+        | _under("generator", _generator(sizes, choices))
+    )
+
+
 _SHAPES = {
     "multi_head_attention": _multi_head_attention,
     "positional_encoding": _positional_encoding,
@@ -257,6 +298,8 @@ _SHAPES = {
     "generator": _generator,
     "model": _model,
     "cached_decoding": _model,
+    "causal_layer": _causal_layer,
+    "language_model": _language_model,
 }
 
 
@@ -281,6 +324,9 @@ def _tied_vocabularies(names: Mapping[str, object], choices: Choices) -> dict[st
     source, target = "source_embedding.weight", "target_embedding.weight"
     if "generator.weight" not in names:
         return {}
+    if "embedding.weight" in names:
+        one = choices.tying in ("all-three", "target-and-output")
+        return {"generator.weight": "embedding.weight"} if one else {}
     return {
         "all-three": {target: source, "generator.weight": source},
         "target-and-output": {"generator.weight": target},

@@ -5,10 +5,12 @@ from torch import Tensor, nn
 
 from attentest.faults.fault import fault
 from attentest.faults.reference_models import Hooks, Node
+from attentest_spec.choices import Value
 
 LOGARITHMS = {"output": "log-probabilities"}
 LOGITS = {"output": "logits"}
 SCALED = {"logit_scale": "inverse-sqrt-d"}
+CAPPED: dict[str, Value] = {"logit_cap": 3.0, "output": "logits"}
 
 
 @fault("generator.bias-dropped", "formula", seam="generator_logits")
@@ -201,3 +203,22 @@ def ids_up_to_a_thousand(self: Hooks, module: Node, x: Tensor) -> Tensor:
     logits = self.correct.generator_logits(module, x)
     place = torch.arange(logits.shape[-1], device=logits.device) % 1000
     return logits[..., place]
+
+
+@fault("generator.cap-left-out", "logit-cap", seam="cap_logits", origin="M119", choices=CAPPED)
+def cap_left_out(self: Hooks, logits: Tensor) -> Tensor:
+    """The cap of the logits is left out. The best token stays, and all probabilities change."""
+    return logits
+
+
+@fault("generator.cap-as-a-factor", "logit-cap", seam="cap_logits", origin="M118", choices=CAPPED)
+def cap_as_a_factor(self: Hooks, logits: Tensor) -> Tensor:
+    """Logits are multiplied by the tanh, and the cap is not. Large ones are not bounded at all."""
+    return logits * torch.tanh(logits / float(self.choices.logit_cap))
+
+
+@fault("generator.cap-cuts", "logit-cap", seam="cap_logits", choices=CAPPED)
+def cap_cuts(self: Hooks, logits: Tensor) -> Tensor:
+    """Logits are cut at the cap in place of being bounded softly. Large ones get no gradient."""
+    cap = float(self.choices.logit_cap)
+    return logits.clamp(-cap, cap)

@@ -88,6 +88,8 @@ def terms(probe: Probe, inputs: tuple[Input, ...]) -> int:
         "decoder": layers * (2 * attention + inner + 6 * width),
         "model": layers * (3 * attention + 2 * inner + 10 * width),
         "cached_decoding": layers * (3 * attention + 2 * inner + 10 * width),
+        "causal_layer": attention + 2 * inner + 6 * width,
+        "language_model": layers * (attention + 2 * inner + 6 * width),
         "loss": length + max((one.size for one in inputs if _is_whole(one)), default=1),
     }
     return whole.get(probe.component, width)
@@ -302,6 +304,8 @@ def _of_angles(
     length = max(
         one.shape[-1 if _is_whole(one) else 1] for one in inputs if isinstance(one, np.ndarray)
     )
+    if (given := _given_positions(probe, inputs)) is not None:
+        length = max(length, int(given.max()) + 1)
     place = first_position(chosen) + np.arange(length, dtype=np.float64)
     unit = _SAFETY * angle_epsilon(probe.precision, chosen) / 2
     exact = table(Setting(choices=chosen), length, probe.sizes.d_model)
@@ -358,6 +362,13 @@ def _of_displaced_turns(
         )
         worst = max(worst, largest(_expected(other, inputs, method, pick, choices) - expected))
     return worst
+
+
+def _given_positions(probe: Probe, inputs: tuple[Input, ...]) -> Array | None:
+    """Return the positions (B, T) that a decoder-only model is given, None for none."""
+    if probe.component != "language_model" or len(inputs) < 3 or inputs[2] is None:
+        return None
+    return np.asarray(inputs[2])
 
 
 def _has_waves(choices: Choices) -> bool:

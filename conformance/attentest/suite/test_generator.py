@@ -113,6 +113,17 @@ def test_logit_scale(subject: Subject, draw: Draw) -> None:
     matches_declared_option(probe, x, actual=probe.output(x), choice="logit_scale", others=names)
 
 
+@check("generator.logit-cap")
+def test_logit_cap(subject: Subject, draw: Draw) -> None:
+    if subject.precision in HALF_PRECISIONS:
+        raise Absent(f"{subject.precision} does not distinguish the options of logit_cap")
+    probe, x = build_loaded(subject, draw)
+    cap = subject.choices.logit_cap
+    x = scale_to_logit(probe, x, draw.choose((4.0, 6.0 if cap == "none" else 1.5 * float(cap))))
+    others = ("none", 30.0, 50.0, 2.0, 4.0)
+    matches_declared_option(probe, x, actual=probe.output(x), choice="logit_cap", others=others)
+
+
 @check("generator.generator-bias")
 def test_generator_bias(subject: Subject, draw: Draw) -> None:
     probe, x = build_loaded(subject, draw)

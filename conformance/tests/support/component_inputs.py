@@ -81,6 +81,8 @@ def inputs_of(component, sizes, rng):
         "greedy_decoding": (_script(rng, sizes), _begin(sizes), 6),
         "beam_search": (_script(rng, sizes), _begin(sizes), 6, 3),
         "sampling": (rng.normal(size=(2, 7)),),
+        "causal_layer": (x, _real(2, s), _places(2, s)),
+        "language_model": (target, _real(2, t), _places(2, t)),
         "rotary": (rng.normal(size=(2, 3, 5, 8)), np.array([[0, 1, 2, 3, 4], [9, 0, 7, 20, 3]])),
     }
     return table[component]
@@ -90,6 +92,15 @@ def _program(source, target, sizes):
     """Return a program of two chunks; what is returned at padding is unspecified."""
     real = np.where(target == sizes.target_pad, 0, target)
     return source, real, np.array([2, 1]), np.array([-1, 0]), np.array([[0, 1], [0, 1]])
+
+
+def _real(batch, length):
+    """Return a mask that hides nothing: what is returned at padding is unspecified."""
+    return np.ones((batch, length), dtype=bool)
+
+
+def _places(batch, length):
+    return np.array([[0], [1]])[:batch] + np.arange(length)
 
 
 def _script(rng, sizes):

@@ -211,6 +211,7 @@ ENTRIES = (
         ("present", "x W + b"),
         ("output-alone", "x W for query, key and value, x W + b for the output"),
         ("all-but-key", "x W for the key, x W + b for query, value and output"),
+        ("all-but-output", "x W for the output, x W + b for query, key and value"),
         paper="none",
         clause="multi_head_attention.projection-bias",
         source="section 3.2.2 writes the projections as matrices",

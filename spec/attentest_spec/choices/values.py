@@ -9,12 +9,22 @@ from attentest_spec.choices.choice import Choice, Value
 from attentest_spec.choices.decoder_only import DECODER_ONLY
 from attentest_spec.choices.decoding import DECODING
 from attentest_spec.choices.initial import INITIAL
+from attentest_spec.choices.language_model import LANGUAGE_MODEL
 from attentest_spec.choices.rotary import ROTARY
 from attentest_spec.choices.table import ENTRIES
 from attentest_spec.choices.training import TRAINING
 from attentest_spec.names import require
 
-_ALL = (*ENTRIES, *INITIAL, *TRAINING, *DECODING, *DECODER_ONLY, *ATTENTION, *ROTARY)
+_ALL = (
+    *ENTRIES,
+    *INITIAL,
+    *TRAINING,
+    *DECODING,
+    *DECODER_ONLY,
+    *ATTENTION,
+    *ROTARY,
+    *LANGUAGE_MODEL,
+)
 CHOICES: Mapping[str, Choice] = {one.name: one for one in _ALL}
 
 
@@ -118,6 +128,12 @@ class Choices:
     rotary_magnitude: Value = "as-scaling"
     rotary_direction: str = "forward"
     rotary_arithmetic: str = "as-computed"
+    # Whole decoder-only models.
+    norm_kind: str = "layer"
+    block_norms: str = "post"
+    block_layout: str = "sequential"
+    padded_positions: str = "columns"
+    logit_cap: Value = "none"
 
     def __post_init__(self) -> None:
         """Check every value against the options of its choice."""
@@ -143,7 +159,7 @@ class Choices:
     def _check_numbers(self) -> None:
         """Check the numbers among the choices of attention and of rotary positions."""
         limits = {"rotary_base": (1.0, inf), "rotary_width": (0.0, 1.0)}
-        positive = ("rotary_magnitude", "score_scale", "score_cap")
+        positive = ("rotary_magnitude", "score_scale", "score_cap", "logit_cap")
         for name, (least, most) in (limits | dict.fromkeys(positive, (0.0, inf))).items():
             value = getattr(self, name)
             if isinstance(value, float) and not least < value < most:

@@ -85,6 +85,8 @@ class Part:
             "gradient_clipping": (np.array([3e-3, 4e-3]), np.array([1, 1]), np.array(1e-3)),
             "learning_rate": (self.probe.sizes.warmup + 5001,),  # where the schedules differ
             "rotary": self.rotary_inputs(),
+            "causal_layer": (x, None, None),
+            "language_model": (tokens[0], None, None),
         }
         given |= {"encoder": given["encoder_layer"], "decoder": given["decoder_layer"]}
         return given.get(self.component, (x,))

@@ -72,8 +72,12 @@ ARITHMETICS = {
 """The choices about arithmetic, each with the component that rounds."""
 
 
+NOT_MEASURED = ("cached_decoding", "causal_layer", "language_model")
+"""Components whose choices their parts show; the first is called more simply as a model."""
+
+
 def axes_of(component: str) -> list[str]:
     """Return the choices that `component` shows, those of its parts included."""
-    if component == "cached_decoding":  # the model shows the same, and is called more simply
+    if component in NOT_MEASURED:
         return []
     return [axis for axis, least in REACH.items() if any(has(component, one) for one in least)]

@@ -29,6 +29,7 @@ DECLARED: Mapping[str, Value] = {
     "cache_positions": "columns",
     "cache_update": "functional",
     "cache_sessions": "independent",
+    "padded_positions": "columns",
 }
 """The choices that a reference model declares by default, besides the options of the paper."""
 
@@ -106,6 +107,8 @@ _BUILDS: Mapping[str, Build] = {
     "beam_search": lambda how: how.make_decoding("beam_search"),
     "sampling": lambda how: Node(how, "sampling"),
     "rotary": lambda how: how.make_rotary(),
+    "causal_layer": lambda how: how.make_causal_layer(),
+    "language_model": lambda how: how.make_language_model(),
 }
 
 

@@ -11,6 +11,7 @@ from attentest.faults.reference_models.attending import FusedAttending
 from attentest.faults.reference_models.batches import FusedBatch
 from attentest.faults.reference_models.caches import FusedCache
 from attentest.faults.reference_models.hooks import Hooks, Mask
+from attentest.faults.reference_models.language_models import FusedLanguageModel
 from attentest.faults.reference_models.losses import FusedLoss
 from attentest.faults.reference_models.modules import Node
 from attentest.faults.reference_models.norms import FusedRms
@@ -48,6 +49,14 @@ _LAYER: Table = {
     **nested("feed_forward_norm", "feed_forward_norm", _NORM),
 }
 _STACK: Table = {**nested("layers.*", "layers.*", _LAYER), **nested("norm", "norm", _NORM)}
+_BLOCK: Table = {
+    **nested("self_attention", "self_attention", _MULTI_HEAD),
+    **nested("self_attention_norm", "self_attention_norm", _NORM),
+    **nested("self_attention_branch_norm", "self_attention_branch_norm", _NORM),
+    **nested("feed_forward", "feed_forward", _FEED_FORWARD),
+    **nested("feed_forward_norm", "feed_forward_norm", _NORM),
+    **nested("feed_forward_branch_norm", "feed_forward_branch_norm", _NORM),
+}
 
 
 class Fused(
@@ -59,6 +68,7 @@ class Fused(
     FusedRms,
     FusedRotary,
     FusedAttending,
+    FusedLanguageModel,
     Hooks,
 ):
     """In few large steps, the way a fast implementation does it."""
@@ -86,6 +96,15 @@ class Fused(
             **nested("target_embedding_norm", "target_embedding_norm", _NORM),
             **nested("encoder", "encoder", _STACK),
             **nested("decoder", "decoder", _STACK),
+            **nested("generator", "generator", _GENERATOR),
+        },
+        "causal_layer": _BLOCK,
+        "language_model": {
+            **nested("embedding", "embedding", _EMBEDDING),
+            **nested("positions", "positions", _POSITIONS),
+            **nested("embedding_norm", "embedding_norm", _NORM),
+            **nested("layers.*", "layers.*", _BLOCK),
+            **nested("norm", "norm", _NORM),
             **nested("generator", "generator", _GENERATOR),
         },
     }

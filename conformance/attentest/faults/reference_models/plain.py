@@ -13,6 +13,7 @@ from attentest.faults.reference_models.attending import PlainAttending
 from attentest.faults.reference_models.batches import PlainBatch
 from attentest.faults.reference_models.caches import PlainCache
 from attentest.faults.reference_models.hooks import Hooks, Mask
+from attentest.faults.reference_models.language_models import PlainLanguageModel
 from attentest.faults.reference_models.losses import PlainLoss
 from attentest.faults.reference_models.modules import Node
 from attentest.faults.reference_models.norms import PlainRms
@@ -31,6 +32,11 @@ _LAYER = {
     "feed_forward_norm": "feed_forward_norm",
 }
 _STACK = {"layers": "layers", "norm": "norm"}
+_BLOCK = {
+    **{name: name for name in ("self_attention", "feed_forward")},
+    **{f"{name}_norm": f"{name}_norm" for name in ("self_attention", "feed_forward")},
+    **{f"{name}_branch_norm": f"{name}_branch_norm" for name in ("self_attention", "feed_forward")},
+}
 ACTIVATIONS: Mapping[str, Callable[[Tensor], Tensor]] = {
     "relu": functional.relu,
     "gelu": functional.gelu,
@@ -50,6 +56,7 @@ class Plain(
     PlainRms,
     PlainRotary,
     PlainAttending,
+    PlainLanguageModel,
     Hooks,
 ):
     """Step by step, the way a tutorial does it."""
@@ -76,6 +83,12 @@ class Plain(
         "encoder": _STACK,
         "decoder": _STACK,
         "generator": {"weight": "weight", "bias": "bias"},
+        "causal_layer": _BLOCK,
+        "language_model": {
+            **{name: name for name in ("embedding", "positions", "embedding_norm", "norm")},
+            "layers": "layers",
+            "generator": "generator",
+        },
         "model": {
             "source_embedding": "source_embedding",
             "target_embedding": "target_embedding",

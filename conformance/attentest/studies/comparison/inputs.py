@@ -72,6 +72,8 @@ def inputs(example: Example, component: str) -> tuple[Input, ...]:
         ),
         "gradient_clipping": (rng.normal(size=6), np.array([2, 4]), np.array(1.0)),
         "rotary": (key, None),
+        "causal_layer": (state, None, None),
+        "language_model": (target, None, None),
     }
     return given.get(component, (memory,))
 

@@ -11,6 +11,7 @@ from attentest.faults.reference_models.hooks.beams import Beam, BeamHooks, Finis
 from attentest.faults.reference_models.hooks.cache import Cache, CacheHooks
 from attentest.faults.reference_models.hooks.decoding import GreedyHooks, SamplingHooks
 from attentest.faults.reference_models.hooks.embedding import Device
+from attentest.faults.reference_models.hooks.language_model import LanguageModelHooks
 from attentest.faults.reference_models.hooks.loss import LossHooks
 from attentest.faults.reference_models.hooks.optimiser import OptimiserHooks, State
 from attentest.faults.reference_models.hooks.rotary import Pair
@@ -21,6 +22,7 @@ from attentest.faults.reference_models.hooks.sublayers import Function
 
 class Hooks(
     CacheHooks,
+    LanguageModelHooks,
     BatchHooks,
     LossHooks,
     ScheduleHooks,

@@ -2,6 +2,7 @@
 
 from abc import abstractmethod
 
+import torch
 from torch import Tensor
 
 from attentest.faults.reference_models.hooks.base import Base
@@ -22,7 +23,8 @@ class GeneratorHooks(Base):
 
     def generator(self, module: Node, x: Tensor) -> Tensor:
         """Map x (B, T, D) to (B, T, V) and normalise as chosen."""
-        return self.generator_output(self.generator_logits(module, self.scale_state(x)))
+        logits = self.generator_logits(module, self.scale_state(x))
+        return self.generator_output(self.cap_logits(logits))
 
     def scale_state(self, x: Tensor) -> Tensor:
         """Divide what goes into the linear map by the root of its width where that is chosen."""
@@ -31,6 +33,13 @@ class GeneratorHooks(Base):
     @abstractmethod
     def generator_logits(self, module: Node, x: Tensor) -> Tensor:
         """Apply the linear map."""
+
+    def cap_logits(self, logits: Tensor) -> Tensor:
+        """Return the logits, bounded softly where that is chosen."""
+        if self.choices.logit_cap == "none":
+            return logits
+        cap = float(self.choices.logit_cap)
+        return cap * torch.tanh(logits / cap)
 
     @abstractmethod
     def generator_output(self, logits: Tensor) -> Tensor:

@@ -1,0 +1,1 @@
+"""Faults of the chapter `language_model`."""

@@ -1,0 +1,1 @@
+"""Checks of the chapter `language_model`."""
