@@ -32,6 +32,7 @@ from influence_views import (
     MODEL_TARGET,
 )
 from initial_views import GAIN, INNER, OUTER, PAD_ROW, QUERY
+from language_views import PADDED, TEXT
 from matrix_views import (
     CURVE,
     EMBEDDED,
@@ -128,6 +129,14 @@ SHOWN: Mapping[str, Mapping[str, View]] = {
         "rotary.positions-ignored": TURNED_SECOND,
         "rotary.positions-of-the-first-sequence": TURNED_SECOND,
         "rotary.minus-missing": SCORES,
+    },
+    "language_model": {
+        "language_model.parallel-for-sequential": TEXT,
+        "language_model.norms-crossed": TEXT,
+        "language_model.next-token-visible": TEXT,
+        "language_model.padding-visible": PADDED,
+        "language_model.positions-of-the-first": PADDED,
+        "language_model.values-turned": TEXT,
     },
     "embedding": {
         "embedding.scale-missing": EMBEDDED,

@@ -5,7 +5,7 @@ import numpy as np
 from attentest_spec import Sizes
 
 SIZES = Sizes(
-    d_model=6,
+    d_model=8,
     heads=2,
     d_ff=7,
     layers=2,

@@ -29,7 +29,7 @@ LANGUAGE_MODEL = (
     ),
     entry(
         "block_layout",
-        "Is the feed-forward network of a decoder-only block after attention, or beside it?",
+        "Is the feed-forward network of a decoder-only block after attention, or parallel to it?",
         ("sequential", "it is given what attention leaves"),
         ("parallel-one-norm", "both are given one norm of the input of the block"),
         ("parallel-two-norms", "each is given a norm of its own of the input of the block"),
