@@ -3,11 +3,35 @@
 from torch import Tensor
 
 from attentest_modern import model
-from attentest_spec import Limits, Sizes
+from attentest_spec import Limits, Sizes, nested
 from attentest_spec.torch import Recipe, TorchBackend
 
 HEADS = {"query": "wq", "key": "wk", "value": "wv", "output": "wo"}
 FEED_FORWARD = {"gate": "w1", "inner": "w3", "outer": "w2"}
+NORM = {"gain": "weight"}
+BLOCK = {
+    **nested("self_attention", "attention", HEADS),
+    **nested("self_attention_norm", "attention_norm", NORM),
+    **nested("feed_forward", "feed_forward", FEED_FORWARD),
+    **nested("feed_forward_norm", "ffn_norm", NORM),
+}
+MODEL = {
+    "embedding": "tok_embeddings",
+    **nested("layers.*", "layers.*", BLOCK),
+    **nested("norm", "norm", NORM),
+    "generator": "output",
+}
+
+
+def _settings(sizes: Sizes) -> model.Settings:
+    return model.Settings(
+        sizes.d_model,
+        sizes.heads,
+        sizes.kv_heads,
+        sizes.d_ff,
+        sizes.layers,
+        sizes.target_vocabulary,
+    )
 
 
 def _attention(sizes: Sizes) -> model.Attention:
@@ -24,7 +48,7 @@ def _attend(
 
 backend = TorchBackend(
     name="modern",
-    title="decoder-only: RMS norms, gated networks, shared heads, causality inside",
+    title="decoder-only: RMS norms, rotary positions, gated networks, shared heads",
     choices={
         "rms_epsilon_place": "inside-root",
         "rms_epsilon": 1e-5,
@@ -40,6 +64,17 @@ backend = TorchBackend(
         "attention_causality": "built-in",
         "projection_bias": "none",
         "mask_fill": "exact",
+        "norm_kind": "rms",
+        "block_norms": "pre",
+        "final_norm": "present",
+        "embedding_scale": "none",
+        "positional_encoding": "none",
+        "attention_rotary": "query-and-key",
+        "rotary_pairs": "adjacent",
+        "rotary_base": 500_000.0,
+        "generator_bias": "none",
+        "output": "logits",
+        "tying": "none",
     },
     limits=Limits(dropout=False, cross=False),
     recipes={
@@ -50,6 +85,10 @@ backend = TorchBackend(
         "feed_forward": Recipe(
             build=lambda sizes: model.FeedForward(sizes.d_model, sizes.d_ff),
             parameters=FEED_FORWARD,
+        ),
+        "causal_layer": Recipe(build=lambda sizes: model.Block(_settings(sizes)), parameters=BLOCK),
+        "language_model": Recipe(
+            build=lambda sizes: model.LanguageModel(_settings(sizes)), parameters=MODEL
         ),
     },
 )

@@ -1,8 +1,8 @@
-"""The parts of a decoder-only language model, as in minimal training repositories.
+"""A decoder-only language model in one file, as in minimal training repositories.
 
-One dataclass of settings, one class for each part, no biases, causality inside of the attention.
-Shapes: B batch, T positions, D model width, H heads, G heads of keys and values, E head width,
-F inner width.
+One dataclass of settings, one class for each part, no biases, causality inside of the attention,
+rotary positions. Shapes: B batch, T positions, D model width, H heads, G heads of keys and values,
+E head width, F inner width, V vocabulary.
 """
 
 from __future__ import annotations
@@ -22,12 +22,16 @@ class Settings:
     heads: int = 1
     kv_heads: int = 0
     hidden: int = 0
+    layers: int = 1
+    vocab: int = 1
     eps: float = 1e-5
+    theta: float = 500_000.0
+    tied: bool = False
 
     def __post_init__(self) -> None:
         """Refuse sizes below 1, and heads that divide neither the width nor each other."""
         self.kv_heads = self.kv_heads or self.heads
-        for name in ("dim", "heads", "kv_heads"):
+        for name in ("dim", "heads", "kv_heads", "layers", "vocab"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} is {getattr(self, name)}; it must be at least 1")
         if self.dim % self.heads:
@@ -71,6 +75,23 @@ class FeedForward(nn.Module):
         return output
 
 
+def rotations(positions: Tensor, width: int, theta: float) -> Tensor:
+    """Return the turns at positions (B, T) as complex numbers (B, 1, T, E / 2) of length 1."""
+    if width % 2:
+        raise ValueError(f"a head of {width} columns has no pairs; its width must be even")
+    pairs = torch.arange(0, width, 2, dtype=torch.float64, device=positions.device)
+    angles = positions[..., None].double() * theta ** (-pairs / width)
+    return torch.polar(torch.ones_like(angles), angles)[:, None]
+
+
+def rotate(x: Tensor, turns: Tensor) -> Tensor:
+    """Return x (B, H, T, E) with each two neighbouring columns turned."""
+    wide = x.to(torch.promote_types(x.dtype, torch.float32))
+    pairs = torch.view_as_complex(wide.unflatten(-1, (-1, 2)).contiguous())
+    turned = pairs * turns.to(pairs.dtype)
+    return torch.view_as_real(turned).flatten(-2).to(x.dtype)
+
+
 class Attention(nn.Module):
     """Causal self-attention, in which groups of query heads share a head of keys and values."""
 
@@ -83,12 +104,19 @@ class Attention(nn.Module):
         self.wv = nn.Linear(settings.dim, self.kv_heads * self.width, bias=False)
         self.wo = nn.Linear(self.heads * self.width, settings.dim, bias=False)
 
-    def forward(self, x: Tensor, keep: Tensor | None = None) -> Tensor:
-        """Return the output for x (B, T, D); `keep` (B, 1, 1, T) is True for real keys."""
+    def forward(self, x: Tensor, keep: Tensor | None = None, turns: Tensor | None = None) -> Tensor:
+        """Return the output for x (B, T, D).
+
+        `keep` (B, 1, 1, T) or (B, 1, T, T) is True for real keys; queries and keys are turned by
+        `turns` (B, 1, T, E / 2) where there are some.
+        """
         length = x.shape[1]
         query = self.split(self.wq(x), self.heads)
-        key = self.shared(self.split(self.wk(x), self.kv_heads))
+        key = self.split(self.wk(x), self.kv_heads)
         value = self.shared(self.split(self.wv(x), self.kv_heads))
+        if turns is not None:
+            query, key = rotate(query, turns), rotate(key, turns)
+        key = self.shared(key)
         earlier = torch.ones(length, length, dtype=torch.bool, device=x.device).tril()
         mask = earlier if keep is None else earlier & keep
         mixed = functional.scaled_dot_product_attention(query, key, value, attn_mask=mask)
@@ -103,3 +131,51 @@ class Attention(nn.Module):
     def shared(self, x: Tensor) -> Tensor:
         """Return x (B, G, T, E) as (B, H, T, E): query head h gets head h // (H / G)."""
         return x.repeat_interleave(self.heads // self.kv_heads, dim=1)
+
+
+class Block(nn.Module):
+    """Attention and the network, each after a norm, each added to what it was given."""
+
+    def __init__(self, settings: Settings) -> None:
+        super().__init__()
+        self.attention_norm = RMSNorm(settings.dim, settings.eps)
+        self.attention = Attention(settings)
+        self.ffn_norm = RMSNorm(settings.dim, settings.eps)
+        self.feed_forward = FeedForward(settings.dim, settings.hidden)
+        self.width, self.theta = self.attention.width, settings.theta
+
+    def forward(
+        self, x: Tensor, keep: Tensor | None = None, positions: Tensor | None = None
+    ) -> Tensor:
+        """Return the block's output for x (B, T, D); `keep` (B, T) is True for real tokens."""
+        length = x.shape[1]
+        places = torch.arange(length, device=x.device)[None] if positions is None else positions
+        turns = rotations(places, self.width, self.theta)
+        itself = torch.eye(length, dtype=torch.bool, device=x.device)
+        seen = None if keep is None else keep[:, None, None, :] | itself  # padding sees itself
+        x = x + self.attention(self.attention_norm(x), seen, turns)
+        output: Tensor = x + self.feed_forward(self.ffn_norm(x))
+        return output
+
+
+class LanguageModel(nn.Module):
+    """Embedding, blocks, a last norm, and one logit for each token of the vocabulary."""
+
+    def __init__(self, settings: Settings) -> None:
+        super().__init__()
+        self.tok_embeddings = nn.Embedding(settings.vocab, settings.dim)
+        self.layers = nn.ModuleList([Block(settings) for _ in range(settings.layers)])
+        self.norm = RMSNorm(settings.dim, settings.eps)
+        self.output = nn.Linear(settings.dim, settings.vocab, bias=False)
+        if settings.tied:
+            self.output.weight = self.tok_embeddings.weight
+
+    def forward(
+        self, tokens: Tensor, keep: Tensor | None = None, positions: Tensor | None = None
+    ) -> Tensor:
+        """Return logits (B, T, V) for tokens (B, T), with padding and positions or without."""
+        x = self.tok_embeddings(tokens)
+        for layer in self.layers:
+            x = layer(x, keep, positions)
+        logits: Tensor = self.output(self.norm(x))
+        return logits
