@@ -87,7 +87,7 @@ def rotations(positions: Tensor, width: int, theta: float) -> Tensor:
 def rotate(x: Tensor, turns: Tensor) -> Tensor:
     """Return x (B, H, T, E) with each two neighbouring columns turned."""
     wide = x.to(torch.promote_types(x.dtype, torch.float32))
-    pairs = torch.view_as_complex(wide.unflatten(-1, (-1, 2)).contiguous())
+    pairs = torch.view_as_complex(wide.reshape(*x.shape[:-1], -1, 2).contiguous())
     turned = pairs * turns.to(pairs.dtype)
     return torch.view_as_real(turned).flatten(-2).to(x.dtype)
 
