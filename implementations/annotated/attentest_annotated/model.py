@@ -47,9 +47,9 @@ def make_dropout(p: float) -> nn.Dropout:
 
 
 def clones(module: nn.Module, n: int) -> nn.ModuleList:
-    """Return `n` deep copies: equal at first, each with parameters of its own."""
+    """Return `module` and deep copies of it: `n`, equal at first, each with its own parameters."""
     check_sizes(copies=n)
-    return nn.ModuleList(copy.deepcopy(module) for _ in range(n))
+    return nn.ModuleList([module, *(copy.deepcopy(module) for _ in range(n - 1))])
 
 
 # --- Attention ----------------------------------------------------------------------------------
@@ -430,9 +430,9 @@ def make_model(
     ff = PositionwiseFeedForward(d_model, d_ff, dropout)
     position = PositionalEncoding(d_model, dropout, max_len)
     model = EncoderDecoder(
-        Encoder(EncoderLayer(d_model, c(attn), c(ff), dropout), n),
+        Encoder(EncoderLayer(d_model, attn, ff, dropout), n),
         Decoder(DecoderLayer(d_model, c(attn), c(attn), c(ff), dropout), n),
-        nn.Sequential(Embeddings(d_model, src_vocab), c(position)),
+        nn.Sequential(Embeddings(d_model, src_vocab), position),
         nn.Sequential(Embeddings(d_model, tgt_vocab), c(position)),
         Generator(d_model, tgt_vocab),
     )
