@@ -32,4 +32,9 @@ class ProgressBar(Progress):
 def progress() -> ProgressBar:
     """Return a progress bar that shows on a terminal alone, and leaves nothing behind."""
     console = Console(stderr=True)
-    return ProgressBar(console=console, transient=True, disable=not sys.stderr.isatty())
+    return ProgressBar(
+        console=console,
+        transient=True,
+        refresh_per_second=4,  # it is redrawn anyway when something new is known
+        disable=not sys.stderr.isatty(),
+    )

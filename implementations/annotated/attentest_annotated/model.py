@@ -421,7 +421,7 @@ def make_model(
     dropout: float = 0.1,
     max_len: int = 5000,
 ) -> EncoderDecoder:
-    """Build a model from deep copies of one attention, one feed-forward and one position module.
+    """Build a model from one attention, one feed-forward, one position module and deep copies.
 
     Xavier draws every matrix anew at the end: only the initial biases are equal across copies.
     """
