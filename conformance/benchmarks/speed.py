@@ -7,9 +7,12 @@ on a busy machine too.
 """
 
 import os
+import pty
+import re
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -60,7 +63,11 @@ FOUR, ALL = "four backends with two workers", "all with one worker"
 
 @dataclass(frozen=True)
 class Taken:
-    """Seconds that a command took: on the clock, of the processor, and until its first line."""
+    """Seconds that a command took: on the clock, of the processor, and until its first block.
+
+    The first block of a cause begins with a file and a line; where none is shown, `first` is the
+    whole time.
+    """
 
     wall: float
     cpu: float
@@ -69,17 +76,31 @@ class Taken:
 
 def taken(command: list[str], folder: Path, codes: tuple[int, ...] = (0,)) -> Taken:
     """Run `command` in `folder` and return what it took; its exit code has to be one of `codes`."""
+    ours, theirs = pty.openpty()
+    shown: list[float] = []
     start, used = time.perf_counter(), _used()
-    with subprocess.Popen(
-        command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
-    ) as process:
-        assert process.stdout is not None
-        process.stdout.readline()
-        first = time.perf_counter() - start
-        process.stdout.read()
-    if process.returncode not in codes:
-        raise SystemExit(f"{command} ended with {process.returncode}")
-    return Taken(time.perf_counter() - start, _used() - used, first)
+    reader = threading.Thread(target=_read_screen, args=(ours, shown))
+    reader.start()
+    code = subprocess.call(command, cwd=folder, stdout=theirs, stderr=theirs, stdin=theirs)
+    wall, cpu = time.perf_counter() - start, _used() - used
+    os.close(theirs)
+    reader.join()
+    os.close(ours)
+    if code not in codes:
+        raise SystemExit(f"{command} ended with {code}")
+    return Taken(wall, cpu, shown[0] - start if shown else wall)
+
+
+def _read_screen(terminal: int, shown: list[float]) -> None:
+    """Read what a command writes on its terminal; add the time of the first block to `shown`."""
+    text = b""
+    while True:
+        try:
+            text += os.read(terminal, 2**16)
+        except OSError:  # the other end is closed
+            return
+        if not shown and re.search(rb"\d  \w+\.py:\d+  ", text):
+            shown.append(time.perf_counter())
 
 
 def _used() -> float:

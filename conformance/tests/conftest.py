@@ -9,6 +9,8 @@ import jaxtyping  # noqa: E402
 import pytest  # noqa: E402
 import torch  # noqa: E402
 
+from attentest.harness.process_state import collect_rarely  # noqa: E402
+
 torch.set_num_threads(1)
 
 HERE = Path(__file__).parent
@@ -28,6 +30,11 @@ def checked_shapes(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPat
 def same_random_numbers() -> None:
     """Begin every test at the same random numbers of torch, whatever ran before it."""
     torch.default_generator.manual_seed(20170612)
+
+
+def pytest_collection_finish() -> None:
+    """Collect garbage as rarely as the processes that judge: all that stays is imported."""
+    collect_rarely()
 
 
 @pytest.hookimpl(wrapper=True)

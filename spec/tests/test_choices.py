@@ -95,3 +95,11 @@ def test_undeclared_choice_is_the_option_of_the_paper() -> None:
 def test_choices_cannot_be_changed_behind_their_check() -> None:
     with pytest.raises(FrozenInstanceError):
         PAPER.output = "logits"  # type: ignore[misc]
+
+
+def test_completed_choices_are_the_same_object_and_each_value_is_checked():
+    assert Choices.of({"norm_epsilon": 1.0}) is Choices.of({"norm_epsilon": 1.0})
+    with pytest.raises(ValueError, match="norm_epsilon"):
+        Choices.of({"norm_epsilon": True})  # which equals 1.0
+    with pytest.raises(ValueError, match="norm_epsilon"):
+        Choices.of({"norm_epsilon": [1.0]})

@@ -1,7 +1,7 @@
 """Starts child processes: forked from one that has imported what they need, where that is safe.
 
-The first is started afresh, as most commands start no other, and so is one for which the server
-would have to be started anew.
+The first is started afresh, as most commands start no other, unless a command says that several
+are to come; and so is one for which the server would have to be started anew.
 """
 
 import atexit
@@ -57,6 +57,14 @@ def start(
         env=given,
         start_new_session=True,
     )
+
+
+def prepare() -> None:
+    """Start the server now: several children are to come, and the first is forked, too."""
+    if sys.platform == "linux":
+        with _lock:
+            _last[:] = [_settings()]
+            _server()
 
 
 class Forked:

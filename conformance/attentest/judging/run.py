@@ -16,6 +16,7 @@ from attentest.harness import process
 from attentest.harness.errors import ProcessFailure, Unavailable
 from attentest.harness.messages import Event, disturbed
 from attentest.harness.process import Child, Isolation, in_threads
+from attentest.harness.starting import prepare
 from attentest.results.plan import Plan
 from attentest.results.run import BackendRun, Description, Run
 from attentest.results.verdict import Status, Verdict
@@ -53,6 +54,8 @@ def run(
     def judge(target: str) -> BackendRun:
         return _Trial(BackendRun(target), plan, one_at_a_time, stop, fail_fast).run()
 
+    if len(targets) > 1:
+        prepare()
     judged = in_threads(
         {number: partial(judge, target) for number, target in enumerate(targets)},
         workers or os.cpu_count() or 1,

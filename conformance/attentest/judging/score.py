@@ -16,6 +16,8 @@ from dataclasses import dataclass, field
 from multiprocessing import get_context
 from typing import TYPE_CHECKING, Any
 
+from attentest.harness.process_state import collect_rarely
+from attentest.judging.registry import checks
 from attentest.judging.trials import Task, Trial
 from attentest.results.verdict import Status
 from attentest_spec.clauses import clauses
@@ -196,7 +198,12 @@ def _start(parent: int) -> None:
     threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
     import torch
 
+    from attentest.faults import faults
+
     torch.set_num_threads(1)
+    checks()
+    faults()
+    collect_rarely()
 
 
 def _end_with(parent: int) -> None:

@@ -1,12 +1,12 @@
 """The methods of a worker process: describes one backend, and judges the clauses of a plan."""
 
-import gc
 from functools import partial
 from typing import Any
 
 from attentest.analysis.statements import statements
 from attentest.harness.description import described
 from attentest.harness.messages import Listener, Methods
+from attentest.harness.process_state import collect_rarely
 from attentest.judging.bench import Bench
 from attentest.judging.judge import judge
 from attentest.judging.registry import checks
@@ -58,7 +58,7 @@ def _judge(
     def report(step: str, verdict: Verdict) -> None:
         tell({"step": step, **plain_value(verdict.as_dict())})
 
-    gc.freeze()  # hundreds of thousands of objects that stay need not be looked through again
+    collect_rarely()
     for slug in asked.clauses:
         tell({"step": "start", "clause": slug})
         verdict = judge(bench, slug, partial(report, "found"))

@@ -153,6 +153,13 @@ def test_a_start_that_is_interrupted_leaves_no_process(monkeypatch: pytest.Monke
     assert descendants() == before
 
 
+def test_first_child_is_forked_where_several_are_to_come(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(starting, "_last", [])
+    starting.prepare()
+    with Child("answering", Isolation()) as child:
+        assert "attentest.harness.fork_server" in child.call("words")
+
+
 def test_child_is_not_forked_for_a_parent_that_was_interrupted(way: str) -> None:
     if way == "afresh":
         pytest.skip("no server is asked")

@@ -3,18 +3,20 @@
 import json
 import subprocess
 import sys
+from io import StringIO
 
 import pytest
 from click.testing import CliRunner, Result
 from folders import SUPPORT
+from rich.console import Console
 
 from attentest.interfaces.cli.judging import _listener
 from attentest.interfaces.cli.main import main
 from attentest.results import stream
 from attentest.results.plan import Plan
 from attentest.results.run import BackendRun
-from attentest.results.verdict import Verdict
-from attentest.views.terminal import progress
+from attentest.results.verdict import Status, Verdict
+from attentest.views.terminal import ProgressBar, progress
 from attentest_spec import CHOICES, COMPONENTS, registry
 from attentest_spec.clauses import clauses
 
@@ -105,6 +107,20 @@ def test_progress_counts_the_reading_of_the_code_and_names_the_next_clause():
             backend.verdicts.append(Verdict("mine", slug, "pass"))
             listen(backend, backend.verdicts[-1])
         assert (shown.completed, shown.description) == (3, "mine")
+
+
+def test_progress_shows_the_first_cause_as_soon_as_it_is_known():
+    plan = Plan(("attention.shapes", "attention.formula", "attention.one-key"))
+    backend = BackendRun("mine")
+    console = Console(width=80, file=StringIO(), force_terminal=True)
+    with ProgressBar(console=console, transient=True) as bar:
+        listen = _listener(bar, {"mine": bar.add_task("", total=4)}, plan, None)
+        for slug, status in zip(plan.clauses, ("pass", "violation", "violation"), strict=True):
+            assert bool(bar.known) == (slug == "attention.one-key")
+            backend.verdicts.append(Verdict("mine", slug, Status(status), "It differs."))
+            listen(backend, backend.verdicts[-1])
+        assert bar.known.startswith("1  It differs.\n   breaks attention.formula: ")
+        assert "It differs." in console.file.getvalue()
 
 
 def test_an_error_that_is_raised_again_and_again_is_told_once():

@@ -47,9 +47,9 @@ def make_dropout(p: float) -> nn.Dropout:
 
 
 def clones(module: nn.Module, n: int) -> nn.ModuleList:
-    """Return `n` deep copies: equal at first, each with parameters of its own."""
+    """Return `module` and deep copies of it: `n`, equal at first, each with its own parameters."""
     check_sizes(copies=n)
-    return nn.ModuleList(copy.deepcopy(module) for _ in range(n))
+    return nn.ModuleList([module, *(copy.deepcopy(module) for _ in range(n - 1))])
 
 
 # --- Attention ----------------------------------------------------------------------------------
@@ -421,7 +421,7 @@ def make_model(
     dropout: float = 0.1,
     max_len: int = 5000,
 ) -> EncoderDecoder:
-    """Build a model from deep copies of one attention, one feed-forward and one position module.
+    """Build a model from one attention, one feed-forward, one position module and deep copies.
 
     Xavier draws every matrix anew at the end: only the initial biases are equal across copies.
     """
@@ -430,9 +430,9 @@ def make_model(
     ff = PositionwiseFeedForward(d_model, d_ff, dropout)
     position = PositionalEncoding(d_model, dropout, max_len)
     model = EncoderDecoder(
-        Encoder(EncoderLayer(d_model, c(attn), c(ff), dropout), n),
+        Encoder(EncoderLayer(d_model, attn, ff, dropout), n),
         Decoder(DecoderLayer(d_model, c(attn), c(attn), c(ff), dropout), n),
-        nn.Sequential(Embeddings(d_model, src_vocab), c(position)),
+        nn.Sequential(Embeddings(d_model, src_vocab), position),
         nn.Sequential(Embeddings(d_model, tgt_vocab), c(position)),
         Generator(d_model, tgt_vocab),
     )

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
+from functools import lru_cache
 from math import inf
 
 from attentest_spec.choices.attention import ATTENTION
@@ -170,7 +171,10 @@ class Choices:
         """Build the full set from what a backend declared."""
         for name in declared:
             require("choice", name, CHOICES)
-        return cls(**dict(declared))  # type: ignore[arg-type]  # __post_init__ checks each value
+        try:
+            return _complete(**declared)
+        except TypeError:  # a value without a hash is no option, and the error says so
+            return cls(**dict(declared))  # type: ignore[arg-type]  # __post_init__ checks them
 
     def but(self, **changes: Value) -> "Choices":
         """Return a copy with some choices changed."""
@@ -185,6 +189,12 @@ class Choices:
     def as_dict(self) -> dict[str, Value]:
         """Return every choice with its value, in the order of :data:`CHOICES`."""
         return asdict(self)
+
+
+@lru_cache(256, typed=True)  # typed: 1 is a number, and True is none
+def _complete(**declared: Value) -> Choices:
+    """Return the full set: the same one each time, since every part that is built needs it."""
+    return Choices(**declared)  # type: ignore[arg-type]  # __post_init__ checks each value
 
 
 PAPER = Choices()

@@ -9,6 +9,7 @@ import copy
 import io
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from inspect import isgeneratorfunction
 from typing import Any
 
@@ -150,12 +151,13 @@ class TorchPart:
     def _parameters(self) -> dict[str, Tensor]:
         return dict(self._module.named_parameters(remove_duplicate=False))
 
+    @cached_property
     def _places(self) -> dict[str, Place]:
         return {name: locate(name, self._recipe.parameters) for name in self._names}
 
     def load(self, parameters: Mapping[str, Array]) -> None:
         """Copy canonical `parameters` into the module; ValueError for missing or extra ones."""
-        places = self._places()
+        places = self._places
         if parameters and not self._names:
             raise NoParameterMap
         check_names(places, parameters)
@@ -177,13 +179,13 @@ class TorchPart:
         read = Place.gradient if gradient else Place.read
         stored = {
             name: read(place, require_mapped(own, name, place, "module"), *self._heads)
-            for name, place in self._places().items()
+            for name, place in self._places.items()
         }
         return {name: to_array(value.clone()) for name, value in stored.items()}
 
     def steps(self, inputs: tuple[Input, ...]) -> list[Step]:
         """Return the calls of the modules inside; see :meth:`attentest_spec.Traceable.steps`."""
-        found = find_homes(self._module, self._places(), self._tables)
+        found = find_homes(self._module, self._places, self._tables)
         with torch.no_grad(), observe(found) as seen:
             self._run(tuple(self._to_input(value) for value in inputs))
         return [

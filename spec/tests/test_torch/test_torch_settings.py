@@ -1,12 +1,15 @@
 """Torch's global settings and functions: changes are reported and undone."""
 
+from types import SimpleNamespace
+
 import numpy as np
+import pytest
 import torch
 import torch._dynamo  # its first import replaces functions of torch, whoever needs it
 from torch import nn
 
 from attentest_spec.sizes import Sizes
-from attentest_spec.torch import Recipe, TorchBackend
+from attentest_spec.torch import Recipe, TorchBackend, settings
 
 SIZES = Sizes(d_model=6, heads=2)
 
@@ -54,3 +57,19 @@ def test_replaced_functions_are_reported_and_restored() -> None:
     assert torch.ones(2).softmax(0).tolist() == [0.5, 0.5]
     assert "function torch.softmax" in part.global_state()["changed"]
     assert "function torch.Tensor.softmax" in part.global_state()["changed"]
+
+
+@pytest.mark.parametrize(
+    ("removed", "added"),
+    [("", "third"), ("first", ""), ("second", ""), ("second", "third"), ("first", "third")],
+)
+def test_functions_that_are_added_removed_or_renamed_are_noticed(
+    removed: str, added: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    owner = SimpleNamespace(first=max, second=min)
+    monkeypatch.setattr(settings, "_OWNERS", {"torch": owner})
+    before = settings._attributes()
+    value = vars(owner).pop(removed, abs)
+    if added:
+        setattr(owner, added, value)
+    assert settings._attributes() != before

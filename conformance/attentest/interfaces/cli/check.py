@@ -12,6 +12,7 @@ from rich.text import Text
 
 from attentest.harness.errors import Unavailable
 from attentest.harness.process import LOAD_LIMIT, Isolation
+from attentest.harness.starting import prepare
 from attentest.interfaces import files
 from attentest.interfaces.cli.judging import Judging, judging
 from attentest.interfaces.cli.pairs import choice, literal, pair
@@ -105,6 +106,7 @@ def check_command(
     isolation = Isolation(judging.timeout, judging.memory, LOAD_LIMIT)
     console = Console()
     if resolve.is_whole(target) and not component:
+        prepare()  # one process lists the members, others judge them
         members = _members(target, isolation)
         if members is not None:
             known = list(files.targets(target, members))

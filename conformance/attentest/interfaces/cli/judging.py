@@ -11,7 +11,7 @@ from typing import Any
 import click
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import Progress, TaskID
+from rich.progress import TaskID
 from rich.text import Text
 
 from attentest.interfaces.cli import options
@@ -20,6 +20,7 @@ from attentest.interfaces.cli.usage import Usage, late
 from attentest.interfaces.cli.written import distinct
 from attentest.judging.run import Listener, run
 from attentest.results import reproductions, stream
+from attentest.results.blocks import block
 from attentest.results.causes import causes
 from attentest.results.expected_failures import ExpectedFailure
 from attentest.results.output import opened
@@ -31,7 +32,7 @@ from attentest.results.wording import summary
 from attentest.views.annotations import annotations
 from attentest.views.html.material import Material
 from attentest.views.html.page import page
-from attentest.views.terminal import progress
+from attentest.views.terminal import ProgressBar, progress
 
 _OPTIONS = (
     click.option("--clause", "slugs", multiple=True, help="Judge this clause alone."),
@@ -191,7 +192,10 @@ def _watched(
     *,
     fail_fast: bool,
 ) -> tuple[BackendRun, ...]:
-    """Run the plan with a progress bar on a terminal, writing the stream as verdicts come."""
+    """Run the plan with a progress bar on a terminal, writing the stream as verdicts come.
+
+    The first cause shows above the bar as soon as it is known.
+    """
     with progress() as bar:
         total = len(plan.clauses) + 1  # the first step is reading the code
         tasks = {
@@ -208,12 +212,18 @@ def _watched(
 
 
 def _listener(
-    bar: Progress, tasks: dict[str, TaskID], plan: Plan, writer: stream.Writer | None
+    bar: ProgressBar, tasks: dict[str, TaskID], plan: Plan, writer: stream.Writer | None
 ) -> Listener:
+    broken: list[Verdict] = []
+
     def listen(backend: BackendRun, verdict: Verdict | None) -> None:
         rest = plan.clauses[len(backend.verdicts) :]
         description = f"{backend.target}: {rest[0]}" if rest else backend.target
         bar.update(tasks[backend.target], advance=1, description=escape(description))
+        if verdict and verdict.status.fails_run and not bar.disable:
+            broken.append(verdict)
+            bar.known = block(causes(broken)[0], 1, bar.console.width, name=len(tasks) > 1)
+            bar.refresh()
         if writer:
             writer(backend, verdict)
 
