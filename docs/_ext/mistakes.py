@@ -136,7 +136,7 @@ SHOWN: Mapping[str, Mapping[str, View]] = {
         "language_model.next-token-visible": TEXT,
         "language_model.padding-visible": PADDED,
         "language_model.positions-of-the-first": PADDED,
-        "language_model.values-turned": TEXT,
+        "language_model.first-block-turned": TEXT,
     },
     "embedding": {
         "embedding.scale-missing": EMBEDDED,

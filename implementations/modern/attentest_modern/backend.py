@@ -39,10 +39,15 @@ def _attention(sizes: Sizes) -> model.Attention:
 
 
 def _attend(
-    built: model.Attention, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None
+    built: model.Attention,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    mask: Tensor | None,
+    positions: Tensor | None = None,
 ) -> Tensor:
     """Attend from one sequence to itself: the limits say that all three are one."""
-    output: Tensor = built(query, mask)
+    output: Tensor = built(query, mask, positions)
     return output
 
 

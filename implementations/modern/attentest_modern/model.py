@@ -98,25 +98,27 @@ class Attention(nn.Module):
     def __init__(self, settings: Settings) -> None:
         super().__init__()
         self.heads, self.kv_heads = settings.heads, settings.kv_heads
-        self.width = settings.dim // settings.heads
+        self.width, self.theta = settings.dim // settings.heads, settings.theta
         self.wq = nn.Linear(settings.dim, self.heads * self.width, bias=False)
         self.wk = nn.Linear(settings.dim, self.kv_heads * self.width, bias=False)
         self.wv = nn.Linear(settings.dim, self.kv_heads * self.width, bias=False)
         self.wo = nn.Linear(self.heads * self.width, settings.dim, bias=False)
 
-    def forward(self, x: Tensor, keep: Tensor | None = None, turns: Tensor | None = None) -> Tensor:
+    def forward(
+        self, x: Tensor, keep: Tensor | None = None, positions: Tensor | None = None
+    ) -> Tensor:
         """Return the output for x (B, T, D).
 
-        `keep` (B, 1, 1, T) or (B, 1, T, T) is True for real keys; queries and keys are turned by
-        `turns` (B, 1, T, E / 2) where there are some.
+        `keep` (B, 1, 1, T) or (B, 1, T, T) is True for real keys; `positions` (B, T) are those of
+        the tokens, 0 to T - 1 by default.
         """
         length = x.shape[1]
+        places = torch.arange(length, device=x.device)[None] if positions is None else positions
+        turns = rotations(places, self.width, self.theta)
         query = self.split(self.wq(x), self.heads)
         key = self.split(self.wk(x), self.kv_heads)
         value = self.shared(self.split(self.wv(x), self.kv_heads))
-        if turns is not None:
-            query, key = rotate(query, turns), rotate(key, turns)
-        key = self.shared(key)
+        query, key = rotate(query, turns), self.shared(rotate(key, turns))
         earlier = torch.ones(length, length, dtype=torch.bool, device=x.device).tril()
         mask = earlier if keep is None else earlier & keep
         mixed = functional.scaled_dot_product_attention(query, key, value, attn_mask=mask)
@@ -142,18 +144,14 @@ class Block(nn.Module):
         self.attention = Attention(settings)
         self.ffn_norm = RMSNorm(settings.dim, settings.eps)
         self.feed_forward = FeedForward(settings.dim, settings.hidden)
-        self.width, self.theta = self.attention.width, settings.theta
 
     def forward(
         self, x: Tensor, keep: Tensor | None = None, positions: Tensor | None = None
     ) -> Tensor:
         """Return the block's output for x (B, T, D); `keep` (B, T) is True for real tokens."""
-        length = x.shape[1]
-        places = torch.arange(length, device=x.device)[None] if positions is None else positions
-        turns = rotations(places, self.width, self.theta)
-        itself = torch.eye(length, dtype=torch.bool, device=x.device)
+        itself = torch.eye(x.shape[1], dtype=torch.bool, device=x.device)
         seen = None if keep is None else keep[:, None, None, :] | itself  # padding sees itself
-        x = x + self.attention(self.attention_norm(x), seen, turns)
+        x = x + self.attention(self.attention_norm(x), seen, positions)
         output: Tensor = x + self.feed_forward(self.ffn_norm(x))
         return output
 

@@ -162,9 +162,7 @@ def first_length_kept(self: Hooks, tokens: Tensor) -> Tensor:
     return self.correct.column_places(tokens).clamp(max=longest - 1)
 
 
-@fault(
-    "language_model.added-and-turned", "distance-alone", seam="add_places", choices=ROTARY
-)
+@fault("language_model.added-and-turned", "distance-alone", seam="add_places", choices=ROTARY)
 def added_and_turned(self: Hooks, positions: Node, x: Tensor, places: Tensor) -> Tensor:
     """Positions are added to the embedding as well. The output depends on where a text begins."""
     other = as_if(self, positional_encoding="interleaved")
@@ -181,7 +179,8 @@ def added_and_turned(self: Hooks, positions: Node, x: Tensor, places: Tensor) ->
 )
 def positions_rounded(self: Hooks, places: Tensor) -> Tensor:
     """Positions are scaled and rounded. Equal distances are turned by different angles."""
-    return (places * 3) // 2
+    rounded: Tensor = (places * 3) // 2
+    return rounded
 
 
 @fault("language_model.positions-not-added", "order-matters", seam="add_places", origin="B043")
