@@ -25,6 +25,7 @@ from attentest.judging.bench import Bench
 from attentest.judging.judge import judge
 from attentest.results.plan import select
 from attentest.results.verdict import Location, Status
+from attentest_spec.registry import LoadFailure
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "support"))
 
@@ -111,8 +112,14 @@ class Outcome:
 
 
 def bench_of(mistake: Mistake, target: str, dtype: str) -> Bench:
-    """Return the backend of `target`, with few examples and small counterexamples not sought."""
-    backend = attentest.adapted(target, mistake.component, anyway=mistake.anyway)
+    """Return the backend of `target`, with few examples and small counterexamples not sought.
+
+    Where the checker asks before it judges, it is answered with --anyway.
+    """
+    try:
+        backend = attentest.adapted(target, mistake.component, anyway=mistake.anyway)
+    except LoadFailure:
+        backend = attentest.adapted(target, mistake.component, anyway=True)
     return Bench(backend, precision=dtype, effort=0.3, shrink=False)
 
 

@@ -119,13 +119,17 @@ class Alignment:
         return array.dtype.kind in "iu" and all(self.is_clean(one) for one in inputs)
 
     def is_sure(self, value: Value) -> bool:
-        """Say whether a value is the reference's for certain, or made from none of the inputs.
+        """Say whether a value is the reference's for certain, or one that cannot be wrong.
 
-        A constant that is made from an input may be wrong: it is one by chance.
+        A constant that is made from an input may be wrong: it is one by chance. So may a table of
+        different numbers that is made from none, as of positions.
         """
         made = value.made
-        if made is None or self.known.get(value.number) or _is_constant(value):
+        if made is None or self.known.get(value.number):
             return True
+        if _is_constant(value):
+            array = value.array
+            return array.dtype.kind != "f" or array.size < 2 or bool((array == array.flat[0]).all())
         return value.array.dtype.kind in "iu" and all(self.is_sure(one) for one in made.inputs)
 
     def _walk_back(self, final: Value) -> list[Value]:

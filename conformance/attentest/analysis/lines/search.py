@@ -175,7 +175,7 @@ def _reduced(operation: Operation, step: Step) -> Iterator[Finding]:
 
 _REDUCTIONS = {
     *("sum", "mean", "amax", "amin", "max", "var", "std", "norm", "vector_norm", "logsumexp"),
-    *("median", "prod"),
+    *("median", "prod", "linalg_vector_norm", "linalg_norm"),
 }
 """The functions that take an axis away, or make its length 1."""
 

@@ -50,7 +50,7 @@ def vocabulary_before_steps(self: Hooks, module: Node, source: Tensor, target: T
 
 @fault("model.norm-in-forward-alone", "encode-decode-is-forward", seam="model")
 def norm_in_forward_alone(self: Hooks, module: Node, source: Tensor, target: Tensor) -> Tensor:
-    """Forward normalises the memory; decode does not. Training and decoding differ."""
+    """The whole model normalises the memory. Training and a decode that does not differ."""
     memory = self.encode(module, source)
     normed = nn.functional.layer_norm(memory, memory.shape[-1:])
     return self.decode(module, target, normed, source)
@@ -62,7 +62,7 @@ def norm_in_forward_alone(self: Hooks, module: Node, source: Tensor, target: Ten
 def mask_missing_in_forward_alone(
     self: Hooks, module: Node, source: Tensor, target: Tensor
 ) -> Tensor:
-    """Forward does not mask the memory; decode does. Training and decoding differ."""
+    """The whole model does not mask the memory. Training and a decode that does differ."""
     words = torch.full_like(source, self.sizes.source_pad + 1)
     return self.decode(module, target, self.encode(module, source), words)
 

@@ -184,7 +184,8 @@ def _inferred(code: Code, reading: Reading) -> _Inferred:
     _check_places(code, probe, reading)
     found = _parameters(code, probe, adapter, reading)
     if "kv_heads" in code.known:
-        found = replace(found, table=with_fewer_key_heads(found.table))
+        choices = {**found.choices, "key_heads": "fewer"}  # wrong numbers show it no more
+        found = replace(found, table=with_fewer_key_heads(found.table), choices=choices)
     several = trust.needs_several_heads(code, found)
     limits = limits_of(code, probe, adapter, found.table, several=several)
     fixed = not reading.strict and is_random_without_dropout(probe, adapter)

@@ -7,6 +7,8 @@ from torch import nn
 class GroupedQueryAttention(nn.Module):
     def __init__(self, d_model, n_heads, n_kv_heads):
         super().__init__()
+        if d_model % n_heads or n_heads % n_kv_heads:
+            raise ValueError(f"{d_model} columns, {n_heads} heads, {n_kv_heads} of keys and values")
         self.n_heads, self.n_kv_heads = n_heads, n_kv_heads
         self.head_dim = d_model // n_heads
         self.q_proj = nn.Linear(d_model, n_heads * self.head_dim, bias=False)

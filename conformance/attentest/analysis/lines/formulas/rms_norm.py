@@ -22,17 +22,7 @@ def rms_norm(formula: Formula, part: str, x: Step) -> Step:
         x,
         text="mean of x^2 in each row",
         axes=row,
-        mistakes=[
-            Mistake("sum of x^2, without a division by d", lambda x: _squares(x).sum(-1, **_KEEP)),
-            Mistake("variance of the row, its mean subtracted", lambda x: x.var(-1, **_KEEP)),
-            Mistake("mean of x^2 over the positions", lambda x: _squares(x).mean(-2, **_KEEP)),
-            Mistake("mean of x^2 of the sample", lambda x: _squares(x).mean((-1, -2), **_KEEP)),
-            Mistake("mean of |x|", lambda x: np.abs(x).mean(-1, **_KEEP)),
-            Mistake("largest |x|", lambda x: np.abs(x).max(-1, **_KEEP)),
-            Mistake(
-                "sum of x^2 / (d - 1)", lambda x: _squares(x).sum(-1, **_KEEP) / (x.shape[-1] - 1)
-            ),
-        ],
+        mistakes=list(_other_means()),
     )
     divisor = _divisor(formula, part, mean, x)
     add("1 / divisor", lambda d: 1 / d, divisor, text="1 / divisor", axes=row, optional=True)
@@ -52,12 +42,23 @@ def rms_norm(formula: Formula, part: str, x: Step) -> Step:
     return _weighted(formula, part, prefix, normalised)
 
 
-_KEEP = {"keepdims": True}
-
-
-def _squares(x: Array) -> Array:
-    result: Array = np.square(x)
-    return result
+def _other_means() -> Iterator[Mistake]:
+    """Yield what is computed by mistake for the mean of squares of each row."""
+    yield Mistake(
+        "sum of x^2, without a division by d", lambda x: np.square(x).sum(-1, keepdims=True)
+    )
+    yield Mistake("variance of the row, its mean subtracted", lambda x: x.var(-1, keepdims=True))
+    for axes, where in ((-2, "over the positions"), ((-1, -2), "of the sample")):
+        yield Mistake(
+            f"mean of x^2 {where}",
+            lambda x, axes=axes: np.square(x).mean(axes, keepdims=True),
+        )
+    yield Mistake("mean of |x|", lambda x: np.abs(x).mean(-1, keepdims=True))
+    yield Mistake("largest |x|", lambda x: np.abs(x).max(-1, keepdims=True))
+    yield Mistake(
+        "sum of x^2 / (d - 1)",
+        lambda x: np.square(x).sum(-1, keepdims=True) / (x.shape[-1] - 1),
+    )
 
 
 def _divisor(formula: Formula, part: str, mean: Step, x: Step) -> Step:
@@ -86,13 +87,11 @@ def _divisor(formula: Formula, part: str, mean: Step, x: Step) -> Step:
         )
 
     def divide_by(mean: Array, epsilon: float = epsilon, place: str = place) -> Array:
-        match place:
-            case "inside-root":
-                return np.sqrt(mean + epsilon)
-            case "added-to-rms":
-                return np.sqrt(mean) + epsilon
-            case _:
-                return np.maximum(np.sqrt(mean * width), epsilon) / np.sqrt(width)
+        if place == "inside-root":
+            return np.sqrt(mean + epsilon)
+        root: Array = np.sqrt(mean)
+        least = epsilon / np.sqrt(width)
+        return root + epsilon if place == "added-to-rms" else np.maximum(root, least)
 
     return formula.step(
         part,
