@@ -1,5 +1,6 @@
 """Faults of the chapter `initialisation`: the first numbers of a model."""
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -345,3 +346,26 @@ def seed_in_the_constructor(self: Hooks) -> Node:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(42)
         return self.correct.make_model()
+
+
+@fault("initialisation.own-generator", clause="same-seed", seam="draw_first", choices=XAVIER)
+def own_generator(self: Hooks, kind: str, shape: Shape, deviation: float) -> Tensor:
+    """Matrices are drawn from a generator that takes its seed from the clock.
+
+    A run cannot be repeated, whatever seed its script sets.
+    """
+    with torch.random.fork_rng(devices=[]):
+        torch.seed()
+        return self.correct.draw_first(kind, shape, deviation)
+
+
+@fault("initialisation.embedding-of-numpy", clause="same-seed", seam="initialise_model")
+def embedding_of_numpy(self: Hooks, model: Node) -> None:
+    """The embeddings are drawn by a generator of NumPy without a seed.
+
+    Everything else repeats, so that the difference is taken for that of the hardware.
+    """
+    for name, values in _after(self, model).named_parameters():
+        if "embedding" in name and values.dim() > 1:
+            drawn = np.random.default_rng().normal(scale=0.05, size=tuple(values.shape))
+            values.data.copy_(torch.from_numpy(drawn))

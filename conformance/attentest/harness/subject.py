@@ -140,6 +140,13 @@ class Subject:
         if text not in self.notes:
             self.notes.append(text)
 
+    def seed(self, number: int) -> None:
+        """Set the seed that constructors draw by; absent where the backend has none to set."""
+        setting = getattr(self.backend, "seed", None)
+        if setting is None:
+            raise Absent(f"{self.name} has no seed that is set from outside")
+        setting(number)
+
     def part(
         self,
         component: str,

@@ -34,9 +34,14 @@ _ROUNDING = 1e-5
 
 
 class Fresh:
-    """The parameters of several models that were built at the same sizes, and not loaded."""
+    """The parameters of several models that were built at the same sizes, and not loaded.
 
-    def __init__(self, subject: Subject, draw: Draw, count: int = CONSTRUCTIONS) -> None:
+    With a `seed`, each is built after that was set.
+    """
+
+    def __init__(
+        self, subject: Subject, draw: Draw, count: int = CONSTRUCTIONS, seed: int | None = None
+    ) -> None:
         limits = subject.limits
         sizes = model_sizes(
             subject,
@@ -50,7 +55,11 @@ class Fresh:
         )
         self.subject = subject
         self.given = Setting(sizes, subject.choices)
-        built = [export_parameters(subject.part("model", sizes)) for _ in range(count)]
+        built = []
+        for _ in range(count):
+            if seed is not None:
+                subject.seed(seed)
+            built.append(export_parameters(subject.part("model", sizes)))
         self.models: list[dict[str, Array]] = [
             {name: as_floats(values) for name, values in one.items()} for one in built
         ]
@@ -295,3 +304,16 @@ def test_constructions_differ(subject: Subject, draw: Draw) -> None:
         raise Absent("the matrices are not random")
     differing = [name for name in drawn if not np.array_equal(one[name], other[name])]
     holds(bool(differing), "Two models that were built one after the other are equal.")
+
+
+@check("initialisation.same-seed", examples=1)
+def test_same_seed(subject: Subject, draw: Draw) -> None:
+    seed = draw.integer(1, 10**6)
+    one, other = Fresh(subject, draw, count=2, seed=seed).models
+    differing = [name for name in one if not np.array_equal(one[name], other[name], equal_nan=True)]
+    names = ", ".join(differing[:3])
+    holds(
+        not differing,
+        f"Two models that were built after the same seed, {seed}, differ in {len(differing)} of "
+        f"{len(one)} parameters: {names}.",
+    )

@@ -368,3 +368,21 @@ def test_the_witness_builds_what_was_judged() -> None:
     counterexample = report["attention.formula"].counterexample
     assert counterexample is not None
     exec(counterexample.code, {})
+
+
+@pytest.mark.parametrize(
+    ("component", "words"),
+    [
+        ("cached_decoding", "a recipe of three functions"),
+        ("grouped_optimiser", "of_function"),
+        ("padded_batch", "lambda tokens, lengths"),
+        ("packed_batch", "of_function"),
+    ],
+)
+def test_component_that_no_signature_shows_is_a_question(component: str, words: str) -> None:
+    class Cache:
+        def update(self, keys, values):
+            return keys, values
+
+    with pytest.raises(Unclear, match=words):
+        attentest.adapted(Cache, component=component)

@@ -139,3 +139,29 @@ def test_wrong_adam_without_constants_is_asked_about() -> None:
 
     with pytest.raises(Unclear, match="which constants it has"):
         adapt(Adam)
+
+
+def clip_each(parameters, max_norm):
+    for one in parameters:
+        one.grad.mul_(min(1.0, max_norm / float(one.grad.norm())))
+
+
+def clip_numbers(parameters, max_norm):
+    for one in parameters:
+        one.grad.clamp_(-max_norm, max_norm)
+
+
+@pytest.mark.parametrize(
+    ("code", "asked"), [(clip_each, "by its own norm"), (clip_numbers, "by its own size")]
+)
+def test_clipping_without_a_global_norm_is_a_question(code: Any, asked: str) -> None:
+    with pytest.raises(Unclear, match=asked):
+        adapt(code, Reading(component="gradient_clipping"))
+    judged = adapt(code, Reading(component="gradient_clipping", anyway=True))
+    assert "optimiser.clipping-global" in wrong(judged, CLIPPING)
+
+
+def test_adapter_of_an_optimiser_is_a_file() -> None:
+    names: dict[str, Any] = {}
+    exec(compile(adapt(torch.optim.AdamW).written(), "adapter.py", "exec"), names)
+    assert dict(names["backend"].choices)["weight_decay"] == "decoupled"

@@ -30,6 +30,8 @@ FILTERS = ("formula", "unchanged", "temperature", "top-k", "top-p", "shift")
         "sample_token",
         "sample_with_temperature",
         "logits_to_probs",
+        "sample_from_sorted",
+        "top_k_sampling",
     ],
 )
 def test_sound_sampler_breaks_no_clause(name):
@@ -45,6 +47,7 @@ def test_sound_sampler_breaks_no_clause(name):
         ("sample_token_least", "top-p"),
         ("sample_with_temperature_ignored", "temperature"),
         ("logits_to_probs_without_pivot", "top-k"),
+        ("sample_from_sorted_not_looked_up", "formula"),
     ],
 )
 def test_wrong_sampler_breaks_its_clause(name, clause):
@@ -53,7 +56,11 @@ def test_wrong_sampler_breaks_its_clause(name, clause):
 
 @pytest.mark.parametrize(
     ("name", "asked"),
-    [("by_noise", "noise of its own"), ("with_tokenizer", "what to give for tokenizer")],
+    [
+        ("by_noise", "noise of its own"),
+        ("with_tokenizer", "what to give for tokenizer"),
+        ("sample_min_p", "--give min_p=VALUE"),
+    ],
 )
 def test_sampler_that_cannot_be_read_is_a_question(name, asked):
     with pytest.raises(Unclear, match=asked):
@@ -66,3 +73,14 @@ def test_inferred_call_is_reported():
     assert "it takes no temperature: logits are divided by it before the call" in said
     assert "nucleus: of-what-is-left" in said
     assert read.recipes.keys() == {"sampling"}
+
+
+def test_draw_of_a_sampler_is_no_use_of_the_global_state():
+    backend = attentest.adapted(f"{FILE}:sample_from_sorted", component="sampling")
+    bench = Bench(backend, shrink=False, diagnose=False, effort=0.0)
+    assert str(judge(bench, "model.global-state-untouched").status) == "pass"
+
+
+def test_function_of_a_known_part_of_a_name_is_read_as_a_sampler():
+    read = attentest.adapted(f"{FILE}:sample_from_sorted")
+    assert "'top_p': 'top_p'" in read.written()

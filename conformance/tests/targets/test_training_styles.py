@@ -33,6 +33,7 @@ CORRECT: list[tuple[str, str, dict[str, Any], str]] = [
     ("losses", "XentLoss", {}, "it computes in float32, in part at least"),
     ("losses", "cross_entropy_loss", {}, "mask: keep"),
     ("losses", "loss_fn", {}, "writes padding as"),
+    ("losses", "lm_loss", {}, "it computes in float32, in part at least"),
     ("schedules", "noam", {}, "steps count from 1"),
     ("schedules", "CustomSchedule", {}, ""),
     ("schedules", "lr_lambda", {}, "schedule=linear"),
@@ -63,6 +64,7 @@ CORRECT: list[tuple[str, str, dict[str, Any], str]] = [
     ("searches", "translate", SEARCH, "its length counts new tokens alone"),
     ("searches", "generate", SEARCH, "its caller cuts a sequence after its end token"),
     ("searches", "batch_greedy", SEARCH, ""),
+    ("searches", "GreedyDecoder", {}, "source=src"),
 ]
 
 WRONG: list[tuple[str, str, dict[str, Any], str, str, str]] = [
@@ -74,6 +76,7 @@ WRONG: list[tuple[str, str, dict[str, Any], str, str, str]] = [
     ("schedules", "torch_schedule", {}, "warmup_steps**-1.5", "warmup_steps**-0.5", "warm-up"),
     ("schedulers", "NoamOpt", {}, "rate = self.rate()", "rate = self.rate(1)", "formula"),
     ("schedulers", "ScheduledOptim", {}, "self.n_steps += 1", "self.n_steps = 1", "formula"),
+    ("schedulers", "NoamOpt", {}, "        self.optimizer.step()\n", "", "formula"),
     ("schedulers", "NoamLR", {}, "self._step_count", "self._step_count + 1", "first-step"),
     ("schedulers", "TransformerLR", {}, "dim_model**-0.5", "dim_model**0.5", "width"),
     ("schedulers", "InverseSquareRootLR", {}, "/ step) ** 0.5", "/ step)", "question"),

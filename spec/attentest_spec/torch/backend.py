@@ -7,6 +7,7 @@ copies, moves, gradients, modes) is implemented here, once.
 
 import copy
 import io
+import random
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -86,6 +87,15 @@ class TorchBackend(RecipeBackend[Recipe]):
         mapped = names if recipe.parameters else tuple
         tables = {name: one.parameters for name, one in self.recipes.items() if one.parameters}
         return TorchPart(recipe, self.sizes_of(sizes), mapped, precision, device, tables)
+
+    def seed(self, number: int) -> None:
+        """Set the seed of every generator that constructors share: torch's, Python's and NumPy's.
+
+        A backend may leave this method out; without it nothing about seeds is judged.
+        """
+        torch.manual_seed(number)
+        random.seed(number)
+        np.random.seed(number % 2**32)
 
 
 class TorchPart:

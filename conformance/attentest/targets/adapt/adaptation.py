@@ -15,6 +15,7 @@ from attentest.analysis.identify import identify
 from attentest.harness.reproduction import Action
 from attentest.targets.adapt import (
     arguments,
+    by_recipe,
     calling,
     makers,
     options,
@@ -127,6 +128,8 @@ def _adapt(thing: Any, asked: Reading, name: str, home: ModuleType | None) -> Ba
         named = guessed
     if searches.is_search(named):
         return searches.adapt_search(thing, named, called or thing.__name__, home, asked)
+    if named in by_recipe.COMPONENTS_BY_RECIPE:
+        raise Unclear(by_recipe.question(named, own_name))
     stack = token_encoder(made, asked, called)
     if stack is None and whole.is_model(made, asked, called):
         where = home if instance is None else None

@@ -112,6 +112,30 @@ def logits_to_probs_without_pivot(logits, temperature: float = 1.0, top_k: int |
     return torch.nn.functional.softmax(logits, dim=-1)
 
 
+def sample_from_sorted(logits, temperature=1.0, top_p=1.0):
+    probs, order = torch.sort(torch.softmax(logits / temperature, dim=-1), descending=True)
+    probs[torch.cumsum(probs, dim=-1) - probs >= top_p] = 0.0
+    drawn = torch.multinomial(probs / probs.sum(dim=-1, keepdim=True), 1)
+    return torch.gather(order, -1, drawn)
+
+
+def sample_from_sorted_not_looked_up(logits, temperature=1.0, top_p=1.0):
+    probs, _ = torch.sort(torch.softmax(logits / temperature, dim=-1), descending=True)
+    probs[torch.cumsum(probs, dim=-1) - probs >= top_p] = 0.0
+    return torch.multinomial(probs / probs.sum(dim=-1, keepdim=True), 1)
+
+
+def top_k_sampling(logits, k, temperature=1.0):
+    best, ids = torch.topk(logits / temperature, k)
+    return ids.gather(-1, torch.multinomial(best.softmax(-1), 1))
+
+
+def sample_min_p(logits, temperature=1.0, min_p=0.1):
+    probs = torch.softmax(logits / temperature, dim=-1)
+    probs[probs < min_p * probs.max(dim=-1, keepdim=True).values] = 0.0
+    return torch.multinomial(probs / probs.sum(dim=-1, keepdim=True), 1)
+
+
 def by_noise(logits, temperature=1.0):
     probs = torch.softmax(logits / temperature, dim=-1)
     return torch.argmax(probs / torch.empty_like(probs).exponential_(1), dim=-1, keepdim=True)

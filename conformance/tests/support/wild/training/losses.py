@@ -119,3 +119,11 @@ def loss_fn(outputs, labels):
     mask = (labels >= 0).to(outputs.dtype)
     logp = functional.log_softmax(outputs, dim=1)
     return -(logp[range(outputs.shape[0]), labels] * mask).sum() / mask.sum()
+
+
+def lm_loss(logits, labels, pad_token_id):
+    """Computed in float32, and returned so."""
+    total = functional.cross_entropy(
+        logits.float().flatten(0, 1), labels.flatten(), ignore_index=pad_token_id, reduction="sum"
+    )
+    return total / (labels != pad_token_id).sum()

@@ -86,3 +86,22 @@ def batch_greedy(model, src, max_len, start, end):
             scores = model.decode(torch.tensor([out[i]]), memory[i : i + 1])
             out[i].append(int(scores[0, -1].argmax()))
     return out
+
+
+class GreedyDecoder:
+    """Built with the model and its ids."""
+
+    def __init__(self, model, max_len, bos, eos, pad):
+        self.model, self.max_len = model, max_len
+        self.bos, self.eos, self.pad = bos, eos, pad
+
+    def decode(self, src):
+        ys = torch.full((src.size(0), 1), self.bos)
+        memory = self.model.encode(src)
+        done = torch.zeros(src.size(0), dtype=torch.bool)
+        while ys.size(1) < self.max_len and not done.all():
+            following = self.model.decode(ys, memory)[:, -1].argmax(-1)
+            following[done] = self.pad
+            ys = torch.cat([ys, following[:, None]], dim=1)
+            done |= following == self.eos
+        return ys
