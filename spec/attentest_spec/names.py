@@ -1,6 +1,6 @@
 """Lookup of names, with suggestions of the nearest ones for an unknown name."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from difflib import get_close_matches
 
 
@@ -22,9 +22,8 @@ class UnknownName(LookupError):
         return f"There is no {self.kind} named {self.name!r}; known: {some or 'none'}."
 
 
-def require(kind: str, name: str, known: Iterable[str]) -> str:
+def require(kind: str, name: str, known: Collection[str]) -> str:
     """Return `name` if it is one of `known`; raise :class:`UnknownName` if it is not."""
-    names = list(known)
-    if name not in names:
-        raise UnknownName(kind, name, names)
+    if name not in known:
+        raise UnknownName(kind, name, known)
     return name

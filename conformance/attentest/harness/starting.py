@@ -79,19 +79,25 @@ class Forked:
 
     def poll(self) -> int | None:
         """Return the exit status, None while the process runs."""
-        if self._code is None and _readable(self._status, 0):
-            # Without its server its exit status is lost: most likely the server was killed.
-            self._code = _number(self._status, -signal.SIGKILL)
-            os.close(self._status)
-        return self._code
+        return self._ended(0)
 
     def wait(self, timeout: float | None = None) -> int:
         """Wait for the end of the process, and return its exit status."""
-        if self._code is None and not _readable(self._status, timeout):
+        code = self._ended(timeout)
+        if code is None:
             raise subprocess.TimeoutExpired(str(self.pid), timeout or 0.0)
-        code = self.poll()
-        assert code is not None
         return code
+
+    def _ended(self, seconds: float | None) -> int | None:
+        """Wait for the exit status; where the server has ended first, for the process itself."""
+        if self._code is None and _readable(self._status, seconds):
+            number = _number(self._status)
+            if number is None and not _gone(self.pid, seconds):
+                return None
+            # Without its server its exit status is lost: most likely the server was killed.
+            self._code = -signal.SIGKILL if number is None else number
+            os.close(self._status)
+        return self._code
 
 
 class ForkServer:
@@ -134,7 +140,7 @@ class ForkServer:
             while not _readable(status, POLL):
                 if stop.is_set():
                     raise Stopped("the command was interrupted")
-            pid = _number(status, 0)
+            pid = _number(status)
             if not pid:
                 return None
             opened.pop_all()
@@ -182,7 +188,19 @@ def _readable(descriptor: int, seconds: float | None) -> bool:
     return bool(poll.poll(None if seconds is None else seconds * 1000))
 
 
-def _number(descriptor: int, otherwise: int) -> int:
-    """Read a number that the server has written; `otherwise` where it has ended before."""
+def _number(descriptor: int) -> int | None:
+    """Read a number that the server has written; None where it has ended before."""
     read = os.read(descriptor, fork_server.NUMBER)
-    return int.from_bytes(read, "little", signed=True) if read else otherwise
+    return int.from_bytes(read, "little", signed=True) if read else None
+
+
+def _gone(pid: int, seconds: float | None) -> bool:
+    """Wait for the end of a process that is no child of this one."""
+    try:
+        process = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return True
+    try:
+        return _readable(process, seconds)
+    finally:
+        os.close(process)

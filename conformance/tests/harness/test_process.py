@@ -113,6 +113,18 @@ def test_a_child_that_kills_its_parent_costs_no_other_child(way: str) -> None:
         assert "attentest.harness.fork_server" in child.call("words")
 
 
+def test_child_outlives_its_server(way: str) -> None:
+    if way == "afresh":
+        pytest.skip("the parent is this process")
+    with started() as child:
+        server = starting._servers[-1].process
+        server.kill()
+        server.wait()
+        assert child._process.poll() is None
+        assert child.call("echo", value=1) == 1
+    assert child._process.poll() == -signal.SIGKILL
+
+
 def test_children_read_no_input_and_use_one_thread(child: Child) -> None:
     assert child.call("alone") == "1"
 

@@ -48,7 +48,7 @@ def surroundings(names):
 
 def kills_parent():
     os.kill(os.getppid(), signal.SIGKILL)
-    time.sleep(86397.5)
+    os._exit(3)
 
 
 METHODS = {

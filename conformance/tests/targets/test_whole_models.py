@@ -1,5 +1,6 @@
 """Whole models in different published styles: how each is built, called and mapped is inferred."""
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,13 +11,14 @@ from proof import study
 import attentest
 from attentest.judging.bench import Bench
 from attentest.judging.judge import judge
-from attentest.results.verdict import Status
+from attentest.results.verdict import Status, Verdict
 from attentest.targets.adapt import Unclear
 from attentest.targets.models.adaptation import AdaptedModel
 from attentest_spec import Backend
 from attentest_spec.torch import TorchBackend
 
 WILD = SUPPORT / "wild_models"
+FAILING = (Status.VIOLATION, Status.ERROR)
 
 SOUND = [
     ("annotated.py:make_model", "generator maps them", "(B, 1, S)", "method decode", "(B, T, T)"),
@@ -82,13 +84,17 @@ MISTAKES = [
 """A file, its model, and an edit that plants a mistake."""
 
 
+def judged(backend: Backend, names: list[str]) -> Iterator[Verdict]:
+    """Yield the verdict of each of the clauses `names` as it is asked for."""
+    bench = Bench(backend, shrink=False, diagnose=False, effort=0.3)
+    return (judge(bench, f"model.{name}") for name in names)
+
+
 def broken(backend: Backend, names: list[str]) -> dict[str, str]:
     """Return what fails of the clauses `names`, with the findings."""
-    bench = Bench(backend, shrink=False, diagnose=False, effort=0.3)
-    verdicts = [judge(bench, f"model.{name}") for name in names]
+    verdicts = list(judged(backend, names))
     assert sum(one.status.judged for one in verdicts) >= min(len(names), 11), verdicts
-    failing = (Status.VIOLATION, Status.ERROR)
-    return {one.clause: one.message for one in verdicts if one.status in failing}
+    return {one.clause: one.message for one in verdicts if one.status in FAILING}
 
 
 pytestmark = pytest.mark.filterwarnings("ignore:enable_nested_tensor")
@@ -135,7 +141,8 @@ def test_mistakes_in_models_are_detected(
     assert old in source
     (tmp_path / file).write_text(source.replace(old, new))
     backend = attentest.adapted(str(tmp_path / f"{file}:{name}"))
-    assert broken(backend, ["formula", "pad-ids", "causality", "every-parameter-reached"])
+    clauses = ["formula", "pad-ids", "causality", "every-parameter-reached"]
+    assert any(one.status in FAILING for one in judged(backend, clauses))  # the first is enough
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
 """One value for every design choice, and the values of the paper."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from math import inf
 
@@ -138,10 +138,10 @@ class Choices:
 
     def __post_init__(self) -> None:
         """Check every value against the options of its choice."""
-        given = dict(vars(self))
-        for name, choice in CHOICES.items():
-            if (value := choice.check(given[name])) is not given[name]:
-                object.__setattr__(self, name, value)
+        default = vars(Choices)  # most values are the default itself, and need no look
+        for name, given in self.as_dict().items():
+            if given is not default[name]:
+                object.__setattr__(self, name, CHOICES[name].check(given))
         for name in ("norm_epsilon", "rms_epsilon"):
             if float(self[name]) < 0:
                 raise ValueError(f"{name} must be at least 0, and {self[name]} is not.")
@@ -188,7 +188,7 @@ class Choices:
 
     def as_dict(self) -> dict[str, Value]:
         """Return every choice with its value, in the order of :data:`CHOICES`."""
-        return asdict(self)
+        return dict(vars(self))
 
 
 @lru_cache(256, typed=True)  # typed: 1 is a number, and True is none

@@ -4,6 +4,8 @@ What is only a matter of order is written here once; every step that computes or
 is written twice, in different styles, by the reference models.
 """
 
+from functools import cache
+
 from attentest.faults.reference_models.hooks.attention import Answer, Mask
 from attentest.faults.reference_models.hooks.base import Base
 from attentest.faults.reference_models.hooks.batch import BatchHooks
@@ -39,6 +41,7 @@ class Hooks(
         return self
 
 
+@cache
 def hook_names() -> frozenset[str]:
     """Return the names of all hooks: what a fault may override."""
     return frozenset(
