@@ -108,5 +108,5 @@ def test_parameters_of_tied_and_parallel_models() -> None:
 
 
 def test_cap_below_zero_is_refused() -> None:
-    with pytest.raises(ValueError, match="logit_cap must be a number c above 0.* -3 is not"):
+    with pytest.raises(ValueError, match=r"logit_cap must be a number c above 0.* -3 is not"):
         PAPER.but(logit_cap=-3.0)

@@ -152,7 +152,8 @@ def counter_runs_on(self: Hooks, tokens: Tensor) -> Tensor:
     """Positions run on from the last call. The second text is read as the end of the first."""
     start = self.memory.get("read", 0)
     self.memory["read"] = (start + tokens.shape[1]) % 8
-    return self.correct.column_places(tokens) + start
+    places: Tensor = self.correct.column_places(tokens) + start
+    return places
 
 
 @fault("language_model.first-length-kept", "default-positions", seam="column_places")

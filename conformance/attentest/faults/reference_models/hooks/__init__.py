@@ -4,7 +4,7 @@ What is only a matter of order is written here once; every step that computes or
 is written twice, in different styles, by the reference models.
 """
 
-from functools import cache
+import functools
 
 from attentest.faults.reference_models.hooks.attention import Answer, Mask
 from attentest.faults.reference_models.hooks.base import Base
@@ -41,7 +41,7 @@ class Hooks(
         return self
 
 
-@cache
+@functools.cache  # `cache` is a module of this package
 def hook_names() -> frozenset[str]:
     """Return the names of all hooks: what a fault may override."""
     return frozenset(
