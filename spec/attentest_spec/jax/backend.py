@@ -74,6 +74,7 @@ class Recipe:
     `call` takes what was built, the parameters, a key for dropout (None in evaluation mode) and the
     contract's inputs as JAX arrays, and returns an array or a tuple; `methods` holds further calls
     by name. In `parameters`, the map, a leaf's own name is its path in the tree, joined by dots.
+    With `compiled` False the call is no program of `jax.jit`: it may look at the numbers it gets.
     """
 
     build: Callable[[Sizes, Any], Any]
@@ -81,6 +82,7 @@ class Recipe:
     call: Callable[..., Any] = _direct
     methods: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
     parameters: Table = field(default_factory=dict)
+    compiled: bool = True
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -155,7 +157,7 @@ class JaxPart:
 
     @cached_property
     def _compiled(self) -> Callable[..., Any]:
-        return compile_program(self._run, static=(3, 4))
+        return compile_program(self._run, static=(3, 4)) if self._recipe.compiled else self._run
 
     def _run(
         self, own: Any, key: Key, arrays: tuple[Any, ...], rest: tuple[Any, ...], method: str
@@ -182,7 +184,7 @@ class JaxPart:
 
     @cached_property
     def _pull(self) -> Callable[..., Any]:
-        return compile_program(self._pulled, static=(3,))
+        return compile_program(self._pulled, static=(3,)) if self._recipe.compiled else self._pulled
 
     def _pulled(
         self, own: Any, key: Key, arrays: tuple[Any, ...], rest: tuple[Any, ...], cotangent: Any

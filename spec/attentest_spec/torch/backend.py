@@ -89,10 +89,7 @@ class TorchBackend(RecipeBackend[Recipe]):
         return TorchPart(recipe, self.sizes_of(sizes), mapped, precision, device, tables)
 
     def seed(self, number: int) -> None:
-        """Set the seed of every generator that constructors share: torch's, Python's and NumPy's.
-
-        A backend may leave this method out; without it nothing about seeds is judged.
-        """
+        """Set the seed of torch, Python and NumPy; a backend without this method has none."""
         torch.manual_seed(number)
         random.seed(number)
         np.random.seed(number % 2**32)

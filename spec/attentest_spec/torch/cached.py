@@ -1,15 +1,16 @@
 """A recipe for decoding with a cache, of functions that begin, continue and reorder one."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from attentest_spec.contract import Unsupported
 from attentest_spec.mapping import Table
 from attentest_spec.sizes import Sizes
+from attentest_spec.stepwise import Stepwise
 from attentest_spec.torch.backend import Recipe
 
 Step = tuple[Tensor, Any]
@@ -51,23 +52,8 @@ class _Program:
         after: Tensor,
         origin: Tensor,
     ) -> Tensor:
+        functions = (self.start, self.step, self.reorder)
+        given = (None if one is None else partial(one, built) for one in functions)
+        steps = Stepwise(*given)  # type: ignore[arg-type]  # the last one alone may be None
         parts = torch.split(target, chunks.tolist(), dim=1)
-        caches: list[Any] = []
-        found: list[Tensor] = []
-        for tokens, earlier, rows in zip(parts, after.tolist(), origin, strict=True):
-            cache = self._continued(built, source, caches, earlier, rows)
-            scores, cache = self.step(built, cache, tokens)
-            caches.append(cache)
-            found.append(scores)
-        return torch.cat(found, dim=1)
-
-    def _continued(
-        self, built: Any, source: Tensor, caches: Sequence[Any], earlier: int, rows: Tensor
-    ) -> Any:
-        if earlier < 0:
-            return self.start(built, source)
-        if rows.tolist() == list(range(len(rows))):
-            return caches[earlier]
-        if self.reorder is None:
-            raise Unsupported("it does not reorder the rows of a cache")
-        return self.reorder(built, caches[earlier], rows)
+        return torch.cat(steps.scores(source, parts, after.tolist(), origin), dim=1)

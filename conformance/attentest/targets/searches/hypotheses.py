@@ -1,4 +1,4 @@
-"""What a beam search returns, as hypotheses with or without scores."""
+"""The hypotheses that a beam search returns, with scores or without."""
 
 from collections.abc import Sequence
 from numbers import Real

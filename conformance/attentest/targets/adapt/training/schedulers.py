@@ -101,7 +101,7 @@ class Counting:
 
     @property
     def counted(self) -> str:
-        """How its steps are counted, in words."""
+        """The words for the counting of its steps."""
         return f"it counts its steps itself: {self.method} is called once for each update"
 
     @property

@@ -83,7 +83,7 @@ class Schedule:
 
     @property
     def counted(self) -> str:
-        """How its steps are counted, in words."""
+        """The words for the counting of its steps."""
         return "its steps count from 0, as measured" if self.offset else "steps count from 1"
 
     @property
