@@ -85,16 +85,23 @@ class _Trial:
         return self.plan.clauses[len(self.result.verdicts) :]
 
     def run(self) -> BackendRun:
-        """Judge to the end, replacing workers that hang or die."""
-        status = ""
-        for _ in range(PATIENCE):
+        """Judge to the end, replacing workers that hang or die.
+
+        Those that are lost in the search for a likely cause are no reason to judge no more: as
+        many of them end the search alone.
+        """
+        status, lost, slow = "", 0, 0
+        while lost < PATIENCE:
             failure = self._one_worker()
             if self.result.failure:
                 self.listener(self.result, None)
             if failure is None:
                 return self.result
-            status = failure.status
-            self._keep(self._undiagnosed(failure) or self._unjudged(status, str(failure)))
+            status, found = failure.status, self._undiagnosed(failure)
+            slow, lost = slow + (found is not None), lost + (found is None)
+            if slow == PATIENCE:
+                self.plan = replace(self.plan, diagnose=False)
+            self._keep(found or self._unjudged(status, str(failure)))
             if not self.rest:
                 return self.result
         untried = f"not tried after {PATIENCE} timeouts or crashes"
