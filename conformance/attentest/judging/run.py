@@ -17,6 +17,7 @@ from attentest.harness.errors import ProcessFailure, Unavailable
 from attentest.harness.messages import Event, disturbed
 from attentest.harness.process import Child, Isolation, in_threads
 from attentest.harness.starting import prepare
+from attentest.results.blocks import UNSOUGHT
 from attentest.results.plan import Plan
 from attentest.results.run import BackendRun, Description, Run
 from attentest.results.verdict import Status, Verdict
@@ -114,7 +115,7 @@ class _Trial:
 
     def _undiagnosed(self, reason: Unavailable) -> Verdict | None:
         """Return the verdict that was reached before the worker was lost, if there was one."""
-        note = f"the likely cause was not found: {reason}"
+        note = f"{UNSOUGHT}: {reason}"
         return replace(self.found, notes=(*self.found.notes, note)) if self.found else None
 
     def _keep(self, verdict: Verdict) -> None:
