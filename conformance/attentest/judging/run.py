@@ -17,6 +17,7 @@ from attentest.harness.errors import ProcessFailure, Unavailable
 from attentest.harness.messages import Event, disturbed
 from attentest.harness.process import Child, Isolation, in_threads
 from attentest.harness.starting import prepare
+from attentest.results.blocks import UNSOUGHT
 from attentest.results.plan import Plan
 from attentest.results.run import BackendRun, Description, Run
 from attentest.results.verdict import Status, Verdict
@@ -85,16 +86,23 @@ class _Trial:
         return self.plan.clauses[len(self.result.verdicts) :]
 
     def run(self) -> BackendRun:
-        """Judge to the end, replacing workers that hang or die."""
-        status = ""
-        for _ in range(PATIENCE):
+        """Judge to the end, replacing workers that hang or die.
+
+        Those that are lost in the search for a likely cause are no reason to judge no more: as
+        many of them end the search alone.
+        """
+        status, lost, slow = "", 0, 0
+        while lost < PATIENCE:
             failure = self._one_worker()
             if self.result.failure:
                 self.listener(self.result, None)
             if failure is None:
                 return self.result
-            status = failure.status
-            self._keep(self._undiagnosed(failure) or self._unjudged(status, str(failure)))
+            status, found = failure.status, self._undiagnosed(failure)
+            slow, lost = slow + (found is not None), lost + (found is None)
+            if slow == PATIENCE:
+                self.plan = replace(self.plan, diagnose=False)
+            self._keep(found or self._unjudged(status, str(failure)))
             if not self.rest:
                 return self.result
         untried = f"not tried after {PATIENCE} timeouts or crashes"
@@ -107,7 +115,7 @@ class _Trial:
 
     def _undiagnosed(self, reason: Unavailable) -> Verdict | None:
         """Return the verdict that was reached before the worker was lost, if there was one."""
-        note = f"the likely cause was not found: {reason}"
+        note = f"{UNSOUGHT}: {reason}"
         return replace(self.found, notes=(*self.found.notes, note)) if self.found else None
 
     def _keep(self, verdict: Verdict) -> None:

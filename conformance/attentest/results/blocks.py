@@ -27,6 +27,9 @@ HELD = "\xa0"
 
 _NUMBER = re.compile(r"[^\s\[\],]+")
 
+UNSOUGHT = "the likely cause was not found"
+"""The beginning of the note of a verdict whose diagnosis was ended."""
+
 
 def block(
     cause: Cause,
@@ -107,7 +110,8 @@ def _why(cause: Cause, width: int) -> Iterator[str]:
     if cause.location:
         yield from cut(_inside(f"{cause.location.line} | {cause.location.code.strip()}", width), 2)
         yield from _inside(certainty(cause), width)
-    for one in known(cause):
+    lost = (one for one in cause.head.notes if one.startswith(UNSOUGHT))
+    for one in (*known(cause), *lost):
         yield from cut(_inside(one, width), 2)
 
 

@@ -15,7 +15,7 @@ from folders import SUPPORT
 
 from attentest.harness.errors import ProcessFailure
 from attentest.harness.messages import Listener
-from attentest.judging.run import run
+from attentest.judging.run import PATIENCE, run
 from attentest.results.plan import Plan, select
 from attentest.results.run import BackendRun
 from attentest.results.verdict import Verdict
@@ -88,6 +88,10 @@ class LostInDiagnosis:
         clause = arguments["plan"]["clauses"][0]
         assert listen
         listen({"step": "start", "clause": clause})
+        if not arguments["plan"]["diagnose"]:
+            passed = Verdict("", clause, "pass").as_dict()
+            listen({"step": "verdict", **passed})
+            raise ProcessFailure("crash", "no more than one is judged")
         listen({"step": "found", **Verdict("", clause, "violation", "It is wrong.").as_dict()})
         raise ProcessFailure("timeout", "no answer within 9 seconds")
 
@@ -98,6 +102,13 @@ def test_a_mishap_of_the_diagnosis_costs_no_verdict(monkeypatch):
     (verdict,) = result.verdicts
     assert (verdict.status, verdict.message) == ("violation", "It is wrong.")
     assert "the likely cause was not found: no answer within 9 seconds" in verdict.notes[0]
+
+
+def test_slow_diagnoses_are_ended_and_the_rest_is_judged(monkeypatch):
+    monkeypatch.setattr("attentest.judging.run.Remote", LostInDiagnosis)
+    (result,) = run(["lost"], Plan(SLUGS[:1] * (PATIENCE + 1)))
+    statuses = [one.status for one in result.verdicts]
+    assert statuses == ["violation"] * PATIENCE + ["pass"]
 
 
 def test_an_error_of_the_listener_ends_the_run_and_its_workers():

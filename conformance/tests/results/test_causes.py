@@ -129,7 +129,7 @@ def test_clauses_not_tried_are_one_cause_and_warnings_come_last() -> None:
     assert len(found[0].clauses) == 2
 
 
-def test_what_did_not_return_comes_after_what_was_compared() -> None:
+def test_crashes_come_after_what_was_compared() -> None:
     verdicts = [
         Verdict("mine", slug, "crash", "not tried after 3 timeouts or crashes")
         for slug in ("attention.shapes", "attention.rows-sum-to-one")

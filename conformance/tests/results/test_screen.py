@@ -90,6 +90,13 @@ def test_nearest_mistakes_are_listed_where_none_gives_all_results() -> None:
     assert "the nearest: attention.other: 3 results not reproduced" in " ".join(text.split())
 
 
+def test_search_for_a_cause_that_was_ended_is_reported() -> None:
+    note = "the likely cause was not found: no answer within 120 seconds"
+    text = " ".join(screen(failing(diagnosis=(), notes=(note,))).split())
+    assert note in text
+    assert "the likely cause was not found" not in " ".join(screen(failing()).split())
+
+
 def test_arrays_are_cut_to_rows_that_differ() -> None:
     rows = [one.split() for one in screen(failing()).splitlines() if one.startswith("     ")]
     assert rows == [
