@@ -163,20 +163,6 @@ def test_wrong_rate_is_reported_with_its_numbers(factor):
     assert verdict.status in ("violation", "error")
 
 
-def test_factor_of_a_sample_that_fits_no_rate_is_reported_with_its_values():
-    fault = fault_of("feed_forward.dropout-scaled-by-the-nominal-rate")
-    verdict = judged(inject(fault, fault.models[0]), "feed_forward.dropout-only-in-training")
-    assert "equal samples are neither dropped nor divided by 0.75, as 1 site(s)" in verdict.message
-    assert verdict.counterexample is not None
-    assert verdict.counterexample.actual
-
-
-@pytest.mark.parametrize("activation", ["gelu", "silu"])
-def test_factor_is_that_of_the_last_weight_behind_any_activation(activation):
-    verdict = judged(of(Plain, activation=activation), "feed_forward.dropout-only-in-training")
-    assert verdict.status == "pass", verdict.message
-
-
 def test_path_input_is_equal_rows_from_one_to_minus_one():
     rows = path_input(Sizes(d_model=5), length=2)
     assert rows.tolist() == [[[1.0, 0.5, 0.0, -0.5, -1.0]] * 2]
