@@ -13,7 +13,8 @@ from attentest.faults.reference_models import REFERENCE_MODELS, Hooks, reference
 from attentest.faults.reference_models.modules import Node
 from attentest.judging.bench import Bench
 from attentest.judging.judge import judge
-from attentest.testing.dropout_rate import FALSE_ALARM, RATE, SAMPLES, tolerance
+from attentest.testing.dropout_rate import FALSE_ALARM, RATE, SAMPLES, path_input, tolerance
+from attentest_spec import Sizes
 
 torch.set_num_threads(1)
 
@@ -160,6 +161,11 @@ def test_wrong_rate_is_reported_with_its_numbers(factor):
     assert verdict.status in ("violation", "error")
     verdict = judged(of(Other), "feed_forward.dropout-only-in-training")
     assert verdict.status in ("violation", "error")
+
+
+def test_path_input_is_equal_rows_from_one_to_minus_one():
+    rows = path_input(Sizes(d_model=5), length=2)
+    assert rows.tolist() == [[[1.0, 0.5, 0.0, -0.5, -1.0]] * 2]
 
 
 def test_tolerance_is_that_of_the_false_alarm():

@@ -177,6 +177,10 @@ def _question(
         else (f"what to give for {' and '.join(unknown)}")
     )
     lines = [f"--argument {role}=NAME" for role in missing]
+    if not missing and component == "multi_head_attention":
+        # A second tensor that no name explains: a value for it says less than what it carries.
+        lines += [f"--argument {role}=NAME" for role in ("query", "key", "value")]
+        lines.append("or")
     lines += [f"--give {one}=VALUE" for one in unknown if not missing]
     call = ", ".join(inputs)
     return (

@@ -30,7 +30,7 @@ from attentest.targets.adapt.names import (
 )
 from attentest.targets.adapt.probing import SIZES as PROBED
 from attentest.targets.adapt.probing import undisturbed
-from attentest.targets.adapt.reading import Reading, Unclear
+from attentest.targets.adapt.reading import Reading, Unclear, own_recipe
 from attentest.targets.signatures import constructor_arguments
 from attentest_spec import Sizes, Unsupported
 from attentest_spec.components import inside
@@ -390,7 +390,5 @@ def _question(
         f"{'is' if len(unknown) == 1 else 'are'}. Add {lines} for a fixed value (in Python: "
         f"given={{NAME: VALUE}}), or {sizes} for a size "
         f"({', '.join(SIZES)}; in Python: arguments={{SIZE: NAME}}), or write in a file of your "
-        f"own: `from attentest_spec.torch import Recipe, TorchBackend` and `backend = "
-        f'TorchBackend(name="mine", title="mine", recipes={{"{component}": '
-        f"Recipe(build=lambda sizes: {name}(sizes.d_model, ..))}})`."
+        f"own: {own_recipe(component, name)}."
     )

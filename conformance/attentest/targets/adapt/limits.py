@@ -14,7 +14,7 @@ from attentest.targets.adapt.adapter import Adapter
 from attentest.targets.adapt.arguments import MASKS
 from attentest.targets.adapt.code import POSITIONS, Code
 from attentest.targets.adapt.probing import SIZES, Probe, undisturbed
-from attentest.targets.adapt.reading import Unclear
+from attentest.targets.adapt.reading import Unclear, own_recipe
 from attentest_spec import COMPONENTS, Backend, Choices, Limits, Sizes, Table
 from attentest_spec.components import inside
 from attentest_spec.contract import MASK_KINDS
@@ -33,7 +33,8 @@ def built(code: Code, dtype: torch.dtype) -> Any:
         raise Unclear(
             f"{code.name} could not be built for probing ({'; '.join(code.said)}): "
             f"{summary(failure)}. If an argument was taken for another size, say which is which "
-            f"with --argument SIZE=NAME; --give NAME=VALUE fixes one."
+            f"with --argument SIZE=NAME; --give NAME=VALUE fixes one. What needs more than that is "
+            f"built in a file of your own: {own_recipe(code.component, code.name)}."
         ) from failure
     return thing.to(dtype).eval() if isinstance(thing, nn.Module) else thing
 

@@ -71,3 +71,12 @@ class Reading:
     def as_dict(self) -> dict[str, Any]:
         """Return the fields that are not empty; values in `given` stay the objects they are."""
         return {name: value for name, value in vars(self).items() if value}
+
+
+def own_recipe(component: str, name: str) -> str:
+    """Return the two lines of a file that build `name` as the user says."""
+    return (
+        f"`from attentest_spec.torch import Recipe, TorchBackend` and `backend = "
+        f'TorchBackend(name="mine", title="mine", recipes={{"{component}": '
+        f"Recipe(build=lambda sizes: {name}(sizes.d_model, ..))}})`"
+    )

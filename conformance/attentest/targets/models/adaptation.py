@@ -135,6 +135,11 @@ def _table(built: Building, inferred: Inferred, name: str) -> FoundTable:
             f"another ({built.expression}), say which is which with --argument SIZE=NAME; else "
             f"write the map by hand, in a backend as docs/how-to/add-an-implementation.md shows."
         )
+    if _shares_positions(built, found):
+        raise Unclear(
+            f"{name} has one trained table of positions for both sides, and this spec has one for "
+            f"each: name the classes of its parts, one by one."
+        )
     if not _reads_first_row(built, found, call):
         raise Unclear(
             f"{name} has tables of positions with more rows than its length, and the first "
@@ -142,6 +147,18 @@ def _table(built: Building, inferred: Inferred, name: str) -> FoundTable:
             f"docs/how-to/add-an-implementation.md shows."
         )
     return found
+
+
+def _shares_positions(built: Building, found: FoundTable) -> bool:
+    """Say whether one trained table holds the positions of both sides."""
+    try:
+        places = [locate(f"{side}_positions.weight", found.table) for side in ("source", "target")]
+    except KeyError:
+        return False
+    model = probe_of(built, DISTINCT.but(target_vocabulary=DISTINCT.source_vocabulary)).model
+    own = dict(model.named_parameters(remove_duplicate=False))
+    source, target = (own[place.name] for place in places)
+    return source is target
 
 
 def _reads_first_row(built: Building, found: FoundTable, call: Callable[..., Any]) -> bool:
