@@ -11,6 +11,7 @@ import attentest
 from attentest.targets.adapt import Unclear
 
 sys.path.insert(0, str(SUPPORT / "wild_decoder_only"))
+rotary_attentions = importlib.import_module("rotary_attentions")
 
 SOUND = {"norms": "rms_norm", "networks": "feed_forward"}
 WRONG = {"wrong_norms": "rms_norm", "wrong_networks": "feed_forward"}
@@ -74,3 +75,32 @@ class RoundedFeedForward(nn.Module):
 def test_inner_width_that_is_rounded_is_a_question():
     with pytest.raises(Unclear, match="inner width of 256 where it is built with 11"):
         attentest.adapted(RoundedFeedForward, "feed_forward")
+
+
+@pytest.mark.parametrize("one", classes("rotary_attentions"), ids=lambda one: one.__name__)
+def test_attention_with_rotary_positions_conforms(one):
+    slugs = [f"multi_head_attention.{name}" for name in ("formula", "rotary", "shapes", "gradient")]
+    report = attentest.check(one, clauses=slugs)
+    good = "pass", "deviation", "absent"  # it has one input, of which no gradient is taken
+    assert not [slug for slug in slugs if report[slug].status not in good], str(report)
+    assert report["multi_head_attention.rotary"].status == "deviation", str(report)
+
+
+@pytest.mark.parametrize("one", classes("wrong_rotary_attentions"), ids=lambda one: one.__name__)
+def test_wrong_rotary_positions_are_not_accepted(one):
+    """They are asked about: what is not explained by any option may be another design."""
+    with pytest.raises(Unclear):
+        attentest.check(one, clauses=["multi_head_attention.formula"])
+
+
+class GivenTurns(rotary_attentions.BufferedRotaryAttention):
+    """Sines and cosines are handed in, as in most published models."""
+
+    def forward(self, x, position_embeddings, mask=None):
+        self.angles = lambda length, x: position_embeddings
+        return super().forward(x, mask)
+
+
+def test_attention_that_is_given_sines_and_cosines_is_a_question():
+    with pytest.raises(Unclear):
+        attentest.check(GivenTurns, clauses=["multi_head_attention.formula"])

@@ -13,6 +13,7 @@ from typing import Annotated
 
 import numpy as np
 
+from attentest.analysis.identify.attending import TURNED, attending, wide_sizes
 from attentest.analysis.identify.finding import CANNOT_TELL, MEASURED, NONE_FITS, Evidence
 from attentest.analysis.identify.masking import NoMask, empty_row, fill
 from attentest.analysis.identify.norms import FORMULA, norm_station, options
@@ -24,7 +25,7 @@ from attentest.analysis.identify.structure import SHAPED, TIED, asking, structur
 from attentest.harness.errors import Absent, BackendError, Violation
 from attentest.harness.subject import Probe, Subject
 from attentest.harness.tolerances import as_floats
-from attentest_spec import COMPONENTS, Backend, Choices, Sizes
+from attentest_spec import CHOICES, COMPONENTS, Backend, Choices, Sizes
 from attentest_spec.choices import Value
 from attentest_spec.contract import Input, NoParameterMap
 from attentest_spec.parameters import learned_positions
@@ -79,7 +80,45 @@ def measure(subject: Subject, component: str, known: Choices) -> list[Evidence]:
         return first or [
             Evidence(axis, component, CANNOT_TELL, reason=text) for axis in axes_of(component)
         ]
-    return close[min(close)] if close else first
+    if close:
+        return close[min(close)]
+    return (_of_order(subject, known) if component == ORDERED else []) or first
+
+
+ORDERED = "multi_head_attention"
+
+
+def _of_order(subject: Subject, known: Choices) -> list[Evidence]:
+    """Return the evidence of attention with positions or a bias inside, [] where none explains it.
+
+    What is not the first option of a choice that others do not measure is measured so.
+    """
+    try:
+        for structure, probe in structures(subject, ORDERED, wide_sizes(sizes_for(subject))):
+            begun = _begun(structure, ties(probe, structure), known)
+            found = attending(probe, begun)
+            if found is None:
+                continue
+            measurement = Measurement(ORDERED, probe, structure, found)
+            measurement.take()
+            if measurement.explained:
+                more = [axis for axis in CHOICES if axis not in measurement.axes]
+                shown = [axis for axis in more if found[axis] != begun[axis]]
+                if found.attention_rotary != "none":
+                    shown = [*dict.fromkeys([*shown, *TURNED])]
+                return measurement.evidence + [
+                    Evidence(
+                        axis,
+                        ORDERED,
+                        MEASURED,
+                        found[axis],
+                        difference=measurement.difference,
+                    )
+                    for axis in shown
+                ]
+    except (Absent, BackendError, Violation):
+        pass
+    return []
 
 
 def fits_at_width(backend: Backend, choices: Choices, width: int) -> bool | None:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from attentest.faults.unusual import (
     arrays,
+    attending,
     attention,
     batches,
     caches,
@@ -29,6 +30,7 @@ from attentest_spec import Backend
 _ALL: tuple[Backend, ...] = (
     *attention.MEMBERS,
     *multi_head_attention.MEMBERS,
+    *attending.MEMBERS,
     *layer_norm.MEMBERS,
     *rms_norm.MEMBERS,
     *gates.MEMBERS,

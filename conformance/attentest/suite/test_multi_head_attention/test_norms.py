@@ -12,7 +12,7 @@ from attentest.suite.test_multi_head_attention.cases import (
 )
 from attentest.testing.draw import Draw
 
-MASKS = ("none", "padding", "per-sample")
+MASKS = ("none", "padding", "per-sample", "causal")
 
 
 @check("multi_head_attention.query-key-norm")

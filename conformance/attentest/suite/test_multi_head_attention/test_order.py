@@ -28,7 +28,7 @@ from attentest_spec.order import ordered
 FURTHEST = 40
 """All positions that are given are below it."""
 
-MASKS = ("none", "padding", "per-sample")
+MASKS = ("none", "padding", "per-sample", "causal")
 
 
 @check("multi_head_attention.rotary")

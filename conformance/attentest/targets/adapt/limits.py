@@ -76,6 +76,7 @@ def limits_of(
         own_pads=code.inner is not None or not _of_source_alone("pad", known),
         own_vocabularies=code.inner is not None or not _of_source_alone("vocabulary", known),
         odd_width=code.inner is None or _is_built(code, SIZES.but(d_model=ODD)),
+        positions=("none",),  # attention is given none, and counts them from 0
     )
 
 
