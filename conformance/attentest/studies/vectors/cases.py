@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
 from itertools import islice
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 from hypothesis import strategies as st
@@ -92,8 +92,8 @@ def _options(own: list[Recipe], base: Choices, seed: int) -> Iterator[Case]:
     """Yield, for every option but the base's, a case of every recipe that shows it."""
 
     @cache
-    def plain(start: Choices) -> list[tuple[Recipe, _Call]]:
-        return [(one, _Call(one, start, "float64", (seed, 0))) for one in own]
+    def plain(start: Choices) -> list[tuple[_Call, Collection[str]]]:
+        return [_watched(one, start, seed) for one in own]
 
     for name, value in options():
         start = base.but(**_SHOWN_WITH.get(name, {}))
@@ -102,11 +102,29 @@ def _options(own: list[Recipe], base: Choices, seed: int) -> Iterator[Case]:
         told = f"{value:g}" if isinstance(value, float) else value
         shown = (
             call.case(f"{one.component}/{one.name}/{name}={told}", CHOICES[name].clause)
-            for one, other in plain(start)
-            if (call := _Call(one, chosen, "float64", (seed, 0))).answered() and call.differs(other)
+            for other, known in plain(start)
+            if name in known  # what was not looked up changes nothing
+            and (call := _Call(one := other.recipe, chosen, "float64", (seed, 0))).answered()
+            and call.differs(other)
         )
         # What is made of layers is large, and its parts have shown the rest.
         yield from islice(shown, 1 if _layered(own) else None)
+
+
+def _watched(recipe: Recipe, choices: Choices, seed: int) -> tuple["_Call", Collection[str]]:
+    """Return a call that was carried out, and the names of the choices that it looked up."""
+    names: set[str] = set()
+
+    class Watched(Choices):
+        def __getattribute__(self, name: str) -> Any:
+            names.add(name)
+            return super().__getattribute__(name)
+
+    watched = Watched(**choices.as_dict())  # type: ignore[arg-type]
+    names.clear()
+    call = _Call(recipe, watched, "float64", (seed, 0), backend=Reference(choices))
+    call.answered()
+    return call, frozenset(names)
 
 
 def _layered(own: Iterable[Recipe]) -> bool:
@@ -134,13 +152,19 @@ class _Call:
     """A recipe carried out under some choices, with one draw of its numbers."""
 
     def __init__(
-        self, recipe: Recipe, choices: Choices, precision: str, seed: tuple[int, ...]
+        self,
+        recipe: Recipe,
+        choices: Choices,
+        precision: str,
+        seed: tuple[int, ...],
+        backend: Reference | None = None,
     ) -> None:
         self.recipe = recipe
         self.choices = choices
         self.precision = precision
         self.sizes = recipe.fitted(choices)
-        subject = Subject(Reference(choices), choices=choices, precision=precision)
+        backend = backend or Reference(choices)
+        subject = Subject(backend, choices=choices, precision=precision)
         place = zlib.crc32(f"{recipe.component}/{recipe.name}".encode())
         source = np.random.default_rng([*seed, place])
         # Sizes and kinds are the recipe's: nothing is asked of Hypothesis.
