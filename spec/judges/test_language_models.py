@@ -301,7 +301,11 @@ def test_family_gives_the_logits_of_the_oracle(name: str) -> None:
     np.testing.assert_allclose(oracle, said, rtol=0, atol=2e-5 * np.abs(said).max())
 
 
-@pytest.mark.parametrize("name", FAMILIES)
+PADDED = [name for name in FAMILIES if name != "gemma2"]
+"""Families with the attention of torch; that of the other one has no soft cap."""
+
+
+@pytest.mark.parametrize("name", PADDED)
 def test_family_agrees_on_padding_and_on_positions_that_differ_by_sequence(name: str) -> None:
     rng = np.random.default_rng(2)
     tokens = rng.integers(0, 19, size=(3, 9))
