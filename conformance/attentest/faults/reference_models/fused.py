@@ -50,12 +50,10 @@ _LAYER: Table = {
 }
 _STACK: Table = {**nested("layers.*", "layers.*", _LAYER), **nested("norm", "norm", _NORM)}
 _BLOCK: Table = {
-    **nested("self_attention", "self_attention", _MULTI_HEAD),
-    **nested("self_attention_norm", "self_attention_norm", _NORM),
-    **nested("self_attention_branch_norm", "self_attention_branch_norm", _NORM),
-    **nested("feed_forward", "feed_forward", _FEED_FORWARD),
-    **nested("feed_forward_norm", "feed_forward_norm", _NORM),
-    **nested("feed_forward_branch_norm", "feed_forward_branch_norm", _NORM),
+    name: place
+    for part, table in (("self_attention", _MULTI_HEAD), ("feed_forward", _FEED_FORWARD))
+    for end, inner in (("", table), ("_norm", _NORM), ("_branch_norm", _NORM))
+    for name, place in nested(f"{part}{end}", f"{part}{end}", inner).items()
 }
 
 
@@ -100,12 +98,13 @@ class Fused(
         },
         "causal_layer": _BLOCK,
         "language_model": {
-            **nested("embedding", "embedding", _EMBEDDING),
-            **nested("positions", "positions", _POSITIONS),
-            **nested("embedding_norm", "embedding_norm", _NORM),
-            **nested("layers.*", "layers.*", _BLOCK),
-            **nested("norm", "norm", _NORM),
             **nested("generator", "generator", _GENERATOR),
+            **(nested("embedding", "embedding", _EMBEDDING) | nested("norm", "norm", _NORM)),
+            **nested("embedding_norm", "embedding_norm", _NORM),
+            **(
+                nested("positions", "positions", _POSITIONS)
+                | nested("layers.*", "layers.*", _BLOCK)
+            ),
         },
     }
 
