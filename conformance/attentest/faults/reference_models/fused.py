@@ -55,6 +55,14 @@ _BLOCK: Table = {
     for end, inner in (("", table), ("_norm", _NORM), ("_branch_norm", _NORM))
     for name, place in nested(f"{part}{end}", f"{part}{end}", inner).items()
 }
+_LANGUAGE_MODEL: Table = {
+    name: place
+    for part, table in (
+        *(("embedding", _EMBEDDING), ("positions", _POSITIONS), ("embedding_norm", _NORM)),
+        *(("layers.*", _BLOCK), ("norm", _NORM), ("generator", _GENERATOR)),
+    )
+    for name, place in nested(part, part, table).items()
+}
 
 
 class Fused(
@@ -97,15 +105,7 @@ class Fused(
             **nested("generator", "generator", _GENERATOR),
         },
         "causal_layer": _BLOCK,
-        "language_model": {
-            **nested("generator", "generator", _GENERATOR),
-            **(nested("embedding", "embedding", _EMBEDDING) | nested("norm", "norm", _NORM)),
-            **nested("embedding_norm", "embedding_norm", _NORM),
-            **(
-                nested("positions", "positions", _POSITIONS)
-                | nested("layers.*", "layers.*", _BLOCK)
-            ),
-        },
+        "language_model": _LANGUAGE_MODEL,
     }
 
     def drop(self, x: Tensor, rate: float) -> Tensor:
