@@ -7,6 +7,7 @@ from typing import Generic, TypeVar
 from attentest_spec.choices import Value
 from attentest_spec.contract import Limits
 from attentest_spec.names import require
+from attentest_spec.profiles import DEFAULT, profile_of
 from attentest_spec.sizes import Sizes
 
 R = TypeVar("R")
@@ -14,13 +15,23 @@ R = TypeVar("R")
 
 @dataclass(frozen=True, kw_only=True)
 class RecipeBackend(Generic[R]):
-    """The description of a backend; the adapter of a framework adds how a recipe is built."""
+    """The description of a backend; the adapter of a framework adds how a recipe is built.
+
+    `profile` names the set of choices that it means; `choices` are those that it adds or changes,
+    and hold all of them once the backend is made. Deviations are counted from the profile.
+    """
 
     name: str
     title: str
     recipes: Mapping[str, R]
     choices: Mapping[str, Value] = field(default_factory=dict)
     limits: Limits = field(default_factory=Limits)
+    profile: str = DEFAULT
+
+    def __post_init__(self) -> None:
+        """Add the choices of the profile; UnknownName where there is none of that name."""
+        declared = {**profile_of(self.profile).choices, **self.choices}
+        object.__setattr__(self, "choices", declared)
 
     @property
     def components(self) -> Collection[str]:

@@ -17,6 +17,7 @@ from attentest.results.verdict import LikelyCause, Status, Verdict
 from attentest_spec import CHOICES, Backend, Clause, UnknownName
 from attentest_spec.choices import Value
 from attentest_spec.clauses import clauses
+from attentest_spec.profiles import DEFAULT, profile_of
 
 
 @dataclass(frozen=True)
@@ -147,9 +148,11 @@ def _held(clause: Clause, subject: Subject) -> _Outcome:
         source = "declared" if choice.name in subject.declared else "measured"
         message = f"the paper is silent; {source}: {shown}"
         return _Outcome(Status.PASS, message, subject, measured=value)
-    if value == choice.paper:
+    profile = profile_of(getattr(subject.backend, "profile", DEFAULT))
+    if value == profile.option(choice.name):
         return _Outcome(Status.PASS, subject=subject, measured=value)
-    message = f"declared and measured: {shown}; the paper: {choice.paper}"
+    whose = "the paper" if profile.name == DEFAULT else f"the profile {profile.name}"
+    message = f"declared and measured: {shown}; {whose}: {profile.option(choice.name)}"
     return _Outcome(Status.DEVIATION, message, subject, measured=value)
 
 

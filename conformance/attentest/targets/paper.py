@@ -1,7 +1,8 @@
-"""Targets that are design choices: the Transformer of Vaswani et al. 2017, built under any of them.
+"""Targets that are design choices: a profile, built under its choices or under any others.
 
-Such a target is the word `paper`, and after it NAME=OPTION for every choice that is another one:
-`paper norm_placement=pre`. It leads to a reference model of the catalogue of faults.
+Such a target is the name of a profile, as `paper` or `llama`, and after it NAME=OPTION for every
+choice that is another one: `paper norm_placement=pre`. It leads to a reference model of the
+catalogue of faults.
 """
 
 from collections.abc import Iterator
@@ -10,22 +11,22 @@ from dataclasses import replace
 
 from attentest_spec import CHOICES, Backend, Choices, registry
 from attentest_spec.choices import Choice, Value
+from attentest_spec.components import inside
 from attentest_spec.names import require
+from attentest_spec.profiles import PROFILES, Profile
 from attentest_spec.registry import LoadFailure
-
-WORD = "paper"
-"""The first word of such a target; no announced backend can be loaded under this name."""
-
-TITLE = "Vaswani et al. 2017"
 
 
 def is_paper(target: str) -> bool:
-    """Say whether `target` begins with the word `paper`."""
-    return target.split()[:1] == [WORD]
+    """Say whether `target` begins with the name of a profile.
+
+    No announced backend can be loaded under this name.
+    """
+    return target.split()[:1] != [] and target.split()[0] in PROFILES
 
 
 def choices_of(target: str) -> Choices:
-    """Return the choices that `target` names, and the paper's for the others.
+    """Return the choices that `target` names, and those of its profile for the others.
 
     Raises UnknownName for a name that is no choice and for a word that is no option of it, and
     LoadFailure for a number that is not allowed, a choice that is named twice and an option alone.
@@ -36,7 +37,7 @@ def choices_of(target: str) -> Choices:
         if [one for one, _ in pairs].count(name) > 1:
             raise LoadFailure(f"{target!r} names the choice {name} more than once.")
     try:
-        return Choices.of(named)
+        return Choices.of({**_profile(target).choices, **named})
     except ValueError as wrong:
         raise LoadFailure(f"{target!r} cannot be built: {wrong}") from wrong
 
@@ -51,7 +52,7 @@ def load(target: str) -> Backend:
     if target in registry.names():
         raise LoadFailure(
             f"The name {target} is that of an announced backend, and the word for the design "
-            f"choices of {TITLE}. Name the backend MODULE:OBJECT instead."
+            f"choices of {_profile(target).title}. Name the backend MODULE:OBJECT instead."
         )
     try:
         from attentest.faults.reference_models import Plain, reference_backend
@@ -59,8 +60,18 @@ def load(target: str) -> Backend:
         raise LoadFailure(
             f"The target {target} is built with {missing.name}, which is not installed."
         ) from missing
-    title = ", ".join([TITLE, *target.split()[1:]])
-    return replace(reference_backend(Plain, choices.as_dict(), target), title=title)
+    profile = _profile(target)
+    title = ", ".join([profile.title, *target.split()[1:]])
+    built = reference_backend(Plain, choices.as_dict(), target)
+    parts = built.recipes
+    if profile.whole != "model":
+        parts = {name: one for name, one in parts.items() if name in inside(profile.whole)}
+    return replace(built, title=title, profile=profile.name, recipes=parts)
+
+
+def _profile(target: str) -> Profile:
+    """Return the profile that `target` begins with."""
+    return PROFILES[target.split()[0]]
 
 
 def _pairs(target: str) -> Iterator[tuple[str, Value]]:

@@ -54,7 +54,7 @@ def _named_well(name: str) -> None:
 
 def _free(name: str) -> None:
     """Refuse a name under which something else would be found."""
-    if name == paper.WORD:
+    if paper.is_paper(name):
         raise Refused(f"The name {name} is the word for design choices. Take another name.")
     if package_of(name) in {package_of(known) for known in registry.names()}:
         raise Refused(f"A backend named {name} is installed already. Take another name.")

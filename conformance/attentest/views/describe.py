@@ -13,8 +13,10 @@ from attentest_spec import (
     UnknownName,
     registry,
 )
+from attentest_spec.choices import Value
 from attentest_spec.clauses import KINDS, clauses
 from attentest_spec.parameters import shapes
+from attentest_spec.profiles import PROFILES, Profile
 from attentest_spec.registry import LoadFailure, NotInstalled
 from attentest_spec.sizes import Sizes
 
@@ -30,6 +32,7 @@ def listed() -> dict[str, Callable[[], Rows]]:
         "clauses": _clauses,
         "choices": lambda: ((one.name, one.question) for one in CHOICES.values()),
         "faults": _faults,
+        "profiles": lambda: ((one.name, one.title) for one in PROFILES.values()),
         "components": lambda: (
             (one.name, f"({', '.join(one.inputs)})") for one in COMPONENTS.values()
         ),
@@ -74,7 +77,7 @@ def _fault(slug: str) -> str:
 
 
 def described(name: str) -> str:
-    """Return the explanation of the clause, choice, component or backend called `name`.
+    """Return the explanation of the clause, choice, component, profile or backend called `name`.
 
     Raises UnknownName with the nearest names where nothing is called so.
     """
@@ -86,11 +89,13 @@ def described(name: str) -> str:
         return _component(COMPONENTS[name])
     if name in registry.names():
         return _backend(name)
+    if name in PROFILES:
+        return _profile(PROFILES[name])
     faults = [slug for slug, _ in _faults()]
     if name in faults:
         return _fault(name)
-    known = [*clauses(), *CHOICES, *COMPONENTS, *registry.names(), *faults]
-    raise UnknownName("clause, choice, component, backend or fault", name, known)
+    known = [*clauses(), *CHOICES, *COMPONENTS, *registry.names(), *PROFILES, *faults]
+    raise UnknownName("clause, choice, component, backend, profile or fault", name, known)
 
 
 def _clause(clause: Clause) -> str:
@@ -147,6 +152,34 @@ def _choice(choice: Choice) -> str:
             f"clause  {choice.clause}",
         ]
     )
+
+
+def _profile(profile: Profile) -> str:
+    longest = max(map(len, profile.choices), default=0)
+    rows = [
+        f"  {name:<{longest}}  {_shown(value)} (the paper: {_of_paper(CHOICES[name])})"
+        for name, value in profile.choices.items()
+    ]
+    return "\n".join(
+        [
+            profile.name,
+            "",
+            fill(profile.title, WIDTH),
+            "",
+            f"{len(rows)} choices of its own:",
+            *rows,
+            "",
+            f"source  {profile.source}",
+        ]
+    )
+
+
+def _of_paper(choice: Choice) -> str:
+    return choice.paper or "not specified"
+
+
+def _shown(value: Value) -> str:
+    return f"{value:g}" if isinstance(value, float) else value
 
 
 def _component(component: Component) -> str:

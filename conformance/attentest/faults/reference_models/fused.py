@@ -50,12 +50,18 @@ _LAYER: Table = {
 }
 _STACK: Table = {**nested("layers.*", "layers.*", _LAYER), **nested("norm", "norm", _NORM)}
 _BLOCK: Table = {
-    **nested("self_attention", "self_attention", _MULTI_HEAD),
-    **nested("self_attention_norm", "self_attention_norm", _NORM),
-    **nested("self_attention_branch_norm", "self_attention_branch_norm", _NORM),
-    **nested("feed_forward", "feed_forward", _FEED_FORWARD),
-    **nested("feed_forward_norm", "feed_forward_norm", _NORM),
-    **nested("feed_forward_branch_norm", "feed_forward_branch_norm", _NORM),
+    name: place
+    for part, table in (("self_attention", _MULTI_HEAD), ("feed_forward", _FEED_FORWARD))
+    for end, inner in (("", table), ("_norm", _NORM), ("_branch_norm", _NORM))
+    for name, place in nested(f"{part}{end}", f"{part}{end}", inner).items()
+}
+_LANGUAGE_MODEL: Table = {
+    name: place
+    for part, table in (
+        *(("embedding", _EMBEDDING), ("positions", _POSITIONS), ("embedding_norm", _NORM)),
+        *(("layers.*", _BLOCK), ("norm", _NORM), ("generator", _GENERATOR)),
+    )
+    for name, place in nested(part, part, table).items()
 }
 
 
@@ -99,14 +105,7 @@ class Fused(
             **nested("generator", "generator", _GENERATOR),
         },
         "causal_layer": _BLOCK,
-        "language_model": {
-            **nested("embedding", "embedding", _EMBEDDING),
-            **nested("positions", "positions", _POSITIONS),
-            **nested("embedding_norm", "embedding_norm", _NORM),
-            **nested("layers.*", "layers.*", _BLOCK),
-            **nested("norm", "norm", _NORM),
-            **nested("generator", "generator", _GENERATOR),
-        },
+        "language_model": _LANGUAGE_MODEL,
     }
 
     def drop(self, x: Tensor, rate: float) -> Tensor:

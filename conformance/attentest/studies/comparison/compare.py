@@ -115,7 +115,9 @@ def common(accounts: Mapping[str, Account]) -> tuple[str, ...]:
             f"They have no component in common, so nothing can be compared: {provided}."
         )
     # What is around a model, such as a loss, is compared where there is nothing else.
-    shared = [name for name in shared if name in inside("model")] or shared
+    decoder_only = "language_model" in shared and "model" not in shared
+    whole = inside("language_model" if decoder_only else "model")
+    shared = [name for name in shared if name in whole] or shared
     outer = {name for name in shared for other in shared if name in inside(other) - {other}}
     return tuple(name for name in shared if name not in outer)
 

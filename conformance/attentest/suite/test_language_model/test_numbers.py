@@ -134,6 +134,10 @@ def test_positions_given(subject: Subject, draw: Draw) -> None:
     matches_text(case)
     later = np.ascontiguousarray(np.roll(np.asarray(case.positions), 1, axis=0))
     matches_text(case.but(positions=later))
+    if kinds == ["per-sample"]:  # as in a row of two documents
+        length, cut = case.tokens.shape[1], draw.integer(2, case.tokens.shape[1] - 1)
+        again = np.concatenate([np.arange(cut), np.arange(length - cut)])
+        matches_text(case.but(positions=np.tile(again, (len(case.tokens), 1))))
 
 
 def _has_positions(subject: Subject) -> bool:
