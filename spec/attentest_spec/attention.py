@@ -31,7 +31,10 @@ def mix(
     value: Annotated[Floats, "B H K G"],
     mask: Annotated[Mask, "#B #H #Q #K"] | None,
 ) -> tuple[Annotated[Floats, "B H Q G"], Annotated[Floats, "B H Q K"]]:
-    """Return the means of the values (B, H, K, G) under scores (B, H, Q, K), and the weights."""
+    """Return the means of the values under the scores, and the weights.
+
+    Scores (B, H, Q, K) and values (B, H, K, G) give (B, H, Q, G) and (B, H, Q, K).
+    """
     weights = masked_softmax(given, raw, mask)
     output: Floats = weights @ value
     return output, weights

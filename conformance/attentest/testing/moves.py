@@ -30,7 +30,10 @@ def follows_to_device(probe: Probe, x: Annotated[Floats, "*shape D"], *others: I
 
 
 def moves_once(probe: Probe, x: Annotated[Floats, "*shape D"]) -> None:
-    """Demand that all arrays of more than D numbers are moved with a part, before it is called."""
+    """Demand that all arrays of more than D numbers are moved with a part, before it is called.
+
+    x (.., D) is an input of the part.
+    """
     behind = left_behind(probe, x.shape[-1])
     holds(not behind, _left(behind))
 

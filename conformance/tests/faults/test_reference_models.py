@@ -271,7 +271,8 @@ def test_learned_table_refuses_longer_inputs(model):
 @pytest.mark.parametrize("place", ["inside-root", "added-to-deviation"])
 def test_constant_row_has_a_finite_gradient(model, place, rng):
     part, _ = _part(model, "layer_norm", {"norm_epsilon_place": place}, rng)
-    gradient = part.vjp((np.full((1, 2, 6), 2.0),), rng.normal(size=(1, 2, 6)))
+    width = SIZES.d_model
+    gradient = part.vjp((np.full((1, 2, width), 2.0),), rng.normal(size=(1, 2, width)))
     assert np.isfinite(gradient.inputs[0]).all()
 
 

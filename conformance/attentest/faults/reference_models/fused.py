@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from attentest.faults.reference_models.attending import FusedAttending
 from attentest.faults.reference_models.batches import FusedBatch
 from attentest.faults.reference_models.caches import FusedCache
+from attentest.faults.reference_models.fused_parameters import PACKED, TABLES
 from attentest.faults.reference_models.hooks import Hooks, Mask
 from attentest.faults.reference_models.language_models import FusedLanguageModel
 from attentest.faults.reference_models.losses import FusedLoss
@@ -18,51 +19,8 @@ from attentest.faults.reference_models.norms import FusedRms
 from attentest.faults.reference_models.optimisers import FusedOptimiser
 from attentest.faults.reference_models.rotary import FusedRotary
 from attentest.faults.reference_models.schedules import FusedSchedule
-from attentest_spec import Place, Table, nested
+from attentest_spec import Table
 from attentest_spec.parameters import learned_positions, projection_biases
-
-_LINEAR: Table = {"weight": Place("matrix", transpose=True), "bias": "offset"}
-_NORM: Table = {"gain": "scale", "bias": "shift"}
-_POSITIONS: Table = {"weight": "rows"}
-_EMBEDDING: Table = {"weight": "table"}
-_GENERATOR: Table = {"weight": "table", "bias": "offset"}
-_FEED_FORWARD: Table = {
-    **nested("gate", "gate", _LINEAR),
-    **nested("inner", "inner", _LINEAR),
-    **nested("outer", "outer", _LINEAR),
-}
-_PACKED = ("query", "key", "value")
-_MULTI_HEAD: Table = {
-    **{f"{one}.weight": Place("packed_weight", span=one) for one in _PACKED},
-    **{f"{one}.bias": f"{one}_bias" for one in _PACKED},  # the key alone may have none
-    **nested("output", "output", _LINEAR),
-    **nested("query_norm", "query_norm", _NORM),
-    **nested("key_norm", "key_norm", _NORM),
-    "relative_bias.weight": "relative_bias.table",
-}
-_LAYER: Table = {
-    **nested("self_attention", "self_attention", _MULTI_HEAD),
-    **nested("self_attention_norm", "self_attention_norm", _NORM),
-    **nested("cross_attention", "cross_attention", _MULTI_HEAD),
-    **nested("cross_attention_norm", "cross_attention_norm", _NORM),
-    **nested("feed_forward", "feed_forward", _FEED_FORWARD),
-    **nested("feed_forward_norm", "feed_forward_norm", _NORM),
-}
-_STACK: Table = {**nested("layers.*", "layers.*", _LAYER), **nested("norm", "norm", _NORM)}
-_BLOCK: Table = {
-    name: place
-    for part, table in (("self_attention", _MULTI_HEAD), ("feed_forward", _FEED_FORWARD))
-    for end, inner in (("", table), ("_norm", _NORM), ("_branch_norm", _NORM))
-    for name, place in nested(f"{part}{end}", f"{part}{end}", inner).items()
-}
-_LANGUAGE_MODEL: Table = {
-    name: place
-    for part, table in (
-        *(("embedding", _EMBEDDING), ("positions", _POSITIONS), ("embedding_norm", _NORM)),
-        *(("layers.*", _BLOCK), ("norm", _NORM), ("generator", _GENERATOR)),
-    )
-    for name, place in nested(part, part, table).items()
-}
 
 
 class Fused(
@@ -80,33 +38,7 @@ class Fused(
     """In few large steps, the way a fast implementation does it."""
 
     name = "fused"
-    tables: ClassVar[Mapping[str, Table]] = {
-        "multi_head_attention": _MULTI_HEAD,
-        "positional_encoding": _POSITIONS,
-        "embedding": _EMBEDDING,
-        "layer_norm": _NORM,
-        "rms_norm": _NORM,
-        "feed_forward": _FEED_FORWARD,
-        "residual": nested("norm", "norm", _NORM),
-        "encoder_layer": _LAYER,
-        "decoder_layer": _LAYER,
-        "encoder": _STACK,
-        "decoder": _STACK,
-        "generator": _GENERATOR,
-        "model": {
-            **nested("source_embedding", "source_embedding", _EMBEDDING),
-            **nested("target_embedding", "target_embedding", _EMBEDDING),
-            **nested("source_positions", "source_positions", _POSITIONS),
-            **nested("target_positions", "target_positions", _POSITIONS),
-            **nested("source_embedding_norm", "source_embedding_norm", _NORM),
-            **nested("target_embedding_norm", "target_embedding_norm", _NORM),
-            **nested("encoder", "encoder", _STACK),
-            **nested("decoder", "decoder", _STACK),
-            **nested("generator", "generator", _GENERATOR),
-        },
-        "causal_layer": _BLOCK,
-        "language_model": _LANGUAGE_MODEL,
-    }
+    tables: ClassVar[Mapping[str, Table]] = TABLES
 
     def drop(self, x: Tensor, rate: float) -> Tensor:
         """Set numbers to zero with probability `rate` and scale the others up."""
@@ -189,7 +121,7 @@ class Fused(
             output=self.make_linear(inner, width, bias="output" in biased),
             **{
                 f"{one}_bias": nn.Parameter(torch.zeros(size)) if one in biased else None
-                for one, size in zip(_PACKED, rows, strict=True)
+                for one, size in zip(PACKED, rows, strict=True)
             },
             **self.placing_parts(),
         )
@@ -198,7 +130,7 @@ class Fused(
         """Apply the projection `name`: query, key, value or output."""
         if name == "output":
             return self.linear(module.output, x)
-        number = _PACKED.index(name)
+        number = PACKED.index(name)
         weight = torch.split(module.packed_weight, self.packed_rows())[number]
         product = torch.einsum("bld,id->bli", x, weight)
         bias: Tensor | None = getattr(module, f"{name}_bias")
