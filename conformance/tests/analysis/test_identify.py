@@ -19,6 +19,7 @@ from attentest.analysis.identify import (
     identify,
     measured_choices,
 )
+from attentest.analysis.identify.attending import TURNED
 from attentest.analysis.identify.finding import same
 from attentest.analysis.identify.reach import REACH, axes_of
 from attentest.analysis.undeclared import effective_choices
@@ -26,7 +27,9 @@ from attentest.faults import faults, with_faults
 from attentest.faults.reference_models import REFERENCE_MODELS, reference_backend
 from attentest_spec import CHOICES, Choices, Limits, registry
 from attentest_spec.choices import Value
+from attentest_spec.choices.attention import ATTENTION
 from attentest_spec.choices.decoder_only import DECODER_ONLY
+from attentest_spec.choices.language_model import LANGUAGE_MODEL
 from attentest_spec.torch import of_function
 
 NUMBERS: dict[str, tuple[float, ...]] = {
@@ -222,8 +225,8 @@ def drawn(seed: int) -> dict[str, Value]:
     rng = np.random.default_rng(seed)
     choices: dict[str, Value] = {}
     for choice in CHOICES.values():
-        if choice in DECODER_ONLY:
-            continue  # measured one by one above, in the components that have them
+        if choice in (*DECODER_ONLY, *ATTENTION, *LANGUAGE_MODEL):
+            continue  # measured one by one, in the components that have them, or not at all
         names = [option.name for option in choice.options]
         values = [*names, *NUMBERS.get(choice.name, ())]
         choices[choice.name] = values[rng.integers(len(values))]
@@ -264,6 +267,11 @@ def test_installed_backends_are_as_they_declare(name):
     silent = OF_SMOOTHING if backend.limits.smoothing == 0 else set()
     if backend.choices.get("schedule") == "constant":
         silent = {*silent, "first_step"}
+    if backend.choices.get("attention_rotary", "none") != "none":
+        silent = {*silent, "mask_fill", "relative_bias"}
+        shown |= set(TURNED)
+    if "multi_head_attention" in backend.components:
+        shown |= {"attention_rotary", "relative_bias"}
     assert measured == shown - silent
     declared = dict(backend.choices)
     kept = measured_choices(backend).as_dict()

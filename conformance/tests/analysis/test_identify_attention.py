@@ -24,5 +24,6 @@ def test_positions_inside_attention_are_identified(choices, name):
 def test_attention_without_positions_shows_none():
     backend = reference_backend(REFERENCE_MODELS["plain"])
     found = identify(backend, ["multi_head_attention"])
-    assert found["attention_rotary"].measured is None
+    assert found["attention_rotary"].measured == "none"
+    assert found["relative_bias"].measured == "none"
     assert found["attention_causality"].measured == "by-mask"

@@ -152,6 +152,8 @@ def _hidden(part: Part) -> tuple[Input, ...]:
     """Return inputs that keep the first key, whose scores fall, and hide two, whose scores rise."""
     if part.component == "model":
         return np.array([[1, 0, 0], [1, 0, 0]]), np.array([[3], [4]])
+    if part.choices.attention_rotary != "none":
+        raise NoMask("queries and keys that are turned have no scores of one sign")
     rng = np.random.default_rng(8)
     # One kept key, whose score passes the fill but once, and rows of one mean and one deviation: a
     # norm without a bias leaves their first column the same for all.

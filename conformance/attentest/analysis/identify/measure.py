@@ -71,9 +71,10 @@ def measure(subject: Subject, component: str, known: Choices) -> list[Evidence]:
             measurement = Measurement(component, probe, structure, choices)
             measurement.take()
             if measurement.exact or (measurement.explained and choices == known):
-                return measurement.evidence
+                return measurement.evidence + _without_order(measurement)
             if measurement.explained:
-                close[measurement.difference] = measurement.evidence
+                found = measurement.evidence + _without_order(measurement)
+                close[measurement.difference] = found
             first = first or measurement.evidence
     except (Absent, BackendError, Violation) as failure:
         text = _reason(component, failure)
@@ -86,6 +87,15 @@ def measure(subject: Subject, component: str, known: Choices) -> list[Evidence]:
 
 
 ORDERED = "multi_head_attention"
+
+
+def _without_order(measurement: "Measurement") -> list[Evidence]:
+    """Return that attention which its plain formula explains has no positions inside."""
+    part = measurement.part
+    if part.component != ORDERED:
+        return []
+    axes = ("attention_rotary", "relative_bias")
+    return [Evidence(axis, ORDERED, MEASURED, part.choices[axis]) for axis in axes]
 
 
 def _of_order(subject: Subject, known: Choices) -> list[Evidence]:

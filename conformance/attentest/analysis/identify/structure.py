@@ -26,7 +26,7 @@ SHAPED: Mapping[str, tuple[str, ...]] = {
     "norm_bias": ("none", "present"),
     "feed_forward_bias": ("none", "present"),
     "generator_bias": ("none", "present"),
-    "projection_bias": ("none", "output-alone", "all-but-key", "present"),
+    "projection_bias": ("none", "output-alone", "all-but-output", "all-but-key", "present"),
     "final_norm": ("none", "present"),
     "embedding_norm": ("none", "present"),
     "positional_encoding": ("none", "learned"),  # the fixed tables hold no parameters

@@ -64,7 +64,8 @@ def test_the_explanation_of_every_pair_is_complete_and_minimal(first, other):
     if "float32" not in {one.choices.softmax_arithmetic for one in accounts.values()}:
         assert furthest(done, oracle(applied(accounts[first].choices, one.options)), example) < 1e-9
     told = {flip.choice for flip in (*one.options, *one.silent)}
-    assert told == {row.choice for row in found.choices if row.differs}
+    turns = {name for name in told if name.startswith("rotary_")}  # of one that turns, alone
+    assert told - turns == {row.choice for row in found.choices if row.differs}
 
 
 def test_all_at_once_are_compared_pair_by_pair():

@@ -32,9 +32,13 @@ def values(name: str) -> list:
 
 
 FLIPS = [(name, value) for name in MODEL for value in values(name) if value != BARE[name]]
-SILENT = {"mask_fill", "fully_masked_row", "key_heads"}
+SILENT = {
+    *("mask_fill", "fully_masked_row", "key_heads"),
+    *("query_alignment", "query_key_norm_place"),
+}
 """Choices that do not show where every query may attend to something, scores are small, and the
-sizes have as many heads of keys as of queries.
+sizes have as many heads of keys as of queries; where nothing inside attention has an order, and
+nothing is both normalised and turned.
 """
 
 
