@@ -13,12 +13,14 @@ from hypothesis import strategies as st
 from attentest.harness.oracle import Reference
 from attentest.harness.subject import Answer, Probe, Subject
 from attentest.harness.tolerances import distance, error_bound
+from attentest.studies.vectors.language import language
 from attentest.studies.vectors.recipes import Given, Recipe, recipes
 from attentest.studies.vectors.stacks import stacks
 from attentest.studies.vectors.turning import turning
 from attentest.testing.draw import Draw
 from attentest_spec import CHOICES, COMPONENTS, Choices, Sizes
 from attentest_spec.choices import Value
+from attentest_spec.choices.attention import ATTENTION
 from attentest_spec.components import inside
 from attentest_spec.setting import Array, Floats
 
@@ -62,7 +64,11 @@ class Case:
 def cases(components: Collection[str], choices: Choices, seed: int, count: int) -> Iterator[Case]:
     """Yield the cases of `components`, every recipe with `count` draws of its numbers."""
     for component in components:
-        own = [one for one in (*recipes(), *stacks(), *turning()) if one.component == component]
+        own = [
+            one
+            for one in (*recipes(), *stacks(), *turning(), *language())
+            if one.component == component
+        ]
         for number in range(count):
             for precision in PRECISIONS:
                 yield from _plain(own, choices, precision, seed, number)
@@ -84,8 +90,15 @@ def _computes(recipe: Recipe) -> bool:
     return COMPONENTS[recipe.component].chapter not in ("masks", "batch")
 
 
-_SHOWN_WITH: Mapping[str, Mapping[str, Value]] = {"rotary_partial": {"rotary_width": 0.5}}
+_SHOWN_WITH: Mapping[str, Mapping[str, Value]] = {
+    "rotary_partial": {"rotary_width": 0.5},
+    "query_alignment": {"attention_causality": "built-in"},
+    "query_key_norm_place": {"attention_rotary": "query-and-key", "query_key_norm": "per-head"},
+}
 """Other choices with which a choice shows at all."""
+
+_INSIDE = frozenset(one.name for one in ATTENTION)
+"""Choices that attention shows: whatever is made of layers does not repeat them."""
 
 
 def _options(own: list[Recipe], base: Choices, seed: int) -> Iterator[Case]:
@@ -97,6 +110,8 @@ def _options(own: list[Recipe], base: Choices, seed: int) -> Iterator[Case]:
 
     for name, value in options():
         start = base.but(**_SHOWN_WITH.get(name, {}))
+        if name in _INSIDE and _layered(own):
+            continue
         if value == base[name] or (chosen := _with(start, name, value)) is None:
             continue
         told = f"{value:g}" if isinstance(value, float) else value
@@ -107,8 +122,9 @@ def _options(own: list[Recipe], base: Choices, seed: int) -> Iterator[Case]:
             and (call := _Call(one := other.recipe, chosen, "float64", (seed, 0))).answered()
             and call.differs(other)
         )
-        # What is made of layers is large, and its parts have shown the rest.
-        yield from islice(shown, 1 if _layered(own) else None)
+        # What is made of layers is large, and its parts have shown the rest; what later models
+        # have inside attention is shown by a few recipes.
+        yield from islice(shown, 1 if _layered(own) else 3 if name in _INSIDE else None)
 
 
 def _watched(recipe: Recipe, choices: Choices, seed: int) -> tuple["_Call", Collection[str]]:
@@ -128,7 +144,8 @@ def _watched(recipe: Recipe, choices: Choices, seed: int) -> tuple["_Call", Coll
 
 
 def _layered(own: Iterable[Recipe]) -> bool:
-    return any("residual" in inside(one.component) - {one.component} for one in own)
+    parts = {"residual", "multi_head_attention"}
+    return any(parts & (inside(one.component) - {one.component}) for one in own)
 
 
 def options() -> Iterator[tuple[str, Value]]:

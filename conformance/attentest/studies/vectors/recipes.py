@@ -13,6 +13,7 @@ from attentest.harness.copies import cast
 from attentest.harness.scripted import STEPWISE
 from attentest.testing.draw import Draw
 from attentest_spec import COMPONENTS, Choices, Sizes
+from attentest_spec.components import inside
 from attentest_spec.contract import Input
 from attentest_spec.parameters import one_vocabulary
 from attentest_spec.setting import Array, Floats
@@ -24,7 +25,7 @@ PARTS = tuple(name for name in COMPONENTS if name not in STEPWISE)
 """The components with vectors: those that have numbers, and do not decode."""
 
 SIZES = Sizes(
-    d_model=6, heads=2, d_ff=7, layers=2, source_vocabulary=11, source_pad=3, target_pad=5
+    d_model=6, heads=2, d_ff=7, layers=2, source_vocabulary=11, source_pad=3, target_pad=5, window=2
 )
 
 
@@ -54,9 +55,15 @@ class Recipe:
     nan: bool = False
 
     def fitted(self, choices: Choices) -> Sizes:
-        """Return the sizes; the vocabularies are unlike where the choices allow it."""
+        """Return the sizes under `choices`.
+
+        The vocabularies differ where that is allowed, and heads that are turned have two pairs.
+        """
         source = self.sizes.source_vocabulary
-        return self.sizes.but(target_vocabulary=source if one_vocabulary(choices) else source + 2)
+        sizes = self.sizes.but(target_vocabulary=source if one_vocabulary(choices) else source + 2)
+        turned = "multi_head_attention" in inside(self.component)
+        turned = turned and choices.attention_rotary != "none"
+        return sizes.but(d_model=4 * sizes.heads) if turned else sizes
 
 
 def recipes() -> Iterator[Recipe]:
