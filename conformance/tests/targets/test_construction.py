@@ -26,7 +26,7 @@ SOUND = [
 
 @pytest.mark.parametrize(("name", "component", "said"), [(a, b, rest) for a, b, *rest in SOUND])
 def test_settings_of_every_form_are_sizes(name, component, said):
-    report = attentest.check(str(WILD / f"configured.py:{name}"), component)
+    report = attentest.check(str(WILD / f"configured_parts.py:{name}"), component)
     for words in said:
         assert words in report.inferred[1] + report.inferred[2] + report.inferred[3]
     assert report.conforms, str(report)
@@ -42,7 +42,7 @@ def test_a_field_that_is_read_at_calls_is_there():
 
 
 def test_a_field_that_says_nothing_is_asked_for_and_can_be_given():
-    target = str(WILD / "configured.py:Flavoured")
+    target = str(WILD / "configured_parts.py:Flavoured")
     with pytest.raises(Unclear, match="--give flavour=VALUE"):
         attentest.adapted(target, "feed_forward")
     slugs = ["feed_forward.formula"]
@@ -51,7 +51,7 @@ def test_a_field_that_says_nothing_is_asked_for_and_can_be_given():
 
 
 def test_a_question_names_the_sizes_that_are_left():
-    target = str(WILD / "configured.py:OddNames")
+    target = str(WILD / "configured_parts.py:OddNames")
     with pytest.raises(Unclear, match="or --argument d_model=broad --argument d_ff=narrow for"):
         attentest.adapted(target, "feed_forward")
     read = attentest.adapted(
@@ -63,7 +63,7 @@ def test_a_question_names_the_sizes_that_are_left():
 
 
 def test_a_configuration_that_is_given_stays_the_object_it_is():
-    from configured import Norm, Settings
+    from configured_parts import Norm, Settings
 
     backend = attentest.adapted(
         Norm, "layer_norm", given={"settings": Settings(width=12)}, anyway=True
@@ -72,7 +72,7 @@ def test_a_configuration_that_is_given_stays_the_object_it_is():
 
 
 def test_a_reproduction_makes_the_configuration_again(tmp_path):
-    text = (WILD / "configured.py").read_text().replace(".relu()", "")
+    text = (WILD / "configured_parts.py").read_text().replace(".relu()", "")
     for name in ("multi_head_attention.py", "parts.py"):
         (tmp_path / name).write_text((WILD / name).read_text())
     folder = write_files(tmp_path, broken=text)

@@ -17,7 +17,7 @@ TARGETS = [
     ("wild/broken.py:CausalSelfAttention", "multi_head_attention.formula"),
     ("wild/parts.py:FeedForward", "feed_forward.formula"),
     ("wild/parts.py:TokenEmbedding", "embedding.scale"),
-    ("wild/configured.py:Norm", "layer_norm.formula"),
+    ("wild/configured_parts.py:Norm", "layer_norm.formula"),
     ("wild/parts.py:PositionalEncoding", "positional_encoding.formula"),
     ("wild/masks.py:make_pad_mask", "masks.padding-keeps-exactly-real-tokens"),
     ("wild/masks.py:subsequent_mask", "masks.causal-keeps-past"),

@@ -42,7 +42,10 @@ def attending(probe: Probe, base: Choices) -> Choices | None:
 
 
 def _candidates(base: Choices) -> Iterator[Choices]:
-    """Yield choices with positions and bias inside attention, exact arithmetic first."""
+    """Yield choices with positions and bias inside attention, exact arithmetic first.
+
+    A scale is not among them: one that is missing is the commonest mistake, and no choice.
+    """
     order = ("built-in", "by-mask")
     turned = base.but(attention_rotary="query-and-key")
     for arithmetic, pairs, number, causality in product(
@@ -56,5 +59,3 @@ def _candidates(base: Choices) -> Iterator[Choices]:
         )
     for bias, causality in product(("alibi", "alibi-geometric"), order):
         yield base.but(relative_bias=bias, attention_causality=causality)
-    for scale, causality in product((1.0,), order):
-        yield base.but(score_scale=scale, attention_causality=causality)

@@ -148,6 +148,7 @@ def first_position_and_on(self: Hooks, length: int, positions: Given, x: Tensor)
     seam="spread_turns",
     origin="M083",
     choices=TURNED,
+    components=("multi_head_attention", "rotary"),
 )
 def angles_over_heads(self: Hooks, table: Tensor) -> Tensor:
     """The batch axis of the angles meets that of the heads where both are as long.

@@ -57,7 +57,7 @@ class GEGLU(nn.Module):
 def rotated(x):
     """Turn pairs of features by an angle for every position."""
     half = x.size(-1) // 2
-    speeds = 10000.0 ** (-torch.arange(half, dtype=x.dtype) / half)
+    speeds = 2000.0 ** (-torch.arange(half, dtype=x.dtype) / half)
     angles = torch.arange(x.size(-2), dtype=x.dtype)[:, None] * speeds
     first, second = x[..., :half], x[..., half:]
     turned = (first * angles.cos() - second * angles.sin(), first * angles.sin())
