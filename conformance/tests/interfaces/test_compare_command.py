@@ -99,8 +99,8 @@ def test_a_file_of_the_users_is_left_before_anything_runs(tmp_path, target):
 def test_unexplained_difference_exits_with_1_and_names_the_step(target):
     result = command(target, f"{target}:wrong")
     assert result.exit_code == 1
-    assert "NOT EXPLAINED. the numbers part in generator: result" in said(result)
-    assert "is not what the oracle does under the same choices" in said(result)
+    assert "NOT EXPLAINED. the numbers first differ in generator: result" in said(result)
+    assert "is not what the reference does under the same choices" in said(result)
 
 
 def test_those_that_die_or_hang_cost_the_others_nothing(target, place, monkeypatch):

@@ -83,5 +83,5 @@ def test_one_that_is_not_explained_is_not_short_of_its_step():
     )
     text = " ".join(" ".join(shown(found, 80)).split())
     assert text.count("NOT EXPLAINED") == 2
-    assert "wrong is not what the oracle does under the same choices" in text
+    assert "wrong is not what the reference does under the same choices" in text
     assert "encoder.layers.0.feed_forward" in text

@@ -85,9 +85,9 @@ class Trace:
         ]
         where = self.parting
         outcome = (
-            departure(where) if where.step else f"equal to the oracle, to {where.difference:.0e}"
+            departure(where) if where.step else f"equal to the reference, to {where.difference:.0e}"
         )
-        headings = ("step", "in", "out", "apart from the oracle")
+        headings = ("step", "in", "out", "differs from the reference by")
         return table(headings, rows) + paragraph(f"{self.backend}: {outcome}.")
 
 

@@ -59,9 +59,9 @@ def pair(one: Explanation) -> str:
 
 
 def departure(where: Departure) -> str:
-    """Return where numbers part."""
+    """Return where numbers first differ, and by how much they do at most."""
     how = "in" if where.inside else "on the way to"
-    return f"the numbers part {how} {where.step}, and are apart by up to {where.difference:.2g}"
+    return f"the numbers first differ {how} {where.step}, and by up to {where.difference:.2g}"
 
 
 def flip(option: Flip) -> str:
@@ -71,7 +71,7 @@ def flip(option: Flip) -> str:
 
 def _astray(one: Explanation) -> list[str]:
     return [
-        f"{name} is not what the oracle does under the same choices: {departure(where)}."
+        f"{name} is not what the reference does under the same choices: {departure(where)}."
         for name, where in (one.astray or {}).items()
     ]
 
@@ -79,9 +79,9 @@ def _astray(one: Explanation) -> list[str]:
 def _left(one: Explanation) -> str:
     was = f"{one.left:.1e} is left of {one.parting.difference:.2g}"
     if len(one.options) == 1:
-        return f"With it flipped in the oracle, {was}."
+        return f"With it changed in the reference, {was}."
     return (
-        f"With all of these flipped in the oracle, {was}; without any one of them more than "
+        f"With all of these changed in the reference, {was}; without any one of them more than "
         f"{BOUND:g}."
     )
 
