@@ -227,14 +227,18 @@ def _of_single_precision(
     """Return the error that the roundings of a part in float32 may make to a float64 output.
 
     The error that they make in the reference is one sample of it: its distance from the reference
-    without them. Inputs and parameters that differ in their 24th digit give others.
+    without them. Inputs and parameters that differ in their 24th digit give others. What a norm
+    returns is itself in float32, so that its roundings are relative to it, whatever the samples.
     """
     chosen = choices or probe.subject.choices
     if arithmetic(probe, chosen) == probe.precision:
         return 0.0
     exact = unrounded(chosen)
+    least = 0.0
+    if probe.component == "rms_norm":
+        least = rounding("float32", 1) * largest(_expected(probe, inputs, method, pick, exact))
     with np.errstate(invalid="ignore"):
-        return _SAFETY * max(
+        return least + _SAFETY * max(
             largest(  # of finite numbers: a score beyond float32 is no infinite tolerance
                 _expected(other, moved, method, pick, chosen)
                 - _expected(other, moved, method, pick, exact)

@@ -43,8 +43,8 @@ class OfNumPy(Plain):
     """Xavier's numbers from a generator of NumPy, which torch's seed has no effect on."""
 
     def initialise_model(self, model: Node) -> None:
-        """Draw every matrix with one generator."""
-        rng = np.random.default_rng()
+        """Draw every matrix with one generator, which begins where NumPy's own one is."""
+        rng = np.random.default_rng(np.random.randint(2**31))
         for values in model.parameters():
             if values.dim() > 1:
                 bound = (6.0 / sum(values.shape)) ** 0.5

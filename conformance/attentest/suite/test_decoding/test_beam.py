@@ -34,7 +34,7 @@ def ends_early(subject: Subject) -> bool:
     return choices.finished_beams == "set-aside" and choices.beam_stop != "length"
 
 
-@check("decoding.beam-formula", examples=6)
+@check("decoding.beam-formula", examples=14)
 def test_beam_formula(subject: Subject, draw: Draw) -> None:
     right(draw_beam_call(subject, draw))
     penalised = draw_beam_call(
