@@ -16,8 +16,8 @@ GLOSSARY = DOCS / "reference" / "glossary.md"
 GENERATED = (DOCS / "generated", DOCS / "_build")
 TERMS = """
     backend, capability, cause, chapter, check, choice, clause, component, contract, counterexample,
-    deviation, expected failures, fault, likely cause, limit, matrix, option, parameter map, profile,
-    recipe, reference, reference model, target, verdict
+    deviation, expected failures, fault, likely cause, limit, matrix, option, parameter map,
+    profile, recipe, reference, reference model, target, verdict
 """
 """The terms of the project, as `defined` returns them."""
 
