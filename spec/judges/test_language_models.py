@@ -19,7 +19,7 @@ SIZES = Sizes(
     d_model=32, heads=4, kv_heads=2, d_ff=24, layers=2, target_vocabulary=19, max_length=32
 )
 ROUNDED = {"rms_arithmetic": "float32", "softmax_arithmetic": "float32"}
-"""What transformers computes in float32 in a model of float64, with its eager attention."""
+"""The parts that transformers computes in float32 in a model of float64 (eager attention)."""
 
 
 def profile(name: str, **changes: Value) -> dict[str, Value]:

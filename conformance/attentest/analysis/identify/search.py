@@ -20,7 +20,7 @@ CHEAP = {"optimiser": 1000, "rms_norm": 1000, "rotary": 2000}
 """The same for components whose reference takes no time."""
 
 ROUNDS = 3
-"""How often the option that comes closest is taken, where no single one fits."""
+"""The number of times that the closest option is taken, where no single one fits."""
 
 SILENCED = (
     ("self_attention", "cross_attention"),

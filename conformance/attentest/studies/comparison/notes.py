@@ -70,8 +70,8 @@ def _of_weights(
     told = []
     if unlike:
         told.append(
-            f"{len(unlike)} of {len(every)} weights have unlike shapes ({_kinds(unlike)}): there "
-            f"each has its own, and is held against the oracle on them."
+            f"{len(unlike)} of {len(every)} weights have different shapes ({_kinds(unlike)}): "
+            f"each has its own there, and is compared with the reference on them."
         )
     for name, lacking in missing.items():
         zero = any(_bare(one, lacking) for one in lacking)

@@ -119,7 +119,7 @@ def apart(
 ) -> float | None:
     """Return how far two outputs are apart, or with `given` two first inputs, pads left out.
 
-    None where they cannot be compared: one is not there, or inside they have unlike shapes.
+    None where they cannot be compared: one is not there, or inside they have different shapes.
     """
     first, second = (_looked_at(event, given=given) for event in (one, other))
     if first is None or second is None:

@@ -7,7 +7,7 @@ from attentest_spec.parameters import Shapes
 
 
 class Unlike(NamedTuple):
-    """Weights that differ: all by name, those of unlike shapes, and what each backend lacks."""
+    """Weights that differ: all by name, those of different shapes, and what each backend lacks."""
 
     every: Shapes
     unlike: list[str]

@@ -48,7 +48,7 @@ def unequal(layouts: Mapping[str, Layout]) -> tuple[str, ...]:
     told = []
     if unlike:
         told.append(
-            f"{len(unlike)} of {len(every)} weights have unlike shapes ({_kinds(unlike)}): they "
+            f"{len(unlike)} of {len(every)} weights have different shapes ({_kinds(unlike)}): they "
             f"are drawn from the same seed, and are not the same."
         )
     for name, lacking in missing.items():

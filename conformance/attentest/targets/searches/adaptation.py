@@ -17,11 +17,12 @@ from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.reading import Reading, Unclear
 from attentest.targets.origin import origin
 from attentest.targets.searches import beams, samplers
-from attentest.targets.searches.arguments import Roles, roles_of, with_globals
+from attentest.targets.searches.arguments import roles_of
 from attentest.targets.searches.backend import AdaptedSearch, options_of
+from attentest.targets.searches.calling import SearchCall
 from attentest.targets.searches.classes import as_function
-from attentest.targets.searches.stand_in import StandIn, arguments_of
-from attentest_spec import Choices, Limits, Setting, Sizes, Unsupported
+from attentest.targets.searches.stand_in import StandIn
+from attentest_spec import Choices, Limits, Setting, Sizes
 from attentest_spec.decoding import greedy_decoding
 from attentest_spec.generator import log_softmax
 from attentest_spec.setting import Array, Floats
@@ -37,57 +38,22 @@ _NEW = 5
 
 
 @dataclass(frozen=True)
-class Call:
-    """The call of a function: its roles, axes, one sequence at a time or a batch, and lengths.
+class Call(SearchCall):
+    """The call of greedy decoding; `is_cut` says that its caller cuts after the end token."""
 
-    `counts_new` says that its length is that of the new tokens, `keeps_begin` that the given ones
-    are in what it returns. `fills_end` says that the end token fills what comes after it: a
-    result that is shorter, because all sequences ended, is filled up with that. `is_cut` says that
-    the caller cuts the result after the end token.
-    """
-
-    function: Callable[..., Any]
-    roles: Roles
-    sequence_first: bool = False
-    alone: bool = False
-    counts_new: bool = False
-    keeps_begin: bool = True
-    fills_end: bool = False
     is_cut: bool = False
-
-    def stand_in(self, sizes: Sizes) -> StandIn:
-        """Build the model that it is called with."""
-        return StandIn(sizes, sequence_first=self.sequence_first)
 
     def __call__(self, model: StandIn, scores: Tensor, begin: Tensor, length: int) -> Tensor:
         """Return the tokens, of the shape (B, M), for the contract's inputs."""
-        if not self.roles.has("begin") and begin.shape[1] > 1:
-            raise Unsupported("it takes a start token, and no other given ones")
         script = model.script
-        script.unpadded(begin)
-        source = model.play(scores, begin)
-        if not self.alone and not self.roles.has("begin") and (begin != begin[:1]).any():
-            raise Unsupported("it takes one start token for all sequences")
-        batches = range(len(begin)) if self.alone else [slice(None)]
-        rows = []
-        for batch in batches:
-            at = slice(batch, batch + 1) if isinstance(batch, int) else batch
-            own = source[:, at] if self.sequence_first else source[at]
-            result = self.raw(model, own, begin[at], length)
-            rows.append(self._tokens(result, begin[at], length, script))
+        rows = [
+            self._tokens(self.raw(model, own, given, length), given, length, script)
+            for own, given in self.batches(model, scores, begin)
+        ]
         longest = max(length, *(row.shape[1] for row in rows))
         filler = script.end if self.fills_end else script.pad
         found = torch.cat([padded(row, (0, longest - row.shape[1]), value=filler) for row in rows])
         return cut(found, begin.shape[1], script) if self.is_cut else found
-
-    def raw(self, model: StandIn, source: Tensor, begin: Tensor, length: int) -> Any:
-        """Return what the function returns."""
-        given = length - begin.shape[1] if self.counts_new else length
-        values = arguments_of(model, source, begin, given)
-        named = {own: values[role] for role, own in self.roles.arguments.items()}
-        outside = {own: values[role] for role, own in self.roles.globals_of.items()}
-        with with_globals(self.function, outside):
-            return self.function(**self.roles.fixed, **named)
 
     def _tokens(self, result: Any, begin: Tensor, length: int, script: Script) -> Tensor:
         """Return the result as tokens, of the shape (B, M), with the given ones in front."""

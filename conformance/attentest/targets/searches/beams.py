@@ -15,13 +15,14 @@ from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.reading import Reading, Unclear
 from attentest.targets.origin import origin
 from attentest.targets.searches import beam_choices
-from attentest.targets.searches.arguments import roles_of, with_globals
+from attentest.targets.searches.arguments import roles_of
 from attentest.targets.searches.backend import AdaptedSearch, options_of
 from attentest.targets.searches.beam_choices import SIZES, Probing
+from attentest.targets.searches.calling import SearchCall
 from attentest.targets.searches.hypotheses import Hypothesis, hypotheses_of
-from attentest.targets.searches.stand_in import StandIn, arguments_of
+from attentest.targets.searches.stand_in import StandIn
 from attentest.targets.single import SINGLE
-from attentest_spec import Limits, Sizes, Unsupported
+from attentest_spec import Limits
 from attentest_spec.choices import Value
 from attentest_spec.torch import Recipe, Script, to_tensor
 
@@ -29,42 +30,22 @@ COMPONENT = "beam_search"
 
 
 @dataclass(frozen=True)
-class BeamCall:
-    """The call of a beam search: its roles and conventions, as those of greedy decoding.
+class BeamCall(SearchCall):
+    """The call of a beam search.
 
     `best` says that one hypothesis alone is taken of its result, `scored` that its scores are.
     """
 
-    function: Callable[..., Any]
-    roles: Any
-    sequence_first: bool = False
-    alone: bool = False
-    counts_new: bool = False
-    keeps_begin: bool = True
-    fills_end: bool = False
     best: bool = False
     scored: bool = True
-
-    def stand_in(self, sizes: Sizes) -> StandIn:
-        """Build the model that it is called with."""
-        return StandIn(sizes, sequence_first=self.sequence_first)
 
     def __call__(
         self, model: StandIn, scores: Tensor, begin: Tensor, length: int, beams: int
     ) -> tuple[Tensor, Tensor | None]:
         """Return tokens (B, N, M), and scores (B, N) where it returns them."""
-        if not self.roles.has("begin") and begin.shape[1] > 1:
-            raise Unsupported("it takes a start token, and no other given ones")
-        model.script.unpadded(begin)
-        source = model.play(scores, begin)
-        if not self.alone and not self.roles.has("begin") and (begin != begin[:1]).any():
-            raise Unsupported("it takes one start token for all sequences")
-        batches = range(len(begin)) if self.alone else [slice(None)]
         rows: list[list[Hypothesis]] = []
-        for batch in batches:
-            at = slice(batch, batch + 1) if isinstance(batch, int) else batch
-            own = source[:, at] if self.sequence_first else source[at]
-            result = self.raw(model, own, begin[at], length, beams)
+        for own, given in self.batches(model, scores, begin):
+            result = self.raw(model, own, given, length, beams=beams, alpha=model.alpha)
             rows += hypotheses_of(result, alone=self.alone)
         wanted = 1 if self.best else beams
         short = min(len(row) for row in rows)
@@ -76,16 +57,6 @@ class BeamCall:
             for row, own in zip(taken, begin, strict=True)
         ]
         return torch.tensor(tokens), self._scores(taken, scores)
-
-    def raw(self, model: StandIn, source: Tensor, begin: Tensor, length: int, beams: int) -> Any:
-        """Return what the function returns."""
-        given = length - begin.shape[1] if self.counts_new else length
-        values = {**arguments_of(model, source, begin, given), "beams": beams}
-        values["alpha"] = model.alpha
-        named = {own: values[role] for role, own in self.roles.arguments.items()}
-        outside = {own: values[role] for role, own in self.roles.globals_of.items()}
-        with with_globals(self.function, outside):
-            return self.function(**self.roles.fixed, **named)
 
     def _filled(self, tokens: list[int], begin: Tensor, length: int, script: Script) -> list[int]:
         """Return tokens of the whole length, with the given ones and an end that was cut off."""

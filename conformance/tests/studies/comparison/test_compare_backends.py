@@ -63,9 +63,9 @@ def test_the_explanation_of_every_pair_is_complete_and_minimal(first, other):
         assert beyond([kept for kept in one.options if kept != flip]) > 1.0, flip
     if "float32" not in {one.choices.softmax_arithmetic for one in accounts.values()}:
         assert furthest(done, oracle(applied(accounts[first].choices, one.options)), example) < 1e-9
-    told = {flip.choice for flip in (*one.options, *one.silent)}
-    turns = {name for name in told if name.startswith("rotary_")}  # of one that turns, alone
-    assert told - turns == {row.choice for row in found.choices if row.differs}
+    named = {flip.choice for flip in (*one.options, *one.silent)}
+    turns = {name for name in named if name.startswith("rotary_")}  # of one that turns, alone
+    assert named - turns == {row.choice for row in found.choices if row.differs}
 
 
 def test_all_at_once_are_compared_pair_by_pair():
@@ -191,7 +191,7 @@ def test_heads_as_wide_as_the_model_are_held_against_the_oracle_on_their_own_wei
     query = rows["encoder.layers.0.self_attention.query"]
     assert query.shapes == ((2, 5, 8), (2, 5, 16))
     assert query.outputs == (None,)
-    assert any("unlike shapes" in note and "oracle" in note for note in found.notes)
+    assert any("different shapes" in note and "reference" in note for note in found.notes)
     assert max(one.difference for one in found.own) < BOUND
 
 

@@ -133,7 +133,7 @@ def test_weights_are_those_of_xavier_and_the_same_wherever_shapes_agree():
             np.testing.assert_array_equal(tables["wide"][name], values)
     table = {"one": Choices(), "wide": Choices(head_width="d")}
     differences = unequal({name: layout(regime, choices) for name, choices in table.items()})
-    assert "have unlike shapes (self_attention.query.weight" in differences[0]
+    assert "have different shapes (self_attention.query.weight" in differences[0]
 
 
 def test_tied_weights_start_equal():
