@@ -13,6 +13,13 @@ LATE = {**EARLY, "query_key_norm_place": "after-rotation"}
 Heads = tuple[Tensor, Tensor]
 
 
+def _normed_over(axis: int, self: Hooks, module: Node, name: str, x: Tensor) -> Tensor:
+    """Return heads (B, H, L, E) whose mean square is that over `axis` as well."""
+    own = x.pow(2).mean(dim=-1, keepdim=True)
+    each: Tensor = self.correct.norm_of_heads(module, name, x)
+    return each * (own / own.mean(dim=axis, keepdim=True)).sqrt()
+
+
 @fault(
     "multi_head_attention.norm-across-heads",
     "query-key-norm",
@@ -22,9 +29,7 @@ Heads = tuple[Tensor, Tensor]
 )
 def norm_across_heads(self: Hooks, module: Node, name: str, x: Tensor) -> Tensor:
     """The mean square is that of all heads, where each has its own. Accuracy is lost silently."""
-    own = x.pow(2).mean(dim=-1, keepdim=True)
-    each = self.correct.norm_of_heads(module, name, x)
-    return each * (own / own.mean(dim=1, keepdim=True)).sqrt()
+    return _normed_over(1, self, module, name, x)
 
 
 @fault(
@@ -87,9 +92,7 @@ def norm_without_weight(self: Hooks, module: Node, name: str, x: Tensor) -> Tens
 )
 def norm_over_tokens(self: Hooks, module: Node, name: str, x: Tensor) -> Tensor:
     """The mean square is that of a head over all tokens. Later tokens change earlier ones."""
-    own = x.pow(2).mean(dim=-1, keepdim=True)
-    each = self.correct.norm_of_heads(module, name, x)
-    return each * (own / own.mean(dim=2, keepdim=True)).sqrt()
+    return _normed_over(2, self, module, name, x)
 
 
 @fault(
