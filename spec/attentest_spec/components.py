@@ -34,7 +34,8 @@ CHAPTERS = (
 class Component:
     """One component: its chapter, the names of its inputs, and the components it contains.
 
-    `more` names inputs that may follow, under choices that have them.
+    `more` names inputs that may follow, under choices that have them. What is `on_host` prepares
+    data on the CPU, before they are moved to a device.
     """
 
     name: str
@@ -43,6 +44,7 @@ class Component:
     contains: tuple[str, ...] = ()
     methods: tuple[str, ...] = ()
     more: tuple[str, ...] = ()
+    on_host: bool = False
 
 
 _PARTS = (
@@ -90,9 +92,11 @@ _PARTS = (
         ("target_mask", "embedding", "positional_encoding", "encoder", "decoder", "generator"),
         ("encode", "decode"),
     ),
-    Component("batch", "batch", ("source", "target"), ("padding_mask", "target_mask")),
-    Component("padded_batch", "batch", ("tokens", "lengths")),
-    Component("packed_batch", "batch", ("tokens", "lengths")),
+    Component(
+        "batch", "batch", ("source", "target"), ("padding_mask", "target_mask"), on_host=True
+    ),
+    Component("padded_batch", "batch", ("tokens", "lengths"), on_host=True),
+    Component("packed_batch", "batch", ("tokens", "lengths"), on_host=True),
     Component("loss", "loss", ("output", "target")),
     Component("learning_rate", "schedule", ("step",)),
     Component("optimiser", "optimiser", ("parameters", "gradients", "rates")),

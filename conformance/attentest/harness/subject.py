@@ -19,6 +19,7 @@ from attentest.harness.process_state import restore_changes
 from attentest.harness.reproduction import Build, Call, Load, Pull, Record, request
 from attentest.results.text import line
 from attentest_spec import Backend, Choices, Gradient, Limits, Part, Setting, Sizes, Unsupported
+from attentest_spec.components import COMPONENTS
 from attentest_spec.contract import Input
 from attentest_spec.oracles import METHODS, ORACLES
 from attentest_spec.precision import dtype
@@ -159,12 +160,13 @@ class Subject:
         self.require(component)
         wanted = precision or self.precision
         self.require_precision(wanted)
-        self.record.add(Build(self.parts, component, sizes, wanted, self.device))
+        device = "cpu" if COMPONENTS[component].on_host else self.device
+        self.record.add(Build(self.parts, component, sizes, wanted, device))
         number, built = self.made(
             f"building {component}",
             BACKEND,
             self.backend,
-            lambda backend: backend.build(component, sizes, precision=wanted, device=self.device),
+            lambda backend: backend.build(component, sizes, precision=wanted, device=device),
         )
         missing = [need for need in self.needs if need not in built.capabilities]
         if missing:

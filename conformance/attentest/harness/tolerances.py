@@ -14,7 +14,7 @@ from attentest_spec.components import inside
 from attentest_spec.contract import Input
 from attentest_spec.parameters import first_position, learned_positions, shapes
 from attentest_spec.positional_encoding import table
-from attentest_spec.precision import epsilon
+from attentest_spec.precision import epsilon, smallest
 from attentest_spec.rotary import magnitude
 from attentest_spec.setting import Array, Floats, Setting
 
@@ -147,7 +147,7 @@ def error_bound(
     costs several more evaluations of the reference.
     """
     unit = rounding(probe.precision, terms(probe, inputs))
-    plain = unit * largest(expected)
+    plain = unit * largest(expected) + smallest(probe.precision)
     if 2 * difference <= plain:
         return plain  # the share of the tolerance that is reported is at most one half
     amplified = unit * _amplification(probe, inputs, expected, method, pick, choices)

@@ -13,7 +13,7 @@ from attentest.testing.common import same_precision
 from attentest.testing.draw import Draw
 from attentest.testing.gradients import gradient_of
 from attentest.testing.invariants import build_with_parameters
-from attentest.testing.refusal import refuses
+from attentest.testing.refusal import refuses, require_index_errors
 from attentest.testing.sizes_in_use import LONG, MANY, WIDE, WORDS, SizesInUse, at_sizes_in_use
 from attentest_spec import CHOICES, Sizes
 from attentest_spec.parameters import one_vocabulary
@@ -182,6 +182,7 @@ def _refuses(
     subject: Subject, draw: Draw, sizes: Sizes, probe: Probe, foreign: tuple[int, ...]
 ) -> None:
     """Demand that each of the `foreign` ids is refused among others that are accepted."""
+    require_index_errors(subject)
     for word in foreign:
         tokens = draw_tokens(draw, sizes)
         finite(probe.output(tokens))

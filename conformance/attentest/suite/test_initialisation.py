@@ -22,6 +22,7 @@ from attentest_spec.initialisation import (
     is_packed,
 )
 from attentest_spec.parameters import tied
+from attentest_spec.precision import epsilon
 from attentest_spec.setting import Array, Floats
 
 CHANCE = 1e-12
@@ -95,7 +96,8 @@ class Fresh:
         shapes = {name: self.models[0][name].shape for name in names}
         declared = {name: distribution(given, name, shape) for name, shape in shapes.items()}
         drawn = {name: one for name, one in declared.items() if one is not None}
-        found = [_problem(name, self.numbers(name), one) for name, one in drawn.items()]
+        rounding = max(_ROUNDING, epsilon(self.subject.precision))
+        found = [_problem(name, self.numbers(name), one, rounding) for name, one in drawn.items()]
         return [*filter(None, found), *filter(None, [self._shape(drawn)])]
 
     def _shape(self, drawn: Mapping[str, Distribution]) -> str:
@@ -115,8 +117,11 @@ class Fresh:
         )
 
 
-def _problem(name: str, values: Floats, declared: Distribution) -> str:
-    """Say how numbers (N,) differ from their distribution; "" where they do not."""
+def _problem(name: str, values: Floats, declared: Distribution, rounding: float) -> str:
+    """Say how numbers (N,) differ from their distribution; "" where they do not.
+
+    `rounding` is the relative error of each of them.
+    """
     count, size = values.size, declared.deviation
     if declared.kind == "zero":
         return f"{name} is not zero" if values.any() else ""
@@ -126,7 +131,7 @@ def _problem(name: str, values: Floats, declared: Distribution) -> str:
         ratio, margin = count * (found / size) ** 2, 2 * sqrt(count * _X)
         return "" if count - margin <= ratio <= count + margin + 2 * _X else wrong
     top = largest(values) / declared.bound
-    if not CHANCE ** (1 / count) <= top <= 1 + _ROUNDING:
+    if not CHANCE ** (1 / count) - rounding <= top <= 1 + rounding:
         return f"{wrong}; its largest number is {top:.3g} times the bound"
     square = float(np.mean((values / declared.bound) ** 2))
     return "" if abs(square - 1 / 3) <= sqrt(_X / (2 * count)) else wrong

@@ -28,6 +28,7 @@ from attentest.harness.tolerances import (
 )
 from attentest_spec import Choices
 from attentest_spec.contract import Input
+from attentest_spec.precision import smallest
 from attentest_spec.setting import Array, Floats
 
 
@@ -89,7 +90,8 @@ def near(
     text = f"The {what} {_verb(what, 'contains')} NaN."
     holds(not np.isnan(found).any(), text, actual=actual, expected=expected)
     magnitude = largest(wanted) if size is None else size
-    tolerance = rounding(precision or subject.precision, terms) * magnitude
+    used = precision or subject.precision
+    tolerance = rounding(used, terms) * magnitude + smallest(used)
     _within(subject, found, wanted, tolerance, what)
 
 

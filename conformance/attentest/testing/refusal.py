@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from attentest.harness.errors import BackendError, Shortcoming, Violation
+from attentest.harness.errors import Absent, BackendError, Shortcoming, Violation
 from attentest.harness.subject import Subject
 from attentest.results.text import summary
 
@@ -24,6 +24,12 @@ def refuses(subject: Subject, doing: str, action: Callable[[], Any]) -> None:
         return
     answer = f"an array of shape {result.shape}" if isinstance(result, np.ndarray) else "no error"
     raise Violation(f"{doing} was not refused: {subject.name} answered with {answer}.")
+
+
+def require_index_errors(subject: Subject) -> None:
+    """End as absent on an accelerator: an index out of range ends all later computation there."""
+    if subject.device != "cpu":
+        raise Absent(f"on {subject.device} an index out of range is not refused by an exception")
 
 
 def explains_refusal(

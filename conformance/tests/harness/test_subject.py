@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 from oracle_backend import probe
 
+from attentest.faults.reference_models import REFERENCE_MODELS, reference_backend
 from attentest.harness.errors import Absent, Violation
-from attentest.harness.subject import Answer
+from attentest.harness.subject import Answer, Subject
+from attentest.testing.refusal import require_index_errors
 from attentest_spec import Sizes
 
 SIZES = Sizes(d_model=4, heads=2)
@@ -66,3 +68,33 @@ def test_answer_without_an_output_is_a_violation(result, message):
     part = probe("layer_norm", SIZES, lambda answer, part: result)
     with pytest.raises(Violation, match=message):
         part(X)
+
+
+class _Placed:
+    """A backend that records where its parts are built."""
+
+    def __init__(self, inner):
+        self.inner, self.places = inner, {}
+
+    def __getattr__(self, name):
+        return getattr(self.inner, name)
+
+    def build(self, component, sizes, *, precision, device):
+        self.places[component] = device
+        return self.inner.build(component, sizes, precision=precision, device="cpu")
+
+
+def test_batches_are_prepared_on_the_cpu_and_models_on_the_device():
+    backend = _Placed(reference_backend(REFERENCE_MODELS["plain"]))
+    subject = Subject(backend, device="cuda")
+    for component in ("batch", "padded_batch", "packed_batch", "layer_norm", "loss"):
+        subject.part(component, Sizes(d_model=4, heads=2))
+    on_host = {name for name, place in backend.places.items() if place == "cpu"}
+    assert on_host == {"batch", "padded_batch", "packed_batch"}
+    assert backend.places["loss"] == "cuda"
+
+
+def test_ids_out_of_range_are_judged_on_the_cpu_alone():
+    require_index_errors(Subject(reference_backend(REFERENCE_MODELS["plain"])))
+    with pytest.raises(Absent, match="on cuda an index out of range is not refused"):
+        require_index_errors(Subject(reference_backend(REFERENCE_MODELS["plain"]), device="cuda"))

@@ -177,3 +177,28 @@ def test_dropped_columns_are_judged_where_they_can_be_distinguished(
     )
     assert fine.status == "pass", fine.message
     assert coarse.status in ("pass", "absent"), coarse.message
+
+
+NARROW = (
+    *("optimiser.zero-rate", "optimiser.zero-gradients", "optimiser.steady-gradient"),
+    *("optimiser.first-update", "optimiser.own-means", "optimiser.inputs-untouched"),
+    *("optimiser.absent-gradients", "optimiser.beta2", "optimiser.scale-invariance"),
+    *("optimiser.earlier-updates", "optimiser.clipping-formula", "decoding.sampling-unchanged"),
+    *("initialisation.matrices", "initialisation.packing", "initialisation.residual-scale"),
+)
+"""Clauses whose numbers leave the range of a half precision, or are below its rounding."""
+
+
+@pytest.mark.parametrize("precision", HALVES)
+def test_training_in_half_precision_is_judged_without_a_violation(precision: str) -> None:
+    backend = reference_backend(REFERENCE_MODELS["plain"], {"initialisation": "xavier-uniform"})
+    bench = Bench(backend, precision=precision, shrink=False, diagnose=False)
+    verdicts = [judge(bench, slug) for slug in NARROW]
+    assert {one.clause: one.message for one in verdicts if one.status.broken} == {}
+    assert any(one.status == "pass" for one in verdicts)
+
+
+def test_a_gate_in_float16_is_judged_in_its_range() -> None:
+    backend = reference_backend(REFERENCE_MODELS["plain"], {"feed_forward_gate": "gated"})
+    verdict = judge(Bench(backend, precision="float16"), "feed_forward.formula")
+    assert verdict.status == "pass", verdict.message

@@ -113,7 +113,9 @@ def _written(
     pairs = zip(source[:, None], begin.tolist(), strict=True)
     rows = [model.write_on(built, one, written, end, length) for one, written in pairs]
     return nn.utils.rnn.pad_sequence(
-        [torch.tensor(row) for row in rows], batch_first=True, padding_value=built.tgt_pad
+        [torch.tensor(row, device=source.device) for row in rows],
+        batch_first=True,
+        padding_value=built.tgt_pad,
     )
 
 
@@ -163,7 +165,7 @@ def _greedy(script: Scripted, scores: Tensor, begin: Tensor, length: int) -> Ten
         model.write_on(script, source, tokens, script.end, length)  # type: ignore[arg-type]  # of the same methods
         for source, tokens in zip(sources, given, strict=True)
     ]
-    return torch.cat([script.filled(torch.tensor([row]), length) for row in rows])
+    return torch.cat([script.filled(begin.new_tensor([row]), length) for row in rows])
 
 
 backend = TorchBackend(

@@ -47,7 +47,8 @@ def to_array(tensor: Tensor) -> Array:
 def to_output(result: Any, device: str) -> Output:
     """Return `result` as arrays of the contract; ValueError where it is not on `device`, if any.
 
-    A number of Python or NumPy, such as a learning rate, is an array without axes.
+    A number of Python or NumPy, such as a learning rate, is an array without axes. Whole numbers,
+    such as the tokens that were decoded, may lie anywhere.
     """
     if isinstance(result, tuple):
         return tuple(to_output(one, device) for one in result)
@@ -55,9 +56,13 @@ def to_output(result: Any, device: str) -> Output:
         return np.asarray(result, dtype=None if isinstance(result, np.generic) else np.float64)
     if not isinstance(result, Tensor):
         return result
-    if device and result.device.type != device:
+    if device and result.device.type != device and not _is_whole(result):
         raise ValueError(f"The output lies on {result.device.type}, and the inputs on {device}.")
     return to_array(result)
+
+
+def _is_whole(tensor: Tensor) -> bool:
+    return not (tensor.is_floating_point() or tensor.dtype == torch.bool)
 
 
 def torch_dtype(precision: str) -> torch.dtype:

@@ -26,6 +26,7 @@ from attentest.testing.common import (
     same_precision,
 )
 from attentest.testing.draw import LONG, Draw
+from attentest.testing.refusal import require_index_errors
 from attentest.testing.sizes_in_use import MANY, WIDE, SizesInUse, at_sizes_in_use
 from attentest_spec.setting import Array
 
@@ -177,6 +178,7 @@ def test_dropout_off(subject: Subject, draw: Draw) -> None:
 
 @check("cache.beyond-length", examples=2)
 def test_beyond_length(subject: Subject, draw: Draw) -> None:
+    require_index_errors(subject)
     limit = subject.limits.length
     most = draw.integer(3, min(5, limit or 5)) if limit is None or limit >= 3 else limit
     sizes = draw_sizes(subject, draw, max_length=most)

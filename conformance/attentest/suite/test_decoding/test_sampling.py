@@ -118,7 +118,9 @@ def test_sampling_normalised(subject: Subject, draw: Draw) -> None:
 
 @check("decoding.sampling-unchanged", examples=5)
 def test_sampling_unchanged(subject: Subject, draw: Draw) -> None:
-    case = of(subject, draw_logits(draw, vocabulary=draw.choose((70, 9, 5))))
+    # In float16 the least probable of 70 tokens has a probability of 0.
+    vocabularies = (9, 5) if subject.precision == "float16" else (70, 9, 5)
+    case = of(subject, draw_logits(draw, vocabulary=draw.choose(vocabularies)))
     actual = case.right()
     holds(bool((actual > 0).all()), "A token is filtered out, without a filter.", actual=actual)
 

@@ -28,7 +28,7 @@ from attentest.testing.common import (
 )
 from attentest.testing.draw import Draw
 from attentest.testing.gradients import agrees_with_differences, every_parameter_reached
-from attentest.testing.refusal import refuses
+from attentest.testing.refusal import refuses, require_index_errors
 from attentest_spec.contract import POSITION_KINDS
 from attentest_spec.parameters import count, learned_positions
 from attentest_spec.parameters import draw as draw_parameters
@@ -119,6 +119,7 @@ def test_layers_differ_at_birth(subject: Subject, draw: Draw) -> None:
 
 @check("language_model.out-of-range-refused", examples=2)
 def test_out_of_range_refused(subject: Subject, draw: Draw) -> None:
+    require_index_errors(subject)
     case = draw_text(subject, draw)
     case.tokens[-1, -1] = case.vocabulary - 1
     case.output()
@@ -131,6 +132,7 @@ def test_out_of_range_refused(subject: Subject, draw: Draw) -> None:
 
 @check("language_model.too-long-input", examples=2)
 def test_too_long_input(subject: Subject, draw: Draw) -> None:
+    require_index_errors(subject)
     longest = draw.length(3, 6)
     case = draw_text(subject, draw, length=longest, max_length=longest)
     matches_text(case)

@@ -16,7 +16,7 @@ from attentest.suite.test_loss.cases import (
 )
 from attentest.testing.assertions import equal
 from attentest.testing.draw import Draw
-from attentest.testing.refusal import explains_refusal, refuses
+from attentest.testing.refusal import explains_refusal, refuses, require_index_errors
 from attentest_spec.setting import Array, Floats, Tokens
 
 
@@ -83,6 +83,7 @@ def test_out_of_range_named(subject: Subject, draw: Draw) -> None:
 
 def _foreign(subject: Subject, draw: Draw) -> tuple[Probe, Floats, Tokens, int]:
     """Build a loss, and draw an output and targets of which one is not in the vocabulary."""
+    require_index_errors(subject)
     probe, output, target = draw_case(subject, draw)
     words = probe.sizes.target_vocabulary
     foreign = draw.choose((words, -100, words + 90, -1))

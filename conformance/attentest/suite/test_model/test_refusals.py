@@ -9,7 +9,7 @@ from attentest.judging.check import check
 from attentest.suite.test_model.cases import ModelCall, draw_call
 from attentest.testing.assertions import holds, matches
 from attentest.testing.draw import Draw
-from attentest.testing.refusal import explains_refusal, refuses
+from attentest.testing.refusal import explains_refusal, refuses, require_index_errors
 from attentest_spec import Sizes
 from attentest_spec.parameters import learned_positions, one_vocabulary
 from attentest_spec.setting import Array
@@ -32,6 +32,7 @@ _UNLIKE = ((11, 13), (13, 11))
 
 def _with_the_last_ids(subject: Subject, draw: Draw) -> ModelCall:
     """Return sentences with the last id of either vocabulary, which are served."""
+    require_index_errors(subject)
     shared = one_vocabulary(subject.choices) or not subject.limits.own_vocabularies
     vocabularies = (11, 11) if shared else draw.choose(_UNLIKE)
     source, target = vocabularies
@@ -78,6 +79,7 @@ def test_too_long_input_named(subject: Subject, draw: Draw) -> None:
 
 def _longest(subject: Subject, draw: Draw) -> ModelCall:
     """Draw a call whose source has the greatest length."""
+    require_index_errors(subject)
     longest = draw.length(2, 5)
     lengths = (longest, draw.integer(1, longest))
     return draw_call(subject, draw, lengths=lengths, max_length=longest)

@@ -62,7 +62,9 @@ def _formula_in_use(subject: Subject, draw: Draw, size: SizesInUse) -> None:
 
 @check("optimiser.clipping-formula", in_use=at_sizes_in_use(_formula_in_use, WIDE))
 def test_clipping_formula(subject: Subject, draw: Draw) -> None:
-    case = draw_case(draw, scale=draw.choose((1.0, 30.0, 0.1)))
+    # In float16 the squares of larger gradients are infinite.
+    large = 3.0 if subject.precision == "float16" else 30.0
+    case = draw_case(draw, scale=draw.choose((1.0, large, 0.1)))
     found = formula(build(subject), case, draw.choose((0.5, 0.9, 0.01)) * norm(case[0]))
     holds(bool(found.any()), "All gradients become 0.", actual=found)
 

@@ -11,7 +11,7 @@ from attentest.suite.test_positional_encoding.cases import (
 )
 from attentest.testing.assertions import holds
 from attentest.testing.draw import Draw
-from attentest.testing.refusal import explains_refusal
+from attentest.testing.refusal import explains_refusal, require_index_errors
 from attentest_spec import Sizes
 from attentest_spec.parameters import learned_positions
 from attentest_spec.setting import Floats
@@ -49,6 +49,7 @@ def test_too_long_named(subject: Subject, draw: Draw) -> None:
 
 def _beyond(subject: Subject, draw: Draw) -> tuple[EncodingCall, int, int]:
     """Draw an input that is too long; return its length and the greatest one, too."""
+    require_index_errors(subject)
     length = draw.length(3, 9)
     most = draw.integer(2, length - 1)  # a table of one row is broadcast, as PyTorch adds tensors
     return draw_call(subject, draw, lengths=(length, length), most=most), length, most

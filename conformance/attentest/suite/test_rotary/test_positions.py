@@ -19,6 +19,7 @@ from attentest.suite.test_rotary.cases import (
 )
 from attentest.testing.assertions import equal
 from attentest.testing.draw import Draw
+from attentest.testing.refusal import require_index_errors
 from attentest_spec.setting import Tokens
 
 
@@ -104,6 +105,7 @@ def test_tables_not_shared(subject: Subject, draw: Draw) -> None:
 
 @check("rotary.too-long", examples=6)
 def test_too_long(subject: Subject, draw: Draw) -> None:
+    require_index_errors(subject)
     length = draw.length(4, 9)
     most = draw.integer(2, length - 1)
     width = served_widths(subject.choices)[0]
