@@ -16,6 +16,7 @@ from attentest.faults.unusual import (
     gates,
     initial,
     inputs_outputs,
+    language_models,
     layer_norm,
     losses,
     multi_head_attention,
@@ -46,6 +47,7 @@ _ALL: tuple[Backend, ...] = (
     *caches.MEMBERS,
     *rotary.MEMBERS,
     *initial.MEMBERS,
+    *language_models.MEMBERS,
 )
 
 UNUSUAL: Mapping[str, Backend] = {one.name: one for one in _ALL}
