@@ -76,11 +76,19 @@ def test_fault_is_detected_by_its_clause(one: Fault, model):
     )
 
 
+SECOND = {
+    "initialisation.constructions-differ": "layer_norm.parameters-plain",
+    "initialisation.generator": "layer_norm.parameters-plain",
+}
+"""The second fault that a clause detects, where hundreds are tried before it."""
+
+
 @pytest.mark.parametrize("clause", clauses())
 def test_clause_detects_two_faults(clause):
     chapter = clause.split(".")[0]
     known = [one for one in faults().values() if one.reaches(clauses()[clause].component)]
-    known.sort(key=lambda one: (one.clause != clause, one.chapter != chapter))
+    first = SECOND.get(clause)
+    known.sort(key=lambda one: (one.clause != clause, one.slug != first, one.chapter != chapter))
     assert known
     assert known[0].clause == clause, f"No fault is the clause's own: {clause}"
     detected = []

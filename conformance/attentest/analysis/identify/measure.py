@@ -38,6 +38,10 @@ SMOOTHING = 0.3
 """The label smoothing: where the mass goes shows in every digit."""
 
 
+FAR = 100.0
+"""By how many tolerances of the coarsest arithmetic an answer differs that none explains."""
+
+
 def sizes_for(subject: Subject) -> Sizes:
     """Return small sizes inside the limits of the backend."""
     limits = subject.limits
@@ -65,17 +69,19 @@ def measure(subject: Subject, component: str, known: Choices) -> list[Evidence]:
     try:
         sizes = sizes_for(subject)
         sizes = rotary_sizes(sizes, subject.limits.length) if component == "rotary" else sizes
-        built = structures(subject, component, sizes)
-        for (structure, probe), arithmetic in product(built, _arithmetics(component, known)):
-            choices = known.but(**arithmetic)
-            measurement = Measurement(component, probe, structure, choices)
-            measurement.take()
-            if measurement.exact or (measurement.explained and choices == known):
-                return measurement.evidence + _without_order(measurement)
-            if measurement.explained:
-                found = measurement.evidence + _without_order(measurement)
-                close[measurement.difference] = found
-            first = first or measurement.evidence
+        for structure, probe in structures(subject, component, sizes):
+            for arithmetic in _arithmetics(component, known):
+                choices = known.but(**arithmetic)
+                measurement = Measurement(component, probe, structure, choices)
+                measurement.take()
+                if measurement.exact or (measurement.explained and choices == known):
+                    return measurement.evidence + _without_order(measurement)
+                if measurement.explained:
+                    found = measurement.evidence + _without_order(measurement)
+                    close[measurement.difference] = found
+                first = first or measurement.evidence
+                if measurement.far:
+                    break
     except (Absent, BackendError, Violation) as failure:
         text = _reason(component, failure)
         return first or [
@@ -176,6 +182,7 @@ class Measurement:
         self.evidence: list[Evidence] = []
         self.explained = False
         self.exact = False
+        self.far = False  # from every option in every arithmetic
         self.difference = inf
 
     def take(self) -> None:
@@ -231,6 +238,9 @@ class Measurement:
         remaining = self.difference = station.distance(self.part.choices)
         self.evidence += [self._structural(axis, remaining) for axis in shaped]
         arithmetics = [axis for axis in ARITHMETICS if axis in self.axes]
+        if not self.explained:
+            coarse = self.part.choices.but(**dict.fromkeys(arithmetics, "float32"))
+            self.far = remaining > FAR * station.tolerance(coarse)
         self.evidence += [self._arithmetic(axis, station, remaining) for axis in arithmetics]
 
     def _silenced(self) -> None:
