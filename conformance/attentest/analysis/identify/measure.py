@@ -74,10 +74,10 @@ def measure(subject: Subject, component: str, known: Choices) -> list[Evidence]:
                 choices = known.but(**arithmetic)
                 measurement = Measurement(component, probe, structure, choices)
                 measurement.take()
+                found = measurement.evidence + _without_order(measurement)
                 if measurement.exact or (measurement.explained and choices == known):
-                    return measurement.evidence + _without_order(measurement)
+                    return found
                 if measurement.explained:
-                    found = measurement.evidence + _without_order(measurement)
                     close[measurement.difference] = found
                 first = first or measurement.evidence
                 if measurement.far:
@@ -98,9 +98,7 @@ ORDERED = "multi_head_attention"
 def _without_order(measurement: "Measurement") -> list[Evidence]:
     """Return that attention which its plain formula explains has no positions inside."""
     part = measurement.part
-    if part.component != ORDERED:
-        return []
-    axes = ("attention_rotary", "relative_bias")
+    axes = ("attention_rotary", "relative_bias") if part.component == ORDERED else ()
     return [Evidence(axis, ORDERED, MEASURED, part.choices[axis]) for axis in axes]
 
 
@@ -238,9 +236,8 @@ class Measurement:
         remaining = self.difference = station.distance(self.part.choices)
         self.evidence += [self._structural(axis, remaining) for axis in shaped]
         arithmetics = [axis for axis in ARITHMETICS if axis in self.axes]
-        if not self.explained:
-            coarse = self.part.choices.but(**dict.fromkeys(arithmetics, "float32"))
-            self.far = remaining > FAR * station.tolerance(coarse)
+        coarse = self.part.choices.but(**dict.fromkeys(arithmetics, "float32"))
+        self.far = not self.explained and remaining > FAR * station.tolerance(coarse)
         self.evidence += [self._arithmetic(axis, station, remaining) for axis in arithmetics]
 
     def _silenced(self) -> None:
