@@ -19,11 +19,17 @@ CHECKED = ("harness", "testing")
 """The folders whose tests run with the shapes checked: a check doubles the time of a call."""
 
 
-@pytest.fixture(autouse=True)
-def checked_shapes(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Check the shapes in signatures at every call, in the folders that are named."""
-    disable = request.path.parent.name not in CHECKED
-    monkeypatch.setattr(jaxtyping.config, "jaxtyping_disable", disable)
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    """Check the shapes in signatures at every call, in the folders that are named.
+
+    No fixture does this: those of a module are made before those of a test.
+    """
+    jaxtyping.config.update("jaxtyping_disable", item.path.parent.name not in CHECKED)
+    try:
+        return (yield)
+    finally:
+        jaxtyping.config.update("jaxtyping_disable", False)
 
 
 @pytest.fixture(autouse=True)

@@ -15,10 +15,11 @@ from attentest.analysis.identify import (
     measured_choices,
 )
 from attentest.analysis.identify.finding import same
+from attentest.analysis.identify.measure import Measurement
 from attentest.analysis.undeclared import effective_choices
 from attentest.faults import faults, with_faults
 from attentest.faults.reference_models import REFERENCE_MODELS, reference_backend
-from attentest_spec import Choices, Limits
+from attentest_spec import Choices, Limits, Sizes
 from attentest_spec.torch import of_function
 
 FAULTY = {
@@ -54,6 +55,40 @@ def test_choices_around_a_wrong_sublayer_are_measured():
     assert {name: found[name].measured for name in options} == options
     assert found["activation"].measured == "relu"
     assert found["softmax_arithmetic"].measured is None
+
+
+def test_model_that_cannot_be_built_is_not_tried_in_every_structure() -> None:
+    builds = 0
+
+    def fails(sizes: Sizes) -> Any:
+        nonlocal builds
+        builds += 1
+        raise SystemExit(7)
+
+    backend = sole(built("fused", {}), "model")
+    recipe = replace(backend.recipes["model"], build=fails)
+    found = identify(replace(backend, recipes={"model": recipe}))
+    assert found["norm_placement"].status == CANNOT_TELL
+    assert "building model raised SystemExit: 7" in found["norm_placement"].reason
+    assert builds == 2  # with as many heads of keys as of queries, and with fewer
+
+
+def test_wrong_numbers_are_measured_in_one_arithmetic(monkeypatch: pytest.MonkeyPatch) -> None:
+    measured: list[Choices] = []
+    take = Measurement.take
+
+    def counted(measurement: Measurement) -> None:
+        measured.append(measurement.part.choices)
+        take(measurement)
+
+    monkeypatch.setattr(Measurement, "take", counted)
+    wrong = with_faults(REFERENCE_MODELS["plain"], faults()["attention.scale-missing"])
+    found = identify(reference_backend(wrong), ("attention",))
+    assert found["softmax_arithmetic"].status == NONE_FITS
+    assert len(measured) == 1
+    single = identify(built("plain", {"softmax_arithmetic": "float32"}), ("attention",))
+    assert single["softmax_arithmetic"].measured == "float32"
+    assert len(measured) == 3
 
 
 def test_fill_that_is_added_is_not_called_a_number():

@@ -76,11 +76,19 @@ def test_fault_is_detected_by_its_clause(one: Fault, model):
     )
 
 
+SECOND = {
+    "initialisation.constructions-differ": "layer_norm.parameters-plain",
+    "initialisation.generator": "layer_norm.parameters-plain",
+}
+"""The second fault that a clause detects, where hundreds are tried before it."""
+
+
 @pytest.mark.parametrize("clause", clauses())
 def test_clause_detects_two_faults(clause):
     chapter = clause.split(".")[0]
     known = [one for one in faults().values() if one.reaches(clauses()[clause].component)]
-    known.sort(key=lambda one: (one.clause != clause, one.chapter != chapter))
+    first = SECOND.get(clause)
+    known.sort(key=lambda one: (one.clause != clause, one.slug != first, one.chapter != chapter))
     assert known
     assert known[0].clause == clause, f"No fault is the clause's own: {clause}"
     detected = []
@@ -98,10 +106,41 @@ def test_fault_stays_in_its_component(one: Fault, model):
     backend = inject(one, model)
     for component in COMPONENTS:
         if not one.reaches(component):
-            correct, hooks = _correct_answers(model, tuple(one.choices.items()), component)
+            correct, hooks = _correct_answers(model, _relevant(one, model, component), component)
             if one.seam in hooks:  # one that is never looked up changes nothing
                 for before, after in zip(correct, _answers(backend, component), strict=True):
                     np.testing.assert_array_equal(before, after, err_msg=component)
+
+
+def _relevant(one: Fault, model, component):
+    """Return the choices of a fault, () where a part looks up none of them: it gives the same."""
+    relevant = not _looked_up(model, component).isdisjoint(one.choices)
+    return tuple(one.choices.items()) if relevant else ()
+
+
+@cache
+def _looked_up(model, component):
+    """Return the names of the choices that a part depends on, under the default ones."""
+    names = {"key_heads"}  # which the backend looks up, to build at other sizes
+
+    class Watched(Choices):
+        def __getattribute__(self, name):
+            names.add(name)
+            return super().__getattribute__(name)
+
+        def but(self, **changes):
+            return Watched(**{**self.as_dict(), **changes})
+
+    class Model(REFERENCE_MODELS[model]):
+        def __init__(self, sizes, choices):
+            super().__init__(sizes, Watched(**choices.as_dict()))
+
+    backend = reference_backend(Model)
+    watched = Watched(**backend.choices)
+    names.intersection_update({"key_heads"})  # without those that it checks when it is made
+    draw(component, SIZES, watched, np.random.default_rng(5))
+    _answers(backend, component)
+    return frozenset(names)
 
 
 @cache

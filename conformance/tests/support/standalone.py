@@ -1,25 +1,27 @@
 """Runs reproductions where the suite cannot be imported."""
 
+import atexit
 import json
+import os
 import re
 import subprocess
 import sys
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
 
 RUNNER = """
-import contextlib, io, json, sys, traceback
+import contextlib, io, json, os, sys, traceback
+import torch
 
 class Blocked:
     def find_spec(self, name, path=None, target=None):
-        if name.partition(".")[0] in sys.argv[1:]:
+        if name.partition(".")[0] in blocked:
             raise ImportError(f"{name} is not there")
 
-sys.meta_path.insert(0, Blocked())
-answers = []
-for code in json.load(sys.stdin):
+def run(code):
     ran, output = True, io.StringIO()
     with contextlib.redirect_stdout(output), contextlib.redirect_stderr(output):
         try:
@@ -27,9 +29,28 @@ for code in json.load(sys.stdin):
         except BaseException:
             traceback.print_exc()
             ran = False
-    answers.append([ran, output.getvalue()])
-json.dump(answers, sys.stdout)
+    return ran, output.getvalue()
+
+for line in sys.stdin:
+    blocked, folder, codes = json.loads(line)
+    pid = os.fork()
+    if pid == 0:
+        os.chdir(folder)
+        sys.meta_path.insert(0, Blocked())
+        print(json.dumps([run(code) for code in codes]), flush=True)
+        os._exit(0)
+    os.waitpid(pid, 0)
 """
+"""A program that runs the codes of each line in a process of its own, which has imported torch."""
+
+
+@cache
+def runner() -> "subprocess.Popen[str]":
+    """Return the program, which is started once and ends with this process."""
+    words = [sys.executable, "-c", RUNNER]
+    program = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    atexit.register(program.communicate)
+    return program
 
 
 def run_without_suite(codes: Sequence[str], *, spec: bool = False) -> list[tuple[bool, str]]:
@@ -37,15 +58,10 @@ def run_without_suite(codes: Sequence[str], *, spec: bool = False) -> list[tuple
 
     `spec` says that the code itself imports the spec.
     """
-    done = subprocess.run(
-        [sys.executable, "-c", RUNNER, "attentest", *["attentest_spec"] * (not spec)],
-        input=json.dumps(codes),
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=True,
-    )
-    return [(ran, text) for ran, text in json.loads(done.stdout)]
+    program = runner()
+    blocked = ["attentest", *["attentest_spec"] * (not spec)]
+    print(json.dumps([blocked, os.getcwd(), codes]), file=program.stdin, flush=True)
+    return [(ran, text) for ran, text in json.loads(program.stdout.readline())]
 
 
 NUMBER = r"[-+]?(?:\d+\.?\d*(?:e[-+]?\d+)?|inf|nan)"

@@ -5,6 +5,8 @@ import torch
 from folders import SUPPORT
 
 import attentest
+from attentest.interfaces import python
+from attentest.judging.bench import Bench
 from attentest.targets.adapt.reading import Unclear
 from attentest.targets.searches.stand_in import StandIn
 from attentest_spec import Sizes
@@ -40,7 +42,8 @@ def test_function_without_an_end_token_is_a_declared_deviation() -> None:
     assert report["decoding.stop-at-end"].status == "deviation"
 
 
-def test_mistake_is_a_violation_with_its_likely_cause() -> None:
+def test_mistake_is_a_violation_with_its_likely_cause(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(python, "Bench", Bench)
     report = attentest.check(
         f"{FILE}:first_position", "greedy_decoding", clauses=["decoding.greedy-formula"]
     )

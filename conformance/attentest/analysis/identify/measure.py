@@ -38,6 +38,10 @@ SMOOTHING = 0.3
 """The label smoothing: where the mass goes shows in every digit."""
 
 
+FAR = 100.0
+"""By how many tolerances of the coarsest arithmetic an answer differs that none explains."""
+
+
 def sizes_for(subject: Subject) -> Sizes:
     """Return small sizes inside the limits of the backend."""
     limits = subject.limits
@@ -65,17 +69,19 @@ def measure(subject: Subject, component: str, known: Choices) -> list[Evidence]:
     try:
         sizes = sizes_for(subject)
         sizes = rotary_sizes(sizes, subject.limits.length) if component == "rotary" else sizes
-        built = structures(subject, component, sizes)
-        for (structure, probe), arithmetic in product(built, _arithmetics(component, known)):
-            choices = known.but(**arithmetic)
-            measurement = Measurement(component, probe, structure, choices)
-            measurement.take()
-            if measurement.exact or (measurement.explained and choices == known):
-                return measurement.evidence + _without_order(measurement)
-            if measurement.explained:
+        for structure, probe in structures(subject, component, sizes):
+            for arithmetic in _arithmetics(component, known):
+                choices = known.but(**arithmetic)
+                measurement = Measurement(component, probe, structure, choices)
+                measurement.take()
                 found = measurement.evidence + _without_order(measurement)
-                close[measurement.difference] = found
-            first = first or measurement.evidence
+                if measurement.exact or (measurement.explained and choices == known):
+                    return found
+                if measurement.explained:
+                    close[measurement.difference] = found
+                first = first or measurement.evidence
+                if measurement.far:
+                    break
     except (Absent, BackendError, Violation) as failure:
         text = _reason(component, failure)
         return first or [
@@ -92,9 +98,7 @@ ORDERED = "multi_head_attention"
 def _without_order(measurement: "Measurement") -> list[Evidence]:
     """Return that attention which its plain formula explains has no positions inside."""
     part = measurement.part
-    if part.component != ORDERED:
-        return []
-    axes = ("attention_rotary", "relative_bias")
+    axes = ("attention_rotary", "relative_bias") if part.component == ORDERED else ()
     return [Evidence(axis, ORDERED, MEASURED, part.choices[axis]) for axis in axes]
 
 
@@ -176,6 +180,7 @@ class Measurement:
         self.evidence: list[Evidence] = []
         self.explained = False
         self.exact = False
+        self.far = False  # from every option in every arithmetic
         self.difference = inf
 
     def take(self) -> None:
@@ -231,6 +236,8 @@ class Measurement:
         remaining = self.difference = station.distance(self.part.choices)
         self.evidence += [self._structural(axis, remaining) for axis in shaped]
         arithmetics = [axis for axis in ARITHMETICS if axis in self.axes]
+        coarse = self.part.choices.but(**dict.fromkeys(arithmetics, "float32"))
+        self.far = not self.explained and remaining > FAR * station.tolerance(coarse)
         self.evidence += [self._arithmetic(axis, station, remaining) for axis in arithmetics]
 
     def _silenced(self) -> None:

@@ -1,9 +1,9 @@
 """Measurement of the choices that parameters show: their names, shapes and ties."""
 
 import sys
+from collections import ChainMap
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from functools import reduce
 from itertools import product
 
 import numpy as np
@@ -66,6 +66,7 @@ def structures(subject: Subject, component: str, sizes: Sizes) -> Iterator[tuple
     A part that takes more than a declaration says must be given all of it: what is not loaded
     stays as it was born, and hides. Raises the last refusal where nothing is taken.
     """
+    _demand_build(subject, component, sizes)
     refusal: Exception = Absent("no structure was tried")
     grown = _grown(subject, component, sizes)
     for candidates in (grown, _untied(component, sizes), _tied(component, sizes)):
@@ -79,6 +80,23 @@ def structures(subject: Subject, component: str, sizes: Sizes) -> Iterator[tuple
             found = True
             yield choices, probe
         if found:
+            return
+    raise refusal
+
+
+def _demand_build(subject: Subject, component: str, sizes: Sizes) -> None:
+    """Raise what building raises: what cannot be built takes none of thousands of structures.
+
+    Of all structures, a build knows the number of heads of keys and values alone.
+    """
+    for heads in SHAPED["key_heads"]:
+        subject.begin()
+        subject.backend = asking(subject.backend, Choices(key_heads=heads))
+        try:
+            subject.part(component, sizes)
+        except (Absent, BackendError, Violation) as failure:
+            refusal = failure
+        else:
             return
     raise refusal
 
@@ -112,7 +130,7 @@ def _untied(component: str, sizes: Sizes) -> Iterator[Choices]:
     """Yield every set of shapes once, with no two parameters the same, the fullest first."""
     loose = Choices(norm_sharing="separate", tying="none")
     sets = product(*(_shaped(axis) for axis in _relevant(component)))
-    shaped = [reduce(lambda made, one: made.but(**one), changes, loose) for changes in sets]
+    shaped = [loose.but(**dict(ChainMap(*changes))) for changes in sets]
     yield from sorted(shaped, key=lambda one: -count(component, sizes, one))
 
 
