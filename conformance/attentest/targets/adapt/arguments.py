@@ -7,7 +7,16 @@ from difflib import get_close_matches
 from typing import Any
 
 from attentest.targets.adapt.components import squashed
-from attentest.targets.adapt.names import CONTEXT, KEY_WIDTH, OFF, ONE_INPUT, PADDING, ROLES
+from attentest.targets.adapt.names import (
+    CONTEXT,
+    KEY_WIDTH,
+    OFF,
+    ONE_INPUT,
+    PADDING,
+    ROLES,
+    SOURCE,
+    TARGET,
+)
 from attentest.targets.adapt.reading import Reading, Unclear
 from attentest_spec import COMPONENTS
 
@@ -138,6 +147,11 @@ def _one_input(
     free: Sequence[str], found: dict[str, str]
 ) -> tuple[dict[str, str], list[tuple[str, str]]]:
     """Read the signature of self-attention: one input, and perhaps a second one for the keys."""
+    target, source = _first(free, TARGET, found), _first(free, SOURCE, found)
+    if "query" not in found and target and source:  # the target attends to the source
+        found |= {"query": target, "key": source}
+        _any_mask(free, ("mask",), found)
+        return found, [("value", "key")]
     query = found.get("query") or _first(free, ONE_INPUT, found)
     if not query:
         return found, []

@@ -139,12 +139,20 @@ def _buildable(found: Construction) -> Construction:
     """Return `found`, with a whole ratio of widths where another one is no size of a layer."""
     try:
         with undisturbed():
-            found(SIZES)
+            made = found(SIZES)
+            if "d_ff" not in found.known or not isinstance(made, nn.Module) or _has_inner(made):
+                return found
+            wider = found.with_wider_inner()
+            return wider if _has_inner(wider(SIZES)) else found
     except TypeError:
         return found.with_whole_ratio()
     except Exception:  # code that a user wrote may raise anything; it is reported later
         return found
-    return found
+
+
+def _has_inner(made: nn.Module) -> bool:
+    """Say whether a parameter of `made` has the inner width of a probe as an axis, or is packed."""
+    return any(axis % SIZES.d_ff == 0 for one in made.parameters() for axis in one.shape)
 
 
 def _of_instance(thing: nn.Module, reading: Reading, name: str) -> Code:

@@ -1,0 +1,176 @@
+"""Constructors and calls as published packages write them, sound ones and wrong twins."""
+
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+import attentest
+from attentest.judging.bench import Bench
+from attentest.judging.judge import judge
+from attentest.targets.adapt.reading import Unclear
+
+
+def statuses(thing: type, component: str, *names: str) -> list[str]:
+    """Return the status of clauses of `thing`, "question" where it is asked about."""
+    try:
+        backend = attentest.adapted(thing, component=component)
+    except Unclear:
+        return ["question"]
+    bench = Bench(backend, shrink=False, diagnose=False, effort=0.1)
+    return [judge(bench, f"{component}.{one}").status.value for one in names]
+
+
+class BroadNorm(nn.Module):
+    """An RMS norm whose weight has the axes of its input."""
+
+    def __init__(self, dim: int) -> None:
+        super().__init__()
+        self.alpha = nn.Parameter(torch.ones(1, 1, dim))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x * torch.rsqrt(x.square().mean(-1, keepdim=True) + 1e-6) * self.alpha
+
+
+class TwiceTrained(BroadNorm):
+    def __init__(self, dim: int) -> None:
+        super().__init__(dim)
+        self.beta = nn.Parameter(torch.zeros(1, 1, 1))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return super().forward(x) + 0 * self.beta
+
+
+def test_a_weight_may_have_leading_axes_of_length_1():
+    assert statuses(BroadNorm, "rms_norm", "parameters-trained", "formula") == ["pass", "pass"]
+    backend = attentest.adapted(TwiceTrained, component="rms_norm", anyway=True)
+    bench = Bench(backend, shrink=False, diagnose=False, effort=0.1)
+    assert judge(bench, "rms_norm.parameters-trained").status == "violation"
+
+
+class Activated(nn.Module):
+    """A feed-forward network that gets its activation by name, and widths under other names."""
+
+    def __init__(self, num_model: int, widening_factor: float, act_type: object) -> None:
+        super().__init__()
+        self.act = {"relu": functional.relu, "gelu": functional.gelu}[act_type]
+        inner = int(num_model * widening_factor)
+        self.inner, self.outer = nn.Linear(num_model, inner), nn.Linear(inner, num_model)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.outer(self.act(self.inner(x)))
+
+
+class Classed(Activated):
+    """A feed-forward network that gets the class of its activation."""
+
+    def __init__(self, num_model: int, widening_factor: float, act_layer: object) -> None:
+        super().__init__(num_model, widening_factor, "relu")
+        self.act = act_layer()
+
+
+class Unactivated(Activated):
+    def forward(self, x: Tensor) -> Tensor:
+        return self.outer(self.inner(x))
+
+
+class TwoThirds(nn.Module):
+    """A gated network that takes two thirds of its width, and rounds it up to a multiple."""
+
+    def __init__(self, dim: int, hidden_dim: int, multiple_of: int = 256) -> None:
+        super().__init__()
+        hidden_dim = int(2 * hidden_dim / 3)
+        hidden_dim = multiple_of * ((hidden_dim + multiple_of - 1) // multiple_of)
+        self.w1 = nn.Linear(dim, hidden_dim, bias=False)
+        self.w2 = nn.Linear(hidden_dim, dim, bias=False)
+        self.w3 = nn.Linear(dim, hidden_dim, bias=False)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.w2(functional.silu(self.w1(x)) * self.w3(x))
+
+
+class LateActivation(TwoThirds):
+    def forward(self, x: Tensor) -> Tensor:
+        return self.w2(functional.silu(self.w1(x) * self.w3(x)))
+
+
+@pytest.mark.parametrize(
+    ("thing", "status"),
+    [
+        (Activated, "pass"),
+        (Classed, "pass"),
+        (Unactivated, "violation"),
+        (TwoThirds, "pass"),
+        (LateActivation, "question"),
+    ],
+)
+def test_feed_forward_networks_are_built_at_their_widths(thing, status):
+    assert statuses(thing, "feed_forward", "formula") == [status]
+
+
+class Tempered(nn.Module):
+    """Attention that divides by what its caller gives."""
+
+    def __init__(self, temperature: float) -> None:
+        super().__init__()
+        self.temperature = temperature
+
+    def forward(self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Tensor:
+        scores = torch.matmul(q / self.temperature, k.transpose(-1, -2))
+        if mask is not None:
+            scores = scores.masked_fill(mask == 0, -torch.inf)
+        return scores.softmax(-1) @ v
+
+
+class TemperedTwice(Tempered):
+    def forward(self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Tensor:
+        return super().forward(q / self.temperature, k, v, mask)
+
+
+@pytest.mark.parametrize(("thing", "status"), [(Tempered, "pass"), (TemperedTwice, "violation")])
+def test_a_temperature_is_the_root_of_the_width_of_a_head(thing, status):
+    assert statuses(thing, "attention", "formula") == [status]
+
+
+class CrossAttention(nn.Module):
+    """Attention of a target to a source, as (src, tgt)."""
+
+    def __init__(self, d_model: int, num_heads: int) -> None:
+        super().__init__()
+        self.inner = nn.MultiheadAttention(d_model, num_heads, batch_first=True)
+
+    def forward(self, src: Tensor, tgt: Tensor) -> Tensor:
+        return self.inner(tgt, src, src, need_weights=False)[0]
+
+
+class SameAttention(CrossAttention):
+    def forward(self, src: Tensor, tgt: Tensor) -> Tensor:
+        return self.inner(tgt, src, tgt[:, :1] + 0 * src, need_weights=False)[0]
+
+
+@pytest.mark.parametrize(
+    ("thing", "status"), [(CrossAttention, "pass"), (SameAttention, "question")]
+)
+def test_a_target_attends_to_a_source(thing, status):
+    assert statuses(thing, "multi_head_attention", "formula") == [status]
+
+
+class Options(dict):  # type: ignore[type-arg]
+    """A configuration whose class is a dictionary."""
+
+    def __init__(self) -> None:
+        super().__init__()
+
+
+class ByOptions(nn.Module):
+    def __init__(self, opt: Options, dim: int | None = None) -> None:
+        super().__init__()
+        dim, inner = dim or opt["embedding_size"], opt["ffn_size"]
+        self.inner, self.outer = nn.Linear(dim, inner), nn.Linear(inner, dim)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.outer(self.inner(x).relu())
+
+
+def test_a_dictionary_of_options_is_read_by_its_keys():
+    assert statuses(ByOptions, "feed_forward", "formula") == ["pass"]
