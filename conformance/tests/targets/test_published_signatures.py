@@ -174,3 +174,20 @@ class ByOptions(nn.Module):
 
 def test_a_dictionary_of_options_is_read_by_its_keys():
     assert statuses(ByOptions, "feed_forward", "formula") == ["pass"]
+
+
+def FeedForward(dim: int, mult: int = 4) -> nn.Module:  # noqa: N802
+    """Make a feed-forward network."""
+    return nn.Sequential(nn.Linear(dim, dim * mult), nn.GELU(), nn.Linear(dim * mult, dim))
+
+
+def FeedForwardTwice(dim: int, mult: int = 4) -> nn.Module:  # noqa: N802
+    """Make a feed-forward network that activates its output too."""
+    return nn.Sequential(*FeedForward(dim, mult), nn.GELU())
+
+
+@pytest.mark.parametrize(
+    ("thing", "status"), [(FeedForward, "pass"), (FeedForwardTwice, "violation")]
+)
+def test_a_function_that_makes_a_module_is_judged_as_a_class(thing, status):
+    assert statuses(thing, "feed_forward", "formula") == [status]
