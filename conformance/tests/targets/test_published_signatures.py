@@ -191,3 +191,98 @@ def FeedForwardTwice(dim: int, mult: int = 4) -> nn.Module:  # noqa: N802
 )
 def test_a_function_that_makes_a_module_is_judged_as_a_class(thing, status):
     assert statuses(thing, "feed_forward", "formula") == [status]
+
+
+class LateRefusal(nn.Module):
+    """Attention whose view refuses a width that the heads do not divide."""
+
+    def __init__(self, d_model: int, num_heads: int) -> None:
+        super().__init__()
+        self.heads, self.width = num_heads, d_model // num_heads
+        self.qkv, self.out = nn.Linear(d_model, 3 * d_model), nn.Linear(d_model, d_model)
+
+    def forward(self, x: Tensor) -> Tensor:
+        batch, length, _ = x.shape
+        parts = self.qkv(x).chunk(3, dim=-1)
+        query, key, value = (self.split(one, length).transpose(1, 2) for one in parts)
+        weights = (query @ key.transpose(-1, -2) / self.width**0.5).softmax(-1)
+        return self.out((weights @ value).transpose(1, 2).reshape(batch, length, -1))
+
+    def split(self, x: Tensor, length: int) -> Tensor:
+        return x.reshape(len(x), length, self.heads, self.width)
+
+
+class CutColumns(LateRefusal):
+    """Columns beyond the heads are left out, of the output too."""
+
+    def split(self, x: Tensor, length: int) -> Tensor:
+        return super().split(x[..., : self.heads * self.width], length)
+
+    def forward(self, x: Tensor) -> Tensor:
+        self.out.weight.data = self.out.weight.data[:, : self.heads * self.width]
+        return super().forward(x)
+
+
+class SpreadRows(LateRefusal):
+    """Numbers move to other positions where the width is no multiple of the heads."""
+
+    def split(self, x: Tensor, length: int) -> Tensor:
+        return x.reshape(len(x), -1, self.heads, self.width)
+
+    def forward(self, x: Tensor) -> Tensor:
+        batch, length, width = x.shape
+        parts = self.qkv(x).chunk(3, dim=-1)
+        query, key, value = (self.split(one, length).transpose(1, 2) for one in parts)
+        weights = (query @ key.transpose(-1, -2) / self.width**0.5).softmax(-1)
+        return self.out((weights @ value).transpose(1, 2).reshape(batch, length, width))
+
+
+@pytest.mark.parametrize(
+    ("thing", "found"),
+    [
+        (LateRefusal, ["pass", "warning"]),
+        (CutColumns, ["violation", "pass"]),
+        (SpreadRows, ["violation", "pass"]),
+    ],
+)
+def test_a_width_that_heads_do_not_divide_may_be_refused_by_a_call(thing, found):
+    names = ["indivisible-width-refused", "indivisible-width-named"]
+    assert statuses(thing, "multi_head_attention", *names) == found
+
+
+class OrderOrMask(nn.Module):
+    """Attention that is causal where no mask is given: a mask says all by itself."""
+
+    def __init__(self, dim: int, n_heads: int) -> None:
+        super().__init__()
+        if dim % n_heads:
+            raise ValueError(f"{dim} is no multiple of {n_heads}")
+        self.heads = n_heads
+        self.qkv, self.out = nn.Linear(dim, 3 * dim), nn.Linear(dim, dim)
+
+    def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
+        parts = self.qkv(x).unflatten(-1, (3, self.heads, -1)).permute(2, 0, 3, 1, 4)
+        result = functional.scaled_dot_product_attention(
+            *parts, attn_mask=mask, is_causal=mask is None
+        )
+        return self.out(result.transpose(1, 2).flatten(2))
+
+
+def test_a_mask_in_the_place_of_causality_is_asked_about():
+    with pytest.raises(Unclear, match=r"only where no mask is given.*--give mask=None"):
+        attentest.adapted(OrderOrMask, component="multi_head_attention")
+    backend = attentest.adapted(OrderOrMask, "multi_head_attention", given={"mask": None})
+    bench = Bench(backend, shrink=False, diagnose=False, effort=0.1)
+    assert judge(bench, "multi_head_attention.formula").status == "pass"
+
+
+def sliced_loss(logits: Tensor, targets: Tensor) -> Tensor:
+    """Return a loss that demands tensors of one piece, which parts of a batch may be."""
+    batch, length, width = logits.shape
+    flat = logits.view(batch * length, width)
+    return functional.cross_entropy(flat, targets.view(batch * length), ignore_index=0)
+
+
+def test_a_view_in_a_loss_is_one_finding():
+    names = ["parts-recombine", "accumulated-gradient", "any-memory-layout"]
+    assert statuses(sliced_loss, "loss", *names) == ["pass", "pass", "error"]
