@@ -176,6 +176,23 @@ def test_a_dictionary_of_options_is_read_by_its_keys():
     assert statuses(ByOptions, "feed_forward", "formula") == ["pass"]
 
 
+class Optionals(nn.Module):
+    """A feed-forward network with required arguments that may be None."""
+
+    def __init__(self, din: int, n_hidden: int, adapter: nn.Module | None) -> None:
+        super().__init__()
+        self.adapter = adapter or nn.Identity()
+        self.inner, self.outer = nn.Linear(din, n_hidden), nn.Linear(n_hidden, din)
+
+    def forward(self, x: Tensor, state: "Tensor | None") -> Tensor:
+        assert state is None
+        return self.outer(self.adapter(self.inner(x)).relu())
+
+
+def test_a_required_argument_that_may_be_none_is_none():
+    assert statuses(Optionals, "feed_forward", "formula") == ["pass"]
+
+
 def FeedForward(dim: int, mult: int = 4) -> nn.Module:  # noqa: N802
     """Make a feed-forward network."""
     return nn.Sequential(nn.Linear(dim, dim * mult), nn.GELU(), nn.Linear(dim * mult, dim))

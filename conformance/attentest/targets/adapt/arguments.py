@@ -7,6 +7,7 @@ from difflib import get_close_matches
 from typing import Any
 
 from attentest.targets.adapt.components import squashed
+from attentest.targets.adapt.fillings import may_be_none
 from attentest.targets.adapt.names import (
     CONTEXT,
     KEY_WIDTH,
@@ -70,6 +71,8 @@ def read(name: str, component: str, signature: inspect.Signature, reading: Readi
     for one in left:
         if own[one] and one not in derived and squashed(one) in OFF:
             fixed[one] = OFF[squashed(one)]
+        elif own[one] and one != padding and may_be_none(signature.parameters[one].annotation):
+            fixed[one] = None
     unknown = [
         one
         for one in left

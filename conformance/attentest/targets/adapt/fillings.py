@@ -2,6 +2,7 @@
 
 import inspect
 import math
+import typing
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from operator import attrgetter
@@ -81,7 +82,9 @@ def filling_of(
         return fixed(RMS_EPSILON)
     if name in ACTIVATION and is_required(parameter):
         return fixed("relu" if parameter.annotation is str else relu)
-    return fixed(ON[name]) if name in ON else None
+    if name in ON:
+        return fixed(ON[name])
+    return fixed(None) if is_required(parameter) and may_be_none(parameter.annotation) else None
 
 
 WIDER_INNER = Filling(
@@ -155,6 +158,13 @@ def _size(name: str, component: str, held: Collection[str]) -> str:
 def is_required(parameter: inspect.Parameter) -> bool:
     """Say whether an argument has no default."""
     return parameter.default is inspect.Parameter.empty
+
+
+def may_be_none(annotation: Any) -> bool:
+    """Say whether an annotation, or its text, allows None: nothing is needed there."""
+    if isinstance(annotation, str):
+        return annotation.startswith(("Optional[", "None |")) or annotation.endswith("| None")
+    return type(None) in typing.get_args(annotation)
 
 
 def is_no_number(default: Any) -> bool:

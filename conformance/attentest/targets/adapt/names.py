@@ -102,6 +102,7 @@ WIDTH = words(
     "outfeatures kdim vdim keysize querysize valuesize size emb demb embed hidden hiddenwidth "
     "nfeat idim nout numchannels channels inchannels outchannels dtoken tokendim nummodel "
     "depthatt depthout depthkeyvalue numqinputchannels numkvinputchannels "
+    "nchannels din dout "
     "embeddingdimension modeldimension nunits units outdim encoderembeddim decoderembeddim"
 )
 """The width of the model, input and output widths included."""
@@ -113,7 +114,7 @@ INNER = words(
     "feedforwardhidden feedforwardsize ffnembeddim intermediatewidth intermediatedim "
     "hiddenunits dimlinearblock hiddenchannels ffnintermediatesize ffnwidth encoderffndim "
     "decoderffndim encoderffnembeddim decoderffnembeddim ninner innersize dunits dimhidden "
-    "ffnsize ffinnerdim inner feedforwarddimension numff intermediatefeatures ffndimension"
+    "ffnsize nhidden ffinnerdim inner feedforwarddimension numff intermediatefeatures ffndimension"
 )
 """The inner width of a feed-forward network; some are the model's where no other name is."""
 
@@ -188,7 +189,7 @@ LOSS_SIZES: Mapping[str, str] = {
     ),
     **dict.fromkeys(
         words(
-            "smoothing labelsmoothing epsilon eps ls lsr smooth smoothingrate alpha "
+            "smoothing smoothingvalue labelsmoothing epsilon eps ls lsr smooth smoothingrate alpha "
             "labelsmoothingfactor smoothingfactor lsmoothing"
         ),
         "smoothing",
