@@ -303,3 +303,18 @@ def sliced_loss(logits: Tensor, targets: Tensor) -> Tensor:
 def test_a_view_in_a_loss_is_one_finding():
     names = ["parts-recombine", "accumulated-gradient", "any-memory-layout"]
     assert statuses(sliced_loss, "loss", *names) == ["pass", "pass", "error"]
+
+
+class CrossBlock(nn.Module):
+    def __init__(self, d_model: int, d_ff: int, n_heads: int) -> None:
+        super().__init__()
+        self.inner = nn.TransformerDecoderLayer(d_model, n_heads, d_ff, batch_first=True)
+
+    def forward(self, src: Tensor, tgt: Tensor) -> Tensor:
+        return self.inner(tgt, src)
+
+
+def test_a_second_sequence_is_not_asked_for_as_a_value():
+    with pytest.raises(Unclear, match=r"no input for src.*--as, such as decoder_layer") as failure:
+        attentest.adapted(CrossBlock, "encoder_layer")
+    assert "--give" not in str(failure.value)

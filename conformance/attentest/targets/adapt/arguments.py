@@ -180,6 +180,19 @@ def _first(free: Sequence[str], names: Sequence[str], taken: Mapping[str, str]) 
     return next((own[name] for name in names if name in own), "")
 
 
+_SEQUENCES = frozenset([*ROLES["x"], *ROLES["memory"], *SOURCE, *TARGET])
+"""Names of arguments that carry a sequence: no value can be given for it."""
+
+_ONE_SEQUENCE = {
+    "encoder_layer": "decoder_layer",
+    "encoder": "decoder",
+    "feed_forward": "residual",
+    "layer_norm": "residual",
+    "rms_norm": "residual",
+}
+"""Components of one sequence, and the component that what takes two may be."""
+
+
 def _question(
     name: str,
     component: str,
@@ -200,9 +213,16 @@ def _question(
         lines.append("or")
     lines += [f"--give {one}=VALUE" for one in unknown if not missing]
     call = ", ".join(inputs)
+    taken = f"{name}({', '.join(signature.parameters)}) was taken for {component}({call})"
+    tensors = [one for one in unknown if squashed(one) in _SEQUENCES]
+    if tensors and not missing and component in _ONE_SEQUENCE:
+        return (
+            f"{taken}, which has no input for {' and '.join(tensors)}, a second sequence by its "
+            f"name. Name a component that has one with --as, such as {_ONE_SEQUENCE[component]}, "
+            f"or name its parts one by one."
+        )
     return (
-        f"{name}({', '.join(signature.parameters)}) was taken for {component}({call}), and nothing "
-        f"in it says {what}. "
+        f"{taken}, and nothing in it says {what}. "
         f"Add {' '.join(lines)} (in Python: arguments={{ROLE: NAME}} and given={{NAME: VALUE}}), "
         f"name another component with --as, or write in a file of your own: "
         f"`from attentest_spec.torch import of_function` and "
