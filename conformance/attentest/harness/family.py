@@ -4,6 +4,7 @@ import os
 import time
 from collections.abc import Iterator
 from contextlib import suppress
+from pathlib import Path
 
 import psutil
 
@@ -37,6 +38,17 @@ class Family:
             with suppress(psutil.Error):
                 held += one.memory_info().rss
         return len(running), held
+
+    def delayed(self) -> float:
+        """Return for how many seconds its process waited for a processor that was busy.
+
+        That of the thread that waited longest counts; 0 where the system does not say it.
+        """
+        found = [0.0]
+        for one in Path(f"/proc/{self._pid}/task").glob("*/schedstat"):
+            with suppress(OSError, ValueError, IndexError):
+                found.append(int(one.read_text().split()[1]) / 1e9)
+        return max(found)
 
     def end(self) -> None:
         """Kill all of them but this process.

@@ -31,6 +31,9 @@ T = TypeVar("T")
 LOAD_LIMIT = 120.0
 """Seconds a backend may take to be imported, or a diagnosis."""
 
+CROWDED = 10
+"""How many times its limit an answer may take, where other processes keep the machine busy."""
+
 PROCESSES = 32
 """The largest number of processes of a child, with all that it starts."""
 
@@ -42,6 +45,8 @@ _LAST_PIECES = 64
 @dataclass(frozen=True)
 class Isolation:
     """The limits of a child: `seconds` for an answer, GiB of `memory` with all that it starts.
+
+    Time in which it waits for a processor does not count, up to :data:`CROWDED` times the seconds.
 
     For its first answer, that it has loaded a backend, it has `loading` seconds where they are
     given. Once `stop` is set, whoever waits for an answer is given Stopped.
@@ -120,12 +125,13 @@ class Child:
 
     def _message(self) -> dict[str, Any]:
         """Wait for the next message."""
-        end = time.monotonic() + self.seconds
+        begun, delayed = time.monotonic(), self._family.delayed()
+        end = begun + self.seconds
         while (text := self._pipes.line()) is None:
             if self._isolation.stop.is_set():
                 raise Stopped("the command was interrupted")
             self._demand_moderation()
-            if time.monotonic() > end:
+            if time.monotonic() > end and self._had_its_time(begun, delayed):
                 raise ProcessFailure("timeout", f"no answer within {self.seconds:g} seconds")
             ended = self._pipes.closed or self._process.poll() is not None
             # What it wrote is read to the end; a process that it left may hold the pipe open.
@@ -134,7 +140,17 @@ class Child:
         return messages.read(text)
 
     def _patience(self, end: float) -> float:
-        return max(0.0, min(POLL, end - time.monotonic()))
+        left = end - time.monotonic()
+        return min(POLL, left) if left > 0 else POLL
+
+    def _had_its_time(self, begun: float, delayed: float) -> bool:
+        """Say whether it had the time for an answer since `begun`, when it was `delayed` as long.
+
+        What it waited for a processor on a busy machine does not count, up to a limit.
+        """
+        elapsed = time.monotonic() - begun
+        own = elapsed - (self._family.delayed() - delayed)
+        return own > self.seconds or elapsed > CROWDED * self.seconds
 
     def _demand_moderation(self) -> None:
         """Look from time to time at what it uses; raise where that is beyond a limit."""

@@ -9,7 +9,7 @@ import numpy as np
 from attentest.harness.copies import cast
 from attentest.harness.errors import Absent
 from attentest.harness.subject import Probe, Subject
-from attentest.testing.assertions import matches, same_shape
+from attentest.testing.assertions import holds, matches, same_shape
 from attentest.testing.draw import Draw
 from attentest.testing.invariants import build_with_parameters
 from attentest_spec import Sizes
@@ -37,6 +37,29 @@ class NormCall:
         output = self.output()
         matches(self.probe, self.x, actual=output)
         return output
+
+
+def trains_its_rows(probe: Probe) -> None:
+    """Demand that the weight and the bias of a norm are trained, and nothing else.
+
+    A row of the shape (1, 1, D) is one of the shape (D,): leading axes of length 1 broadcast.
+    """
+    held = probe.do("listing what it holds", lambda part: part.inventory())["parameters"]
+    found = {
+        name: tuple(facts["shape"]) for name, facts in held.items() if facts.get("trained", True)
+    }
+    component, width = probe.component, probe.sizes.d_model
+    wanted = shapes(component, probe.sizes, probe.subject.choices)
+    holds(
+        sorted(map(_row, found.values())) == sorted(wanted.values()),
+        f"Trained are {found or 'no parameters'}; {' and '.join(wanted) or 'no parameters'} of "
+        f"shape {(width,)} should be.",
+    )
+
+
+def _row(shape: tuple[int, ...]) -> tuple[int, ...]:
+    leading = next((axis for axis, size in enumerate(shape) if size != 1), len(shape) - 1)
+    return shape[max(0, leading) :]
 
 
 def build_norm(

@@ -2,13 +2,15 @@
 
 import re
 from collections.abc import Callable, Collection
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from attentest.harness.errors import Absent, BackendError, Shortcoming, Violation
 from attentest.harness.subject import Subject
 from attentest.results.text import summary
+
+T = TypeVar("T")
 
 _REFUSALS = (ValueError, IndexError)
 
@@ -56,6 +58,22 @@ def explains_refusal(
             f"{doing} is refused by {subject.name} with an error that {' and '.join(problems)}: "
             f"{summary(cause)}."
         ) from cause
+
+
+def refused_by(
+    subject: Subject, doing: str, build: Callable[[], T], call: Callable[[T], Any]
+) -> None:
+    """Demand that what `call` refuses is refused by `build` already."""
+    try:
+        built = build()
+    except BackendError:
+        return
+    try:
+        call(built)
+    except BackendError as error:
+        raise Shortcoming(
+            f"{doing} is refused by {subject.name} only where it is called: {summary(error.cause)}."
+        ) from error.cause
 
 
 def _problems(

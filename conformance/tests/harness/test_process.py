@@ -3,6 +3,7 @@
 import os
 import signal
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NoReturn
@@ -14,7 +15,8 @@ from started import started as descendants
 
 from attentest.harness import process, starting
 from attentest.harness.errors import NotConvertible, ProcessFailure, Stopped, Unavailable
-from attentest.harness.process import Child, Isolation, in_threads
+from attentest.harness.family import Family
+from attentest.harness.process import CROWDED, Child, Isolation, in_threads
 
 LONG = "x" * 10**6
 
@@ -141,6 +143,25 @@ def test_a_child_that_is_silent_is_a_timeout() -> None:
         with pytest.raises(ProcessFailure, match=r"no answer within 0\.1 seconds") as failure:
             child.call("sleeps")
     assert failure.value.status == "timeout"
+
+
+def test_time_in_which_a_child_waits_for_a_processor_does_not_count(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with started() as child:
+        child.call("echo", value=0)
+        child.seconds = 0.05
+        monkeypatch.setattr(child._family, "delayed", time.monotonic)
+        begun = time.monotonic()
+        with pytest.raises(ProcessFailure, match="no answer within") as failure:
+            child.call("sleeps")
+    assert failure.value.status == "timeout"
+    assert time.monotonic() - begun > CROWDED * 0.05
+
+
+def test_the_delay_of_a_process_is_that_of_its_threads() -> None:
+    assert 0.0 <= Family(os.getpid(), "none").delayed() < 1e6
+    assert Family(None, "none").delayed() == 0.0
 
 
 def test_a_child_that_is_stopped_is_given_up() -> None:

@@ -59,11 +59,11 @@ def test_wrong_code_violates(module, component):
 
 
 class RoundedFeedForward(nn.Module):
-    """A network of minimal Llamas: two thirds of the width, rounded up to a multiple."""
+    """A network of minimal Llamas: two thirds of the width, rounded up to a multiple of 256."""
 
-    def __init__(self, dim, hidden_dim, multiple_of=256):
+    def __init__(self, dim, hidden_dim):
         super().__init__()
-        hidden_dim = multiple_of * -(-int(2 * hidden_dim / 3) // multiple_of)
+        hidden_dim = 256 * -(-int(2 * hidden_dim / 3) // 256)
         self.w1 = nn.Linear(dim, hidden_dim, bias=False)
         self.w2 = nn.Linear(hidden_dim, dim, bias=False)
         self.w3 = nn.Linear(dim, hidden_dim, bias=False)

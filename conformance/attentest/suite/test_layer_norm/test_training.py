@@ -4,11 +4,10 @@ from attentest.harness.errors import Absent
 from attentest.harness.subject import Subject
 from attentest.judging.check import check
 from attentest.suite.test_layer_norm.cases import draw_call
-from attentest.testing.assertions import holds
 from attentest.testing.draw import Draw
 from attentest.testing.gradients import agrees_with_differences
+from attentest.testing.norm_calls import trains_its_rows
 from attentest_spec import Sizes
-from attentest_spec.parameters import shapes
 
 
 @check("layer_norm.gradient", examples=6)
@@ -23,17 +22,7 @@ def test_gradient(subject: Subject, draw: Draw) -> None:
 def test_parameters_trained(subject: Subject, draw: Draw) -> None:
     sizes = subject.limits.fitted(Sizes(d_model=draw.integer(2, 12), heads=1))
     probe = subject.part("layer_norm", sizes)
-    held = probe.do("listing what it holds", lambda part: part.inventory())["parameters"]
-    width = sizes.d_model
-    found = {
-        name: tuple(facts["shape"]) for name, facts in held.items() if facts.get("trained", True)
-    }
-    wanted = shapes("layer_norm", probe.sizes, subject.choices)
-    holds(
-        sorted(found.values()) == sorted(wanted.values()),
-        f"Trained are {found or 'no parameters'}; {' and '.join(wanted)} of shape {(width,)} "
-        "should be.",
-    )
+    trains_its_rows(probe)
 
 
 @check("layer_norm.input-untouched", examples=4)

@@ -47,7 +47,7 @@ def test_parts_recombine(subject: Subject, draw: Draw) -> None:
     total = 0.0
     for part in _parts(draw, target, probe.sizes.target_pad):
         weight = number(probe, target[part])
-        total += weight * float(probe.output(output[part], target[part]))
+        total += weight * float(probe.output(output[part].copy(), target[part].copy()))
     whole = number(probe, target)
     near(
         subject,
@@ -66,7 +66,7 @@ def test_accumulated_gradient(subject: Subject, draw: Draw) -> None:
     total = np.zeros_like(output)
     for part in _parts(draw, target, probe.sizes.target_pad):
         weight = number(probe, target[part])
-        total[part] = weight * pulled_back(probe, output[part], target[part])
+        total[part] = weight * pulled_back(probe, output[part].copy(), target[part].copy())
     whole = number(probe, target)
     found = pulled_back(probe, output, target)
     near(

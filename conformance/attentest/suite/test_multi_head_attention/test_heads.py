@@ -22,7 +22,7 @@ from attentest.suite.test_multi_head_attention.cases import (
 from attentest.testing.assertions import equal, holds
 from attentest.testing.draw import Draw
 from attentest.testing.invariants import agree_up_to_rounding, draw_order, has_parameter_map
-from attentest.testing.refusal import explains_refusal, refuses
+from attentest.testing.refusal import explains_refusal, refused_by, refuses
 from attentest_spec import Sizes
 from attentest_spec.parameters import count, head_width
 from attentest_spec.setting import Array, Floats
@@ -153,13 +153,22 @@ def test_shared_key_heads(subject: Subject, draw: Draw) -> None:
 
 @check("multi_head_attention.indivisible-width-refused", examples=6)
 def test_indivisible_width_refused(subject: Subject, draw: Draw) -> None:
-    refuses(subject, *_building_indivisible(subject, draw)[:2])
+    doing, build, _ = _building_indivisible(subject, draw)
+    refuses(subject, doing, lambda: _output_of_fitting_length(build(), draw))
 
 
 @check("multi_head_attention.indivisible-width-named", examples=6)
 def test_indivisible_width_named(subject: Subject, draw: Draw) -> None:
     doing, build, sizes = _building_indivisible(subject, draw)
     explains_refusal(subject, doing, build, naming=(sizes.d_model, sizes.heads))
+    refused_by(subject, doing, build, lambda probe: _output_of_fitting_length(probe, draw))
+
+
+def _output_of_fitting_length(probe: Probe, draw: Draw) -> Array:
+    """Return the output for a length at which a careless view of all numbers fits, too."""
+    heads = probe.sizes.heads
+    length = heads * (probe.sizes.d_model // heads)
+    return draw_call(draw, probe, kinds=UNORDERED, lengths=(length, length), batch=1).output()
 
 
 def _building_indivisible(subject: Subject, draw: Draw) -> tuple[str, Callable[[], Probe], Sizes]:

@@ -4,11 +4,10 @@ from attentest.harness.errors import Absent
 from attentest.harness.subject import Subject
 from attentest.judging.check import check
 from attentest.suite.test_rms_norm.cases import draw_call
-from attentest.testing.assertions import holds
 from attentest.testing.draw import Draw
 from attentest.testing.gradients import agrees_with_differences
+from attentest.testing.norm_calls import trains_its_rows
 from attentest_spec import Sizes
-from attentest_spec.parameters import shapes
 
 
 @check("rms_norm.gradient", examples=6)
@@ -23,16 +22,7 @@ def test_gradient(subject: Subject, draw: Draw) -> None:
 def test_parameters_trained(subject: Subject, draw: Draw) -> None:
     sizes = subject.limits.fitted(Sizes(d_model=draw.integer(2, 12), heads=1))
     probe = subject.part("rms_norm", sizes)
-    held = probe.do("listing what it holds", lambda part: part.inventory())["parameters"]
-    found = {
-        name: tuple(facts["shape"]) for name, facts in held.items() if facts.get("trained", True)
-    }
-    wanted = shapes("rms_norm", probe.sizes, subject.choices)
-    holds(
-        sorted(found.values()) == sorted(wanted.values()),
-        f"Trained are {found or 'no parameters'}; {' and '.join(wanted) or 'no parameters'} of "
-        f"shape {(sizes.d_model,)} should be.",
-    )
+    trains_its_rows(probe)
 
 
 @check("rms_norm.input-untouched", examples=4)

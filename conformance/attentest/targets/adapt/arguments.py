@@ -7,7 +7,17 @@ from difflib import get_close_matches
 from typing import Any
 
 from attentest.targets.adapt.components import squashed
-from attentest.targets.adapt.names import CONTEXT, KEY_WIDTH, OFF, ONE_INPUT, PADDING, ROLES
+from attentest.targets.adapt.fillings import may_be_none
+from attentest.targets.adapt.names import (
+    CONTEXT,
+    KEY_WIDTH,
+    OFF,
+    ONE_INPUT,
+    PADDING,
+    ROLES,
+    SOURCE,
+    TARGET,
+)
 from attentest.targets.adapt.reading import Reading, Unclear
 from attentest_spec import COMPONENTS
 
@@ -61,6 +71,8 @@ def read(name: str, component: str, signature: inspect.Signature, reading: Readi
     for one in left:
         if own[one] and one not in derived and squashed(one) in OFF:
             fixed[one] = OFF[squashed(one)]
+        elif own[one] and one != padding and may_be_none(signature.parameters[one].annotation):
+            fixed[one] = None
     unknown = [
         one
         for one in left
@@ -138,6 +150,11 @@ def _one_input(
     free: Sequence[str], found: dict[str, str]
 ) -> tuple[dict[str, str], list[tuple[str, str]]]:
     """Read the signature of self-attention: one input, and perhaps a second one for the keys."""
+    target, source = _first(free, TARGET, found), _first(free, SOURCE, found)
+    if "query" not in found and target and source:  # the target attends to the source
+        found |= {"query": target, "key": source}
+        _any_mask(free, ("mask",), found)
+        return found, [("value", "key")]
     query = found.get("query") or _first(free, ONE_INPUT, found)
     if not query:
         return found, []
@@ -163,6 +180,19 @@ def _first(free: Sequence[str], names: Sequence[str], taken: Mapping[str, str]) 
     return next((own[name] for name in names if name in own), "")
 
 
+_SEQUENCES = frozenset([*ROLES["x"], *ROLES["memory"], *SOURCE, *TARGET])
+"""Names of arguments that carry a sequence: no value can be given for it."""
+
+_ONE_SEQUENCE = {
+    "encoder_layer": "decoder_layer",
+    "encoder": "decoder",
+    "feed_forward": "residual",
+    "layer_norm": "residual",
+    "rms_norm": "residual",
+}
+"""Components of one sequence, and the component that what takes two may be."""
+
+
 def _question(
     name: str,
     component: str,
@@ -183,9 +213,16 @@ def _question(
         lines.append("or")
     lines += [f"--give {one}=VALUE" for one in unknown if not missing]
     call = ", ".join(inputs)
+    taken = f"{name}({', '.join(signature.parameters)}) was taken for {component}({call})"
+    tensors = [one for one in unknown if squashed(one) in _SEQUENCES]
+    if tensors and not missing and component in _ONE_SEQUENCE:
+        return (
+            f"{taken}, which has no input for {' and '.join(tensors)}, a second sequence by its "
+            f"name. Name a component that has one with --as, such as {_ONE_SEQUENCE[component]}, "
+            f"or name its parts one by one."
+        )
     return (
-        f"{name}({', '.join(signature.parameters)}) was taken for {component}({call}), and nothing "
-        f"in it says {what}. "
+        f"{taken}, and nothing in it says {what}. "
         f"Add {' '.join(lines)} (in Python: arguments={{ROLE: NAME}} and given={{NAME: VALUE}}), "
         f"name another component with --as, or write in a file of your own: "
         f"`from attentest_spec.torch import of_function` and "

@@ -101,6 +101,8 @@ def code_of(thing: Any, reading: Reading, name: str = "") -> Code:
         )
     own = name or getattr(thing, "__name__", type(thing).__name__)
     component = _component(_telling(own, thing), reading)
+    if inspect.isroutine(thing) and (module := _module_made(thing, component, reading)):
+        return _of_class(thing, reading, own, module.forward)
     return Code(
         own,
         component,
@@ -111,40 +113,67 @@ def code_of(thing: Any, reading: Reading, name: str = "") -> Code:
     )
 
 
+def _module_made(thing: Callable[..., Any], component: str, reading: Reading) -> nn.Module | None:
+    """Return the module that the function `thing` makes of sizes, None where it makes none."""
+    try:
+        with undisturbed():
+            made = _buildable(construction(thing, component, reading))(SIZES)
+    except Exception:  # what is called with tensors refuses numbers, or is not understood
+        return None
+    return made if isinstance(made, nn.Module) else None
+
+
 def _is_batch(thing: type, reading: Reading, name: str) -> bool:
     """Say whether a class is a batch: its constructor is the call."""
     own = component_named(name or thing.__name__)
     return (reading.component or own) == "batch"
 
 
-def _of_class(thing: type, reading: Reading, name: str) -> Code:
+def _of_class(
+    thing: Callable[..., Any], reading: Reading, name: str, call: Callable[..., Any] | None = None
+) -> Code:
+    """Judge a class, or a function that makes a module whose method `call` is called."""
     named = component_named(name) or component_guessed(name)
     heads = named == "attention" and "heads" in _known(thing, reading)
     component = _component(name, reading, heads=heads)
-    call = thing.forward if issubclass(thing, nn.Module) else thing.__call__
+    signature = _signature(call, name) if call else _without_self(_signature(_call(thing), name))
     built = _buildable(construction(thing, component, reading))
     return Code(
         name,
         component,
         thing,
         built,
-        _without_self(_signature(call, name)),
-        "\n".join(filter(None, (_own_doc(thing), inspect.getdoc(call)))),
+        signature,
+        "\n".join(filter(None, (_own_doc(thing), inspect.getdoc(call or _call(thing))))),
         built,
         (f"built as {name}({built.words})",) if built.words else (),
     )
+
+
+def _call(thing: Any) -> Callable[..., Any]:
+    """Return the method of the class `thing` that is called."""
+    called: Callable[..., Any] = thing.forward if issubclass(thing, nn.Module) else thing.__call__
+    return called
 
 
 def _buildable(found: Construction) -> Construction:
     """Return `found`, with a whole ratio of widths where another one is no size of a layer."""
     try:
         with undisturbed():
-            found(SIZES)
+            made = found(SIZES)
+            if "d_ff" not in found.known or not isinstance(made, nn.Module) or _has_inner(made):
+                return found
+            wider = found.with_wider_inner()
+            return wider if _has_inner(wider(SIZES)) else found
     except TypeError:
         return found.with_whole_ratio()
     except Exception:  # code that a user wrote may raise anything; it is reported later
         return found
-    return found
+
+
+def _has_inner(made: nn.Module) -> bool:
+    """Say whether a parameter of `made` has the inner width of a probe as an axis, or is packed."""
+    return any(axis % SIZES.d_ff == 0 for one in made.parameters() for axis in one.shape)
 
 
 def _of_instance(thing: nn.Module, reading: Reading, name: str) -> Code:
@@ -190,7 +219,7 @@ def of_instance(thing: nn.Module, found: Code) -> Code:
     return replace(found, said=(sentence, *found.said))
 
 
-def _known(thing: type, reading: Reading) -> frozenset[str]:
+def _known(thing: Callable[..., Any], reading: Reading) -> frozenset[str]:
     """Return the sizes that a class can be built with, as far as its constructor says."""
     try:
         return construction(thing, "multi_head_attention", reading).known
@@ -264,7 +293,7 @@ def _without_self(signature: inspect.Signature) -> inspect.Signature:
     return signature.replace(parameters=rest)
 
 
-def _own_doc(thing: type) -> str:
+def _own_doc(thing: Callable[..., Any]) -> str:
     """Return the documentation of a class, and not that of the one it inherits from."""
     return inspect.cleandoc(thing.__doc__ or "")
 

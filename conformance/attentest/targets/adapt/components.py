@@ -94,6 +94,8 @@ _USUAL = {
     "layer": "encoder_layer",
     "positions": "positional_encoding",
     "glu": "feed_forward",
+    "gqa": "multi_head_attention",
+    "mqa": "multi_head_attention",
 }
 """The most common meaning of words, used only where the numbers confirm it."""
 

@@ -13,47 +13,23 @@ from torch.nn.functional import relu
 
 from attentest.targets.adapt.components import component_named, part_named, squashed
 from attentest.targets.adapt.configuration import Fields, configuration_class, fields_read
-from attentest.targets.adapt.names import (
-    ACTIVATION,
-    AT_CALLS,
-    CONFIGURATION,
-    EPSILON,
-    HEAD_WIDTH,
-    INNER,
-    KEY_HEADS,
-    LOSS_SIZES,
-    ON,
-    RATIO,
-    REQUIRED,
-    SIZES,
-    WIDTH,
+from attentest.targets.adapt.fillings import (
+    WIDER_INNER,
+    Filling,
+    filling_of,
+    fixed,
+    is_required,
 )
+from attentest.targets.adapt.names import AT_CALLS, CONFIGURATION, RATIO, SIZES
 from attentest.targets.adapt.probing import SIZES as PROBED
 from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.reading import Reading, Unclear, own_recipe
 from attentest.targets.signatures import constructor_arguments
-from attentest_spec import Sizes, Unsupported
+from attentest_spec import Sizes
 from attentest_spec.components import inside
 
 WHOLE_RATIO = 4
 """The usual ratio of the two widths of a feed-forward network, where it must be a whole number."""
-
-
-RMS_EPSILON = 1e-6
-"""The epsilon of an RMS norm whose own default, None, is a number for each precision."""
-
-
-@dataclass(frozen=True)
-class Filling:
-    """The value of one argument: in words, as a function of the sizes, with the sizes it settles.
-
-    `code` is the expression of `sizes` for it, "" for a value that is fixed.
-    """
-
-    words: str
-    value: Callable[[Sizes], Any]
-    settles: frozenset[str] = frozenset()
-    code: str = ""
 
 
 @dataclass(frozen=True)
@@ -78,10 +54,18 @@ class Construction:
         """Which argument gets what, in one phrase."""
         return ", ".join(f"{own}={filling.words}" for own, filling in self.fillings.items())
 
+    def with_wider_inner(self) -> "Construction":
+        """Return it with 3/2 of the inner width, for a gated network that takes 2/3 of that."""
+        fillings = {
+            own: WIDER_INNER if filling.settles == {"d_ff"} else filling
+            for own, filling in self.fillings.items()
+        }
+        return dataclasses.replace(self, fillings=fillings)
+
     def with_whole_ratio(self) -> "Construction":
         """Return it with a ratio of widths that is a whole number, and no inner width to choose."""
         fillings = {
-            own: _fixed(WHOLE_RATIO) if squashed(own) in RATIO else filling
+            own: fixed(WHOLE_RATIO) if squashed(own) in RATIO else filling
             for own, filling in self.fillings.items()
         }
         return dataclasses.replace(self, fillings=fillings)
@@ -96,10 +80,10 @@ def construction(thing: Callable[..., Any], component: str, reading: Reading) ->
         if own not in reading.given and _is_configuration(parameter)
     }
     read = {
-        own: _filling(own, parameter, component, reading, arguments)
+        own: filling_of(own, parameter, component, reading, arguments)
         for own, parameter in arguments.items()
     } | {own: Filling(f"({one.words})", one, one.known) for own, one in inner.items()}
-    unknown = [own for own, one in read.items() if one is None and _is_required(arguments[own])]
+    unknown = [own for own, one in read.items() if one is None and is_required(arguments[own])]
     for own in [one for one in unknown if squashed(one) in CONFIGURATION]:
         inner[own] = _configuration(thing, own, read, component, reading)
         read[own] = Filling(f"({inner[own].words})", inner[own], inner[own].known)
@@ -125,15 +109,18 @@ def construction(thing: Callable[..., Any], component: str, reading: Reading) ->
 def _activations_by_name(
     thing: Callable[..., Any], read: Mapping[str, Filling | None]
 ) -> dict[str, Filling]:
-    """Return the names of activations, where `thing` is built with those and not with functions."""
+    """Return the names or classes of activations, where `thing` takes those and no function."""
     try:
         values = {own: one.value(PROBED) for own, one in read.items() if one is not None}
     except Exception:  # a configuration of the user's may refuse its fields
         return {}
-    named = {own: relu.__name__ for own, value in values.items() if value is relu}
-    if not named or _builds(thing, values) or not _builds(thing, {**values, **named}):
+    named = [own for own, value in values.items() if value is relu]
+    if not named or _builds(thing, values):
         return {}
-    return {own: _fixed(value) for own, value in named.items()}
+    for other in (relu.__name__, nn.ReLU):
+        if _builds(thing, {**values, **dict.fromkeys(named, other)}):
+            return dict.fromkeys(named, fixed(other))
+    return {}
 
 
 _AXES = ("d_model", "d_ff", "source_vocabulary", "target_vocabulary")
@@ -172,6 +159,7 @@ def _is_configuration(parameter: inspect.Parameter) -> bool:
     if not inspect.isclass(annotated) or annotated is parameter.empty:
         return False
     own = annotated.__module__ != "builtins" and "__init__" in vars(annotated)
+    own = own and not issubclass(annotated, Mapping)  # its fields are keys that are read
     return dataclasses.is_dataclass(annotated) or (
         own and squashed(parameter.name) in CONFIGURATION
     )
@@ -215,7 +203,7 @@ def _configuration(
     def fill(name: str, known: Collection[str]) -> Filling | None:
         # A configuration can be stored: what is no number is a name in it.
         parameter = inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=str)
-        return _filling(name, parameter, component, reading, [name, *known])
+        return filling_of(name, parameter, component, reading, [name, *known])
 
     with undisturbed():
         fields = fields_read(
@@ -226,8 +214,8 @@ def _configuration(
         return construction(written, component, reading)
     if fields.missing and not _builds(thing, {**rest, own: _made(fields)}):
         raise Unclear(_question(thing, component, [fields.missing[-1]], fields.found.values()))
-    given = {name: _fixed(value) for name, value in reading.given.items() if name not in read}
-    later = {name: _fixed(value) for name, value in AT_CALLS.items() if _mentions(thing, name)}
+    given = {name: fixed(value) for name, value in reading.given.items() if name not in read}
+    later = {name: fixed(value) for name, value in AT_CALLS.items() if _mentions(thing, name)}
     found = {**later, **fields.found, **given}
     return Construction(fields.make, found, frozenset(found))
 
@@ -251,107 +239,6 @@ def _builds(thing: Callable[..., Any], arguments: Mapping[str, Any]) -> bool:
     except Exception:  # code that a user wrote may raise anything
         return False
     return True
-
-
-def _filling(
-    own: str,
-    parameter: inspect.Parameter,
-    component: str,
-    reading: Reading,
-    arguments: Collection[str],
-) -> Filling | None:
-    """Return what the argument `own` gets; None where nothing says it."""
-    name = squashed(own)
-    size = next((size for size, one in reading.arguments.items() if one == own), "")
-    if own in reading.given:
-        return _fixed(reading.given[own])
-    if size in SIZES:
-        return Filling(size, attrgetter(size), frozenset([size]), f"sizes.{size}")
-    if name in HEAD_WIDTH:
-        return Filling("d_model/heads", head_width, code="head_width(sizes)")
-    if name in KEY_HEADS and component == "multi_head_attention":
-        return Filling("kv_heads", key_heads, frozenset(["kv_heads"]), _KEY_HEADS)
-    size = _size(name, component, [squashed(one) for one in arguments])
-    if (
-        size
-        and not own.startswith("_")
-        and (size == "target_pad" or not is_no_number(parameter.default))
-    ):
-        return Filling(size, attrgetter(size), frozenset([size]), f"sizes.{size}")
-    if name in RATIO:
-        return Filling("d_ff/d_model", _ratio, frozenset(["d_ff"]), _RATIO)
-    if name in REQUIRED and _is_required(parameter):
-        return _fixed(REQUIRED[name])
-    if component == "rms_norm" and name in EPSILON and parameter.default is None:
-        return _fixed(RMS_EPSILON)
-    if name in ACTIVATION and _is_required(parameter):
-        return _fixed("relu" if parameter.annotation is str else relu)
-    return _fixed(ON[name]) if name in ON else None
-
-
-def head_width(sizes: Sizes) -> int:
-    """Return the width of a head; Unsupported where there is no whole one."""
-    if sizes.heads and sizes.d_model % sizes.heads:
-        raise Unsupported(
-            f"it is built with the width of a head, and {sizes.d_model} features are no multiple "
-            f"of {sizes.heads}"
-        )
-    return sizes.d_model // max(1, sizes.heads)
-
-
-_KEY_HEADS = "sizes.kv_heads or sizes.heads"
-
-
-def key_heads(sizes: Sizes) -> int:
-    """Return the number of heads of keys and values."""
-    return sizes.kv_heads or sizes.heads
-
-
-def _fixed(value: Any) -> Filling:
-    words = value.__name__ if inspect.isroutine(value) else repr(value)
-    return Filling(words, lambda sizes: value)
-
-
-_RATIO = "(sizes.d_ff + 0.5) / sizes.d_model"
-
-
-def _ratio(sizes: Sizes) -> float:
-    """Return the ratio that int(width * ratio) makes the inner width of."""
-    return (sizes.d_ff + 0.5) / sizes.d_model
-
-
-def _size(name: str, component: str, held: Collection[str]) -> str:
-    """Return the size that an argument of this name is, "" for none.
-
-    A word such as "hidden_dim" is the inner width beside a name for the model's, and that else:
-    also beside a name that can only be the inner width.
-    """
-    if component == "generator" and name in ("outputdim", "outputsize", "outfeatures"):
-        return "target_vocabulary"
-    if component == "generator" and name in SIZES["source_vocabulary"]:
-        return "target_vocabulary"
-    if component == "loss":
-        return LOSS_SIZES.get(name, "")
-    found = [size for size, names in SIZES.items() if name in names]
-    if len(found) < 2:
-        return found[0] if found else ""
-    if "feed_forward" not in inside(component) or any(
-        one in INNER and one not in WIDTH for one in held
-    ):
-        return "d_model"
-    stronger = [one for one in held if one in WIDTH and one not in INNER]
-    return "d_ff" if stronger else "d_model"
-
-
-def _is_required(parameter: inspect.Parameter) -> bool:
-    return parameter.default is inspect.Parameter.empty
-
-
-def is_no_number(default: Any) -> bool:
-    """Say whether a default shows that an argument is no size, such as `norm="pre"` or `dim=-1`."""
-    if default is inspect.Parameter.empty or default is None:
-        return False
-    return isinstance(default, bool) or not isinstance(default, int | float) or default < 0
 
 
 _NEEDED = {

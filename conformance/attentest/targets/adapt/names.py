@@ -10,7 +10,7 @@ def words(text: str) -> Sequence[str]:
 
 
 ROLES: Mapping[str, Sequence[str]] = {
-    "query": words("q query queries qs xq qstate querystates qin inputq xquery"),
+    "query": words("q query queries qs xq qstate querystates qin inputq xquery inputsq"),
     "key": words("k key keys ks xk kstate keystates kin inputk xkey"),
     "value": words("v value values vs val vals xv vstate valuestates vin inputv xvalue"),
     "mask": words(
@@ -60,8 +60,14 @@ ONE_INPUT = words(
 )
 """What carries the one input of self-attention."""
 
-CONTEXT = words("context memory kv keyvalue keyvalues mem encout encoderoutput y cond xa")
+CONTEXT = words(
+    "context memory kv keyvalue keyvalues mem encout encoderoutput y cond xa xkv inputskv inputkv"
+)
 """What carries keys and values beside it."""
+
+TARGET = words("tgt trg target")
+SOURCE = words("src source")
+"""What carries queries, and the keys and values, where both are given."""
 
 PADDING = words("keypaddingmask srckeypaddingmask paddingmask padmask")
 """A second mask, which says what is no key at all."""
@@ -94,7 +100,9 @@ WIDTH = words(
     "modeldim modelsize dimmodel features normalizedshape numhiddens nhid inputdim inputsize "
     "infeatures indim emsize embsize hiddendim numfeatures ndim nstate outputdim outputsize "
     "outfeatures kdim vdim keysize querysize valuesize size emb demb embed hidden hiddenwidth "
-    "nfeat idim nout numchannels channels inchannels outchannels dtoken tokendim "
+    "nfeat idim nout numchannels channels inchannels outchannels dtoken tokendim nummodel "
+    "depthatt depthout depthkeyvalue numqinputchannels numkvinputchannels "
+    "nchannels din dout "
     "embeddingdimension modeldimension nunits units outdim encoderembeddim decoderembeddim"
 )
 """The width of the model, input and output widths included."""
@@ -106,7 +114,7 @@ INNER = words(
     "feedforwardhidden feedforwardsize ffnembeddim intermediatewidth intermediatedim "
     "hiddenunits dimlinearblock hiddenchannels ffnintermediatesize ffnwidth encoderffndim "
     "decoderffndim encoderffnembeddim decoderffnembeddim ninner innersize dunits dimhidden "
-    "ffinnerdim inner feedforwarddimension numff intermediatefeatures ffndimension"
+    "ffnsize nhidden ffinnerdim inner feedforwarddimension numff intermediatefeatures ffndimension"
 )
 """The inner width of a feed-forward network; some are the model's where no other name is."""
 
@@ -123,7 +131,7 @@ SIZES: Mapping[str, Sequence[str]] = {
         "heads numheads nheads nhead h numattentionheads head attentionheads attnheads "
         "numattnheads numqueryheads nqueryheads numkvheads nkvheads kvheads numkeyvalueheads "
         "nkvhead numberofheads nbheads encoderattentionheads decoderattentionheads encoderheads "
-        "decoderheads encheads decheads headnum headskv"
+        "decoderheads encheads decheads headnum headskv queryheads headsq"
     ),
     "layers": words(
         "layers numlayers nlayers nlayer n depth numencoderlayers numdecoderlayers nblocks "
@@ -181,7 +189,7 @@ LOSS_SIZES: Mapping[str, str] = {
     ),
     **dict.fromkeys(
         words(
-            "smoothing labelsmoothing epsilon eps ls lsr smooth smoothingrate alpha "
+            "smoothing smoothingvalue labelsmoothing epsilon eps ls lsr smooth smoothingrate alpha "
             "labelsmoothingfactor smoothingfactor lsmoothing"
         ),
         "smoothing",
@@ -226,7 +234,13 @@ HEAD_WIDTH = words(
 )
 """The width of one head."""
 
-RATIO = words("mlpratio forwardexpansion expansion expansionfactor ffmult mult ffnratio ratio")
+TEMPERATURE = words("temperature")
+"""What attention divides its scores by, where its caller says it."""
+
+RATIO = words(
+    "mlpratio forwardexpansion expansion expansionfactor ffmult mult ffnratio ratio wideningfactor "
+    "ffnmult mlpmult ffexpansion ffnexpansion expansionratio ffratio mlpexpansion"
+)
 """The inner width of a feed-forward network as a multiple of the model's."""
 
 CONFIGURATION = words(
@@ -248,6 +262,7 @@ REQUIRED: Mapping[str, Any] = {
         False,
     ),
     **dict.fromkeys(words("chunksizefeedforward"), 0),
+    **dict.fromkeys(words("ffndimmultiplier"), None),
     **dict.fromkeys(words("device"), "cpu"),
     **dict.fromkeys(words("positionembeddingtype"), "absolute"),
     **dict.fromkeys(EPSILON, 1e-5),
@@ -258,7 +273,9 @@ AT_CALLS = {"_attn_implementation": "eager"}
 """Fields of a configuration that are read when a module is called, and not when it is built."""
 
 ACTIVATION = words(
-    "activation act activationfn actfn activationfunction hiddenact hiddenactivation"
+    "activation act activationfn actfn activationfunction hiddenact hiddenactivation acttype "
+    "activationtype activationname actlayer activationlayer nonlinearity activationfunctionstring "
+    "actfunc activationfunc ffnactivation mlpactivation"
 )
 """Names of a required activation, which gets ReLU, by its name or as a function."""
 
@@ -271,5 +288,5 @@ OF_CHOICES = (
 )
 """Arguments that select among formulas of the spec: where one is wrong, another excuses nothing."""
 
-ON = {"batchfirst": True}
-"""Switches that bring code to the contract's conventions."""
+ON = {"batchfirst": True, "multipleof": 1}
+"""Settings that bring code to the contract's conventions, and leave its widths as they are."""

@@ -220,16 +220,27 @@ def is_causal(
 
     `joined` gives the queries as keys and values, too; `masked` gives a mask that hides nothing.
     """
-    given = probe.given(adapter, joined=joined)
-    role = "query" if "query" in given else "x"
-    rows = given[role].shape[-2]
-    keep = {"mask": torch.ones((1, 1, rows, rows), dtype=torch.bool)} if masked else {}
-    reached = _reached(probe, adapter, given, {**given, **keep}, role)
+    reached = _reached_rows(probe, adapter, joined=joined, masked=masked)
     if reached is None:
         return False
     rows = torch.arange(reached.shape[-1])
     wanted = rows[None, :] >= rows[:, None]
     return bool((reached.flatten(1, -2) == wanted[:, None]).all())
+
+
+def sees_all(probe: Probe, adapter: Adapter) -> bool:
+    """Say whether each row of an input reaches all rows under a mask that hides nothing."""
+    reached = _reached_rows(probe, adapter, joined=True, masked=True)
+    return reached is not None and bool(reached.all())
+
+
+def _reached_rows(probe: Probe, adapter: Adapter, *, joined: bool, masked: bool) -> Tensor | None:
+    """Return which rows each position of the input reaches; None where a call fails."""
+    given = probe.given(adapter, joined=joined)
+    role = "query" if "query" in given else "x"
+    rows = given[role].shape[-2]
+    keep = {"mask": torch.ones((1, 1, rows, rows), dtype=torch.bool)} if masked else {}
+    return _reached(probe, adapter, given, {**given, **keep}, role)
 
 
 def _reached(probe: Probe, adapter: Adapter, given: Given, base: Given, role: str) -> Tensor | None:

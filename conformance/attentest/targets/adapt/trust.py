@@ -66,6 +66,12 @@ def question(
             f"its entries are. --give {flag}=None (in Python: given={{{flag!r}: None}}) judges it "
             f"without. {_ANYWAY}."
         )
+    if own := _mask_for_order(probe, adapter):
+        return (
+            f"{code.name} hides later positions only where no {own} is given: its caller may have "
+            f"to put both into one mask, or it is a mistake. --give {own}=None (in Python: "
+            f"given={{{own!r}: None}}) judges it without. {_ANYWAY}."
+        )
     layer = code.component == "decoder_layer"  # its masks are causal wherever choices are measured
     other = _causal(probe, adapter) if layer or not explained(findings) else ""
     if not other and explained(findings):
@@ -174,6 +180,15 @@ def _mask_as_a_flag(probe: Probe, adapter: Adapter) -> str:
         return ""
     masked = probing.is_causal(probe, adapter, joined=True, masked=True)
     return own if masked and not probing.is_causal(probe, adapter, joined=True) else ""
+
+
+def _mask_for_order(probe: Probe, adapter: Adapter) -> str:
+    """Return the mask argument that takes the place of built-in causality, "" for none."""
+    own = adapter.arguments.roles.get("mask", "")
+    if not own or adapter.component not in ("attention", *probing.SEQUENCES):
+        return ""
+    alone = probing.is_causal(probe, adapter, joined=True)
+    return own if alone and probing.sees_all(probe, adapter) else ""
 
 
 def confirmed(

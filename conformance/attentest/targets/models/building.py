@@ -18,7 +18,7 @@ from torch import nn
 from attentest.results.text import summary
 from attentest.targets.adapt.components import component_named, part_named, squashed
 from attentest.targets.adapt.configuration import fields_read
-from attentest.targets.adapt.construction import is_no_number
+from attentest.targets.adapt.fillings import is_no_number
 from attentest.targets.adapt.names import (
     CONFIGURATION,
     HEAD_WIDTH,

@@ -14,8 +14,9 @@ from torch import nn
 from attentest.targets.adapt.adapter import Adapter, without_the_causal
 from attentest.targets.adapt.arguments import MASKS
 from attentest.targets.adapt.code import POSITIONS, Code
-from attentest.targets.adapt.construction import Construction, head_width
+from attentest.targets.adapt.construction import Construction
 from attentest.targets.adapt.encoders.stack import STACK_SOURCE
+from attentest.targets.adapt.fillings import head_width
 from attentest.targets.adapt.layouts import split
 from attentest.targets.adapt.makers import CODE, Maker, with_axes
 from attentest.targets.adapt.masks import shaped_mask

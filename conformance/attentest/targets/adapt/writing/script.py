@@ -94,7 +94,8 @@ class Script:
             sizes = built.sizes if inner is None else inner.around(built.sizes)
             made = self.writer.construction(own, self.code.construction, sizes)
             made = made if inner is None else self._inner(made, inner, sizes)
-            is_module = isinstance(self.code.thing, type) and issubclass(self.code.thing, nn.Module)
+            thing = self.code.thing
+            is_module = not isinstance(thing, type) or issubclass(thing, nn.Module)
             yield f"{name} = {made}{ready if is_module else ''}"
         elif isinstance(self.code.thing, nn.Module):
             self.writer.need("import copy")

@@ -1,0 +1,174 @@
+"""Values of one argument of a constructor, by its name: sizes, ratios and usual settings."""
+
+import inspect
+import math
+import typing
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from operator import attrgetter
+from typing import Any
+
+from torch.nn.functional import relu
+
+from attentest.targets.adapt.components import squashed
+from attentest.targets.adapt.names import (
+    ACTIVATION,
+    EPSILON,
+    HEAD_WIDTH,
+    INNER,
+    KEY_HEADS,
+    LOSS_SIZES,
+    ON,
+    RATIO,
+    REQUIRED,
+    SIZES,
+    TEMPERATURE,
+    WIDTH,
+)
+from attentest.targets.adapt.reading import Reading
+from attentest_spec import Sizes, Unsupported
+from attentest_spec.components import inside
+
+
+@dataclass(frozen=True)
+class Filling:
+    """The value of one argument: in words, as a function of the sizes, with the sizes it settles.
+
+    `code` is the expression of `sizes` for it, "" for a value that is fixed.
+    """
+
+    words: str
+    value: Callable[[Sizes], Any]
+    settles: frozenset[str] = frozenset()
+    code: str = ""
+
+
+RMS_EPSILON = 1e-6
+"""The epsilon of an RMS norm whose own default, None, is a number for each precision."""
+
+
+def filling_of(
+    own: str,
+    parameter: inspect.Parameter,
+    component: str,
+    reading: Reading,
+    arguments: Collection[str],
+) -> Filling | None:
+    """Return what the argument `own` gets; None where nothing says it."""
+    name = squashed(own)
+    size = next((size for size, one in reading.arguments.items() if one == own), "")
+    if own in reading.given:
+        return fixed(reading.given[own])
+    if size in SIZES:
+        return Filling(size, attrgetter(size), frozenset([size]), f"sizes.{size}")
+    if name in TEMPERATURE and component == "attention" and is_required(parameter):
+        return Filling("sqrt(d_model/heads)", root_of_width, code="head_width(sizes) ** 0.5")
+    if name in HEAD_WIDTH:
+        return Filling("d_model/heads", head_width, code="head_width(sizes)")
+    if name in KEY_HEADS and component == "multi_head_attention":
+        return Filling("kv_heads", key_heads, frozenset(["kv_heads"]), _KEY_HEADS)
+    size = _size(name, component, [squashed(one) for one in arguments])
+    if (
+        size
+        and not own.startswith("_")
+        and (size == "target_pad" or not is_no_number(parameter.default))
+    ):
+        return Filling(size, attrgetter(size), frozenset([size]), f"sizes.{size}")
+    if name in RATIO:
+        return Filling("d_ff/d_model", _ratio, frozenset(["d_ff"]), _RATIO)
+    if name in REQUIRED and is_required(parameter):
+        return fixed(REQUIRED[name])
+    if component == "rms_norm" and name in EPSILON and parameter.default is None:
+        return fixed(RMS_EPSILON)
+    if name in ACTIVATION and is_required(parameter):
+        return fixed("relu" if parameter.annotation is str else relu)
+    if name in ON:
+        return fixed(ON[name])
+    return fixed(None) if is_required(parameter) and may_be_none(parameter.annotation) else None
+
+
+WIDER_INNER = Filling(
+    "3/2 d_ff",
+    lambda sizes: (3 * sizes.d_ff + 1) // 2,
+    frozenset(["d_ff"]),
+    "(3 * sizes.d_ff + 1) // 2",
+)
+
+
+def head_width(sizes: Sizes) -> int:
+    """Return the width of a head; Unsupported where there is no whole one."""
+    if sizes.heads and sizes.d_model % sizes.heads:
+        raise Unsupported(
+            f"it is built with the width of a head, and {sizes.d_model} features are no multiple "
+            f"of {sizes.heads}"
+        )
+    return sizes.d_model // max(1, sizes.heads)
+
+
+def root_of_width(sizes: Sizes) -> float:
+    """Return what the scores of attention are divided by."""
+    return math.sqrt(head_width(sizes))
+
+
+_KEY_HEADS = "sizes.kv_heads or sizes.heads"
+
+
+def key_heads(sizes: Sizes) -> int:
+    """Return the number of heads of keys and values."""
+    return sizes.kv_heads or sizes.heads
+
+
+def fixed(value: Any) -> Filling:
+    """Return the filling of an argument that gets `value` at all sizes."""
+    words = value.__name__ if inspect.isroutine(value) or inspect.isclass(value) else repr(value)
+    return Filling(words, lambda sizes: value)
+
+
+_RATIO = "(sizes.d_ff + 0.5) / sizes.d_model"
+
+
+def _ratio(sizes: Sizes) -> float:
+    """Return the ratio that int(width * ratio) makes the inner width of."""
+    return (sizes.d_ff + 0.5) / sizes.d_model
+
+
+def _size(name: str, component: str, held: Collection[str]) -> str:
+    """Return the size that an argument of this name is, "" for none.
+
+    A word such as "hidden_dim" is the inner width beside a name for the model's, and that else:
+    also beside a name that can only be the inner width.
+    """
+    if component == "generator" and name in ("outputdim", "outputsize", "outfeatures"):
+        return "target_vocabulary"
+    if component == "generator" and name in SIZES["source_vocabulary"]:
+        return "target_vocabulary"
+    if component == "loss":
+        return LOSS_SIZES.get(name, "")
+    found = [size for size, names in SIZES.items() if name in names]
+    if len(found) < 2:
+        return found[0] if found else ""
+    if "feed_forward" not in inside(component) or any(
+        one in INNER and one not in WIDTH for one in held
+    ):
+        return "d_model"
+    stronger = [one for one in held if one in WIDTH and one not in INNER]
+    return "d_ff" if stronger else "d_model"
+
+
+def is_required(parameter: inspect.Parameter) -> bool:
+    """Say whether an argument has no default."""
+    return parameter.default is inspect.Parameter.empty
+
+
+def may_be_none(annotation: Any) -> bool:
+    """Say whether an annotation, or its text, allows None: nothing is needed there."""
+    if isinstance(annotation, str):
+        return annotation.startswith(("Optional[", "None |")) or annotation.endswith("| None")
+    return type(None) in typing.get_args(annotation)
+
+
+def is_no_number(default: Any) -> bool:
+    """Say whether a default shows that an argument is no size, such as `norm="pre"` or `dim=-1`."""
+    if default is inspect.Parameter.empty or default is None:
+        return False
+    return isinstance(default, bool) or not isinstance(default, int | float) or default < 0
