@@ -41,7 +41,10 @@ def _formula_in_use(subject: Subject, draw: Draw, size: SizesInUse) -> None:
 def test_formula(subject: Subject, draw: Draw) -> None:
     matches_text(draw_text(subject, draw, layers=draw.layers(1, 3)))
     size = draw.long(37)
-    matches_text(draw_text(subject, draw, length=size, max_length=size, layers=draw.deepest()))
+    fixed = {"max_length": size, "layers": draw.deepest()}
+    if subject.choices.key_heads != "fewer":
+        fixed["heads"] = draw.several()
+    matches_text(draw_text(subject, draw, length=size, **fixed))
 
 
 def _layer_in_use(subject: Subject, draw: Draw, size: SizesInUse) -> None:
