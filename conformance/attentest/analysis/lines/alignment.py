@@ -20,6 +20,12 @@ from attentest_spec.setting import Array
 _NEXT = 16
 """The number of steps, from the first that is not computed, that a wrong result may stand for."""
 
+_BEFORE = 32
+"""The number of steps before the first missing one among which optional ones are looked for.
+
+A table of positions has this many: for the rows of the call and for all, by pairs and by columns.
+"""
+
 
 @dataclass
 class Alignment:
@@ -201,7 +207,7 @@ class Alignment:
             if one.optional
             and one.part in parts
             and one.number not in done
-            and one.number >= first - 12
+            and one.number >= first - _BEFORE
         ]
         return sorted([*open_steps, *optional], key=lambda one: one.number)
 

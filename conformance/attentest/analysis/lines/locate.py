@@ -222,7 +222,7 @@ def _blamed(alignment: Alignment, finding: Finding, wrong: FormulaStep) -> Place
     depth = finding.argument.depth if finding.argument else 0
     if finding.kept is not None or len(operation.places) < 2:
         return operation.place
-    caller = _giver(alignment, operation, wrong)
+    caller = None if finding.argument else _giver(alignment, operation, wrong)
     if caller is not None:
         return caller
     missing = _missing(alignment, finding)
