@@ -1,4 +1,4 @@
-"""Assertions that a backend refuses invalid input, and with an error that helps."""
+"""Assertions that a backend refuses invalid input with an error that helps, and no valid one."""
 
 import re
 from collections.abc import Callable, Collection
@@ -24,6 +24,15 @@ def refuses(subject: Subject, doing: str, action: Callable[[], Any]) -> None:
         return
     answer = f"an array of shape {result.shape}" if isinstance(result, np.ndarray) else "no error"
     raise Violation(f"{doing} was not refused: {subject.name} answered with {answer}.")
+
+
+def accepts(subject: Subject, what: str, action: Callable[[], Any]) -> None:
+    """Demand that `action` raises nothing; `what` says what is given to it, in the plural."""
+    try:
+        action()
+    except BackendError as error:
+        message = f"{what} are refused by {subject.name}: {summary(error.cause)}."
+        raise Shortcoming(message) from error.cause
 
 
 def explains_refusal(
