@@ -174,3 +174,25 @@ def test_gradient_of_nothing_but_padding_is_zero() -> None:
     output = np.random.default_rng(2).normal(size=(2, 3, 5))
     pulled = loss_gradient(Setting(), output, np.zeros((2, 3), dtype=np.int64))
     assert not pulled.any()
+
+
+def test_sentence_of_padding_alone_counts_among_the_sentences() -> None:
+    target = np.array([[2, 1, 0], [0, 0, 0]])
+    found = loss(small(0.0, loss_normaliser="sentences"), np.tile(LOGITS, (2, 1, 1)), target)
+    np.testing.assert_allclose(found, np.log(32 / 5) / 2, rtol=1e-15)
+
+
+def test_word_of_no_probability_and_no_share_has_no_gradient() -> None:
+    given = small(0.0, loss_input="probabilities")
+    pulled = loss_gradient(given, np.array([[[0.0, 0.5, 0.5]]]), np.array([[1]]))
+    np.testing.assert_array_equal(pulled, [[[0.0, -2.0, 0.0]]])
+
+
+def test_share_that_no_other_word_takes_is_left_out() -> None:
+    sizes = Sizes(target_vocabulary=2, smoothing=0.25)
+    given = Setting(sizes, Choices(smoothed_mass="other-real-words"))
+    logits, target = np.zeros((1, 1, 2)), np.array([[1]])
+    np.testing.assert_array_equal(smoothed(given, target, 2), [[[0.0, 0.75]]])
+    np.testing.assert_allclose(loss(given, logits, target), 0.75 * np.log(2.0), rtol=1e-15)
+    pulled = loss_gradient(given, logits, target)
+    np.testing.assert_allclose(pulled, [[[0.375, -0.375]]], rtol=1e-15)

@@ -5,6 +5,9 @@ import pytest
 
 from attentest_spec.choices import Choices, Value
 from attentest_spec.optimiser import (
+    BIAS,
+    NORM,
+    WEIGHT,
     Moments,
     gradient_clipping,
     grouped_optimiser,
@@ -105,6 +108,17 @@ def test_weights_alone_decay_where_that_is_declared() -> None:
     assert both[0].tolist() == pytest.approx([1.0, 1.0])
     weights = grouped([[1.0, 1.0]], [[True, True]], decay_groups="weights")
     assert weights[0].tolist() == pytest.approx([1.0, 3.0])
+
+
+@pytest.mark.parametrize(("kind", "expected"), [(WEIGHT, 1.0), (BIAS, 3.0), (NORM, 3.0)])
+def test_only_weights_decay_where_that_is_declared(kind: int, expected: float) -> None:
+    """A rate of 1 moves by 1, and a decay of 0.5 takes half of 4."""
+    given = Setting(
+        Sizes(weight_decay=0.5), Choices(weight_decay="decoupled", decay_groups="weights")
+    )
+    arrays = (np.array([1]), np.array([kind]), np.array([[True]]), 0)
+    found = grouped_optimiser(given, np.array([4.0]), np.array([[1.0]]), np.ones(1), *arrays)
+    assert found.tolist() == [[pytest.approx(expected)]]
 
 
 def test_an_array_without_a_gradient_neither_moves_nor_decays() -> None:

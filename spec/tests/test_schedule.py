@@ -82,3 +82,10 @@ def test_factor_and_width(schedule: str) -> None:
     for step in (1, 4, 9):
         expected = share * rate(step, schedule=schedule)
         assert rate(step, wide, schedule) == pytest.approx(expected, rel=1e-14)
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+@pytest.mark.parametrize("warmup", [0, -3])
+def test_warmup_without_steps_is_refused(schedule: str, warmup: int) -> None:
+    with pytest.raises(ValueError, match=f"The warm-up is {warmup};"):
+        rate(1, SMALL.but(warmup=warmup), schedule)

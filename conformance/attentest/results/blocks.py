@@ -204,23 +204,24 @@ def _rows(example: Counterexample, width: int) -> Iterator[str]:
 
 def _others(cause: Cause, width: int, *, name: bool) -> Iterator[str]:
     """Yield the number of the other clauses, and the names of as many as one line holds."""
-    others = cause.verdicts[1:]
+    rest, mild = cause.verdicts[1:], cause.severity is Status.WARNING
+    others = [one.clause for one in rest if mild or one.status is not Status.WARNING]
     if not others:
         return
     text = f"{_INDENT}also breaks {counted(len(others), 'clause')}"
     backends = dict.fromkeys(short(one.backend) for one in cause.verdicts)
     text += f" (also of {', '.join([*backends][1:])}): " if name and len(backends) > 1 else ": "
-    names = list(_short(cause))
+    names = list(_short(cause, others))
     while names and len(text) + len(", ".join(names)) + 4 * (len(names) < len(others)) > width:
         names.pop()
     end = ", .." if len(names) < len(others) else ""
     yield f"{text}{', '.join(names)}{end}" if names else text.rstrip(": ")
 
 
-def _short(cause: Cause) -> Iterator[str]:
+def _short(cause: Cause, others: Sequence[str]) -> Iterator[str]:
     """Yield the names of the other clauses; without the chapter where it is that of the first."""
     chapter = cause.head.clause.partition(".")[0]
-    for slug in cause.clauses[1:]:
+    for slug in dict.fromkeys(others):
         yield slug.removeprefix(f"{chapter}.")
 
 

@@ -220,8 +220,19 @@ def _cause(group: Sequence[Verdict]) -> Cause:
     first = [one for verdict in ordered for one in shown(verdict) if is_exact(one)]
     frequency = Counter(one.names for one in first)
     likely = sorted(first, key=lambda one: -frequency[one.names])[:1]
+    if likely and not _explains(likely[0].names, ordered, frequency[likely[0].names]):
+        likely = []
     rest = [one for one in shown(ordered[0]) if one.names not in [first.names for first in likely]]
     return Cause(ordered, (*likely, *rest), _location(ordered))
+
+
+def _explains(names: Names, ordered: Sequence[Verdict], count: int) -> bool:
+    """Say whether a likely cause gives the results of the most telling verdict, or of most.
+
+    Of verdicts with one line, a cause that gives the results of few explains what else these show.
+    """
+    telling = any(one.names == names and is_exact(one) for one in shown(ordered[0]))
+    return telling or 2 * count >= len(ordered)
 
 
 def _location(ordered: Sequence[Verdict]) -> Location | None:

@@ -1,4 +1,4 @@
-"""Assertions that a backend refuses invalid input, and with an error that helps."""
+"""Assertions that a backend refuses invalid input with an error that helps, and no valid one."""
 
 import re
 from collections.abc import Callable, Collection
@@ -32,6 +32,15 @@ def require_index_errors(subject: Subject) -> None:
     """End as absent on an accelerator: an index out of range ends all later computation there."""
     if subject.device != "cpu":
         raise Absent(f"on {subject.device} an index out of range is not refused by an exception")
+
+
+def accepts(subject: Subject, what: str, action: Callable[[], Any]) -> None:
+    """Demand that `action` raises nothing; `what` says what is given to it, in the plural."""
+    try:
+        action()
+    except BackendError as error:
+        message = f"{what} are refused by {subject.name}: {summary(error.cause)}."
+        raise Shortcoming(message) from error.cause
 
 
 def explains_refusal(

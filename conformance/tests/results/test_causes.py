@@ -65,6 +65,29 @@ def test_a_line_takes_precedence_and_takes_along_what_has_the_same_likely_cause(
     assert unknown.text == unknown.words
 
 
+def test_likely_cause_of_few_verdicts_at_a_line_is_not_that_of_the_line() -> None:
+    slugs = ("attention.formula", "attention.one-key", "attention.shapes")
+    (cause,) = causes(
+        [
+            *(broken(one, location=LINE) for one in slugs),
+            broken("attention.cross-lengths", SCALE, location=LINE),
+        ]
+    )
+    assert not cause.exact
+    assert cause.text == cause.words
+
+
+def test_likely_cause_of_the_most_telling_verdict_is_that_of_the_line() -> None:
+    slugs = ("attention.one-key", "attention.shapes", "attention.cross-lengths")
+    (cause,) = causes(
+        [
+            *(broken(one, location=LINE) for one in slugs),
+            broken("attention.formula", SCALE, location=LINE),
+        ]
+    )
+    assert cause.text == "No scale."
+
+
 def test_two_lines_are_two_causes_though_one_mistake_is_likely() -> None:
     second = Location("att.py", 30, "", "scores", "q k / 2", "q k")
     found = causes(

@@ -127,6 +127,11 @@ def test_one_mistake_fits_on_a_screen_and_no_word_is_cut(width: int) -> None:
     }
 
 
+def test_warnings_of_a_cause_are_not_among_the_clauses_that_it_breaks() -> None:
+    mild = replace(failing()[-1], status="warning")
+    assert "also breaks 4 clauses" in screen([*failing()[:-1], mild])
+
+
 def test_screen_of_the_longest_texts_fits_on_forty_lines() -> None:
     long = "several words that are said at length " * 12
     location = replace(

@@ -5,8 +5,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 from folders import SUPPORT
+from torch.nn import functional
 
+from attentest import adapted
 from attentest.harness.reproduction import Build, Call
 from attentest.judging.bench import Bench
 from attentest.judging.judge import judge
@@ -146,3 +149,14 @@ def test_written_adapter_conforms(name: str, tmp_path: Path) -> None:
     written = load(str(file))
     verdict = judge(Bench(written, shrink=False, diagnose=False), "loss.padding-ignored")
     assert verdict.status == "pass", verdict.message
+
+
+def test_loss_that_views_its_targets_conforms_and_is_warned_about() -> None:
+    def viewed(logits: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
+        flat = logits.view(-1, logits.size(-1))
+        return functional.cross_entropy(flat, targets.view(-1), ignore_index=0)
+
+    found = statuses(adapted(viewed, "loss"), 0.1)
+    assert found["loss.slices-accepted"] == "warning"
+    assert found["loss.any-memory-layout"] == "absent"
+    assert set(found.values()) <= {"pass", "deviation", "absent", "warning"}

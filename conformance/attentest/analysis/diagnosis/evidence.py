@@ -27,12 +27,21 @@ _FEW_TERMS = 64
 _REPEATS = 3
 """The number of repetitions of a step: an answer drawn at random may be the same by chance."""
 
+_EXPLAINED = 0.1
+"""The part of a wrong answer's difference that an explanation may leave, however coarse the format.
+
+In half precision the tolerance of ill-conditioned answers is as large as what mistakes change.
+"""
+
 NOT_REACHED = Unsupported("not reached")
 
 
 @dataclass(frozen=True)
 class Mark:
-    """The outcome of a step, whether it differs from correct code, and the tolerance of that."""
+    """The outcome of a step, whether it differs from correct code, and the tolerance of that.
+
+    A wrong outcome is reproduced by what differs from it by no more than the tolerance.
+    """
 
     outcome: Any
     wrong: bool
@@ -110,7 +119,8 @@ def _mark(step: Step, again: Sequence[Any], correct: Sequence[Any], precision: s
     tolerance = _tolerance(step, closest, precision)
     if any(difference(step.outcome, one) > tolerance for one in again):
         return None
-    return Mark(step.outcome, closest > tolerance, tolerance)
+    wrong = closest > tolerance
+    return Mark(step.outcome, wrong, min(tolerance, _EXPLAINED * closest) if wrong else tolerance)
 
 
 def _tolerance(step: Step, closest: float, precision: str) -> float:

@@ -20,6 +20,12 @@ from attentest_spec.setting import Array
 _NEXT = 16
 """The number of steps, from the first that is not computed, that a wrong result may stand for."""
 
+_BEFORE = 32
+"""The number of steps before the first missing one among which optional ones are looked for.
+
+A table of positions has this many: for the rows of the call and for all, by pairs and by columns.
+"""
+
 
 @dataclass
 class Alignment:
@@ -39,7 +45,7 @@ class Alignment:
         """Record the call, and match its values."""
         self.recording = self.case.recording(own=self.own)
         outcome = self.case.run(self.recording)
-        if not self.own and not any(one.places for one in self._called()):
+        if not self.own and not any(one.places for one in self.called()):
             whole = self.case.recording(own=installed())
             self.case.run(whole)
             self.own = package_of(whole)
@@ -52,7 +58,7 @@ class Alignment:
             self.final = self._last(Answer.of(outcome)[target.name == "weights"])
         self._match(target)
 
-    def _called(self) -> list[Operation]:
+    def called(self) -> list[Operation]:
         """Return the operations of the call itself, without those that build its parts."""
         return [one for one in self.recording.operations if one.number >= self.case.first[0]]
 
@@ -71,7 +77,7 @@ class Alignment:
         if self.final is None:
             return
         matched = Matched()
-        for value in _made_from(self.final):
+        for value in made_from(self.final):
             pieces = self.matcher.pieces(value.array)
             self.known[value.number] = pieces
             for piece in pieces:
@@ -147,7 +153,7 @@ class Alignment:
     def behind(self, value: Value) -> list[Value]:
         """Return the wrong values that `value` is made from, itself included."""
         wrong = {one.number for one in self.wrong}
-        return list(_made_from(value, lambda one: one.number in wrong))
+        return list(made_from(value, lambda one: one.number in wrong))
 
     def given(self, value: Value) -> set[int]:
         """Return the numbers of the steps that `value` is made from, through wrong values alone.
@@ -201,7 +207,7 @@ class Alignment:
             if one.optional
             and one.part in parts
             and one.number not in done
-            and one.number >= first - 12
+            and one.number >= first - _BEFORE
         ]
         return sorted([*open_steps, *optional], key=lambda one: one.number)
 
@@ -225,7 +231,7 @@ def _is_constant(value: Value) -> bool:
     return shape_alone or all(_is_constant(one) for one in made.inputs)
 
 
-def _made_from(value: Value, follow: Callable[[Value], bool] = lambda one: True) -> Iterator[Value]:
+def made_from(value: Value, follow: Callable[[Value], bool] = lambda one: True) -> Iterator[Value]:
     """Yield `value` and all that it is made from, as far as `follow` says."""
     todo, seen = [value], set()
     while todo:

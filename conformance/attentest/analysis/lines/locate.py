@@ -23,6 +23,7 @@ from attentest.analysis.lines.readings import is_silent, readings, under
 from attentest.analysis.lines.recorders import is_jax
 from attentest.analysis.lines.recording import Operation, Place
 from attentest.analysis.lines.search import Finding, again, search
+from attentest.analysis.lines.unused import UNUSED, unused
 from attentest.harness.subject import Step, Subject
 from attentest.results.verdict import Location
 from attentest_spec import CHOICES, Choices
@@ -188,6 +189,13 @@ def _found(alignment: Alignment, end: float) -> Found | None:
 
 
 def _explained(alignment: Alignment, finding: Finding) -> Explanation:
+    said = _compared(alignment, finding)
+    if unused(alignment, said.step) is not None:
+        return Explanation(said.step, said.step.text, UNUSED, exact=True)
+    return said
+
+
+def _compared(alignment: Alignment, finding: Finding) -> Explanation:
     value = finding.operation.outputs[0]
     step = finding.step
     if finding.argument is not None:
@@ -208,10 +216,13 @@ def _blamed(alignment: Alignment, finding: Finding, wrong: FormulaStep) -> Place
     A function that was not given what is missing is not to blame, but the one that called it.
     """
     operation = finding.operation
+    idle = unused(alignment, wrong)
+    if idle is not None:
+        return idle.place
     depth = finding.argument.depth if finding.argument else 0
     if finding.kept is not None or len(operation.places) < 2:
         return operation.place
-    caller = _giver(alignment, operation, wrong)
+    caller = None if finding.argument else _giver(alignment, operation, wrong)
     if caller is not None:
         return caller
     missing = _missing(alignment, finding)

@@ -41,9 +41,17 @@ _RMS_NORMS: tuple[dict[str, Any], ...] = (
 """Formulas of the RMS norm that are in use."""
 
 
+_ROUNDING = "position_arithmetic"
+"""The choice of a table in single precision: other roundings of the same formula."""
+
+
 def is_silent(choices: Choices, other: Choices) -> bool:
-    """Say whether two sets of choices differ only in what the paper does not specify."""
-    return all(CHOICES[name].paper is None for name in CHOICES if choices[name] != other[name])
+    """Say whether two sets of choices differ only in rounding, or in what the paper leaves open."""
+    return all(
+        CHOICES[name].paper is None or name == _ROUNDING
+        for name in CHOICES
+        if choices[name] != other[name]
+    )
 
 
 def readings(alignment: Alignment, end: float) -> list[Alignment]:
@@ -87,6 +95,8 @@ def _options(alignment: Alignment) -> list[list[dict[str, Any]]]:
     component = case.question.probe.component
     parts = inside(component)
     kinds: list[list[dict[str, Any]]] = []
+    if "positional_encoding" in parts and _has_single_precision(alignment):
+        kinds.append([{_ROUNDING: "float32"}])
     if "generator" in parts and alignment.final is not None:
         kinds.append([{"output": _kind_of_output(alignment.final.array)}])
     if "embedding" in parts:
@@ -108,6 +118,12 @@ def _undeclared(options: list[dict[str, Any]], declared: Collection[str]) -> lis
     """Return the different ones of the options that are left without the `declared` choices."""
     left = [{name: one[name] for name in one if name not in declared} for one in options]
     return [one for number, one in enumerate(left) if one and one not in left[:number]]
+
+
+def _has_single_precision(alignment: Alignment) -> bool:
+    """Say whether some of the values are in float32, as most tables of positions are."""
+    operations = alignment.recording.operations
+    return any(one.array.dtype == np.float32 for made in operations for one in made.outputs)
 
 
 def _kind_of_output(array: np.ndarray[Any, Any]) -> str:

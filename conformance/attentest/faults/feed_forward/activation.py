@@ -34,7 +34,7 @@ def leaky(self: Hooks, x: Tensor) -> Tensor:
 
 @fault("feed_forward.no-activation", "activation-between", seam="activation", origin="B078")
 def no_activation(self: Hooks, x: Tensor) -> Tensor:
-    """The activation is made and never called. Two linear maps are as good as one."""
+    """No activation is applied between the linear maps. Two linear maps are as good as one."""
     return x
 
 

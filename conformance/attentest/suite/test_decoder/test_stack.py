@@ -31,10 +31,9 @@ from attentest.testing.stacks import (
 )
 def test_formula(subject: Subject, draw: Draw) -> None:
     long = draw.long(37)
-    for size in (lengths(draw), (long, long)):
-        matches_reference(
-            draw_call(subject, draw, STACK, kinds=("target", "causal", "none"), lengths=size)
-        )
+    kinds = ("target", "causal", "none")
+    for size, heads in ((lengths(draw), draw.heads()), ((long, long), draw.several())):
+        matches_reference(draw_call(subject, draw, STACK, kinds=kinds, lengths=size, heads=heads))
 
 
 def lengths(draw: Draw) -> tuple[int, int]:

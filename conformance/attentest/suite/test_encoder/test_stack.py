@@ -32,10 +32,10 @@ from attentest.testing.stacks import (
 )
 def test_formula(subject: Subject, draw: Draw) -> None:
     kinds = own_kinds(subject, ("padding", "per-sample", "none", "per-head"))
-    for length in (draw.length(), draw.long(37)):
-        size = scale(subject, draw)
+    for length, heads in ((draw.length(), draw.heads()), (draw.long(37), draw.several())):
+        size, both = scale(subject, draw), (length, 1)
         matches_reference(
-            draw_call(subject, draw, STACK, kinds=kinds, scale=size, lengths=(length, 1))
+            draw_call(subject, draw, STACK, kinds=kinds, scale=size, lengths=both, heads=heads)
         )
 
 

@@ -1,5 +1,7 @@
 """Checks of the chapter `language_model`: the numbers under every choice, in every precision."""
 
+from typing import Any
+
 import numpy as np
 
 from attentest.harness.errors import Absent
@@ -41,7 +43,10 @@ def _formula_in_use(subject: Subject, draw: Draw, size: SizesInUse) -> None:
 def test_formula(subject: Subject, draw: Draw) -> None:
     matches_text(draw_text(subject, draw, layers=draw.layers(1, 3)))
     size = draw.long(37)
-    matches_text(draw_text(subject, draw, length=size, max_length=size, layers=draw.deepest()))
+    fixed: dict[str, Any] = {"max_length": size, "layers": draw.deepest()}
+    if subject.choices.key_heads != "fewer":
+        fixed["heads"] = draw.several()
+    matches_text(draw_text(subject, draw, length=size, **fixed))
 
 
 def _layer_in_use(subject: Subject, draw: Draw, size: SizesInUse) -> None:

@@ -3,7 +3,7 @@
 import numpy as np
 
 from attentest.harness.copies import cast
-from attentest.harness.errors import Absent
+from attentest.harness.errors import Absent, BackendError
 from attentest.harness.subject import Probe, Subject
 from attentest.judging.check import check
 from attentest.suite.test_loss.cases import (
@@ -16,7 +16,12 @@ from attentest.suite.test_loss.cases import (
 )
 from attentest.testing.assertions import equal
 from attentest.testing.draw import Draw
-from attentest.testing.refusal import explains_refusal, refuses, require_index_errors
+from attentest.testing.refusal import (
+    accepts,
+    explains_refusal,
+    refuses,
+    require_index_errors,
+)
 from attentest_spec.setting import Array, Floats, Tokens
 
 
@@ -36,13 +41,32 @@ def test_calls_independent(subject: Subject, draw: Draw) -> None:
 
 @check("loss.any-memory-layout")
 def test_any_memory_layout(subject: Subject, draw: Draw) -> None:
+    call = _in_pieces(subject, draw)
+    try:
+        check_loss(*call)
+    except BackendError as refusal:
+        raise Absent("what is in several pieces of memory is refused") from refusal
+
+
+@check("loss.slices-accepted")
+def test_slices_accepted(subject: Subject, draw: Draw) -> None:
+    probe, output, target = _in_pieces(subject, draw)
+    accepts(
+        subject,
+        "An output and a target that do not lie in one piece of memory",
+        lambda: probe.output(output, target),
+    )
+
+
+def _in_pieces(subject: Subject, draw: Draw) -> tuple[Probe, Floats, Tokens]:
+    """Build a loss, and draw an output and a target in several pieces of memory."""
     sizes, batch, length = draw_sizes(draw), draw.choose((2, 3)), draw.length(2)
     probe = subject.part(COMPONENT, sizes)
     output = draw_output(draw, sizes, batch, length)
     target = draw_target(draw, sizes, batch, length)
     wide = np.concatenate([np.full((batch, 1), sizes.target_pad), target], axis=1)[:, 1:]
     turned = np.ascontiguousarray(output.transpose(1, 0, 2)).transpose(1, 0, 2)
-    check_loss(probe, turned, wide)
+    return probe, turned, wide
 
 
 @check("loss.inputs-untouched")

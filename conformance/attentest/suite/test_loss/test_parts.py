@@ -20,6 +20,7 @@ from attentest.testing.draw import Draw
 from attentest_spec.setting import Floats, Tokens
 
 Batch = tuple[Probe, Floats, Tokens]
+Part = tuple[Floats, Tokens]
 
 
 def _batch(subject: Subject, draw: Draw) -> Batch:
@@ -41,13 +42,18 @@ def _parts(draw: Draw, target: Tokens, pad: int) -> Iterator[tuple[slice, slice]
         yield rows, slice(0, longest)
 
 
+def _alone(output: Floats, target: Tokens, part: tuple[slice, slice]) -> Part:
+    """Return a part of a batch as a loader makes it: each array in one piece of memory."""
+    return np.ascontiguousarray(output[part]), np.ascontiguousarray(target[part])
+
+
 @check("loss.parts-recombine")
 def test_parts_recombine(subject: Subject, draw: Draw) -> None:
     probe, output, target = _batch(subject, draw)
     total = 0.0
     for part in _parts(draw, target, probe.sizes.target_pad):
-        weight = number(probe, target[part])
-        total += weight * float(probe.output(output[part].copy(), target[part].copy()))
+        given = _alone(output, target, part)
+        total += number(probe, target[part]) * float(probe.output(*given))
     whole = number(probe, target)
     near(
         subject,
@@ -65,8 +71,8 @@ def test_accumulated_gradient(subject: Subject, draw: Draw) -> None:
     probe, output, target = _batch(subject, draw)
     total = np.zeros_like(output)
     for part in _parts(draw, target, probe.sizes.target_pad):
-        weight = number(probe, target[part])
-        total[part] = weight * pulled_back(probe, output[part].copy(), target[part].copy())
+        given = _alone(output, target, part)
+        total[part] = number(probe, target[part]) * pulled_back(probe, *given)
     whole = number(probe, target)
     found = pulled_back(probe, output, target)
     near(

@@ -49,7 +49,8 @@ def test_formula(subject: Subject, draw: Draw) -> None:
     _matches(case)
     size = draw.long(37)
     _matches(draw_call(subject, draw, lengths=(size, size), layers=draw.deepest(), max_length=size))
-    long = draw_call(subject, draw, batch=2, lengths=(size, size), max_length=size)
+    heads = draw.several()
+    long = draw_call(subject, draw, batch=2, heads=heads, lengths=(size, size), max_length=size)
     for _ in range(2):  # the second call has the shapes of the first, and other padding
         _matches(long.but(target=draw.target(2, size, long.sizes)))
 

@@ -20,6 +20,7 @@ from attentest.targets.adapt.names import ROLES
 from attentest.targets.adapt.parameters.found import DISTINCT
 from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.reading import Reading, Unclear
+from attentest.targets.adapt.training.in_files import component_in_file
 from attentest.targets.models.building import building
 
 _SIDES = ("source", "target")
@@ -80,6 +81,7 @@ class Recognition:
             made = self._makers.get(name, "")
             return {"component": "" if made else component, "inside": made or inside}
         likely = component_guessed(name) if _is_called(thing) else ""
+        likely = likely or component_in_file(name, thing)
         return {"component": likely, "inside": inside, "guessed": bool(likely)}
 
     @cached_property

@@ -36,7 +36,7 @@ def positions(formula: Formula, part: str, x: Step) -> Step:
     )
     return formula.step(
         part,
-        "with positions",
+        "encoded rows",
         lambda x, rows: x + rows,
         x,
         rows,
