@@ -1,6 +1,6 @@
 """From a decoder-only model to a backend: what is inferred is written as code, and is judged."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import ModuleType
 from typing import Any
@@ -18,7 +18,7 @@ from attentest.targets.language_models.calling import MASK_FORMS, POSITION_FORMS
 from attentest.targets.language_models.inference import Inferred, infer
 from attentest.targets.language_models.limits import limits_of
 from attentest.targets.language_models.verifying import (
-    Inputs,
+    TRIED,
     compared,
     difference,
     padded,
@@ -27,7 +27,7 @@ from attentest.targets.language_models.verifying import (
 from attentest.targets.language_models.written import LanguageAdapter
 from attentest.targets.origin import origin
 from attentest.targets.single import SINGLE
-from attentest_spec import CHOICES, PAPER, Limits, Place, Sizes, Unsupported
+from attentest_spec import CHOICES, PAPER, Limits, Place, Unsupported
 from attentest_spec.choices import Value
 from attentest_spec.contract import POSITION_KINDS
 from attentest_spec.mapping import Table
@@ -87,7 +87,12 @@ def adapt_language_model(
 
 def _declared(inferred: Inferred, reading: Reading) -> tuple[dict[str, Value], str]:
     """Return the choices to judge by, and the profile that they are nearest to."""
-    held = {**NOT_MEASURED, **inferred.choices}
+    unmeasured = {
+        name: value
+        for name, value in NOT_MEASURED.items()
+        if not name.startswith("rms") or inferred.choices["norm_kind"] == "rms"
+    }
+    held = {**unmeasured, **inferred.choices}
     profile = DEFAULT if reading.strict else _nearest(held)
     for name in PROFILES[profile].choices:
         held.setdefault(name, PAPER[name])
@@ -111,6 +116,8 @@ def _in_precisions(adapter: LanguageAdapter) -> LanguageAdapter:
 
     Raises Unclear where they are not in any, at sizes that nothing was inferred from.
     """
+    if "float64" in adapter.limits.precisions and not difference(_backend(adapter)):
+        return adapter
     found = difference(_backend(adapter), wide=True)
     if found:
         raise Unclear(
@@ -119,9 +126,6 @@ def _in_precisions(adapter: LanguageAdapter) -> LanguageAdapter:
             f"which shows at some sizes alone, or an argument was taken for another: say which is "
             f"which with --argument SIZE=NAME, or fix one with --give NAME=VALUE."
         )
-    exact = "float64" in adapter.limits.precisions and not difference(_backend(adapter))
-    if exact:
-        return adapter
     rest = tuple(one for one in adapter.limits.precisions if one != "float64")
     single = replace(adapter, limits=replace(adapter.limits, precisions=rest))
     found = difference(_backend(single), "float32") if "float32" in rest else ""
@@ -191,8 +195,8 @@ def _placings(adapter: LanguageAdapter, own: str) -> Iterator[tuple[LanguageAdap
         call = replace(adapter.call, positions=own, position_form=POSITION_FORMS[form])
         limits = replace(adapter.limits, positions=tuple(kinds))
         other = replace(adapter, call=call, limits=limits)
-        calls = placed("per-sample" if "per-sample" in kinds else "shared")
-        yield other, _wrong(other, calls)
+        calls = [placed("per-sample" if "per-sample" in kinds else "shared")]
+        yield other, compared(_backend(other), TRIED[0], calls, wide=True)
 
 
 def _maskings(adapter: LanguageAdapter, own: str) -> Iterator[tuple[LanguageAdapter, str]]:
@@ -205,13 +209,8 @@ def _maskings(adapter: LanguageAdapter, own: str) -> Iterator[tuple[LanguageAdap
                 limits=replace(adapter.limits, masks=("none", "padding")),
                 choices={**adapter.choices, "padded_positions": counted},
             )
-            yield other, _wrong(other, (*padded("right"), *padded("left")))
-
-
-def _wrong(adapter: LanguageAdapter, calls: Iterable[tuple[Sizes, Inputs]]) -> str:
-    backend = _backend(adapter)
-    found = (compared(backend, sizes, inputs, wide=True) for sizes, inputs in calls)
-    return next(filter(None, found), "")
+            calls = [padded("right"), padded("left")]
+            yield other, compared(_backend(other), TRIED[0], calls, wide=True)
 
 
 def _told(adapter: LanguageAdapter, doubts: list[str], reading: Reading) -> AdaptedLanguageModel:

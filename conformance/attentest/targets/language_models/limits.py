@@ -19,10 +19,10 @@ LONGEST = 1024
 
 def limits_of(built: Building, call: Call, inner: int) -> Limits:
     """Return the limits; `inner` is the inner width at the sizes of the probe."""
-    dropout = "dropout" in built.known
+    fixed = _random(built, call)
     return Limits(
-        dropout=dropout and not _random(built, call),
-        fixed_dropout=_random(built, call),
+        dropout="dropout" in built.known and not fixed,
+        fixed_dropout=fixed,
         precisions=tuple(name for name in DTYPES if _answer(built, call, name) is not None),
         masks=("none",),
         positions=("none",),

@@ -1,6 +1,6 @@
 """Comparisons of an inferred backend with the reference, at sizes that it was not inferred from."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable
 from contextlib import AbstractContextManager
 
 import numpy as np
@@ -11,7 +11,7 @@ from attentest.targets.language_models.tracing import NEAR, widened
 from attentest_spec import Backend, Choices, Sizes
 from attentest_spec.language_model import language_model
 from attentest_spec.parameters import draw
-from attentest_spec.setting import Array, Setting
+from attentest_spec.setting import Array, Floats, Setting
 
 ROOM = {"float64": 1e-12, "float32": 1e-3}
 """What numbers may differ by, as a part of the largest one."""
@@ -34,61 +34,64 @@ def difference(backend: Backend, precision: str = "float64", *, wide: bool = Fal
     """
     for sizes in TRIED:
         most = min(sizes.max_length, backend.limits.length or sizes.max_length)
-        for length in (5, 1, most):
-            tokens = _tokens(sizes, length)
-            if found := compared(backend, sizes, (tokens, None, None), precision, wide=wide):
-                return found
+        calls = [(_tokens(sizes, length), None, None) for length in (5, 1, most)]
+        if found := compared(backend, sizes, calls, precision, wide=wide):
+            return found
     return ""
 
 
 def compared(
     backend: Backend,
     sizes: Sizes,
-    inputs: Inputs,
+    calls: Iterable[Inputs],
     precision: str = "float64",
     *,
     wide: bool = False,
 ) -> str:
-    """Return how the output for `inputs` differs from the reference; "" where it does not."""
+    """Return how the output of one of the `calls` differs from the reference; "" for not at all."""
     fitted = backend.limits.fitted(sizes)
     choices = Choices.of(backend.choices)
     if choices.key_heads != "fewer":
         fitted = fitted.but(kv_heads=0)
     parameters = draw("language_model", fitted, choices, np.random.default_rng(1))
-    tokens, mask, _ = inputs
+    given = Setting(fitted, choices, parameters)
     around: AbstractContextManager[None] = widened() if wide else undisturbed()
     try:
         with around:
             part = backend.build("language_model", fitted, precision=precision)
             part.load({name: one.astype(precision) for name, one in parameters.items()})
-            actual = np.asarray(part(*inputs), dtype=np.float64)
-        expected = language_model(Setting(fitted, choices, parameters), *inputs)
+            answers = [(inputs, np.asarray(part(*inputs), dtype=np.float64)) for inputs in calls]
+        room = NEAR if wide else ROOM[precision]
+        found = (_apart(one, actual, language_model(given, *one), room) for one, actual in answers)
+        wrong = next(filter(None, found), "")
     except Exception as failure:  # code that a user wrote may raise anything
-        return f"at {_words(fitted)} it raised {summary(failure, 120)}"
-    real = np.ones(tokens.shape, dtype=bool) if mask is None else mask
+        wrong = f"it raised {summary(failure, 120)}"
+    return wrong and f"at {_words(fitted)} {wrong}"
+
+
+def _apart(inputs: Inputs, actual: Floats, expected: Floats, room: float) -> str:
+    """Return how an output differs at real tokens, by more than `room` times the largest number."""
+    tokens, mask, _ = inputs
     if actual.shape != expected.shape:
-        return f"at {_words(fitted)} its output has the shape {actual.shape}"
-    room = (NEAR if wide else ROOM[precision]) * float(np.abs(expected[real]).max())
+        return f"its output has the shape {actual.shape}"
+    real = np.ones(tokens.shape, dtype=bool) if mask is None else mask
     apart = np.abs(actual - expected)[real].max()
-    if apart <= room:  # NaN is a difference
+    if apart <= room * np.abs(expected[real]).max():  # NaN is a difference
         return ""
-    return f"at {_words(fitted)}, {tokens.shape[1]} tokens, its output differs by {apart:.2g}"
+    return f"the output for {tokens.shape[1]} tokens differs by {apart:.2g}"
 
 
-def padded(side: str) -> Iterator[tuple[Sizes, Inputs]]:
-    """Yield calls with padding on one `side`."""
-    sizes = TRIED[0]
-    tokens = _tokens(sizes, 7)
+def padded(side: str) -> Inputs:
+    """Return a call with padding on one `side`, at the first sizes."""
     columns, real = np.arange(7)[None, :], np.array([7, 4, 2])[:, None]
-    yield sizes, (tokens, columns >= 7 - real if side == "left" else columns < real, None)
+    return _tokens(TRIED[0], 7), columns >= 7 - real if side == "left" else columns < real, None
 
 
-def placed(kind: str) -> Iterator[tuple[Sizes, Inputs]]:
-    """Yield calls with positions of one `kind`: "shared" or "per-sample"."""
-    sizes = TRIED[0]
+def placed(kind: str) -> Inputs:
+    """Return a call with positions of one `kind`, "shared" or "per-sample", at the first sizes."""
     starts = np.array([1, 1, 1] if kind == "shared" else [0, 4, 2])[:, None]
     # With gaps: what is the same for all tokens changes no distance.
-    yield sizes, (_tokens(sizes, 6), None, starts + np.array([0, 1, 3, 4, 6, 7])[None, :])
+    return _tokens(TRIED[0], 6), None, starts + np.array([0, 1, 3, 4, 6, 7])[None, :]
 
 
 def _tokens(sizes: Sizes, length: int) -> Array:
