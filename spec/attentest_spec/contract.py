@@ -6,6 +6,7 @@ Conventions: batch first; token ids int64; masks boolean, True = may be attended
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any, Protocol, runtime_checkable
 
 from attentest_spec.choices import Value
@@ -84,7 +85,8 @@ class Limits:
     `masks` (see :data:`MASK_KINDS`) the supported kinds, `dropout` is False where there is none,
     `odd_width` is False where an odd model width is refused, `cross` is False where multi-head
     attention has one input, which is query, key and value at once, and `inner` is the width of a
-    feed-forward network's inner layer as a multiple of the model's, where it is fixed.
+    feed-forward network's inner layer as a multiple of the model's, rounded down, where it is
+    fixed.
     `own_pads` and `own_vocabularies` are False where source and target have one pad id, and one
     vocabulary; `pad` is the pad id where it is fixed; `trained_pad` is False where the row of the
     pad id in an embedding gets no gradient. `fixed_dropout` is True where some rate of dropout is
@@ -105,7 +107,7 @@ class Limits:
     dropout: bool = True
     odd_width: bool = True
     cross: bool = True
-    inner: int | None = None
+    inner: float | None = None
     own_pads: bool = True
     own_vocabularies: bool = True
     pad: int | None = None
@@ -143,7 +145,8 @@ class Limits:
         if not self.odd_width and fitted.d_model % 2:
             fitted = fitted.but(d_model=2 * fitted.d_model)
         if self.inner is not None:
-            fitted = fitted.but(d_ff=self.inner * fitted.d_model)
+            part = Fraction(self.inner).limit_denominator(64)  # of thirds, as of whole numbers
+            fitted = fitted.but(d_ff=int(part * fitted.d_model))
         if self.pad is not None:
             fitted = fitted.but(source_pad=self.pad, target_pad=self.pad)
         if self.alpha is not None:

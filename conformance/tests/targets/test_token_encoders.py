@@ -31,6 +31,9 @@ SOUND = [
 ]
 """Token encoders in different styles, and what is said of how each was read."""
 
+WITH_LOGITS = ("TinyForCausalLM", "GPT")
+"""Those that are whole decoder-only models: their stacks are judged where that is asked for."""
+
 MISTAKES = [
     ("bert_like.py", "BERT", "math.sqrt(q.size(-1))", "math.sqrt(width)"),
     ("bert_like.py", "BERT", "mask == 0, -1e9", "mask == 1, -1e9"),
@@ -50,6 +53,11 @@ def broken(backend: Backend, effort: float = 0.2) -> list[str]:
     return [one.message for one in verdicts if one.status in (Status.VIOLATION, Status.ERROR)]
 
 
+def adapted(folder: Path, target: str) -> Backend:
+    component = "encoder" if target.endswith(WITH_LOGITS) else ""
+    return attentest.adapted(str(folder / target), component=component)
+
+
 def class_of(file: str, name: str) -> Any:
     spec = importlib.util.spec_from_file_location(f"wild_{name}", WILD / file)
     assert spec is not None
@@ -61,7 +69,7 @@ def class_of(file: str, name: str) -> Any:
 
 @pytest.mark.parametrize(("target", "said"), [(one, rest) for one, *rest in SOUND])
 def test_the_stack_of_a_sound_encoder_is_read_and_conforms(target: str, said: list[str]) -> None:
-    backend = attentest.adapted(str(WILD / target))
+    backend = adapted(WILD, target)
     read = "\n".join(backend.understood)
     for sentence in ("it embeds its tokens itself", *said):
         assert sentence in read, read
@@ -76,7 +84,7 @@ def test_mistakes_in_encoders_are_detected(
     source = (WILD / file).read_text()
     assert old in source
     (tmp_path / file).write_text(source.replace(old, new))
-    assert broken(attentest.adapted(str(tmp_path / f"{file}:{name}")), effort=0.6)
+    assert broken(adapted(tmp_path, f"{file}:{name}"), effort=0.6)
 
 
 def test_an_encoder_of_images_is_one_question():
@@ -114,7 +122,7 @@ def test_width_as_a_whole_multiple_is_read(tmp_path: Path) -> None:
     ):
         tail = tail.replace(old, new)
     (tmp_path / "multiple.py").write_text(head + model + tail)
-    backend = attentest.adapted(str(tmp_path / "multiple.py:TinyForCausalLM"))
+    backend = adapted(tmp_path, "multiple.py:TinyForCausalLM")
     assert "ff_mult=4" in "\n".join(backend.understood)
     assert not broken(backend)
 
@@ -185,4 +193,4 @@ class WavesForCausalLM(class_of("causal_lm.py", "TinyForCausalLM")):  # type: ig
 
 def test_an_encoder_that_cannot_be_built_at_the_least_width_is_one_question():
     with pytest.raises(Unclear, match=r"width of 2.*ZeroDivisionError.*name the class of its la"):
-        attentest.adapted(WavesForCausalLM)
+        attentest.adapted(WavesForCausalLM, "encoder")

@@ -46,7 +46,7 @@ from attentest_spec.torch.inventory import facts, modules, tensors
 from attentest_spec.torch.meta import OnMeta
 from attentest_spec.torch.settings import settings, watch
 from attentest_spec.torch.steps import find_homes, observe
-from attentest_spec.torch.values import to_array, to_output, to_tensor, torch_dtype
+from attentest_spec.torch.values import convert, to_array, to_output, to_tensor
 
 
 def _direct(built: Any, *inputs: Any) -> Any:
@@ -125,7 +125,7 @@ class TorchPart:
             self._built = recipe.build(sizes)
         self._names = names()
         if isinstance(self._built, nn.Module):
-            self._built.to(device=device, dtype=torch_dtype(precision)).eval()
+            convert(self._built, precision, device).eval()
         self.capabilities: Collection[str] = (
             CAPABILITIES if isinstance(self._built, nn.Module) else ("gradient", "move", "globals")
         )
@@ -344,7 +344,7 @@ class TorchPart:
         moved = self._built
         if isinstance(moved, nn.Module):
             moved = copy.deepcopy(moved)
-            moved.to(device=device or self._device, dtype=torch_dtype(precision or self._precision))
+            convert(moved, precision or self._precision, device or self._device)
         return self._with(moved, precision=precision, device=device)
 
     def placed(self, inputs: tuple[Input, ...], device: str) -> str:

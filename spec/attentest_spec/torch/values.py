@@ -6,7 +6,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from attentest_spec.contract import Output
 from attentest_spec.names import require
@@ -68,3 +68,18 @@ def _is_whole(tensor: Tensor) -> bool:
 def torch_dtype(precision: str) -> torch.dtype:
     """Return the dtype of a precision; UnknownName where there is none."""
     return DTYPES[require("precision", precision, DTYPES)]
+
+
+def convert(module: nn.Module, precision: str, device: str) -> nn.Module:
+    """Move `module` to `device` and its real numbers to `precision`, and return it.
+
+    Complex buffers, as tables of rotary positions are, stay complex: `Module.to(dtype)` discards
+    their imaginary part. UnknownName for a precision that is none.
+    """
+    casts = {
+        torch.float64: nn.Module.double,
+        torch.float32: nn.Module.float,
+        torch.bfloat16: nn.Module.bfloat16,
+        torch.float16: nn.Module.half,
+    }
+    return casts[torch_dtype(precision)](module.to(device))

@@ -54,6 +54,8 @@ from attentest.targets.adapt.training import optimisers, schedules
 from attentest.targets.adapt.training.batches import adapt_batch
 from attentest.targets.adapt.writing.backend import Written
 from attentest.targets.adapt.writing.script import Script
+from attentest.targets.language_models.adaptation import adapt_language_model
+from attentest.targets.language_models.recognition import is_language_model
 from attentest.targets.models import adaptation as whole
 from attentest.targets.searches import adaptation as searches
 from attentest.targets.single import SINGLE, in_single
@@ -122,6 +124,10 @@ def _adapt(thing: Any, asked: Reading, name: str, home: ModuleType | None) -> Ba
             return optimisers.adapt_optimiser(thing, trained, asked, name, home)
     instance = thing if isinstance(thing, nn.Module) else None
     made, called = (thing, name) if instance is None else (type(thing), type(thing).__name__)
+    if is_language_model(made, asked, called):
+        if instance is not None:
+            raise Unclear(f"Give the class {called}, and not an object of it: sizes are to vary.")
+        return adapt_language_model(made, asked, called or made.__name__, home)
     own_name = called or getattr(thing, "__name__", "")
     named = asked.component or component_named(own_name)
     if not named and searches.is_search(guessed := component_guessed(own_name)):

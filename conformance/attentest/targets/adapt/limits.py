@@ -172,7 +172,7 @@ def said_of(limits: Limits, *, dropout: bool = False) -> list[str]:
             "this is a mistake"
         )
     if limits.inner is not None:
-        said.append(f"its inner layer is {limits.inner} times as wide as the model")
+        said.append(f"its inner layer is {limits.inner:.4g} times as wide as the model")
     return said
 
 

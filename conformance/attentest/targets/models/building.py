@@ -242,7 +242,7 @@ class _Options:
             yield "4"
         else:
             held = [squashed(one) for one in arguments]
-            yield from (f"sizes.{size}" for size in _sizes(name, held, side))
+            yield from (f"sizes.{size}" for size in sizes_named(name, held, side))
 
     def _inner(self, own: str, parameter: inspect.Parameter, side: str) -> tuple[str, ...]:
         """Return the class that makes the value of `own`, and its side; () for a plain value."""
@@ -274,7 +274,7 @@ class _Options:
                 return repr(self.reading.given[name])
             size = next((size for size, one in self.reading.arguments.items() if one == name), "")
             held = [squashed(one) for one in (name, *known)]
-            found = [size] if size in SIZES else list(_sizes(squashed(name), held, ""))
+            found = [size] if size in SIZES else list(sizes_named(squashed(name), held, ""))
             return f"sizes.{found[0]}" if found else None
 
         with undisturbed():
@@ -330,7 +330,7 @@ def _is_width(default: Any) -> bool:
     return isinstance(default, int) and not isinstance(default, bool) and default >= 8
 
 
-def _sizes(name: str, held: Collection[str], side: str) -> Iterator[str]:
+def sizes_named(name: str, held: Collection[str], side: str) -> Iterator[str]:
     """Yield the sizes that an argument called `name` may be, beside the arguments `held`."""
     if "pad" in name and "mask" not in name:
         target = any(mark in name for mark in _TARGET)

@@ -228,7 +228,7 @@ def fitted(probe: Probe, call: Call) -> Call | str:
     if isinstance(result, str):
         return result
     batch, length = tokens[1].shape
-    for key, part, attribute in _parts(result):
+    for key, part, attribute in parts_of(result):
         for drops in (False, True):
             how = call.conventions.but(part=key, attribute=attribute, drops_last=drops)
             found = _shaped(probe, how, part, batch, length - drops, fired)
@@ -284,7 +284,7 @@ def _generator(probe: Probe, states: Tensor, fired: Collection[nn.Module]) -> st
     return next(iter(named or found), "")
 
 
-def _parts(result: Any) -> Iterator[tuple[int | str | None, Tensor, bool]]:
+def parts_of(result: Any) -> Iterator[tuple[int | str | None, Tensor, bool]]:
     """Yield the tensors of a result: the place of each, and whether that is an attribute."""
     if isinstance(result, Tensor):
         yield None, result, False

@@ -21,6 +21,8 @@ from attentest.targets.adapt.parameters.found import DISTINCT
 from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.reading import Reading, Unclear
 from attentest.targets.adapt.training.in_files import component_in_file
+from attentest.targets.language_models import building as language_models
+from attentest.targets.language_models.recognition import is_language_model
 from attentest.targets.models.building import building
 
 _SIDES = ("source", "target")
@@ -70,6 +72,8 @@ class Recognition:
     def facts(self, name: str, thing: Any) -> dict[str, Any]:
         """Return what `thing` is: the fields of a :class:`~..members.Member` besides its name."""
         inside = self._inside(thing)
+        if name in self._language_models:
+            return {"component": "language_model", "inside": inside}
         if makes_models(name, thing):
             return {"component": "model"}
         if name in self._encoders:
@@ -97,6 +101,17 @@ class Recognition:
                 with undisturbed():
                     model = code.construction(DISTINCT)
                 found[name] = (model, {type(one) for one in model.modules()})
+        return found
+
+    @cached_property
+    def _language_models(self) -> Mapping[str, tuple[Any, set[type]]]:
+        """The decoder-only models, as :attr:`_models`; without parts where none is built."""
+        found: dict[str, tuple[Any, set[type]]] = {}
+        for name, thing in vars(self.module).items():
+            if not _is_class(thing) or thing.__module__ != self.module.__name__:
+                continue
+            if is_language_model(thing, Reading(), name):
+                found[name] = _built(thing, name)
         return found
 
     @cached_property
@@ -130,7 +145,11 @@ class Recognition:
         return next(
             (
                 name
-                for name, (model, classes) in {**self._models, **self._encoders}.items()
+                for name, (model, classes) in {
+                    **self._language_models,
+                    **self._models,
+                    **self._encoders,
+                }.items()
                 if thing in classes and type(model) is not thing
             ),
             "",
@@ -143,3 +162,13 @@ def _is_class(thing: Any) -> bool:
 
 def _is_called(thing: Any) -> bool:
     return inspect.isclass(thing) and (issubclass(thing, nn.Module) or "__call__" in vars(thing))
+
+
+def _built(thing: Any, name: str) -> tuple[Any, set[type]]:
+    """Return a decoder-only model with the classes of its parts, none where it cannot be built."""
+    try:
+        with undisturbed():
+            model = language_models.building(thing, name, Reading())(language_models.PROBE)
+    except Unclear:
+        return None, set()
+    return model, {type(one) for one in model.modules()}

@@ -15,6 +15,7 @@ from attentest.targets.origin import Origin
 from attentest_spec import Limits
 from attentest_spec.choices import Value
 from attentest_spec.mapping import Table
+from attentest_spec.profiles import DEFAULT
 
 
 @dataclass(frozen=True)
@@ -108,7 +109,12 @@ def head_line(name: str) -> str:
 
 
 def definition(
-    name: str, component: str, recipe: str, choices: Mapping[str, Value], limits: Limits
+    name: str,
+    component: str,
+    recipe: str,
+    choices: Mapping[str, Value],
+    limits: Limits,
+    profile: str = DEFAULT,
 ) -> str:
     """Return the definition of a backend with one `recipe`."""
     changed = {one: held for one, held in vars(limits).items() if held != getattr(Limits(), one)}
@@ -119,6 +125,7 @@ def definition(
             "backend = TorchBackend(",
             f'    name="{name}",',
             f'    title="{name}, read as {component}",',
+            *([f'    profile="{profile}",'] if profile != DEFAULT else []),
             *(["    choices={", *rows, "    },"] if rows else []),
             f"    limits=Limits({written}),",
             f'    recipes={{"{component}": Recipe({recipe})}},',

@@ -83,6 +83,8 @@ def _written(entry: str | Place) -> str:
     said += [f"part={entry.part}"] if entry.part else []
     said += ["transpose=True"] if entry.transpose else []
     said += [f"layout={_quoted(entry.layout)}"] if entry.layout else []
+    said += [f"plus={entry.plus}"] if entry.plus else []
+    said += [f'span="{entry.span}"'] if entry.span else []
     return f"Place({', '.join(said)})"
 
 

@@ -1,0 +1,1 @@
+"""Decoder-only models as they come: building, call, parameters and choices are read by numbers."""

@@ -1,0 +1,284 @@
+"""From a decoder-only model to a backend: what is inferred is written as code, and is judged."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from types import ModuleType
+from typing import Any
+
+import torch
+
+from attentest.harness.reproduction import Action, contract_script
+from attentest.targets.adapt.assumptions import FIXED_DROPOUT, chosen, declared_choices
+from attentest.targets.adapt.limits import said_of
+from attentest.targets.adapt.parameters.telling import lines, packed
+from attentest.targets.adapt.probing import undisturbed
+from attentest.targets.adapt.reading import Reading, Unclear
+from attentest.targets.language_models.building import PROBE
+from attentest.targets.language_models.calling import MASK_FORMS, POSITION_FORMS
+from attentest.targets.language_models.inference import Inferred, infer
+from attentest.targets.language_models.limits import limits_of
+from attentest.targets.language_models.verifying import (
+    TRIED,
+    compared,
+    difference,
+    padded,
+    placed,
+)
+from attentest.targets.language_models.written import LanguageAdapter
+from attentest.targets.origin import origin
+from attentest.targets.single import SINGLE
+from attentest_spec import CHOICES, PAPER, Limits, Place, Unsupported
+from attentest_spec.choices import Value
+from attentest_spec.contract import POSITION_KINDS
+from attentest_spec.mapping import Table
+from attentest_spec.profiles import DEFAULT, PROFILES
+from attentest_spec.torch import Recipe, TorchBackend
+
+NOT_MEASURED: Mapping[str, Value] = {"rms_cast": "unspecified", "attention_window": "none"}
+"""Choices that no call of the probe shows."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class AdaptedLanguageModel(TorchBackend):
+    """A backend made of a decoder-only model; `adapter` is its code.
+
+    `understood` says how it was inferred, `assumed` are the sentences that may be wrong, and
+    `summary` is one line with the rest.
+    """
+
+    understood: tuple[str, ...] = ()
+    assumed: tuple[str, ...] = ()
+    summary: str = ""
+    adapter: LanguageAdapter
+
+    def reproduction_script(self, actions: Sequence[Action]) -> str:
+        """Return code that repeats `actions` on the user's own model, with the adapter in it."""
+        return contract_script(self.adapter.loader(), actions)
+
+    def written(self) -> str:
+        """Return the adapter as the text of a Python file."""
+        return self.adapter.text(self.understood)
+
+
+def adapt_language_model(
+    thing: Callable[..., Any], reading: Reading, name: str, home: ModuleType | None
+) -> AdaptedLanguageModel:
+    """Return the class of decoder-only models as a backend of the component `language_model`.
+
+    Raises Unclear, with one question, where it does not say how it is built or called, and where no
+    choices give its numbers.
+    """
+    inferred = infer(thing, name, reading)
+    choices, profile = _declared(inferred, reading)
+    limits = limits_of(inferred.building, inferred.call, inferred.inner)
+    adapter = LanguageAdapter(
+        name,
+        origin(thing, home, name),
+        inferred.building,
+        inferred.call,
+        inferred.table,
+        choices,
+        limits,
+        profile,
+    )
+    adapter, doubts = _with_inputs(_in_precisions(adapter), inferred)
+    return _told(adapter, doubts, reading)
+
+
+def _declared(inferred: Inferred, reading: Reading) -> tuple[dict[str, Value], str]:
+    """Return the choices to judge by, and the profile that they are nearest to."""
+    unmeasured = {
+        name: value
+        for name, value in NOT_MEASURED.items()
+        if not name.startswith("rms") or inferred.choices["norm_kind"] == "rms"
+    }
+    held = {**unmeasured, **inferred.choices}
+    profile = DEFAULT if reading.strict else _nearest(held)
+    for name in PROFILES[profile].choices:
+        held.setdefault(name, PAPER[name])
+    return declared_choices(held, reading), profile
+
+
+def _nearest(choices: Mapping[str, Value]) -> str:
+    """Return the name of the profile of decoder-only models with the fewest other choices."""
+    models = [name for name, one in PROFILES.items() if one.whole == "language_model"]
+    return min(models, key=lambda name: len(_others(choices, name)))
+
+
+def _others(choices: Mapping[str, Value], profile: str) -> dict[str, Value]:
+    """Return the choices that differ from those of `profile`, where it has one."""
+    wanted = {name: PROFILES[profile].option(name) for name in choices}
+    return {name: value for name, value in choices.items() if wanted[name] not in (None, value)}
+
+
+def _in_precisions(adapter: LanguageAdapter) -> LanguageAdapter:
+    """Return `adapter` with the precisions in which its numbers are the reference's.
+
+    Raises Unclear where they are not in any, at sizes that nothing was inferred from.
+    """
+    if "float64" in adapter.limits.precisions and not difference(_backend(adapter)):
+        return adapter
+    found = difference(_backend(adapter), wide=True)
+    if found:
+        raise Unclear(
+            f"{adapter.name} was read as a decoder-only model ({adapter.building.expression}), and "
+            f"{found} from that of the choices which fit at other sizes. Either that is a mistake "
+            f"which shows at some sizes alone, or an argument was taken for another: say which is "
+            f"which with --argument SIZE=NAME, or fix one with --give NAME=VALUE."
+        )
+    rest = tuple(one for one in adapter.limits.precisions if one != "float64")
+    single = replace(adapter, limits=replace(adapter.limits, precisions=rest))
+    found = difference(_backend(single), "float32") if "float32" in rest else ""
+    if found:
+        raise Unclear(
+            f"{adapter.name} was read as a decoder-only model, and in float32 {found}, although "
+            f"it agrees with the reference where it is forced to compute in float64: look for what "
+            f"it rounds more than that."
+        )
+    return single
+
+
+def _with_inputs(adapter: LanguageAdapter, inferred: Inferred) -> tuple[LanguageAdapter, list[str]]:
+    """Return `adapter` with a mask of padding and with positions, where it takes them; and doubts.
+
+    An argument whose name says that it carries one of them is asked about where it does not.
+    """
+    doubts: list[str] = []
+    for own in inferred.arguments.positions[:1]:
+        adapter = _with(adapter, own, _placings(adapter, own), inferred, doubts)
+    for own in inferred.arguments.masks[:1]:
+        adapter = _with(adapter, own, _maskings(adapter, own), inferred, doubts)
+    return adapter, [*doubts, *_complex(adapter)]
+
+
+def _complex(adapter: LanguageAdapter) -> Iterator[str]:
+    """Yield a warning on the first buffer that is complex."""
+    with undisturbed():
+        model = adapter.building(PROBE)
+    for name, one in model.named_buffers():
+        if one.is_complex():
+            yield (
+                f"{name} is a complex buffer: model.to(dtype) discards its imaginary part, without "
+                f"an error; judged as model.bfloat16(), .half(), .float() and .double() leave it"
+            )
+            return
+
+
+def _with(
+    adapter: LanguageAdapter,
+    own: str,
+    tried: Iterator[tuple[LanguageAdapter, str]],
+    inferred: Inferred,
+    doubts: list[str],
+) -> LanguageAdapter:
+    failures = []
+    for other, failure in tried:
+        if not failure:
+            return other
+        failures.append(failure)
+    if inferred.arguments.is_sure(own):
+        raise Unclear(
+            f"{adapter.name} agrees with the reference without {own}, and with it {failures[0]}. "
+            f"Either that is a mistake, or it carries something else: --give {own}=None leaves it "
+            f"out (in Python: given={{'{own}': None}})."
+        )
+    doubts.append(f"{own} is left out: what it carries is not known")
+    return adapter
+
+
+def _placings(adapter: LanguageAdapter, own: str) -> Iterator[tuple[LanguageAdapter, str]]:
+    """Yield `adapter` with positions in each form, and what is wrong with it."""
+    for form, kinds in (
+        ("(B, T)", POSITION_KINDS),
+        ("(T), the same for all", ("none", "offset", "shared")),
+    ):
+        call = replace(adapter.call, positions=own, position_form=POSITION_FORMS[form])
+        limits = replace(adapter.limits, positions=tuple(kinds))
+        other = replace(adapter, call=call, limits=limits)
+        calls = [placed("per-sample" if "per-sample" in kinds else "shared")]
+        yield other, compared(_backend(other), TRIED[0], calls, wide=True)
+
+
+def _maskings(adapter: LanguageAdapter, own: str) -> Iterator[tuple[LanguageAdapter, str]]:
+    """Yield `adapter` with a mask in each form, and what is wrong with it."""
+    for form in MASK_FORMS.values():
+        for counted in [one.name for one in CHOICES["padded_positions"].options]:
+            other = replace(
+                adapter,
+                call=replace(adapter.call, mask=own, mask_form=form),
+                limits=replace(adapter.limits, masks=("none", "padding")),
+                choices={**adapter.choices, "padded_positions": counted},
+            )
+            calls = [padded("right"), padded("left")]
+            yield other, compared(_backend(other), TRIED[0], calls, wide=True)
+
+
+def _told(adapter: LanguageAdapter, doubts: list[str], reading: Reading) -> AdaptedLanguageModel:
+    """Return the backend with all that is said of it."""
+    others = _others(adapter.choices, adapter.profile)
+    own = {name: value for name, value in others.items() if name not in reading.choices}
+    but = (
+        f" with {', '.join(f'{one}={_shown(value)}' for one, value in own.items())}" if own else ""
+    )
+    assumptions = [
+        f"assumed the choices of {adapter.profile}{but}, as measured: if you meant others, this is "
+        f"a mistake, and --choice NAME=OPTION reports it"
+    ]
+    assumptions += [SINGLE] * ("float64" not in adapter.limits.precisions)
+    assumptions += [FIXED_DROPOUT] * adapter.limits.fixed_dropout
+    said = (
+        f"{adapter.name} is judged as language_model",
+        *assumptions,
+        f"built as {adapter.building.expression}",
+        f"arguments: {adapter.call.words}",
+        "parameters:",
+        *(f"  {line}" for line in lines(_listed(adapter.table))),
+        *packed(adapter.table),
+        *doubts,
+        *chosen(adapter.choices, reading),
+        *said_of(adapter.limits),
+    )
+    summary = (
+        f"{adapter.name} called ({adapter.call.words}); read as a decoder-only model by its "
+        f"numbers, {len(_listed(adapter.table))} parameters of a layer and around"
+    )
+    made = _backend(adapter)
+    return replace(made, understood=said, assumed=(*assumptions, *doubts), summary=summary)
+
+
+def _listed(table: Table) -> dict[str, str | Place]:
+    """Return the entries of one layer, where layers are written out."""
+    return {
+        name: place
+        for name, place in table.items()
+        if not name.startswith("layers.") or name.startswith(("layers.*", "layers.0."))
+    }
+
+
+def _shown(value: Value) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _backend(adapter: LanguageAdapter) -> AdaptedLanguageModel:
+    """Return the backend that the code of `adapter` defines, run on the live class."""
+    space: dict[str, Any] = {
+        **adapter.building.space,
+        "torch": torch,
+        "Limits": Limits,
+        "Place": Place,
+        "Unsupported": Unsupported,
+        "Recipe": Recipe,
+        "TorchBackend": TorchBackend,
+    }
+    with undisturbed():
+        exec(adapter.body(), space)
+    made: TorchBackend = space["backend"]
+    return AdaptedLanguageModel(
+        name=made.name,
+        title=made.title,
+        recipes=made.recipes,
+        choices=made.choices,
+        limits=made.limits,
+        profile=made.profile,
+        adapter=adapter,
+    )

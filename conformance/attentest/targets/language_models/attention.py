@@ -1,0 +1,137 @@
+"""Attention among the numbers of a call: which maps are which, and what becomes of the scores."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from itertools import permutations, product
+
+import numpy as np
+
+from attentest.targets.language_models.findings import Found, State, against
+from attentest.targets.language_models.linears import Linear, linears
+from attentest.targets.language_models.norms import Options
+from attentest.targets.language_models.places import View
+from attentest.targets.language_models.placing import Views, ways
+from attentest.targets.language_models.reader import Reader
+from attentest_spec import Choices
+from attentest_spec.choices import Value
+from attentest_spec.language_model import visible
+from attentest_spec.multi_head_attention import multi_head_attention, split
+from attentest_spec.setting import Floats, Setting
+
+_BIASES = {
+    (): "none",
+    ("key", "output", "query", "value"): "present",
+    ("output",): "output-alone",
+    ("output", "query", "value"): "all-but-key",
+    ("key", "query", "value"): "all-but-output",
+}
+"""The options of `projection_bias` by the maps with a bias, in the order of the alphabet."""
+
+_SCORE_BIASES: tuple[Value, ...] = ("none", "alibi", "alibi-geometric")
+
+
+_STEPS = (
+    "queries, keys and values of",
+    "scores and weighted values of",
+    "the output projection of",
+)
+
+
+@dataclass(frozen=True)
+class _Mixture:
+    """Weighted values (B, T, H * E) that a call computes, with the maps and options behind them."""
+
+    maps: dict[str, Linear]
+    options: Options
+    norms: Views
+    context: Floats
+
+    @property
+    def views(self) -> dict[str, View]:
+        """The parameters up to the output projection."""
+        found = dict(self.norms)
+        for name, one in self.maps.items():
+            found |= one.views(name)
+        return found
+
+
+def attentions(reader: Reader, found: Found, path: str, h: Floats, step: int) -> Iterator[State]:
+    """Yield what follows if h (B, T, D) passes through the attention at the canonical `path`."""
+    known = {name: one for name, one in found.choices.items() if _concerns(name)}
+
+    def looks_for(number: int) -> None:
+        reader.looks_for(step + number, f"{_STEPS[number]} {path}")
+
+    looks_for(0)
+    for mixture in reader.once("mix", h, known, partial(_mixtures, reader, known, h, looks_for)):
+        if found.uses(mixture.views.values()):
+            continue
+        looks_for(2)
+        yield from _projected(reader, found, path, mixture)
+
+
+def _concerns(choice: str) -> bool:
+    """Say whether `choice` is one of those that queries, keys and scores depend on."""
+    own = ("rms_", "rotary_", "query_key_", "score_", "relative_", "attention_", "key_heads")
+    return choice.startswith(own)
+
+
+def _mixtures(
+    reader: Reader, known: Options, h: Floats, looks_for: Callable[[int], None]
+) -> Iterator[_Mixture]:
+    """Yield the weighted values of h that the call computes: the first are the only ones."""
+    sizes = reader.sizes
+    width, shared = sizes.d_model // sizes.heads, sizes.kv_heads or sizes.heads
+    queries = list(linears(reader, h, sizes.heads * width))
+    others = queries if shared == sizes.heads else list(linears(reader, h, shared * width))
+    for maps in _triples(queries, others):
+        query, key = split(maps["query"].output, sizes.heads), split(maps["key"].output, shared)
+        looks_for(1)
+        for placed, views in ways(reader, known, query, key):
+            for bias, cap in product(_SCORE_BIASES, _caps(reader)):
+                options = {**placed, "relative_bias": bias, "score_cap": cap}
+                if against(known, options) or reader.is_late:
+                    continue
+                context = _weighted(reader, {**known, **options}, maps, views, h)
+                if reader.holds(context):
+                    yield _Mixture(maps, options, views, context)
+                    return
+
+
+def _triples(queries: list[Linear], others: list[Linear]) -> Iterator[dict[str, Linear]]:
+    names = ("query", "key", "value")
+    if queries is others:
+        yield from (dict(zip(names, found, strict=True)) for found in permutations(queries, 3))
+        return
+    for query, (key, value) in product(queries, permutations(others, 2)):
+        yield {"query": query, "key": key, "value": value}
+
+
+def _caps(reader: Reader) -> list[Value]:
+    return ["none", *(one for one in reader.constants if 1 < one <= 1000)]
+
+
+def _weighted(
+    reader: Reader, choices: Options, maps: dict[str, Linear], norms: Views, h: Floats
+) -> Floats:
+    """Return the weighted values of all heads (B, T, H * E): before the output projection."""
+    views = _Mixture(maps, choices, norms, h).views
+    values = {name: view.values for name, view in views.items()}
+    values["output.weight"] = np.eye(maps["query"].output.shape[-1])
+    given = Setting(reader.sizes, Choices.of(choices), values)
+    return multi_head_attention(given, h, h, h, visible(h.shape[1]))
+
+
+def _projected(reader: Reader, found: Found, path: str, mixture: _Mixture) -> Iterator[State]:
+    for output in linears(reader, mixture.context, reader.sizes.d_model, late=True):
+        biased = {name for name, one in mixture.maps.items() if one.bias}
+        biased |= {"output"} if output.bias else set()
+        views = {**mixture.views, **output.views("output")}
+        option = _BIASES.get(tuple(sorted(biased)))
+        if option is None or found.uses(output.views("output").values()):
+            continue
+        held = {f"{path}.{name}": view for name, view in views.items()}
+        after = found.but({**mixture.options, "projection_bias": option}, held)
+        if after:
+            yield State(after, output.output)

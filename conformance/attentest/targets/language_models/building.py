@@ -1,0 +1,265 @@
+"""Construction of a decoder-only model: an expression of the sizes for every argument.
+
+Names decide; an argument that no name explains is tried with the sizes that are left, and the
+shapes of the parameters say what fits.
+"""
+
+import dataclasses
+import inspect
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import islice, permutations
+from types import SimpleNamespace
+from typing import Any
+
+from torch import nn
+
+from attentest.results.text import summary
+from attentest.targets.adapt.components import squashed
+from attentest.targets.adapt.configuration import fields_read
+from attentest.targets.adapt.names import (
+    CONFIGURATION,
+    EPSILON,
+    HEAD_WIDTH,
+    KEY_HEADS,
+    RATIO,
+    words,
+)
+from attentest.targets.adapt.probing import undisturbed
+from attentest.targets.adapt.reading import Reading, Unclear
+from attentest.targets.models.building import sizes_named
+from attentest_spec import Sizes
+
+PROBE = Sizes(
+    d_model=96,
+    heads=6,
+    kv_heads=2,
+    d_ff=44,
+    layers=2,
+    source_vocabulary=29,
+    target_vocabulary=29,
+    max_length=33,
+)
+"""Sizes of which the shapes of all parameters differ, with fewer heads of keys than queries."""
+
+MOST = 120
+"""Limit of the ways to build a model that are tried."""
+
+_FREE = ("target_vocabulary", "d_model", "heads", "layers", "d_ff", "max_length")
+"""The sizes that an argument without a telling name may be."""
+
+_NEEDED = ("target_vocabulary", "d_model", "heads", "layers")
+"""The sizes without which a model is no design, but one model."""
+
+_FIXED: Mapping[str, str] = {
+    **dict.fromkeys(words("modeltype quantization moe rotaryscaling ropescaling dtype"), "None"),
+    **dict.fromkeys(words("multipleof"), "1"),
+    **dict.fromkeys(words("device"), '"cpu"'),
+}
+"""Values of arguments that are no size, whatever their default is."""
+
+_USUAL: Mapping[str, str] = {
+    **dict.fromkeys((*RATIO, *words("expansionratio mlpexpansion")), "4"),
+    **dict.fromkeys(EPSILON, "1e-5"),
+    **dict.fromkeys(words("bias usebias qkvbias qknorm tieweights tiewordembeddings"), "True"),
+    **dict.fromkeys(words("ropetheta ropebase theta rotarybase base"), "10000.0"),
+}
+"""Values of arguments that are required, and no size."""
+
+
+@dataclass(frozen=True)
+class Building:
+    """A model that is built by the `expression` of the name `sizes`, evaluated in `space`."""
+
+    expression: str
+    space: Mapping[str, Any]
+
+    def __call__(self, sizes: Sizes) -> Any:
+        """Build at `sizes`."""
+        return eval(self.expression, {**self.space, "sizes": sizes})
+
+    @property
+    def known(self) -> frozenset[str]:
+        """The sizes that it is built with."""
+        names = [field.name for field in dataclasses.fields(Sizes)]
+        return frozenset(name for name in names if f"sizes.{name}" in self.expression)
+
+
+def building(thing: Callable[..., Any], name: str, reading: Reading) -> Building:
+    """Return how the model that `thing` makes is built; Unclear where no way fits."""
+    home = sys.modules.get(thing.__module__)
+    space = {"SimpleNamespace": SimpleNamespace, **(vars(home) if home else {})}
+    if "." not in name:
+        space[name] = thing
+    failures = []
+    options = _Options(space, reading, thing)
+    for expression in islice(options.expressions(thing, name), MOST):
+        built = Building(expression, space)
+        failure = _failure(built)
+        if not failure:
+            return built
+        failures.append((expression, failure))
+    tried = f" Built as {failures[0][0]}: {failures[0][1]}." if failures else ""
+    unknown = f" Nothing says what {' and '.join(options.unknown)} is." if options.unknown else ""
+    raise Unclear(
+        f"{name} could not be built as a decoder-only model.{unknown}{tried} Say what an argument "
+        f"is with --argument SIZE=NAME ({', '.join((*_FREE, 'kv_heads'))}), or fix one with "
+        f"--give NAME=VALUE (in Python: arguments={{SIZE: NAME}}, given={{NAME: VALUE}})."
+    )
+
+
+def _failure(built: Building) -> str:
+    """Return why `built` cannot be what is meant, "" where it can."""
+    try:
+        with undisturbed():
+            module = built(PROBE)
+            deeper = built(PROBE.but(layers=3))
+    except Exception as failure:  # code that a user wrote may raise anything
+        return summary(failure, 160)
+    if not isinstance(module, nn.Module):
+        return f"it makes a {type(module).__name__}, and no torch.nn.Module"
+    shapes = [set(one.shape) for one in module.parameters() if one.dim() > 1]
+    if {PROBE.target_vocabulary, PROBE.d_model} not in shapes:
+        return f"it holds no table of {PROBE.target_vocabulary} tokens by {PROBE.d_model}"
+    missing = [one for one in _NEEDED if one not in built.known]
+    if missing:
+        return f"nothing in it is {' and '.join(missing)}"
+    if len(list(deeper.parameters())) <= len(list(module.parameters())):
+        return "a third layer adds no parameters"
+    if "d_ff" in built.known and not any(
+        size in (PROBE.d_ff, 2 * PROBE.d_ff) for one in shapes for size in one
+    ):
+        return "it holds no matrix of the inner width"
+    return ""
+
+
+class _Options:
+    """The expressions that arguments may get; `unknown` are those that nothing explains."""
+
+    def __init__(self, space: Mapping[str, Any], reading: Reading, top: Any) -> None:
+        self.space = space
+        self.reading = reading
+        self.top = top
+        self.unknown: list[str] = []
+
+    def expressions(self, thing: Callable[..., Any], name: str) -> Iterator[str]:
+        """Yield the calls of `thing` that names allow, the likeliest first."""
+        arguments = _arguments(thing)
+        found = {own: self._code(own, one, arguments) for own, one in arguments.items()}
+        required = [
+            own
+            for own, one in arguments.items()
+            if found[own] is None and one.default is inspect.Parameter.empty
+        ]
+        self.unknown += required
+        taken = " ".join(filter(None, found.values()))
+        free = [f"sizes.{one}" for one in _FREE if f"sizes.{one}" not in taken]
+        for chosen in permutations(free, len(required)):
+            codes = {**found, **dict(zip(required, chosen, strict=True))}
+            yield f"{name}({', '.join(f'{own}={code}' for own, code in codes.items() if code)})"
+
+    def _code(
+        self, own: str, parameter: inspect.Parameter, arguments: Mapping[str, inspect.Parameter]
+    ) -> str | None:
+        """Return the expression for the argument `own`, None for its default or for no idea."""
+        if own in self.reading.given:
+            return repr(self.reading.given[own])
+        configuration = self._configuration(own, parameter, arguments)
+        if configuration:
+            return configuration
+        return self._plain(own, list(arguments), default=parameter.default)
+
+    def _plain(
+        self, own: str, held: list[str], default: Any = inspect.Parameter.empty
+    ) -> str | None:
+        """Return the expression for a plain value called `own`, beside the names `held`."""
+        name = squashed(own)
+        said = next((size for size, one in self.reading.arguments.items() if one == own), "")
+        if said:
+            return _size(said)
+        if name in _FIXED:
+            return _FIXED[name]
+        if isinstance(default, (bool, str)):
+            return None
+        if name in KEY_HEADS:
+            return "sizes.kv_heads or sizes.heads"
+        if name in HEAD_WIDTH:
+            return "sizes.d_model // sizes.heads"
+        found = next(sizes_named(name, [squashed(one) for one in held], ""), "")
+        if found.endswith("_pad"):
+            return None
+        if found:
+            return _size(found)
+        if "drop" in name and not isinstance(default, nn.Module):
+            return "sizes.dropout"
+        return _USUAL.get(name) if default is inspect.Parameter.empty else None
+
+    def _configuration(
+        self, own: str, parameter: inspect.Parameter, arguments: Mapping[str, inspect.Parameter]
+    ) -> str:
+        """Return the expression of the object of settings that `own` gets, "" for none."""
+        made = self._class_of(own, parameter)
+        if made:
+            return next(self.expressions(self.space[made], made), "")
+        if squashed(own) in CONFIGURATION and len(arguments) == 1:
+            return self._namespace(own)
+        return ""
+
+    def _class_of(self, own: str, parameter: inspect.Parameter) -> str:
+        """Return the name of the class of settings that is meant for `own`, "" for none."""
+        classes = {
+            name: one
+            for name, one in self.space.items()
+            if inspect.isclass(one) and one is not self.top and not issubclass(one, nn.Module)
+            if one not in (SimpleNamespace, dict) and one.__module__ == self.top.__module__
+        }
+        annotated = [name for name, one in classes.items() if one is parameter.annotation]
+        if annotated:
+            return annotated[0]
+        if squashed(own) not in (*CONFIGURATION, "p") or parameter.annotation in (
+            dict,
+            SimpleNamespace,
+        ):
+            return ""
+        ends = ("config", "configuration", "cfg", "args", "settings", "hparams", "hyperparameters")
+        held = [
+            name
+            for name, one in classes.items()
+            if squashed(name).endswith(ends) and _arguments(one)
+        ]
+        return held[0] if len(held) == 1 else ""
+
+    def _namespace(self, own: str) -> str:
+        """Return the expression of a configuration with the fields that the constructor reads."""
+
+        def fill(name: str, known: Mapping[str, str]) -> str | None:
+            if name in self.reading.given:
+                return repr(self.reading.given[name])
+            return self._plain(name, [name, *known])
+
+        with undisturbed():
+            fields = fields_read(
+                lambda config: self.top(**{own: config}),
+                fill,
+                lambda code: eval(code, {"sizes": PROBE}),
+            )
+        self.unknown += [one for one in dict.fromkeys(fields.missing) if one not in self.unknown]
+        held = ", ".join(f"{name}={code}" for name, code in fields.found.items())
+        return f"{fields.make.__name__}({held})"
+
+
+def _size(name: str) -> str:
+    """Return the expression of the size `name`; there is one vocabulary, that of the target."""
+    if name == "kv_heads":
+        return "sizes.kv_heads or sizes.heads"
+    return f"sizes.{name.replace('source', 'target')}"
+
+
+def _arguments(thing: Callable[..., Any]) -> dict[str, inspect.Parameter]:
+    try:
+        signature = inspect.signature(thing, eval_str=True)
+    except (NameError, TypeError, ValueError):
+        signature = inspect.signature(thing)
+    loose = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    return {one.name: one for one in signature.parameters.values() if one.kind not in loose}

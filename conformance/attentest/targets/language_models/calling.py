@@ -1,0 +1,241 @@
+"""The call of a decoder-only model as the source of a Python function, found by probing calls."""
+
+import inspect
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from attentest.results.text import summary
+from attentest.targets.adapt.components import squashed
+from attentest.targets.adapt.names import OFF, ROLES, words
+from attentest.targets.adapt.probing import undisturbed
+from attentest.targets.adapt.reading import Reading, Unclear
+from attentest.targets.language_models.building import PROBE
+from attentest.targets.models.inferring import parts_of
+from attentest_spec import Unsupported
+
+_TOKENS = (*ROLES["tokens"], *words("inidx inputtokenids inputtokens tok t"))
+_LABELS = words("targets target labels label y")
+_MASKS = words("attentionmask paddingmask keypaddingmask padmask attnmask mask keepmask padding")
+_SURE_MASKS = words("attentionmask paddingmask keypaddingmask padmask")
+_POSITIONS = words("positionids positions pos posids position inputpos inputpositions")
+_SURE_POSITIONS = words("positionids positions posids")
+AT_START: Mapping[str, Any] = {
+    **OFF,
+    **dict.fromkeys(words("startpos start offset startindex pastlength cachelen"), 0),
+    **dict.fromkeys(words("cache kvcache pastkeyvalues past caches"), None),
+    **dict.fromkeys(words("usecache"), False),
+}
+"""What a required argument gets that says where a text begins, or holds what was before."""
+
+MASK_FORMS = {
+    "True is a token": "mask",
+    "1 is a token": "mask.long()",
+    "True is padding": "~mask",
+}
+POSITION_FORMS = {"(B, T)": "positions", "(T), the same for all": "positions[0]"}
+
+
+@dataclass(frozen=True)
+class Call:
+    """One way to call a model.
+
+    `tokens` is the argument with the ids, `labels` the one that gets them a second time so that
+    all steps are returned, `mask` and `positions` are those with the masks of padding and with
+    positions ("" for none), `mask_form` and `position_form` expressions for them, and `fixed` are
+    constants. `sequence_first` says that tokens are (T, B), `part` is the place of the logits in
+    the result and `attribute` that it is an attribute.
+    """
+
+    tokens: str
+    labels: str = ""
+    mask: str = ""
+    positions: str = ""
+    mask_form: str = "mask"
+    position_form: str = "positions"
+    fixed: Mapping[str, Any] = field(default_factory=dict)
+    sequence_first: bool = False
+    part: int | str | None = None
+    attribute: bool = False
+
+    def source(self) -> str:
+        """Return the source of the function `call`."""
+        rows = [
+            "def call(model, tokens, mask=None, positions=None):",
+            '    """Return the logits (B, T, V) for tokens (B, T)."""',
+            *self._refusals(),
+            f"    given = {{{', '.join(self._given())}}}",
+        ]
+        for own, name, form in (
+            (self.mask, "mask", self.mask_form),
+            (self.positions, "positions", self.position_form),
+        ):
+            if own:
+                rows += [f"    if {name} is not None:", f'        given["{own}"] = {form}']
+        rows += ["    output = model(**given)", *self._output()]
+        return "\n".join(rows) + "\n"
+
+    def compiled(self) -> Callable[..., Any]:
+        """Return the function."""
+        space: dict[str, Any] = {"torch": torch, "Unsupported": Unsupported}
+        exec(self.source(), space)
+        made: Callable[..., Any] = space["call"]
+        return made
+
+    @property
+    def words(self) -> str:
+        """The arguments in one phrase."""
+        phrases = [f"tokens={self.tokens}"] if self.tokens != "tokens" else ["tokens"]
+        phrases += [f"tokens again as {self.labels}, to have all steps"] * bool(self.labels)
+        phrases += [f"mask of padding={self.mask}"] * bool(self.mask)
+        phrases += [f"positions={self.positions}"] * bool(self.positions)
+        phrases += [f"{own}={value!r}" for own, value in self.fixed.items()]
+        phrases += ["tokens are (T, B), sequence first"] * self.sequence_first
+        return ", ".join(phrases)
+
+    def _refusals(self) -> Iterator[str]:
+        for own, name in ((self.mask, "mask"), (self.positions, "positions")):
+            if not own:
+                yield f"    if {name} is not None:"
+                yield f'        raise Unsupported("it takes no {name}")'
+
+    def _given(self) -> Iterator[str]:
+        tokens = "tokens.T" if self.sequence_first else "tokens"
+        yield f'"{self.tokens}": {tokens}'
+        if self.labels:
+            yield f'"{self.labels}": {tokens}'
+        for own, value in self.fixed.items():
+            yield f'"{own}": {value!r}'
+
+    def _output(self) -> Iterator[str]:
+        if self.part is not None:
+            place = f".{self.part}" if self.attribute else f"[{self.part!r}]"
+            yield f"    output = output{place}"
+        if self.labels:
+            yield "    output = output.reshape(*tokens.shape, -1)"
+        yield "    return output.transpose(0, 1)" if self.sequence_first else "    return output"
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """The arguments of a call by their roles; `candidates` are masks and positions to try."""
+
+    plain: Call
+    labels: str = ""
+    masks: tuple[str, ...] = ()
+    positions: tuple[str, ...] = ()
+
+    def is_sure(self, own: str) -> bool:
+        """Say whether the name `own` leaves no doubt on what it carries."""
+        return squashed(own) in (*_SURE_MASKS, *_SURE_POSITIONS)
+
+
+def arguments_of(model: nn.Module, name: str, reading: Reading) -> Arguments:
+    """Return the roles of the arguments of a call; Unclear where one has none."""
+    loose = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    signature = inspect.signature(model.forward)
+    own = {one.name: one for one in signature.parameters.values() if one.kind not in loose}
+    tokens = reading.arguments.get("tokens") or _first(own, _TOKENS) or next(iter(own), "")
+    fixed = {one: value for one, value in reading.given.items() if one in own}
+    free = [one for one in own if one != tokens and one not in fixed]
+    unknown = []
+    for one in free:
+        if own[one].default is not inspect.Parameter.empty:
+            continue
+        if squashed(one) in AT_START:
+            fixed[one] = AT_START[squashed(one)]
+        elif squashed(one) not in (*_MASKS, *_POSITIONS, *_LABELS):
+            unknown.append(one)
+        elif squashed(one) in _MASKS:
+            fixed[one] = None
+    if unknown or not tokens:
+        raise Unclear(
+            f"{name}({', '.join(signature.parameters)}) was taken for a decoder-only model (tokens "
+            f"in, logits out), and nothing says what to give for {' and '.join(unknown)}. Add "
+            f"{' '.join(f'--give {one}=VALUE' for one in unknown)} (in Python: given={{NAME: "
+            f"VALUE}})."
+        )
+    return Arguments(
+        Call(tokens, fixed=fixed),
+        _first(own, _LABELS),
+        tuple(one for one in free if squashed(one) in _MASKS and one not in reading.given),
+        tuple(one for one in free if squashed(one) in _POSITIONS and one not in reading.given),
+    )
+
+
+def _first(own: Mapping[str, Any], names: Any) -> str:
+    held = {squashed(one): one for one in own}
+    return next((held[one] for one in names if one in held), "")
+
+
+def fitted(model: nn.Module, found: Arguments, name: str) -> Call:
+    """Return the call that gives logits for every token; Unclear where none does."""
+    failure = ""
+    for labels in ("", found.labels) if found.labels else ("",):
+        for sequence_first in (False, True):
+            tried = replace(found.plain, labels=labels, sequence_first=sequence_first)
+            made = _with_part(model, tried)
+            if isinstance(made, Call) and _separates(model, made):
+                return made
+            failure = failure or (made if isinstance(made, str) else "sequences are mixed")
+    raise Unclear(
+        f"{name} could not be called as a decoder-only model ({found.plain.words}): {failure}. Say "
+        f"which argument holds the tokens with --argument tokens=NAME, and fix others with "
+        f"--give NAME=VALUE."
+    )
+
+
+def probe_tokens(rows: int = 3, steps: int = 7) -> Tensor:
+    """Return tokens (rows, steps) of the probe, no two of a row alike."""
+    generator = torch.Generator().manual_seed(5)
+    found = [torch.randperm(PROBE.target_vocabulary, generator=generator) for _ in range(rows)]
+    return torch.stack(found)[:, :steps].contiguous()
+
+
+def _with_part(model: nn.Module, call: Call) -> Call | str:
+    """Return `call` with the place of the logits in its result, or why there are none."""
+    tokens = probe_tokens()
+    raw = replace(call, part=None, labels="")
+    given = {call.tokens: tokens.T if call.sequence_first else tokens, **call.fixed}
+    if call.labels:
+        given[call.labels] = given[call.tokens]
+    try:
+        with undisturbed():
+            result = model(**given)
+    except Exception as failure:  # code that a user wrote may raise anything
+        return summary(failure, 160)
+    lead = tuple(tokens.T.shape) if raw.sequence_first else tuple(tokens.shape)
+    vocabulary = PROBE.target_vocabulary
+    shapes = [(*lead, vocabulary)] + [(tokens.numel(), vocabulary)] * bool(call.labels)
+    for key, part, attribute in parts_of(result):
+        if tuple(part.shape) in shapes:
+            return replace(call, part=key, attribute=attribute)
+    return "its result holds no tensor of the shape (B, T, vocabulary)"
+
+
+def _separates(model: nn.Module, call: Call) -> bool:
+    """Say whether sequences leave one another as they are, and their tokens do not."""
+    tokens, function = probe_tokens(), call.compiled()
+    try:
+        with undisturbed():
+            before = function(model, tokens)
+            moved = tokens.clone()
+            moved[:2, 0] = moved[:2, 0].flip(0)
+            after = function(model, moved)
+    except Exception:  # code that a user wrote may raise anything
+        return False
+    same = torch.isclose(before, after, rtol=1e-5, atol=1e-6).all(-1)
+    return bool(same[2].all()) and not bool(same[:2, -1].any())
+
+
+def is_causal(model: nn.Module, call: Call) -> bool:
+    """Say whether no output depends on a later token."""
+    tokens, function = probe_tokens(), call.compiled()
+    moved = tokens.clone()
+    moved[:, 4:] = tokens[:, 4:].flip(0)
+    with undisturbed():
+        before, after = function(model, tokens), function(model, moved)
+    return bool(torch.isclose(before[:, :4], after[:, :4], rtol=1e-5, atol=1e-6).all())

@@ -1,0 +1,42 @@
+"""The state of a reading: the choices and places that are known, and the numbers reached."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+
+from attentest.targets.language_models.places import View
+from attentest_spec import Sizes
+from attentest_spec.choices import Value
+from attentest_spec.setting import Floats
+
+
+@dataclass(frozen=True)
+class Found:
+    """Choices and views of parameters that reproduce the numbers of a model up to some step."""
+
+    sizes: Sizes
+    choices: Mapping[str, Value] = field(default_factory=dict)
+    views: Mapping[str, View] = field(default_factory=dict)
+
+    def but(self, choices: Mapping[str, Value], views: Mapping[str, View]) -> "Found | None":
+        """Return a copy with more choices and views; None where a choice contradicts another."""
+        if against(self.choices, choices):
+            return None
+        return replace(self, choices={**self.choices, **choices}, views={**self.views, **views})
+
+    def uses(self, views: Iterable[View]) -> bool:
+        """Say whether one of the parameters, or the same part of it, has a place already."""
+        taken = [one.place for one in self.views.values()]
+        return any(view.place in taken for view in views)
+
+
+@dataclass(frozen=True)
+class State:
+    """What was found, and the numbers (B, T, D) that are reached."""
+
+    found: Found
+    x: Floats
+
+
+def against(known: Mapping[str, Value], options: Mapping[str, Value]) -> bool:
+    """Say whether `options` contradict the choices that are `known`."""
+    return any(known.get(name, value) != value for name, value in options.items())

@@ -1,0 +1,125 @@
+"""The inference of all that a decoder-only model is, from one traced call in double precision."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import nn
+
+from attentest.targets.adapt.reading import Reading, Unclear
+from attentest.targets.language_models.building import PROBE, Building, building
+from attentest.targets.language_models.calling import (
+    Arguments,
+    Call,
+    arguments_of,
+    fitted,
+    probe_tokens,
+)
+from attentest.targets.language_models.constants import constants
+from attentest.targets.language_models.places import Parameters
+from attentest.targets.language_models.reader import Reader
+from attentest.targets.language_models.search import search
+from attentest.targets.language_models.tables import table_of
+from attentest.targets.language_models.tracing import traced, widened
+from attentest_spec import Place, Sizes
+from attentest_spec.choices import Value
+
+
+@dataclass(frozen=True)
+class Inferred:
+    """A model as it was read: how it is built and called, its parameter map and its choices.
+
+    `inner` is the inner width of its network at the sizes of the probe.
+    """
+
+    building: Building
+    call: Call
+    arguments: Arguments
+    table: Mapping[str, Place]
+    choices: Mapping[str, Value]
+    inner: int
+
+
+def probe_of(built: Building, sizes: Sizes) -> nn.Module:
+    """Return the model at `sizes` in double precision, with random numbers for its parameters."""
+    generator = torch.Generator().manual_seed(3)
+    with widened():
+        model: nn.Module = built(sizes).double().eval()
+        for one in model.parameters():
+            noise = torch.randn(one.shape, generator=generator, dtype=torch.float64)
+            if one.dim() > 1:
+                one.copy_(noise * min(one.shape[-1], sizes.d_model) ** -0.5)
+            else:
+                one.add_(0.3 * noise)
+    return model
+
+
+def called(
+    thing: Callable[..., Any], name: str, reading: Reading
+) -> tuple[Building, Arguments, Call]:
+    """Return how a model is built and called; Unclear where it is not."""
+    built = building(thing, name, reading)
+    model = probe_of(built, _sizes(built))
+    arguments = arguments_of(model, name, reading)
+    with widened():
+        return built, arguments, fitted(model, arguments, name)
+
+
+def infer(thing: Callable[..., Any], name: str, reading: Reading) -> Inferred:
+    """Return all that the numbers say of a model; Unclear, with one question, where they do not."""
+    built, arguments, call = called(thing, name, reading)
+    sizes = _sizes(built)
+    model = probe_of(built, sizes)
+    tokens = probe_tokens()
+    trace, output = traced(lambda: call.compiled()(model, tokens))
+    start = {
+        "attention_causality": "built-in",
+        "key_heads": "fewer" if sizes.kv_heads else "as-queries",
+        **reading.choices,
+    }
+    parameters = Parameters(model, sizes)
+    reader = Reader(
+        trace=trace,
+        parameters=parameters,
+        sizes=sizes,
+        constants=constants(model, thing),
+        declared=reading.choices,
+        widths=_widths(built, parameters),
+    )
+    found = search(reader, start, tokens.numpy(), output.detach().double().numpy())
+    if found is None:
+        raise Unclear(_question(name, reader))
+    table = table_of(found.views)
+    if isinstance(table, str):
+        raise Unclear(
+            f"{name} was read as a decoder-only model, and {table}: its parameters have no map. "
+            f"Write a backend by hand, as docs/how-to/add-an-implementation.md shows."
+        )
+    inner = len(found.views["layers.0.feed_forward.inner.weight"].values)
+    return Inferred(built, call, arguments, table, found.choices, inner)
+
+
+def _sizes(built: Building) -> Sizes:
+    """Return the sizes of the probe, with fewer heads of keys where code takes their number."""
+    return PROBE if "kv_heads" in built.known else PROBE.but(kv_heads=0)
+
+
+def _widths(built: Building, parameters: Parameters) -> tuple[int, ...]:
+    """Return what the inner width of the network may be."""
+    if "d_ff" in built.known:
+        return (PROBE.d_ff,)
+    known = {PROBE.d_model, PROBE.target_vocabulary, PROBE.max_length, PROBE.layers}
+    held = {size for one in parameters.own.values() if one.ndim > 1 for size in one.shape}
+    return tuple(sorted({*held, *(one // 2 for one in held if one % 2 == 0)} - known - {0}))
+
+
+def _question(name: str, reader: Reader) -> str:
+    late = " The search was ended by its time limit." if reader.is_late else ""
+    return (
+        f"{name} was read as a decoder-only model, and no option of the specification gives its "
+        f"numbers: the first that are computed nowhere in it are {reader.reached[1]}.{late} Either "
+        f"that is a mistake, or a design that the specification does not have: compare it with "
+        f"its formula (attentest explain language_model), or name the classes of its parts, one "
+        f"by one. A choice that it makes is declared with --choice NAME=OPTION."
+    )

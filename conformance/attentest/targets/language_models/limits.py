@@ -1,0 +1,84 @@
+"""Limits of a decoder-only model: precisions, lengths, widths and dropout, found by calling it."""
+
+from fractions import Fraction
+
+import torch
+
+from attentest.targets.adapt.limits import is_random_in_training
+from attentest.targets.adapt.probing import undisturbed
+from attentest.targets.adapt.reading import Unclear
+from attentest.targets.language_models.building import PROBE, Building
+from attentest.targets.language_models.calling import Call, probe_tokens
+from attentest_spec import Limits, Sizes
+from attentest_spec.torch import DTYPES
+from attentest_spec.torch.values import convert
+
+LONGEST = 1024
+"""The length up to which a model without an argument for it is tried."""
+
+
+def limits_of(built: Building, call: Call, inner: int) -> Limits:
+    """Return the limits; `inner` is the inner width at the sizes of the probe."""
+    fixed = _random(built, call)
+    return Limits(
+        dropout="dropout" in built.known and not fixed,
+        fixed_dropout=fixed,
+        precisions=tuple(name for name in DTYPES if _answer(built, call, name) is not None),
+        masks=("none",),
+        positions=("none",),
+        odd_width=_answer(built, call, "float32", PROBE.but(d_model=15, heads=3, kv_heads=1))
+        is not None,
+        inner=None if "d_ff" in built.known else _ratio(built, inner),
+        length=None if "max_length" in built.known else _longest(built, call),
+    )
+
+
+def _answer(
+    built: Building, call: Call, precision: str, sizes: Sizes = PROBE, length: int = 7
+) -> torch.Tensor | None:
+    """Return the output in its precision; None where there is none, or it has another one."""
+    try:
+        with undisturbed():
+            model = convert(built(sizes), precision, "cpu").eval()
+            tokens = probe_tokens()[:, :1].repeat(1, length)
+            found = call.compiled()(model, tokens)
+    except Exception:  # code that a user wrote may raise anything
+        return None
+    right = isinstance(found, torch.Tensor) and found.dtype == DTYPES[precision]
+    return found if right else None
+
+
+def _random(built: Building, call: Call) -> bool:
+    """Say whether training mode is random although the model is built with a dropout of 0."""
+    with undisturbed():
+        model = built(PROBE)
+    tokens, function = probe_tokens(), call.compiled()
+    return is_random_in_training(model, lambda: function(model, tokens))
+
+
+def _longest(built: Building, call: Call) -> int | None:
+    """Return the greatest length that is accepted, None where that is more than is judged."""
+    low, high = 7, LONGEST
+    if _answer(built, call, "float32", length=high) is not None:
+        return None
+    while high - low > 1:
+        middle = (low + high) // 2
+        accepted = _answer(built, call, "float32", length=middle) is not None
+        low, high = (middle, high) if accepted else (low, middle)
+    return low
+
+
+def _ratio(built: Building, inner: int) -> float:
+    """Return the inner width as a multiple of the model's; Unclear where it is none."""
+    ratio = Fraction(inner, PROBE.d_model)
+    for width in (48, 60, 84):
+        with undisturbed():
+            model = built(PROBE.but(d_model=width))
+        held = {size for one in model.parameters() if one.dim() > 1 for size in one.shape}
+        if not held & {int(ratio * width), 2 * int(ratio * width)}:
+            raise Unclear(
+                f"Nothing says how wide the inner layer of the network is: {inner} at a width of "
+                f"{PROBE.d_model}, and no such multiple at {width}. Say which argument it is with "
+                f"--argument d_ff=NAME, or fix what rounds it with --give NAME=VALUE."
+            )
+    return float(ratio)

@@ -1,0 +1,55 @@
+"""Feed-forward networks among the numbers of a call: the activation, and the gate."""
+
+from collections.abc import Iterator
+from functools import partial
+
+from attentest.targets.language_models.findings import Found, State
+from attentest.targets.language_models.linears import Linear, linears
+from attentest.targets.language_models.norms import Options
+from attentest.targets.language_models.places import View
+from attentest.targets.language_models.reader import Reader
+from attentest_spec import CHOICES
+from attentest_spec.feed_forward import activate
+from attentest_spec.setting import Floats
+
+
+def networks(reader: Reader, found: Found, path: str, h: Floats, step: int) -> Iterator[State]:
+    """Yield what follows if h (B, T, D) passes through the network at the canonical `path`."""
+    reader.looks_for(step, f"the inner layer of {path}")
+    for width in reader.widths:
+        inner = reader.once(f"inner {width}", h, {}, partial(linears, reader, h, width))
+        for options, maps, hidden in _hidden(reader, found, inner):
+            reader.looks_for(step + 1, f"the outer layer of {path}")
+            for outer in linears(reader, hidden, reader.sizes.d_model, late=True):
+                every = {**maps, "outer": outer}
+                biased = {one.bias is not None for one in every.values()}
+                if len(biased) > 1:
+                    continue
+                bias = "present" if biased == {True} else "none"
+                held: dict[str, View] = {}
+                for name, one in every.items():
+                    held |= one.views(f"{path}.{name}")
+                if found.uses(held.values()):
+                    continue
+                after = found.but({**options, "feed_forward_bias": bias}, held)
+                if after:
+                    yield State(after, outer.output)
+
+
+def _hidden(
+    reader: Reader, found: Found, inner: list[Linear]
+) -> Iterator[tuple[Options, dict[str, Linear], Floats]]:
+    """Yield the options and maps with which the inner layer is computed; gates come first."""
+    names = [one.name for one in CHOICES["activation"].options]
+    for name in names:
+        if found.choices.get("activation", name) != name:
+            continue
+        active = [(one, activate(name, one.output)) for one in inner]
+        active = [(one, values) for one, values in active if reader.holds(values)]
+        for gate, values in active:
+            for one in inner:
+                if one is not gate and reader.holds(values * one.output):
+                    options: Options = {"activation": name, "feed_forward_gate": "gated"}
+                    yield options, {"gate": gate, "inner": one}, values * one.output
+        for one, values in active:
+            yield {"activation": name, "feed_forward_gate": "none"}, {"inner": one}, values

@@ -1,0 +1,80 @@
+"""Norms among the numbers of a call: of which kind, with which epsilon, weight and bias."""
+
+from collections.abc import Iterator, Mapping
+from functools import partial
+from itertools import product
+
+from attentest.targets.language_models.constants import EPSILONS
+from attentest.targets.language_models.findings import Found, State
+from attentest.targets.language_models.places import View
+from attentest.targets.language_models.reader import Reader
+from attentest_spec import CHOICES, Choices
+from attentest_spec.choices import Value
+from attentest_spec.language_model import norm
+from attentest_spec.setting import Floats, Setting
+
+Options = dict[str, Value]
+Views = dict[str, View]
+
+
+def norms(reader: Reader, found: Found, path: str, x: Floats) -> Iterator[State]:
+    """Yield what follows if x (B, T, D) is normalised by the norm at the canonical `path`.
+
+    The first norm of a model decides which options all others have.
+    """
+    known = {name: one for name, one in found.choices.items() if name in _NAMES}
+    for options, views, y in reader.once("norm", x, known, partial(_searched, reader, known, x)):
+        held = {f"{path}.{name}": one for name, one in views.items()}
+        after = None if found.uses(views.values()) else found.but(options, held)
+        if after:
+            yield State(after, y)
+
+
+def _searched(reader: Reader, known: Options, x: Floats) -> Iterator[tuple[Options, Views, Floats]]:
+    for options in kinds(reader, known):
+        chosen = Choices.of({**reader.declared, **options})
+        for views in parameters(reader, options, x.shape[-1]):
+            values = {name: one.values for name, one in views.items()}
+            y = norm(Setting(reader.sizes, chosen, values), x)
+            if reader.holds(y):
+                yield options, views, y
+
+
+def kinds(reader: Reader, known: Mapping[str, Value]) -> Iterator[Options]:
+    """Yield the options of the norm that the choices `known` leave."""
+    for kind, (prefix, names) in _OPTIONS.items():
+        if known.get("norm_kind", kind) != kind:
+            continue
+        tried = [[known[one]] if one in known else _values(reader, one) for one in (*names, prefix)]
+        for values in product(*tried):
+            yield {"norm_kind": kind, **dict(zip((*names, prefix), values, strict=True))}
+
+
+_OPTIONS = {
+    "layer": ("norm_epsilon", ("norm_bias", "norm_epsilon_place", "norm_variance")),
+    "rms": ("rms_epsilon", ("rms_bias", "rms_weight", "rms_epsilon_place")),
+}
+"""The choices of each kind of norm, its epsilon apart."""
+
+_NAMES = {"norm_kind", *(one for prefix, names in _OPTIONS.values() for one in (prefix, *names))}
+
+
+def _values(reader: Reader, name: str) -> list[Value]:
+    if name.endswith("_epsilon"):
+        small = [one for one in reader.constants if 0 < one < 1e-2]
+        return list(dict.fromkeys([*small, *EPSILONS]))
+    found: list[Value] = [one.name for one in CHOICES[name].options]
+    # A bias is part of the norm wherever the sum is computed.
+    return sorted(found, key=lambda one: one != "present") if name.endswith("_bias") else found
+
+
+def parameters(reader: Reader, options: Options, width: int) -> Iterator[Views]:
+    """Yield the parameters that a norm of `width` columns may have under `options`."""
+    whole = [one for one in reader.rows(width) if not one.place.part and not one.place.span]
+    gains: list[View | None] = [None] if options.get("rms_weight") == "none" else [*whole]
+    has_bias = options.get("norm_bias", options.get("rms_bias")) == "present"
+    for gain in gains:
+        for bias in whole if has_bias else [None]:
+            if bias is None or bias is not gain:
+                held = {"gain": gain, "bias": bias}
+                yield {name: one for name, one in held.items() if one is not None}

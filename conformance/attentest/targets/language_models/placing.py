@@ -1,0 +1,131 @@
+"""Queries and keys among the numbers of a call: turned by their positions, normalised, or both."""
+
+from collections.abc import Iterator, Mapping
+from functools import partial
+from itertools import product
+
+import numpy as np
+
+from attentest.targets.language_models.constants import BASES
+from attentest.targets.language_models.findings import against
+from attentest.targets.language_models.norms import Options, kinds, parameters
+from attentest.targets.language_models.places import View
+from attentest.targets.language_models.reader import Reader
+from attentest_spec import CHOICES, Choices
+from attentest_spec.choices import Value
+from attentest_spec.multi_head_attention import LEAST_LENGTH, split
+from attentest_spec.rms_norm import rms_norm
+from attentest_spec.rotary import turned
+from attentest_spec.setting import Floats, Setting
+
+WIDTHS: tuple[Value, ...] = ("whole", 0.25, 0.5, 0.75)
+"""The parts of a head that may be turned."""
+
+Views = Mapping[str, View]
+Way = tuple[Options, Views]
+"""Choices, and the views of the weights that they need."""
+
+_PLAIN: Options = {"attention_rotary": "none"}
+_BARE: Options = {"query_key_norm": "none"}
+
+
+def ways(reader: Reader, known: Options, query: Floats, key: Floats) -> Iterator[Way]:
+    """Yield how queries (B, H, T, E) and keys (B, G, T, E) are placed, as the call computes them.
+
+    `known` are the choices so far. What the call goes on to compute is part of the way: one that
+    leaves it out comes later.
+    """
+    for normal, views in _norms(reader, known, query, key):
+        both = [_normal(reader, normal, views, name, x) for name, x in _named(query, key)]
+        before: Options = {**normal, "query_key_norm_place": "before-rotation"}
+        for turn in _turns(reader, known, *both):
+            yield {**before, **turn}, views
+        yield {**before, **_PLAIN}, views
+    for turn in _turns(reader, known, query, key):
+        turned_ones = [turned_by(reader, turn, one) for one in (query, key)]
+        for normal, views in _norms(reader, known, *turned_ones):
+            yield {**normal, **turn, "query_key_norm_place": "after-rotation"}, views
+        yield {**turn, **_BARE}, {}
+    yield {**_PLAIN, **_BARE}, {}
+
+
+def _named(query: Floats, key: Floats) -> tuple[tuple[str, Floats], ...]:
+    return ("query_norm", query), ("key_norm", key)
+
+
+def _turns(reader: Reader, known: Options, query: Floats, key: Floats) -> Iterator[Options]:
+    """Yield the options of rotary positions with which both are computed."""
+    for options in reader.once("turn", query, {}, partial(_turned_so, reader, query)):
+        if not against(known, options) and reader.holds(turned_by(reader, options, key)):
+            yield options
+
+
+def _turned_so(reader: Reader, x: Floats) -> Iterator[Options]:
+    bases: list[Value] = [*dict.fromkeys([*(b for b in reader.constants if b >= 100), *BASES])]
+    names = ("rotary_pairs", "rotary_direction")
+    listed = [[one.name for one in CHOICES[name].options] for name in names]
+    partials = [one.name for one in CHOICES["rotary_partial"].options]
+    for base, width, *others in product(bases, WIDTHS, *listed):
+        for way in partials if width != "whole" else partials[:1]:
+            options: Options = {
+                "attention_rotary": "query-and-key",
+                "rotary_base": base,
+                "rotary_width": width,
+                "rotary_partial": way,
+                **dict(zip(names, others, strict=True)),
+            }
+            if reader.holds(turned_by(reader, options, x)):
+                yield options
+
+
+def turned_by(reader: Reader, options: Options, x: Floats) -> Floats:
+    """Return the heads x (B, H, T, E) turned; NaN where `options` fit no such width."""
+    given = Setting(reader.sizes, Choices.of({**reader.declared, **options}))
+    places = np.broadcast_to(np.arange(x.shape[2]), (len(x), x.shape[2]))
+    try:
+        return turned(given, x, places, x.shape[2])
+    except ValueError:
+        return np.full_like(x, np.nan)
+
+
+def _norms(reader: Reader, known: Options, query: Floats, key: Floats) -> Iterator[Way]:
+    """Yield the norms of queries and keys that the call computes, with their weights."""
+    rms = {name: value for name, value in known.items() if name.startswith("rms_")}
+    own, other = (
+        reader.once(name, x, rms, partial(_normalised, reader, rms, name, x))
+        for name, x in _named(query, key)
+    )
+    for (options, one), (same, two) in product(own, other):
+        places = [view.place for view in (*one.values(), *two.values())]
+        shared = any(places.count(place) > 1 for place in places)
+        if options == same and not shared and not against(known, options):
+            yield options, {**one, **two}
+
+
+def _normalised(reader: Reader, rms: Options, name: str, x: Floats) -> Iterator[Way]:
+    """Yield the norms called `name` of the heads x that the call computes."""
+    widths = {"per-head": x.shape[-1], "whole-projection": x.shape[1] * x.shape[-1]}
+    for kind, width in widths.items():
+        for found in kinds(reader, {"rms_bias": "none", **rms, "norm_kind": "rms"}):
+            options: Options = {"query_key_norm": kind, **found}
+            del options["norm_kind"]
+            for held in parameters(reader, options, width):
+                views = {f"{name}.{leaf}": view for leaf, view in held.items()}
+                if reader.holds(_normal(reader, options, views, name, x)):
+                    yield options, views
+    unit: Options = {"query_key_norm": "unit-length"}
+    if reader.holds(_normal(reader, unit, {}, name, x)):
+        yield unit, {}
+
+
+def _normal(reader: Reader, options: Options, views: Views, name: str, x: Floats) -> Floats:
+    """Return the heads x (B, H, T, E) under the norm `name`, as the formula has it."""
+    values = {one: view.values for one, view in views.items()}
+    given = Setting(reader.sizes, Choices.of({**reader.declared, **options}), values)
+    if options["query_key_norm"] == "unit-length":
+        length = np.sqrt(np.square(x).sum(-1, keepdims=True))
+        return np.asarray(x / np.maximum(length, LEAST_LENGTH))
+    if options["query_key_norm"] == "per-head":
+        return rms_norm(given.under(name), x)
+    merged = x.swapaxes(1, 2).reshape(len(x), x.shape[2], -1)
+    return split(rms_norm(given.under(name), merged), x.shape[1])

@@ -1,0 +1,83 @@
+"""What the steps of a reading share: the trace, the parameters, and how far the numbers led."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from time import monotonic
+from typing import Any
+
+import numpy as np
+
+from attentest.targets.language_models.places import Parameters, View
+from attentest.targets.language_models.tracing import Trace
+from attentest_spec import Place, Sizes
+from attentest_spec.choices import Value
+from attentest_spec.setting import Floats
+
+Search = Callable[[], Iterable[Any]]
+
+SECONDS = 20.0
+"""How long the numbers may be asked."""
+
+
+@dataclass
+class Reader:
+    """One reading of a traced call.
+
+    `constants` are the numbers that the code holds, `declared` the choices that the user says,
+    `widths` what the inner width of the network may be. `reached` is the furthest step that was
+    tried, by its place in the model, with what was looked for, and `seen` what
+    :meth:`once` found.
+    """
+
+    trace: Trace
+    parameters: Parameters
+    sizes: Sizes
+    constants: list[float]
+    declared: Mapping[str, Value]
+    widths: tuple[int, ...]
+    reached: tuple[int, str] = (0, "the embeddings")
+    began: float = field(default_factory=monotonic)
+    seen: dict[Any, list[Any]] = field(default_factory=dict)
+    _matrices: dict[tuple[int, int], list[View]] = field(default_factory=dict)
+    _rows: dict[int, list[View]] = field(default_factory=dict)
+
+    def holds(self, values: Floats) -> bool:
+        """Say whether the call computes these numbers somewhere."""
+        return self.trace.holds(values)
+
+    def once(self, kind: str, x: Floats, known: Mapping[str, Value], search: Search) -> list[Any]:
+        """Return what `search` finds of x under the choices `known`, which is asked for often."""
+        key = kind, x.tobytes(), tuple(sorted(known.items()))
+        if key not in self.seen:
+            self.seen[key] = list(search())
+        return self.seen[key]
+
+    def holds_map(self, place: Place, values: Floats) -> bool:
+        """Say whether the call computes what a linear map at `place` gives, or each head's part."""
+        parts = self.sizes.heads if "*" in place.name else 1
+        if parts > 1 and len(place.names(self.parameters.own)) == self.sizes.kv_heads:
+            parts = self.sizes.kv_heads
+        return all(map(self.holds, np.split(values, parts, axis=-1)))
+
+    def looks_for(self, place: int, what: str) -> None:
+        """Remember that `what` is looked for, the step number `place` of the model."""
+        if place > self.reached[0]:
+            self.reached = place, what
+
+    @property
+    def is_late(self) -> bool:
+        """Whether the time is over."""
+        return monotonic() - self.began > SECONDS
+
+    def matrices(self, rows: int, columns: int) -> list[View]:
+        """Return the views of parameters as matrices (rows, columns)."""
+        key = rows, columns
+        if key not in self._matrices:
+            self._matrices[key] = list(self.parameters.matrices(rows, columns))
+        return self._matrices[key]
+
+    def rows(self, size: int) -> list[View]:
+        """Return the views of parameters with `size` numbers."""
+        if size not in self._rows:
+            self._rows[size] = list(self.parameters.rows(size))
+        return self._rows[size]

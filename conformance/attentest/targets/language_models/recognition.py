@@ -1,0 +1,56 @@
+"""Recognises decoder-only models: classes that map token ids alone to causal logits."""
+
+import inspect
+import re
+from typing import Any
+
+from torch import nn
+
+from attentest.targets.adapt.components import component_named, squashed
+from attentest.targets.adapt.reading import Reading, Unclear
+from attentest.targets.language_models.building import PROBE
+from attentest.targets.language_models.calling import AT_START, is_causal
+from attentest.targets.language_models.inference import called, probe_of
+
+_NAMED = re.compile(r"(gpt\d*|llama\d*|causallm|languagemodel|lm|decoderonly(transformer|model)?)$")
+"""Names that only decoder-only models have."""
+
+_EMBEDS = re.compile(r"(?i)vocab|embed|tokens")
+
+
+def is_language_model(thing: Any, reading: Reading, name: str) -> bool:
+    """Say whether `thing` is a class of decoder-only models: by its name, or as probing shows."""
+    if not inspect.isclass(thing) or not issubclass(thing, nn.Module) or thing is nn.Module:
+        return False
+    if reading.component:
+        return reading.component == "language_model"
+    own = name or thing.__name__
+    if component_named(own) not in ("", "model", "decoder") or not _takes_tokens_alone(thing):
+        return False
+    named = _NAMED.search(squashed(own)) is not None
+    if not named and not _EMBEDS.search(_source(thing)):
+        return False
+    try:
+        built, _, call = called(thing, own, reading)
+    except Unclear:
+        return named  # what cannot be read is asked about as that
+    return named or is_causal(probe_of(built, PROBE), call)
+
+
+def _takes_tokens_alone(thing: type[nn.Module]) -> bool:
+    """Say whether a call needs one input, besides what says where a text begins."""
+    parameters = list(inspect.signature(thing.forward).parameters.values())[1:]
+    loose = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    needed = [
+        one.name
+        for one in parameters
+        if one.kind not in loose and one.default is inspect.Parameter.empty
+    ]
+    return len([one for one in needed if squashed(one) not in AT_START]) <= 1 and bool(parameters)
+
+
+def _source(thing: type[nn.Module]) -> str:
+    try:
+        return inspect.getsource(thing)
+    except (OSError, TypeError):
+        return "vocabulary"  # nothing is known of it: it is tried

@@ -1,0 +1,149 @@
+"""The search for the choices and the parameter map of a decoder-only model, by numbers alone.
+
+A formula is taken where the call of the model computes its numbers, step by step from the tokens to
+the logits. What no option explains ends the search, with the name of the step.
+"""
+
+from collections.abc import Iterator, Mapping
+
+from attentest.targets.language_models.attention import attentions
+from attentest.targets.language_models.ends import embeddings, logits
+from attentest.targets.language_models.findings import Found, State
+from attentest.targets.language_models.networks import networks
+from attentest.targets.language_models.norms import norms
+from attentest.targets.language_models.reader import Reader
+from attentest_spec import CHOICES
+from attentest_spec.choices import Value
+from attentest_spec.setting import Array, Floats
+
+PRE = ("pre", "sandwich")
+"""The options of `block_norms` with a norm before each sublayer."""
+
+_STEPS = 10
+"""The number of steps of a block, at most."""
+
+
+def search(
+    reader: Reader, start: Mapping[str, Value], tokens: Array, output: Floats
+) -> Found | None:
+    """Return the choices and views that give the `output` (B, T, V) for `tokens` (B, T).
+
+    `start` are choices that are known before; None where no options give it.
+    """
+    first = Found(reader.sizes, dict(start))
+    for state in embeddings(reader, first, tokens):
+        for reached in _blocks(reader, state, 0):
+            reader.looks_for(_STEPS * (reader.sizes.layers + 1), "the final norm and the logits")
+            for found in _ends(reader, reached, output):
+                return found
+            if reader.is_late:
+                return None
+    return None
+
+
+def _blocks(reader: Reader, state: State, number: int) -> Iterator[State]:
+    if number == reader.sizes.layers:
+        yield state
+        return
+    for after in _block(reader, state, number):
+        yield from _blocks(reader, after, number + 1)
+
+
+def _ends(reader: Reader, state: State, output: Floats) -> Iterator[Found]:
+    for option in ("present", "none"):
+        found = state.found.but({"final_norm": option}, {})
+        if found is None:
+            continue
+        normed = norms(reader, found, "norm", state.x) if option == "present" else [state]
+        for one in normed:
+            after = one.found.but({"final_norm": option}, {})
+            if after:
+                yield from logits(reader, State(after, one.x), output)
+
+
+def _block(reader: Reader, state: State, number: int) -> Iterator[State]:
+    """Yield what follows the block `number`, with norms and sublayers in any place."""
+    layouts = [one.name for one in CHOICES["block_layout"].options]
+    for where in sorted((one.name for one in CHOICES["block_norms"].options), key=PRE[:1].count)[
+        ::-1
+    ]:
+        for layout in layouts:
+            found = state.found.but({"block_norms": where, "block_layout": layout}, {})
+            if found is None or reader.is_late:
+                continue
+            block = _Block(reader, number, where)
+            sequential = layout == "sequential"
+            after = block.sequential if sequential else block.parallel
+            yield from after(State(found, state.x), one_norm=layout == "parallel-one-norm")
+
+
+class _Block:
+    """One block with its norms in one place."""
+
+    def __init__(self, reader: Reader, number: int, where: str) -> None:
+        self.reader = reader
+        self.path = f"layers.{number}"
+        self.step = _STEPS * (number + 1)
+        self.where = where
+
+    def sequential(self, state: State, *, one_norm: bool) -> Iterator[State]:
+        """Yield what follows attention, and then the network, each beside a residual path."""
+        for attended in self._attended(state, self._opened(state, "self_attention")):
+            total = State(attended.found, state.x + attended.x)
+            self.reader.looks_for(self.step + 4, f"the sum after {self.path}.self_attention")
+            for middle in self._closed(total, "self_attention"):
+                opened = self._opened(middle, "feed_forward")
+                for found in self._networked(middle, opened):
+                    self.reader.looks_for(self.step + 8, f"the sum after {self.path}.feed_forward")
+                    yield from self._closed(State(found.found, middle.x + found.x), "feed_forward")
+
+    def parallel(self, state: State, *, one_norm: bool) -> Iterator[State]:
+        """Yield what follows both sublayers beside one residual path."""
+        for opened in self._opened(state, "self_attention"):
+            for attended in self._attended(state, [opened]):
+                inner = State(attended.found, opened.x if one_norm else state.x)
+                second = [inner] if one_norm else self._opened(inner, "feed_forward")
+                for found in self._networked(inner, second):
+                    self.reader.looks_for(self.step + 8, f"the sum of {self.path}")
+                    total = State(found.found, state.x + attended.x + found.x)
+                    yield from self._closed(total, "self_attention")
+
+    def _opened(self, state: State, name: str) -> Iterator[State]:
+        self.reader.looks_for(
+            self.step + (0 if name == "self_attention" else 5), f"the norms of {self.path}"
+        )
+        if self.where in PRE:
+            yield from norms(self.reader, state.found, f"{self.path}.{name}_norm", state.x)
+        else:
+            yield state
+
+    def _attended(self, state: State, opened: Iterator[State] | list[State]) -> Iterator[State]:
+        path = f"{self.path}.self_attention"
+        for one in opened:
+            for found in attentions(self.reader, one.found, path, one.x, self.step + 1):
+                yield from self._ended(found, "self_attention")
+
+    def _networked(self, state: State, opened: Iterator[State] | list[State]) -> Iterator[State]:
+        path = f"{self.path}.feed_forward"
+        for one in opened:
+            for found in networks(self.reader, one.found, path, one.x, self.step + 6):
+                yield from self._ended(found, "feed_forward")
+
+    def _ended(self, state: State, name: str) -> Iterator[State]:
+        """Yield the branch as it is, or under a norm of its own."""
+        ends = {"post-branch": f"{name}_norm", "sandwich": f"{name}_branch_norm"}
+        if self.where in ends:
+            path = f"{self.path}.{ends[self.where]}"
+            yield from norms(self.reader, state.found, path, state.x)
+        else:
+            yield state
+
+    def _closed(self, state: State, name: str) -> Iterator[State]:
+        """Yield the sum that the call computes, or the norm of it."""
+        if not self.reader.holds(state.x):
+            return
+        if self.where == "post":
+            path = f"{self.path}.{name}_norm"
+            yield from norms(self.reader, state.found, path, state.x)
+        else:
+            yield state

@@ -1,0 +1,58 @@
+"""The parameter map of any number of layers, from that of two."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+
+from attentest.targets.language_models.places import View
+from attentest_spec import Place
+
+MOST_LAYERS = 64
+"""The number of layers up to which places are written out where no pattern stands for them."""
+
+_NUMBER = re.compile(r"(\d+)")
+_FIRST, _SECOND = "layers.0.", "layers.1."
+
+
+def table_of(views: Mapping[str, View]) -> dict[str, Place] | str:
+    """Return the map of a model whose first two layers are mapped by `views`.
+
+    A sentence on the first pair of names that no rule explains, where there is one.
+    """
+    table: dict[str, Place] = {}
+    for name, view in views.items():
+        if name.startswith(_SECOND):
+            continue
+        if not name.startswith(_FIRST):
+            table[name] = view.place
+            continue
+        inner = name.removeprefix(_FIRST)
+        found = _generalised(inner, view.place, views[_SECOND + inner].place)
+        if isinstance(found, str):
+            return found
+        table |= found
+    return table
+
+
+def _generalised(inner: str, first: Place, second: Place) -> dict[str, Place] | str:
+    """Return the places of the parameter `inner` of all layers."""
+    wrong = f"{inner} is {first.name} in one layer and {second.name} in the next"
+    if replace(first, name="") != replace(second, name=""):
+        return wrong
+    one, other = _NUMBER.split(first.name), _NUMBER.split(second.name)
+    if len(one) != len(other):
+        return wrong
+    moved = [at for at, (a, b) in enumerate(zip(one, other, strict=True)) if a != b]
+    if len(moved) != 1 or not one[moved[0]].isdigit():
+        return wrong
+    at = moved[0]
+    start, step = int(one[at]), int(other[at]) - int(one[at])
+    if (start, step) == (0, 1) and "*" not in "".join(one[:at]):
+        pattern = "".join([*one[:at], "*", *one[at + 1 :]])
+        return {f"layers.*.{inner}": replace(first, name=pattern)}
+    return {
+        f"layers.{number}.{inner}": replace(
+            first, name="".join([*one[:at], str(start + number * step), *one[at + 1 :]])
+        )
+        for number in range(MOST_LAYERS)
+    }

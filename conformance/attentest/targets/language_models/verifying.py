@@ -1,0 +1,104 @@
+"""Comparisons of an inferred backend with the reference, at sizes that it was not inferred from."""
+
+from collections.abc import Iterable
+from contextlib import AbstractContextManager
+
+import numpy as np
+
+from attentest.results.text import summary
+from attentest.targets.adapt.probing import undisturbed
+from attentest.targets.language_models.tracing import NEAR, widened
+from attentest_spec import Backend, Choices, Sizes
+from attentest_spec.language_model import language_model
+from attentest_spec.parameters import draw
+from attentest_spec.setting import Array, Floats, Setting
+
+ROOM = {"float64": 1e-12, "float32": 1e-3}
+"""What numbers may differ by, as a part of the largest one."""
+
+TRIED = (
+    Sizes(d_model=64, heads=4, kv_heads=2, d_ff=20, layers=3, target_vocabulary=17, max_length=12),
+    Sizes(d_model=80, heads=5, kv_heads=1, d_ff=24, layers=1, target_vocabulary=19, max_length=9),
+    Sizes(d_model=96, heads=12, kv_heads=3, d_ff=28, target_vocabulary=13, max_length=40),
+)
+"""Sizes with numbers of heads that are powers of two and that are not, and one shared head."""
+
+Inputs = tuple[Array, Array | None, Array | None]
+"""Tokens (B, T), a mask of padding and positions, or None."""
+
+
+def difference(backend: Backend, precision: str = "float64", *, wide: bool = False) -> str:
+    """Return at which sizes the numbers differ from the reference, or why there are none.
+
+    "" where they agree; `wide` computes in double precision whatever the code asks for.
+    """
+    for sizes in TRIED:
+        most = min(sizes.max_length, backend.limits.length or sizes.max_length)
+        calls = [(_tokens(sizes, length), None, None) for length in (5, 1, most)]
+        if found := compared(backend, sizes, calls, precision, wide=wide):
+            return found
+    return ""
+
+
+def compared(
+    backend: Backend,
+    sizes: Sizes,
+    calls: Iterable[Inputs],
+    precision: str = "float64",
+    *,
+    wide: bool = False,
+) -> str:
+    """Return how the output of one of the `calls` differs from the reference; "" for not at all."""
+    fitted = backend.limits.fitted(sizes)
+    choices = Choices.of(backend.choices)
+    if choices.key_heads != "fewer":
+        fitted = fitted.but(kv_heads=0)
+    parameters = draw("language_model", fitted, choices, np.random.default_rng(1))
+    given = Setting(fitted, choices, parameters)
+    around: AbstractContextManager[None] = widened() if wide else undisturbed()
+    try:
+        with around:
+            part = backend.build("language_model", fitted, precision=precision)
+            part.load({name: one.astype(precision) for name, one in parameters.items()})
+            answers = [(inputs, np.asarray(part(*inputs), dtype=np.float64)) for inputs in calls]
+        room = NEAR if wide else ROOM[precision]
+        found = (_apart(one, actual, language_model(given, *one), room) for one, actual in answers)
+        wrong = next(filter(None, found), "")
+    except Exception as failure:  # code that a user wrote may raise anything
+        wrong = f"it raised {summary(failure, 120)}"
+    return wrong and f"at {_words(fitted)} {wrong}"
+
+
+def _apart(inputs: Inputs, actual: Floats, expected: Floats, room: float) -> str:
+    """Return how an output differs at real tokens, by more than `room` times the largest number."""
+    tokens, mask, _ = inputs
+    if actual.shape != expected.shape:
+        return f"its output has the shape {actual.shape}"
+    real = np.ones(tokens.shape, dtype=bool) if mask is None else mask
+    apart = np.abs(actual - expected)[real].max()
+    if apart <= room * np.abs(expected[real]).max():  # NaN is a difference
+        return ""
+    return f"the output for {tokens.shape[1]} tokens differs by {apart:.2g}"
+
+
+def padded(side: str) -> Inputs:
+    """Return a call with padding on one `side`, at the first sizes."""
+    columns, real = np.arange(7)[None, :], np.array([7, 4, 2])[:, None]
+    return _tokens(TRIED[0], 7), columns >= 7 - real if side == "left" else columns < real, None
+
+
+def placed(kind: str) -> Inputs:
+    """Return a call with positions of one `kind`, "shared" or "per-sample", at the first sizes."""
+    starts = np.array([1, 1, 1] if kind == "shared" else [0, 4, 2])[:, None]
+    # With gaps: what is the same for all tokens changes no distance.
+    return _tokens(TRIED[0], 6), None, starts + np.array([0, 1, 3, 4, 6, 7])[None, :]
+
+
+def _tokens(sizes: Sizes, length: int) -> Array:
+    rng = np.random.default_rng(length)
+    return rng.integers(0, sizes.target_vocabulary, size=(3, length))
+
+
+def _words(sizes: Sizes) -> str:
+    shared = f" and {sizes.kv_heads} of keys" if sizes.kv_heads else ""
+    return f"{sizes.layers} layers of width {sizes.d_model} with {sizes.heads} heads{shared}"

@@ -1,0 +1,67 @@
+"""The inferred backend of a decoder-only model as a Python file, ready to be edited."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from textwrap import wrap
+
+from attentest.targets.adapt.parameters.telling import lines
+from attentest.targets.language_models.building import Building
+from attentest.targets.language_models.calling import Call
+from attentest.targets.models.layout import folded
+from attentest.targets.models.written import definition, head_line
+from attentest.targets.origin import Origin
+from attentest_spec import Limits
+from attentest_spec.choices import Value
+from attentest_spec.mapping import Table
+from attentest_spec.profiles import DEFAULT
+
+
+@dataclass(frozen=True)
+class LanguageAdapter:
+    """All that the file of an adapter says of a decoder-only model."""
+
+    name: str
+    origin: Origin
+    building: Building
+    call: Call
+    table: Table
+    choices: Mapping[str, Value]
+    limits: Limits
+    profile: str = DEFAULT
+
+    def text(self, said: Iterable[str] = ()) -> str:
+        """Return the whole file; `said` are comments on what was inferred."""
+        sentences = [one for one in said if not one.startswith(("parameters:", " "))]
+        comments = [f"# {line}" for one in sentences for line in wrap(one, 86)]
+        imports = [*self.origin.imports, *self._needed(), *_IMPORTS]
+        return "\n".join([head_line(self.name), "", *imports, "", *comments, "", "", self.body()])
+
+    def loader(self) -> str:
+        """Return the code without comments, as a reproduction begins."""
+        return "\n".join([*self.origin.imports, *self._needed(), *_IMPORTS, "", self.body()])
+
+    def body(self) -> str:
+        """Return the functions, the parameter map and the backend, without imports."""
+        expression = self.building.expression
+        build = (
+            f'def build(sizes):\n    """Return the model at `sizes`."""\n    return {expression}\n'
+        )
+        table = "\n".join(line for line in lines(self.table) if not line.startswith("from "))
+        recipe = "build, call, {}, PARAMETERS"
+        own = definition(
+            self.name, "language_model", recipe, self.choices, self.limits, self.profile
+        )
+        parts = [build, self.call.source(), table, own]
+        return "\n".join(folded(line) for line in "\n\n".join(parts).splitlines()) + "\n"
+
+    def _needed(self) -> list[str]:
+        made = "SimpleNamespace(" in self.building.expression
+        return ["from types import SimpleNamespace"] * made
+
+
+_IMPORTS = (
+    "import torch",
+    "",
+    "from attentest_spec import Limits, Place, Unsupported",
+    "from attentest_spec.torch import Recipe, TorchBackend",
+)

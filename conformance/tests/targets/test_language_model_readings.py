@@ -1,0 +1,214 @@
+"""Decoder-only models in different published styles, read without an option by their numbers."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from folders import SUPPORT
+from proof import study
+from torch import Tensor, nn
+
+import attentest
+from attentest.judging.bench import Bench
+from attentest.judging.judge import judge
+from attentest.results.verdict import Verdict
+from attentest.targets.adapt import Unclear
+from attentest.targets.language_models.adaptation import AdaptedLanguageModel
+from attentest.targets.language_models.places import View
+from attentest.targets.language_models.tables import table_of
+from attentest.targets.language_models.tracing import traced, widened
+from attentest.targets.members import members
+from attentest_spec import Backend, Place
+
+WILD = SUPPORT / "wild_language_models"
+
+SOUND = [
+    ("nano.py:GPT", "the choices of gpt2 with activation=gelu", "tokens again as targets"),
+    ("mini.py:GPT", "the choices of gpt2 with tying=none", "model_type=None"),
+    ("lecture.py:GPTLanguageModel", "projection_bias=output-alone", "sa.heads.*.key.weight"),
+    ("llama_c.py:Transformer", "the choices of llama with", "hidden_dim=sizes.d_ff"),
+    ("llama.py:Transformer", "rotary_pairs=adjacent", "its inner layer is 2.667 times as wide"),
+    ("lit.py:GPT", "the choices of neox with", 'qkv.weight", span="key"', "input_pos is left out"),
+    ("wrapped.py:TransformerWrapper", "feed_forward_gate=gated", "attn_layers.layers.0."),
+    ("rearranged.py:LanguageModel", "positional_encoding=interleaved", "width=sizes.d_model"),
+    ("encoder_layers.py:TransformerModel", "block_norms=post", "tokens are (T, B)"),
+    ("outputs.py:TinyForCausalLM", "the choices of llama", "mask of padding=attention_mask"),
+    ("parallel.py:GPTNeoXForCausalLM", "the choices of neox", "(h n e) d -> (n h e) d"),
+    ("one_plus.py:GemmaForCausalLM", "the choices of gemma2", "freqs_cis is a complex buffer"),
+    ("head_norms.py:Qwen3Model", "query_key_norm=per-head", "n_kv_groups=sizes.kv_heads"),
+    ("slopes.py:BloomForCausalLM", "relative_bias=alibi", "embedding_norm=present"),
+    ("mosaic.py:MPTForCausalLM", "relative_bias=alibi", "expansion_ratio=4"),
+    ("stacked.py:GPT2", "the choices of gpt2, as measured", "transpose=True"),
+]
+"""Sound models, and what is said of how each was read."""
+
+CLAUSES = (
+    "formula",
+    "causality",
+    "default-positions",
+    "prefix-consistency",
+    "batch-independence",
+    "every-layer-counts",
+    "left-padding",
+    "positions-given",
+    "shapes",
+    "float32",
+    "tied-matrix",
+    "parameter-count",
+    "parameter-map-complete",
+)
+
+MISTAKES = [
+    ("nano.py:GPT", "* (1.0 / math.sqrt(k.size(-1)))", ""),
+    ("nano.py:GPT", "return x + self.mlp", "return self.mlp"),
+    ("nano.py:GPT", "self.ln_2(x)", "self.ln_1(x)"),
+    ("nano.py:GPT", ":t] == 0", ":t] == 2"),
+    ("mini.py:GPT", ".triu(1)", ".triu(2)"),
+    ("mini.py:GPT", ".transpose(1, 2).reshape(b, t, c)", ".reshape(b, t, c)"),
+    ("mini.py:GPT", "self.pos_emb[:, :t]", "self.pos_emb[:, 1 : t + 1]"),
+    ("lecture.py:GPTLanguageModel", "k.shape[-1] ** -0.5", "x.shape[-1] ** -0.5"),
+    ("llama_c.py:Transformer", "xq, xk, xv = (one", "xv = xv.flip(2)\n        xq, xk, xv = (one"),
+    ("llama.py:Transformer", "attention_norm(x), f", "attention_norm(self.attention_norm(x)), f"),
+    ("llama.py:Transformer", "(xq_ * freqs_cis)", "(xq_)"),
+    ("llama.py:Transformer", "F.silu(self.w1(x)) * self.w3(x)", "F.silu(self.w1(x) * self.w3(x))"),
+    ("lit.py:GPT", "(-x[..., half:], x[..., :half])", "(x[..., half:], x[..., :half])"),
+    ("rearranged.py:LanguageModel", "torch.arange(longest)[", "torch.arange(1, longest + 1)["),
+    ("encoder_layers.py:TransformerModel", "1::2] = torch.cos", "1::2] = torch.sin"),
+    ("outputs.py:TinyForCausalLM", "(key * cos) + (", "(key * cos) - ("),
+    ("outputs.py:TinyForCausalLM", "keep & attention_mask[:, None, None, :].bool()", "keep"),
+    ("outputs.py:TinyForCausalLM", "position_ids[:, :, None]", "position_ids[:1, :, None]"),
+    ("outputs.py:TinyForCausalLM", ".pow(2).mean(-1", ".var(-1"),
+    ("parallel.py:GPTNeoXForCausalLM", "return x + attended", "return attended"),
+    ("one_plus.py:GemmaForCausalLM", "hidden_size**0.5", "hidden_size"),
+    ("one_plus.py:GemmaForCausalLM", "torch.tanh(logits / cap) * cap", "torch.tanh(logits / cap)"),
+    ("head_norms.py:Qwen3Model", "self.k_norm(keys)", "self.q_norm(keys)"),
+    ("head_norms.py:Qwen3Model", "values = values.repeat_interleave(self.group_size, dim=1)",
+     "values = values.repeat(1, self.group_size, 1, 1)"),
+    ("slopes.py:BloomForCausalLM", "range(1, 1 + 2 * (n_heads - closest), 2)",
+     "range(1, 1 + n_heads - closest)"),
+    ("mosaic.py:MPTForCausalLM", "alibi_bias_max / _n_heads", "alibi_bias_max / (_n_heads + 1)"),
+    ("stacked.py:GPT2", "for i in range(self.n_layer):\n            p",
+     "for i in [0] * self.n_layer:\n            p"),
+]  # fmt: skip
+"""A model, and an edit that injects a mistake."""
+
+pytestmark = pytest.mark.filterwarnings("ignore:enable_nested_tensor")
+
+
+def judged(backend: Backend) -> Iterator[Verdict]:
+    """Yield the verdicts on the clauses about numbers, each as it is asked for."""
+    bench = Bench(backend, shrink=False, diagnose=False, effort=0.1)
+    return (judge(bench, f"language_model.{name}") for name in CLAUSES)
+
+
+@pytest.mark.parametrize(
+    ("target", "said"), study([(one, rest) for one, *rest in SOUND], "{0[0]}".format)
+)
+def test_sound_models_are_read_without_an_option_and_conform(target: str, said: list[str]) -> None:
+    backend = attentest.adapted(str(WILD / target))
+    assert isinstance(backend, AdaptedLanguageModel)
+    read = "\n".join(backend.understood)
+    for sentence in said:
+        assert sentence in read, read
+    verdicts = list(judged(backend))
+    assert not [one.message for one in verdicts if one.status.fails_run]
+    assert sum(one.status.judged for one in verdicts) >= 11
+
+
+@pytest.mark.parametrize(("target", "old", "new"), study(MISTAKES, "-".join, share=4))
+def test_mistakes_in_models_are_asked_about_or_detected(
+    target: str, old: str, new: str, tmp_path: Path
+) -> None:
+    file, _, name = target.partition(":")
+    source = (WILD / file).read_text()
+    assert old in source
+    (tmp_path / file).write_text(source.replace(old, new))
+    assert is_asked_or_fails(f"{tmp_path / file}:{name}")
+
+
+def is_asked_or_fails(target: str) -> bool:
+    """Say whether a model is asked about, or violates a clause about numbers."""
+    try:
+        backend = attentest.adapted(target)
+    except Unclear as question:
+        return "the reference" in str(question) or "decoder-only" in str(question)
+    return any(one.status.fails_run for one in judged(backend))
+
+
+def test_a_question_names_the_step_whose_numbers_fit_no_option(tmp_path: Path) -> None:
+    source = (WILD / "llama_c.py").read_text()
+    (tmp_path / "unscaled.py").write_text(source.replace(" / math.sqrt(self.head_dim)", ""))
+    with pytest.raises(Unclear, match=r"weighted values of layers\.0\.self_attention"):
+        attentest.adapted(f"{tmp_path / 'unscaled.py'}:Transformer")
+
+
+def test_a_file_lists_a_model_and_its_parts():
+    found = {one.name: one for one in members(str(WILD / "head_norms.py")) or ()}
+    assert found["Qwen3Model"].component == "language_model"
+    assert found["TransformerBlock"].inside == "Qwen3Model"
+    assert found["RMSNorm"].component == "rms_norm"
+
+
+def test_the_written_adapter_is_the_backend():
+    backend = attentest.adapted(str(WILD / "one_plus.py:GemmaForCausalLM"))
+    assert isinstance(backend, AdaptedLanguageModel)
+    space: dict[str, object] = {}
+    exec(backend.written(), space)
+    written = space["backend"]
+    assert isinstance(written, Backend)
+    assert (written.choices, written.limits) == (backend.choices, backend.limits)
+
+
+def test_an_object_of_a_model_is_one_question():
+    class TinyGPT(nn.Module):
+        def forward(self, tokens: Tensor) -> Tensor:
+            return tokens
+
+    with pytest.raises(Unclear, match="Give the class TinyGPT"):
+        attentest.adapted(TinyGPT())
+
+
+class _Rounding(nn.Module):
+    """A map that computes in single precision."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        table = torch.arange(1, 5, dtype=torch.float32) / 3
+        return (x.float() * table).to(x.dtype).reshape(2, 2)
+
+
+def test_a_trace_holds_numbers_in_any_order_without_the_rounding_of_the_code():
+    x = torch.tensor([1.0, 7.0, 2.0, 5.0], dtype=torch.float64) / 7
+    trace, output = traced(lambda: _Rounding()(x))
+    expected = x.numpy() * np.arange(1, 5) / 3
+    assert trace.holds(expected[::-1])
+    assert not trace.holds(expected * (1 + 1e-7))
+    assert not trace.holds(np.full(4, np.nan))
+    assert np.abs(output.numpy().reshape(-1) - expected).max() < 1e-15
+    assert not np.array_equal(_Rounding()(x).numpy().reshape(-1), expected)
+
+
+def test_widening_ends_with_its_block():
+    with widened():
+        assert torch.zeros(1).float().dtype == torch.float64
+    assert torch.zeros(1).float().dtype == torch.float32
+
+
+def views(**names: str) -> dict[str, View]:
+    return {
+        f"layers.{layer}.norm.gain": View(Place(name), np.ones(2))
+        for layer, name in zip("01", names.values(), strict=True)
+    }
+
+
+def test_layers_in_a_row_are_a_pattern_and_others_are_written_out():
+    assert table_of(views(a="h.0.n2.g", b="h.1.n2.g")) == {"layers.*.norm.gain": Place("h.*.n2.g")}
+    found = table_of(views(a="net.1.g", b="net.3.g"))
+    assert isinstance(found, dict)
+    assert found["layers.5.norm.gain"] == Place("net.11.g")
+
+
+@pytest.mark.parametrize("second", ["h.1.other.g", "h.1.n3.g"])
+def test_layers_without_a_rule_are_a_sentence(second: str) -> None:
+    assert f"is h.0.n2.g in one layer and {second}" in str(table_of(views(a="h.0.n2.g", b=second)))
