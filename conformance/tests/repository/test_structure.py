@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Iterator, Mapping
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -85,7 +86,10 @@ def against_the_order(imports: Mapping[str, set[str]]) -> list[str]:
     ]
 
 
-IMPORTS = graph(SUITE)
+@cache
+def imports() -> Mapping[str, set[str]]:
+    """Return the imports of the suite."""
+    return graph(SUITE)
 
 
 def test_parts_of_the_suite_are_the_listed_ones() -> None:
@@ -95,7 +99,7 @@ def test_parts_of_the_suite_are_the_listed_ones() -> None:
 
 
 def test_imports_follow_the_order_of_the_parts() -> None:
-    assert not against_the_order(IMPORTS)
+    assert not against_the_order(imports())
 
 
 @pytest.mark.parametrize(
@@ -128,7 +132,7 @@ def test_imports_have_no_circle(root: Path) -> None:
 
 def test_longest_chain_of_parts() -> None:
     boxes: dict[str, set[str]] = {}
-    for module, others in IMPORTS.items():
+    for module, others in imports().items():
         own = part_of(module) or "attentest"
         boxes.setdefault(own, set()).update({part_of(one) or "attentest" for one in others} - {own})
     boxes["__main__"] |= boxes.pop("attentest")  # the lazy public API stands above all parts

@@ -10,7 +10,7 @@ import inspect
 import sys
 from collections.abc import Sequence
 from dataclasses import is_dataclass
-from functools import cache, cached_property, reduce
+from functools import cache, cached_property, reduce, wraps
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from operator import or_
 from types import FunctionType, ModuleType, NoneType, UnionType
@@ -18,7 +18,7 @@ from typing import Annotated, Any, Union, get_args, get_origin
 
 import numpy as np
 from beartype import beartype
-from jaxtyping import Float64, Shaped, jaxtyped
+from jaxtyping import Float64, Shaped, config, jaxtyped
 
 from attentest_spec.setting import Array, Floats
 
@@ -82,11 +82,20 @@ def _check_methods(owner: type) -> None:
 
 
 def checked(function: Any) -> Any:
-    """Return `function` with the arrays in its signature checked at every call."""
+    """Return `function` with the arrays in its signature checked at every call.
+
+    It is decorated at the first of these, which takes milliseconds: in most tests none is checked.
+    """
     types = [shaped(one) for one in getattr(function, "__annotations__", {}).values()]
     if all(one is Any for one in types):
         return function
-    return jaxtyped(function, typechecker=_strict)
+    decorated = cache(lambda: jaxtyped(function, typechecker=_strict))
+
+    @wraps(function)
+    def call(*given: Any, **named: Any) -> Any:
+        return (function if config.jaxtyping_disable else decorated())(*given, **named)
+
+    return call
 
 
 def _strict(function: Any) -> Any:
