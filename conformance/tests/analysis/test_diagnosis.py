@@ -69,7 +69,7 @@ def diagnosed(slug: str):
     return causes_of(planted(fault, specimen=model), fault.clause)
 
 
-@pytest.mark.parametrize("fault", study(NUMBERS, slug_of, share=3))
+@pytest.mark.parametrize("fault", study(NUMBERS, slug_of, share=6))
 def test_mistake_in_numbers_is_named(fault: Fault) -> None:
     found = diagnosed(fault.slug)
     assert (fault.slug,) in [one.names for one in found], found
@@ -93,7 +93,7 @@ def test_most_mistakes_in_numbers_are_named_first() -> None:
     assert len(named_first) >= 0.95 * len(of_models), {f.slug for f in of_models} - {*named_first}
 
 
-@pytest.mark.parametrize("fault", study(REST, slug_of))
+@pytest.mark.parametrize("fault", study(REST, slug_of, share=4))
 def test_other_mistakes_are_known_by_the_clause_that_fails(fault: Fault) -> None:
     found = causes_of(planted(fault, specimen=fault.models[-1]), fault.clause)
     # What is random gives another message each time: another fault of the mode may be nearer.

@@ -10,6 +10,8 @@ from attentest.harness.subject import Subject
 from attentest.harness.tolerances import arithmetic, error_bound
 from attentest.judging.bench import Bench
 from attentest.judging.judge import judge
+from attentest.suite.test_attention import test_numbers
+from attentest.suite.test_attention.cases import draw_call
 from attentest_spec import Sizes
 
 SINGLE = {"softmax_arithmetic": "float32"}
@@ -43,6 +45,16 @@ def test_declaration_that_the_numbers_refute_is_a_violation(specimen):
     assert status(built(specimen, SINGLE)) == "deviation"
     assert status(replace(built(specimen), choices=SINGLE)) == "violation"
     assert status(replace(built(specimen, SINGLE), choices=built(specimen).choices)) == "violation"
+
+
+def test_inputs_that_show_no_arithmetic_are_no_violation(monkeypatch):
+    """One key has the weight 1 in every arithmetic."""
+
+    def one_key(*given, lengths, **named):
+        return draw_call(*given, lengths=(1, 1), **named)
+
+    monkeypatch.setattr(test_numbers, "draw_call", one_key)
+    assert status(built("plain", SINGLE)) == "deviation"
 
 
 @pytest.mark.parametrize("specimen", REFERENCE_MODELS)

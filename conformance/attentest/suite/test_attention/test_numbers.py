@@ -93,8 +93,11 @@ def test_softmax_arithmetic(subject: Subject, draw: Draw) -> None:
     exact = subject.choices.but(softmax_arithmetic="as-computed")
     single = subject.choices.but(softmax_arithmetic="float32")
     # What is exact lies within the error of a softmax in float32 too: the finer one is asked first.
+    # Where a query sees one key, whose weight is 1, both give the same, and show nothing.
+    rounded = case.probe.expected(*case.inputs, choices=single).output
+    shows = not fits(case.probe, *case.inputs, actual=rounded, choices=exact)
     fine = fits(case.probe, *case.inputs, actual=actual, choices=exact)
-    if fine or fits(case.probe, *case.inputs, actual=actual, choices=single):
+    if shows and (fine or fits(case.probe, *case.inputs, actual=actual, choices=single)):
         shown = "as-computed" if fine else "float32"
         holds(
             shown == declared,
