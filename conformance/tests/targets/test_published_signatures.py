@@ -301,8 +301,8 @@ def sliced_loss(logits: Tensor, targets: Tensor) -> Tensor:
 
 
 def test_a_view_in_a_loss_is_one_finding():
-    names = ["parts-recombine", "accumulated-gradient", "any-memory-layout"]
-    assert statuses(sliced_loss, "loss", *names) == ["pass", "pass", "error"]
+    names = ["parts-recombine", "accumulated-gradient", "slices-accepted"]
+    assert statuses(sliced_loss, "loss", *names) == ["pass", "pass", "warning"]
 
 
 class CrossBlock(nn.Module):
