@@ -4,7 +4,9 @@ from pathlib import Path
 
 import pytest
 import torch
+from torch import nn
 
+import attentest
 from attentest.judging.bench import Bench
 from attentest.judging.judge import judge
 from attentest.targets.adapt import Unclear
@@ -105,3 +107,22 @@ def test_argument_without_a_role_is_asked_about(tmp_path):
     (tmp_path / "odd.py").write_text(code)
     with pytest.raises(Unclear, match="argument 'wobble' of apply_rope"):
         read("odd", "apply_rope", tmp_path)
+
+
+class TablesOnADevice(nn.Module):
+    """Makes its tables on the device that its caller names."""
+
+    def __init__(self, head_dim: int) -> None:
+        super().__init__()
+        self.width = head_dim
+
+    def forward(self, seq_len: int, device: torch.device) -> torch.Tensor:
+        columns = torch.arange(0, self.width, 2, device=device, dtype=torch.float64)
+        places = torch.arange(seq_len, device=device, dtype=torch.float64)
+        return torch.outer(places, 10000 ** (-columns / self.width))
+
+
+def test_a_device_that_must_be_given_is_asked_for():
+    """A fixed one would be wrong where the input lies on another."""
+    with pytest.raises(Unclear, match="what the argument 'device'"):
+        attentest.adapted(TablesOnADevice, "rotary")

@@ -101,3 +101,36 @@ def test_stand_in_recognises_its_tensors_by_content(sequence_first: bool) -> Non
         torch.testing.assert_close(model.turned(answer)[:, 0], scores[:, 0, 1])
     with pytest.raises(AttributeError):
         _ = model.nothing_of_the_kind
+
+
+def greedy_decode(model, src, src_mask, max_len, start_symbol, order=torch.tril):
+    """Decode as the Annotated Transformer does; `order` makes the mask of the target."""
+    memory = model.encode(src, src_mask)
+    ys = torch.full((src.size(0), 1), start_symbol, dtype=torch.long)
+    for _ in range(max_len - 1):
+        mask = order(torch.ones(1, ys.size(1), ys.size(1), dtype=torch.bool))
+        out = model.decode(memory, src_mask, ys, mask)
+        ys = torch.cat([ys, model.generator(out[:, -1]).argmax(-1, keepdim=True)], 1)
+    return ys
+
+
+def greedy_decode_backward(model, src, src_mask, max_len, start_symbol):
+    return greedy_decode(model, src, src_mask, max_len, start_symbol, torch.triu)
+
+
+def greedy_decode_blocked(model, src, src_mask, max_len, start_symbol):
+    def order(whole):
+        return torch.zeros(whole.shape).masked_fill(whole.triu(1), -torch.inf)
+
+    return greedy_decode(model, src, src_mask, max_len, start_symbol, order)
+
+
+@pytest.mark.parametrize("one", [greedy_decode, greedy_decode_blocked])
+def test_causal_masks_of_every_convention_are_accepted(one) -> None:
+    report = attentest.check(one, "greedy_decoding", clauses=["decoding.greedy-formula"])
+    assert report.conforms, str(report)
+
+
+def test_a_mask_that_hides_earlier_tokens_is_a_question() -> None:
+    with pytest.raises(Unclear, match="hides a token from itself"):
+        attentest.adapted(greedy_decode_backward, "greedy_decoding")

@@ -15,7 +15,6 @@ from attentest.analysis.identify import identify
 from attentest.harness.reproduction import Action
 from attentest.targets.adapt import (
     arguments,
-    by_recipe,
     calling,
     makers,
     options,
@@ -48,7 +47,13 @@ from attentest.targets.adapt.losses.adaptation import adapt_loss
 from attentest.targets.adapt.parameters import FoundTable, find_table
 from attentest.targets.adapt.parameters.storage import with_fewer_key_heads
 from attentest.targets.adapt.probing import SIZES, Probe
-from attentest.targets.adapt.reading import Reading, Unclear, Uncovered
+from attentest.targets.adapt.reading import (
+    BY_RECIPE,
+    Reading,
+    Unclear,
+    Uncovered,
+    question_of_calls,
+)
 from attentest.targets.adapt.rotary.adaptation import adapt_rotary, is_rotary
 from attentest.targets.adapt.training import optimisers, schedules
 from attentest.targets.adapt.training.batches import adapt_batch
@@ -134,8 +139,8 @@ def _adapt(thing: Any, asked: Reading, name: str, home: ModuleType | None) -> Ba
         named = guessed
     if searches.is_search(named):
         return searches.adapt_search(thing, named, called or thing.__name__, home, asked)
-    if named in by_recipe.COMPONENTS_BY_RECIPE:
-        raise Unclear(by_recipe.question(named, own_name))
+    if named in BY_RECIPE:
+        raise Unclear(question_of_calls(named, own_name))
     stack = token_encoder(made, asked, called)
     if stack is None and whole.is_model(made, asked, called):
         where = home if instance is None else None

@@ -1,6 +1,7 @@
 """Which argument of a signature carries what, by the names that people give."""
 
 import inspect
+import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
@@ -193,6 +194,39 @@ _ONE_SEQUENCE = {
 """Components of one sequence, and the component that what takes two may be."""
 
 
+_TURNS = re.compile(r"rope|rotary|freqs|cos|sin$|positionemb")
+"""The beginning of names of arguments that carry rotary positions."""
+
+_TRAINED = ("weight", "bias", "gamma", "beta")
+"""Names of arguments that carry parameters."""
+
+
+def _no_value(component: str, unknown: Sequence[str]) -> str:
+    """Return why none of the `unknown` arguments can be given a value, "" where one can."""
+    names = {squashed(one): one for one in unknown}
+    turns = [own for name, own in names.items() if _TURNS.match(name)]
+    trained = [own for name, own in names.items() if name in _TRAINED]
+    second = [own for name, own in names.items() if name in _SEQUENCES]
+    if turns and (component == "multi_head_attention" or component.endswith("layer")):
+        return (
+            f"and {' and '.join(turns)} would carry rotary positions, which are not inferred where "
+            f"they are given. Name what makes and applies them, which is judged as rotary, or give "
+            f"them in a recipe of your own and declare attention_rotary there."
+        )
+    if trained:
+        return (
+            f"and {' and '.join(trained)} would carry parameters. Wrap it in a module that holds "
+            f"them, and name that."
+        )
+    if second and component in _ONE_SEQUENCE:
+        return (
+            f"which has no input for {' and '.join(second)}, a second sequence by its name. Name a "
+            f"component that has one with --as, such as {_ONE_SEQUENCE[component]}, or name its "
+            f"parts one by one."
+        )
+    return ""
+
+
 def _question(
     name: str,
     component: str,
@@ -214,13 +248,8 @@ def _question(
     lines += [f"--give {one}=VALUE" for one in unknown if not missing]
     call = ", ".join(inputs)
     taken = f"{name}({', '.join(signature.parameters)}) was taken for {component}({call})"
-    tensors = [one for one in unknown if squashed(one) in _SEQUENCES]
-    if tensors and not missing and component in _ONE_SEQUENCE:
-        return (
-            f"{taken}, which has no input for {' and '.join(tensors)}, a second sequence by its "
-            f"name. Name a component that has one with --as, such as {_ONE_SEQUENCE[component]}, "
-            f"or name its parts one by one."
-        )
+    if reason := "" if missing else _no_value(component, unknown):
+        return f"{taken}, {reason}"
     return (
         f"{taken}, and nothing in it says {what}. "
         f"Add {' '.join(lines)} (in Python: arguments={{ROLE: NAME}} and given={{NAME: VALUE}}), "

@@ -80,3 +80,28 @@ def own_recipe(component: str, name: str) -> str:
         f'TorchBackend(name="mine", title="mine", recipes={{"{component}": '
         f"Recipe(build=lambda sizes: {name}(sizes.d_model, ..))}})`"
     )
+
+
+_GUIDE = "docs/how-to/add-an-implementation.md"
+_STEPS = (
+    "a recipe of three functions: `from attentest_spec.torch import cached_decoding`, and "
+    "`cached_decoding(build, start=lambda model, source: .., step=lambda model, cache, tokens: "
+    "(scores, cache), reorder=lambda model, cache, rows: .., parameters=PARAMETERS)`. For a cache "
+    "class, or a model that takes past_key_values, the cache that these functions pass on is that "
+    "object; `attentest check FILE:MODEL --write-adapter` writes build and PARAMETERS"
+)
+BY_RECIPE = ("cached_decoding", "grouped_optimiser", "padded_batch", "packed_batch")
+
+
+def question_of_calls(component: str, name: str) -> str:
+    """Return what is asked where `name` should be judged as one of these components."""
+    inputs = ", ".join(COMPONENTS[component].inputs)
+    plain = (
+        f"`from attentest_spec.torch import of_function` and `backend = of_function(lambda "
+        f'{inputs}: .., "{component}")`'
+    )
+    asked = _STEPS if component == "cached_decoding" else plain
+    return (
+        f"{name} cannot be read as {component} by itself: nothing in its signature says how its "
+        f"calls follow each other. Write in a file of your own {asked}; {_GUIDE} shows it."
+    )

@@ -1,6 +1,6 @@
 """A scripted model in the interfaces that decoding functions call."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import torch
@@ -79,12 +79,31 @@ class StandIn(nn.Module):
         """Return the scores, of the shape (B, T, V), of the target among the arguments."""
         every = [*given, *named.values()]
         memory = next(one for one in every if _is_memory(one))
-        return self._scores(self._target(given, named), self.turned(memory)[:, :1])
+        target = self._target(given, named)
+        self._demand_order(self.turned(target), every)
+        return self._scores(target, self.turned(memory)[:, :1])
 
     def forward(self, *given: Any, **named: Any) -> Tensor:
         """Return the scores, of the shape (B, T, V), of source and target."""
         memory = self.turned(self.encode(*given, **named))
-        return self._scores(self._target(given, named), memory[:, :1])
+        target = self._target(given, named)
+        self._demand_order(self.turned(target), [*given, *named.values()])
+        return self._scores(target, memory[:, :1])
+
+    def _demand_order(self, tokens: Tensor, given: Iterable[Any]) -> None:
+        """Refuse a mask of the target (.., T, T) that tells a token from those before it.
+
+        What is padded may be hidden, and what an entry means is the caller's own convention.
+        """
+        length = tokens.shape[1]
+        real = (tokens != self.script.pad).all(dim=0)
+        before = torch.ones(length, length, dtype=torch.bool).tril() & real
+        for mask in (one for one in given if _is_mask(one, length)):
+            rows = mask.reshape(-1, length, length)[:, before]
+            if not bool((rows == rows[:, :1]).all()):
+                raise ValueError(
+                    "a mask of the target that hides a token from itself or later ones"
+                )
 
     def _scores(self, target: Tensor, memory: Tensor) -> Tensor:
         tokens = self.turned(target)
@@ -145,6 +164,12 @@ def _same(x: Tensor) -> Tensor:
 def _is_tokens(value: Any) -> bool:
     whole = (torch.int64, torch.int32)
     return isinstance(value, Tensor) and value.ndim == 2 and value.dtype in whole
+
+
+def _is_mask(value: Any, length: int) -> bool:
+    """Say whether `value` may be a mask among `length` tokens, of which there are several."""
+    square = isinstance(value, Tensor) and value.shape[-2:] == (length, length)
+    return square and length > 1 and not _is_memory(value) and not _is_tokens(value)
 
 
 def _is_source(value: Any) -> bool:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from attentest.targets.adapt.components import squashed
-from attentest.targets.adapt.names import OFF, words
+from attentest.targets.adapt.names import words
 from attentest.targets.adapt.reading import Reading, Unclear
 from attentest_spec import Sizes
 
@@ -113,8 +113,6 @@ def arguments_of(call: Callable[..., Any], own: str, reading: Reading) -> Argume
             roles["config"] = name
         elif role and role not in roles:
             roles[role] = name
-        elif name not in defaults and squashed(name) in OFF:
-            fixed[name] = OFF[squashed(name)]
         elif name not in defaults:
             raise Unclear(
                 f"Nothing says what the argument {name!r} of {own} carries. Say it with --argument "
