@@ -70,6 +70,21 @@ def test_score_is_the_sum_over_the_penalty(choices: dict[str, Value], penalty: f
     assert score(setting(0.5, **choices), one) == pytest.approx(-6.0 / penalty**0.5)
 
 
+@pytest.mark.parametrize(
+    ("one", "choices", "penalty"),
+    [
+        (Hypothesis((START,), (A, B), -6.0), {"counted_length": "without-end"}, 7 / 6),
+        (Hypothesis((START, A), (B,), -6.0), {"counted_length": "all"}, 8 / 6),
+        (Hypothesis((START,), (), -6.0), {"length_penalty": "power"}, 1.0),
+    ],
+)
+def test_penalty_counts_tokens_that_are_there(
+    one: Hypothesis, choices: dict[str, Value], penalty: float
+) -> None:
+    """Without an end none is taken off, all given tokens count, and of none there is no power."""
+    assert score(setting(1.0, **choices), one) == pytest.approx(-6.0 / penalty)
+
+
 def script(seed: int, *, batch: int = 1, ids: int = 5, length: int = 6) -> Floats:
     """Return log-probabilities (B, L, V, V) in which padding is impossible."""
     logits = np.random.default_rng(seed).normal(scale=2.0, size=(batch, length, ids, ids))
@@ -117,6 +132,28 @@ def test_one_beam_is_greedy(seed: int) -> None:
     for finished_beams in ("in-beam", "set-aside"):
         given = setting(finished_beams=finished_beams, **LOGARITHMS)
         np.testing.assert_array_equal(beam_search(given, scores, begin, 6, 1)[0][:, 0], greedy)
+
+
+def test_finished_hypotheses_aside_leave_their_beams_to_open_ones() -> None:
+    """Two beams, of which the end takes one at once: the third best token is followed, too."""
+    scores = np.full((1, 3, 5, 5), 1e-9)
+    scores[0, 0, START, [END, A, B]] = 0.5, 0.3, 0.2
+    scores[0, 1, A, [A, B]] = 0.5, 0.5
+    scores[0, 1, B, END] = 1.0
+    tokens, found = beam_search(setting(finished_beams="set-aside"), scores, BEGIN, 3, 2)
+    np.testing.assert_array_equal(tokens, [[[START, END, PAD], [START, B, END]]])
+    np.testing.assert_allclose(found, np.log([[0.5, 0.2]]))
+
+
+def test_hypotheses_beside_finished_ones_are_ranked_by_their_sums() -> None:
+    """The penalty would rank the end below the token that is less likely."""
+    scores = np.full((1, 3, 5, 5), 1e-9)
+    scores[0, 0, START, [END, A]] = 0.6, 0.4
+    scores[0, 1, A, [A, END]] = 0.55, 0.45
+    choices: dict[str, Value] = {"finished_beams": "set-aside", "beam_stop": "n-finished"}
+    given = setting(9.0, counted_length="without-end", **choices)
+    tokens, _ = beam_search(given, scores, BEGIN, 3, 1)
+    np.testing.assert_array_equal(tokens, [[[START, END, PAD]]])
 
 
 def test_early_stop_gives_up_open_hypotheses() -> None:
@@ -203,6 +240,22 @@ def test_order_and_nucleus_change_what_is_kept() -> None:
 def test_ties_at_the_threshold_are_kept() -> None:
     given = Setting(Sizes(top_k=2))
     np.testing.assert_allclose(sampling(given, np.array([[1.0, 1.0, 1.0, 0.0]]))[0, 3], 0.0)
+
+
+@pytest.mark.parametrize(
+    ("weights", "share", "expected"),
+    [
+        ([1, 1], 0.5, [1, 0]),
+        ([3, 1], 0.0, [1, 0]),
+        ([999, 1], 0.995, [1, 0]),
+        ([999, 1], 0.9995, [0.999, 0.001]),
+    ],
+)
+def test_nucleus_ends_where_its_share_is_reached(
+    weights: list[float], share: float, expected: list[float]
+) -> None:
+    found = sampling(Setting(Sizes(top_p=share)), np.log(np.array([weights], dtype=float)))
+    np.testing.assert_allclose(found, [expected], rtol=1e-12)
 
 
 @pytest.mark.parametrize("count", [1, 3, 7])

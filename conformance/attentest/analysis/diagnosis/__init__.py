@@ -29,7 +29,8 @@ from attentest.analysis.diagnosis.variants import (
 )
 from attentest.harness.subject import Step, Subject
 from attentest.results.verdict import LikelyCause
-from attentest_spec import Backend, Unsupported
+from attentest_spec import CHOICES, Backend, Unsupported
+from attentest_spec.clauses import clauses
 
 MOST = 3
 """The largest number of likely causes that are named."""
@@ -75,6 +76,18 @@ class BrokenClause:
         """Yield the variants that may explain it alone, the likeliest first."""
         return singles(self.subject.choices, self.component, self.clause)
 
+    def is_about_what_is_declared(self, variant: Variant) -> bool:
+        """Say whether no fault of a variant is in a choice that is not declared.
+
+        Such a choice is measured, and wrong numbers show no option: the fault would be one by
+        chance, as a declared epsilon where the code has one of its own.
+        """
+        chosen = (clauses()[one.clause].choice for one in variant.faults)
+        return all(
+            not one or CHOICES[one].paper is not None or one in self.subject.declared
+            for one in chosen
+        )
+
 
 def diagnose(broken: BrokenClause, complain: Complain) -> tuple[LikelyCause, ...]:
     """Return the likely causes of a broken clause, the likeliest first."""
@@ -111,7 +124,8 @@ def _stages(broken: BrokenClause, key_step: "_KeyStep") -> Iterator[list[Variant
     yield key_step.fitting(broken.suspected())
     yield key_step.fitting(broken.singles())
     yield key_step.fitting(in_other_models(broken.singles()))
-    yield key_step.fitting(pairs(key_step.active(), broken.component))
+    active = [one for one in key_step.active() if broken.is_about_what_is_declared(one)]
+    yield key_step.fitting(pairs(active, broken.component))
 
 
 class _KeyStep:

@@ -27,7 +27,7 @@ _FEW_TERMS = 64
 _REPEATS = 3
 """The number of repetitions of a step: an answer drawn at random may be the same by chance."""
 
-_EXPLAINED = 0.1
+_EXPLAINED = 1 / 32
 """The part of a wrong answer's difference that an explanation may leave, however coarse the format.
 
 In half precision the tolerance of ill-conditioned answers is as large as what mistakes change.

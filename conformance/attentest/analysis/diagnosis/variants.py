@@ -50,7 +50,8 @@ class Variant:
             for choice, option in self.options.items()
         )
         faults = (f"the fault {fault.slug}: {fault.wrong}" for fault in self.faults)
-        return " together with ".join([*meanings, *faults])
+        *first, last = [*meanings, *faults]
+        return " together with ".join([*(one.removesuffix(".") for one in first), last])
 
     def backend(self) -> Backend:
         """Return it as a backend: the reference, or a model with the faults injected."""

@@ -1,0 +1,35 @@
+"""Pairs of mistakes: which faults are combined."""
+
+import pytest
+
+from attentest.analysis.diagnosis import BrokenClause
+from attentest.analysis.diagnosis.variants import variant_named
+from attentest.faults.reference_models import REFERENCE_MODELS, reference_backend
+from attentest.judging.bench import Bench
+from attentest_spec.torch import of_function
+
+EPSILON = "rms_norm.epsilon-of-another-library"
+
+
+def reference():
+    return reference_backend(REFERENCE_MODELS["plain"], {})
+
+
+def silent():
+    return of_function(lambda x: x, "rms_norm")
+
+
+@pytest.mark.parametrize(("build", "expected"), [(silent, False), (reference, True)])
+def test_fault_in_a_choice_that_is_not_declared_is_not_combined(build, expected):
+    subject = Bench(build()).subject("rms_norm")
+    broken = BrokenClause(subject, "rms_norm", "rms_norm.formula", (), "")
+    variant = variant_named((EPSILON,), subject.choices)
+    assert broken.is_about_what_is_declared(variant) is expected
+
+
+def test_words_of_a_pair_are_one_sentence():
+    subject = Bench(reference()).subject("rms_norm")
+    pair = variant_named(("rms_norm.sum-for-mean", EPSILON), subject.choices)
+    first, second = pair.text.split(" together with ")
+    assert not first.endswith(".")
+    assert second.endswith(".")
