@@ -75,6 +75,7 @@ MISTAKES = [
     ("llama.py:Transformer", "F.silu(self.w1(x)) * self.w3(x)", "F.silu(self.w1(x) * self.w3(x))"),
     ("lit.py:GPT", "(-x[..., half:], x[..., :half])", "(x[..., half:], x[..., :half])"),
     ("rearranged.py:LanguageModel", "torch.arange(longest)[", "torch.arange(1, longest + 1)["),
+    ("encoder_layers.py:TransformerModel", "(src, src_mask)", "(src)"),
     ("encoder_layers.py:TransformerModel", "1::2] = torch.cos", "1::2] = torch.sin"),
     ("outputs.py:TinyForCausalLM", "(key * cos) + (", "(key * cos) - ("),
     ("outputs.py:TinyForCausalLM", "keep & attention_mask[:, None, None, :].bool()", "keep"),
@@ -137,10 +138,21 @@ def is_asked_or_fails(target: str) -> bool:
     return any(one.status.fails_run for one in judged(backend))
 
 
-def test_a_question_names_the_step_whose_numbers_fit_no_option(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("old", "new", "suspected"),
+    [
+        (" / math.sqrt(self.head_dim)", "", "not divided by sqrt"),
+        ("diagonal=1", "diagonal=2", "the next token is not hidden"),
+    ],
+)
+def test_a_question_names_the_step_and_the_mistake(
+    old: str, new: str, suspected: str, tmp_path: Path
+) -> None:
     source = (WILD / "llama_c.py").read_text()
-    (tmp_path / "unscaled.py").write_text(source.replace(" / math.sqrt(self.head_dim)", ""))
-    with pytest.raises(Unclear, match=r"weighted values of layers\.0\.self_attention"):
+    assert old in source
+    (tmp_path / "unscaled.py").write_text(source.replace(old, new))
+    match = rf"weighted values of layers\.0\.self_attention \(it computes .*{suspected}"
+    with pytest.raises(Unclear, match=match):
         attentest.adapted(f"{tmp_path / 'unscaled.py'}:Transformer")
 
 
