@@ -15,10 +15,11 @@ from attentest.judging.bench import Bench
 from attentest.judging.judge import judge
 from attentest.results.verdict import Verdict
 from attentest.targets.adapt import Unclear
+from attentest.targets.adapt.parameters.telling import lines
 from attentest.targets.language_models.adaptation import AdaptedLanguageModel
-from attentest.targets.language_models.places import View
+from attentest.targets.language_models.numbers.places import View
+from attentest.targets.language_models.numbers.tracing import traced, widened
 from attentest.targets.language_models.tables import table_of
-from attentest.targets.language_models.tracing import traced, widened
 from attentest.targets.members import members
 from attentest_spec import Backend, Place
 
@@ -224,3 +225,10 @@ def test_layers_in_a_row_are_a_pattern_and_others_are_written_out():
 @pytest.mark.parametrize("second", ["h.1.other.g", "h.1.n3.g"])
 def test_layers_without_a_rule_are_a_sentence(second: str) -> None:
     assert f"is h.0.n2.g in one layer and {second}" in str(table_of(views(a="h.0.n2.g", b=second)))
+
+
+def test_written_places_keep_rows_of_packed_parameters() -> None:
+    table = {"key.weight": Place("qkv.weight", span="key"), "gain": Place("w", plus=1.0)}
+    space: dict[str, object] = {}
+    exec("\n".join(lines(table)), space)
+    assert space["PARAMETERS"] == table

@@ -16,12 +16,12 @@ from attentest.targets.language_models.calling import (
     fitted,
     probe_tokens,
 )
-from attentest.targets.language_models.constants import constants
-from attentest.targets.language_models.places import Parameters
-from attentest.targets.language_models.reader import Reader
-from attentest.targets.language_models.search import search
+from attentest.targets.language_models.numbers.constants import constants
+from attentest.targets.language_models.numbers.places import Parameters
+from attentest.targets.language_models.numbers.reader import Reader
+from attentest.targets.language_models.numbers.search import search
+from attentest.targets.language_models.numbers.tracing import traced, widened
 from attentest.targets.language_models.tables import table_of
-from attentest.targets.language_models.tracing import traced, widened
 from attentest_spec import Place, Sizes
 from attentest_spec.choices import Value
 

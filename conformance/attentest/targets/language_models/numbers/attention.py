@@ -7,12 +7,12 @@ from itertools import permutations, product
 
 import numpy as np
 
-from attentest.targets.language_models.findings import Found, State, against
-from attentest.targets.language_models.linears import Linear, linears
-from attentest.targets.language_models.norms import Options
-from attentest.targets.language_models.places import View
-from attentest.targets.language_models.placing import Views, ways
-from attentest.targets.language_models.reader import Reader
+from attentest.targets.language_models.numbers.findings import Found, State, against
+from attentest.targets.language_models.numbers.linears import Linear, linears
+from attentest.targets.language_models.numbers.norms import Options
+from attentest.targets.language_models.numbers.places import View
+from attentest.targets.language_models.numbers.placing import Views, ways
+from attentest.targets.language_models.numbers.reader import Reader
 from attentest_spec import Choices
 from attentest_spec.choices import Value
 from attentest_spec.language_model import visible

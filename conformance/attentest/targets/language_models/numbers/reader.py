@@ -1,4 +1,4 @@
-"""What the steps of a reading share: the trace, the parameters, and how far the numbers led."""
+"""The state that the steps of a reading share: the trace, the parameters, and what was reached."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from attentest.targets.language_models.places import Parameters, View
-from attentest.targets.language_models.tracing import Trace
+from attentest.targets.language_models.numbers.places import Parameters, View
+from attentest.targets.language_models.numbers.tracing import Trace
 from attentest_spec import Place, Sizes
 from attentest_spec.choices import Value
 from attentest_spec.setting import Floats
