@@ -106,7 +106,7 @@ def judged(backend: Backend) -> Iterator[Verdict]:
 
 
 @pytest.mark.parametrize(
-    ("target", "said"), study([(one, rest) for one, *rest in SOUND], "{0[0]}".format)
+    ("target", "said"), study([(one, rest) for one, *rest in SOUND], "{0[0]}".format, share=4)
 )
 def test_sound_models_are_read_without_an_option_and_conform(target: str, said: list[str]) -> None:
     backend = attentest.adapted(str(WILD / target))
