@@ -14,3 +14,8 @@ def test_sizes_are_fitted_to_the_limits() -> None:
     assert Limits(pad=1).fitted(sizes) == sizes.but(source_pad=1, target_pad=1)
     assert Limits(smoothing=0.1).fitted(sizes) == sizes.but(smoothing=0.1)
     assert Limits(own_vocabularies=False).fitted(sizes) == sizes.but(target_vocabulary=11)
+
+
+def test_an_inner_width_may_be_a_fraction_of_the_width() -> None:
+    limits = Limits(inner=8 / 3)
+    assert [limits.fitted(Sizes(d_model=width)).d_ff for width in (3, 48, 64)] == [8, 128, 170]

@@ -15,10 +15,11 @@ from attentest.judging.bench import Bench
 from attentest.judging.judge import judge
 from attentest.results.verdict import Verdict
 from attentest.targets.adapt import Unclear
+from attentest.targets.adapt.parameters.telling import lines
 from attentest.targets.language_models.adaptation import AdaptedLanguageModel
-from attentest.targets.language_models.places import View
+from attentest.targets.language_models.numbers.places import View
+from attentest.targets.language_models.numbers.tracing import traced, widened
 from attentest.targets.language_models.tables import table_of
-from attentest.targets.language_models.tracing import traced, widened
 from attentest.targets.members import members
 from attentest_spec import Backend, Place
 
@@ -75,6 +76,7 @@ MISTAKES = [
     ("llama.py:Transformer", "F.silu(self.w1(x)) * self.w3(x)", "F.silu(self.w1(x) * self.w3(x))"),
     ("lit.py:GPT", "(-x[..., half:], x[..., :half])", "(x[..., half:], x[..., :half])"),
     ("rearranged.py:LanguageModel", "torch.arange(longest)[", "torch.arange(1, longest + 1)["),
+    ("encoder_layers.py:TransformerModel", "(src, src_mask)", "(src)"),
     ("encoder_layers.py:TransformerModel", "1::2] = torch.cos", "1::2] = torch.sin"),
     ("outputs.py:TinyForCausalLM", "(key * cos) + (", "(key * cos) - ("),
     ("outputs.py:TinyForCausalLM", "keep & attention_mask[:, None, None, :].bool()", "keep"),
@@ -104,7 +106,7 @@ def judged(backend: Backend) -> Iterator[Verdict]:
 
 
 @pytest.mark.parametrize(
-    ("target", "said"), study([(one, rest) for one, *rest in SOUND], "{0[0]}".format)
+    ("target", "said"), study([(one, rest) for one, *rest in SOUND], "{0[0]}".format, share=4)
 )
 def test_sound_models_are_read_without_an_option_and_conform(target: str, said: list[str]) -> None:
     backend = attentest.adapted(str(WILD / target))
@@ -137,10 +139,21 @@ def is_asked_or_fails(target: str) -> bool:
     return any(one.status.fails_run for one in judged(backend))
 
 
-def test_a_question_names_the_step_whose_numbers_fit_no_option(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("old", "new", "suspected"),
+    [
+        (" / math.sqrt(self.head_dim)", "", "not divided by sqrt"),
+        ("diagonal=1", "diagonal=2", "the next token is not hidden"),
+    ],
+)
+def test_a_question_names_the_step_and_the_mistake(
+    old: str, new: str, suspected: str, tmp_path: Path
+) -> None:
     source = (WILD / "llama_c.py").read_text()
-    (tmp_path / "unscaled.py").write_text(source.replace(" / math.sqrt(self.head_dim)", ""))
-    with pytest.raises(Unclear, match=r"weighted values of layers\.0\.self_attention"):
+    assert old in source
+    (tmp_path / "unscaled.py").write_text(source.replace(old, new))
+    match = rf"weighted values of layers\.0\.self_attention \(it computes .*{suspected}"
+    with pytest.raises(Unclear, match=match):
         attentest.adapted(f"{tmp_path / 'unscaled.py'}:Transformer")
 
 
@@ -212,3 +225,10 @@ def test_layers_in_a_row_are_a_pattern_and_others_are_written_out():
 @pytest.mark.parametrize("second", ["h.1.other.g", "h.1.n3.g"])
 def test_layers_without_a_rule_are_a_sentence(second: str) -> None:
     assert f"is h.0.n2.g in one layer and {second}" in str(table_of(views(a="h.0.n2.g", b=second)))
+
+
+def test_written_places_keep_rows_of_packed_parameters() -> None:
+    table = {"key.weight": Place("qkv.weight", span="key"), "gain": Place("w", plus=1.0)}
+    space: dict[str, object] = {}
+    exec("\n".join(lines(table)), space)
+    assert space["PARAMETERS"] == table

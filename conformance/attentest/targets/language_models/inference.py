@@ -16,12 +16,12 @@ from attentest.targets.language_models.calling import (
     fitted,
     probe_tokens,
 )
-from attentest.targets.language_models.constants import constants
-from attentest.targets.language_models.places import Parameters
-from attentest.targets.language_models.reader import Reader
-from attentest.targets.language_models.search import search
+from attentest.targets.language_models.numbers.constants import constants
+from attentest.targets.language_models.numbers.places import Parameters
+from attentest.targets.language_models.numbers.reader import Reader
+from attentest.targets.language_models.numbers.search import search
+from attentest.targets.language_models.numbers.tracing import traced, widened
 from attentest.targets.language_models.tables import table_of
-from attentest.targets.language_models.tracing import traced, widened
 from attentest_spec import Place, Sizes
 from attentest_spec.choices import Value
 
@@ -115,11 +115,12 @@ def _widths(built: Building, parameters: Parameters) -> tuple[int, ...]:
 
 
 def _question(name: str, reader: Reader) -> str:
+    known = f" (it computes those of {reader.suspected})" if reader.suspected else ""
     late = " The search was ended by its time limit." if reader.is_late else ""
     return (
         f"{name} was read as a decoder-only model, and no option of the specification gives its "
-        f"numbers: the first that are computed nowhere in it are {reader.reached[1]}.{late} Either "
-        f"that is a mistake, or a design that the specification does not have: compare it with "
-        f"its formula (attentest explain language_model), or name the classes of its parts, one "
-        f"by one. A choice that it makes is declared with --choice NAME=OPTION."
+        f"numbers: the first that are computed nowhere in it are {reader.reached[1]}{known}.{late} "
+        f"Either that is a mistake, or a design that the specification does not have: compare it "
+        f"with its formula (attentest explain language_model), or name the classes of its parts, "
+        f"one by one. A choice that it makes is declared with --choice NAME=OPTION."
     )

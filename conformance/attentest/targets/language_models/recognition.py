@@ -17,6 +17,10 @@ _NAMED = re.compile(r"(gpt\d*|llama\d*|causallm|languagemodel|lm|decoderonly(tra
 
 _EMBEDS = re.compile(r"(?i)vocab|embed|tokens")
 
+_ORDER = re.compile(r"tril|triu|causal|subsequent|look_?ahead|future")
+_NO_ORDER = re.compile(r"causal\s*=\s*False")
+"""Words of code that hides later tokens, and of code that says that it does not."""
+
 
 def is_language_model(thing: Any, reading: Reading, name: str) -> bool:
     """Say whether `thing` is a class of decoder-only models: by its name, or as probing shows."""
@@ -34,7 +38,14 @@ def is_language_model(thing: Any, reading: Reading, name: str) -> bool:
         built, _, call = called(thing, own, reading)
     except Unclear:
         return named  # what cannot be read is asked about as that
-    return named or is_causal(probe_of(built, PROBE), call)
+    model = probe_of(built, PROBE)
+    return named or is_causal(model, call) or _means_order(model, thing)
+
+
+def _means_order(model: nn.Module, thing: type[nn.Module]) -> bool:
+    """Say whether the code of a model speaks of later tokens: it is meant to hide them."""
+    own = {type(one) for one in model.modules() if type(one).__module__ == thing.__module__}
+    return any(_ORDER.search(_NO_ORDER.sub("", _source(one))) for one in own)
 
 
 def _takes_tokens_alone(thing: type[nn.Module]) -> bool:

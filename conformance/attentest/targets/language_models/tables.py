@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 
-from attentest.targets.language_models.places import View
+from attentest.targets.language_models.numbers.places import View
 from attentest_spec import Place
 
 MOST_LAYERS = 64

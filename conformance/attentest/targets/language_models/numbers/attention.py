@@ -7,17 +7,17 @@ from itertools import permutations, product
 
 import numpy as np
 
-from attentest.targets.language_models.findings import Found, State, against
-from attentest.targets.language_models.linears import Linear, linears
-from attentest.targets.language_models.norms import Options
-from attentest.targets.language_models.places import View
-from attentest.targets.language_models.placing import Views, ways
-from attentest.targets.language_models.reader import Reader
+from attentest.targets.language_models.numbers.findings import Found, State, against
+from attentest.targets.language_models.numbers.linears import Linear, linears
+from attentest.targets.language_models.numbers.norms import Options
+from attentest.targets.language_models.numbers.places import View
+from attentest.targets.language_models.numbers.placing import Views, ways
+from attentest.targets.language_models.numbers.reader import Reader
 from attentest_spec import Choices
 from attentest_spec.choices import Value
 from attentest_spec.language_model import visible
 from attentest_spec.multi_head_attention import multi_head_attention, split
-from attentest_spec.setting import Floats, Setting
+from attentest_spec.setting import Floats, Mask, Setting
 
 _BIASES = {
     (): "none",
@@ -97,6 +97,37 @@ def _mixtures(
                 if reader.holds(context):
                     yield _Mixture(maps, options, views, context)
                     return
+            _suspect(reader, known | placed, maps, views, h)
+
+
+def _suspect(
+    reader: Reader, choices: Options, maps: dict[str, Linear], norms: Views, h: Floats
+) -> None:
+    """Remember a well-known mistake with which the call computes the weighted values."""
+    length, width = h.shape[1], reader.sizes.d_model // reader.sizes.heads
+    seen = visible(length)
+    scales = {
+        "scores that are not divided by sqrt(d_k)": 1.0,
+        "scores that are divided by sqrt(d_model)": reader.sizes.d_model**-0.5,
+        "scores that are divided by d_k": 1.0 / width,
+        "scores that are multiplied by sqrt(d_k)": width**0.5,
+    }
+    tried = [(words, {"score_scale": scale}, seen) for words, scale in scales.items()]
+    open_: Options = {"attention_causality": "by-mask"}
+    tried += [
+        ("scores of which later tokens are not hidden", open_, np.ones_like(seen)),
+        ("scores of which the next token is not hidden", open_, _up_to(length, 1)),
+    ]
+    for words, options, mask in tried:
+        if not reader.suspected and reader.holds(
+            _weighted(reader, {**choices, **options}, maps, norms, h, mask)
+        ):
+            reader.suspected = words
+
+
+def _up_to(length: int, ahead: int) -> Mask:
+    """Return a mask (1, 1, length, length) of keys up to `ahead` tokens after the query."""
+    return np.tril(np.ones((1, 1, length, length), dtype=bool), ahead)
 
 
 def _triples(queries: list[Linear], others: list[Linear]) -> Iterator[dict[str, Linear]]:
@@ -113,14 +144,22 @@ def _caps(reader: Reader) -> list[Value]:
 
 
 def _weighted(
-    reader: Reader, choices: Options, maps: dict[str, Linear], norms: Views, h: Floats
+    reader: Reader,
+    choices: Options,
+    maps: dict[str, Linear],
+    norms: Views,
+    h: Floats,
+    seen: Mask | None = None,
 ) -> Floats:
-    """Return the weighted values of all heads (B, T, H * E): before the output projection."""
+    """Return the weighted values of all heads (B, T, H * E): before the output projection.
+
+    `seen` is another mask (1, 1, T, T) than that of the keys up to each query.
+    """
     views = _Mixture(maps, choices, norms, h).views
     values = {name: view.values for name, view in views.items()}
     values["output.weight"] = np.eye(maps["query"].output.shape[-1])
     given = Setting(reader.sizes, Choices.of(choices), values)
-    return multi_head_attention(given, h, h, h, visible(h.shape[1]))
+    return multi_head_attention(given, h, h, h, visible(h.shape[1]) if seen is None else seen)
 
 
 def _projected(reader: Reader, found: Found, path: str, mixture: _Mixture) -> Iterator[State]:

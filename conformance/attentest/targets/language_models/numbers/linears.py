@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from attentest.targets.language_models.places import View, matching
-from attentest.targets.language_models.reader import Reader
+from attentest.targets.language_models.numbers.places import View, matching
+from attentest.targets.language_models.numbers.reader import Reader
 from attentest_spec.setting import Floats
 
 

@@ -5,11 +5,11 @@ from itertools import product
 
 import numpy as np
 
-from attentest.targets.language_models.findings import Found, State
-from attentest.targets.language_models.norms import Options, norms
-from attentest.targets.language_models.places import View
-from attentest.targets.language_models.reader import Reader
-from attentest.targets.language_models.tracing import NEAR
+from attentest.targets.language_models.numbers.findings import Found, State
+from attentest.targets.language_models.numbers.norms import Options, norms
+from attentest.targets.language_models.numbers.places import View
+from attentest.targets.language_models.numbers.reader import Reader
+from attentest.targets.language_models.numbers.tracing import NEAR
 from attentest_spec import CHOICES, Choices
 from attentest_spec.choices import Value
 from attentest_spec.generator import generator

@@ -1,14 +1,14 @@
-"""What the steps of a reading share: the trace, the parameters, and how far the numbers led."""
+"""The state that the steps of a reading share: the trace, the parameters, and what was reached."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from time import monotonic
+from time import process_time
 from typing import Any
 
 import numpy as np
 
-from attentest.targets.language_models.places import Parameters, View
-from attentest.targets.language_models.tracing import Trace
+from attentest.targets.language_models.numbers.places import Parameters, View
+from attentest.targets.language_models.numbers.tracing import Trace
 from attentest_spec import Place, Sizes
 from attentest_spec.choices import Value
 from attentest_spec.setting import Floats
@@ -16,7 +16,7 @@ from attentest_spec.setting import Floats
 Search = Callable[[], Iterable[Any]]
 
 SECONDS = 20.0
-"""How long the numbers may be asked."""
+"""How long the numbers may be asked, in seconds of the processor."""
 
 
 @dataclass
@@ -25,8 +25,8 @@ class Reader:
 
     `constants` are the numbers that the code holds, `declared` the choices that the user says,
     `widths` what the inner width of the network may be. `reached` is the furthest step that was
-    tried, by its place in the model, with what was looked for, and `seen` what
-    :meth:`once` found.
+    tried, by its place in the model, with what was looked for; `suspected` is a mistake that gives
+    the numbers there, "" where none is known. `seen` is what :meth:`once` found.
     """
 
     trace: Trace
@@ -36,7 +36,8 @@ class Reader:
     declared: Mapping[str, Value]
     widths: tuple[int, ...]
     reached: tuple[int, str] = (0, "the embeddings")
-    began: float = field(default_factory=monotonic)
+    suspected: str = ""
+    began: float = field(default_factory=process_time)
     seen: dict[Any, list[Any]] = field(default_factory=dict)
     _matrices: dict[tuple[int, int], list[View]] = field(default_factory=dict)
     _rows: dict[int, list[View]] = field(default_factory=dict)
@@ -67,7 +68,7 @@ class Reader:
     @property
     def is_late(self) -> bool:
         """Whether the time is over."""
-        return monotonic() - self.began > SECONDS
+        return process_time() - self.began > SECONDS
 
     def matrices(self, rows: int, columns: int) -> list[View]:
         """Return the views of parameters as matrices (rows, columns)."""

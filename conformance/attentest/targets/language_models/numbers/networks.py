@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 from functools import partial
 
-from attentest.targets.language_models.findings import Found, State
-from attentest.targets.language_models.linears import Linear, linears
-from attentest.targets.language_models.norms import Options
-from attentest.targets.language_models.places import View
-from attentest.targets.language_models.reader import Reader
+from attentest.targets.language_models.numbers.findings import Found, State
+from attentest.targets.language_models.numbers.linears import Linear, linears
+from attentest.targets.language_models.numbers.norms import Options
+from attentest.targets.language_models.numbers.places import View
+from attentest.targets.language_models.numbers.reader import Reader
 from attentest_spec import CHOICES
 from attentest_spec.feed_forward import activate
 from attentest_spec.setting import Floats

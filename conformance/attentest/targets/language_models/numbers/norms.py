@@ -4,10 +4,10 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 from itertools import product
 
-from attentest.targets.language_models.constants import EPSILONS
-from attentest.targets.language_models.findings import Found, State
-from attentest.targets.language_models.places import View
-from attentest.targets.language_models.reader import Reader
+from attentest.targets.language_models.numbers.constants import EPSILONS
+from attentest.targets.language_models.numbers.findings import Found, State
+from attentest.targets.language_models.numbers.places import View
+from attentest.targets.language_models.numbers.reader import Reader
 from attentest_spec import CHOICES, Choices
 from attentest_spec.choices import Value
 from attentest_spec.language_model import norm

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-from attentest.targets.language_models.places import View
+from attentest.targets.language_models.numbers.places import View
 from attentest_spec import Sizes
 from attentest_spec.choices import Value
 from attentest_spec.setting import Floats

@@ -6,12 +6,12 @@ the logits. What no option explains ends the search, with the name of the step.
 
 from collections.abc import Iterator, Mapping
 
-from attentest.targets.language_models.attention import attentions
-from attentest.targets.language_models.ends import embeddings, logits
-from attentest.targets.language_models.findings import Found, State
-from attentest.targets.language_models.networks import networks
-from attentest.targets.language_models.norms import norms
-from attentest.targets.language_models.reader import Reader
+from attentest.targets.language_models.numbers.attention import attentions
+from attentest.targets.language_models.numbers.ends import embeddings, logits
+from attentest.targets.language_models.numbers.findings import Found, State
+from attentest.targets.language_models.numbers.networks import networks
+from attentest.targets.language_models.numbers.norms import norms
+from attentest.targets.language_models.numbers.reader import Reader
 from attentest_spec import CHOICES
 from attentest_spec.choices import Value
 from attentest_spec.setting import Array, Floats

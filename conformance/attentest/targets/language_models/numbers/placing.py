@@ -6,11 +6,11 @@ from itertools import product
 
 import numpy as np
 
-from attentest.targets.language_models.constants import BASES
-from attentest.targets.language_models.findings import against
-from attentest.targets.language_models.norms import Options, kinds, parameters
-from attentest.targets.language_models.places import View
-from attentest.targets.language_models.reader import Reader
+from attentest.targets.language_models.numbers.constants import BASES
+from attentest.targets.language_models.numbers.findings import against
+from attentest.targets.language_models.numbers.norms import Options, kinds, parameters
+from attentest.targets.language_models.numbers.places import View
+from attentest.targets.language_models.numbers.reader import Reader
 from attentest_spec import CHOICES, Choices
 from attentest_spec.choices import Value
 from attentest_spec.multi_head_attention import LEAST_LENGTH, split
