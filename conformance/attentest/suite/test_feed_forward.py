@@ -126,7 +126,7 @@ def test_shapes(subject: Subject, draw: Draw) -> None:
 @check("feed_forward.position-wise")
 def test_position_wise(subject: Subject, draw: Draw) -> None:
     probe = build_with_parameters(subject, draw, COMPONENT, draw_sizes(draw))
-    batch, length = draw.choose((2, 3)), draw.choose((draw.length(), draw.long()))
+    batch, length = draw.choose((2, 3)), draw.choose((draw.length(), draw.long(), draw.long()))
     x = draw.floats(batch, length, probe.sizes.d_model)
     together = check_output(probe, x)
     alone = np.zeros((batch, length), dtype=bool)

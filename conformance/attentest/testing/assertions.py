@@ -24,11 +24,11 @@ from attentest.harness.tolerances import (
     distance,
     error_bound,
     largest,
+    least,
     rounding,
 )
 from attentest_spec import Choices
 from attentest_spec.contract import Input
-from attentest_spec.precision import smallest
 from attentest_spec.setting import Array, Floats
 
 
@@ -91,7 +91,7 @@ def near(
     holds(not np.isnan(found).any(), text, actual=actual, expected=expected)
     magnitude = largest(wanted) if size is None else size
     used = precision or subject.precision
-    tolerance = rounding(used, terms) * magnitude + smallest(used)
+    tolerance = rounding(used, terms) * magnitude + least(used)
     _within(subject, found, wanted, tolerance, what)
 
 

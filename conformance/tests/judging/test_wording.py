@@ -36,7 +36,19 @@ class MultiHeadAttention(nn.Module):
 
 
 class Rounding(MultiHeadAttention):
-    """Rounds a width that the heads do not divide."""
+    """Rounds a width that the heads do not divide, and lets the other columns through."""
+
+    def __init__(self, d_model: int, num_heads: int) -> None:
+        super().__init__(d_model - d_model % num_heads, num_heads)
+
+    def forward(self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None):
+        width = self.heads * self.width
+        attended = super().forward(*(one[..., :width] for one in (query, key, value)), mask)
+        return torch.cat((attended, query[..., width:]), dim=-1)
+
+
+class LateRefusal(MultiHeadAttention):
+    """Is built with a width that the heads do not divide, and cannot be called."""
 
     def __init__(self, d_model: int, num_heads: int) -> None:
         super().__init__(d_model - d_model % num_heads, num_heads)
@@ -64,3 +76,9 @@ def test_width_that_is_not_refused_is_a_violation() -> None:
     report = attentest.check(Rounding, "multi_head_attention", clauses=[REFUSED])
     assert report[REFUSED].status == "violation", report[REFUSED]
     assert not report.conforms
+
+
+def test_width_that_the_first_call_refuses_is_a_warning() -> None:
+    report = attentest.check(LateRefusal, "multi_head_attention", clauses=[REFUSED, NAMED])
+    assert report[REFUSED].status == "pass", report[REFUSED]
+    assert report[NAMED].status == "warning", report[NAMED]

@@ -35,7 +35,7 @@ def targets_in_another_order(self: Hooks, output: Tensor, target: Tensor) -> tup
     return output, target.mT.reshape(target.shape)
 
 
-@fault("loss.view-of-targets", "slices-accepted", seam="align", kind="loud")
+@fault("loss.view-of-targets", "slices-accepted", seam="align")
 def view_of_targets(self: Hooks, output: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
     """The target is viewed as one row. A slice of a longer tensor raises."""
     target.view(-1)

@@ -68,7 +68,7 @@ def test_beam_shapes(subject: Subject, draw: Draw) -> None:
             same_precision(probe, right_scores)
 
 
-@check("decoding.beam-one-is-greedy", examples=8)
+@check("decoding.beam-one-is-greedy", examples=16)
 def test_beam_one_is_greedy(subject: Subject, draw: Draw) -> None:
     case = draw_beam_call(subject, draw, beams=1, alpha=0.0, new=draw.integer(1, 6))
     _require_exponent(case, 0.0)
