@@ -3,6 +3,7 @@
 import pytest
 import torch
 from folders import SUPPORT
+from torch import nn
 
 import attentest
 from attentest.harness.subject import Subject
@@ -57,3 +58,24 @@ def test_equal_numbers_are_written_as_one() -> None:
         text = writing.tensor(one)
         assert len(text) < 60
         assert torch.equal(eval(text, {"torch": torch}), one)
+
+
+class InSingle(nn.Module):
+    """Returns a table in float32, which its caller casts as it likes."""
+
+    def __init__(self, d_model: int) -> None:
+        super().__init__()
+        self.waves = [10_000 ** (-2 * (one // 2) / d_model) for one in range(d_model)]
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        places = torch.arange(x.size(1), device=x.device, dtype=torch.float32)[:, None]
+        angles = places * torch.tensor(self.waves, device=x.device)
+        even = torch.arange(len(self.waves), device=x.device) % 2 == 0
+        return torch.where(even, angles.sin(), angles.cos())[None]
+
+
+def test_table_in_single_precision_is_added_in_that_of_the_input() -> None:
+    slug = "positional_encoding.half-precision"
+    report = attentest.check(InSingle, "positional_encoding", clauses=[slug])
+    assert ADDED in "\n".join(report.inferred)
+    assert report[slug].status == "pass", report[slug]

@@ -24,6 +24,7 @@ from attentest.targets.adapt import (
 from attentest.targets.adapt.adapter import Adapter
 from attentest.targets.adapt.assumptions import (
     FIXED_DROPOUT,
+    IDLE_DROPOUT,
     assumed,
     chosen,
     declared_choices,
@@ -38,6 +39,7 @@ from attentest.targets.adapt.layouts import layouts
 from attentest.targets.adapt.limits import (
     SEVERAL,
     built,
+    ignores_dropout,
     is_random_without_dropout,
     limits_measured,
     limits_of,
@@ -274,6 +276,7 @@ def _adapted(code: Code, reading: Reading) -> Adapted:
         *[SINGLE] * bool(single),
         *[SEVERAL] * (backend.limits.fewest_heads > 1),
         *[FIXED_DROPOUT] * backend.limits.fixed_dropout,
+        *[IDLE_DROPOUT] * (backend.limits.dropout and ignores_dropout(code, probe, adapter)),
     )
     limits = limits_measured(backend, Choices.of(declared))
     return replace(

@@ -39,7 +39,7 @@ class Adapter:
         like = first_tensor(given)
         output = self._left([output for output, _ in results], like)
         if self.returns.added:
-            output = like + output
+            output = like + output.to(like.dtype)  # the sum is its caller's
         if self.component != "attention":
             return output
         weights = [weights for _, weights in results if weights is not None]

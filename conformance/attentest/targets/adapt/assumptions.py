@@ -19,6 +19,10 @@ FIXED_DROPOUT = (
     "assumed that the rate of some dropout is fixed, as training at a rate of 0 shows: if it is "
     "meant to follow an argument, this is a mistake, and --strict reports it"
 )
+IDLE_DROPOUT = (
+    "assumed that its rate of dropout is meant for nothing here: in training, at a rate of 0.5, "
+    "two calls give the same numbers; if it is meant to drop some, this is a mistake"
+)
 OWN_EPSILON = (
     "assumed {}=1e-06: its default, None, is another epsilon in every precision, as torch has it, "
     "and this spec has one for all; --give {}=VALUE sets it"

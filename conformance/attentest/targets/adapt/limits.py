@@ -13,8 +13,10 @@ from attentest.results.text import summary
 from attentest.targets.adapt.adapter import Adapter
 from attentest.targets.adapt.arguments import MASKS
 from attentest.targets.adapt.code import POSITIONS, Code
+from attentest.targets.adapt.components import squashed
 from attentest.targets.adapt.probing import SIZES, Probe, undisturbed
 from attentest.targets.adapt.reading import Unclear, own_recipe
+from attentest.targets.signatures import constructor_arguments
 from attentest_spec import COMPONENTS, Backend, Choices, Limits, Sizes, Table
 from attentest_spec.components import inside
 from attentest_spec.contract import MASK_KINDS
@@ -87,11 +89,26 @@ SEVERAL = (
 
 
 def is_random_without_dropout(probe: Probe, adapter: Adapter) -> bool:
-    """Say whether training mode is random although it is built with a dropout of 0."""
+    """Say whether what `probe` holds gives other outputs at each call in training mode."""
     given = {**probe.given(adapter, keys=5), **_any_masks(adapter)}
     return isinstance(probe.built, nn.Module) and is_random_in_training(
         probe.built, lambda: probe.called(adapter, given)
     )
+
+
+def ignores_dropout(code: Code, probe: Probe, adapter: Adapter) -> bool:
+    """Say whether a class with an argument for dropout gives the same outputs in training.
+
+    The fields of a configuration are for all parts of a model, and say nothing of one.
+    """
+    if not any("drop" in squashed(own) for own in constructor_arguments(code.thing)):
+        return False
+    try:
+        with undisturbed():
+            dropping = code.build(SIZES.but(dropout=0.5)).to(probe.dtype)
+    except Exception:  # code that a user wrote may raise anything; a clause will report it
+        return False
+    return not is_random_without_dropout(replace(probe, built=dropping), adapter)
 
 
 def is_random_in_training(module: nn.Module, answer: Callable[[], object]) -> bool:

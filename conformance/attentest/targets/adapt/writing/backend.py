@@ -241,7 +241,7 @@ class Written:
 
         output = left(returns.output, layout.code_of_swap())
         if returns.added:
-            output = f"{self._like} + {output}"
+            output = f"{self._like} + {output}.to({self._like}.dtype)"
         if self.code.component != "attention":
             yield f"return {output}"
         else:

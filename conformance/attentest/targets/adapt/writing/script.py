@@ -155,7 +155,8 @@ class Script:
         output = self._part(self.adapter.returns.output)
         left = self.adapter.layout.code_leaving(output, first_tensor(given))
         if self.adapter.returns.added:
-            left = f"{self._variable(self.adapter.arguments.roles['x'])} + {left}"
+            x = self._variable(self.adapter.arguments.roles["x"])
+            left = f"{x} + {left}.to({x}.dtype)"
         return lines, left
 
     def _part(self, key: Any) -> str:
