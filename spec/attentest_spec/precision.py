@@ -36,6 +36,11 @@ def smallest(precision: str) -> float:
     return _facts(precision)[2]
 
 
+def least(precision: str) -> float:
+    """Return the rounding of numbers near 0 where it counts: in float16, and else 0."""
+    return smallest(precision) if precision == "float16" else 0.0
+
+
 def _facts(precision: str) -> tuple[float, float, float]:
     facts: Any = ml_dtypes.finfo(PRECISIONS[precision])  # type: ignore[no-untyped-call]
     return float(facts.eps), float(facts.max), float(facts.smallest_subnormal)

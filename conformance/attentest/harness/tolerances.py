@@ -14,7 +14,7 @@ from attentest_spec.components import inside
 from attentest_spec.contract import Input
 from attentest_spec.parameters import first_position, learned_positions, shapes
 from attentest_spec.positional_encoding import table
-from attentest_spec.precision import epsilon, smallest
+from attentest_spec.precision import epsilon, least
 from attentest_spec.rotary import magnitude
 from attentest_spec.setting import Array, Floats, Setting
 
@@ -215,11 +215,6 @@ def _expected(
 def rounding(precision: str, terms: int) -> float:
     """Return the relative error that `terms` roundings of `precision` add up to."""
     return _SAFETY * epsilon(precision) / 2 * float(np.sqrt(terms))
-
-
-def least(precision: str) -> float:
-    """Return the rounding of numbers near 0: in float16 it is far above that of others."""
-    return smallest(precision) if precision == "float16" else 0.0
 
 
 def _of_single_precision(

@@ -24,11 +24,11 @@ from attentest.harness.tolerances import (
     distance,
     error_bound,
     largest,
-    least,
     rounding,
 )
 from attentest_spec import Choices
 from attentest_spec.contract import Input
+from attentest_spec.precision import least
 from attentest_spec.setting import Array, Floats
 
 
