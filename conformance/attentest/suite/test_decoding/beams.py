@@ -159,7 +159,7 @@ def draw_beam_call(
     return usable
 
 
-_TRIES = 60
+_TRIES = 200
 
 
 def is_steady(case: BeamCall, draw: Draw) -> bool:
