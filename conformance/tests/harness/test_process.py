@@ -229,6 +229,10 @@ def test_processes_beyond_the_limit_are_a_crash(monkeypatch: pytest.MonkeyPatch)
 def test_detached_processes_end_with_their_child() -> None:
     with started() as child:
         child.call("starts", many=2)
+        # What was started has its own command line only after it has replaced its parent's.
+        deadline = time.monotonic() + 60
+        while len(sleeping()) < 2 and time.monotonic() < deadline:
+            time.sleep(0.01)
         assert len(sleeping()) == 2
     assert not sleeping()
 
