@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from attentest.harness.process import Child, Isolation
+from attentest.results.blocks import folded
 from attentest.results.causes import causes
 from attentest.results.run import BackendRun, Run
 from attentest.results.screen import Screen
@@ -45,10 +46,10 @@ class Outcome:
 
     def _component(self) -> str:
         """Return the component that was judged, which numbers may say better than a name."""
-        member, backend = self.member, self.backend
-        if not member.guessed or backend is None:
-            return member.component
-        return next(iter(backend.description.components or ()), "") if self.judged else ""
+        backend = self.backend
+        if backend is not None and self.judged:
+            return next(iter(backend.description.components or ()), "")
+        return self.member.component if backend is None or not self.member.guessed else ""
 
     def _result(self) -> str:
         backend, member = self.backend, self.member
@@ -99,7 +100,7 @@ class FileSummary:
             [
                 self.table(),
                 *([understood] if understood else []),
-                *self.questions(),
+                *self.questions(screen),
                 *screen.blocks(found, name=True),
                 "\n".join(
                     [
@@ -110,7 +111,7 @@ class FileSummary:
             ]
         )
 
-    def questions(self) -> Iterator[str]:
+    def questions(self, screen: Screen) -> Iterator[str]:
         """Yield why members could not be judged, in one sentence where a name is only a hint."""
         for one in self.outcomes:
             backend, name = one.backend, one.member.name
@@ -120,7 +121,8 @@ class FileSummary:
             if one.member.guessed:
                 first, *rest = said.split(". ")
                 said = f"{first}. More: attentest check {self.target}:{name}" if rest else first
-            yield f"== {name}\n\n{said}"
+            lines = folded(said, screen.width, indent="")
+            yield "\n".join([f"== {name}", "", *lines])
 
     def table(self) -> str:
         """Return a line for every member."""
