@@ -121,11 +121,12 @@ def certainty(cause: Cause) -> str:
 
 
 def known(cause: Cause) -> Iterator[str]:
-    """Yield the sentences on the known mistakes that fit a cause."""
+    """Yield the sentences on the known mistakes that fit a cause; of a warning, all its results."""
     if cause.exact:
         if cause.location:
             yield f"known mistake: {sentence(cause.likely[0])}"
         yield f"({fit(cause.likely[0])})"
+    if cause.exact or not cause.severity.fails_run:
         return
     nearest = [one for one in cause.likely if one.kind != "complaint"]
     if nearest and not cause.location:
