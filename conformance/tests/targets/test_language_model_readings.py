@@ -174,6 +174,11 @@ def test_the_written_adapter_is_the_backend():
     assert (written.choices, written.limits) == (backend.choices, backend.limits)
 
 
+def test_a_layer_is_a_question_that_names_the_whole_model():
+    with pytest.raises(Unclear, match="name the class of the whole model"):
+        attentest.adapted(f"{WILD / 'nano.py'}:Block", "causal_layer")
+
+
 def test_an_object_of_a_model_is_one_question():
     class TinyGPT(nn.Module):
         def forward(self, tokens: Tensor) -> Tensor:

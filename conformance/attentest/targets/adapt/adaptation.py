@@ -119,6 +119,13 @@ def adapt(
         ) from question
 
 
+LAYER = (
+    "{} is a layer of a decoder-only model, and is not read by itself: name the class of the whole "
+    "model, or the classes of its attention, its network and its norms. A backend that is written "
+    "by hand provides causal_layer: attentest new writes a file to begin with."
+)
+
+
 def _adapt(thing: Any, asked: Reading, name: str, home: ModuleType | None) -> Backend:
     if is_rotary(thing, asked, name):
         with probing.undisturbed():
@@ -143,6 +150,8 @@ def _adapt(thing: Any, asked: Reading, name: str, home: ModuleType | None) -> Ba
         return searches.adapt_search(thing, named, called or thing.__name__, home, asked)
     if named in BY_RECIPE:
         raise Unclear(question_of_calls(named, own_name))
+    if named == "causal_layer":
+        raise Uncovered(LAYER.format(own_name))
     stack = token_encoder(made, asked, called)
     if stack is None and whole.is_model(made, asked, called):
         where = home if instance is None else None
