@@ -77,7 +77,7 @@ def test_scores_of_the_model_that_are_added_up_are_an_assumption() -> None:
     assert "assumed that its model returns log-probabilities" in "\n".join(backend.assumed)
     said = Reading(choices={"output": "logits", **IN_BEAM["choices"]})
     backend = adapt(module.beam_search, said, "beam_search", module)
-    bench = Bench(backend, shrink=False, diagnose=False, effort=0.0)
+    bench = Bench(backend, shrink=False, diagnose=False)
     assert judge(bench, "decoding.beam-probabilities").status.fails
 
 
