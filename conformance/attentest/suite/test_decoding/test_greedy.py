@@ -122,7 +122,7 @@ def test_after_end(subject: Subject, draw: Draw) -> None:
     require_stop(subject)
     new = draw.integer(3, 6)
     end = draw.integer(1, new - 2)
-    script = after_end(draw_script(draw, batch=2, new=new, ends=[end, draw.integer(end, new)]))
+    script = after_end(draw_script(draw, batch=2, new=new, ends=[end, draw.integer(end + 1, new)]))
     tokens = greedy(subject, script)
     fill = filling(subject, script.sizes)
     for row in tokens[:, script.given :]:

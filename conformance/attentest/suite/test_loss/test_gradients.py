@@ -5,7 +5,7 @@ import numpy as np
 from attentest.harness.copies import cast
 from attentest.harness.errors import Absent
 from attentest.harness.subject import Subject
-from attentest.harness.tolerances import largest
+from attentest.harness.tolerances import as_floats, largest
 from attentest.judging.check import check
 from attentest.suite.test_loss.cases import (
     check_loss,
@@ -61,8 +61,9 @@ def test_large_logits(subject: Subject, draw: Draw) -> None:
     probe, output, target = draw_case(subject, draw, scale=0.1 if narrow else 1.0)
     large = cast(output * (reach * (0.1 if narrow else 1.0)), subject.precision)
     if subject.choices.loss_input == "log-probabilities":
-        # A word of almost no probability, next to one that has nearly all of it.
-        large = cast(-np.abs(large) * (np.arange(large.shape[-1]) > 0), subject.precision)
+        # Words of almost no probability, next to one that has all of it: exp(-50) is no digit of 1.
+        others = np.arange(large.shape[-1]) > 0
+        large = cast(-(np.abs(as_floats(large)) + 50.0) * others, subject.precision)
     check_loss(probe, large, target)
     if "gradient" in probe.part.capabilities:
         pulled_back(probe, large, target)
