@@ -39,6 +39,9 @@ PROCESSES = 32
 
 GIB = 2**30
 
+_EXIT = 3.0
+"""Seconds that a process whose pipe is closed may take to exit: the system may be busy."""
+
 _LAST_PIECES = 64
 
 
@@ -171,7 +174,7 @@ class Child:
     def _death(self) -> str:
         """Say how the process ended by itself, with the last line that it printed."""
         try:
-            code = self._process.wait(timeout=1)
+            code = self._process.wait(timeout=_EXIT)
         except subprocess.TimeoutExpired:
             return "it closed the pipe to its parent"
         for _ in range(_LAST_PIECES):  # what still prints may do so without end
