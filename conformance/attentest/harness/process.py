@@ -32,7 +32,7 @@ LOAD_LIMIT = 120.0
 """Seconds a backend may take to be imported, or a diagnosis."""
 
 CROWDED = 10
-"""How many times its limit an answer may take, where other processes keep the machine busy."""
+"""Multiple of its limit that an answer may take where other processes keep the machine busy."""
 
 PROCESSES = 32
 """The largest number of processes of a child, with all that it starts."""

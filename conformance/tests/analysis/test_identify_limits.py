@@ -138,14 +138,14 @@ def test_function_without_a_parameter_map_cannot_be_identified():
     assert found.agrees
 
 
-@pytest.mark.parametrize("mishap", [RuntimeError("out of luck"), SystemExit(7)])
-def test_backend_that_raises_is_not_identified_and_does_no_harm(mishap):
+@pytest.mark.parametrize("failure", [RuntimeError("out of luck"), SystemExit(7)])
+def test_backend_that_raises_is_not_identified_and_does_no_harm(failure):
     def call(*given: Any) -> Any:
-        raise mishap
+        raise failure
 
     found = identify(broken("embedding", call))["embedding_scale"]
     assert found.status == CANNOT_TELL
-    assert type(mishap).__name__ in found.reason
+    assert type(failure).__name__ in found.reason
 
 
 def test_one_head_does_not_show_the_width_of_heads():

@@ -66,11 +66,12 @@ def _of_weights(
         }
         for name, one in accounts.items()
     }
-    every, unlike, missing = compared(tables)
+    every, differing, missing = compared(tables)
     told = []
-    if unlike:
+    if differing:
         told.append(
-            f"{len(unlike)} of {len(every)} weights have different shapes ({_kinds(unlike)}): "
+            f"{len(differing)} of {len(every)} weights have different shapes "
+            f"({_kinds(differing)}): "
             f"each has its own there, and is compared with the reference on them."
         )
     for name, lacking in missing.items():

@@ -44,11 +44,12 @@ def whole(parameters: Mapping[str, Array], twins: Mapping[str, str]) -> dict[str
 def unequal(layouts: Mapping[str, Layout]) -> tuple[str, ...]:
     """Return what cannot start equal in the backends, by their names, in sentences."""
     tables = {name: one.shapes for name, one in layouts.items()}
-    every, unlike, missing = compared(tables)
+    every, differing, missing = compared(tables)
     told = []
-    if unlike:
+    if differing:
         told.append(
-            f"{len(unlike)} of {len(every)} weights have different shapes ({_kinds(unlike)}): they "
+            f"{len(differing)} of {len(every)} weights have different shapes "
+            f"({_kinds(differing)}): they "
             f"are drawn from the same seed, and are not the same."
         )
     for name, lacking in missing.items():

@@ -67,7 +67,7 @@ CONTEXT = words(
 
 TARGET = words("tgt trg target")
 SOURCE = words("src source")
-"""What carries queries, and the keys and values, where both are given."""
+"""Names of queries, and of keys and values, where both are given."""
 
 PADDING = words("keypaddingmask srckeypaddingmask paddingmask padmask")
 """A second mask, which says what is no key at all."""
@@ -235,7 +235,7 @@ HEAD_WIDTH = words(
 """The width of one head."""
 
 TEMPERATURE = words("temperature")
-"""What attention divides its scores by, where its caller says it."""
+"""Names of the divisor of the scores, where its caller says it."""
 
 RATIO = words(
     "mlpratio forwardexpansion expansion expansionfactor ffmult mult ffnratio ratio wideningfactor "

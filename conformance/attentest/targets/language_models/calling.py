@@ -29,7 +29,7 @@ AT_START: Mapping[str, Any] = {
     **dict.fromkeys(words("cache kvcache pastkeyvalues past caches"), None),
     **dict.fromkeys(words("usecache"), False),
 }
-"""What a required argument gets that says where a text begins, or holds what was before."""
+"""Value of a required argument that says where a text begins, or holds what was before."""
 
 MASK_FORMS = {
     "True is a token": "mask",

@@ -8,7 +8,7 @@ from attentest.targets.language_models.numbers.places import View
 from attentest_spec import Place
 
 MOST_LAYERS = 64
-"""The number of layers up to which places are written out where no pattern stands for them."""
+"""The number of layers up to which places are written out where no pattern covers them."""
 
 _NUMBER = re.compile(r"(\d+)")
 _FIRST, _SECOND = "layers.0.", "layers.1."

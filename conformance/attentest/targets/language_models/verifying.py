@@ -14,7 +14,7 @@ from attentest_spec.parameters import draw
 from attentest_spec.setting import Array, Floats, Setting
 
 ROOM = {"float64": 1e-12, "float32": 1e-3}
-"""What numbers may differ by, as a part of the largest one."""
+"""Difference that numbers may have, as a part of the largest one."""
 
 TRIED = (
     Sizes(d_model=64, heads=4, kv_heads=2, d_ff=20, layers=3, target_vocabulary=17, max_length=12),

@@ -379,6 +379,6 @@ def test_a_mistake_in_the_port_is_caught(ported, tmp_path, line, mistake):
     text = port.read_text(encoding="utf-8")
     assert line in text
     port.write_text(text.replace(line, mistake), encoding="utf-8")
-    told = checked(tmp_path, ported)
-    assert told.returncode == 1, told.stdout
-    assert "times the bound" in told.stdout
+    result = checked(tmp_path, ported)
+    assert result.returncode == 1, result.stdout
+    assert "times the bound" in result.stdout

@@ -32,7 +32,7 @@ from attentest_spec.mapping import Table
 from attentest_spec.parameters import shapes
 
 SECONDS = 2.0
-"""How long the numbers may be asked."""
+"""Time for which the numbers may be asked."""
 
 MOST = 1000
 """How many maps of a whole component are tried."""

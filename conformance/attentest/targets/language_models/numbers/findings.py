@@ -31,7 +31,7 @@ class Found:
 
 @dataclass(frozen=True)
 class State:
-    """What was found, and the numbers (B, T, D) that are reached."""
+    """The finding, and the numbers (B, T, D) that are reached."""
 
     found: Found
     x: Floats

@@ -16,7 +16,7 @@ from attentest_spec.setting import Floats
 Search = Callable[[], Iterable[Any]]
 
 SECONDS = 20.0
-"""How long the numbers may be asked, in seconds of the processor."""
+"""Time for which the numbers may be asked, in seconds of the processor."""
 
 
 @dataclass
