@@ -1,9 +1,12 @@
-"""The arguments of a constructor, those that it takes as **keywords included."""
+"""The arguments of constructors, taken as **keywords included, and the sizes that code reads."""
 
+import dataclasses
 import inspect
 import re
 from collections.abc import Callable
 from typing import Any
+
+from attentest_spec import Sizes
 
 
 def constructor_arguments(thing: Callable[..., Any]) -> dict[str, inspect.Parameter]:
@@ -51,3 +54,9 @@ def _keywords(thing: type, name: str) -> dict[str, inspect.Parameter]:
         open_ = [own for own in extended if own != "self"][placed:]
         found |= {own: extended[own] for own in open_ if own not in named}
     return found
+
+
+def sizes_in(expression: str) -> frozenset[str]:
+    """Return the names of the sizes that an expression in `sizes` reads."""
+    names = [field.name for field in dataclasses.fields(Sizes)]
+    return frozenset(name for name in names if f"sizes.{name}" in expression)

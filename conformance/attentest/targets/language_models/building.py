@@ -4,7 +4,6 @@ Names decide; an argument that no name explains is tried with the sizes that are
 shapes of the parameters say what fits.
 """
 
-import dataclasses
 import inspect
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -29,6 +28,7 @@ from attentest.targets.adapt.names import (
 from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.reading import Reading, Unclear
 from attentest.targets.models.building import sizes_named
+from attentest.targets.signatures import sizes_in
 from attentest_spec import Sizes
 
 PROBE = Sizes(
@@ -82,8 +82,7 @@ class Building:
     @property
     def known(self) -> frozenset[str]:
         """The sizes that it is built with."""
-        names = [field.name for field in dataclasses.fields(Sizes)]
-        return frozenset(name for name in names if f"sizes.{name}" in self.expression)
+        return sizes_in(self.expression)
 
 
 def building(thing: Callable[..., Any], name: str, reading: Reading) -> Building:

@@ -32,6 +32,7 @@ from attentest.targets.adapt.parameters.found import DISTINCT
 from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.reading import Reading, Unclear
 from attentest.targets.models.surrounded import Surrounded, surrounded
+from attentest.targets.signatures import sizes_in
 from attentest_spec import Sizes
 
 MOST = 200
@@ -87,8 +88,7 @@ class Building:
     @property
     def known(self) -> frozenset[str]:
         """The sizes that it is built with."""
-        names = [field.name for field in dataclasses.fields(Sizes)]
-        return frozenset(name for name in names if f"sizes.{name}" in self.expression)
+        return sizes_in(self.expression)
 
 
 def building(thing: Callable[..., Any], name: str, reading: Reading) -> Building:
