@@ -80,7 +80,7 @@ def verdicts(events: list[Json], names: list[str]) -> dict[str, Json]:
             }
         if event["type"] == "case" and event["backend"] in backends:
             _add(backends[event["backend"]], event)
-    return backends
+    return {name: backends[name] for name in names if name in backends}
 
 
 def _add(backend: Json, case: Json) -> None:
