@@ -1,0 +1,173 @@
+"""The backend of the functional design: who holds the weights, and where each lies in the packs."""
+
+from collections.abc import Callable
+
+from torch import Tensor, arange, nn, zeros
+
+from attentest_packed import model
+from attentest_spec import Limits, Place, Sizes, nested
+from attentest_spec.torch import Recipe, TorchBackend
+
+ATTENTION = {
+    "query.weight": Place("qkv", span="query"),
+    "key.weight": Place("qkv", span="key"),
+    "value.weight": Place("qkv", span="value"),
+    "output.weight": "out",
+    "query_norm.gain": Place("units", layout="n e -> (n e)", part=(0, 2)),
+    "key_norm.gain": Place("units", layout="n e -> (n e)", part=(1, 2)),
+}
+FEED_FORWARD = {
+    "gate.weight": Place("wide", part=(0, 2)),
+    "inner.weight": Place("wide", part=(1, 2)),
+    "outer.weight": "narrow",
+}
+NORMS = (
+    "self_attention_norm",
+    "self_attention_branch_norm",
+    "feed_forward_norm",
+    "feed_forward_branch_norm",
+)
+BLOCK = {
+    **nested("self_attention", "", ATTENTION),
+    **nested("feed_forward", "", FEED_FORWARD),
+    **{
+        f"{name}.gain": Place("norms", layout="n d -> (n d)", part=(number, len(NORMS)))
+        for number, name in enumerate(NORMS)
+    },
+}
+MODEL = {
+    "embedding.weight": "embedding",
+    "generator.weight": "embedding",
+    "norm.gain": "norm",
+    **nested("layers.*", "layers.*", BLOCK),
+}
+
+
+class Held(nn.Module):
+    """Weights, and the function that is called with them."""
+
+    def __init__(self, weights: dict[str, Tensor], function: Callable[..., Tensor]) -> None:
+        super().__init__()
+        for name, weight in weights.items():
+            self.register_parameter(name, nn.Parameter(weight))
+        self._function = function
+
+    def forward(self, *inputs: Tensor | None) -> Tensor:
+        """Return what the function makes of the weights and the inputs."""
+        return self._function(self.weights(), *inputs)
+
+    def weights(self) -> dict[str, Tensor]:
+        """Return the weights by name."""
+        return dict(self.named_parameters())
+
+
+class Model(nn.Module):
+    """The weights of all blocks, of the embedding and of the last norm."""
+
+    def __init__(self, config: model.Config) -> None:
+        super().__init__()
+        self.config = config
+        self.embedding = nn.Parameter(model.initial_embedding(config))
+        self.layers = nn.ModuleList(_held_block(config) for _ in range(config.layers))
+        self.norm = nn.Parameter(zeros(config.width))
+
+    def forward(
+        self, tokens: Tensor, keep: Tensor | None = None, positions: Tensor | None = None
+    ) -> Tensor:
+        """Return the logits (B, T, V) for tokens (B, T)."""
+        layers = [layer.weights() for layer in self.layers]
+        return model.logits(self.config, self.embedding, layers, self.norm, tokens, keep, positions)
+
+
+def _config(sizes: Sizes) -> model.Config:
+    return model.Config(
+        sizes.d_model,
+        sizes.heads,
+        sizes.kv_heads or sizes.heads,
+        sizes.d_ff,
+        sizes.layers,
+        sizes.target_vocabulary,
+    )
+
+
+def _held_block(config: model.Config) -> Held:
+    return Held(
+        model.initial_layer(config), lambda layer, *inputs: model.block(config, layer, *inputs)
+    )
+
+
+def _some(config: model.Config, *names: str) -> dict[str, Tensor]:
+    """Return those of the weights of a block that one of its parts has."""
+    weights = model.initial_layer(config)
+    return {name: weights[name] for name in names}
+
+
+def _attention(sizes: Sizes) -> Held:
+    config = model.Config(sizes.d_model, sizes.heads, sizes.kv_heads or sizes.heads)
+    return Held(
+        _some(config, "qkv", "out", "units"),
+        lambda layer, *inputs: model.attention(config, layer, *inputs),
+    )
+
+
+def _attend(
+    built: Held,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    mask: Tensor | None,
+    positions: Tensor | None = None,
+) -> Tensor:
+    """Attend from one sequence to itself: the limits say that all three are one."""
+    output: Tensor = built(query, mask, positions)
+    return output
+
+
+def _feed_forward(sizes: Sizes) -> Held:
+    config = model.Config(sizes.d_model, inner=sizes.d_ff)
+    return Held(_some(config, "wide", "narrow"), model.network)
+
+
+def _rms(sizes: Sizes) -> Held:
+    config = model.Config(sizes.d_model)
+    return Held(
+        {"norm": zeros(config.width)},
+        lambda weights, x: model.rms(x, weights["norm"], config.epsilon),
+    )
+
+
+def _rotary(sizes: Sizes) -> Callable[[Tensor, Tensor | None], Tensor]:
+    config = model.Config(sizes.d_model, sizes.heads)
+
+    def rotary(x: Tensor, positions: Tensor | None = None) -> Tensor:
+        places = arange(x.shape[2], device=x.device)[None] if positions is None else positions
+        return model.turn(x.transpose(1, 2), places, config.base).transpose(1, 2)
+
+    return rotary
+
+
+backend = TorchBackend(
+    name="packed",
+    title="decoder-only: functions of packed weights, norms on both sides, one tied matrix",
+    profile="gemma",
+    choices={
+        "block_norms": "sandwich",
+        "query_key_norm": "per-head",
+        "query_key_norm_place": "before-rotation",
+        "logit_cap": 30.0,
+        "head_width": "d/h",
+        "rms_epsilon_place": "inside-root",
+        "rms_arithmetic": "as-computed",
+        "rms_bias": "none",
+        "mask_fill": "exact",
+    },
+    limits=Limits(dropout=False, cross=False),
+    recipes={
+        "multi_head_attention": Recipe(build=_attention, call=_attend, parameters=ATTENTION),
+        "rms_norm": Recipe(build=_rms, parameters={"gain": "norm"}),
+        "rotary": Recipe(build=_rotary),
+        "feed_forward": Recipe(build=_feed_forward, parameters=FEED_FORWARD),
+        "causal_layer": Recipe(build=lambda sizes: _held_block(_config(sizes)), parameters=BLOCK),
+        "language_model": Recipe(build=lambda sizes: Model(_config(sizes)), parameters=MODEL),
+    },
+)
