@@ -22,7 +22,9 @@ class Bench:
 
     `suspects` grows while clauses are judged: the likely cause of one failure is tried first in
     the next ones, as a mistake in an inner component fails those outside of it too. It changes
-    no status. `locator` finds the lines of wrong answers, and keeps what it found.
+    no status. `unexplained` grows too: an exception that no mistake of the catalogue explained
+    in one clause is not searched for again in others, which a component that always raises fails.
+    `locator` finds the lines of wrong answers, and keeps what it found.
     """
 
     backend: Backend
@@ -34,6 +36,7 @@ class Bench:
     diagnose: bool = True
     loader: str = ""
     suspects: list[tuple[str, ...]] = field(default_factory=list, compare=False, repr=False)
+    unexplained: set[str] = field(default_factory=set, compare=False, repr=False)
     locator: Locator = field(default_factory=Locator, compare=False, repr=False)
 
     @classmethod

@@ -72,11 +72,14 @@ def judge(
         where=outcome.where,
     )
     worded = isinstance(outcome.violation, Shortcoming)  # the finding says all that there is
-    if worded or not (bench.diagnose and broken and subject):
+    known = outcome.where in bench.unexplained
+    if worded or known or not (bench.diagnose and broken and subject):
         return verdict
     undiagnosed(verdict)
     finding = outcome.violation.found if outcome.violation else outcome.message
     diagnosis = _diagnosis(bench, clause, check, subject, finding)
+    if outcome.where and not diagnosis:
+        bench.unexplained.add(outcome.where)
     explained = (one.names for one in diagnosis[:1] if one.kind != "complaint")
     bench.suspects.extend(names for names in explained if names not in bench.suspects)
     location = bench.locator.locate(subject, subject.failing) if outcome.violation else None

@@ -96,7 +96,7 @@ class LostInDiagnosis:
         raise ProcessFailure("timeout", "no answer within 9 seconds")
 
 
-def test_a_mishap_of_the_diagnosis_costs_no_verdict(monkeypatch):
+def test_a_diagnosis_that_fails_costs_no_verdict(monkeypatch):
     monkeypatch.setattr("attentest.judging.run.Remote", LostInDiagnosis)
     (result,) = run(["lost"], Plan(SLUGS[:1]))
     (verdict,) = result.verdicts
