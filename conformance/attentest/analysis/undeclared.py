@@ -9,6 +9,7 @@ but the one about its arithmetic, which says that it was not declared. A limit i
 components, found once: it is no violation of each clause that meets it.
 """
 
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -21,41 +22,59 @@ from attentest.harness.errors import Absent, BackendError, Violation
 from attentest.harness.subject import Subject
 from attentest.harness.tolerances import as_floats
 from attentest_spec import Backend, Choices, Limits, Sizes
+from attentest_spec.components import COMPONENTS, inside
 from attentest_spec.parameters import draw, learned_positions
 
 
-def effective_choices(backend: Backend, precision: str = "", device: str = "cpu") -> Choices:
+def effective_choices(
+    backend: Backend,
+    precision: str = "",
+    device: str = "cpu",
+    parts: Collection[str] = (),
+) -> Choices:
     """Return the choices that `backend` is judged under: declared ones, and measured ones.
 
-    `precision` is the one to measure in, the finest that the backend claims by default.
+    `precision` is the one to measure in, the finest that the backend claims by default. `parts`
+    names the components that are measured, of those that :func:`measured_for` returns; all by
+    default.
 
     Raises ValueError or UnknownName where its declaration is not well formed.
     """
     choices = Choices.of(backend.choices)
-    open_axes = [axis for axis in FORMULA if axis not in backend.choices]
     finest = precision or backend.limits.finest
-    for component, axes, measured in (
-        ("layer_norm", open_axes, _closest),
-        ("positional_encoding", _OPEN_POSITIONS - set(backend.choices), _rounded),
-        ("padded_batch", _OPEN_BATCHES - set(backend.choices), _padded),
-        ("loss", _OPEN_LOSSES - set(backend.choices), _loss),
-        ("rotary", _OPEN_ROTARY - set(backend.choices), _turned),
-    ):
+    for component in parts or _MEASURED:
+        known, measured = _MEASURED[component]
+        axes = [axis for axis in known if axis not in backend.choices]
         if not axes or component not in backend.components:
             continue
         try:
             wanted = backend.limits.precision_of(component, finest)
             subject = Subject(backend, choices=choices, precision=wanted, device=device)
-            choices = measured(subject, list(axes))
+            choices = measured(subject, axes)
         except (Absent, BackendError, Violation):
             pass  # the clauses will say what is wrong
     return choices
 
 
-_OPEN_POSITIONS = {"position_arithmetic"}
-_OPEN_BATCHES = {"padding_side", "sequence_marks"}
-_OPEN_ROTARY = {"rotary_arithmetic", "rotary_partial"}
-_OPEN_LOSSES = {"loss_input", "loss_normaliser", "loss_without_targets"}
+def measured_for(component: str, choices: Choices) -> tuple[str, ...]:
+    """Return the components whose measured choices clauses about `component` may depend on.
+
+    `choices` are the declared ones. No name of a component stands for all.
+    """
+    rotary = choices.attention_rotary != "none"
+    return tuple(part for part in _MEASURED if not component or _depends(component, part, rotary))
+
+
+def _depends(component: str, part: str, rotary: bool) -> bool:
+    """Say whether clauses about `component` may depend on the measured choices of `part`."""
+    contained, chapter = inside(component), COMPONENTS[component].chapter
+    if part in ("padded_batch", "loss"):
+        return chapter == COMPONENTS[part].chapter
+    if part == "rotary" and component != "rotary":
+        # The clauses of two chapters compare numbers with those of rotary positions in any case.
+        compared = chapter in ("multi_head_attention", "language_model")
+        return (rotary or compared) and "multi_head_attention" in contained
+    return part == "layer_norm" or part in contained
 
 
 def _rounded(subject: Subject, axes: list[str]) -> Choices:
@@ -163,3 +182,13 @@ def _closest(subject: Subject, axes: list[str]) -> Choices:
     if station.fits(found):
         return found
     return station.ranked(variations(subject.choices, axes))[0][0]
+
+
+_MEASURED: Mapping[str, tuple[Sequence[str], Callable[[Subject, list[str]], Choices]]] = {
+    "layer_norm": (tuple(FORMULA), _closest),
+    "positional_encoding": (("position_arithmetic",), _rounded),
+    "padded_batch": (("padding_side", "sequence_marks"), _padded),
+    "loss": (("loss_input", "loss_normaliser", "loss_without_targets"), _loss),
+    "rotary": (("rotary_arithmetic", "rotary_partial"), _turned),
+}
+"""The components in which choices are measured, with these choices and the function for them."""

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from attentest.analysis.lines import Locator
-from attentest.analysis.undeclared import effective_choices, effective_limits
+from attentest.analysis.undeclared import effective_choices, effective_limits, measured_for
 from attentest.harness.subject import Subject
 from attentest.results.text import line
 from attentest_spec import Backend, Choices, Limits
@@ -50,25 +50,40 @@ class Bench:
         return line(str(self.backend.name))
 
     @cached_property
-    def choices(self) -> Choices:
-        """The declared choices, and measured ones where neither paper nor backend specifies any."""
-        return effective_choices(self.backend, self.computed_in, self.device)
+    def _measured(self) -> dict[tuple[str, ...], Choices]:
+        """The choices, by the components that were measured for them."""
+        return {}
+
+    def choices(self, component: str = "") -> Choices:
+        """Return the declared choices, and measured ones where none is specified or declared.
+
+        Those that clauses about `component` cannot depend on are not measured.
+        """
+        parts = measured_for(component, Choices.of(self.backend.choices))
+        if parts not in self._measured:
+            found = effective_choices(self.backend, self.computed_in, self.device, parts)
+            self._measured[parts] = found
+        return self._measured[parts]
 
     @cached_property
     def limits(self) -> Limits:
         """The declared limits, and those that were measured where none is declared."""
-        return effective_limits(self.backend, self.choices, self.computed_in, self.device)
+        choices = Choices.of(self.backend.choices)
+        return effective_limits(self.backend, choices, self.computed_in, self.device)
 
     @cached_property
     def computed_in(self) -> str:
         """The precision that the backend is judged in."""
         return self.backend.limits.finest if self.precision == "float64" else self.precision
 
-    def subject(self, component: str = "") -> Subject:
-        """Return the backend, guarded and recorded, for what is asked of a `component`."""
+    def subject(self, component: str = "", *, alone: bool = True) -> Subject:
+        """Return the backend, guarded and recorded, for what is asked of a `component`.
+
+        Where it is not `alone`, other components are asked as well.
+        """
         return Subject(
             self.backend,
-            choices=self.choices,
+            choices=self.choices(component if alone else ""),
             limits=self.limits,
             precision=self.limits.precision_of(component, self.computed_in),
             device=self.device,

@@ -129,7 +129,7 @@ def _diagnosis(
 
 
 def _subject(bench: Bench, clause: Clause) -> Subject:
-    subject = bench.subject(clause.component)
+    subject = bench.subject(clause.component, alone=not clause.anywhere)
     subject.needs = clause.needs
     if bench.loader:
         subject.record.loader = bench.loader

@@ -3,12 +3,13 @@
 import pytest
 from miniatures import Miniature, sound
 
+from attentest.analysis.undeclared import measured_for
 from attentest.judging.bench import Bench
 from attentest.judging.judge import judge
 from attentest.results.plan import Plan
 from attentest.results.run import BackendRun, Description
 from attentest.results.wording import summary
-from attentest_spec import Limits
+from attentest_spec import COMPONENTS, Choices, Limits
 
 
 def single(name: str = "single") -> Miniature:
@@ -47,3 +48,27 @@ def test_the_summary_says_so(claimed: list[str], told: str) -> None:
     result = BackendRun("one", Description(limits={"precisions": claimed}))
     assert summary(result, Plan(())).startswith(f"one: 0 of 0 judged clauses conform{told}")
     assert " in float32" not in summary(result, Plan((), precision="float32"))
+
+
+MEASURED = ("layer_norm", "positional_encoding", "padded_batch", "loss", "rotary")
+
+
+def test_measured_choices_are_those_that_a_component_may_depend_on() -> None:
+    paper, turned = Choices(), Choices(attention_rotary="query-and-key")
+    assert measured_for("", paper) == MEASURED
+    for part in MEASURED:
+        assert part in measured_for(part, paper)
+    assert {measured_for(one, paper) for one in ("attention", "feed_forward", "rms_norm")} == {
+        ("layer_norm",)
+    }
+    assert measured_for("model", paper) == ("layer_norm", "positional_encoding")
+    assert measured_for("model", turned) == ("layer_norm", "positional_encoding", "rotary")
+    for component in ("multi_head_attention", "causal_layer", "language_model"):
+        assert "rotary" in measured_for(component, paper)
+    assert all(measured_for(one, turned) for one in COMPONENTS)
+
+
+def test_choices_are_measured_once_for_all_clauses_that_depend_on_the_same() -> None:
+    bench = Bench(Miniature("one", sound))
+    assert bench.choices("attention") is bench.choices("feed_forward")
+    assert bench.choices() == bench.choices("model")
