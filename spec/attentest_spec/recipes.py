@@ -41,7 +41,7 @@ class RecipeBackend(Generic[R]):
     def sizes_of(self, sizes: Sizes) -> Sizes:
         """Return the sizes to build at: fewer heads of keys and values only where declared."""
         shared = self.choices.get("key_heads", "as-queries") == "fewer"
-        return sizes if shared else sizes.but(kv_heads=0)
+        return sizes if shared or sizes.kv_heads == 0 else sizes.but(kv_heads=0)
 
     def recipe(self, component: str) -> R:
         """Return the recipe of `component`; UnknownName where there is none."""

@@ -41,7 +41,7 @@ class Fault:
     seam: str
     override: Override = field(repr=False)
     models: tuple[str, ...] = tuple(REFERENCE_MODELS)
-    choices: Mapping[str, Value] = field(default_factory=dict)
+    choices: Mapping[str, Value] = field(default_factory=dict, hash=False)
     kind: Kind = "value"
     components: tuple[str, ...] = ()
 

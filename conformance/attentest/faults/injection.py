@@ -1,6 +1,6 @@
 """The injection of faults into a reference model."""
 
-from functools import wraps
+from functools import cache, wraps
 from types import new_class
 from typing import Any
 
@@ -23,7 +23,14 @@ def with_faults(model: type[Hooks], *injected: Fault) -> type[Hooks]:
     """Return a subclass of `model` with the overrides of the faults, that copies and pickles.
 
     The faults override different hooks. What is correct for one of them has the others in it.
+    The same class is returned each time, except for faults that may keep something in it.
     """
+    stateful = any(fault.kind == "state" for fault in injected)
+    return (_subclass if stateful else _subclass_once)(model, *injected)
+
+
+def _subclass(model: type[Hooks], *injected: Fault) -> type[Hooks]:
+    """Return a new subclass of `model` with the overrides of the faults."""
 
     def reduce(self: Hooks) -> tuple[Any, ...]:
         slugs = tuple(fault.slug for fault in injected)
@@ -38,6 +45,9 @@ def with_faults(model: type[Hooks], *injected: Fault) -> type[Hooks]:
     body: dict[str, Any] = {"correct": property(correct), "__reduce__": reduce}
     body |= {fault.seam: _recorded(fault) for fault in injected}
     return new_class(model.__name__, (model,), exec_body=lambda space: space.update(body))
+
+
+_subclass_once = cache(_subclass)
 
 
 def _recorded(fault: Fault) -> Override:

@@ -190,6 +190,9 @@ def distance(actual: Annotated[Array, "*#shape"], expected: Annotated[Array, "*#
         return 0.0
     with np.errstate(invalid="ignore"):
         difference = np.abs(found - wanted)
+    worst = float(difference.max())
+    if not np.isnan(worst):  # the usual case: there is no NaN, and no infinity on both sides
+        return worst
     same = (found == wanted) | (np.isnan(found) & np.isnan(wanted))
     difference = np.where(same, 0.0, difference)
     return float(np.where(np.isnan(difference), np.inf, difference).max())

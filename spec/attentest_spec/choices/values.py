@@ -178,7 +178,10 @@ class Choices:
 
     def but(self, **changes: Value) -> "Choices":
         """Return a copy with some choices changed."""
-        return replace(self, **changes)  # type: ignore[arg-type]  # __post_init__ checks each value
+        try:
+            return _changed(self, **changes)
+        except TypeError:  # a value without a hash is no option, and the error says so
+            return replace(self, **changes)  # type: ignore[arg-type]  # __post_init__ checks them
 
     def __getitem__(self, name: str) -> Value:
         """Return the value of the choice `name`."""
@@ -195,6 +198,12 @@ class Choices:
 def _complete(**declared: Value) -> Choices:
     """Return the full set: the same one each time, since every part that is built needs it."""
     return Choices(**declared)  # type: ignore[arg-type]  # __post_init__ checks each value
+
+
+@lru_cache(4096, typed=True)
+def _changed(choices: Choices, **changes: Value) -> Choices:
+    """Return a copy with some choices changed: diagnosis asks for the same ones time and again."""
+    return replace(choices, **changes)  # type: ignore[arg-type]  # __post_init__ checks each value
 
 
 PAPER = Choices()

@@ -85,8 +85,7 @@ class TorchBackend(RecipeBackend[Recipe]):
             return tuple(shapes(component, sizes, Choices.of(self.choices)))
 
         mapped = names if recipe.parameters else tuple
-        tables = {name: one.parameters for name, one in self.recipes.items() if one.parameters}
-        return TorchPart(recipe, self.sizes_of(sizes), mapped, precision, device, tables)
+        return TorchPart(recipe, self.sizes_of(sizes), mapped, precision, device, self.recipes)
 
     def seed(self, number: int) -> None:
         """Set the seed of torch, Python and NumPy; a backend without this method has none."""
@@ -105,15 +104,15 @@ class TorchPart:
         names: Callable[[], tuple[str, ...]],
         precision: str,
         device: str,
-        tables: Mapping[str, Table],
+        recipes: Mapping[str, Recipe],
     ) -> None:
         """Build from `recipe`; `names` returns the canonical parameters it should hold.
 
         It is called after the build: impossible sizes are for the backend to refuse.
-        `tables` are the parameter maps of the backend's components.
+        `recipes` are those of the backend's components.
         """
         self._recipe = recipe
-        self._tables = tables
+        self._recipes = recipes
         self._sizes = sizes
         self._heads = sizes.heads, sizes.kv_heads
         self._precision = precision
@@ -192,7 +191,8 @@ class TorchPart:
 
     def steps(self, inputs: tuple[Input, ...]) -> list[Step]:
         """Return the calls of the modules inside; see :meth:`attentest_spec.Traceable.steps`."""
-        found = find_homes(self._module, self._places, self._tables)
+        tables = {name: one.parameters for name, one in self._recipes.items() if one.parameters}
+        found = find_homes(self._module, self._places, tables)
         with torch.no_grad(), observe(found) as seen:
             self._run(tuple(self._to_input(value) for value in inputs))
         return [
@@ -307,7 +307,7 @@ class TorchPart:
             lambda: self._names,
             self._precision,
             self._device,
-            self._tables,
+            self._recipes,
         )
         fresh._module.load_state_dict(torch.load(saved, weights_only=True))
         return fresh

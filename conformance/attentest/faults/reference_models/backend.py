@@ -1,6 +1,6 @@
 """A reference model as a backend."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from torch import Tensor, nn
@@ -41,34 +41,45 @@ def reference_backend(
 ) -> TorchBackend:
     """Return a backend for `model`, with `choices` on top of :data:`DECLARED`."""
     declared = {**DECLARED, **(choices or {})}
-    complete = Choices.of(declared)
+    return TorchBackend(
+        name=name or model.name,
+        title=f"reference model {model.name} of the suite",
+        recipes=_Recipes(model, Choices.of(declared)),
+        choices=declared,
+    )
 
-    def recipe(component: str, build: Build, call: Callable[..., Any] | None = None) -> Recipe:
+
+class _Recipes(Mapping[str, Recipe]):
+    """The recipes of `model`, each made when it is asked for: diagnosis asks thousands for one."""
+
+    def __init__(self, model: type[Hooks], choices: Choices) -> None:
+        self._model = model
+        self._choices = choices
+
+    def __getitem__(self, component: str) -> Recipe:
+        model, choices = self._model, self._choices
+        if component == "cached_decoding":
+            return cached_decoding(
+                lambda sizes: _hooks(model, sizes, choices).make_model(),
+                start=_start,
+                step=_step,
+                reorder=_reorder,
+                parameters=model.tables["model"],
+            )
+        build = _BUILDS[component]
         return Recipe(
-            build=lambda sizes: build(_hooks(model, sizes, complete)),
-            call=call or _call,
+            build=lambda sizes: build(_hooks(model, sizes, choices)),
+            call=_CALLS.get(component, _call),
             methods=_METHODS if component == "model" else {},
             parameters=model.tables.get(component, {}),
         )
 
-    cached = cached_decoding(
-        lambda sizes: _hooks(model, sizes, complete).make_model(),
-        start=_start,
-        step=_step,
-        reorder=_reorder,
-        parameters=model.tables["model"],
-    )
+    def __iter__(self) -> Iterator[str]:
+        yield from _BUILDS
+        yield "cached_decoding"
 
-    return TorchBackend(
-        name=name or model.name,
-        title=f"reference model {model.name} of the suite",
-        recipes={
-            component: recipe(component, build, _CALLS.get(component))
-            for component, build in _BUILDS.items()
-        }
-        | {"cached_decoding": cached},
-        choices=declared,
-    )
+    def __len__(self) -> int:
+        return len(_BUILDS) + 1
 
 
 def _hooks(model: type[Hooks], sizes: Sizes, choices: Choices) -> Hooks:
