@@ -4,6 +4,7 @@ Shapes follow the sizes and the choices; a composite's are composed from its par
 """
 
 from collections.abc import Mapping
+from itertools import accumulate
 from math import prod
 
 import numpy as np
@@ -84,13 +85,17 @@ def draw(
 
     See :func:`draw_one` for the numbers, and :func:`shapes` for the shapes.
     """
-    twins = tied(component, sizes, choices)
+    table, twins = shapes(component, sizes, choices), tied(component, sizes, choices)
+    ends = list(accumulate(0 if name in twins else prod(table[name]) for name in table))
+    numbers = rng.normal(size=ends[-1] if ends else 0)  # of all at once, which is faster
     drawn: dict[str, Floats] = {}
-    for name, shape in shapes(component, sizes, choices).items():
+    for (name, shape), end in zip(table.items(), ends, strict=True):
         if name in twins:
             drawn[name] = drawn[twins[name]]
         else:
-            drawn[name] = draw_one(name, shape, rng, scale=scale, decimals=decimals)
+            drawn[name] = numbers[end - prod(shape) : end].reshape(shape)
+            _spread(name, drawn[name], scale)
+    np.round(numbers, decimals, out=numbers)
     return drawn
 
 
@@ -109,12 +114,19 @@ def draw_one(
     counterexample is exact.
     """
     values = rng.normal(size=shape)
-    if name.endswith("gain"):
-        values = 1.0 + 0.5 * values
-    elif len(shape) > 1:
-        values = values * scale / np.sqrt(shape[-1])
+    _spread(name, values, scale)
     drawn: Floats = np.round(values, decimals)
     return drawn
+
+
+def _spread(name: str, values: Floats, scale: float) -> None:
+    """Give normal numbers, in place, the mean and the deviation of the parameter `name`."""
+    if name.endswith("gain"):
+        values *= 0.5
+        values += 1.0
+    elif values.ndim > 1:
+        values *= scale
+        values /= np.sqrt(values.shape[-1])
 
 
 def _linear(inputs: int, outputs: int, *, bias: bool = True) -> Shapes:

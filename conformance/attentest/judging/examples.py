@@ -91,8 +91,13 @@ def _test(bench: Bench, check: Check, number: int, example: Example) -> None:
             suppress_health_check=list(HealthCheck),
         )(given(draw=_draw_function())(example))
     )
+    vars(wrapped)["_hypothesis_internal_database_key"] = _NO_KEY
     _answer_lazy_modules()
     wrapped()
+
+
+_NO_KEY = b""
+"""The key in the database, which is not used: otherwise it is made of the source code each time."""
 
 
 _answered: list[object] = []
