@@ -8,6 +8,7 @@ from compared import ONE_LAYER, plain, trusted
 from rich.console import Console
 
 from attentest.results.wording import PAPER
+from attentest.studies.comparison import Comparison
 from attentest.studies.comparison.compare import side_by_side
 from attentest.studies.comparison.words import in_short
 from attentest.views.comparison import show
@@ -20,9 +21,12 @@ OPTIONS = [
     {"activation": "gelu", "tying": "target-and-output"},
     {"final_norm": "present"},
 ]
-MANY = side_by_side(
-    {f"backend_{n}": trusted(plain(**options)) for n, options in enumerate(OPTIONS)}, ONE_LAYER
-)
+
+
+@pytest.fixture(scope="module")
+def many() -> Comparison:
+    backends = {f"backend_{n}": trusted(plain(**options)) for n, options in enumerate(OPTIONS)}
+    return side_by_side(backends, ONE_LAYER)
 
 
 def shown(found, columns: int) -> list[str]:
@@ -32,8 +36,8 @@ def shown(found, columns: int) -> list[str]:
 
 
 @pytest.mark.parametrize("columns", [60, 80, 100, 160, 250])
-def test_every_line_fits_and_no_option_is_broken(columns):
-    lines = shown(MANY, columns)
+def test_every_line_fits_and_no_option_is_broken(many, columns):
+    lines = shown(many, columns)
     assert max(map(len, lines)) <= columns
     until = next(n for n, line in enumerate(lines) if line.startswith("* the backends"))
     words = set(re.split(r"[-,\s]+", "\n".join(lines[:until])))
@@ -42,18 +46,18 @@ def test_every_line_fits_and_no_option_is_broken(columns):
 
 
 @pytest.mark.parametrize("columns", [60, 80, 250])
-def test_every_backend_and_every_pair_is_shown(columns):
-    text = " ".join(" ".join(shown(MANY, columns)).split())
-    for one in MANY.explanations:
+def test_every_backend_and_every_pair_is_shown(many, columns):
+    text = " ".join(" ".join(shown(many, columns)).split())
+    for one in many.explanations:
         begun = f"{one.other} against {one.first}: "
         assert text.count(begun) == 1
     for step in ("source_embedding", "result"):
         assert step in text
 
 
-def test_where_there_is_room_a_backend_is_a_column():
-    heading = shown(MANY, 250)[0].split()
-    assert heading == ["choice", *PAPER.split(), *MANY.backends]
+def test_where_there_is_room_a_backend_is_a_column(many):
+    heading = shown(many, 250)[0].split()
+    assert heading == ["choice", *PAPER.split(), *many.backends]
 
 
 @pytest.mark.parametrize("columns", [60, 160])
@@ -68,8 +72,8 @@ def test_options_of_the_paper_are_not_headed_as_the_target_paper(columns):
     assert headings.count("paper") == 1
 
 
-def test_a_pair_in_short_tells_its_choices():
-    one = next(e for e in MANY.explanations if (e.first, e.other) == ("backend_0", "backend_4"))
+def test_a_pair_in_short_tells_its_choices(many):
+    one = next(e for e in many.explanations if (e.first, e.other) == ("backend_0", "backend_4"))
     assert "activation relu -> gelu" in in_short(one)
     assert f"from {one.parting.step} on" in in_short(one)
 
