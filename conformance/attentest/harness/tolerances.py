@@ -190,12 +190,10 @@ def distance(actual: Annotated[Array, "*#shape"], expected: Annotated[Array, "*#
         return 0.0
     with np.errstate(invalid="ignore"):
         difference = np.abs(found - wanted)
-    worst = float(difference.max())
-    if not np.isnan(worst):  # the usual case: there is no NaN, and no infinity on both sides
+    if not np.isnan(worst := float(difference.max())):  # the usual case, as infinities are rare
         return worst
     same = (found == wanted) | (np.isnan(found) & np.isnan(wanted))
-    difference = np.where(same, 0.0, difference)
-    return float(np.where(np.isnan(difference), np.inf, difference).max())
+    return float(np.where(same, 0.0, np.where(np.isnan(difference), np.inf, difference)).max())
 
 
 def largest(values: Annotated[Array, "*shape"] | float) -> float:
