@@ -4,9 +4,9 @@ from collections.abc import Callable
 
 from torch import Tensor, arange, nn, zeros
 
-from attentest_packed import model
 from attentest_spec import Limits, Place, Sizes, nested
 from attentest_spec.torch import Recipe, TorchBackend
+from attentest_stateless import model
 
 ATTENTION = {
     "query.weight": Place("qkv", span="query"),
@@ -147,7 +147,7 @@ def _rotary(sizes: Sizes) -> Callable[[Tensor, Tensor | None], Tensor]:
 
 
 backend = TorchBackend(
-    name="packed",
+    name="stateless",
     title="decoder-only: functions of packed weights, norms on both sides, one tied matrix",
     profile="gemma",
     choices={
