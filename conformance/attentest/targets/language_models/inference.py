@@ -118,12 +118,13 @@ def _widths(built: Building, parameters: Parameters) -> tuple[int, ...]:
 def _question(name: str, reader: Reader) -> str:
     known = f" (it computes those of {reader.suspected})" if reader.suspected else ""
     late = " The search was ended by its time limit." if reader.is_late else ""
-    place = reader.trace.first_unknown
-    line = f", and the first of its own come from {shown_line(place)}" if place else ""
+    missing = reader.reached[1].startswith(("the sum", "the norms"))
+    place = reader.trace.departure(before=missing)
+    line = f"; those that it computes instead begin at {shown_line(place)}" if place else ""
     return (
         f"{name} was read as a decoder-only model, and no option of the specification gives its "
-        f"numbers: the first that are computed nowhere in it are {reader.reached[1]}{known}{line}.{late} "
-        f"Either that is a mistake, or a design that the specification does not have: compare it "
-        f"with its formula (attentest explain language_model), or name the classes of its parts, "
-        f"one by one. A choice that it makes is declared with --choice NAME=OPTION."
+        f"numbers: the first that are computed nowhere in it are {reader.reached[1]}{known}{line}."
+        f"{late} Either that is a mistake, or a design that the specification does not have: "
+        f"compare it with its formula (attentest explain language_model), or name the classes of "
+        f"its parts, one by one. A choice that it makes is declared with --choice NAME=OPTION."
     )

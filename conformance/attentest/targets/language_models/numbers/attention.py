@@ -14,6 +14,7 @@ from attentest.targets.language_models.numbers.places import View
 from attentest.targets.language_models.numbers.placing import Views, turned_by, ways
 from attentest.targets.language_models.numbers.reader import Reader
 from attentest_spec import Choices
+from attentest_spec.attention import softmax
 from attentest_spec.choices import Value
 from attentest_spec.language_model import visible
 from attentest_spec.multi_head_attention import multi_head_attention, split
@@ -103,13 +104,15 @@ def _mixtures(
 
 
 def _look_for_scores(reader: Reader, placed: Options, query: Floats, key: Floats) -> None:
-    """Look for the products of queries and keys, so that the trace knows what is right."""
+    """Look for the scores and the weights, so that the trace knows how far the code is right."""
     if placed["attention_rotary"] != "none":
         query, key = (turned_by(reader, placed, one) for one in (query, key))
     shared = np.repeat(key, query.shape[1] // key.shape[1], axis=1)
     scores = query @ shared.swapaxes(-1, -2)
-    for factor in (1.0, query.shape[-1] ** -0.5):
-        reader.holds(scores * factor)
+    reader.holds(scores)
+    scores *= query.shape[-1] ** -0.5
+    reader.holds(scores)
+    reader.holds(softmax(np.where(visible(scores.shape[-1]), scores, -np.inf)))
 
 
 def _suspect(

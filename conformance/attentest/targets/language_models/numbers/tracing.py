@@ -5,6 +5,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -59,15 +60,28 @@ def widened() -> Iterator[None]:
 
 @dataclass(eq=False)
 class Result:
-    """The numbers of one operation, sorted, and the user's line that it is called in.
+    """The numbers of one tensor that an operation returns, sorted.
 
-    `known` are numbers that a formula gives, too, `first` those that no earlier operation gives.
+    `places` are the user's lines that lead to the operation, the innermost first, and `inputs` the
+    results that it takes. `known` are numbers that a formula gives, too, or those of an operation
+    that returns some beside them; `first` are those that no earlier operation gives.
     """
 
     values: Floats
-    place: Place | None
+    places: tuple[Place, ...]
+    inputs: tuple["Result", ...]
+    operation: int
     known: bool = False
     first: bool = False
+
+    @property
+    def is_step(self) -> bool:
+        """Whether it may be a step of a formula: masks and other constants have few numbers."""
+        return bool(self.places) and not self.known and len(np.unique(self.values)) > _FEW
+
+
+_FEW = 3
+"""The most different numbers that a mask has."""
 
 
 class Trace(OperationMode):
@@ -81,17 +95,25 @@ class Trace(OperationMode):
         self._results: list[Result] = []
         self._found: dict[int, list[Result]] = defaultdict(list)
         self._sums: dict[int, Floats] = {}
+        self._made: dict[int, tuple[Tensor, Result]] = {}  # the tensor lives: no other has its id
+        self._count = 0
 
     def __torch_dispatch__(
         self, func: Any, types: Any, args: Sequence[Any] = (), kwargs: Any = None
     ) -> Any:
         """Call `func`, and keep the numbers of its result."""
+        given = (self._made.get(id(one)) for one in tree_leaves((args, kwargs)))
+        inputs = tuple(one[1] for one in given if one)
         result = func(*args, **(kwargs or {}))
+        self._count += 1
+        places = _lines()
         for one in tree_leaves(result):
             if isinstance(one, Tensor) and one.is_floating_point() and one.numel() > 1:
                 values = one.detach().double().reshape(-1).numpy()
-                self._results.append(Result(np.sort(values), _line()))
-                self._found[len(values)].append(self._results[-1])
+                made = Result(np.sort(values), places, inputs, self._count)
+                self._results.append(made)
+                self._found[len(values)].append(made)
+                self._made[id(one)] = one, made
         return result
 
     def holds(self, values: Floats, *, known: bool = True) -> bool:
@@ -114,33 +136,46 @@ class Trace(OperationMode):
             one.known, one.first = True, number == 0
         return bool(equal)
 
-    @property
-    def first_unknown(self) -> Place | None:
-        """The line of the first operation, after all that are known, with numbers of its own.
+    def departure(self, *, before: bool) -> Place | None:
+        """Return the line of the first numbers that are not the formula's.
 
-        None where nothing is known. Masks and other constants have few numbers, and are no step.
+        With `before`, something is missing before that line: it is named in the function that also
+        has what is known. None where nothing is known.
         """
         firsts = [number for number, one in enumerate(self._results) if one.first]
-        for one in self._results[firsts[-1] + 1 :] if firsts else ():
-            if one.place and not one.known and len(np.unique(one.values)) > _FEW:
-                return one.place
-        return None
+        if not firsts:
+            return None
+        last = self._results[firsts[-1]]
+        whole = {one.operation for one in self._results if one.known}
+        rest = (one for one in self._results[firsts[-1] + 1 :] if one.operation not in whole)
+        own = next((one for one in rest if one.is_step), None)
+        if own is None:
+            return None
+        if before:
+            home = {(one.file, one.function) for one in last.places}
+            return next((one for one in own.places if (one.file, one.function) in home), None)
+        return self._earliest(own).places[0]
 
-
-_FEW = 3
-"""The most different numbers that a mask has."""
+    def _earliest(self, own: Result) -> Result:
+        """Return the first of the unknown results behind `own`, of which nothing known is made."""
+        used = {id(one) for made in self._results if made.known for one in made.inputs}
+        behind = [one for one in own.inputs if one.is_step and id(one) not in used]
+        return self._earliest(behind[0]) if behind else own
 
 
 def _near(one: Result, values: Floats, room: float) -> bool:
     return bool(np.abs(one.values - values).max() <= room)
 
 
-def _line() -> Place | None:
-    """Return the innermost line of the user's code that is running."""
-    frame = sys._getframe(2)
-    while frame is not None and not is_users(frame.f_code.co_filename):
-        frame = frame.f_back  # type: ignore[assignment]
-    return None if frame is None else place_of(frame)
+def _lines() -> tuple[Place, ...]:
+    """Return the lines of the user's code that are running, the innermost first."""
+    found = []
+    frame: FrameType | None = sys._getframe(2)
+    while frame is not None:
+        if is_users(frame.f_code.co_filename):
+            found.append(place_of(frame))
+        frame = frame.f_back
+    return tuple(found)
 
 
 def traced(call: Callable[[], Any]) -> tuple[Trace, Any]:
