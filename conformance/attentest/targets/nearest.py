@@ -32,7 +32,7 @@ def first_difference(backend: Backend, component: str) -> Location | None:
         case = next(own_cases(subject, component), None)
     except Exception:  # code that a user wrote may raise anything
         return None
-    return case and Locator().locate(subject, case.steps)
+    return None if case is None else Locator().locate(subject, case.steps)
 
 
 def sentence(location: Location) -> str:

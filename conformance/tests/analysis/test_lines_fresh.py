@@ -94,7 +94,7 @@ def test_sound_code_has_no_line(mistake, tmp_path):
 
 
 def test_question_names_the_first_step_that_differs(tmp_path):
-    gate = next(one for one in MISTAKES if one.slug == "gate-added")
+    gate = next(one for one in MISTAKES if one.slug == "fresh-gate-added")
     with pytest.raises(Unclear) as asked:
         read(gate, tmp_path)
     said = str(asked.value)

@@ -13,6 +13,7 @@ from torch import nn
 
 from attentest.analysis.identify import identify
 from attentest.harness.reproduction import Action
+from attentest.targets import caches
 from attentest.targets.adapt import (
     arguments,
     calling,
@@ -149,6 +150,11 @@ def _adapt(thing: Any, asked: Reading, name: str, home: ModuleType | None) -> Ba
         named = guessed
     if searches.is_search(named):
         return searches.adapt_search(thing, named, called or thing.__name__, home, asked)
+    if caches.is_cache(thing, asked, own_name):
+        with probing.undisturbed():
+            if kept := caches.adapt_cache(thing, asked, own_name):
+                return kept
+        named = caches.COMPONENT
     if named in BY_RECIPE:
         raise Unclear(question_of_calls(named, own_name))
     if named == "causal_layer":
