@@ -5,11 +5,11 @@ from types import ModuleType
 
 import line_corpus
 import pytest
-from line_corpus import EARLY, EFFECTS, HELD_OUT, JAX, OPEN, PARTS, Mistake
+from line_corpus import EARLY, EFFECTS, FRESH, HELD_OUT, JAX, OPEN, PARTS, Mistake
 
 MISTAKES = [
     one
-    for folder in (OPEN, HELD_OUT, EARLY, EFFECTS, JAX, PARTS)
+    for folder in (OPEN, HELD_OUT, EARLY, EFFECTS, JAX, PARTS, FRESH)
     for one in line_corpus.mistakes(folder)
 ]
 
@@ -23,7 +23,7 @@ def load(source: str) -> ModuleType:
 
 @pytest.mark.parametrize("mistake", MISTAKES, ids=lambda one: one.slug)
 def test_mistake_is_one_replacement_with_known_lines(mistake: Mistake) -> None:
-    if mistake.file == "multi_head_einops.py":
+    if "from einops import" in mistake.sound_source:
         pytest.importorskip("einops")
     if mistake.folder == JAX:
         pytest.importorskip("jax")

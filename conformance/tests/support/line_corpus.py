@@ -12,7 +12,8 @@ A manifest is a TOML file beside the sound files. Each of its tables `[[mistake]
 - `catalogued`: whether the mistake is a direct copy of a fault of the catalogue;
 - `anyway`: true where the checker asks before it judges, and is answered with --anyway.
 
-The table `[components]` holds what a user would say with --as, for targets whose names do not say
+The table `[sources]` names the sound files that are in other folders, as FILE.py = path. The table
+`[components]` holds what a user would say with --as, for targets whose names do not say
 it: FILE.py:OBJECT = component.
 """
 
@@ -29,6 +30,7 @@ EARLY = SUPPORT / "lines_early"
 EFFECTS = SUPPORT / "lines_effects"
 JAX = SUPPORT / "lines_jax"
 PARTS = SUPPORT / "lines_parts"
+FRESH = SUPPORT / "lines_fresh"
 
 
 @dataclass(frozen=True)
@@ -46,6 +48,7 @@ class Mistake:
     anyway: bool = False
     lines: tuple[str, ...] = ()
     also: tuple[str, ...] = ()
+    source: Path | None = None
 
     @property
     def file(self) -> str:
@@ -55,7 +58,7 @@ class Mistake:
     @property
     def sound_source(self) -> str:
         """The source without the mistake."""
-        return (self.folder / self.file).read_text(encoding="utf-8")
+        return (self.source or self.folder / self.file).read_text(encoding="utf-8")
 
     @property
     def wrong_source(self) -> str:
@@ -102,4 +105,6 @@ def mistakes(folder: Path = OPEN) -> Iterator[Mistake]:
     for one in manifest["mistake"]:
         texts = {name: tuple(one.get(name, ())) for name in ("lines", "also")}
         component = components.get(one["target"], "")
-        yield Mistake(folder, **{**one, **texts, "component": component})
+        other = manifest.get("sources", {}).get(one["target"].partition(":")[0])
+        source = None if other is None else SUPPORT / other
+        yield Mistake(folder, **{**one, **texts, "component": component}, source=source)

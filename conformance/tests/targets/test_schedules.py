@@ -200,3 +200,85 @@ def test_rates_of_updates_that_are_not_made_are_absent() -> None:
     for step in (0, 10**6):
         with pytest.raises(Unsupported, match="counts its steps itself"):
             part(step)
+
+
+learning_rate, warmup_iters, lr_decay_iters, min_lr = 6e-4, 2000, 600000, 6e-5
+d_model, WARMUP = 512, 4000
+
+
+def counted_from_zero(it):
+    if it < warmup_iters:
+        return learning_rate * (it + 1) / (warmup_iters + 1)
+    if it > lr_decay_iters:
+        return min_lr
+    done = (it - warmup_iters) / (lr_decay_iters - warmup_iters)
+    return min_lr + 0.5 * (1.0 + math.cos(math.pi * done)) * (learning_rate - min_lr)
+
+
+def from_nothing(it):
+    if it < warmup_iters:
+        return learning_rate * it / warmup_iters
+    if it > lr_decay_iters:
+        return min_lr
+    done = (it - warmup_iters) / (lr_decay_iters - warmup_iters)
+    return min_lr + 0.5 * (1.0 + math.cos(math.pi * done)) * (learning_rate - min_lr)
+
+
+def of_the_paper(step):
+    return d_model**-0.5 * min(step**-0.5, step * WARMUP**-1.5)
+
+
+@pytest.mark.parametrize(
+    ("function", "schedule"),
+    [(counted_from_zero, "cosine"), (from_nothing, "cosine"), (of_the_paper, "noam")],
+)
+def test_schedule_of_constants_is_judged(function, schedule):
+    backend = adapt(function, name="get_lr")
+    assert backend.choices.get("schedule", "noam") == schedule
+    assert "warmup=" in backend.summary
+    bench = Bench(backend, effort=0.2, shrink=False, diagnose=False)
+    wrong = [slug for slug in CLAUSES if judge(bench, slug).status.fails]
+    assert not wrong
+    assert (warmup_iters, min_lr, WARMUP) == (2000, 6e-5, 4000)  # those of the file stay
+
+
+def test_last_rate_that_is_a_constant_is_assumed():
+    assumed = adapt(from_nothing, name="get_lr").assumed
+    assert any("min_lr=0" in one for one in assumed)
+
+
+def test_schedule_of_constants_is_written_as_code():
+    written = adapt(counted_from_zero, name="get_lr").written()
+    assert "with_constants(" in written
+    assert "warmup_iters=sizes.warmup - 1" in written
+    compile(written, "adapter.py", "exec")
+
+
+def wrong_cosine(it):
+    if it < warmup_iters:
+        return learning_rate * it / warmup_iters
+    done = (it - warmup_iters) / (lr_decay_iters - warmup_iters)
+    return min_lr + 0.5 * (1.0 + math.sin(math.pi * done)) * (learning_rate - min_lr)
+
+
+def half_warm(it):
+    if it < warmup_iters:
+        return learning_rate * it / (2 * warmup_iters)
+    done = (it - warmup_iters) / (lr_decay_iters - warmup_iters)
+    return min_lr + 0.5 * (1.0 + math.cos(math.pi * done)) * (learning_rate - min_lr)
+
+
+def warm_by_the_decay(it):
+    if it < warmup_iters:
+        return learning_rate * it / lr_decay_iters
+    done = (it - warmup_iters) / (lr_decay_iters - warmup_iters)
+    return min_lr + 0.5 * (1.0 + math.cos(math.pi * done)) * (learning_rate - min_lr)
+
+
+@pytest.mark.parametrize("function", [wrong_cosine, half_warm, warm_by_the_decay])
+def test_schedule_of_constants_that_fits_none_is_asked_about(function):
+    with pytest.raises(Unclear, match="no listed schedule"):
+        adapt(function, name="get_lr")
+    backend = adapt(function, Reading(choices={"schedule": "cosine"}), "get_lr")
+    bench = Bench(backend, effort=0.2, shrink=False, diagnose=False)
+    assert judge(bench, "schedule.formula").status == "violation"

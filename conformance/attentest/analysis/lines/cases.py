@@ -33,7 +33,8 @@ _NEAR = 1e-3
 class Case:
     """One call among the steps of an example, and the formula that it has to follow.
 
-    `first` holds the number of the first operation of the call, once it has run.
+    `first` holds the number of the first operation of the call, once it has run. `coarse` code
+    computes in single precision inside, whatever it is given.
     """
 
     subject: Subject
@@ -42,13 +43,15 @@ class Case:
     question: Question
     choices: Choices
     first: list[int] = field(default_factory=list)
+    coarse: bool = False
 
     @cached_property
     def tolerance(self) -> float:
         """The relative tolerance of the arithmetic; 0 where it is too coarse to tell steps."""
         probe = self.question.probe
         table = self.choices.position_arithmetic == "float32"
-        coarse = "float32" if table and probe.component in _WITH_POSITIONS else ""
+        single = self.coarse or (table and probe.component in _WITH_POSITIONS)
+        coarse = "float32" if single else ""
         return TOLERANCES.get(coarse or arithmetic(probe, self.choices), 0.0)
 
     @cached_property

@@ -45,14 +45,20 @@ class Found:
     choices: Choices
     proved: bool
     confirmed: bool
+    covered: int = 0
 
     @property
     def rank(self) -> tuple[object, ...]:
-        """The order of lines under several choices: proved and explained ones, then the paper's."""
+        """The order of lines under several choices: proved and explained ones, then the paper's.
+
+        Most of the code's values are steps under the author's choices: a mistake that fits under
+        others is one by chance.
+        """
         other = [
             name for name, one in CHOICES.items() if one.paper not in (None, self.choices[name])
         ]
-        return not self.finding.cured, not self.proved, not self.said.exact, len(other)
+        known = self.finding.cured, self.proved, self.covered, self.said.exact, -len(other)
+        return tuple(-one for one in known)
 
     def location(self, formula: Formula | None = None, *, confirmed: bool = False) -> Location:
         """Return the line, in words with the sizes of the example of `formula`, if any."""
@@ -185,7 +191,8 @@ def _found(alignment: Alignment, end: float) -> Found | None:
     choices = alignment.case.choices
     same = is_silent(choices, alignment.case.subject.choices)
     proved = finding.cured and is_earliest(alignment, finding)
-    return Found(place, finding, said, choices, proved, confirmed=proved and same)
+    covered = len(alignment.covered_steps)
+    return Found(place, finding, said, choices, proved, confirmed=proved and same, covered=covered)
 
 
 def _explained(alignment: Alignment, finding: Finding) -> Explanation:

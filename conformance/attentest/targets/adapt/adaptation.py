@@ -13,6 +13,7 @@ from torch import nn
 
 from attentest.analysis.identify import identify
 from attentest.harness.reproduction import Action
+from attentest.targets import caches
 from attentest.targets.adapt import (
     arguments,
     calling,
@@ -64,6 +65,7 @@ from attentest.targets.adapt.writing.script import Script
 from attentest.targets.language_models.adaptation import adapt_language_model
 from attentest.targets.language_models.recognition import is_language_model
 from attentest.targets.models import adaptation as whole
+from attentest.targets.nearest import nearest
 from attentest.targets.searches import adaptation as searches
 from attentest.targets.single import SINGLE, in_single
 from attentest_spec import COMPONENTS, Backend, Choices, UnknownName, Unsupported
@@ -148,6 +150,11 @@ def _adapt(thing: Any, asked: Reading, name: str, home: ModuleType | None) -> Ba
         named = guessed
     if searches.is_search(named):
         return searches.adapt_search(thing, named, called or thing.__name__, home, asked)
+    if caches.is_cache(thing, asked, own_name):
+        with probing.undisturbed():
+            if kept := caches.adapt_cache(thing, asked, own_name):
+                return kept
+        named = caches.COMPONENT
     if named in BY_RECIPE:
         raise Unclear(question_of_calls(named, own_name))
     if named == "causal_layer":
@@ -263,18 +270,25 @@ def _adapted(code: Code, reading: Reading) -> Adapted:
         backend, findings = replace(backend, limits=single[0]), single[1]
     guessed = not (reading.component or component_named(code.name))
     asked = ""
+
+    def line() -> str:
+        held = {**found.choices, **measured(findings)}
+        near = replace(backend, choices=declared_choices(held, reading))
+        return nearest(near, code.component)
+
     if not (reading.anyway or trust.explained(findings)):
         asked = options.question(code, reading, partial(_explained, inferred))
     if not (asked or reading.anyway):
-        asked = trust.question(code, probe, adapter, found, findings)
+        asked = trust.question(code, probe, adapter, found, findings, line)
     explained = trust.explained(findings)
     if guessed and not explained and code.inner is not None:  # layers say more than a name
         shown = {**found.choices, **measured(findings)}
         explained = trust.confirmed(code.component, adapter, found, shown)
     if not asked and guessed and not explained:
         asked = (
-            f"{code.name} was taken for {code.component}, whose formula its numbers do not give."
-        )
+            f"{code.name} was taken for {code.component}, whose formula its numbers do not give. "
+            f"{line()}"
+        ).rstrip()
     if asked:
         raise Unclear(asked)
     declared = declared_choices({**found.choices, **measured(findings)}, reading)

@@ -6,7 +6,7 @@ numbers; otherwise the reading may be what is wrong.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import numpy as np
 from torch import nn
@@ -50,9 +50,11 @@ def question(
     adapter: Adapter,
     found: FoundTable,
     findings: Mapping[str, Finding],
+    nearest: Callable[[], str] = str,
 ) -> str:
     """Return what is asked before a verdict, "" where the reading can be trusted with one.
 
+    `nearest` says where the numbers leave the formula's, for a reading that gives others.
     Raises Uncovered where it can, and the spec has no place for the code.
     """
     if left := _beside_the_table(code, probe, found):
@@ -93,10 +95,15 @@ def question(
         return ""
     return (
         f"{code.name} was taken for {code.component}, and the reading may be wrong: "
-        f"{'; '.join(doubts)}. Say which parameter is which with --parameter NAME=PATH (in "
-        f"Python: parameters={{NAME: PATH}}), name another component with --as, or name its parts "
-        f"one by one. {_ANYWAY}."
+        f"{'; '.join(doubts)}. {apart(nearest())}Say which parameter is which with --parameter "
+        f"NAME=PATH (in Python: parameters={{NAME: PATH}}), name another component with --as, or "
+        f"name its parts one by one. {_ANYWAY}."
     )
+
+
+def apart(sentence: str) -> str:
+    """Return `sentence` with the space before the next one, "" for none."""
+    return f"{sentence} " if sentence else ""
 
 
 UNMASKED = (

@@ -22,6 +22,7 @@ from attentest.targets.language_models.numbers.reader import Reader
 from attentest.targets.language_models.numbers.search import search
 from attentest.targets.language_models.numbers.tracing import traced, widened
 from attentest.targets.language_models.tables import table_of
+from attentest.targets.nearest import shown_line
 from attentest_spec import Place, Sizes
 from attentest_spec.choices import Value
 
@@ -117,10 +118,13 @@ def _widths(built: Building, parameters: Parameters) -> tuple[int, ...]:
 def _question(name: str, reader: Reader) -> str:
     known = f" (it computes those of {reader.suspected})" if reader.suspected else ""
     late = " The search was ended by its time limit." if reader.is_late else ""
+    missing = reader.reached[1].startswith(("the sum", "the norms"))
+    place = reader.trace.departure(before=missing)
+    line = f"; those that it computes instead begin at {shown_line(place)}" if place else ""
     return (
         f"{name} was read as a decoder-only model, and no option of the specification gives its "
-        f"numbers: the first that are computed nowhere in it are {reader.reached[1]}{known}.{late} "
-        f"Either that is a mistake, or a design that the specification does not have: compare it "
-        f"with its formula (attentest explain language_model), or name the classes of its parts, "
-        f"one by one. A choice that it makes is declared with --choice NAME=OPTION."
+        f"numbers: the first that are computed nowhere in it are {reader.reached[1]}{known}{line}."
+        f"{late} Either that is a mistake, or a design that the specification does not have: "
+        f"compare it with its formula (attentest explain language_model), or name the classes of "
+        f"its parts, one by one. A choice that it makes is declared with --choice NAME=OPTION."
     )

@@ -51,7 +51,7 @@ def _activated(formula: Formula, part: str, x: Step, words: str) -> Step:
         axes=x.axes,
         mistakes=[
             Mistake(f"{name}({words})", function)
-            for name, function in {**_ACTIVATIONS, **others}.items()
+            for name, function in {**others, **_ACTIVATIONS}.items()
             if name != chosen
         ],
     )

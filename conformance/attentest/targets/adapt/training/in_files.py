@@ -7,6 +7,7 @@ run. So the name has to say it, besides the arguments.
 import inspect
 from typing import Any
 
+from attentest.targets import caches
 from attentest.targets.adapt.components import component_guessed, words_of
 from attentest.targets.adapt.names import words
 from attentest.targets.adapt.reading import Reading
@@ -42,5 +43,7 @@ def component_in_file(name: str, thing: Any) -> str:
     if trained:
         moves = any(callable(getattr(thing, one, None)) for one in _METHODS)
         return trained if moves or inspect.isfunction(thing) else ""
+    if caches.proves_itself(thing, name):
+        return caches.COMPONENT
     decoder = component_guessed(name) if inspect.isfunction(thing) else ""
     return decoder if decoder in _DECODERS else ""

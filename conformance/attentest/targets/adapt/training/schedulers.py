@@ -87,6 +87,7 @@ class Counting:
     scaled: bool = False
 
     offset = 0
+    ends = ()
 
     @property
     def sizes(self) -> frozenset[str]:

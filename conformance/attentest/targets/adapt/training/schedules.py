@@ -5,9 +5,10 @@ takes the width of the model is meant as that of the paper, even where its rates
 """
 
 import inspect
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from types import ModuleType, SimpleNamespace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,8 @@ from attentest.results.text import summary
 from attentest.targets.adapt.assumptions import assumed, declared_choices, pairs
 from attentest.targets.adapt.components import squashed
 from attentest.targets.adapt.reading import Reading, Unclear
+from attentest.targets.adapt.training.constants import constants_of
+from attentest.targets.adapt.training.schedule_call import Schedule
 from attentest.targets.adapt.training.schedule_names import (
     METHODS,
     NAMES,
@@ -43,83 +46,11 @@ from attentest_spec.torch import Recipe, TorchBackend
 
 COMPONENT = "learning_rate"
 
-_OPTIMIZER = 'SimpleNamespace(param_groups=[{"lr": 1.0}])'
-"""An optimiser of which the rates alone are looked at: one of torch takes seconds to import."""
-
 PROBES = (
     Sizes(d_model=16, warmup=7, total_steps=41, factor=1.0),
     Sizes(d_model=64, warmup=12, total_steps=90, factor=0.25),
 )
 """Two settings that differ in everything."""
-
-
-@dataclass(frozen=True)
-class Schedule:
-    """The call of code: `thing` built with sizes, a `method` of it ("" for a function).
-
-    `built` and `called` map the arguments of the constructor and of the call to sizes; `step` is
-    the argument that carries the step, `fixed` hold constants, and `offset` is added to a step.
-    """
-
-    thing: Any
-    step: str
-    method: str = ""
-    built: Mapping[str, str] = field(default_factory=dict)
-    called: Mapping[str, str] = field(default_factory=dict)
-    fixed: Mapping[str, Any] = field(default_factory=dict)
-    optimizer: str = ""
-    offset: int = 0
-
-    @property
-    def sizes(self) -> frozenset[str]:
-        """The sizes that it takes."""
-        return frozenset([*self.built.values(), *self.called.values()])
-
-    @property
-    def roles(self) -> dict[str, str]:
-        """The argument of the step, and that of every size."""
-        sized = {size: own for own, size in [*self.built.items(), *self.called.items()]}
-        return {"step": self.step, **sized}
-
-    @property
-    def counted(self) -> str:
-        """The words for the counting of its steps."""
-        return "its steps count from 0, as measured" if self.offset else "steps count from 1"
-
-    @property
-    def needs(self) -> list[str]:
-        """The lines that its text needs before it."""
-        return ["from types import SimpleNamespace"] * bool(self.optimizer)
-
-    def at(self, sizes: Sizes) -> Callable[[int], Any]:
-        """Return the function of the step at `sizes`."""
-        call = self.thing
-        if self.method:
-            made = {own: getattr(sizes, size) for own, size in self.built.items()}
-            if self.optimizer:
-                made[self.optimizer] = SimpleNamespace(param_groups=[{"lr": 1.0}])
-            call = getattr(call(**made, **self.fixed), self.method)
-        given = {own: getattr(sizes, size) for own, size in self.called.items()}
-        given |= {} if self.method else self.fixed
-        return lambda step: call(**{self.step: step + self.offset}, **given)
-
-    def text(self, name: str, step: str, value: Callable[[str], str]) -> str:
-        """Return the call as code; `value` writes a size."""
-
-        def named(arguments: Mapping[str, str], more: Mapping[str, Any]) -> list[str]:
-            return [f"{own}={value(size)}" for own, size in arguments.items()] + [
-                f"{own}={one!r}" for own, one in more.items()
-            ]
-
-        moved = f"{step} {'+' if self.offset > 0 else '-'} {abs(self.offset)}"
-        first = f"{self.step}={moved if self.offset else step}"
-        if not self.method:
-            return f"{name}({', '.join([first, *named(self.called, self.fixed)])})"
-        made = named(self.built, self.fixed)
-        if self.optimizer:
-            made.append(f"{self.optimizer}={_OPTIMIZER}")
-        call = "" if self.method == "__call__" else f".{self.method}"
-        return f"{name}({', '.join(made)}){call}({', '.join([first, *named(self.called, {})])})"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -203,7 +134,7 @@ def adapt_schedule(
     roles = schedule.roles
     arguments = f"arguments: {', '.join(f'{role}={mine}' for role, mine in roles.items())}"
     guessed = () if measured else (_MEANT.format(own=own),) * (not reading.choices)
-    doubts = (*guessed, *assumed(declared, reading))
+    doubts = (*guessed, *assumed(declared, reading), *_ends(schedule))
     return AdaptedSchedule(
         name=own,
         title=f"{own}, read as {COMPONENT}",
@@ -222,6 +153,12 @@ _MEANT = (
     "assumed that {own} is meant as the schedule of the paper, because it takes the width of the "
     "model; if it is another one, say which with --choice schedule=NAME"
 )
+
+
+def _ends(schedule: Schedule | Counting) -> Iterator[str]:
+    """Yield that the last rate is taken as 0: all listed schedules end there."""
+    for own in schedule.ends:
+        yield f"assumed {own}=0, at which the schedules of the spec end: its value is not judged"
 
 
 def _calls(thing: Any) -> Iterator[tuple[str, inspect.Signature]]:
@@ -257,6 +194,9 @@ def _schedule(thing: Any, own: str, reading: Reading) -> Schedule:
         built = sizes_in([one for one in made if one != optimizer], reading)
         called = sizes_in(rest, reading)
         found = Schedule(thing, step, method, built, called, dict(reading.given), optimizer)
+        if not method and "warmup" not in called.values():
+            constants, ends = constants_of(thing, reading)
+            found = replace(found, constants=constants, ends=ends)
         require_sizes(own, found, {**made, **rest}, reading)
         return found
     raise Unclear(
@@ -293,8 +233,8 @@ _FIRST = ("one", "zero")
 
 def _measured(found: Schedule, own: str, reading: Reading) -> Found:
     """Return the schedule with its offset, and the option that its rates show, {} for none."""
-    for offset in (0, -1):
-        moved = replace(found, offset=offset)
+    for late, offset in product((0, 1) if found.constants else (0,), (0, -1)):
+        moved = replace(found, offset=offset, late=late)
         options = [one for one in _options() if _fits(moved, one)]
         if len(options) == 1:
             return moved, {"schedule": options[0].schedule}

@@ -11,9 +11,10 @@ from attentest.targets.language_models.numbers.findings import Found, State, aga
 from attentest.targets.language_models.numbers.linears import Linear, linears
 from attentest.targets.language_models.numbers.norms import Options
 from attentest.targets.language_models.numbers.places import View
-from attentest.targets.language_models.numbers.placing import Views, ways
+from attentest.targets.language_models.numbers.placing import Views, turned_by, ways
 from attentest.targets.language_models.numbers.reader import Reader
 from attentest_spec import Choices
+from attentest_spec.attention import softmax
 from attentest_spec.choices import Value
 from attentest_spec.language_model import visible
 from attentest_spec.multi_head_attention import multi_head_attention, split
@@ -97,7 +98,21 @@ def _mixtures(
                 if reader.holds(context):
                     yield _Mixture(maps, options, views, context)
                     return
+            if placed["query_key_norm"] == "none":
+                _look_for_scores(reader, placed, query, key)
             _suspect(reader, known | placed, maps, views, h)
+
+
+def _look_for_scores(reader: Reader, placed: Options, query: Floats, key: Floats) -> None:
+    """Look for the scores and the weights, so that the trace knows how far the code is right."""
+    if placed["attention_rotary"] != "none":
+        query, key = (turned_by(reader, placed, one) for one in (query, key))
+    shared = np.repeat(key, query.shape[1] // key.shape[1], axis=1)
+    scores = query @ shared.swapaxes(-1, -2)
+    reader.holds(scores)
+    scores *= query.shape[-1] ** -0.5
+    reader.holds(scores)
+    reader.holds(softmax(np.where(visible(scores.shape[-1]), scores, -np.inf)))
 
 
 def _suspect(
@@ -119,9 +134,8 @@ def _suspect(
         ("scores of which the next token is not hidden", open_, _up_to(length, 1)),
     ]
     for words, options, mask in tried:
-        if not reader.suspected and reader.holds(
-            _weighted(reader, {**choices, **options}, maps, norms, h, mask)
-        ):
+        values = _weighted(reader, {**choices, **options}, maps, norms, h, mask)
+        if not reader.suspected and reader.trace.holds(values, known=False):
             reader.suspected = words
 
 

@@ -13,9 +13,15 @@ from attentest_spec.feed_forward import activate
 from attentest_spec.setting import Floats
 
 
-def networks(reader: Reader, found: Found, path: str, h: Floats, step: int) -> Iterator[State]:
-    """Yield what follows if h (B, T, D) passes through the network at the canonical `path`."""
-    reader.looks_for(step, f"the inner layer of {path}")
+def networks(
+    reader: Reader, found: Found, path: str, h: Floats, step: int, *, before: int = 0
+) -> Iterator[State]:
+    """Yield what follows if h (B, T, D) passes through the network at the canonical `path`.
+
+    Its first map is looked for `before` the other steps, where nothing else says that h is its
+    input.
+    """
+    reader.looks_for(step - before, f"the inner layer of {path}")
     for width in reader.widths:
         inner = reader.once(f"inner {width}", h, {}, partial(linears, reader, h, width))
         for options, maps, hidden in _hidden(reader, found, inner):

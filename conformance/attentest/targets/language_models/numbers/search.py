@@ -22,6 +22,9 @@ PRE = ("pre", "sandwich")
 _STEPS = 10
 """The number of steps of a block, at most."""
 
+_BETWEEN = 3
+"""The steps between attention and the network, which do not follow each other in some blocks."""
+
 
 def search(
     reader: Reader, start: Mapping[str, Value], tokens: Array, output: Floats
@@ -102,17 +105,17 @@ class _Block:
         for opened in self._opened(state, "self_attention"):
             for attended in self._attended(state, [opened]):
                 inner = State(attended.found, opened.x if one_norm else state.x)
-                second = [inner] if one_norm else self._opened(inner, "feed_forward")
-                for found in self._networked(inner, second):
+                second = [inner] if one_norm else self._opened(inner, "feed_forward", _BETWEEN)
+                before = _BETWEEN if one_norm or self.where not in PRE else 0
+                for found in self._networked(inner, second, before):
                     self.reader.looks_for(self.step + 8, f"the sum of {self.path}")
                     total = State(found.found, state.x + attended.x + found.x)
                     yield from self._closed(total, "self_attention")
 
-    def _opened(self, state: State, name: str) -> Iterator[State]:
-        self.reader.looks_for(
-            self.step + (0 if name == "self_attention" else 5), f"the norms of {self.path}"
-        )
+    def _opened(self, state: State, name: str, before: int = 0) -> Iterator[State]:
+        step = self.step + (0 if name == "self_attention" else 5)
         if self.where in PRE:
+            self.reader.looks_for(step - before, f"the norms of {self.path}")
             yield from norms(self.reader, state.found, f"{self.path}.{name}_norm", state.x)
         else:
             yield state
@@ -123,10 +126,13 @@ class _Block:
             for found in attentions(self.reader, one.found, path, one.x, self.step + 1):
                 yield from self._ended(found, "self_attention")
 
-    def _networked(self, state: State, opened: Iterator[State] | list[State]) -> Iterator[State]:
+    def _networked(
+        self, state: State, opened: Iterator[State] | list[State], before: int = 0
+    ) -> Iterator[State]:
         path = f"{self.path}.feed_forward"
         for one in opened:
-            for found in networks(self.reader, one.found, path, one.x, self.step + 6):
+            step = self.step + 6
+            for found in networks(self.reader, one.found, path, one.x, step, before=before):
                 yield from self._ended(found, "feed_forward")
 
     def _ended(self, state: State, name: str) -> Iterator[State]:

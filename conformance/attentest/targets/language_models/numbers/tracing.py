@@ -1,8 +1,11 @@
 """Traces of a call: every number that it computes, to look up those of a formula among them."""
 
+import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
+from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -11,6 +14,8 @@ from torch import Tensor
 from torch.overrides import TorchFunctionMode
 from torch.utils._pytree import tree_leaves, tree_map
 
+from attentest.analysis.lines.recording import Place, is_users
+from attentest.analysis.lines.torch_recording import place_of
 from attentest.targets.adapt.probing import undisturbed
 from attentest_spec.setting import Floats
 from attentest_spec.torch.flops import OperationMode
@@ -53,6 +58,32 @@ def widened() -> Iterator[None]:
         torch.set_default_dtype(before)
 
 
+@dataclass(eq=False)
+class Result:
+    """The numbers of one tensor that an operation returns, sorted.
+
+    `places` are the user's lines that lead to the operation, the innermost first, and `inputs` the
+    results that it takes. `known` are numbers that a formula gives, too, or those of an operation
+    that returns some beside them; `first` are those that no earlier operation gives.
+    """
+
+    values: Floats
+    places: tuple[Place, ...]
+    inputs: tuple["Result", ...]
+    operation: int
+    known: bool = False
+    first: bool = False
+
+    @property
+    def is_step(self) -> bool:
+        """Whether it may be a step of a formula: masks and other constants have few numbers."""
+        return bool(self.places) and not self.known and len(np.unique(self.values)) > _FEW
+
+
+_FEW = 3
+"""The most different numbers that a mask has."""
+
+
 class Trace(OperationMode):
     """The results of all operations of a call, without their shapes and orders.
 
@@ -61,33 +92,90 @@ class Trace(OperationMode):
 
     def __init__(self) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
-        self._found: dict[int, list[Floats]] = defaultdict(list)
+        self._results: list[Result] = []
+        self._found: dict[int, list[Result]] = defaultdict(list)
         self._sums: dict[int, Floats] = {}
+        self._made: dict[int, tuple[Tensor, Result]] = {}  # the tensor lives: no other has its id
+        self._count = 0
 
     def __torch_dispatch__(
         self, func: Any, types: Any, args: Sequence[Any] = (), kwargs: Any = None
     ) -> Any:
         """Call `func`, and keep the numbers of its result."""
+        given = (self._made.get(id(one)) for one in tree_leaves((args, kwargs)))
+        inputs = tuple(one[1] for one in given if one)
         result = func(*args, **(kwargs or {}))
+        self._count += 1
+        places = _lines()
         for one in tree_leaves(result):
             if isinstance(one, Tensor) and one.is_floating_point() and one.numel() > 1:
                 values = one.detach().double().reshape(-1).numpy()
-                self._found[len(values)].append(np.sort(values))
+                made = Result(np.sort(values), places, inputs, self._count)
+                self._results.append(made)
+                self._found[len(values)].append(made)
+                self._made[id(one)] = one, made
         return result
 
-    def holds(self, values: Floats) -> bool:
-        """Say whether a result has these numbers, in whatever order."""
+    def holds(self, values: Floats, *, known: bool = True) -> bool:
+        """Say whether a result has these numbers, in whatever order.
+
+        They are the formula's, unless they are not `known` as that.
+        """
         size = values.size
         if size not in self._found:
             return False
         if size not in self._sums:
-            self._sums[size] = np.array([one.sum() for one in self._found[size]])
+            self._sums[size] = np.array([one.values.sum() for one in self._found[size]])
         room = NEAR * float(np.abs(values).max())
         near = np.flatnonzero(np.abs(self._sums[size] - values.sum()) <= room * size)
         if not len(near):  # most formulas: nothing has to be sorted
             return False
         own = np.sort(values, axis=None)
-        return any(np.abs(self._found[size][n] - own).max() <= room for n in near)
+        equal = [one for one in (self._found[size][n] for n in near) if _near(one, own, room)]
+        for number, one in enumerate(equal if known else ()):
+            one.known, one.first = True, number == 0
+        return bool(equal)
+
+    def departure(self, *, before: bool) -> Place | None:
+        """Return the line of the first numbers that are not the formula's.
+
+        With `before`, something is missing before that line: it is named in the function that also
+        has what is known. None where nothing is known.
+        """
+        firsts = [number for number, one in enumerate(self._results) if one.first]
+        if not firsts:
+            return None
+        last = self._results[firsts[-1]]
+        whole = {one.operation for one in self._results if one.known}
+        rest = (one for one in self._results[firsts[-1] + 1 :] if one.operation not in whole)
+        own = next((one for one in rest if one.is_step), None)
+        if own is None:
+            return None
+        if before:
+            home = {(one.file, one.function) for one in last.places}
+            return next((one for one in own.places if (one.file, one.function) in home), None)
+        return self._earliest(own).places[0]
+
+    def _earliest(self, own: Result) -> Result:
+        """Return the first of the unknown results behind `own`, of which nothing known is made."""
+        used = {id(one) for made in self._results if made.known for one in made.inputs}
+        behind = [one for one in own.inputs if one.is_step and id(one) not in used]
+        return self._earliest(behind[0]) if behind else own
+
+
+def _near(one: Result, values: Floats, room: float) -> bool:
+    return bool(np.abs(one.values - values).max() <= room)
+
+
+def _lines() -> tuple[Place, ...]:
+    """Return the lines of the user's code that are running, the innermost first."""
+    found = []
+    frame: FrameType | None = sys._getframe(2)
+    while frame is not None:
+        if is_users(frame.f_code.co_filename):
+            found.append(place_of(frame))
+        frame = frame.f_back
+    return tuple(found)
 
 
 def traced(call: Callable[[], Any]) -> tuple[Trace, Any]:
