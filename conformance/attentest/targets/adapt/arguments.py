@@ -61,7 +61,11 @@ def read(name: str, component: str, signature: inspect.Signature, reading: Readi
         if role in COMPONENTS[component].inputs and argument in own
     }
     fixed = {argument: value for argument, value in reading.given.items() if argument in own}
-    free = [one for one in own if one not in settled.values() and one not in fixed]
+    free = [
+        one
+        for one in own
+        if one not in settled.values() and one not in fixed and not _is_flag(signature, one)
+    ]
     once, shared = _shared(settled)
     roles, joined = _roles(component, free, once, shared)
     joined = list(dict.fromkeys([*shared, *joined]))
@@ -97,6 +101,12 @@ def _own(signature: inspect.Signature) -> dict[str, bool]:
         for one in signature.parameters.values()
         if one.kind not in loose
     }
+
+
+def _is_flag(signature: inspect.Signature, argument: str) -> bool:
+    """Say whether an argument called a mask is a flag by its default: it holds no entries."""
+    default = signature.parameters[argument].default
+    return isinstance(default, bool) and "mask" in squashed(argument)
 
 
 def _check(name: str, own: Collection[str], reading: Reading, roles: Collection[str]) -> None:
