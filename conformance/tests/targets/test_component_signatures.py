@@ -37,9 +37,7 @@ class CrossAttention(nn.Module):
         return query @ key.transpose(-1, -2) / query.shape[-1] ** 0.5
 
     def forward(self, x: Tensor, context: Tensor) -> Tensor:
-        query, key, value = map(
-            self.split, (self.to_q(x), self.to_k(context), self.to_v(context))
-        )
+        query, key, value = map(self.split, (self.to_q(x), self.to_k(context), self.to_v(context)))
         return self.to_out(self.merge(self.scores(query, key).softmax(-1) @ value))
 
 
@@ -100,6 +98,65 @@ def test_a_flag_that_is_called_a_mask_keeps_its_default(thing):
     report = attentest.check(thing, "multi_head_attention", clauses=FORMULA)
     assert report.conforms, str(report)
     assert "it takes no mask" in "\n".join(report.inferred)
+
+
+class Settings:
+    """The settings of a GPT-2."""
+
+    def __init__(self, n_embd: int = 8, n_head: int = 2) -> None:
+        self.n_embd, self.n_head = n_embd, n_head
+
+
+class MLP(nn.Module):
+    """The network of a GPT-2, whose inner width is an argument beside its configuration."""
+
+    def __init__(self, n_state: int, config: Settings) -> None:
+        super().__init__()
+        self.c_fc = nn.Linear(config.n_embd, n_state)
+        self.c_proj = nn.Linear(n_state, config.n_embd)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.c_proj(self.active(self.c_fc(x)))
+
+    def active(self, x: Tensor) -> Tensor:
+        return functional.gelu(x)
+
+
+class WithoutActivation(MLP):
+    def active(self, x: Tensor) -> Tensor:
+        return x
+
+
+class Attention(Flagged):
+    def __init__(self, nx: int, config: Settings) -> None:
+        super().__init__(nx, config.n_head)
+
+
+def test_arguments_of_a_gpt2_are_read_without_an_option():
+    assert attentest.check(MLP, "feed_forward", clauses=["feed_forward.formula"]).conforms
+    report = attentest.check(Attention, "multi_head_attention", clauses=FORMULA)
+    assert report.conforms
+    assert report.compared
+    try:
+        wrong = attentest.check(WithoutActivation, clauses=["feed_forward.formula"])
+    except Unclear:
+        return
+    assert not wrong.conforms
+
+
+class DecoderLayer(nn.TransformerEncoderLayer):
+    """A layer of a decoder-only model."""
+
+    def __init__(self, d_model: int, nhead: int) -> None:
+        super().__init__(d_model, nhead, batch_first=True)
+
+    def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
+        return super().forward(x, mask)
+
+
+def test_a_decoder_layer_of_one_sequence_is_asked_with_what_to_add():
+    with pytest.raises(Unclear, match="no input for a memory.*Add --as encoder_layer"):
+        attentest.adapted(DecoderLayer)
 
 
 class ScaledRotary(nn.Module):

@@ -237,6 +237,22 @@ def _no_value(component: str, unknown: Sequence[str]) -> str:
     return ""
 
 
+def _one_sequence(component: str, signature: inspect.Signature) -> str:
+    """Return what a decoder without a second sequence may be, "" where it may have one."""
+    names = [squashed(one) for one, needed in _own(signature).items() if needed]
+    if component not in ("decoder", "decoder_layer") or len(names) != 1:
+        return ""
+    if any(one in ROLES["memory"] for one in map(squashed, signature.parameters)):
+        return ""
+    layer = component.replace("decoder", "encoder")
+    other = "language_model" if component == "decoder" else layer
+    tokens = names[0] in ROLES["tokens"] and names[0] not in ROLES["x"]
+    return (
+        f"which has no input for a memory: it is part of a decoder-only model. Add "
+        f"--as {other if tokens else layer}, which has one sequence."
+    )
+
+
 def _question(
     name: str,
     component: str,
@@ -258,7 +274,8 @@ def _question(
     lines += [f"--give {one}=VALUE" for one in unknown if not missing]
     call = ", ".join(inputs)
     taken = f"{name}({', '.join(signature.parameters)}) was taken for {component}({call})"
-    if reason := "" if missing else _no_value(component, unknown):
+    reason = _one_sequence(component, signature) if missing else _no_value(component, unknown)
+    if reason:
         return f"{taken}, {reason}"
     return (
         f"{taken}, and nothing in it says {what}. "

@@ -92,9 +92,7 @@ def epsilon_given(code: Code, reading: Reading) -> Iterator[str]:
             yield OWN_EPSILON.format(own, own)
 
 
-def unusual_epsilons(
-    declared: Mapping[str, Value], reading: Reading, code: Code
-) -> Iterator[str]:
+def unusual_epsilons(declared: Mapping[str, Value], reading: Reading, code: Code) -> Iterator[str]:
     """Yield each measured epsilon of a norm that is no usual value and no default of `code`."""
     held = constructor_arguments(code.thing) if code.construction is not None else {}
     named = [held[own].default for own in held if squashed(own) in EPSILON]
