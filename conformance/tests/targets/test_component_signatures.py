@@ -155,7 +155,7 @@ class DecoderLayer(nn.TransformerEncoderLayer):
 
 
 def test_a_decoder_layer_of_one_sequence_is_asked_with_what_to_add():
-    with pytest.raises(Unclear, match="no input for a memory.*Add --as encoder_layer"):
+    with pytest.raises(Unclear, match=r"no input for a memory.*Add --as encoder_layer"):
         attentest.adapted(DecoderLayer)
 
 
@@ -176,7 +176,7 @@ class ScaledRotary(nn.Module):
 
 
 def test_frequencies_that_an_argument_scales_are_asked_about():
-    with pytest.raises(Unclear, match="factor scales its frequencies by default.*--give factor=1"):
+    with pytest.raises(Unclear, match=r"factor scales its frequencies by default.*--give factor=1"):
         attentest.adapted(ScaledRotary, "rotary")
     report = attentest.check(
         ScaledRotary, "rotary", clauses=["rotary.formula"], given={"factor": 1}

@@ -115,7 +115,8 @@ INNER = words(
     "feedforwardhidden feedforwardsize ffnembeddim intermediatewidth intermediatedim "
     "hiddenunits dimlinearblock hiddenchannels ffnintermediatesize ffnwidth encoderffndim "
     "decoderffndim encoderffnembeddim decoderffnembeddim ninner innersize dunits dimhidden "
-    "ffnsize nhidden ffinnerdim inner feedforwarddimension nstate numff intermediatefeatures ffndimension"
+    "ffnsize nhidden ffinnerdim inner feedforwarddimension nstate numff intermediatefeatures "
+    "ffndimension"
 )
 """The inner width of a feed-forward network; some are the model's where no other name is."""
 
