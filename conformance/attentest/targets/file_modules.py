@@ -1,8 +1,8 @@
 """Modules made from users' files, in a separate namespace for each folder.
 
 A file is imported as `_target_HASH.NAME`, where HASH identifies the folder, or the one that
-holds its outermost package (the folders upwards that have an `__init__.py`, or that its relative
-imports reach). Its code imports by
+holds its outermost package (the folders upwards that have an `__init__.py`, or lie between two that
+have one, or that its relative imports reach). Its code imports by
 ordinary statements, and `import NAME` in it means, in this order, also when it is run later:
 
 1. the file or package NAME of that folder, unless it is the importing file itself;
@@ -60,7 +60,9 @@ def importable(path: Path) -> tuple[Path, str]:
     folder = place.parent
     levels = _levels(place)
     while folder.name.isidentifier() and (
-        (folder / "__init__.py").is_file() or len(names) <= levels
+        (folder / "__init__.py").is_file()
+        or len(names) <= levels
+        or (len(names) > 1 and (folder.parent / "__init__.py").is_file())
     ):
         names.insert(0, folder.name)
         folder = folder.parent

@@ -69,8 +69,15 @@ def path_input(sizes: Sizes, length: int = 1) -> Annotated[Floats, "1 L D"]:
     return np.broadcast_to(row, (1, length, sizes.d_model)).copy()
 
 
+def scored_input(sizes: Sizes) -> Annotated[Floats, "1 2 D"]:
+    """Return two rows, of which the first has no number on the path, and so no score."""
+    rows = path_input(sizes, length=2)
+    rows[:, 0, 0] = 0.0
+    return rows
+
+
 def drops_at_the_rate(probe: Probe, path: Path, *inputs: Input) -> None:
-    """Demand that the number on `path` is dropped at the rate, of `inputs` of one row alone.
+    """Demand that the number on `path` is dropped at the rate, in the last row of `inputs`.
 
     A part that drops nothing on the path is not judged: sites are not prescribed.
     """
@@ -143,10 +150,10 @@ def _rows(
     trained: Annotated[Floats, "N L D"],
     inputs: tuple[Input, ...],
     factor: float,
-) -> Annotated[Array, "N L"]:
-    """Return which rows are those of a number that dropout multiplies by `factor`."""
+) -> Annotated[Array, "N 1"]:
+    """Return which last rows are those of a number that dropout multiplies by `factor`."""
     other, last = copy.copy(probe), list(path)[-1]
     other.parameters = {**probe.parameters, last: probe.parameters[last] * factor}
     expected = as_floats(other.expected(*inputs).output)
     same: Array = np.abs(trained - expected).max(axis=-1) <= error_bound(other, inputs, expected)
-    return same
+    return same[:, -1:]

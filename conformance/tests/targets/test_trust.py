@@ -371,6 +371,18 @@ def test_an_assumption_comes_first_and_strict_reports_it():
     assert declared[slugs[0]].status == "deviation"
 
 
+class TenfoldEpsilon(nn.LayerNorm):
+    def __init__(self, d_model: int) -> None:
+        super().__init__(d_model, eps=1e-4)
+
+
+def test_an_unusual_epsilon_of_a_norm_is_an_assumption():
+    report = attentest.check(TenfoldEpsilon, "layer_norm", clauses=["layer_norm.formula"])
+    assert report.inferred[1].startswith("assumed norm_epsilon=0.0001, as measured: if you meant")
+    report = attentest.check(nn.LayerNorm, "layer_norm", clauses=["layer_norm.formula"])
+    assert "epsilon=" not in "".join(report.inferred)
+
+
 def flagged(q, k, v, mask=None):
     """The mask is a flag: where there is one, later positions are hidden."""
     return nn.functional.scaled_dot_product_attention(q, k, v, is_causal=mask is not None)

@@ -14,7 +14,14 @@ from attentest.faults.reference_models import REFERENCE_MODELS, Hooks, reference
 from attentest.faults.reference_models.modules import Node
 from attentest.judging.bench import Bench
 from attentest.judging.judge import judge
-from attentest.testing.dropout_rate import FALSE_ALARM, RATE, SAMPLES, path_input, tolerance
+from attentest.testing.dropout_rate import (
+    FALSE_ALARM,
+    RATE,
+    SAMPLES,
+    path_input,
+    scored_input,
+    tolerance,
+)
 from attentest_spec import Sizes
 
 torch.set_num_threads(1)
@@ -47,6 +54,13 @@ class OnProjectedValues(InsideAttentionNowhere):
     def project(self, module: Node, name: str, x: Tensor) -> Tensor:
         projected = super().project(module, name, x)
         return self.dropout(module, projected) if name == "value" else projected
+
+
+class OnScores(InsideAttentionNowhere):
+    """Drop scores before the softmax: what is dropped has a weight still."""
+
+    def bias_scores(self, module: Node, raw: Tensor) -> Tensor:
+        return self.dropout(module, super().bias_scores(module, raw))
 
 
 class WholeRows(Plain):
@@ -166,9 +180,20 @@ def test_wrong_rate_is_reported_with_its_numbers(factor):
     assert verdict.status in ("violation", "error")
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_dropout_before_the_softmax_is_detected_with_every_seed(seed):
+    verdict = judged(of(OnScores), "multi_head_attention.deterministic", seed, effort=0.1)
+    assert verdict.status == "violation", verdict.message
+
+
 def test_path_input_is_equal_rows_from_one_to_minus_one():
     rows = path_input(Sizes(d_model=5), length=2)
     assert rows.tolist() == [[[1.0, 0.5, 0.0, -0.5, -1.0]] * 2]
+
+
+def test_scored_input_has_no_number_in_its_first_row():
+    rows = scored_input(Sizes(d_model=5))
+    assert rows.tolist() == [[[0.0, 0.5, 0.0, -0.5, -1.0], [1.0, 0.5, 0.0, -0.5, -1.0]]]
 
 
 def test_tolerance_is_that_of_the_false_alarm():

@@ -85,6 +85,20 @@ def dropout_in_evaluation(self: Hooks, module: Node, x: Tensor) -> Tensor:
 
 
 @fault(
+    "positional_encoding.dropout-before-positions",
+    "dropout-on-sum",
+    seam="positional_encoding",
+    kind="mode",
+)
+def dropout_before_positions(self: Hooks, module: Node, x: Tensor) -> Tensor:
+    """Dropout acts on the embedding, and positions are added to what it leaves.
+
+    Positions are never dropped. A model learns to rely on them.
+    """
+    return self.correct.add_positions(module, self.correct.drop_embedded(module, x))
+
+
+@fault(
     "positional_encoding.one-buffer-for-results", "input-untouched", seam="add_rows", kind="state"
 )
 def one_buffer_for_results(self: Hooks, x: Tensor, rows: Tensor) -> Tensor:

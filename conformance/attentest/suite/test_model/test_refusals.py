@@ -9,7 +9,7 @@ from attentest.judging.check import check
 from attentest.suite.test_model.cases import ModelCall, draw_call
 from attentest.testing.assertions import holds, matches
 from attentest.testing.draw import Draw
-from attentest.testing.refusal import explains_refusal, refuses, require_index_errors
+from attentest.testing.refusal import explains_refusal, refused_by, refuses, require_index_errors
 from attentest_spec import Sizes
 from attentest_spec.parameters import learned_positions, one_vocabulary
 from attentest_spec.setting import Array
@@ -110,7 +110,7 @@ def test_indivisible_width_refused(subject: Subject, draw: Draw) -> None:
     if not indivisible:
         raise Absent(f"{subject.name} divides no width among its heads")
     for doing, build, _ in _builds(subject, case.sizes, indivisible):
-        refuses(subject, doing, build)
+        refuses(subject, doing, partial(_answer, case, build))
 
 
 @check("model.impossible-sizes-refused", examples=1)
@@ -134,6 +134,8 @@ def test_impossible_sizes_named(subject: Subject, draw: Draw) -> None:
         subject, case.sizes, [*_indivisible(subject), *_impossible(subject)]
     ):
         explains_refusal(subject, doing, build, naming=naming)
+    for doing, build, _ in _builds(subject, case.sizes, _indivisible(subject)):
+        refused_by(subject, doing, build, lambda probe: probe.output(*case.inputs))
     for useless in USELESS:
         answer, doing = _without_length(case, useless)
         explains_refusal(subject, doing, answer, naming=(useless,))
@@ -160,6 +162,11 @@ def _builds(
         text = ", ".join(f"{name} {value}" for name, value in changes.items())
         sizes = possible.but(**changes)
         yield f"building a model with {text}", partial(subject.part, "model", sizes), naming
+
+
+def _answer(case: ModelCall, build: Callable[[], Probe]) -> Array:
+    """Return the output of what `build` returns for the inputs of `case`."""
+    return build().output(*case.inputs)
 
 
 def _without_length(case: ModelCall, longest: int) -> tuple[Callable[[], Array], str]:

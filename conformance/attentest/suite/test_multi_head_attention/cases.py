@@ -24,6 +24,9 @@ COMPONENT = "multi_head_attention"
 PATH = {"value.weight": 1.0, "output.weight": 1.0}
 """The path of one number, for :func:`attentest.testing.dropout_rate.build_path`."""
 
+SCORED_PATH = {"query.weight": 1.0, "key.weight": 1.0, **PATH}
+"""The same path with a score of its key: dropout before the softmax gives neither weight."""
+
 INPUTS = ("query", "key", "value")
 
 UNORDERED = ("per-sample", "none", "padding")

@@ -10,6 +10,7 @@ from attentest.suite.test_multi_head_attention.cases import (
     COMPONENT,
     INPUTS,
     PATH,
+    SCORED_PATH,
     UNORDERED,
     MultiHeadCall,
     build_loaded,
@@ -25,7 +26,12 @@ from attentest.suite.test_multi_head_attention.cases import (
 from attentest.testing.assertions import equal, finite, holds
 from attentest.testing.common import dropout_keeps_mean, same_precision
 from attentest.testing.draw import Draw
-from attentest.testing.dropout_rate import build_path, drops_at_the_rate, path_input
+from attentest.testing.dropout_rate import (
+    build_path,
+    drops_at_the_rate,
+    path_input,
+    scored_input,
+)
 from attentest.testing.invariants import (
     agree_up_to_rounding,
     build_with_parameters,
@@ -165,9 +171,9 @@ def test_deterministic(subject: Subject, draw: Draw) -> None:
         one = draw_call(draw, probe, kinds=("none",), batch=1, lengths=(2, 3))
         dropout_keeps_mean(probe, *one.inputs)
         if has_parameter_map(probe):
-            path = build_path(subject, COMPONENT, sizes, PATH)
-            x = path_input(sizes)
-            drops_at_the_rate(path, PATH, x, x, x, None)
+            for path, x in ((PATH, path_input(sizes)), (SCORED_PATH, scored_input(sizes))):
+                narrow = build_path(subject, COMPONENT, sizes, path)
+                drops_at_the_rate(narrow, path, x, x, x, None)
 
 
 @check("multi_head_attention.strided-inputs")

@@ -79,6 +79,7 @@ def draw_call(
     widths: Sequence[int] = (6, 4, 5, 12),
     precision: str = "",
     most: int = 0,
+    dropout: float = 0.0,
     **fixed: int,
 ) -> EncodingCall:
     """Draw a call; `waves` demands sines and cosines, `most` is the largest length of the part."""
@@ -87,7 +88,8 @@ def draw_call(
     length = draw.length(*lengths)
     even = [width for width in widths if subject.limits.odd_width or width % 2 == 0]
     width = draw.choose(even)
-    sizes = Sizes(d_model=width, heads=1, max_length=most or subject.limits.length or 40)
+    longest = most or subject.limits.length or 40
+    sizes = Sizes(d_model=width, heads=1, max_length=longest, dropout=dropout)
     parameters = draw.parameters("positional_encoding", sizes, precision=precision)
     probe = subject.part(
         "positional_encoding", sizes, parameters=parameters or None, precision=precision

@@ -2,15 +2,25 @@
 
 import numpy as np
 
+from attentest.harness.errors import Absent
 from attentest.harness.subject import Subject
 from attentest.harness.tolerances import as_floats
 from attentest.judging.check import check
 from attentest.suite.test_positional_encoding.cases import draw_call, same_rows, separates_positions
-from attentest.testing.assertions import equal, same_shape
-from attentest.testing.common import same_precision
+from attentest.testing.assertions import equal, holds, same_shape
+from attentest.testing.common import HALF_PRECISIONS, same_precision
 from attentest.testing.draw import Draw
 from attentest.testing.gradients import gradient_to
 from attentest_spec.setting import Array
+
+FAR = 10.0
+"""An input that is further from 0 than any row of a table of sines."""
+
+SAMPLES = 40
+"""The number of equal samples of which training drops different numbers."""
+
+SPREAD = 1e-3
+"""The largest difference of the multiples of sums; positions that are not dropped give 0.1."""
 
 
 @check("positional_encoding.prefix", examples=6)
@@ -72,6 +82,32 @@ def test_gradient_is_identity(subject: Subject, draw: Draw) -> None:
     same_shape(gradient.output, case.x.shape)
     separates_positions(case, as_floats(gradient.output) - case.x)
     equal(gradient_to(gradient, 0, "input", case.x.shape), cotangent, what="gradient of the input")
+
+
+@check("positional_encoding.dropout-on-sum", examples=1)
+def test_dropout_on_sum(subject: Subject, draw: Draw) -> None:
+    if not subject.limits.dropout:
+        raise Absent(f"{subject.name} has no dropout")
+    case = draw_call(subject, draw, batch=SAMPLES, dropout=0.5)
+    if "mode" not in case.probe.part.capabilities or case.probe.precision in HALF_PRECISIONS:
+        raise Absent("there is no training mode, or its numbers are too coarse")
+    separates_positions(case, case.added())
+    x = np.full_like(case.x, FAR)
+    sums = as_floats(case.probe.output(x))
+    case.probe.train()
+    trained = as_floats(case.probe.output(x))
+    case.probe.eval()
+    kept = (trained != 0) & (sums != 0)
+    ratios = trained[kept] / sums[kept]
+    if not ratios.size or (ratios == 1).all():
+        raise Absent(f"{subject.name} drops nothing that a call shows")
+    holds(
+        float(np.ptp(ratios)) <= SPREAD,
+        f"In training, the numbers that are not dropped are between {ratios.min():.4g} and "
+        f"{ratios.max():.4g} times the sums of the input and the positions, and not one multiple "
+        f"of them: dropout does not act on the sum.",
+        actual=trained,
+    )
 
 
 @check("positional_encoding.input-untouched", examples=4)

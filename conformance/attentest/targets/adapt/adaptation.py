@@ -32,6 +32,7 @@ from attentest.targets.adapt.assumptions import (
     epsilon_given,
     measured,
     summary,
+    unusual_epsilons,
 )
 from attentest.targets.adapt.code import Code, code_of, of_instance
 from attentest.targets.adapt.components import component_guessed, component_named
@@ -296,6 +297,7 @@ def _adapted(code: Code, reading: Reading) -> Adapted:
     assumptions = (
         *assumed(declared, reading),
         *epsilon_given(code, reading),
+        *unusual_epsilons(declared, reading, code),
         *[SINGLE] * bool(single),
         *[SEVERAL] * (backend.limits.fewest_heads > 1),
         *[FIXED_DROPOUT] * backend.limits.fixed_dropout,

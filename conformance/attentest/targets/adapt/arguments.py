@@ -61,7 +61,11 @@ def read(name: str, component: str, signature: inspect.Signature, reading: Readi
         if role in COMPONENTS[component].inputs and argument in own
     }
     fixed = {argument: value for argument, value in reading.given.items() if argument in own}
-    free = [one for one in own if one not in settled.values() and one not in fixed]
+    free = [
+        one
+        for one in own
+        if one not in settled.values() and one not in fixed and not _is_flag(signature, one)
+    ]
     once, shared = _shared(settled)
     roles, joined = _roles(component, free, once, shared)
     joined = list(dict.fromkeys([*shared, *joined]))
@@ -97,6 +101,12 @@ def _own(signature: inspect.Signature) -> dict[str, bool]:
         for one in signature.parameters.values()
         if one.kind not in loose
     }
+
+
+def _is_flag(signature: inspect.Signature, argument: str) -> bool:
+    """Say whether an argument called a mask is a flag by its default: it holds no entries."""
+    default = signature.parameters[argument].default
+    return isinstance(default, bool) and "mask" in squashed(argument)
 
 
 def _check(name: str, own: Collection[str], reading: Reading, roles: Collection[str]) -> None:
@@ -227,6 +237,22 @@ def _no_value(component: str, unknown: Sequence[str]) -> str:
     return ""
 
 
+def _one_sequence(component: str, signature: inspect.Signature) -> str:
+    """Return what a decoder without a second sequence may be, "" where it may have one."""
+    names = [squashed(one) for one, needed in _own(signature).items() if needed]
+    if component not in ("decoder", "decoder_layer") or len(names) != 1:
+        return ""
+    if any(one in ROLES["memory"] for one in map(squashed, signature.parameters)):
+        return ""
+    layer = component.replace("decoder", "encoder")
+    other = "language_model" if component == "decoder" else layer
+    tokens = names[0] in ROLES["tokens"] and names[0] not in ROLES["x"]
+    return (
+        f"which has no input for a memory: it is part of a decoder-only model. Add "
+        f"--as {other if tokens else layer}, which has one sequence."
+    )
+
+
 def _question(
     name: str,
     component: str,
@@ -248,7 +274,8 @@ def _question(
     lines += [f"--give {one}=VALUE" for one in unknown if not missing]
     call = ", ".join(inputs)
     taken = f"{name}({', '.join(signature.parameters)}) was taken for {component}({call})"
-    if reason := "" if missing else _no_value(component, unknown):
+    reason = _one_sequence(component, signature) if missing else _no_value(component, unknown)
+    if reason:
         return f"{taken}, {reason}"
     return (
         f"{taken}, and nothing in it says {what}. "

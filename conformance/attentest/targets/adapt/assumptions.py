@@ -4,6 +4,7 @@ Code that declares no choices has those that its numbers show.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
+from math import isclose
 
 from attentest.analysis.identify import Finding
 from attentest.targets.adapt.adapter import Adapter
@@ -26,6 +27,12 @@ IDLE_DROPOUT = (
 OWN_EPSILON = (
     "assumed {}=1e-06: its default, None, is another epsilon in every precision, as torch has it, "
     "and this spec has one for all; --give {}=VALUE sets it"
+)
+USUAL_EPSILONS = (1e-3, 1e-5, 1e-6, 1e-7, 1e-8, 1e-12)
+"""The epsilons of norms that libraries have as defaults."""
+UNUSUAL_EPSILON = (
+    "assumed {}={:.4g}, as measured: if you meant {:g}, as torch has it, this is a mistake; "
+    "--choice {}=NUMBER judges another"
 )
 MOST = 6
 """The largest number of parameters that are named; more are counted."""
@@ -83,6 +90,19 @@ def epsilon_given(code: Code, reading: Reading) -> Iterator[str]:
             and own not in reading.given
         ):
             yield OWN_EPSILON.format(own, own)
+
+
+def unusual_epsilons(declared: Mapping[str, Value], reading: Reading, code: Code) -> Iterator[str]:
+    """Yield each measured epsilon of a norm that is no usual value and no default of `code`."""
+    held = constructor_arguments(code.thing) if code.construction is not None else {}
+    named = [held[own].default for own in held if squashed(own) in EPSILON]
+    known = [one for one in (*USUAL_EPSILONS, *named) if isinstance(one, float)]
+    for name in ("norm_epsilon", "rms_epsilon"):
+        value = declared.get(name)
+        if not isinstance(value, float) or name in reading.choices or value == 0:
+            continue
+        if not any(isclose(value, one, rel_tol=0.01) for one in known):
+            yield UNUSUAL_EPSILON.format(name, value, 1e-5, name)
 
 
 def chosen(declared: Mapping[str, Value], reading: Reading) -> Iterator[str]:

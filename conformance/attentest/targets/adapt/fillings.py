@@ -13,6 +13,7 @@ from torch.nn.functional import relu
 from attentest.targets.adapt.components import squashed
 from attentest.targets.adapt.names import (
     ACTIVATION,
+    CONFIGURATION,
     EPSILON,
     HEAD_WIDTH,
     INNER,
@@ -42,6 +43,9 @@ class Filling:
     settles: frozenset[str] = frozenset()
     code: str = ""
 
+
+STACKS = ("encoder", "decoder", "model")
+"""Components that have several layers."""
 
 RMS_EPSILON = 1e-6
 """The epsilon of an RMS norm whose own default, None, is a number for each precision."""
@@ -144,6 +148,10 @@ def _size(name: str, component: str, held: Collection[str]) -> str:
         return "target_vocabulary"
     if component == "loss":
         return LOSS_SIZES.get(name, "")
+    if name == "nx" and component not in STACKS:  # the width of GPT-2, and not "N times"
+        return "d_model"
+    if name == "nstate" and component == "feed_forward" and set(held) & set(CONFIGURATION):
+        return "d_ff"  # the configuration has the width of the model
     found = [size for size, names in SIZES.items() if name in names]
     if len(found) < 2:
         return found[0] if found else ""

@@ -103,7 +103,8 @@ WIDTH = words(
     "nfeat idim nout numchannels channels inchannels outchannels dtoken tokendim nummodel "
     "depthatt depthout depthkeyvalue numqinputchannels numkvinputchannels "
     "nchannels din dout "
-    "embeddingdimension modeldimension nunits units outdim encoderembeddim decoderembeddim"
+    "embeddingdimension modeldimension nunits units outdim encoderembeddim decoderembeddim "
+    "querydim contextdim"
 )
 """The width of the model, input and output widths included."""
 
@@ -114,7 +115,8 @@ INNER = words(
     "feedforwardhidden feedforwardsize ffnembeddim intermediatewidth intermediatedim "
     "hiddenunits dimlinearblock hiddenchannels ffnintermediatesize ffnwidth encoderffndim "
     "decoderffndim encoderffnembeddim decoderffnembeddim ninner innersize dunits dimhidden "
-    "ffnsize nhidden ffinnerdim inner feedforwarddimension numff intermediatefeatures ffndimension"
+    "ffnsize nhidden ffinnerdim inner feedforwarddimension nstate numff intermediatefeatures "
+    "ffndimension"
 )
 """The inner width of a feed-forward network; some are the model's where no other name is."""
 
@@ -261,7 +263,9 @@ REQUIRED: Mapping[str, Any] = {
         ),
         False,
     ),
-    **dict.fromkeys(words("chunksizefeedforward"), 0),
+    **dict.fromkeys(
+        words("chunksizefeedforward layeridx blockidx layerid layerindex blockindex layernumber"), 0
+    ),
     **dict.fromkeys(words("ffndimmultiplier"), None),
     **dict.fromkeys(words("device"), "cpu"),
     **dict.fromkeys(words("positionembeddingtype"), "absolute"),

@@ -25,6 +25,9 @@ COMPONENT = "rotary"
 _NAMES = re.compile(r".*(rotary|rope)(?!.*(attention|attn|block|layer|model|config)).*|.*freqscis")
 """Names of code that turns queries and keys, or that makes the tables for it."""
 
+_SCALING = re.compile(r"(rope|ntk|linear|position|scaling)?(factor|scale|scaling)")
+"""Names of arguments that scale the frequencies."""
+
 _METHODS = ("forward", "__call__", "rotate_queries_or_keys", "rotate", "apply", "apply_rotary_emb")
 """Methods that are called, the likeliest first."""
 
@@ -73,6 +76,8 @@ def adapt_rotary(
             f"--argument ROLE=NAME."
         )
     best = found[0]
+    if best.wrong and not (reading.anyway or reading.choices):
+        _ask_for_scaling(own, best)
     if best.wrong and not (best.sure or reading.anyway or reading.choices):
         raise Unclear(
             f"{own} turns x by no listed convention, and its first token is not as it was: whether "
@@ -80,6 +85,20 @@ def adapt_rotary(
             f"--choice rotary_base=.. what it should be, or judge it with --anyway."
         )
     return _backend(own, best, reading)
+
+
+def _ask_for_scaling(own: str, best: Shown) -> None:
+    """Ask where the numbers are those of no option, and an argument scales the frequencies."""
+    made = best.form.maker.made or best.form.maker.called
+    names = [one for one in made.defaults if _SCALING.fullmatch(squashed(one))]
+    factors = [one for one in names if isinstance(made.defaults[one], int | float)]
+    if names and not set(names) & made.fixed.keys():
+        unscaled = f"--give {factors[0]}=1 judges it without, or write" if factors else "Write"
+        raise Unclear(
+            f"{own} turns x by no listed convention, and {' and '.join(names)} scales its "
+            f"frequencies by default, which is not inferred. {unscaled} an adapter that declares "
+            f"rotary_scaling."
+        )
 
 
 def _backend(own: str, best: Shown, reading: Reading) -> AdaptedRotary:
