@@ -86,7 +86,7 @@ class Limits:
     `odd_width` is False where an odd model width is refused, `cross` is False where multi-head
     attention has one input, which is query, key and value at once, and `inner` is the width of a
     feed-forward network's inner layer as a multiple of the model's, rounded down, where it is
-    fixed.
+    fixed, and `inner_width` that width itself where it is a constant.
     `own_pads` and `own_vocabularies` are False where source and target have one pad id, and one
     vocabulary; `pad` is the pad id where it is fixed; `trained_pad` is False where the row of the
     pad id in an embedding gets no gradient. `fixed_dropout` is True where some rate of dropout is
@@ -108,6 +108,7 @@ class Limits:
     odd_width: bool = True
     cross: bool = True
     inner: float | None = None
+    inner_width: int | None = None
     own_pads: bool = True
     own_vocabularies: bool = True
     pad: int | None = None
@@ -147,6 +148,8 @@ class Limits:
         if self.inner is not None:
             part = Fraction(self.inner).limit_denominator(64)  # of thirds, as of whole numbers
             fitted = fitted.but(d_ff=int(part * fitted.d_model))
+        if self.inner_width is not None:
+            fitted = fitted.but(d_ff=self.inner_width)
         if self.pad is not None:
             fitted = fitted.but(source_pad=self.pad, target_pad=self.pad)
         if self.alpha is not None:

@@ -42,7 +42,7 @@ def members(target: str) -> list[Member] | None:
 
 def _defined(module: ModuleType) -> Iterator[tuple[str, Any]]:
     """Yield what the file itself defines, and does not import, with its names."""
-    for name, thing in vars(module).items():
+    for name, thing in list(vars(module).items()):
         written = inspect.isfunction(thing) or inspect.isclass(thing)
         if written and not name.startswith("_") and thing.__module__ == module.__name__:
             yield name, thing

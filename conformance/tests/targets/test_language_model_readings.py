@@ -16,11 +16,11 @@ from attentest.judging.judge import judge
 from attentest.results.verdict import Verdict
 from attentest.targets.adapt import Unclear
 from attentest.targets.adapt.parameters.telling import lines
-from attentest.targets.language_models.adaptation import AdaptedLanguageModel
 from attentest.targets.language_models.numbers.places import View
 from attentest.targets.language_models.numbers.tracing import traced, widened
 from attentest.targets.language_models.tables import table_of
 from attentest.targets.members import members
+from attentest.targets.whole import AdaptedWhole
 from attentest_spec import Backend, Place
 
 WILD = SUPPORT / "wild_language_models"
@@ -110,7 +110,7 @@ def judged(backend: Backend) -> Iterator[Verdict]:
 )
 def test_sound_models_are_read_without_an_option_and_conform(target: str, said: list[str]) -> None:
     backend = attentest.adapted(str(WILD / target))
-    assert isinstance(backend, AdaptedLanguageModel)
+    assert isinstance(backend, AdaptedWhole)
     read = "\n".join(backend.understood)
     for sentence in said:
         assert sentence in read, read
@@ -166,7 +166,7 @@ def test_a_file_lists_a_model_and_its_parts():
 
 def test_the_written_adapter_is_the_backend():
     backend = attentest.adapted(str(WILD / "one_plus.py:GemmaForCausalLM"))
-    assert isinstance(backend, AdaptedLanguageModel)
+    assert isinstance(backend, AdaptedWhole)
     space: dict[str, object] = {}
     exec(backend.written(), space)
     written = space["backend"]

@@ -14,7 +14,7 @@ from attentest.judging.judge import judge
 from attentest.results.verdict import Status, Verdict
 from attentest.targets.adapt import Unclear
 from attentest.targets.adapt.parameters import found
-from attentest.targets.models.adaptation import AdaptedModel
+from attentest.targets.whole import AdaptedWhole
 from attentest_spec import Backend
 from attentest_spec.torch import TorchBackend
 
@@ -41,6 +41,13 @@ SOUND = [
     ("states.py:Transformer", "source=sources", "share_tables=False", "no generator is in it"),
     ("vectors.py:Transformer", "it takes vectors", "tgt_mask: True blocks"),
     ("sandwich.py:Network", "source=src, target=trg", "True blocks; (B, S)"),
+    ("by_methods.py:build_transformer", "no call", "project maps", "method decode", "48 wide"),
+    (
+        "shared_table.py:TranslationModel",
+        "i_pad=sizes.source_pad",
+        "have one vocabulary",
+        "4 times",
+    ),
 ]
 """Sound models, read without an option, and what is said of how each was read."""
 
@@ -81,6 +88,24 @@ MISTAKES = [
     ("states.py", "Transformer", "norm(x + self.dropout(seen))", "norm(self.dropout(seen))"),
     ("vectors.py", "Transformer", "tgt_mask=tgt_mask,", ""),
     ("vectors.py", "Transformer", "src = layer(src,", "src = src + layer(src,"),
+    ("by_methods.py", "build_transformer", "math.sqrt(q.size(-1))", "math.sqrt(key.size(-1))"),
+    (
+        "by_methods.py",
+        "build_transformer",
+        "transpose(1, 2).flatten(2)",
+        "flatten(2).view_as(query)",
+    ),
+    (
+        "by_methods.py",
+        "build_transformer",
+        "memory, memory, memory_mask",
+        "memory, memory.flip(1), memory_mask",
+    ),
+    ("by_methods.py", "build_transformer", "(tgt) * math.sqrt", "(tgt) / math.sqrt"),
+    ("shared_table.py", "TranslationModel", "[later, blank]", "[later, blank & False]"),
+    ("shared_table.py", "TranslationModel", "steps > steps", "steps < steps"),
+    ("shared_table.py", "TranslationModel", "d_head**-0.5", "d_hidn**-0.5"),
+    ("shared_table.py", "TranslationModel", "norm(x + attention(", "norm(x + x + attention("),
 ]
 """A file, its model, and an edit that plants a mistake."""
 
@@ -114,7 +139,7 @@ def test_models_of_vectors_can_be_pickled_and_written() -> None:
     backend = attentest.adapted(str(WILD / "vectors.py:Transformer"))
     bench = Bench(backend, shrink=False, diagnose=False, effort=0.1)
     assert judge(bench, "model.pickle").status is Status.PASS
-    assert isinstance(backend, AdaptedModel)
+    assert isinstance(backend, AdaptedWhole)
     space: dict[str, Any] = {}
     exec(backend.written(), space)
     assert space["backend"].components == ("model",)

@@ -190,6 +190,8 @@ def said_of(limits: Limits, *, dropout: bool = False) -> list[str]:
         )
     if limits.inner is not None:
         said.append(f"its inner layer is {limits.inner:.4g} times as wide as the model")
+    if limits.inner_width is not None:
+        said.append(f"its inner layer is always {limits.inner_width} wide")
     return said
 
 

@@ -1,13 +1,12 @@
 """From a decoder-only model to a backend: what is inferred is written as code, and is judged."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from types import ModuleType
 from typing import Any
 
 import torch
 
-from attentest.harness.reproduction import Action, contract_script
 from attentest.targets.adapt.assumptions import FIXED_DROPOUT, chosen, declared_choices
 from attentest.targets.adapt.limits import said_of
 from attentest.targets.adapt.parameters.telling import lines, packed
@@ -27,6 +26,7 @@ from attentest.targets.language_models.verifying import (
 from attentest.targets.language_models.written import LanguageAdapter
 from attentest.targets.origin import origin
 from attentest.targets.single import SINGLE
+from attentest.targets.whole import AdaptedWhole
 from attentest_spec import CHOICES, PAPER, Limits, Place, Unsupported
 from attentest_spec.choices import Value
 from attentest_spec.contract import POSITION_KINDS
@@ -38,31 +38,9 @@ NOT_MEASURED: Mapping[str, Value] = {"rms_cast": "unspecified", "attention_windo
 """Choices that no call of the probe shows."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class AdaptedLanguageModel(TorchBackend):
-    """A backend made of a decoder-only model; `adapter` is its code.
-
-    `understood` says how it was inferred, `assumed` are the sentences that may be wrong, and
-    `summary` is one line with the rest.
-    """
-
-    understood: tuple[str, ...] = ()
-    assumed: tuple[str, ...] = ()
-    summary: str = ""
-    adapter: LanguageAdapter
-
-    def reproduction_script(self, actions: Sequence[Action]) -> str:
-        """Return code that repeats `actions` on the user's own model, with the adapter in it."""
-        return contract_script(self.adapter.loader(), actions)
-
-    def written(self) -> str:
-        """Return the adapter as the text of a Python file."""
-        return self.adapter.text(self.understood)
-
-
 def adapt_language_model(
     thing: Callable[..., Any], reading: Reading, name: str, home: ModuleType | None
-) -> AdaptedLanguageModel:
+) -> AdaptedWhole:
     """Return the class of decoder-only models as a backend of the component `language_model`.
 
     Raises Unclear, with one question, where it does not say how it is built or called, and where no
@@ -213,7 +191,7 @@ def _maskings(adapter: LanguageAdapter, own: str) -> Iterator[tuple[LanguageAdap
             yield other, compared(_backend(other), TRIED[0], calls, wide=True)
 
 
-def _told(adapter: LanguageAdapter, doubts: list[str], reading: Reading) -> AdaptedLanguageModel:
+def _told(adapter: LanguageAdapter, doubts: list[str], reading: Reading) -> AdaptedWhole:
     """Return the backend with all that is said of it."""
     others = _others(adapter.choices, adapter.profile)
     own = {name: value for name, value in others.items() if name not in reading.choices}
@@ -259,7 +237,7 @@ def _shown(value: Value) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def _backend(adapter: LanguageAdapter) -> AdaptedLanguageModel:
+def _backend(adapter: LanguageAdapter) -> AdaptedWhole:
     """Return the backend that the code of `adapter` defines, run on the live class."""
     space: dict[str, Any] = {
         **adapter.building.space,
@@ -273,7 +251,7 @@ def _backend(adapter: LanguageAdapter) -> AdaptedLanguageModel:
     with undisturbed():
         exec(adapter.body(), space)
     made: TorchBackend = space["backend"]
-    return AdaptedLanguageModel(
+    return AdaptedWhole(
         name=made.name,
         title=made.title,
         recipes=made.recipes,

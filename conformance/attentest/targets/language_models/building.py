@@ -27,7 +27,7 @@ from attentest.targets.adapt.names import (
 )
 from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.reading import Reading, Unclear
-from attentest.targets.models.building import sizes_named
+from attentest.targets.models.size_names import sizes_named
 from attentest.targets.signatures import sizes_in
 from attentest_spec import Sizes
 

@@ -14,7 +14,7 @@ from attentest.targets.adapt.names import OFF, ROLES, words
 from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.reading import Reading, Unclear
 from attentest.targets.language_models.building import PROBE
-from attentest.targets.models.inferring import parts_of
+from attentest.targets.models.results import parts_of
 from attentest_spec import Unsupported
 
 _TOKENS = (*ROLES["tokens"], *words("inidx inputtokenids inputtokens tok t"))

@@ -1,8 +1,8 @@
 """From a whole model to a backend: what is inferred is written as code, and that code is judged."""
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 from types import ModuleType
 from typing import Any
@@ -11,7 +11,6 @@ import torch
 from torch import nn
 
 from attentest.analysis.identify import Finding, identify
-from attentest.harness.reproduction import Action, contract_script
 from attentest.targets.adapt.assumptions import (
     FIXED_DROPOUT,
     assumed,
@@ -23,7 +22,6 @@ from attentest.targets.adapt.assumptions import (
 )
 from attentest.targets.adapt.limits import (
     demand_least_width,
-    is_random_in_training,
     said_of,
 )
 from attentest.targets.adapt.parameters import FoundTable, find_table
@@ -33,39 +31,17 @@ from attentest.targets.adapt.reading import Reading, Unclear
 from attentest.targets.models.building import Building, building
 from attentest.targets.models.inferring import Inferred, infer, probe_of
 from attentest.targets.models.instances import stands_for_class
+from attentest.targets.models.limits import is_random_without_dropout, limits_of
 from attentest.targets.models.recognition import is_whole, makes_models
 from attentest.targets.models.surrounded import OUTSIDE, Surrounded
 from attentest.targets.models.written import Adapter
 from attentest.targets.origin import origin
 from attentest.targets.single import SINGLE, Single, in_single
+from attentest.targets.whole import AdaptedWhole
 from attentest_spec import Limits, Place, Unsupported
 from attentest_spec.choices import Value
 from attentest_spec.mapping import locate
-from attentest_spec.torch import DTYPES, Recipe, TorchBackend
-
-LONGEST = 1024
-"""The length up to which a model without an argument for it is tried."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class AdaptedModel(TorchBackend):
-    """A backend made of a whole model; `adapter` is its code, `understood` how it was inferred.
-
-    `assumed` are the sentences of it that may be wrong, and `summary` is one line with the rest.
-    """
-
-    understood: tuple[str, ...] = ()
-    assumed: tuple[str, ...] = ()
-    summary: str = ""
-    adapter: Adapter
-
-    def reproduction_script(self, actions: Sequence[Action]) -> str:
-        """Return code that repeats `actions` on the user's own model, with the adapter in it."""
-        return contract_script(self.adapter.loader(), actions)
-
-    def written(self) -> str:
-        """Return the adapter as the text of a Python file."""
-        return self.adapter.text(self.understood)
+from attentest_spec.torch import Recipe, TorchBackend
 
 
 def adapt_model(
@@ -74,7 +50,7 @@ def adapt_model(
     name: str,
     home: ModuleType | None,
     instance: nn.Module | None = None,
-) -> AdaptedModel:
+) -> AdaptedWhole:
     """Return the class, or the function that makes models, as a backend of the component `model`.
 
     An `instance` of the class has to compute what the class computes at its sizes. Raises Unclear,
@@ -85,9 +61,9 @@ def adapt_model(
         least = DISTINCT.but(target_vocabulary=DISTINCT.source_vocabulary)
         demand_least_width(built, least, name, "the classes of its parts, one by one")
         inferred = infer(built, name, _documentation(thing), reading)
-        limits = _limits(built, inferred)
-        fixed = not reading.strict and _is_random_without_dropout(built, inferred)
         found = _table(built, inferred, name)
+        limits = limits_of(built, inferred, found.table)
+        fixed = not reading.strict and is_random_without_dropout(built, inferred)
         if instance is not None:
             stands_for_class(instance, built, inferred, found.table)
         adapter = Adapter(
@@ -189,74 +165,7 @@ def _reads_first_row(built: Building, found: FoundTable, call: Callable[..., Any
     return torch.equal(answers[0], answers[1]) and not torch.equal(answers[0], answers[2])
 
 
-def _limits(built: Building, inferred: Inferred) -> Limits:
-    return Limits(
-        dropout="dropout" in built.known,
-        precisions=_precisions(built, inferred),
-        heads=None if "heads" in built.known else 1,
-        own_vocabularies="target_vocabulary" in built.known,
-        own_pads=inferred.pads in ("call", "both"),
-        pad=0 if inferred.pads == "fixed" else None,
-        odd_width=_takes_odd_width(built, inferred),
-        trained_pad=_trains_pads(built),
-        length=None if "max_length" in built.known else _longest(built, inferred),
-    )
-
-
-def _is_random_without_dropout(built: Building, inferred: Inferred) -> bool:
-    """Say whether training mode is random although the model is built with a dropout of 0."""
-    probe = probe_of(built, DISTINCT.but(target_vocabulary=DISTINCT.source_vocabulary))
-    call = inferred.call.compiled()
-    return is_random_in_training(probe.model, lambda: probe.called(call, *probe.tokens))
-
-
-def _trains_pads(built: Building) -> bool:
-    """Say whether no embedding leaves the row of the pad id without a gradient."""
-    model = probe_of(built, DISTINCT.but(target_vocabulary=DISTINCT.source_vocabulary)).model
-    tables = [one for one in model.modules() if isinstance(one, nn.Embedding)]
-    return all(one.padding_idx is None for one in tables)
-
-
-def _longest(built: Building, inferred: Inferred) -> int | None:
-    """Return the greatest length that is accepted, None where that is more than is judged."""
-    probe = probe_of(built, DISTINCT.but(target_vocabulary=DISTINCT.source_vocabulary))
-    call, (_, target) = inferred.call.compiled(), probe.tokens
-
-    def accepted(length: int) -> bool:
-        source = torch.ones(len(target), length, dtype=torch.int64)
-        return isinstance(probe.called(call, source, target), torch.Tensor)
-
-    low, high = target.shape[1], LONGEST
-    if accepted(high):
-        return None
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if accepted(middle) else (low, middle)
-    return low
-
-
-def _takes_odd_width(built: Building, inferred: Inferred) -> bool:
-    """Say whether a model of an odd width can be built and called."""
-    sizes = DISTINCT.but(d_model=15, target_vocabulary=DISTINCT.source_vocabulary)
-    try:
-        probe = probe_of(built, sizes)
-    except Exception:  # code that a user wrote may raise anything
-        return False
-    return isinstance(probe.called(inferred.call.compiled(), *probe.tokens), torch.Tensor)
-
-
-def _precisions(built: Building, inferred: Inferred) -> tuple[str, ...]:
-    """Return the precisions in which a call answers at all."""
-    probe = probe_of(built, DISTINCT.but(target_vocabulary=DISTINCT.source_vocabulary))
-    found = []
-    for name, dtype in DTYPES.items():
-        probe.model.to(dtype)
-        if isinstance(probe.called(inferred.call.compiled(), *probe.tokens), torch.Tensor):
-            found.append(name)
-    return tuple(found) or ("float64",)
-
-
-def _measured(adapter: Adapter, found: FoundTable, reading: Reading) -> AdaptedModel:
+def _measured(adapter: Adapter, found: FoundTable, reading: Reading) -> AdaptedWhole:
     findings = identify(_backend(adapter, ()))
     single = None if reading.strict else _in_single(adapter, findings)
     if single:
@@ -305,13 +214,13 @@ def _in_single(adapter: Adapter, findings: Mapping[str, Finding]) -> Single | No
 
 def _summary(adapter: Adapter) -> str:
     """Return how the model is called, its masks and its parameters, in one line."""
-    read = adapter.inferred.call.arguments
+    read = adapter.inferred.call.every_argument
     called = ", ".join([*pairs(read.tokens.items()), *read.masks])
     masks = [] if read.masks else ["it makes its masks itself"]
     return "; ".join([f"{adapter.name} called ({called})", *masks, *named(adapter.table)])
 
 
-def _backend(adapter: Adapter, said: tuple[str, ...]) -> AdaptedModel:
+def _backend(adapter: Adapter, said: tuple[str, ...]) -> AdaptedWhole:
     """Return the backend that the code of `adapter` defines, run on the live model."""
     space: dict[str, Any] = {
         **adapter.building.space,
@@ -325,7 +234,7 @@ def _backend(adapter: Adapter, said: tuple[str, ...]) -> AdaptedModel:
     exec(adapter.body(), space)
     space[Surrounded.__name__] = Surrounded  # the copy in the body is in no module: no pickle
     made: TorchBackend = space["backend"]
-    return AdaptedModel(
+    return AdaptedWhole(
         name=made.name,
         title=made.title,
         recipes=made.recipes,

@@ -5,7 +5,6 @@ Names decide; what they leave open is tried, and the shapes of the parameters sa
 
 import dataclasses
 import inspect
-import re
 import sys
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
@@ -13,24 +12,25 @@ from itertools import islice, product
 from types import SimpleNamespace
 from typing import Any
 
+import torch
 from torch import nn
 
 from attentest.results.text import summary
 from attentest.targets.adapt.components import component_named, part_named, squashed
 from attentest.targets.adapt.configuration import fields_read
-from attentest.targets.adapt.fillings import is_no_number
+from attentest.targets.adapt.fillings import filling_of, is_no_number
 from attentest.targets.adapt.names import (
     CONFIGURATION,
+    EPSILON,
     HEAD_WIDTH,
-    INNER,
     ON,
     RATIO,
     SIZES,
-    WIDTH,
 )
 from attentest.targets.adapt.parameters.found import DISTINCT
 from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.reading import Reading, Unclear
+from attentest.targets.models.size_names import size_by_words, sizes_named
 from attentest.targets.models.surrounded import Surrounded, surrounded
 from attentest.targets.signatures import sizes_in
 from attentest_spec import Sizes
@@ -38,29 +38,7 @@ from attentest_spec import Sizes
 MOST = 200
 """Limit of the ways to build a model that are tried."""
 
-_VOCABULARIES = ("source_vocabulary", "target_vocabulary")
-_ROWS = {
-    "inputdim": "source_vocabulary",
-    "inputsize": "source_vocabulary",
-    "outputdim": "target_vocabulary",
-    "outputsize": "target_vocabulary",
-    "inputvocab": "source_vocabulary",
-    "outputvocab": "target_vocabulary",
-    "srcsize": "source_vocabulary",
-    "tgtsize": "target_vocabulary",
-    "nsrcvocab": "source_vocabulary",
-    "ntgtvocab": "target_vocabulary",
-    "ntokensrc": "source_vocabulary",
-    "ntokentgt": "target_vocabulary",
-}
-"""Names that mean a vocabulary in a model's constructor, and a width in a layer's."""
-
-_WIDTHS = ("hiddim", "hidsize", "hid", "latentdim", "statesize")
-_TARGET = ("tgt", "trg", "target", "dec", "output")
-_LENGTHS = {
-    *("srclen", "tgtlen", "srcseqlen", "tgtseqlen", "srcmaxlen", "tgtmaxlen", "nposition"),
-    *("seqlength", "maxseq", "srcseqlength", "tgtseqlength", "maxlenseq"),
-}
+_TARGET_VOCABULARY = "sizes.target_vocabulary"
 
 
 @dataclass(frozen=True)
@@ -100,9 +78,15 @@ def building(thing: Callable[..., Any], name: str, reading: Reading) -> Building
         space = dict(vars(home)) if home else {name: thing}
     options = _Options(space, reading, thing)
     failure, first = "", None
-    for expression in islice(options.expressions(thing, name), MOST):
+    expressions = list(islice(options.expressions(thing, name), MOST))
+    shared = [
+        one.replace(_TARGET_VOCABULARY, "sizes.source_vocabulary")
+        for one in expressions[:2]
+        if _TARGET_VOCABULARY in one
+    ]
+    for expression in [*expressions, *shared]:
         built = Building(expression, space)
-        found = _trial(built)
+        found = _trial(built, shared=expression in shared)
         if not found:
             return dataclasses.replace(built, said=(f"built as {expression}",))
         if around := _around(built):
@@ -112,8 +96,11 @@ def building(thing: Callable[..., Any], name: str, reading: Reading) -> Building
     raise Unclear(options.question(thing, name, first or "", failure))
 
 
-def _trial(built: Building) -> str:
-    """Return why `built` cannot be what is meant, "" where it can."""
+def _trial(built: Building, *, shared: bool = False) -> str:
+    """Return why `built` cannot be what is meant, "" where it can.
+
+    A `shared` vocabulary, where the arguments are two, needs a table that is shared.
+    """
     sizes = DISTINCT
     if "target_vocabulary" not in built.known:
         sizes = DISTINCT.but(target_vocabulary=DISTINCT.source_vocabulary)
@@ -133,7 +120,13 @@ def _trial(built: Building) -> str:
             )
         if width != sizes.d_model:
             return "it holds a table of another width than the model's"
-    shapes = [set(one.shape) for one in module.parameters() if one.dim() > 1]
+    held = module.named_parameters(remove_duplicate=False)  # a layer may be in a list twice
+    if (
+        shared
+        and len({one.data_ptr() for one in tables if len(one) == sizes.source_vocabulary}) != 1
+    ):
+        return "its sides do not share a table, and it is built with one vocabulary for both"
+    shapes = [set(one.shape) for _, one in held if one.dim() > 1]
     for vocabulary in (sizes.source_vocabulary, sizes.target_vocabulary):
         if {vocabulary, sizes.d_model} not in shapes:
             return f"it holds no table of {vocabulary} tokens by {sizes.d_model}"
@@ -226,8 +219,8 @@ class _Options:
         if inner:
             yield from self.expressions(self.space[inner[0]], *inner)
             return
-        if name in CONFIGURATION and len(arguments) == 1:
-            yield self._configuration(own)
+        if name in CONFIGURATION and parameter.default in (inspect.Parameter.empty, None):
+            yield self._configuration(own, arguments)
             return
         if name == "device" and parameter.default is inspect.Parameter.empty:
             yield '"cpu"'
@@ -241,8 +234,12 @@ class _Options:
         elif name in RATIO:
             yield "4"
         else:
-            held = [squashed(one) for one in arguments]
-            yield from (f"sizes.{size}" for size in sizes_named(name, held, side))
+            yield from self._sizes(name, [squashed(one) for one in arguments], side)
+
+    def _sizes(self, name: str, held: Collection[str], side: str) -> Iterator[str]:
+        """Yield the expressions of the sizes that `name` may be, beside the arguments `held`."""
+        found = list(sizes_named(name, held, side)) or [size_by_words(name, side)]
+        yield from (f"sizes.{size}" for size in found if size)
 
     def _inner(self, own: str, parameter: inspect.Parameter, side: str) -> tuple[str, ...]:
         """Return the class that makes the value of `own`, and its side; () for a plain value."""
@@ -266,22 +263,32 @@ class _Options:
         ]
         return (made[0], wanted if wanted in ("encoder", "decoder") else side) if made else ()
 
-    def _configuration(self, own: str) -> str:
+    def _configuration(self, own: str, arguments: Mapping[str, inspect.Parameter]) -> str:
         """Return the expression of a configuration with the fields that the constructor reads."""
 
         def fill(name: str, known: Mapping[str, str]) -> str | None:
             if name in self.reading.given:
                 return repr(self.reading.given[name])
             size = next((size for size, one in self.reading.arguments.items() if one == name), "")
+            if size in SIZES:
+                return f"sizes.{size}"
+            if squashed(name) in HEAD_WIDTH:
+                return "sizes.d_model // sizes.heads"
             held = [squashed(one) for one in (name, *known)]
-            found = [size] if size in SIZES else list(sizes_named(squashed(name), held, ""))
-            return f"sizes.{found[0]}" if found else None
+            return next(self._sizes(squashed(name), held, ""), None) or _usual(name)
 
+        one_vocabulary = DISTINCT.but(target_vocabulary=DISTINCT.source_vocabulary)
+        beside = {
+            other: eval(code, {"sizes": one_vocabulary})
+            for other, one in arguments.items()
+            if other != own
+            for code in islice(self._for(other, one, {other: one}, ""), 1)
+        }
         with undisturbed():
             fields = fields_read(
-                lambda config: self.top(**{own: config}),
+                lambda config: _called_once(self.top(**{**beside, own: config})),
                 fill,
-                lambda code: eval(code, {"sizes": DISTINCT}),
+                lambda code: eval(code, {"sizes": one_vocabulary}),
             )
         held = ", ".join(f"{name}={code}" for name, code in fields.found.items())
         return f"{fields.make.__name__}({held})"
@@ -325,43 +332,23 @@ def _arguments(thing: Callable[..., Any]) -> dict[str, inspect.Parameter]:
     return {one.name: one for one in signature.parameters.values() if one.kind not in loose}
 
 
+def _called_once(model: Any) -> None:
+    """Call `model` with token ids: some fields of a configuration are read in the call alone."""
+    taken = inspect.signature(model.forward).parameters.values()
+    required = [one for one in taken if one.default is inspect.Parameter.empty]
+    tokens = torch.ones(2, 5, dtype=torch.int64)
+    model(*[tokens for _ in required])
+
+
+def _usual(name: str) -> str | None:
+    """Return the expression of a setting that is no size, None for one that nothing says."""
+    required = inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY)
+    if squashed(name) in EPSILON:
+        return "1e-6"
+    found = filling_of(name, required, "model", Reading(), ())
+    return None if found is None or found.code else repr(found.value(DISTINCT))
+
+
 def _is_width(default: Any) -> bool:
     """Say whether a default may be that of an inner width."""
     return isinstance(default, int) and not isinstance(default, bool) and default >= 8
-
-
-def sizes_named(name: str, held: Collection[str], side: str) -> Iterator[str]:
-    """Yield the sizes that an argument called `name` may be, beside the arguments `held`."""
-    if "pad" in name and "mask" not in name:
-        target = any(mark in name for mark in _TARGET)
-        yield "target_pad" if target else _sided("source_pad", side)
-        return
-    if name in _WIDTHS:
-        yield "d_model"
-        return
-    if re.search(r"(vocab(ulary)?(size)?|numtokens|ntokens?)$", name):
-        target = any(mark in name for mark in _TARGET)
-        yield "target_vocabulary" if target else _sided("source_vocabulary", side)
-        return
-    if name in _LENGTHS:
-        yield "max_length"
-        return
-    widths = [
-        one for one in held if one in (*WIDTH, *_WIDTHS) and one not in _ROWS and one not in INNER
-    ]
-    if name in _ROWS and (widths or any(one in WIDTH and one not in _ROWS for one in held)):
-        yield _sided(_ROWS[name], side)
-        return
-    found = [size for size, names in SIZES.items() if name in names]
-    if set(found) == {"d_ff", "d_model"}:
-        inner = any(one in INNER and one not in WIDTH for one in held)
-        yield from ("d_ff", "d_model") if widths and not inner else ("d_model", "d_ff")
-        return
-    yield from (_sided(size, side) for size in found)
-
-
-def _sided(size: str, side: str) -> str:
-    """Return `size` of a side: what a decoder calls its vocabulary is that of the target."""
-    if side == "decoder" and size in ("source_vocabulary", "source_pad"):
-        return size.replace("source", "target")
-    return size

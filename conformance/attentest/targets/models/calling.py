@@ -55,7 +55,9 @@ class Conventions:
 class Call:
     """One call, or one method, of a model as source code.
 
-    `method` is "" for the call itself, `takes` are the names of the contract's inputs.
+    `method` is "" for the call itself, `takes` are the names of the contract's inputs. `encoding`
+    are the arguments of the method `encode` of a model that has no call: `arguments` are then those
+    of its `decode`.
     """
 
     arguments: Arguments
@@ -63,15 +65,26 @@ class Call:
     method: str = ""
     takes: tuple[str, ...] = ("source", "target")
     returns_memory: bool = False
+    encoding: Arguments | None = None
 
     @property
     def name(self) -> str:
         """The name of the function."""
         return self.method or "call"
 
+    @property
+    def every_argument(self) -> Arguments:
+        """The arguments of the call, with those of `encode` where that is called first."""
+        own, first = self.arguments, self.encoding
+        if first is None:
+            return own
+        tokens = {"source": first.tokens["source"], "target": own.tokens["target"]}
+        required = [*own.required, *first.required]
+        return replace(own, tokens=tokens, masks={**first.masks, **own.masks}, required=required)
+
     def source(self, *, raw: bool = False) -> str:
         """Return the source of the function; a `raw` one returns what the model returns."""
-        lines = [*self._inputs(), self._call(), *(["return output"] if raw else self._outputs())]
+        lines = [*self._inputs(), *self._calls(), *(["return output"] if raw else self._outputs())]
         body = "\n".join(f"    {line}" for line in lines)
         about = f'    """Return {self._result()}; masks are made as the model takes them."""'
         return f"def {self.name}(model, {', '.join(self.takes)}):\n{about}\n{body}\n"
@@ -103,14 +116,21 @@ class Call:
         if "dtype" in codes:
             yield "dtype = next(model.parameters()).dtype"
 
-    def _call(self) -> str:
-        function = f"model.{self.method}" if self.method else "model"
-        given = dict(self._given())
-        placed = [value for own, value in given.items() if own in self.arguments.positional]
+    def _calls(self) -> Iterator[str]:
+        if self.encoding is None:
+            function = f"model.{self.method}" if self.method else "model"
+            yield f"output = {function}({self._given(self.arguments)})"
+            return
+        yield f"memory = model.encode({self._given(self.encoding)})"
+        yield f"output = model.decode({self._given(self.arguments)})"
+
+    def _given(self, arguments: Arguments) -> str:
+        given = dict(self._values(arguments))
+        placed = [value for own, value in given.items() if own in arguments.positional]
         named = [
-            f"{own}={value}" for own, value in given.items() if own not in self.arguments.positional
+            f"{own}={value}" for own, value in given.items() if own not in arguments.positional
         ]
-        return f"output = {function}({', '.join([*placed, *named])})"
+        return ", ".join([*placed, *named])
 
     def _outputs(self) -> Iterator[str]:
         how = self.conventions
@@ -128,14 +148,15 @@ class Call:
             yield f"output = output.view({lead}, -1)"
         yield "return output.transpose(0, 1)" if how.sequence_first else "return output"
 
-    def _given(self) -> Iterator[tuple[str, str]]:
+    def _values(self, arguments: Arguments) -> Iterator[tuple[str, str]]:
         turn = ".transpose(0, 1)" if self.conventions.sequence_first else ""
-        for role, own in self.arguments.tokens.items():
-            yield own, f"{role}{turn}"
-        for own in self.arguments.masks:
+        for role, own in arguments.tokens.items():
+            own_turn = "" if role == "memory" and self.encoding else turn
+            yield own, f"{role}{own_turn}"
+        for own in arguments.masks:
             if own in self.conventions.masks:
                 yield own, self.conventions.masks[own].code
-            elif own in self.arguments.required:
+            elif own in arguments.required:
                 yield own, "None"
-        for own, value in self.arguments.fixed.items():
+        for own, value in arguments.fixed.items():
             yield own, repr(value)

@@ -67,7 +67,7 @@ class Recognition:
 
     def __init__(self, module: ModuleType) -> None:
         """Look at `module`."""
-        self.module = module
+        self.module = module  # what is built from it may set globals: lists of them are iterated
 
     def facts(self, name: str, thing: Any) -> dict[str, Any]:
         """Return what `thing` is: the fields of a :class:`~..members.Member` besides its name."""
@@ -92,7 +92,7 @@ class Recognition:
     def _encoders(self) -> Mapping[str, tuple[Any, set[type]]]:
         """The encoders that embed their tokens themselves, as :attr:`_models`."""
         found = {}
-        for name, thing in vars(self.module).items():
+        for name, thing in list(vars(self.module).items()):
             try:
                 code = token_encoder(thing, Reading(), name) if _is_class(thing) else None
             except Unclear:
@@ -107,7 +107,7 @@ class Recognition:
     def _language_models(self) -> Mapping[str, tuple[Any, set[type]]]:
         """The decoder-only models, as :attr:`_models`; without parts where none is built."""
         found: dict[str, tuple[Any, set[type]]] = {}
-        for name, thing in vars(self.module).items():
+        for name, thing in list(vars(self.module).items()):
             if not _is_class(thing) or thing.__module__ != self.module.__name__:
                 continue
             if is_language_model(thing, Reading(), name):
@@ -118,7 +118,7 @@ class Recognition:
     def _models(self) -> Mapping[str, tuple[Any, set[type]]]:
         """The whole models of the file: each built, with the classes of its parts."""
         found = {}
-        for name, thing in vars(self.module).items():
+        for name, thing in list(vars(self.module).items()):
             if not inspect.isroutine(thing) and not inspect.isclass(thing):
                 continue
             if makes_models(name, thing) or is_whole(name, thing):

@@ -106,12 +106,23 @@ def find_table(
     first = _searched(build, component, call, settled_places or {}, DISTINCT)
     if first.table or "feed_forward" not in inside(component) or first.observed is None:
         return first
-    for ratio in RATIOS:  # code that takes no inner width has one of these
-        sizes = DISTINCT.but(d_ff=ratio * DISTINCT.d_model)
-        found = _searched(build, component, call, settled_places or {}, sizes)
+    for width in _inner_widths(first.observed):  # code that takes no inner width has one
+        found = _searched(build, component, call, settled_places or {}, DISTINCT.but(d_ff=width))
         if found.table:
             return found
+        first = replace(found, observed=first.observed)
     return first
+
+
+def _inner_widths(seen: Observed) -> list[int]:
+    """Return the widths of matrices that are not those of the sizes, and may be an inner one."""
+    sizes, own = seen.sizes, dict(seen.module.named_parameters(remove_duplicate=False))
+    wide = [set(one.shape) for one in own.values() if one.dim() > 1 and one.dtype.is_floating_point]
+    beside = {next(iter(one - {sizes.d_model})) for one in wide if len(one - {sizes.d_model}) == 1}
+    known = {sizes.d_ff, sizes.source_vocabulary, sizes.target_vocabulary, sizes.max_length}
+    usual = [ratio * sizes.d_model for ratio in RATIOS]
+    rest = sorted(one for one in beside - known - set(usual) if one > sizes.d_model)
+    return [one for one in usual if one in beside] + rest
 
 
 def _searched(

@@ -43,6 +43,9 @@ def _multi_head_attention(units: list[Unit], sizes: Sizes) -> Iterator[Entries]:
     held = [unit for unit in units if unit.kind != "norm"]
     names = beyond([unit.path for unit in held])
     said = {unit: projections(name) for unit, name in zip(held, names, strict=True)}
+    if len(held) == len(PROJECTIONS) and list(said.values()).count(("query", "key", "value")) == 3:
+        listed = iter(PROJECTIONS)  # "qkv.0" to "qkv.2" hold one projection each
+        said = {unit: (next(listed),) if len(one) == 3 else one for unit, one in said.items()}
     yield from _attention(said, sizes)
 
 

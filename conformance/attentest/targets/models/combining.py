@@ -1,0 +1,95 @@
+"""The forms of all mask arguments of one call that are tried, the likeliest first."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice, product
+
+from attentest.targets.adapt.masks import meanings_by_words
+from attentest.targets.adapt.reading import Reading
+from attentest.targets.models import arguments
+from attentest.targets.models.forms import Form, forms
+
+MOST = 600
+"""Limit of the combinations of masks that are tried."""
+
+ALIKE = 48
+"""Limit of those with one convention, or with one number of axes."""
+
+_AXES = (4, 3, 2)
+
+
+def combinations(
+    read: arguments.Arguments, doc: str, reading: Reading
+) -> Iterator[dict[str, Form]]:
+    """Yield forms for the mask arguments: those that may be left out first, then alike ones."""
+    optional = not any(own in read.required for own in read.masks)
+    if optional:
+        yield {}
+    if not read.masks:
+        return
+    said = said_of_masks(read, doc, reading)
+    options = {
+        own: list(forms(role, [reading.mask] if reading.mask else ()))
+        for own, role in read.masks.items()
+    }
+    every = forms("source", [reading.mask] if reading.mask else ())
+    alike = {
+        one: _narrowed(options, convention=one)
+        for one in dict.fromkeys(form.convention for form in every)
+    }
+    # One convention for all masks, of one number of axes, is usual; words say which comes first.
+    order = sorted(
+        alike.values(), key=lambda held: len(against_words(next(_products(held), {}), said))
+    )
+    for held in order:
+        for axes in _AXES:
+            yield from islice(_products(_narrowed(held, axes=axes)), ALIKE)
+    for held in order:
+        yield from islice(_products(held), ALIKE)
+    for axes in _AXES:
+        yield from islice(_products(_narrowed(options, axes=axes)), ALIKE)
+    if not optional and any(own not in read.required for own in read.masks):
+        needed = [own for own in read.masks if own in read.required]
+        yield from (
+            dict(zip(needed, chosen, strict=True))
+            for chosen in product(*(options[own] for own in needed))
+        )
+
+
+def said_of_masks(
+    read: arguments.Arguments, doc: str, reading: Reading
+) -> dict[str, tuple[tuple[str, ...], str]]:
+    """Return what each mask argument means by its documentation or its name, and which of them."""
+    if reading.mask:
+        return {}
+    return {own: meanings_by_words(own, doc) for own in read.masks}
+
+
+def against_words(
+    masks: Mapping[str, Form], said: Mapping[str, tuple[tuple[str, ...], str]]
+) -> list[str]:
+    """Return the arguments whose form is not what words say."""
+    return [
+        own
+        for own, form in masks.items()
+        if own in said and said[own][0] and form.meaning not in said[own][0]
+    ]
+
+
+def _narrowed(
+    options: Mapping[str, Sequence[Form]], *, convention: str = "", axes: int = 0
+) -> dict[str, list[Form]]:
+    """Return the forms of each argument with a convention and a number of axes; None fits both."""
+    return {
+        own: [
+            form
+            for form in held
+            if form.code == "None"
+            or (convention in ("", form.convention) and axes in (0, form.axes))
+        ]
+        for own, held in options.items()
+    }
+
+
+def _products(options: Mapping[str, Sequence[Form]]) -> Iterator[dict[str, Form]]:
+    """Yield every way to choose a form for each argument."""
+    return (dict(zip(options, chosen, strict=True)) for chosen in product(*options.values()))

@@ -1,0 +1,123 @@
+"""Limits of a whole model: precisions, lengths, widths and dropout, found by calling it."""
+
+from contextlib import suppress
+
+import torch
+from torch import nn
+
+from attentest.targets.adapt.limits import is_random_in_training
+from attentest.targets.adapt.parameters.found import DISTINCT
+from attentest.targets.adapt.probing import undisturbed
+from attentest.targets.adapt.reading import Unclear
+from attentest.targets.models.building import Building
+from attentest.targets.models.inferring import Inferred, probe_of
+from attentest_spec import Limits, Sizes
+from attentest_spec.mapping import Table, locate
+from attentest_spec.torch import DTYPES
+
+LONGEST = 1024
+"""The length up to which a model without an argument for it is tried."""
+
+
+def limits_of(built: Building, inferred: Inferred, table: Table) -> Limits:
+    """Return the limits of a model whose parameters are where `table` says."""
+    inner, inner_width = (None, None) if "d_ff" in built.known else _inner(built, table)
+    return Limits(
+        inner=inner,
+        inner_width=inner_width,
+        dropout="dropout" in built.known,
+        precisions=_precisions(built, inferred),
+        heads=None if "heads" in built.known else 1,
+        own_vocabularies="target_vocabulary" in built.known,
+        own_pads=inferred.pads in ("call", "both"),
+        pad=0 if inferred.pads == "fixed" else None,
+        odd_width=_takes_odd_width(built, inferred),
+        trained_pad=_trains_pads(built),
+        length=None if "max_length" in built.known else _longest(built, inferred),
+    )
+
+
+def is_random_without_dropout(built: Building, inferred: Inferred) -> bool:
+    """Say whether training mode is random although the model is built with a dropout of 0."""
+    probe = probe_of(built, DISTINCT.but(target_vocabulary=DISTINCT.source_vocabulary))
+    call = inferred.call.compiled()
+    return is_random_in_training(probe.model, lambda: probe.called(call, *probe.tokens))
+
+
+def _trains_pads(built: Building) -> bool:
+    """Say whether no embedding leaves the row of the pad id without a gradient."""
+    model = probe_of(built, DISTINCT.but(target_vocabulary=DISTINCT.source_vocabulary)).model
+    tables = [one for one in model.modules() if isinstance(one, nn.Embedding)]
+    return all(one.padding_idx is None for one in tables)
+
+
+def _longest(built: Building, inferred: Inferred) -> int | None:
+    """Return the greatest length that is accepted, None where that is more than is judged."""
+    probe = probe_of(built, DISTINCT.but(target_vocabulary=DISTINCT.source_vocabulary))
+    call, (_, target) = inferred.call.compiled(), probe.tokens
+
+    def accepted(length: int) -> bool:
+        source = torch.ones(len(target), length, dtype=torch.int64)
+        return isinstance(probe.called(call, source, target), torch.Tensor)
+
+    low, high = target.shape[1], LONGEST
+    if accepted(high):
+        return None
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if accepted(middle) else (low, middle)
+    return low
+
+
+def _takes_odd_width(built: Building, inferred: Inferred) -> bool:
+    """Say whether a model of an odd width can be built and called."""
+    sizes = DISTINCT.but(d_model=15, target_vocabulary=DISTINCT.source_vocabulary)
+    try:
+        probe = probe_of(built, sizes)
+    except Exception:  # code that a user wrote may raise anything
+        return False
+    return isinstance(probe.called(inferred.call.compiled(), *probe.tokens), torch.Tensor)
+
+
+def _precisions(built: Building, inferred: Inferred) -> tuple[str, ...]:
+    """Return the precisions in which a call answers at all."""
+    probe = probe_of(built, DISTINCT.but(target_vocabulary=DISTINCT.source_vocabulary))
+    found = []
+    for name, dtype in DTYPES.items():
+        probe.model.to(dtype)
+        if isinstance(probe.called(inferred.call.compiled(), *probe.tokens), torch.Tensor):
+            found.append(name)
+    return tuple(found) or ("float64",)
+
+
+def _inner(built: Building, table: Table) -> tuple[float | None, int | None]:
+    """Return the inner width as a multiple of the model's, or else itself.
+
+    Raises Unclear where it is neither.
+    """
+    one, other = (
+        _inner_width(built, table, DISTINCT.but(d_model=width, target_vocabulary=_VOCABULARY))
+        for width in (DISTINCT.d_model, 2 * DISTINCT.d_model)
+    )
+    if one is None or other is None:
+        return None, None
+    if one == other:
+        return None, one
+    if other == 2 * one:
+        return one / DISTINCT.d_model, None
+    raise Unclear(
+        f"the inner width is {one} where the model is {DISTINCT.d_model} wide, and {other} where "
+        f"it is {2 * DISTINCT.d_model} wide: say what sets it with --argument d_ff=NAME."
+    )
+
+
+def _inner_width(built: Building, table: Table, sizes: Sizes) -> int | None:
+    with suppress(KeyError), undisturbed():
+        place = locate("encoder.layers.0.feed_forward.inner.weight", table)
+        _, packed = place.part or (0, 1)
+        shape = dict(built(sizes).named_parameters(remove_duplicate=False))[place.name].shape
+        return next((one // packed for one in shape if one > sizes.d_model), None)
+    return None
+
+
+_VOCABULARY = DISTINCT.source_vocabulary

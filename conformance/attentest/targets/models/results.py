@@ -1,0 +1,103 @@
+"""The result of a call of a whole model: where in it the output is, and how it is laid out."""
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from torch import Tensor, nn
+
+from attentest.targets.adapt.parameters.words import HEAD, words
+from attentest.targets.models.calling import Call, Conventions
+from attentest.targets.models.probing import Probe
+
+PROJECT = "project"
+"""The method that maps states to the vocabulary, in models that are called by their methods."""
+
+
+def fitted(probe: Probe, call: Call) -> Call | str:
+    """Return `call` with the conventions of its result, or why that is no output of a model."""
+    tokens = probe.tokens
+    fired: dict[nn.Module, None] = {}  # in the order of their last calls
+
+    def note(module: nn.Module, *_: Any) -> None:
+        fired.pop(module, None)
+        fired[module] = None
+
+    hooks = [one.register_forward_hook(note) for one in probe.model.modules()]
+    result = probe.called(call.compiled(raw=True), *tokens)
+    for hook in hooks:
+        hook.remove()
+    if isinstance(result, str):
+        return result
+    batch, length = tokens[1].shape
+    for key, part, attribute in parts_of(result):
+        for drops in (False, True):
+            how = call.conventions.but(part=key, attribute=attribute, drops_last=drops)
+            found = _shaped(probe, how, part, batch, length - drops, fired)
+            if found is not None:
+                return replace(call, conventions=found)
+    return "its result holds no tensor of the shape (B, T, vocabulary)"
+
+
+def _shaped(
+    probe: Probe,
+    how: Conventions,
+    part: Tensor,
+    batch: int,
+    length: int,
+    fired: Collection[nn.Module],
+) -> Conventions | None:
+    lead = (length, batch) if how.sequence_first else (batch, length)
+    sizes, shape = probe.sizes, tuple(part.shape)
+    if shape == (*lead, sizes.target_vocabulary):
+        return how
+    if shape == (batch * length, sizes.target_vocabulary):
+        return how.but(flat=True)
+    if shape == (*lead, sizes.d_model):
+        outside = generator_of(probe, part, fired)
+        if outside:
+            return how.but(generator=outside)
+        tied = _table_of_target(probe, fired)
+        return how.but(tied=tied) if tied else None
+    return None
+
+
+def _table_of_target(probe: Probe, fired: Collection[nn.Module]) -> str:
+    """Return the path of the table of tokens that was called last, "" for none."""
+    shape = (probe.sizes.target_vocabulary, probe.sizes.d_model)
+    tables = [
+        one for one in fired if isinstance(one, nn.Embedding) and tuple(one.weight.shape) == shape
+    ]
+    paths = {module: name for name, module in probe.model.named_modules()}
+    return f"{paths[tables[-1]]}.weight" if tables else ""
+
+
+def generator_of(probe: Probe, states: Tensor, fired: Collection[nn.Module]) -> str:
+    """Return the child that maps states to the vocabulary and was not called, "" for none."""
+    found = []
+    parts = {name: one for name, one in probe.model.named_children() if one not in fired}
+    if callable(getattr(probe.model, PROJECT, None)):
+        parts = {PROJECT: getattr(probe.model, PROJECT), **parts}
+    for name, child in parts.items():
+        result = probe.called(lambda _, x, child=child: child(x), states)
+        wanted = (*states.shape[:2], probe.sizes.target_vocabulary)
+        if isinstance(result, Tensor) and tuple(result.shape) == wanted:
+            found.append(name)
+    named = [name for name in found if name == PROJECT or set(words(name)) & HEAD]
+    return next(iter(named or found), "")
+
+
+def parts_of(result: Any) -> Iterator[tuple[int | str | None, Tensor, bool]]:
+    """Yield the tensors of a result: the place of each, and whether that is an attribute."""
+    if isinstance(result, Tensor):
+        yield None, result, False
+    elif isinstance(result, Mapping):
+        yield from ((key, one, False) for key, one in result.items() if isinstance(one, Tensor))
+    elif isinstance(result, tuple | list):
+        names = getattr(result, "_fields", range(len(result)))
+        for key, one in zip(names, result, strict=True):
+            if isinstance(one, Tensor):
+                yield key, one, isinstance(key, str)
+    else:
+        held = getattr(result, "__dict__", {})
+        yield from ((key, one, True) for key, one in held.items() if isinstance(one, Tensor))

@@ -1,0 +1,96 @@
+"""The sizes of a whole model by the names of arguments: lists of names first, then their words."""
+
+import re
+from collections.abc import Collection, Iterator
+
+from attentest.targets.adapt.names import INNER, SIZES, WIDTH
+
+_ROWS = {
+    "inputdim": "source_vocabulary",
+    "inputsize": "source_vocabulary",
+    "outputdim": "target_vocabulary",
+    "outputsize": "target_vocabulary",
+    "inputvocab": "source_vocabulary",
+    "outputvocab": "target_vocabulary",
+    "srcsize": "source_vocabulary",
+    "tgtsize": "target_vocabulary",
+    "nsrcvocab": "source_vocabulary",
+    "ntgtvocab": "target_vocabulary",
+    "ntokensrc": "source_vocabulary",
+    "ntokentgt": "target_vocabulary",
+}
+"""Names that mean a vocabulary in a model's constructor, and a width in a layer's."""
+
+_WIDTHS = ("hiddim", "hidsize", "hid", "latentdim", "statesize")
+_TARGET = ("tgt", "trg", "target", "dec", "output")
+_LENGTHS = {
+    *("srclen", "tgtlen", "srcseqlen", "tgtseqlen", "srcmaxlen", "tgtmaxlen", "nposition"),
+    *("seqlength", "maxseq", "srcseqlength", "tgtseqlength", "maxlenseq"),
+}
+
+_COUNT = r"(num(ber)?(of)?|n|total)?"
+_OF_SIDE = r"(src|source|tgt|trg|target|enc|dec|encoder|decoder|encode|decode|input|output)?"
+_PATTERNS = {
+    "vocabulary": r".*(vocab|voc|vocabulary|ntokens?|numtokens)(size|len|length|count|num|dim)?$"
+    r"|(vocab|vocabulary)(size|len|length)?" + _OF_SIDE + r"(size|len|length)?$",
+    "max_length": _COUNT + r"(max)?" + _OF_SIDE + r"(max)?(seq|sequence|sentence|context|pos|"
+    r"position|positions|positional)(max)?(len|length|size)?$"
+    r"|(max)?" + _OF_SIDE + r"(max)?(len|length)$",
+    "heads": _COUNT + _OF_SIDE + r"(self)?(attn|attention|mha)?heads?(num|number|count|size)?$",
+    "layers": _COUNT + _OF_SIDE + r"(layers?|blocks?|stacks?)(num|number|count)?$",
+    "d_ff": r"(d|dim|n|hidden|size)?(of)?(ff|ffn|pff|fc|mlp|pf|feedforward|feedfwd|intermediate|"
+    r"inner)(net|network|layer)?(hidden|hid|inner)?(dim|size|dimension|width|features|units|d)?$",
+    "d_model": r"(d|dim|n)?(of)?(model|emb|embed|embedding|word|wordvec|token|hid|hidn|hidden|"
+    r"latent|feature)(vec|vector|layer|model)?(dim|size|dimension|dimensions|width|d|units)?$",
+    "dropout": r".*drop(out)?(rate|prob|p|probability|ratio)?$",
+}
+"""The words of names that no list has, and what they mean."""
+
+
+def sizes_named(name: str, held: Collection[str], side: str) -> Iterator[str]:
+    """Yield the sizes that an argument called `name` may be, beside the arguments `held`."""
+    if "pad" in name and "mask" not in name:
+        target = any(mark in name for mark in _TARGET)
+        yield "target_pad" if target else _sided("source_pad", side)
+        return
+    if name in _WIDTHS:
+        yield "d_model"
+        return
+    if re.search(r"(vocab(ulary)?(size)?|numtokens|ntokens?)$", name):
+        target = any(mark in name for mark in _TARGET)
+        yield "target_vocabulary" if target else _sided("source_vocabulary", side)
+        return
+    if name in _LENGTHS:
+        yield "max_length"
+        return
+    widths = [
+        one for one in held if one in (*WIDTH, *_WIDTHS) and one not in _ROWS and one not in INNER
+    ]
+    if name in _ROWS and (widths or any(one in WIDTH and one not in _ROWS for one in held)):
+        yield _sided(_ROWS[name], side)
+        return
+    found = [size for size, names in SIZES.items() if name in names]
+    if set(found) == {"d_ff", "d_model"}:
+        inner = any(one in INNER and one not in WIDTH for one in held)
+        yield from ("d_ff", "d_model") if widths and not inner else ("d_model", "d_ff")
+        return
+    yield from (_sided(size, side) for size in found)
+
+
+def _sided(size: str, side: str) -> str:
+    """Return `size` of a side: what a decoder calls its vocabulary is that of the target."""
+    if side == "decoder" and size in ("source_vocabulary", "source_pad"):
+        return size.replace("source", "target")
+    return size
+
+
+def size_by_words(name: str, side: str) -> str:
+    """Return the size that the words of an argument's name say, "" for none.
+
+    This is for names that no list has; what is built has to have the shapes that follow.
+    """
+    found = next((size for size, one in _PATTERNS.items() if re.fullmatch(one, name)), "")
+    if found != "vocabulary":
+        return found
+    target = any(mark in name for mark in _TARGET)
+    return "target_vocabulary" if target else _sided("source_vocabulary", side)
