@@ -1,0 +1,161 @@
+"""Judges the families of models that an adapter finds in a library, and stores the verdicts.
+
+`python docs/families.py --check FOLDER` judges the families of one implementation and fails where a
+verdict differs from the stored ones; `--write` stores them in its folder, as `families.json`. An
+implementation announces its families in the entry-point group `attentest.families`: a function
+that returns for each name another one, which returns for each variant a backend, or the reason why
+there is none. The documentation shows the stored verdicts.
+
+`--effort` multiplies the number of examples, and `--seeds N` judges with the seeds 0 to N - 1.
+"""
+
+import argparse
+import json
+import os
+import sys
+import tomllib
+from collections.abc import Callable, Mapping
+from concurrent.futures import ProcessPoolExecutor
+from importlib.metadata import entry_points
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+from learned import versions, without_paths, write
+
+from attentest.judging.bench import Bench
+from attentest.judging.judge import judge
+from attentest.results.plan import select
+from attentest_spec import Backend
+
+REPOSITORY = Path(__file__).resolve().parents[1]
+GROUP = "attentest.families"
+STORED = "families.json"
+FINDINGS = "findings.toml"
+EFFORT = 0.2
+"""The number of examples of a usual run, as a part of that of `attentest run`."""
+
+Json = dict[str, Any]
+Family = Callable[[], Mapping[str, Backend | str]]
+
+
+def main() -> None:
+    """Check or store the verdicts on the families of the folder that is named."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folder")
+    modes = parser.add_mutually_exclusive_group(required=True)
+    modes.add_argument("--check", action="store_true")
+    modes.add_argument("--write", action="store_true")
+    parser.add_argument("--effort", type=float, default=EFFORT)
+    parser.add_argument("--seeds", type=int, default=1)
+    parser.add_argument("--only", nargs="*", default=[], help="judge these families alone")
+    asked = parser.parse_args()
+    folder = REPOSITORY / "implementations" / asked.folder
+    families = announced(asked.folder)
+    if not families:
+        return
+    wanted = [one for one in families if not asked.only or one in asked.only]
+    found = judged(asked.folder, wanted, asked.effort, range(asked.seeds))
+    if wrong := unexplained(found, findings(folder)):
+        print("Not explained by findings.toml: examine each by hand.", *wrong, sep="\n  ")
+    if asked.write:
+        text = (folder / "pyproject.toml").read_text(encoding="utf-8")
+        libraries = versions(tomllib.loads(text)["project"])
+        write(folder / STORED, {"libraries": libraries, "families": found})
+    if wrong or (asked.check and not same(folder / STORED, found, asked.seeds)):
+        sys.exit(1)
+
+
+def announced(name: str) -> Mapping[str, Family]:
+    """Return the families that the implementation `name` announces; none for most."""
+    found: dict[str, Family] = {}
+    for entry in entry_points(group=GROUP, name=name):
+        found |= entry.load()()
+    return found
+
+
+def judged(folder: str, names: list[str], effort: float, seeds: range) -> Json:
+    """Return what is found of each family, judged in as many processes as there are cores."""
+    workers = min(os.cpu_count() or 1, 2)
+    tasks = [(folder, name, effort, seeds) for name in names]
+    with ProcessPoolExecutor(workers, mp_context=get_context("fork")) as pool:
+        return dict(zip(names, pool.map(_judged, *zip(*tasks, strict=True)), strict=True))
+
+
+def _judged(folder: str, name: str, effort: float, seeds: range) -> Json:
+    variants = announced(folder)[name]()
+    found: Json = {}
+    for variant, backend in variants.items():
+        if isinstance(backend, str):
+            found[variant] = {"reason": without_paths(backend)}
+        else:
+            found[variant] = _verdicts(backend, effort, seeds)
+    return found
+
+
+def _verdicts(backend: Backend, effort: float, seeds: range) -> Json:
+    """Return the status of every clause, and the words for what fails under any of the seeds."""
+    slugs = select(list(backend.components), ())
+    statuses: dict[str, str] = {}
+    messages: dict[str, str] = {}
+    for seed in seeds:
+        bench = Bench(backend, seed=seed, effort=effort, shrink=False, diagnose=False)
+        for slug in slugs:
+            verdict = judge(bench, slug)
+            if slug not in statuses or verdict.status.needs_words:
+                statuses[slug] = str(verdict.status)
+            if verdict.status.needs_words:
+                messages[slug] = f"{without_paths(verdict.message)} (seed {seed})"
+    return {"title": backend.title, "statuses": statuses, "messages": messages}
+
+
+def findings(folder: Path) -> list[Mapping[str, str]]:
+    """Return the findings that were examined by hand: a part of the message, and the reason."""
+    path = folder / FINDINGS
+    text = path.read_text(encoding="utf-8") if path.exists() else ""
+    return list(tomllib.loads(text).get("finding", []))
+
+
+def unexplained(found: Json, known: list[Mapping[str, str]]) -> list[str]:
+    """Return the failures that no finding explains."""
+    return [
+        f"{name} {variant}: {slug}: {message}"
+        for name, variants in found.items()
+        for variant, one in variants.items()
+        for slug, message in one.get("messages", {}).items()
+        if not any(explains(finding, name, slug, message) for finding in known)
+    ]
+
+
+def explains(finding: Mapping[str, Any], name: str, slug: str, message: str) -> bool:
+    """Say whether a finding is about this failure."""
+    return (
+        finding["message"] in message
+        and slug in finding.get("clauses", [slug])
+        and name in finding.get("families", [name])
+    )
+
+
+def same(path: Path, found: Json, seeds: int) -> bool:
+    """Say whether the statuses are the stored ones, and print those that differ.
+
+    Under several seeds a clause may fail that passed under the first one.
+    """
+    stored = json.loads(path.read_text(encoding="utf-8"))["families"]
+    differing = [
+        f"{name} {variant}"
+        for name, variants in found.items()
+        for variant, one in variants.items()
+        if seeds == 1 and _told(one) != _told(stored.get(name, {}).get(variant, {}))
+    ]
+    if differing:
+        print(f"These differ from {path.name}:", *differing, sep="\n  ")
+    return not differing
+
+
+def _told(one: Json) -> object:
+    return one.get("statuses", bool(one.get("reason")))
+
+
+if __name__ == "__main__":
+    main()
