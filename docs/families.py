@@ -21,19 +21,25 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
+sys.path.insert(0, str(Path(__file__).parent / "_ext"))
+from families_page import explains, findings
 from learned import versions, without_paths, write
 
 from attentest.judging.bench import Bench
 from attentest.judging.judge import judge
 from attentest.results.plan import select
 from attentest_spec import Backend
+from attentest_spec.profiles import profile_of
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 GROUP = "attentest.families"
 STORED = "families.json"
-FINDINGS = "findings.toml"
 EFFORT = 0.2
 """The number of examples of a usual run, as a part of that of `attentest run`."""
+
+LLAMA = profile_of("llama")
+_UNTOLD = ("rms_arithmetic", "softmax_arithmetic", "rotary_arithmetic", "rms_epsilon", "mask_fill")
+"""Choices that say how the library computes, and not which design a family has."""
 
 Json = dict[str, Any]
 Family = Callable[[], Mapping[str, Backend | str]]
@@ -106,14 +112,13 @@ def _verdicts(backend: Backend, effort: float, seeds: range) -> Json:
                 statuses[slug] = str(verdict.status)
             if verdict.status.needs_words:
                 messages[slug] = f"{without_paths(verdict.message)} (seed {seed})"
-    return {"title": backend.title, "statuses": statuses, "messages": messages}
-
-
-def findings(folder: Path) -> list[Mapping[str, str]]:
-    """Return the findings that were examined by hand: a part of the message, and the reason."""
-    path = folder / FINDINGS
-    text = path.read_text(encoding="utf-8") if path.exists() else ""
-    return list(tomllib.loads(text).get("finding", []))
+    choices = {name: one for name, one in backend.choices.items() if one != LLAMA.option(name)}
+    return {
+        "title": backend.title,
+        "choices": {name: choices[name] for name in choices if name not in _UNTOLD},
+        "statuses": statuses,
+        "messages": messages,
+    }
 
 
 def unexplained(found: Json, known: list[Mapping[str, str]]) -> list[str]:
@@ -125,15 +130,6 @@ def unexplained(found: Json, known: list[Mapping[str, str]]) -> list[str]:
         for slug, message in one.get("messages", {}).items()
         if not any(explains(finding, name, slug, message) for finding in known)
     ]
-
-
-def explains(finding: Mapping[str, Any], name: str, slug: str, message: str) -> bool:
-    """Say whether a finding is about this failure."""
-    return (
-        finding["message"] in message
-        and slug in finding.get("clauses", [slug])
-        and name in finding.get("families", [name])
-    )
 
 
 def same(path: Path, found: Json, seeds: int) -> bool:

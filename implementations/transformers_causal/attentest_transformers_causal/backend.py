@@ -8,7 +8,8 @@ from attentest_spec import Limits, Place, Table
 from attentest_spec.choices import Value
 from attentest_spec.torch import Recipe, TorchBackend
 from attentest_transformers_causal import model as library
-from attentest_transformers_causal.reading import Reading, read, recipe, small
+from attentest_transformers_causal.reading import Reading, read
+from attentest_transformers_causal.sizes import recipe, small
 
 COMPONENTS = ("language_model", "causal_layer")
 BLOCK = "layers.*."

@@ -118,9 +118,7 @@ class Structure:
     def norms(self) -> list[str]:
         """The norms of a block outside of attention, in order."""
         return [
-            one
-            for one in self.block
-            if is_norm(self.inside(one)) and one not in self.head_norms
+            one for one in self.block if is_norm(self.inside(one)) and one not in self.head_norms
         ]
 
     @property
