@@ -67,7 +67,8 @@ def main() -> None:
     if asked.write:
         text = (folder / "pyproject.toml").read_text(encoding="utf-8")
         libraries = versions(tomllib.loads(text)["project"])
-        write(folder / STORED, {"libraries": libraries, "families": found})
+        before = _stored(folder / STORED) if asked.only else {}
+        write(folder / STORED, {"libraries": libraries, "families": {**before, **found}})
     if wrong or (asked.check and not same(folder / STORED, found, asked.seeds)):
         sys.exit(1)
 
@@ -137,7 +138,7 @@ def same(path: Path, found: Json, seeds: int) -> bool:
 
     Under several seeds a clause may fail that passed under the first one.
     """
-    stored = json.loads(path.read_text(encoding="utf-8"))["families"]
+    stored = _stored(path)
     differing = [
         f"{name} {variant}"
         for name, variants in found.items()
@@ -147,6 +148,11 @@ def same(path: Path, found: Json, seeds: int) -> bool:
     if differing:
         print(f"These differ from {path.name}:", *differing, sep="\n  ")
     return not differing
+
+
+def _stored(path: Path) -> Json:
+    found: Json = json.loads(path.read_text(encoding="utf-8"))["families"]
+    return found
 
 
 def _told(one: Json) -> object:

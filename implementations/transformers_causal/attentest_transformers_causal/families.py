@@ -28,6 +28,7 @@ _OUTSIDE = {
 _PLAIN = (
     {"logit_scale": 1.0},
     {"multi_query": False},
+    {"no_rope_layer_interval": 1000},
     {"layer_types": None, "sliding_window": None},
 )
 """Settings under which a family is in the specification, where with its own it is not."""

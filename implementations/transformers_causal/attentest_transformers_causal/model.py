@@ -17,7 +17,7 @@ KEY_HEADS = ("num_key_value_heads", "num_kv_heads")
 INNER = ("intermediate_size", "ffn_dim", "n_inner", "ffn_hidden_size")
 _DERIVED = (
     "model_type", "transformers_version", "_name_or_path", "pad_token_id",
-    "layer_types", "attention_layers",
+    "layer_types", "attention_layers", "no_rope_layers",
 )  # fmt: skip
 """Settings that follow from others, or are none."""
 
@@ -179,7 +179,7 @@ def _exchanged(inner: nn.Module, x: Tensor, found: list[Tensor]) -> Iterator[Non
         return given, {**named, "hidden_states": x}
 
     def keep(module: nn.Module, given: Any, output: Any) -> None:
-        found.append(output[0] if isinstance(output, tuple) else output)
+        found.append(output[0] if isinstance(output, tuple | list) else output)
 
     before = inner.register_forward_pre_hook(give, with_kwargs=True)
     after = inner.register_forward_hook(keep)

@@ -10,7 +10,7 @@ from transformers import PreTrainedConfig
 from attentest_spec.choices import Value
 from attentest_transformers_causal import model as library
 from attentest_transformers_causal.norms import norm_choices
-from attentest_transformers_causal.sizes import SMALL, configured, scaling
+from attentest_transformers_causal.sizes import SMALL, configured, rotary_part, scaling
 from attentest_transformers_causal.structure import NotJudged, Structure
 from attentest_transformers_causal.tables import embeddings, outer_norms
 
@@ -145,9 +145,7 @@ def _add_positions(options: Options, config: PreTrainedConfig, found: Structure)
 
 
 def _rotary(config: PreTrainedConfig, rope: Mapping[str, Any]) -> dict[str, Value]:
-    part = float(rope.get("partial_rotary_factor") or 1.0)
-    if columns := getattr(config, "rotary_dim", None):
-        part = columns / (config.hidden_size // config.num_attention_heads)
+    part = rotary_part(config)
     base = float(rope.get("rope_theta") or getattr(config, "rope_theta", None) or 10_000.0)
     found: dict[str, Value] = {"attention_rotary": "query-and-key"}
     if base != 10_000.0:

@@ -6,6 +6,7 @@ import torch
 from transformers import PreTrainedConfig
 
 from attentest_spec import Sizes, Table
+from attentest_spec.contract import Unsupported
 from attentest_spec.torch import Recipe
 from attentest_transformers_causal import model as library
 from attentest_transformers_causal.structure import NotJudged
@@ -14,7 +15,7 @@ SMALL = Sizes(
     d_model=64, heads=4, kv_heads=2, d_ff=40, layers=2, target_vocabulary=19, max_length=24,
     window=4, trained_length=8, rotary_factor=4.0,
 )  # fmt: skip
-OTHER = SMALL.but(d_model=96, heads=3, kv_heads=1, d_ff=52, layers=3)
+OTHER = SMALL.but(d_model=96, heads=3, kv_heads=1, d_ff=52, layers=5)
 """Two sizes whose heads differ in width, so that a constant is no function of it."""
 
 LARGE = 400_000
@@ -32,6 +33,7 @@ _SCALINGS = {
 def configured(config: PreTrainedConfig, sizes: Sizes) -> PreTrainedConfig:
     """Return the configuration at the `sizes`."""
     scaled = scaling(config) != "none"
+    require_pairs(config, sizes)
     return library.resized(
         config,
         width=sizes.d_model,
@@ -46,6 +48,22 @@ def configured(config: PreTrainedConfig, sizes: Sizes) -> PreTrainedConfig:
         trained_length=sizes.trained_length,
         dropout=sizes.dropout,
     )
+
+
+def rotary_part(config: PreTrainedConfig) -> float:
+    """Return the part of the columns of a head that is turned, 1 for all of them."""
+    if columns := getattr(config, "rotary_dim", None):
+        return float(columns / (config.hidden_size // config.num_attention_heads))
+    return float(library.rope(config).get("partial_rotary_factor") or 1.0)
+
+
+def require_pairs(config: PreTrainedConfig, sizes: Sizes) -> None:
+    """Raise Unsupported for heads of which the turned part is no even number of columns."""
+    part = rotary_part(config)
+    if part < 1 and sizes.heads > 0:
+        columns = part * (sizes.d_model // sizes.heads)
+        if columns < 2 or columns % 2:
+            raise Unsupported(f"{columns:g} columns of a head would be turned: no pairs")
 
 
 def scaling(config: PreTrainedConfig) -> str:

@@ -133,15 +133,10 @@ class Structure:
         return re.sub(r"(A|F)\1+", r"\1", "".join(kinds))
 
     def unnamed(self, table: Table) -> list[str]:
-        """Return the parameters of the first block and outside that `table` leaves out."""
-        start = f"{self.layers}."
-        used = {_name(one).replace("*", "0", 1) for one in table.values()}
-        held = [
-            name
-            for name, _ in self.model.named_parameters()
-            if not name.startswith(start) or name.startswith(f"{start}0.")
-        ]
-        return [name for name in held if not any(name.startswith(one) for one in used)]
+        """Return the parameters that `table` leaves out."""
+        numbers = map(str, range(self.model.config.num_hidden_layers))
+        used = tuple(_name(one).replace("*", at, 1) for at in numbers for one in table.values())
+        return [name for name, _ in self.model.named_parameters() if not name.startswith(used)]
 
 
 def _name(entry: str | Place) -> str:

@@ -100,19 +100,14 @@ def model_sizes(subject: Subject, draw: Draw, **fixed: Any) -> Sizes:
 
 def served_widths(choices: Choices) -> list[int]:
     """Return the widths of heads of which two pairs or more are turned, and no half of one."""
+    part = 1.0 if choices.rotary_width == "whole" else float(choices.rotary_width)
     exact = [
         width
         for width in WIDTHS
-        if turned_width(choices, width) >= min(4, width) and serves(choices, width)
+        if turned_width(choices, width) >= min(4, width)
+        and abs(part * width - turned_width(choices, width)) < 1e-6
     ]
     return exact or [16, 32]
-
-
-def serves(choices: Choices, width: int) -> bool:
-    """Say whether the part of a head of `width` that is turned is an even number of columns."""
-    part = 1.0 if choices.rotary_width == "whole" else float(choices.rotary_width)
-    turned = turned_width(choices, width)
-    return turned > 0 and abs(part * width - turned) < 1e-6
 
 
 def draw_text(

@@ -15,7 +15,6 @@ from attentest.suite.test_language_model.cases import (
     matches_text,
     model_sizes,
     padding,
-    serves,
     shows_declared,
     with_parameter,
 )
@@ -58,13 +57,7 @@ def _layer_in_use(subject: Subject, draw: Draw, size: SizesInUse) -> None:
 
 
 def _shared(subject: Subject, sizes: Sizes) -> Sizes:
-    """Return the sizes with half as many heads of keys, where these are fewer.
-
-    Absent where heads are too narrow for the part of their columns that is turned.
-    """
-    width = sizes.d_model // sizes.heads
-    if subject.choices.attention_rotary != "none" and not serves(subject.choices, width):
-        raise Absent(f"no even number of {width} columns is the part that is turned")
+    """Return the sizes with half as many heads of keys, where these are fewer."""
     if subject.choices.key_heads != "fewer":
         return sizes
     return sizes.but(kv_heads=sizes.heads // 2 if sizes.heads % 2 == 0 else sizes.heads)
