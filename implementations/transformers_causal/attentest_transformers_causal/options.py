@@ -120,7 +120,7 @@ def _add_norms(options: Options, found: Structure) -> None:
     if kinds[0]["norm_kind"] == "rms" and of_heads[0] != kinds[0]:
         raise NotJudged("its norms of queries and keys are others than those of its blocks")
     options.known.update({n: v for n, v in of_heads[0].items() if n != "norm_kind"})
-    width = found.inside(found.head_norms[0]).weight.numel()  # type: ignore[operator, union-attr]
+    width = found.inside(found.head_norms[0]).weight.numel()  # type: ignore[operator]
     each = width == SMALL.d_model // SMALL.heads
     options.known["query_key_norm"] = "per-head" if each else "whole-projection"
     options.one_of("query_key_norm_place", "before-rotation", "after-rotation")
@@ -131,7 +131,7 @@ def _add_positions(options: Options, config: PreTrainedConfig, found: Structure)
     if len(embeddings(found)) > 1:
         options.known["positional_encoding"] = "learned"
         table = found.modules[embeddings(found)[1]]
-        offset = int(table.weight.shape[0]) - SMALL.max_length  # type: ignore[index, union-attr]
+        offset = int(table.weight.shape[0]) - SMALL.max_length  # type: ignore[index]
         if offset:
             options.known["position_offset"] = float(offset)
         return

@@ -93,7 +93,7 @@ def _settled(
 def _fixed_inner(found: Structure) -> float | None:
     """Return the ratio of the network's width to the model's where the sizes do not set it."""
     last = found.inside(found.network[-1]) if found.network else None
-    wide = int(last.weight.numel()) // SMALL.d_model if last is not None else 0  # type: ignore[operator, union-attr]
+    wide = int(last.weight.numel()) // SMALL.d_model if last is not None else 0  # type: ignore[operator]
     if wide in (0, SMALL.d_ff):
         return None
     return wide / SMALL.d_model

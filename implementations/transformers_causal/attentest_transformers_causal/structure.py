@@ -200,7 +200,7 @@ def network_tables(found: Structure, inner: int) -> Iterator[dict[str, str | Pla
         gate, value = sorted(first, key=lambda one: "gate" not in one)
         yield {**_entries(found, "gate", gate), **_entries(found, "inner", value), **end}
         yield {**_entries(found, "gate", value), **_entries(found, "inner", gate), **end}
-    elif found.inside(first[0]).weight.numel() == 2 * found.inside(last).weight.numel():  # type: ignore[operator, union-attr]
+    elif found.inside(first[0]).weight.numel() == 2 * found.inside(last).weight.numel():  # type: ignore[operator]
         for order in (("gate", "inner"), ("inner", "gate")):
             yield {**_halves(found, first[0], order), **end}
     else:
