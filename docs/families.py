@@ -35,7 +35,7 @@ from attentest_spec.profiles import profile_of
 REPOSITORY = Path(__file__).resolve().parents[1]
 GROUP = "attentest.families"
 STORED = "families.json"
-EFFORT = 0.5
+EFFORT = 0.2
 """The number of examples of a usual run, as a part of that of `attentest run`."""
 
 QUICK = tuple(
