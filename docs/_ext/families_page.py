@@ -37,8 +37,8 @@ def page(stored: list[Path]) -> str:
         "with random weights. Nothing is downloaded. The design choices of a family are read from "
         "its configuration and its modules; a family that no choices of the specification explain "
         "is not judged, and the reason is given. A cell counts the clauses of the chapter "
-        "[language_model](chapters/language_model.md) that conform, of those judged. Each clause was "
-        "tried on one example or two, so that a finding which few inputs show may be missing here; "
+        "[language_model](chapters/language_model.md) that conform, of those judged. Each clause "
+        "was tried on one example or two: a finding that few inputs show may be missing here; "
         "[the results for real libraries](libraries.md) are those of a full run.",
         *(part for path in stored for part in _library(path)),
     ]

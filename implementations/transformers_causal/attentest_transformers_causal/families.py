@@ -42,12 +42,14 @@ def families() -> dict[str, Family]:
     """Return every family by its name, as a function that reads it.
 
     A family is a class of language models of the library; its name is that of its configuration.
+    Decoders of an encoder and a decoder are left out.
     Nothing is downloaded.
     """
     transformers.logging.set_verbosity_error()
     kinds: dict[str, list[str]] = {}
     for kind, model in modeling_auto.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES.items():
-        kinds.setdefault(model, []).append(kind)
+        if getattr(CONFIG_MAPPING[kind], "is_encoder_decoder", False) is not True:
+            kinds.setdefault(model, []).append(kind)
     names = [
         min(same, key=lambda kind: kind not in model.lower())  # llama, of Llama's configurations
         for model, same in kinds.items()
