@@ -42,6 +42,14 @@ def declared(folder: Path, option: str) -> str:
     return f"{option}{file}" if file.exists() else ""
 
 
+def families(folder: Path) -> str:
+    """Return the command that judges the families that the folder finds in its library, if any."""
+    if "attentest.families" not in project(folder)["entry-points"]:
+        return ""
+    mode = os.environ.get("ATTENTEST_LEARNED", "--check")
+    return f"python {ROOT}/docs/families.py {mode} {folder.name}"
+
+
 os.environ["ATTENTEST_ENVS"] = ", ".join(folder.name for folder in FOLDERS)
 os.environ["ATTENTEST_FOLDERS"] = "\n".join(f"-e {folder}" for folder in FOLDERS)
 for one in FOLDERS:
@@ -49,6 +57,7 @@ for one in FOLDERS:
     os.environ |= {
         f"ATTENTEST_FOLDER_{one.name}": f"-e {one}{extra(one)}",
         f"ATTENTEST_RUN_{one.name}": f"{names(one)} {declared(one, '--deviations=')}",
+        f"ATTENTEST_FAMILIES_{one.name}": families(one),
         f"ATTENTEST_PYTEST_{one.name}": f"{declared(one, '--override-ini=attentest_deviations=')} "
         f"--pyargs attentest.suite {names(one, '--backend=')} {few}",
     }

@@ -7,6 +7,7 @@ HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE / "_ext"))
 
 import comparison_page  # noqa: E402  # a module of _ext
+import families_page  # noqa: E402  # a module of _ext
 import library_page  # noqa: E402  # a module of _ext
 import mistake_pages  # noqa: E402  # a module of _ext
 import pages  # noqa: E402  # a module of _ext
@@ -34,4 +35,5 @@ def setup(app):
     app.connect("builder-inited", lambda app: pages.write(HERE.parent, HERE / "generated"))
     app.connect("builder-inited", lambda app: mistake_pages.write(HERE / "generated" / "mistakes"))
     app.connect("builder-inited", lambda app: library_page.write(HERE.parent, HERE / "generated"))
+    app.connect("builder-inited", lambda app: families_page.write(HERE.parent, HERE / "generated"))
     app.connect("builder-inited", lambda app: comparison_page.write(HERE / "generated"))

@@ -202,7 +202,7 @@ def _deviations(one: Library) -> str:
 
 
 def _failure(case: Mapping[str, Any], declared: Mapping[str, Mapping[str, str]]) -> str:
-    finding = f"**{case['status']}** of {_clause(case['clause'])}: {_sentence(case['message'])}"
+    finding = f"**{case['status']}** of {_clause(case['clause'])}: {sentence(case['message'])}"
     known = declared.get(case["clause"])
     why = _by_hand(known) if known else _likely_cause(case)
     return "\n\n".join(filter(None, [f"{finding} {why}".strip(), _reproduction(case)]))
@@ -211,14 +211,14 @@ def _failure(case: Mapping[str, Any], declared: Mapping[str, Mapping[str, str]])
 def _by_hand(known: Mapping[str, str]) -> str:
     """Return the reason that somebody found by hand."""
     link = f" ([more]({known['link']}))" if known.get("link") else ""
-    return f"*Examined by hand:* {_sentence(known['reason'])}{link}"
+    return f"*Examined by hand:* {sentence(known['reason'])}{link}"
 
 
 def _likely_cause(case: Mapping[str, Any]) -> str:
     if case["status"] == "warning":  # a SHOULD that is not met has no fault as its cause
         return ""
     causes = "; ".join(one["text"] for one in case["diagnosis"])
-    return f"Likely cause: {_sentence(causes)}" if causes else ""
+    return f"Likely cause: {sentence(causes)}" if causes else ""
 
 
 def _reproduction(case: Mapping[str, Any]) -> str:
@@ -230,6 +230,6 @@ def _reproduction(case: Mapping[str, Any]) -> str:
     return f"{head}\n\n```python\n{code}\n```\n\n```{{raw}} html\n</details>\n```"
 
 
-def _sentence(text: str) -> str:
+def sentence(text: str) -> str:
     """Return `text` with one full stop at its end, escaped for Markdown."""
     return re.sub(r"([\\`*_{}\[\]<>|#$])", r"\\\1", " ".join(text.split())).rstrip(".") + "."

@@ -46,6 +46,9 @@ def test_distance_alone(subject: Subject, draw: Draw) -> None:
         raise Absent("positions enter by more than rotary turns")
     if choices.rotary_scaling == "dynamic-ntk":
         raise Absent("dynamic scaling depends on the greatest position")
+    weighted = choices.query_key_norm in ("per-head", "whole-projection")
+    if weighted and choices.query_key_norm_place == "after-rotation":
+        raise Absent("turned columns are weighted each by its own number")
     case = draw_text(subject, draw, kinds=given_kinds(subject)[:1])
     start = np.tile(np.arange(case.tokens.shape[1]), (len(case.tokens), 1))
     room = case.probe.sizes.max_length - case.tokens.shape[1]
