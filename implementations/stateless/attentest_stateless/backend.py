@@ -4,11 +4,11 @@ from collections.abc import Callable
 
 from torch import Tensor, arange, nn, zeros
 
-from attentest_spec import Limits, Place, Sizes, nested
+from attentest_spec import Limits, Place, Sizes, Table, nested
 from attentest_spec.torch import Recipe, TorchBackend
 from attentest_stateless import model
 
-ATTENTION = {
+ATTENTION: Table = {
     "query.weight": Place("qkv", span="query"),
     "key.weight": Place("qkv", span="key"),
     "value.weight": Place("qkv", span="value"),
@@ -16,7 +16,7 @@ ATTENTION = {
     "query_norm.gain": Place("units", layout="n e -> (n e)", part=(0, 2)),
     "key_norm.gain": Place("units", layout="n e -> (n e)", part=(1, 2)),
 }
-FEED_FORWARD = {
+FEED_FORWARD: Table = {
     "gate.weight": Place("wide", part=(0, 2)),
     "inner.weight": Place("wide", part=(1, 2)),
     "outer.weight": "narrow",
@@ -27,7 +27,7 @@ NORMS = (
     "feed_forward_norm",
     "feed_forward_branch_norm",
 )
-BLOCK = {
+BLOCK: Table = {
     **nested("self_attention", "", ATTENTION),
     **nested("feed_forward", "", FEED_FORWARD),
     **{
@@ -35,7 +35,7 @@ BLOCK = {
         for number, name in enumerate(NORMS)
     },
 }
-MODEL = {
+MODEL: Table = {
     "embedding.weight": "embedding",
     "generator.weight": "embedding",
     "norm.gain": "norm",
@@ -54,11 +54,7 @@ class Held(nn.Module):
 
     def forward(self, *inputs: Tensor | None) -> Tensor:
         """Return what the function makes of the weights and the inputs."""
-        return self._function(self.weights(), *inputs)
-
-    def weights(self) -> dict[str, Tensor]:
-        """Return the weights by name."""
-        return dict(self.named_parameters())
+        return self._function(dict(self.named_parameters()), *inputs)
 
 
 class Model(nn.Module):
@@ -75,7 +71,7 @@ class Model(nn.Module):
         self, tokens: Tensor, keep: Tensor | None = None, positions: Tensor | None = None
     ) -> Tensor:
         """Return the logits (B, T, V) for tokens (B, T)."""
-        layers = [layer.weights() for layer in self.layers]
+        layers = [dict(layer.named_parameters()) for layer in self.layers]
         return model.logits(self.config, self.embedding, layers, self.norm, tokens, keep, positions)
 
 

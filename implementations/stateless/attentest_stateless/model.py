@@ -89,7 +89,7 @@ def turn(x: Tensor, positions: Tensor, base: float) -> Tensor:
     angles = positions[:, :, None, None].double() * base**-steps
     wide = torch.promote_types(x.dtype, torch.float32)
     cosines, sines = angles.cos().to(wide), angles.sin().to(wide)
-    a, b = x.to(wide).split(half, dim=-1)
+    a, b = x.to(wide).chunk(2, dim=-1)
     return torch.cat((a * cosines - b * sines, b * cosines + a * sines), dim=-1).to(x.dtype)
 
 
@@ -109,7 +109,7 @@ def attention(
     heads, groups, unit = config.heads, config.groups, config.unit
     places = torch.arange(length, device=x.device)[None] if positions is None else positions
     packed = functional.linear(x, layer["qkv"]).view(batch, length, -1, unit)
-    query, key, value = packed.split((heads, groups, groups), dim=2)
+    query, key, value = packed.tensor_split((heads, heads + groups), dim=2)
     query = turn(rms(query, layer["units"][0], config.epsilon), places, config.base)
     key = turn(rms(key, layer["units"][1], config.epsilon), places, config.base)
     query, key, value = (one.transpose(1, 2) for one in (query, key, value))
