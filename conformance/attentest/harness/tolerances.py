@@ -120,7 +120,7 @@ def _perturb(value: Any, rng: np.random.Generator) -> Any:
 Pick = Callable[[Answer], Array | None]
 """Takes the array that is compared out of an answer."""
 
-_SAFETY = 8.0
+SAFETY = 8.0
 """Constant in front of every tolerance: few roundings per term, and a sampled amplification."""
 
 
@@ -215,7 +215,7 @@ def _expected(
 
 def rounding(precision: str, terms: int) -> float:
     """Return the relative error that `terms` roundings of `precision` add up to."""
-    return _SAFETY * epsilon(precision) / 2 * float(np.sqrt(terms))
+    return SAFETY * epsilon(precision) / 2 * float(np.sqrt(terms))
 
 
 def _of_single_precision(
@@ -239,7 +239,7 @@ def _of_single_precision(
     if probe.component == "rms_norm":
         least = rounding("float32", 1) * largest(_expected(probe, inputs, method, pick, exact))
     with np.errstate(invalid="ignore"):
-        return least + _SAFETY * max(
+        return least + SAFETY * max(
             largest(  # of finite numbers: a score beyond float32 is no infinite tolerance
                 _expected(other, moved, method, pick, chosen)
                 - _expected(other, moved, method, pick, exact)
@@ -264,7 +264,7 @@ def _of_logarithms(
     if "attention" not in inside(probe.component):
         return 0.0
     chosen = choices or probe.subject.choices
-    unit = _SAFETY * epsilon(arithmetic(probe, chosen)) / 2
+    unit = SAFETY * epsilon(arithmetic(probe, chosen)) / 2
     other, worst = copy(probe), 0.0
     expected = _expected(probe, inputs, method, pick, chosen)
     with np.errstate(invalid="ignore"):
@@ -286,7 +286,7 @@ def _of_rounded_logarithms(
     peak = np.abs(raw.max(axis=-1, keepdims=True))
     beyond_peak = -np.log(exact.max(axis=-1, keepdims=True))
     signs = _SIGNS[rng.integers(2, size=peak.shape)]
-    moved: Array = exact * (1.0 + signs * np.minimum(unit * peak, _SAFETY * beyond_peak))
+    moved: Array = exact * (1.0 + signs * np.minimum(unit * peak, SAFETY * beyond_peak))
     return moved
 
 
@@ -312,7 +312,7 @@ def _of_angles(
     if (given := _given_positions(probe, inputs)) is not None:
         length = max(length, int(given.max()) + 1)
     place = first_position(chosen) + np.arange(length, dtype=np.float64)
-    unit = _SAFETY * angle_epsilon(probe.precision, chosen) / 2
+    unit = SAFETY * angle_epsilon(probe.precision, chosen) / 2
     exact = table(Setting(choices=chosen), length, probe.sizes.d_model)
     learned = chosen.but(positional_encoding="learned", position_offset="none")
     names = shapes(probe.component, probe.sizes, learned).keys() - probe.parameters.keys()
@@ -358,7 +358,7 @@ def _of_displaced_turns(
     Angles are wrong by a few units of their arithmetic for each position, and sines and cosines
     by as much: the reference is given positions that are wrong by that much.
     """
-    unit = _SAFETY * angle_epsilon(probe.precision, choices, "rotary_arithmetic") / 2
+    unit = SAFETY * angle_epsilon(probe.precision, choices, "rotary_arithmetic") / 2
     expected, other, worst = _expected(probe, inputs, method, pick, choices), copy(probe), 0.0
     for seed in (1, 2, 3, 4):  # some may cancel by luck
         rng = np.random.default_rng(seed)
