@@ -45,7 +45,7 @@ QUICK = tuple(
 """The clauses that are judged where not all are asked for: those that show a wrong reading."""
 
 LLAMA = Choices.of(profile_of("llama").choices)
-_UNTOLD = ("rms_arithmetic", "softmax_arithmetic", "rotary_arithmetic", "rms_epsilon", "rms_cast")
+_ARITHMETIC = ("rms_arithmetic", "softmax_arithmetic", "rotary_arithmetic", "rms_epsilon", "rms_cast")
 """Choices that say how the library computes, and not which design a family has."""
 
 Json = dict[str, Any]
@@ -127,7 +127,7 @@ def _verdicts(backend: Backend, effort: float, seeds: range, clauses: tuple[str,
     choices = {name: one for name, one in backend.choices.items() if one != LLAMA[name]}
     return {
         "title": backend.title,
-        "choices": {name: choices[name] for name in choices if name not in _UNTOLD},
+        "choices": {name: choices[name] for name in choices if name not in _ARITHMETIC},
         "statuses": statuses,
         "messages": messages,
     }

@@ -41,7 +41,7 @@ _SIZES: Mapping[str, frozenset[str]] = {
     "dtype": frozenset(words("dtype")),
     "device": frozenset(words("device")),
 }
-"""What the constructor may be given, by the names of its arguments."""
+"""The arguments of the constructor: what each is given, by its name."""
 
 _TOKENS = {"BHTE": 2, "BTHE": 1}
 """The axis of the tokens in each layout."""

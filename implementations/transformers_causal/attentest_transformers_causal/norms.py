@@ -1,4 +1,4 @@
-"""Which norm a module is: it is called with rows of numbers, and the formulas are compared."""
+"""The kind of a norm, measured: it is called with rows of numbers, and formulas are compared."""
 
 from collections.abc import Iterator
 

@@ -11,7 +11,8 @@ from rich.console import Console
 from rich.text import Text
 
 from attentest.harness.errors import Unavailable
-from attentest.harness.process import LOAD_LIMIT, Isolation
+from attentest.harness import process
+from attentest.harness.process import Isolation
 from attentest.harness.starting import prepare
 from attentest.interfaces import files
 from attentest.interfaces.cli.judging import Judging, judging
@@ -103,7 +104,7 @@ def check_command(
         plan = judging.plan([component] if component else [], reading)
         if adapter_file is not None:
             vacant(adapter_file)
-    isolation = Isolation(judging.timeout, judging.memory, LOAD_LIMIT)
+    isolation = Isolation(judging.timeout, judging.memory, process.LOAD_LIMIT)
     console = Console()
     if resolve.is_whole(target) and not component:
         prepare()  # one process lists the members, others judge them
