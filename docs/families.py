@@ -45,7 +45,13 @@ QUICK = tuple(
 """The clauses that are judged where not all are asked for: those that show a wrong reading."""
 
 LLAMA = Choices.of(profile_of("llama").choices)
-_ARITHMETIC = ("rms_arithmetic", "softmax_arithmetic", "rotary_arithmetic", "rms_epsilon", "rms_cast")
+_ARITHMETIC = (
+    "rms_arithmetic",
+    "softmax_arithmetic",
+    "rotary_arithmetic",
+    "rms_epsilon",
+    "rms_cast",
+)
 """Choices that say how the library computes, and not which design a family has."""
 
 Json = dict[str, Any]

@@ -11,6 +11,7 @@ GENERATED = {
     "README.md#real-libraries": "libraries.md",
     "conformance/attentest/interfaces/cli": "commands.md",
     "conformance/attentest/results/stream.schema.json": "records.md",
+    "docs/families.py": "families.md",
     "implementations": "implementations/index.md",
     "spec/attentest_spec": "clauses.md",
     "spec/attentest_spec/choices/table.py": "choices.md",

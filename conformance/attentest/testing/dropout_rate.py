@@ -70,7 +70,7 @@ def path_input(sizes: Sizes, length: int = 1) -> Annotated[Floats, "1 L D"]:
 
 
 def scored_input(sizes: Sizes) -> Annotated[Floats, "1 2 D"]:
-    """Return two rows, of which the first has no number on the path, and so no score."""
+    """Return two rows of the shape (1, 2, D); the first has no number on the path, and no score."""
     rows = path_input(sizes, length=2)
     rows[:, 0, 0] = 0.0
     return rows

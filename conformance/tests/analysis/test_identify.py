@@ -255,6 +255,8 @@ def test_installed_backends_are_as_they_declare(name):
     if backend.choices.get("attention_rotary", "none") != "none":
         silent = {*silent, "mask_fill", "relative_bias"}
         shown |= set(TURNED)
+    if backend.choices.get("rotary_width", "whole") == "whole":
+        silent = {*silent, "rotary_partial", "rotary_magnitude"}
     if "multi_head_attention" in backend.components:
         shown |= {"attention_rotary", "relative_bias"}
     assert measured == shown - silent

@@ -13,8 +13,6 @@ ATTENTION: Table = {
     "key.weight": Place("qkv", span="key"),
     "value.weight": Place("qkv", span="value"),
     "output.weight": "out",
-    "query_norm.gain": Place("units", layout="n e -> (n e)", part=(0, 2)),
-    "key_norm.gain": Place("units", layout="n e -> (n e)", part=(1, 2)),
 }
 FEED_FORWARD: Table = {
     "gate.weight": Place("wide", part=(0, 2)),
@@ -101,7 +99,7 @@ def _some(config: model.Config, *names: str) -> dict[str, Tensor]:
 def _attention(sizes: Sizes) -> Held:
     config = model.Config(sizes.d_model, sizes.heads, sizes.kv_heads or sizes.heads)
     return Held(
-        _some(config, "qkv", "out", "units"),
+        _some(config, "qkv", "out"),
         lambda layer, *inputs: model.attention(config, layer, *inputs),
     )
 
@@ -148,8 +146,6 @@ backend = TorchBackend(
     profile="gemma",
     choices={
         "block_norms": "sandwich",
-        "query_key_norm": "per-head",
-        "query_key_norm_place": "before-rotation",
         "logit_cap": 30.0,
         "head_width": "d/h",
         "rms_epsilon_place": "inside-root",

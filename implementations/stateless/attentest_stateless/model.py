@@ -16,7 +16,7 @@ from torch import Tensor
 from torch.nn import functional
 
 Layer = Mapping[str, Tensor]
-"""qkv ((H + 2G) E, D), out (D, HE), units (2, E), wide (2F, D), narrow (D, F), norms (4, D)."""
+"""qkv ((H + 2G) E, D), out (D, HE), wide (2F, D), narrow (D, F), norms (4, D)."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,6 @@ def initial_layer(config: Config) -> dict[str, Tensor]:
     return {
         "qkv": _normal(rows, config.width),
         "out": _normal(config.width, config.width),
-        "units": torch.zeros(2, config.unit),
         "wide": _normal(2 * config.inner, config.width),
         "narrow": _normal(config.width, config.inner),
         "norms": torch.zeros(4, config.width),
@@ -110,8 +109,7 @@ def attention(
     places = torch.arange(length, device=x.device)[None] if positions is None else positions
     packed = functional.linear(x, layer["qkv"]).view(batch, length, -1, unit)
     query, key, value = packed.tensor_split((heads, heads + groups), dim=2)
-    query = turn(rms(query, layer["units"][0], config.epsilon), places, config.base)
-    key = turn(rms(key, layer["units"][1], config.epsilon), places, config.base)
+    query, key = turn(query, places, config.base), turn(key, places, config.base)
     query, key, value = (one.transpose(1, 2) for one in (query, key, value))
     key, value = (one.repeat_interleave(heads // groups, dim=1) for one in (key, value))
     if mask is not None:

@@ -10,8 +10,8 @@ import click
 from rich.console import Console
 from rich.text import Text
 
-from attentest.harness.errors import Unavailable
 from attentest.harness import process
+from attentest.harness.errors import Unavailable
 from attentest.harness.process import Isolation
 from attentest.harness.starting import prepare
 from attentest.interfaces import files
