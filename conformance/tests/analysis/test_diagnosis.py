@@ -45,6 +45,13 @@ def causes_of(backend, clause):
     return verdict.diagnosis
 
 
+@pytest.mark.parametrize("seed", [0, 4, 5])
+def test_random_outputs_of_either_sign_are_alike(seed: int) -> None:
+    fault = fault_of("encoder.upper-layers-always-train")
+    bench = Bench(planted(fault, specimen="plain"), shrink=False, locator=Nowhere(), seed=seed)
+    assert judge(bench, fault.clause).diagnosis
+
+
 def some(kinds: tuple[str, ...], share: int) -> list[Fault]:
     """Return one in `share` of the faults, always the same ones, of every chapter."""
     return [

@@ -2,8 +2,11 @@
 
 First figures, before any change for them: of 40 that were judged, the true line was the first named
 for 35, and `confirmed` was never wrong; of 26 questions none named a line.
+
+All 65 take minutes, with `ATTENTEST_CORPUS=all`; a part of every file is tried otherwise.
 """
 
+import os
 import re
 from pathlib import Path
 
@@ -23,6 +26,9 @@ MODELS = ("gpt.py", "translator.py", "llama.py", "nano.py", "rearranged.py", "se
 WHOLE = (*MODELS, "pre_norm.py")
 MISTAKES = list(line_corpus.mistakes(FRESH))
 PIECES = [one for one in MISTAKES if one.file not in WHOLE]
+WHOLE_CORPUS = os.environ.get("ATTENTEST_CORPUS") == "all"
+PART = 4
+"""One mistake in so many is tried."""
 
 
 def read(mistake: Mistake, folder: Path, *, sound: bool = False):
@@ -71,10 +77,11 @@ def share_named(mistakes, folder: Path) -> float:
 def test_true_line_is_named_first(files, tmp_path):
     pytest.importorskip("einops")
     chosen = [one for one in MISTAKES if one.file in files]
-    assert share_named(chosen, tmp_path) >= 0.6, files
+    assert share_named(chosen if WHOLE_CORPUS else chosen[::PART], tmp_path) >= 0.6, files
 
 
 @pytest.mark.proof
+@pytest.mark.skipif(not WHOLE_CORPUS, reason="ATTENTEST_CORPUS=all tries all mistakes")
 def test_true_line_is_named_first_in_most(tmp_path):
     pytest.importorskip("einops")
     assert share_named(MISTAKES, tmp_path) >= 0.85
@@ -84,7 +91,7 @@ def test_true_line_is_named_first_in_most(tmp_path):
     "mistake",
     [
         item(one, name=target, unit=one.file == "scoring.py")
-        for target in dict.fromkeys(one.target for one in PIECES)
+        for target in list(dict.fromkeys(one.target for one in PIECES))[:: 1 if WHOLE_CORPUS else 3]
         for one in [next(one for one in PIECES if one.target == target)]
     ],
 )

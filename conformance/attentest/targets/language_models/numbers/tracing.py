@@ -124,10 +124,11 @@ class Trace(OperationMode):
         size = values.size
         if size not in self._found:
             return False
-        if size not in self._sums:
-            self._sums[size] = np.array([one.values.sum() for one in self._found[size]])
-        room = NEAR * float(np.abs(values).max())
-        near = np.flatnonzero(np.abs(self._sums[size] - values.sum()) <= room * size)
+        with np.errstate(over="ignore", invalid="ignore"):  # fills as large as the format allows
+            if size not in self._sums:
+                self._sums[size] = np.array([one.values.sum() for one in self._found[size]])
+            room = NEAR * float(np.abs(values).max())
+            near = np.flatnonzero(np.abs(self._sums[size] - values.sum()) <= room * size)
         if not len(near):  # most formulas: nothing has to be sorted
             return False
         own = np.sort(values, axis=None)
