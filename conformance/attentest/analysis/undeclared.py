@@ -59,7 +59,7 @@ def effective_choices(
 def measured_for(component: str, choices: Choices) -> tuple[str, ...]:
     """Return the components whose measured choices clauses about `component` may depend on.
 
-    `choices` are the declared ones. No name of a component stands for all.
+    `choices` are the declared ones. An empty `component` means all of them.
     """
     rotary = choices.attention_rotary != "none"
     return tuple(part for part in _MEASURED if not component or _depends(component, part, rotary))

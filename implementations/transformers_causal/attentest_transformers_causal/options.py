@@ -39,8 +39,8 @@ class Options:
 
     def one_of(self, choice: str, *values: Value) -> None:
         """Add a choice with the values it may have, the likely one first."""
-        unlike = list(dict.fromkeys(values))
-        self.open.append([{choice: one} for one in unlike])
+        different = list(dict.fromkeys(values))
+        self.open.append([{choice: one} for one in different])
 
     def all(self) -> Iterator[dict[str, Value]]:
         """Yield all combinations, the likely one first."""
