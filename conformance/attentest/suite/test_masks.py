@@ -168,11 +168,13 @@ def test_large_ids(subject: Subject, draw: Draw) -> None:
 
 @check("masks.padding-shape", examples=6)
 def test_padding_shape(subject: Subject, draw: Draw) -> None:
-    case = draw_sources(subject, draw, low=1)
-    mask = case.probe.output(case.tokens, case.pad)
-    is_boolean(mask, (len(case.tokens), 1, 1, case.tokens.shape[1]))
-    if case.tokens.shape[1] > 1:
-        keeps_and_hides(mask)
+    # A mask of one token has the same shape along the queries as along the keys.
+    for low in (1, 2):
+        case = draw_sources(subject, draw, low=low)
+        mask = case.probe.output(case.tokens, case.pad)
+        is_boolean(mask, (len(case.tokens), 1, 1, case.tokens.shape[1]))
+        if case.tokens.shape[1] > 1:
+            keeps_and_hides(mask)
 
 
 @check("masks.batch-independence", examples=6)
