@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from attentest.studies.cost.measure import measure as cost
     from attentest.studies.identification import identify_target as identify
     from attentest.studies.learning.learn import learn
+    from attentest.studies.sweep.sweep import sweep
 
 _HOMES = {
     "Report": "interfaces.python:Report",
@@ -21,6 +22,7 @@ _HOMES = {
     "cost": "studies.cost.measure:measure",
     "identify": "studies.identification:identify_target",
     "learn": "studies.learning.learn:learn",
+    "sweep": "studies.sweep.sweep:sweep",
     "trace": "studies.comparison.tracing:follow",
 }
 """The module and the name of each function of the Python API."""
@@ -34,6 +36,7 @@ __all__ = [
     "cost",
     "identify",
     "learn",
+    "sweep",
     "trace",
 ]
 

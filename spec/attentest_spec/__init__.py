@@ -9,6 +9,7 @@ from attentest_spec.clauses import Clause
 from attentest_spec.components import COMPONENTS, Component
 from attentest_spec.contract import (
     Backend,
+    Configurable,
     Counted,
     Gradient,
     Incremental,
@@ -35,6 +36,7 @@ __all__ = [
     "Choices",
     "Clause",
     "Component",
+    "Configurable",
     "Counted",
     "Gradient",
     "Incremental",

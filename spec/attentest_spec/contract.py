@@ -312,3 +312,18 @@ class Backend(Protocol):
 
         Raises ValueError, with the numbers in its text, for impossible sizes.
         """
+
+
+@runtime_checkable
+class Configurable(Protocol):
+    """A backend that can be built under any design choices.
+
+    This is optional: other backends take part in everything but sweeps over choices.
+    """
+
+    def under(self, choices: Mapping[str, Value]) -> Backend:
+        """Return it with `choices` in the place of what it declares; the others stay.
+
+        Raises ValueError for choices that cannot be together, and Unsupported for those that it
+        does not offer.
+        """

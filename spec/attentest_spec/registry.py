@@ -48,6 +48,14 @@ def install_command(name: str) -> str:
     return _command(entry) if _lacking(entry) else ""
 
 
+def home(name: str) -> str:
+    """Return the module that the backend `name` is imported from; imports nothing.
+
+    Raises :class:`UnknownName` when no backend is announced as `name`.
+    """
+    return _entry(name).module
+
+
 def load(name: str) -> Backend:
     """Import and return the backend announced as `name`.
 

@@ -1,6 +1,7 @@
 """A reference model as a backend."""
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Any
 
 from torch import Tensor, nn
@@ -41,11 +42,13 @@ def reference_backend(
 ) -> TorchBackend:
     """Return a backend for `model`, with `choices` on top of :data:`DECLARED`."""
     declared = {**DECLARED, **(choices or {})}
+    variants = partial(_Recipes, model)
     return TorchBackend(
         name=name or model.name,
         title=f"reference model {model.name} of the suite",
-        recipes=_Recipes(model, Choices.of(declared)),
+        recipes=variants(Choices.of(declared)),
         choices=declared,
+        variants=variants,
     )
 
 

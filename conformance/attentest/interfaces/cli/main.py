@@ -19,6 +19,7 @@ COMMANDS = {
     "trace": "Print every step with its values, compared with the reference.",
     "report": "Make one page of runs and results, and list what changed.",
     "learn": "Train models on a small task and compare their curves.",
+    "sweep": "Train under many design choices and show what each changes.",
     "convert": "Convert the checkpoint of one backend to that of another.",
     "cost": "Measure parameters, operations, time and memory.",
     "vectors": "Write test vectors for implementations in any language.",
@@ -29,7 +30,12 @@ COMMANDS = {
 }
 """The commands with one sentence each; the module of a command is imported when it is used."""
 
-_MODULES = {"list": "tell", "explain": "tell"}
+_MODULES = {
+    "learn": "training.learn",
+    "sweep": "training.sweep",
+    "list": "tell",
+    "explain": "tell",
+}
 """The modules of those commands that have none of their own name."""
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)

@@ -30,9 +30,10 @@ class Regime:
     `every` so many steps the model is validated on `validation` questions that are held out. The
     names of the constants are those of the spec: `schedule`, `factor` and `warmup` of the learning
     rate, `smoothing` of labels, `beta1`, `beta2` and `epsilon` of Adam, `weight_decay` with its
-    kind, `decay`; `clip` is the largest norm of all gradients together. A constant `rate` takes the
-    place of the schedule. `parts` is :data:`SPEC` or :data:`OWN`, `initial` :data:`EQUAL` or
-    :data:`OWN`. Dropout is 0: data, weights and steps are to be equal.
+    kind, `decay`; `train_length` is the length of the questions that are trained on, where it is
+    not that of the held-out ones, `length`; `clip` is the largest norm of all gradients together. A
+    constant `rate` takes the place of the schedule. `parts` is :data:`SPEC` or :data:`OWN`,
+    `initial` :data:`EQUAL` or :data:`OWN`. Dropout is 0: data, weights and steps are to be equal.
     """
 
     task: str = "copy"
@@ -56,6 +57,7 @@ class Regime:
     clip: float | None = None
     parts: str = SPEC
     initial: str = EQUAL
+    train_length: int | None = None
 
     @classmethod
     def of(cls, task: str = "copy", **asked: Any) -> "Regime":
@@ -72,7 +74,8 @@ class Regime:
         length = given.pop("length", chosen.length)
         steps = given.pop("steps", chosen.steps)
         every = given.pop("every", max(1, steps // POINTS))
-        made = cls(task, length, steps, every, sizes=_sizes(chosen, length, sizes), **given)
+        longest = max(length, given.get("train_length", length))
+        made = cls(task, length, steps, every, sizes=_sizes(chosen, longest, sizes), **given)
         made._check()
         return made
 
@@ -93,8 +96,9 @@ class Regime:
                 f"{self.sizes.heads}."
             )
         self._check_constants()
-        for side in (False, True):
-            self.of_task.batch([0], 1, self.length, held_out=side)
+        self._check_lengths()
+        for length, side in ((self.trained_length, False), (self.length, True)):
+            self.of_task.batch([0], 1, length, held_out=side)
 
     def _check_constants(self) -> None:
         if not 0 <= self.smoothing < 1:
@@ -118,6 +122,22 @@ class Regime:
             self.setting("logits")
         except ValueError as wrong:
             raise BadTask(str(wrong)) from wrong
+
+    def _check_lengths(self) -> None:
+        """Refuse a length to train at of a task whose tokens mean something else at another one."""
+        lengths = self.length, self.trained_length
+        if self.trained_length < 1:
+            raise BadTask(f"train_length is at least 1; {self.trained_length} is not.")
+        if len({self.of_task.vocabularies(one) for one in lengths}) > 1:
+            raise BadTask(
+                f"The task {self.task} has another vocabulary at each length: it cannot be trained "
+                f"at length {lengths[1]} and validated at length {lengths[0]}."
+            )
+
+    @property
+    def trained_length(self) -> int:
+        """The length of the questions that are trained on."""
+        return self.length if self.train_length is None else self.train_length
 
     @property
     def of_task(self) -> Task:

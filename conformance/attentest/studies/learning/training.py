@@ -158,7 +158,7 @@ class Trainer:
 
     def _questions(self, number: int, count: int) -> tuple[Array, Array]:
         regime = self.regime
-        return regime.of_task.batch([self.seed, TRAINING, number], count, regime.length)
+        return regime.of_task.batch([self.seed, TRAINING, number], count, regime.trained_length)
 
     def _held_out(self) -> tuple[Array, Array]:
         regime, seed = self.regime, [self.seed, VALIDATION]

@@ -86,7 +86,8 @@ _REGIME = (
 """The options of a regime. A task may have defaults of its own, so that none is set here."""
 
 
-def _regime(command: Callable[..., None]) -> Callable[..., None]:
+def regime_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Give `command` the options of a regime."""
     for option in reversed(_REGIME):
         command = option(command)
     return command
@@ -94,7 +95,7 @@ def _regime(command: Callable[..., None]) -> Callable[..., None]:
 
 @click.command("learn")
 @click.argument("targets", nargs=-1, metavar="[TARGET ..]")
-@_regime
+@regime_options
 @options.seed("weights and questions")
 @options.seeds
 @click.option(
