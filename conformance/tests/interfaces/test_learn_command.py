@@ -82,7 +82,9 @@ FAILING = {
 
 
 def test_those_that_fail_are_told_and_cost_the_others_nothing(target, place, monkeypatch):
-    monkeypatch.setattr("attentest.interfaces.cli.training.learn.WORKERS", 1)  # no neighbour meets the limit
+    monkeypatch.setattr(
+        "attentest.interfaces.cli.training.learn.WORKERS", 1
+    )  # no neighbour meets the limit
     failing = [f"{target}:{name}" for name in FAILING]
     with hurried(place, 3600.0):
         result = command(*failing, target, *SMALL, "--timeout", "3600")

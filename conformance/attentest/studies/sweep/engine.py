@@ -5,7 +5,10 @@ the worker that made it, where it sees the folder, and by this process: what has
 interruption is not trained again.
 """
 
+import logging
 import os
+import signal
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -133,7 +136,7 @@ def _client(distributed: Any, workers: int, scheduler: str) -> Iterator[Any]:
         "distributed.scheduler.allowed-failures": LOSSES,
         "distributed.comm.timeouts.connect": "10s",
     }
-    with needed("dask", EXTRA).config.set(settings):
+    with needed("dask", EXTRA).config.set(settings), _quiet():
         if scheduler:
             try:
                 client = distributed.Client(scheduler, set_as_default=False)
@@ -144,13 +147,38 @@ def _client(distributed: Any, workers: int, scheduler: str) -> Iterator[Any]:
             with client:
                 yield client
             return
-        with (
-            distributed.LocalCluster(
+        with _without_interruption():
+            cluster = distributed.LocalCluster(
                 n_workers=workers,
                 threads_per_worker=1,
                 dashboard_address=None,
-                silence_logs="ERROR",
-            ) as cluster,
-            distributed.Client(cluster, set_as_default=False) as client,
-        ):
+                silence_logs=logging.CRITICAL,
+            )
+        with cluster, distributed.Client(cluster, set_as_default=False) as client:
             yield client
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Keep to itself what the libraries log of connections that end: an interruption ends all."""
+    levels = {name: logging.getLogger(name).level for name in ("asyncio", "distributed", "tornado")}
+    for name in levels:
+        logging.getLogger(name).setLevel(logging.CRITICAL + 1)
+    try:
+        yield
+    finally:
+        for name, level in levels.items():
+            logging.getLogger(name).setLevel(level)
+
+
+@contextmanager
+def _without_interruption() -> Iterator[None]:
+    """Start processes that Ctrl-C does not reach: this one ends them."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
