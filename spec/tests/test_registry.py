@@ -62,6 +62,14 @@ def test_an_object_and_a_callable_that_makes_one_are_loaded(name: str) -> None:
 
 
 @pytest.mark.usefixtures("announced")
+def test_the_module_of_a_backend_is_known_without_its_import() -> None:
+    assert registry.home("zz-sound") == "sound_one"
+    assert "sound_one" not in sys.modules
+    with pytest.raises(UnknownName):
+        registry.home("zz-silent")
+
+
+@pytest.mark.usefixtures("announced")
 def test_an_unknown_name_suggests_the_nearest() -> None:
     with pytest.raises(UnknownName, match="no backend named 'zz-sond'; did you mean zz-sound"):
         registry.load("zz-sond")

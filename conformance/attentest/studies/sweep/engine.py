@@ -29,6 +29,9 @@ EXTRA = "sweep"
 AHEAD = 4
 """The number of trainings that are handed to the scheduler for each worker; the others wait."""
 
+CONNECT = "10s"
+"""The time in which a scheduler has to answer."""
+
 LOSSES = 3
 """The number of workers that may be lost under one training before it fails."""
 
@@ -134,7 +137,7 @@ def _client(distributed: Any, workers: int, scheduler: str) -> Iterator[Any]:
     """Yield a client of the scheduler at an address, or of workers of this machine."""
     settings = {
         "distributed.scheduler.allowed-failures": LOSSES,
-        "distributed.comm.timeouts.connect": "10s",
+        "distributed.comm.timeouts.connect": CONNECT,
     }
     with needed("dask", EXTRA).config.set(settings), _quiet():
         if scheduler:

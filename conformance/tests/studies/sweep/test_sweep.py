@@ -168,7 +168,10 @@ def test_workers_find_the_same_to_the_bit_though_one_is_killed(
     assert len(list(Folder(tmp_path))) == 8
 
 
-def test_no_answer_of_a_scheduler_is_one_line(tmp_path: Path) -> None:
+def test_no_answer_of_a_scheduler_is_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engine, "CONNECT", "300ms")
     found = sweep("--scheduler=tcp://127.0.0.1:9", f"--folder={tmp_path / 'new'}")
     assert found.exit_code == 2
     assert "No scheduler answers at tcp://127.0.0.1:9" in found.output
