@@ -65,6 +65,8 @@ CORRECT: list[tuple[str, str, dict[str, Any], str]] = [
     ("searches", "generate", SEARCH, "its caller cuts a sequence after its end token"),
     ("searches", "batch_greedy", SEARCH, ""),
     ("searches", "GreedyDecoder", {}, "source=src"),
+    ("searches", "Translator", SEARCH, "a result that is shorter ended there"),
+    ("searches", "text_of", SEARCH, "a result that is shorter ended there"),
 ]
 
 WRONG: list[tuple[str, str, dict[str, Any], str, str, str]] = [
@@ -88,6 +90,9 @@ WRONG: list[tuple[str, str, dict[str, Any], str, str, str]] = [
     ("searches", "translate", SEARCH, "row.index(eos_id)]", "row.index(eos_id) - 1]", "formula"),
     ("searches", "generate", SEARCH, ".any(dim=1).all()", ".any(dim=1).any()", "stay-finished"),
     ("searches", "greedy_end", SEARCH, "max_len - 1", "max_len - 2", "question"),
+    ("searches", "Translator", SEARCH, "return words", "return words[:-1]", "formula"),
+    ("searches", "text_of", SEARCH, "out[0, 1:]", "out[0, 1:-1]", "formula"),
+    ("searches", "text_of", SEARCH, "if word.item() == eos", "if word.item() != eos", "question"),
 ]
 
 
