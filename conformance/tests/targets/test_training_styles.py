@@ -96,6 +96,7 @@ WRONG: list[tuple[str, str, dict[str, Any], str, str, str]] = [
         "weight-decay",
     ),
     ("optimisers", "MyAdam", {}, 'st["t"] += 1', 'st["t"] = 1', "formula"),
+    ("optimisers", "MyAdamW", {}, "torch.optim.AdamW", "torch.optim.Adam", "question"),
     ("optimisers", "clip_gradients", {}, "if norm > clip", "if norm < clip", "clipping-formula"),
     ("searches", "greedy_pad", SEARCH, "finished | (nxt == eos_idx)", "finished", "after-end"),
     ("searches", "translate", SEARCH, "row.index(eos_id)]", "row.index(eos_id) - 1]", "formula"),

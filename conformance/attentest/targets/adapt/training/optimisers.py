@@ -107,6 +107,8 @@ def adapt_optimiser(
         )
     is_idle = call.is_without_decay and asked is None and trust.explained(findings)
     idle = _idle_decay(backend, thing, own) if is_idle else ()
+    if asked is None:
+        _require_named_decay(own, shown.get("weight_decay"))
     declared = declared_choices(shown, reading)
     judged_as = f"{own} is judged as {component}"
     doubts = tuple(assumed(declared, reading))
@@ -177,12 +179,23 @@ def _idle_decay(backend: AdaptedOptimiser, thing: Any, own: str) -> tuple[str]:
     findings = identify(given, ("optimiser",))
     found = findings["weight_decay"].measured
     if found in options and trust.explained(findings):
+        _require_named_decay(own, found)
         return (f"weight_decay is 0, as by default; where it is given, it is {found}",)
     raise Unclear(
         f"{own} has no weight decay by default. Where one is given, its updates are those of none "
         f"of {', '.join(options)}. Say which is meant with --choice weight_decay=.., and it is "
         f"judged by that; --choice weight_decay={PAPER.weight_decay} judges it without."
     )
+
+
+def _require_named_decay(own: str, decay: Value | None) -> None:
+    """Raise Unclear for code that is called AdamW, and has the decay that AdamW replaces."""
+    if "adamw" in squashed(own) and decay == "coupled":
+        raise Unclear(
+            f"The name {own} says that weights are multiplied by 1 - rate times decay before the "
+            f"update, and its updates are those of a decay that is added to the gradient. Say "
+            f"which is meant: --choice weight_decay=decoupled or --choice weight_decay=coupled."
+        )
 
 
 def _stepping(thing: Any, own: str, asked: Value | None) -> _Way:
