@@ -1,8 +1,7 @@
 """The loss oracle against values by hand, its laws, and torch's functions."""
 
-from itertools import product
-
 import warnings
+from itertools import product
 
 import numpy as np
 import pytest
