@@ -8,7 +8,7 @@ from transformers.models.marian import modeling_marian as marian
 
 from attentest_marian import caching, generation, model, training
 from attentest_spec import Limits, Sizes, Table, nested
-from attentest_spec.torch import Recipe, TorchBackend, cached_decoding
+from attentest_spec.torch import Recipe, TorchBackend
 
 HEADS = {"query": "q_proj", "key": "k_proj", "value": "v_proj", "output": "out_proj"}
 NORM = {"gain": "weight", "bias": "bias"}
@@ -84,9 +84,7 @@ def _recipes(kernel: str) -> dict[str, Recipe]:
         "model": Recipe(
             build, model.translate, {"encode": model.read, "decode": model.finish}, MODEL
         ),
-        "cached_decoding": cached_decoding(
-            build, start=caching.start, step=caching.step, reorder=caching.reorder, parameters=MODEL
-        ),
+        "cached_decoding": caching.recipe(build, MODEL),
         **training.RECIPES,
         **generation.RECIPES,
     }

@@ -8,6 +8,8 @@ from torch import Tensor
 from transformers import DynamicCache, EncoderDecoderCache
 
 from attentest_marian.model import read
+from attentest_spec import Table
+from attentest_spec.torch import Recipe, cached_decoding
 
 
 @dataclass(frozen=True)
@@ -50,3 +52,8 @@ def reorder(built: Any, state: State, rows: Tensor) -> State:
     """Return the state whose row b is the row `rows[b]` of the given one, as a beam search does."""
     state.cache.reorder_cache(rows)
     return State(state.memory[rows], state.keep_source[rows], state.keep[rows], state.cache)
+
+
+def recipe(build: Any, parameters: Table) -> Recipe:
+    """Return the recipe of decoding with the cache, for models that `build` returns."""
+    return cached_decoding(build, start=start, step=step, reorder=reorder, parameters=parameters)
