@@ -66,7 +66,7 @@ class Call(SearchCall):
         if isinstance(found, Tensor) and self.drops_end and found.ndim in (1, 2):
             found = found.flatten().tolist()
         if isinstance(found, list):
-            rows = [one.tolist() if isinstance(one, Tensor) else one for one in found]
+            rows: list[Any] = [one.tolist() if isinstance(one, Tensor) else one for one in found]
             nested = any(isinstance(one, list) for one in rows)
             if nested or self.drops_end:
                 longest = length - (0 if self.keeps_begin else begin.shape[1])
