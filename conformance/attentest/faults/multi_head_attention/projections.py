@@ -38,7 +38,7 @@ def output_projection_twice(self: Hooks, module: Node, name: str, x: Tensor) -> 
 
 @fault("multi_head_attention.scaled-by-model-width", "formula", seam="project", origin="B024")
 def scaled_by_model_width(self: Hooks, module: Node, name: str, x: Tensor) -> Tensor:
-    """Scores of the heads are divided by the root of the model width, not of their own.
+    """A head divides its scores by the root of the model width, not of the head width.
 
     Attention is too flat by the root of the number of heads; one head hides it.
     """
