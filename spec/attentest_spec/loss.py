@@ -65,7 +65,7 @@ def logarithms(kind: str, output: Annotated[Floats, "*rows V"]) -> Annotated[Flo
         return log_softmax(output)
     if kind == "log-probabilities":
         return output
-    with np.errstate(divide="ignore"):  # the logarithm of 0 is minus infinity
+    with np.errstate(divide="ignore", invalid="ignore"):  # minus infinity at 0, NaN below
         result: Floats = np.log(output)
     return result
 

@@ -1,5 +1,6 @@
 """Decoding: values by hand, all sequences enumerated, and torch's own functions."""
 
+import warnings
 from itertools import product
 
 import numpy as np
@@ -12,6 +13,7 @@ from attentest_spec.decoding import (
     beam_search,
     continue_greedily,
     greedy_decoding,
+    log_probabilities,
     sampling,
     score,
 )
@@ -143,6 +145,24 @@ def test_finished_hypotheses_aside_leave_their_beams_to_open_ones() -> None:
     tokens, found = beam_search(setting(finished_beams="set-aside"), scores, BEGIN, 3, 2)
     np.testing.assert_array_equal(tokens, [[[START, END, PAD], [START, B, END]]])
     np.testing.assert_allclose(found, np.log([[0.5, 0.2]]))
+    tokens, found = beam_search(setting(finished_beams="in-beam"), scores, BEGIN, 3, 2)
+    np.testing.assert_array_equal(tokens, [[[START, END, PAD], [START, A, A]]])
+    np.testing.assert_allclose(found, np.log([[0.5, 0.15]]))
+
+
+def test_beam_of_logits_is_that_of_their_logarithms() -> None:
+    logits = np.random.default_rng(6).normal(scale=2.0, size=(1, 4, 5, 5))
+    found = beam_search(setting(output="logits"), logits, BEGIN, 4, 3)
+    expected = beam_search(setting(**LOGARITHMS), log_softmax(logits), BEGIN, 4, 3)
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_logarithms_of_zero_and_below_give_no_warning() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = log_probabilities(setting(), np.array([0.0, -1.0, 1.0]))
+    np.testing.assert_array_equal(found, [-np.inf, np.nan, 0.0])
 
 
 def test_hypotheses_beside_finished_ones_are_ranked_by_their_sums() -> None:
@@ -166,6 +186,9 @@ def test_early_stop_gives_up_open_hypotheses() -> None:
     np.testing.assert_array_equal(late, [[[START, A, A, END]]])
     wide, _ = beam_search(setting(1.0, beam_stop="n-finished", **rest), scores, BEGIN, 4, 2)
     np.testing.assert_array_equal(wide[0, :, 1:3], [[A, END], [END, PAD]])
+    for stop, best in (("n-before-length", [A, END, PAD]), ("length", [A, A, END])):
+        found, _ = beam_search(setting(1.0, beam_stop=stop, **rest), scores, BEGIN, 4, 2)
+        np.testing.assert_array_equal(found[0, 0, 1:], best)
     rest["beam_stop"] = "n-finished"
     at_length, _ = beam_search(setting(1.0, **rest), scores, BEGIN, 3, 2)
     np.testing.assert_array_equal(at_length[0, :, 1:], [[A, END], [END, PAD]])
@@ -230,6 +253,8 @@ def test_order_and_nucleus_change_what_is_kept() -> None:
     second = sampling(setting(sizes=sizes, filter_order="filters-first"), LOGITS)
     np.testing.assert_array_equal((first > 0).sum(axis=-1), [3, 3])
     np.testing.assert_array_equal((second > 0).sum(axis=-1), [2, 2])
+    roots = np.sqrt([4.0, 3.0])
+    np.testing.assert_allclose(second[0, :2], roots / roots.sum(), rtol=1e-12)
     few = Sizes(top_k=3, top_p=0.75)
     rest = sampling(setting(sizes=few), LOGITS)
     every = sampling(setting(sizes=few, nucleus="of-all"), LOGITS)
@@ -249,6 +274,7 @@ def test_ties_at_the_threshold_are_kept() -> None:
         ([3, 1], 0.0, [1, 0]),
         ([999, 1], 0.995, [1, 0]),
         ([999, 1], 0.9995, [0.999, 0.001]),
+        ([1, 1e-20], 1.0, [1, 1e-20]),
     ],
 )
 def test_nucleus_ends_where_its_share_is_reached(
@@ -256,6 +282,11 @@ def test_nucleus_ends_where_its_share_is_reached(
 ) -> None:
     found = sampling(Setting(Sizes(top_p=share)), np.log(np.array([weights], dtype=float)))
     np.testing.assert_allclose(found, [expected], rtol=1e-12)
+
+
+def test_nucleus_of_equal_tokens_is_that_of_the_lowest_ids() -> None:
+    found = sampling(Setting(Sizes(top_p=0.1)), np.tile([[0.0, -1000.0]], (1, 64)))
+    np.testing.assert_array_equal(np.flatnonzero(found[0]), np.arange(0, 14, 2))
 
 
 @pytest.mark.parametrize("count", [1, 3, 7])

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from attentest_spec.choices import Choices
-from attentest_spec.initialisation import Distribution, distribution, fans, scaled
+from attentest_spec.initialisation import Distribution, distribution, fans, is_packed, scaled
 from attentest_spec.setting import Setting
 from attentest_spec.sizes import Sizes
 
@@ -99,6 +99,25 @@ def test_bias_of_wide_heads_has_the_inputs_of_all_heads() -> None:
     found = drawn(f"{LAYER}self_attention.output.bias", (512,), **named)
     assert found is not None
     assert found.bound == pytest.approx(1 / sqrt(8 * 512), rel=1e-12)
+    for leaf, choices in (("inner", named), ("output", named | {"head_width": "d/h"})):
+        found = drawn(f"{LAYER}x.{leaf}.bias", (512,), **choices)
+        assert found == Distribution("uniform", 1 / sqrt(3 * 512))
+
+
+@pytest.mark.parametrize(("tying", "open_"), [("target-and-output", True), ("embeddings", False)])
+def test_generator_is_left_open_where_it_is_tied(tying: str, open_: bool) -> None:
+    named = {"initialisation": "normal-0.02", "generator_initialisation": "as-matrices"}
+    found = drawn("generator.weight", (11, 512), tying=tying, **named)
+    assert found == (None if open_ else Distribution("normal", 0.02))
+
+
+def test_projection_is_packed_by_its_name_alone() -> None:
+    assert [is_packed(name) for name in ("query.weight", QUERY, INNER, "query")] == [
+        True,
+        True,
+        False,
+        False,
+    ]
 
 
 def test_fans_are_inputs_then_outputs() -> None:

@@ -1,5 +1,6 @@
 """The loss oracle against values by hand, its laws, and torch's functions."""
 
+import warnings
 from itertools import product
 
 import numpy as np
@@ -143,6 +144,13 @@ def test_a_word_without_a_share_has_no_term() -> None:
     given = small(0.0, loss_input="probabilities")
     found = loss(given, np.array([[[0.0, 0.5, 0.5]]]), np.array([[1]]))
     np.testing.assert_allclose(found, np.log(2.0), rtol=1e-15)
+
+
+def test_negative_probability_has_no_logarithm_and_gives_no_warning() -> None:
+    given = small(0.0, loss_input="probabilities")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert np.isnan(loss(given, np.array([[[0.5, -0.5, 1.0]]]), np.array([[1]])))
 
 
 def test_output_at_padding_has_no_effect(rng: np.random.Generator) -> None:

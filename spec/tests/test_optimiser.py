@@ -80,6 +80,7 @@ def test_clipping_by_hand() -> None:
     assert clipped([3.0, 4.0], 1.0) == pytest.approx([0.6, 0.8], rel=1e-15)
     assert clipped([3.0, 4.0], 6.0) == [3.0, 4.0]
     assert clipped([3.0, 4.0], 5.0) == [3.0, 4.0]
+    assert clipped([0.3, 0.4], 0.25) == pytest.approx([0.15, 0.2], rel=1e-15)
     assert clipped([0.0, 0.0], 1.0) == [0.0, 0.0]
     assert clipped([3.0, 4.0], 1.0, clip_epsilon=5.0) == pytest.approx([0.3, 0.4], rel=1e-15)
 
@@ -125,6 +126,15 @@ def test_an_array_without_a_gradient_neither_moves_nor_decays() -> None:
     found = grouped([[1.0, 1.0], [9.0, 1.0]], [[True, True], [False, True]])
     assert found[:, 0].tolist() == pytest.approx([1.0, 1.0])
     assert found[1, 1] != found[0, 1]
+
+
+def test_last_array_without_a_gradient_stays_as_it_is() -> None:
+    found = grouped([[1.0, 9.0], [1.0, 9.0]], [[True, False], [True, False]])
+    assert found[:, 1].tolist() == [4.0, 4.0]
+
+
+def test_no_updates_give_no_parameters() -> None:
+    assert optimiser(Setting(), np.ones(2), np.ones((0, 2)), np.ones(0)).shape == (0, 2)
 
 
 def test_counts_of_an_array_that_comes_late() -> None:

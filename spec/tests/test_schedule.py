@@ -89,3 +89,10 @@ def test_factor_and_width(schedule: str) -> None:
 def test_warmup_without_steps_is_refused(schedule: str, warmup: int) -> None:
     with pytest.raises(ValueError, match=f"The warm-up is {warmup};"):
         rate(1, SMALL.but(warmup=warmup), schedule)
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+def test_warmup_of_one_step_begins_at_the_peak(schedule: str) -> None:
+    short = SMALL.but(warmup=1)
+    assert rate(1, short, schedule) == pytest.approx(0.5 if schedule == "noam" else 1.0, rel=1e-15)
+    assert rate(2, short, schedule) <= rate(1, short, schedule)

@@ -52,6 +52,20 @@ def test_random_outputs_of_either_sign_are_alike(seed: int) -> None:
     assert judge(bench, fault.clause).diagnosis
 
 
+def test_options_explain_no_answer_of_nan_in_the_place_of_a_refusal() -> None:
+    backend = planted(
+        fault_of("loss.smoothing-unchecked"),
+        loss_input="log-probabilities",
+        loss_measure="divergence",
+        loss_normaliser="none",
+        loss_without_targets="zero",
+        smoothed_mass="other-real-words",
+    )
+    names = [one.names for one in causes_of(backend, "loss.smoothing-refused")]
+    assert names[0] == ("loss.smoothing-unchecked",)
+    assert not [one for one in names if "=" in one[0]]
+
+
 def some(kinds: tuple[str, ...], share: int) -> list[Fault]:
     """Return one in `share` of the faults, always the same ones, of every chapter."""
     return [

@@ -1,10 +1,12 @@
 """The stream: valid line by line, complete only with its footer, and read back as written."""
 
 import json
+import re
 from dataclasses import fields, replace
 from pathlib import Path
 
 import pytest
+from folders import DOCS
 from jsonschema import Draft202012Validator, ValidationError
 from report_cases import HOSTILE, SLUGS, all_of, altered, judged, mixed, written
 
@@ -222,3 +224,11 @@ def test_a_stream_of_before_reasons_were_written_is_read(tmp_path: Path) -> None
 def test_the_name_of_a_file_is_made_plain(tmp_path: Path) -> None:
     path = written(tmp_path / "a\x1b\udcff.jsonl", judged("one", all_of("pass")))
     assert stream.read(path).name == "a\\x1b\\udcff.jsonl"
+
+
+def test_page_of_the_stream_finds_its_schema() -> None:
+    page = (DOCS / "reference" / "stream.md").read_text(encoding="utf-8")
+    [code] = re.findall(r"```python\n(from importlib.*?)```", page, re.DOTALL)
+    names: dict[str, str] = {}
+    exec(code, names)
+    assert json.loads(names["schema"])["$defs"]

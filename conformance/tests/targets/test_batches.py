@@ -30,7 +30,12 @@ def broken(backend: Any, effort: float = 0.3) -> set[str]:
 
 @pytest.mark.parametrize(
     ("name", "said"),
-    [("Batch", "pad=target_pad"), ("make_batch", "blocks"), ("ZeroBatch", "always 0")],
+    [
+        ("Batch", "pad=target_pad"),
+        ("make_batch", "blocks"),
+        ("ZeroBatch", "always 0"),
+        ("HidingBatch", "src_key_padding_mask"),
+    ],
 )
 def test_correct_batch_is_understood_and_conforms(name: str, said: str) -> None:
     backend = wild(name)
@@ -40,7 +45,11 @@ def test_correct_batch_is_understood_and_conforms(name: str, said: str) -> None:
 
 @pytest.mark.parametrize(
     ("name", "clause"),
-    [("UnshiftedBatch", "batch.shifted-once"), ("CountingBatch", "batch.count")],
+    [
+        ("UnshiftedBatch", "batch.shifted-once"),
+        ("CountingBatch", "batch.count"),
+        ("UnhidingBatch", "batch.target-mask"),
+    ],
 )
 def test_mistaken_batch_is_a_violation(name: str, clause: str) -> None:
     assert clause in broken(wild(name))

@@ -6,7 +6,7 @@ from typing import Any
 from transformers import MarianConfig
 from transformers.models.marian import modeling_marian as marian
 
-from attentest_marian import generation, model, training
+from attentest_marian import caching, generation, model, training
 from attentest_spec import Limits, Sizes, Table, nested
 from attentest_spec.torch import Recipe, TorchBackend
 
@@ -61,6 +61,9 @@ def _recipes(kernel: str) -> dict[str, Recipe]:
     def recipe(make: Any, call: Any, table: Table) -> Recipe:
         return Recipe(lambda sizes: make(_config(kernel, sizes)), call, parameters=table)
 
+    def build(sizes: Sizes) -> Any:
+        return model.translator(_config(kernel, sizes), sizes.source_pad, sizes.target_pad)
+
     encoder, decoder = (
         partial(model.stack, one) for one in (marian.MarianEncoder, marian.MarianDecoder)
     )
@@ -79,13 +82,9 @@ def _recipes(kernel: str) -> dict[str, Recipe]:
         "decoder_layer": recipe(marian.MarianDecoderLayer, model.decode_layer, DECODER_LAYER),
         "decoder": recipe(decoder, model.decode, DECODER),
         "model": Recipe(
-            lambda sizes: model.translator(
-                _config(kernel, sizes), sizes.source_pad, sizes.target_pad
-            ),
-            model.translate,
-            {"encode": model.read, "decode": model.finish},
-            MODEL,
+            build, model.translate, {"encode": model.read, "decode": model.finish}, MODEL
         ),
+        "cached_decoding": caching.recipe(build, MODEL),
         **training.RECIPES,
         **generation.RECIPES,
     }
@@ -107,6 +106,7 @@ def _backend(name: str, kernel: str, empty_row: str) -> TorchBackend:
             "projection_bias": "present",
             "output": "logits",
             "generator_bias": "none",
+            "cache_update": "in-place",
             **training.CHOICES,
             **generation.CHOICES,
         },

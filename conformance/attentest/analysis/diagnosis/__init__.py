@@ -11,9 +11,12 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
+from functools import cached_property
 from itertools import islice
 from math import inf
 from typing import Any
+
+import numpy as np
 
 from attentest.analysis.diagnosis.difference import difference
 from attentest.analysis.diagnosis.evidence import Example, examine
@@ -28,6 +31,7 @@ from attentest.analysis.diagnosis.variants import (
     variant_named,
 )
 from attentest.harness.subject import Step, Subject
+from attentest.harness.tolerances import as_floats
 from attentest.results.verdict import LikelyCause
 from attentest_spec import CHOICES, Backend, Unsupported
 from attentest_spec.clauses import clauses
@@ -142,7 +146,11 @@ class _KeyStep:
 
     def fitting(self, variants: Iterator[Variant]) -> list[Variant]:
         """Return those of `variants` that give the wrong answer of the key step."""
-        given = {" + ".join(variant.names): variant for variant in variants}
+        given = {
+            " + ".join(variant.names): variant
+            for variant in variants
+            if not (variant.options and self._is_empty)
+        }
         matches = explain(
             self._mark.outcome,
             {name: lambda name=name: self._answer(name, given[name]) for name in given},  # type: ignore[misc]
@@ -151,6 +159,16 @@ class _KeyStep:
         )
         names = {match.name for match in matches}
         return [variant for name, variant in given.items() if name in names]
+
+    @cached_property
+    def _is_empty(self) -> bool:
+        """Whether no number was given where a refusal is right: any option may end in NaN there."""
+        outcome = self._mark.outcome
+        answer = outcome[0] if isinstance(outcome, tuple) else outcome
+        if not isinstance(answer, np.ndarray) or np.isfinite(as_floats(answer)).any():
+            return False
+        right = (self._example.at_key(backend) for backend in self._correct)
+        return any(isinstance(one, Exception) for one in right)
 
     def _answer(self, name: str, variant: Variant) -> Any:
         answer = self._example.at_key(variant.backend())

@@ -38,9 +38,9 @@ def output_projection_twice(self: Hooks, module: Node, name: str, x: Tensor) -> 
 
 @fault("multi_head_attention.scaled-by-model-width", "formula", seam="project", origin="B024")
 def scaled_by_model_width(self: Hooks, module: Node, name: str, x: Tensor) -> Tensor:
-    """The query is divided by the root of the number of heads on top of the scale.
+    """A head divides its scores by the root of the model width, not of the head width.
 
-    Scores are divided by the root of the model width; one head hides it.
+    Attention is too flat by the root of the number of heads; one head hides it.
     """
     projected = self.correct.project(module, name, x)
     return projected * self.sizes.heads**-0.5 if name == "query" else projected

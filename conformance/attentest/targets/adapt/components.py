@@ -59,7 +59,7 @@ _NAMES = {
         "labelsmoothingcrossentropy labelsmoothedcrossentropy smoothcrossentropy smoothingloss "
         "labelsmoothednllloss nllloss maskedcrossentropy labelsmoother calloss calculateloss "
         "labelsmoothingcrossentropyloss labelsmoothedcrossentropyloss simplelosscompute "
-        "criterion"
+        "criterion xent xentropy xentloss maskedxent smoothedxent maskedce smoothedce maskednll"
     ),
     "greedy_decoding": (
         "greedydecode greedydecoding greedysearch greedytranslate greedygenerate "
@@ -75,7 +75,8 @@ _NAMES = {
         "sample sampling sampler samplelogits samplefromlogits sampletoken samplenexttoken "
         "sampletopk sampletopp sampletopktopp topksampling toppsampling nucleussampling topksample "
         "toppsample topktoppfiltering topktoppfilter topkfiltering topkfilter toppfiltering "
-        "toppfilter nucleusfiltering filterlogits logitstoprobs samplewithtemperature"
+        "toppfilter nucleusfiltering nucleusfilter nucleus filterlogits logitstoprobs "
+        "samplewithtemperature"
     ),
     "rotary": (
         "rotary rope rotaryembedding rotaryembeddings rotarypositionalembedding "
@@ -96,6 +97,8 @@ _USUAL = {
     "glu": "feed_forward",
     "gqa": "multi_head_attention",
     "mqa": "multi_head_attention",
+    "ce": "loss",
+    "nll": "loss",
 }
 """The most common meaning of words, used only where the numbers confirm it."""
 

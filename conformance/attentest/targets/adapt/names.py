@@ -225,7 +225,9 @@ BATCH_RESULTS: Mapping[str, Sequence[str]] = {
         "trgy tgty tgtout trgout tgtoutput trgoutput labels targetoutput decodertarget targety "
         "gold tgtlabels target"
     ),
-    "source mask": words("srcmask sourcemask encodermask srcpaddingmask srcpadmask encmask"),
+    "source mask": words(
+        "srcmask sourcemask encodermask srcpaddingmask srcpadmask encmask srckeypaddingmask"
+    ),
     "target mask": words("trgmask tgtmask targetmask decodermask decmask"),
     "number of targets": words("ntokens numtokens ntok ntargets numtargets count"),
 }

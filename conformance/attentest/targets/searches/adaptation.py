@@ -39,9 +39,14 @@ _NEW = 5
 
 @dataclass(frozen=True)
 class Call(SearchCall):
-    """The call of greedy decoding; `is_cut` says that its caller cuts after the end token."""
+    """The call of greedy decoding.
+
+    `is_cut` says that its caller cuts after the end token, `drops_end` that what it returns of one
+    sequence, which is shorter where it ended, does not contain that token.
+    """
 
     is_cut: bool = False
+    drops_end: bool = False
 
     def __call__(self, model: StandIn, scores: Tensor, begin: Tensor, length: int) -> Tensor:
         """Return the tokens, of the shape (B, M), for the contract's inputs."""
@@ -58,12 +63,15 @@ class Call(SearchCall):
     def _tokens(self, result: Any, begin: Tensor, length: int, script: Script) -> Tensor:
         """Return the result as tokens, of the shape (B, M), with the given ones in front."""
         found = result[0] if isinstance(result, tuple) and len(result) else result
+        if isinstance(found, Tensor) and self.drops_end and found.ndim in (1, 2):
+            found = found.flatten().tolist()
         if isinstance(found, list):
-            found = [one.tolist() if isinstance(one, Tensor) else one for one in found]
-            if found and isinstance(found[0], list):
+            rows: list[Any] = [one.tolist() if isinstance(one, Tensor) else one for one in found]
+            nested = any(isinstance(one, list) for one in rows)
+            if nested or self.drops_end:
                 longest = length - (0 if self.keeps_begin else begin.shape[1])
-                found = rectangular(found, longest, script)
-            found = torch.tensor(found)
+                rows = rectangular(rows if nested else [rows], longest, script)
+            found = torch.tensor(rows)
         if not isinstance(found, Tensor) or found.ndim not in (1, 2):
             raise ValueError(f"it returned a {type(found).__name__}, and no tokens")
         if found.ndim == 1:
@@ -109,6 +117,8 @@ def adapt_search(
     with undisturbed():
         call, said = _tried(Call(function, roles), name, reading)
         try:
+            if is_without_end(call):
+                call, said = replace(call, drops_end=True), [*said, _WITHOUT_END]
             declared, filler, facts = _declared(call, name)
             if is_text(call) and not reading.strict:
                 call, facts = replace(call, is_cut=True), [*facts, _TEXT]
@@ -243,6 +253,20 @@ _TEXT = (
     "assumed that its caller cuts a sequence after its end token: what is written there, while "
     "others go on, is not judged, and --strict reports it"
 )
+
+
+_WITHOUT_END = "its result does not contain the end token: a result that is shorter ended there"
+
+
+def is_without_end(call: Call) -> bool:
+    """Say whether one sequence is returned without its end token, and all else is correct."""
+    if not call.alone or not call.roles.has("end"):
+        return False
+    scores = _scores((1, 3))
+    answer, wanted = _answer(call, scores), _wanted(scores)
+    return not np.array_equal(answer, wanted) and np.array_equal(
+        _answer(replace(call, drops_end=True), scores), wanted
+    )
 
 
 def is_text(call: Call) -> bool:

@@ -36,6 +36,26 @@ def make_batch(src, trg, src_pad_idx, trg_pad_idx):
     }
 
 
+class HidingBatch:
+    """Masks that hide where they are True, with the names of `nn.Transformer`."""
+
+    def __init__(self, src, tgt, pad_idx=0):
+        self.src, self.tgt_in, self.tgt_out = src, tgt[:, :-1], tgt[:, 1:]
+        self.src_key_padding_mask = src == pad_idx
+        later = torch.ones(tgt.size(1) - 1, tgt.size(1) - 1, dtype=torch.bool).triu(1)
+        self.tgt_mask = (self.tgt_in == pad_idx)[:, None, :] | later
+        self.num_tokens = (self.tgt_out != pad_idx).sum().item()
+
+
+class UnhidingBatch(HidingBatch):
+    """Let the decoder attend to padding (a mistake)."""
+
+    def __init__(self, src, tgt, pad_idx=0):
+        super().__init__(src, tgt, pad_idx)
+        later = torch.ones(tgt.size(1) - 1, tgt.size(1) - 1, dtype=torch.bool).triu(1)
+        self.tgt_mask = later.expand(len(tgt), -1, -1)
+
+
 class ZeroBatch(Batch):
     """Know one pad id, 0."""
 

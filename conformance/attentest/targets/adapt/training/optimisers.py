@@ -22,7 +22,7 @@ from attentest.targets.adapt.names import words
 from attentest.targets.adapt.reading import Reading, Unclear
 from attentest.targets.adapt.writing.adapted import adapted_file
 from attentest.targets.origin import Origin, origin
-from attentest_spec import Sizes
+from attentest_spec import CHOICES, Sizes
 from attentest_spec.choices import PAPER, Value
 from attentest_spec.contract import Input
 from attentest_spec.torch import Recipe, TorchBackend
@@ -81,7 +81,8 @@ def adapt_optimiser(
 ) -> AdaptedOptimiser:
     """Return `thing` as a backend; Unclear where it does not say how it is built or called."""
     own = name or thing.__name__
-    call = _stepping(thing, own) if component == "optimiser" else _clipping(thing, own)
+    asked = reading.choices.get("weight_decay")
+    call = _stepping(thing, own, asked) if component == "optimiser" else _clipping(thing, own)
     recipe = Recipe(build=lambda sizes: sizes, call=call.recipe)
     backend = AdaptedOptimiser(
         name=own,
@@ -104,13 +105,17 @@ def adapt_optimiser(
             f"which constants it has. Say them with --choice adam_beta1=.., adam_beta2=.. and "
             f"adam_epsilon=..; then it is judged by these."
         )
+    is_idle = call.is_without_decay and asked is None and trust.explained(findings)
+    idle = _idle_decay(backend, thing, own) if is_idle else ()
+    if asked is None:
+        _require_named_decay(own, shown.get("weight_decay"))
     declared = declared_choices(shown, reading)
     judged_as = f"{own} is judged as {component}"
     doubts = tuple(assumed(declared, reading))
     return replace(
         backend,
         choices=declared,
-        understood=(judged_as, call.words, *doubts, *chosen(declared, reading)),
+        understood=(judged_as, call.words, *doubts, *idle, *chosen(declared, reading)),
         assumed=doubts,
         summary=f"{own} called ({call.words})",
     )
@@ -118,11 +123,15 @@ def adapt_optimiser(
 
 @dataclass(frozen=True)
 class _Way:
-    """A way of calling: the function of a recipe, in words, and the constants in the signature."""
+    """A way of calling: the function of a recipe, in words, and the constants in the signature.
+
+    `is_without_decay` says that it has an argument for the weight decay, which stays at 0.
+    """
 
     recipe: Callable[..., Any]
     words: str
     constants: Mapping[str, Value]
+    is_without_decay: bool = False
 
 
 def _probe(backend: TorchBackend, component: str, own: str) -> None:
@@ -162,14 +171,45 @@ def _argument(names: Iterable[str], known: Sequence[str]) -> str:
     return next((one for one in names if squashed(one) in known), "")
 
 
-def _stepping(thing: Any, own: str) -> _Way:
-    """Return how a class of optimisers is run: built with a list of parameters, then stepped."""
+def _idle_decay(backend: AdaptedOptimiser, thing: Any, own: str) -> tuple[str]:
+    """Say which decay code has whose default is none; Unclear where it is that of no option."""
+    options = [one for one in CHOICES["weight_decay"].names if one != PAPER.weight_decay]
+    call = _stepping(thing, own, options[0])
+    given = replace(backend, recipes={"optimiser": Recipe(lambda sizes: sizes, call.recipe)})
+    findings = identify(given, ("optimiser",))
+    found = findings["weight_decay"].measured
+    if found in options and trust.explained(findings):
+        _require_named_decay(own, found)
+        return (f"weight_decay is 0, as by default; where it is given, it is {found}",)
+    raise Unclear(
+        f"{own} has no weight decay by default. Where one is given, its updates are those of none "
+        f"of {', '.join(options)}. Say which is meant with --choice weight_decay=.., and it is "
+        f"judged by that; --choice weight_decay={PAPER.weight_decay} judges it without."
+    )
+
+
+def _require_named_decay(own: str, decay: Value | None) -> None:
+    """Raise Unclear for code that is called AdamW, and has the decay that AdamW replaces."""
+    if "adamw" in squashed(own) and decay == "coupled":
+        raise Unclear(
+            f"The name {own} says that weights are multiplied by 1 - rate times decay before the "
+            f"update, and its updates are those of a decay that is added to the gradient. Say "
+            f"which is meant: --choice weight_decay=decoupled or --choice weight_decay=coupled."
+        )
+
+
+def _stepping(thing: Any, own: str, asked: Value | None) -> _Way:
+    """Return how a class of optimisers is run: built with a list of parameters, then stepped.
+
+    It gets a weight decay where its default is one, or where one is `asked` for.
+    """
     made = inspect.signature(thing).parameters
     step = inspect.signature(thing.step).parameters if hasattr(thing, "step") else {}
     held = _argument(made, _PARAMETERS)
     rate, passed = _argument(made, _RATE), _argument(step, _RATE)
     decay = _argument(made, ("weightdecay", "wd"))
-    decays = bool(decay) and bool(made[decay].default) and made[decay].default != made[decay].empty
+    usual = bool(decay) and bool(made[decay].default) and made[decay].default != made[decay].empty
+    decays = usual if asked is None else bool(decay) and asked != PAPER.weight_decay
     if not (held and step):
         raise Unclear(
             f"{own} is judged as an optimiser: a class that is built with its parameters, in an "
@@ -193,7 +233,8 @@ def _stepping(thing: Any, own: str) -> _Way:
                 built.step()
             yield parameter.detach().clone()
 
-    return _Way(updates, f"{held} as a list of one parameter", _constants(made))
+    words = f"{held} as a list of one parameter"
+    return _Way(updates, words, _constants(made), bool(decay) and not decays)
 
 
 def _set_rate(built: Any, rate: float, own: str) -> None:

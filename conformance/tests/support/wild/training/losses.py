@@ -127,3 +127,23 @@ def lm_loss(logits, labels, pad_token_id):
         logits.float().flatten(0, 1), labels.flatten(), ignore_index=pad_token_id, reduction="sum"
     )
     return total / (labels != pad_token_id).sum()
+
+
+class MaskedXent(nn.Module):
+    """By logsumexp, with the mean logit as the smoothing over all words."""
+
+    def __init__(self, pad_token_id=0, label_smoothing=0.0):
+        super().__init__()
+        self.pad, self.share = pad_token_id, label_smoothing
+
+    def forward(self, logits, targets):
+        whole = torch.logsumexp(logits, -1)
+        picked = logits.gather(-1, targets[..., None]).squeeze(-1)
+        each = whole - (1 - self.share) * picked - self.share * logits.mean(-1)
+        counts = (targets != self.pad).to(each.dtype)
+        return (each * counts).sum() / counts.sum().clamp_min(1.0)
+
+
+def nll_from_probs(probs, y, pad_idx=0):
+    chosen = probs.gather(2, y.unsqueeze(2)).squeeze(2)
+    return -chosen[y.ne(pad_idx)].log().mean()

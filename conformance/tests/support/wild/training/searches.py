@@ -105,3 +105,31 @@ class GreedyDecoder:
             ys = torch.cat([ys, following[:, None]], dim=1)
             done |= following == self.eos
         return ys
+
+
+class Translator:
+    """One sentence; its ids without those of the start and the end, as a list."""
+
+    def __init__(self, model, sos, eos, max_length):
+        self.model, self.sos, self.eos, self.max_length = model, sos, eos, max_length
+
+    def translate(self, src):
+        words = []
+        for _ in range(self.max_length):
+            step = self.model(src, torch.tensor([[self.sos, *words]]))[0, -1]
+            word = int(step.argmax())
+            if word == self.eos:
+                break
+            words.append(word)
+        return words
+
+
+def text_of(model, src, bos, eos, max_new_tokens):
+    """One sentence; a tensor without the start, left at the end token."""
+    out = torch.tensor([[bos]])
+    for _ in range(max_new_tokens):
+        word = model(src, out)[:, -1].argmax(-1, keepdim=True)
+        if word.item() == eos:
+            break
+        out = torch.cat([out, word], dim=1)
+    return out[0, 1:]
