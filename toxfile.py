@@ -3,8 +3,8 @@
 A folder whose package has the extra `library` gets it in its own env and nowhere else. Its
 expected failures are listed in its deviations.toml.
 
-An env judges by the command. By pytest, which gives the same verdicts, it tries only a few clauses,
-and all of them in the first env.
+An env judges by the command, in full. By pytest, which judges by the same checks, it tries only a
+few clauses, and all of them in the first env, with few examples of each.
 
 tox.ini reads what is found from environment variables that are set here.
 """
@@ -59,6 +59,6 @@ for one in FOLDERS:
         f"ATTENTEST_RUN_{one.name}": f"{names(one)} {declared(one, '--deviations=')}",
         f"ATTENTEST_FAMILIES_{one.name}": families(one),
         f"ATTENTEST_PYTEST_{one.name}": f"{declared(one, '--override-ini=attentest_deviations=')} "
-        f"--pyargs attentest.suite {names(one, '--backend=')} {few}",
+        f"--pyargs attentest.suite --attentest-effort=0.1 {names(one, '--backend=')} {few}",
     }
 os.environ["ATTENTEST_PACKAGES"] = " ".join(str(path.relative_to(ROOT)) for path in PACKAGES)

@@ -6,6 +6,7 @@ import pytest
 from folders import SUPPORT
 from projects import BLIND, CLAUSES, project, ran
 
+from attentest.interfaces.pytest.items import bench_of
 from attentest_spec.clauses import clauses
 
 MINIATURES = SUPPORT / "miniatures.py"
@@ -43,6 +44,18 @@ def test_an_unknown_backend_is_one_line(pytester):
     result = pytester.runpytest_subprocess("--pyargs", *PICKED, "--backend", "nosuch")
     assert result.ret == 4
     result.stderr.fnmatch_lines(["*There is no backend named 'nosuch'*"])
+
+
+def test_effort_is_that_of_the_option(pytester):
+    target = f"{MINIATURES}:good"
+    assert bench_of(pytester.parseconfig(), target).effort == 1.0
+    assert bench_of(pytester.parseconfig("--attentest-effort", "0.2"), target).effort == 0.2
+
+
+@pytest.mark.parametrize("factor", ["0", "-1", "nan", "inf", "much"])
+def test_effort_that_is_no_positive_number_is_a_usage_error(pytester, capsys, factor):
+    with pytest.raises(pytest.UsageError, match="is not a number above zero"):
+        pytester.parseconfig(f"--attentest-effort={factor}")
 
 
 def test_missing_component_is_skipped_with_the_reason(pytester):
