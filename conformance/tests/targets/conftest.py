@@ -12,4 +12,4 @@ def verdicts_alone(monkeypatch: pytest.MonkeyPatch) -> None:
 
     The tests of a target look at verdicts, and at counterexamples of any size.
     """
-    monkeypatch.setattr(python, "Bench", partial(Bench, shrink=False, diagnose=False))
+    monkeypatch.setattr(python, "Bench", partial(Bench, effort=0.2, shrink=False, diagnose=False))
