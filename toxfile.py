@@ -3,8 +3,9 @@
 A folder whose package has the extra `library` gets it in its own env and nowhere else. Its
 expected failures are listed in its deviations.toml.
 
-An env judges by the command. By pytest, which gives the same verdicts, it tries only a few clauses,
-and all of them in the first env.
+An env judges by the command, in full. By pytest, which judges by the same checks, it tries only a
+few clauses, and all of them in the first env. It tries few examples of each, except where failures
+are expected: these may need many.
 
 tox.ini reads what is found from environment variables that are set here.
 """
@@ -42,6 +43,11 @@ def declared(folder: Path, option: str) -> str:
     return f"{option}{file}" if file.exists() else ""
 
 
+def effort(folder: Path) -> str:
+    """Return the option for few examples, "" for a folder that has a deviation file."""
+    return "" if (folder / "deviations.toml").exists() else "--attentest-effort=0.1"
+
+
 def families(folder: Path) -> str:
     """Return the command that judges the families that the folder finds in its library, if any."""
     if "attentest.families" not in project(folder)["entry-points"]:
@@ -50,7 +56,12 @@ def families(folder: Path) -> str:
     return f"python {ROOT}/docs/families.py {mode} {folder.name}"
 
 
-os.environ["ATTENTEST_ENVS"] = ", ".join(folder.name for folder in FOLDERS)
+def rank(folder: Path) -> tuple[bool, bool, str]:
+    """Return where an env comes: those with families take longest, then those with a library."""
+    return not families(folder), not extra(folder), folder.name
+
+
+os.environ["ATTENTEST_ENVS"] = ", ".join(folder.name for folder in sorted(FOLDERS, key=rank))
 os.environ["ATTENTEST_FOLDERS"] = "\n".join(f"-e {folder}" for folder in FOLDERS)
 for one in FOLDERS:
     few = "" if one == FOLDERS[0] else "-k formula"
@@ -59,6 +70,6 @@ for one in FOLDERS:
         f"ATTENTEST_RUN_{one.name}": f"{names(one)} {declared(one, '--deviations=')}",
         f"ATTENTEST_FAMILIES_{one.name}": families(one),
         f"ATTENTEST_PYTEST_{one.name}": f"{declared(one, '--override-ini=attentest_deviations=')} "
-        f"--pyargs attentest.suite {names(one, '--backend=')} {few}",
+        f"--pyargs attentest.suite {effort(one)} {names(one, '--backend=')} {few}",
     }
 os.environ["ATTENTEST_PACKAGES"] = " ".join(str(path.relative_to(ROOT)) for path in PACKAGES)

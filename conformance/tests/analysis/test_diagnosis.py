@@ -75,8 +75,9 @@ def some(kinds: tuple[str, ...], share: int) -> list[Fault]:
     ]
 
 
-def slug_of(fault: Fault) -> str:
-    return fault.slug
+def name_of(fault: Fault) -> str:
+    """Return another name than the one by which `some` chooses: all of these are in one share."""
+    return f"diagnosis-of-{fault.slug}"
 
 
 NUMBERS = some(("value", "loud", "gradient"), 12)
@@ -90,7 +91,8 @@ def diagnosed(slug: str):
     return causes_of(planted(fault, specimen=model), fault.clause)
 
 
-@pytest.mark.parametrize("fault", study(NUMBERS, slug_of, share=6))
+# The test below diagnoses all of them once more, where it does not run with these: in `proof`.
+@pytest.mark.parametrize("fault", study(NUMBERS, name_of, share=12))
 def test_mistake_in_numbers_is_named(fault: Fault) -> None:
     found = diagnosed(fault.slug)
     assert (fault.slug,) in [one.names for one in found], found
@@ -114,7 +116,7 @@ def test_most_mistakes_in_numbers_are_named_first() -> None:
     assert len(named_first) >= 0.95 * len(of_models), {f.slug for f in of_models} - {*named_first}
 
 
-@pytest.mark.parametrize("fault", study(REST, slug_of, share=4))
+@pytest.mark.parametrize("fault", study(REST, name_of, share=4))
 def test_other_mistakes_are_known_by_the_clause_that_fails(fault: Fault) -> None:
     found = causes_of(planted(fault, specimen=fault.models[-1]), fault.clause)
     # What is random gives another message each time: another fault of the mode may be nearer.

@@ -4,6 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 import miniatures
+import numpy as np
 import pytest
 import torch
 from reference_backends import broken, built, sole
@@ -16,10 +17,15 @@ from attentest.analysis.identify import (
 )
 from attentest.analysis.identify.finding import same
 from attentest.analysis.identify.measure import Measurement
+from attentest.analysis.identify.norms import options, variations
+from attentest.analysis.identify.parts import Part
+from attentest.analysis.identify.station import Station
 from attentest.analysis.undeclared import effective_choices
 from attentest.faults import faults, with_faults
 from attentest.faults.reference_models import REFERENCE_MODELS, reference_backend
-from attentest_spec import Choices, Limits, Sizes
+from attentest.harness.subject import Subject
+from attentest_spec import Choices, Limits, Setting, Sizes
+from attentest_spec.oracles import ORACLES
 from attentest_spec.torch import of_function
 
 FAULTY = {
@@ -182,3 +188,18 @@ def test_undeclared_formula_is_settled_by_identification(epsilon):
     backend = built("plain", {"norm_epsilon": epsilon, "norm_variance": "unbiased"})
     undeclared = replace(backend, choices={"norm_epsilon_place": "inside-root"})
     assert effective_choices(undeclared) == Choices(norm_epsilon=epsilon, norm_variance="unbiased")
+
+
+@pytest.mark.parametrize("component", ["model", "language_model"])
+def test_predictions_that_share_a_state_are_those_of_the_reference(component):
+    backend = reference_backend(REFERENCE_MODELS["plain"])
+    probe = Subject(backend).part(component, Sizes(target_vocabulary=11))
+    part = Part(component, probe, Choices.of(backend.choices))
+    station = Station.of(probe, part.drawn(), part.inputs())
+    tried = [*variations(part.choices, ["output", "logit_scale", "embedding_scale"])]
+    tried += [one.but(logit_cap=3.0) for one in tried]
+    for choices in tried:
+        given = Setting(probe.sizes, choices, station.probe.parameters)
+        expected = ORACLES[component](given, *station.inputs)
+        np.testing.assert_array_equal(station.predicted(choices), expected)
+    assert len(station.states) == len(options("embedding_scale"))

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 from component_inputs import SIZES, inputs_of
+from proof import study
 
 from attentest.analysis.identify.reach import axes_of
 from attentest.faults.reference_models import DECLARED, REFERENCE_MODELS, reference_backend
@@ -47,6 +48,12 @@ def model(request):
     return REFERENCE_MODELS[request.param]
 
 
+PARTS = study(
+    product(REFERENCE_MODELS.values(), COMPONENTS), lambda one: f"{one[0].__name__}-{one[1]}"
+)
+"""Each reference model with each component."""
+
+
 @pytest.fixture
 def rng():
     return np.random.default_rng(7)
@@ -80,7 +87,7 @@ def _rounding(given, component, inputs):
     return 8 * np.abs(one.astype(float) - other).max()
 
 
-@pytest.mark.parametrize("component", COMPONENTS)
+@pytest.mark.parametrize(("model", "component"), PARTS)
 def test_model_equals_the_oracle_under_its_own_choices(model, component):
     for option in OPTIONS:
         if _own(option, component):

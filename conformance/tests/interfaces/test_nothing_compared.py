@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 import torch
 from click.testing import CliRunner
+from projects import ran
 
 import attentest
 from attentest.interfaces.cli.main import main
@@ -51,6 +52,7 @@ class Back(nn.Module):
         return torch.einsum("btf,fd->btd", x, self.folded.reshape(-1, x.size(-1) // 4))
 """
 NOTHING = "NO NUMBERS WERE COMPARED"
+FEW = ("--effort", "0.1")
 
 
 @pytest.fixture
@@ -69,7 +71,7 @@ def last_sentences(output: str) -> str:
 
 
 def test_check_says_that_no_numbers_were_compared(target: str) -> None:
-    result = CliRunner().invoke(main, ["check", target])
+    result = CliRunner().invoke(main, ["check", target, *FEW])
     assert result.exit_code == 3, result.output
     last = last_sentences(result.stdout)
     assert "it has no parameter map" in last
@@ -77,7 +79,7 @@ def test_check_says_that_no_numbers_were_compared(target: str) -> None:
 
 
 def test_run_says_that_no_numbers_were_compared(target: str) -> None:
-    result = CliRunner().invoke(main, ["run", target])
+    result = CliRunner().invoke(main, ["run", target, *FEW])
     assert result.exit_code == 3, result.output
     last_sentences(result.stdout)
 
@@ -91,5 +93,5 @@ def test_report_in_python_has_compared_nothing(target: str) -> None:
 
 def test_pytest_says_that_no_numbers_were_compared(target: str, pytester: pytest.Pytester) -> None:
     pytester.makeini(f"[pytest]\nattentest_backend = {target}")
-    result = pytester.runpytest_subprocess("-q")
+    result = ran(pytester, "-q", "--attentest-effort=0.1")
     result.stdout.fnmatch_lines([f"*{NOTHING}*"])

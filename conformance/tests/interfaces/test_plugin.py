@@ -6,6 +6,7 @@ import pytest
 from folders import SUPPORT
 from projects import BLIND, CLAUSES, project, ran
 
+from attentest.interfaces.pytest.items import bench_of
 from attentest_spec.clauses import clauses
 
 MINIATURES = SUPPORT / "miniatures.py"
@@ -25,7 +26,7 @@ def test_a_clause_is_a_test_with_a_readable_id(pytester):
 def test_a_violation_fails_with_the_story_and_no_traceback(pytester):
     pytester.makeini("[pytest]")
     words = ("--backend", f"{MINIATURES}:wrong", "--attentest-reproduce", "out")
-    result = pytester.runpytest_subprocess("--pyargs", *PICKED, *words)
+    result = ran(pytester, "--pyargs", *PICKED, *words)
     result.assert_outcomes(passed=1, failed=1)
     (file,) = (pytester.path / "out").iterdir()
     result.stdout.fnmatch_lines([f"*reproduction: *{file.name}"])
@@ -35,19 +36,32 @@ def test_a_violation_fails_with_the_story_and_no_traceback(pytester):
 
 def test_one_line_in_the_ini_file_is_enough(pytester):
     pytester.makeini(f"[pytest]\nattentest_backend = {MINIATURES}:good")
-    pytester.runpytest_subprocess("--pyargs", *PICKED).assert_outcomes(passed=2)
+    ran(pytester, "--pyargs", *PICKED).assert_outcomes(passed=2)
 
 
 def test_an_unknown_backend_is_one_line(pytester):
     pytester.makeini("[pytest]")
-    result = pytester.runpytest_subprocess("--pyargs", *PICKED, "--backend", "nosuch")
+    result = ran(pytester, "--pyargs", *PICKED, "--backend", "nosuch")
     assert result.ret == 4
     result.stderr.fnmatch_lines(["*There is no backend named 'nosuch'*"])
 
 
+def test_effort_is_that_of_the_option(pytester):
+    target = f"{MINIATURES}:good"
+    assert bench_of(pytester.parseconfig(), target).effort == 1.0
+    assert bench_of(pytester.parseconfig("--attentest-effort", "0.2"), target).effort == 0.2
+
+
+@pytest.mark.parametrize("factor", ["0", "-1", "nan", "inf", "much"])
+def test_effort_that_is_no_positive_number_is_a_usage_error(pytester, capsys, factor):
+    with pytest.raises(pytest.UsageError, match="is not a number above zero"):
+        pytester.parseconfig(f"--attentest-effort={factor}")
+
+
 def test_missing_component_is_skipped_with_the_reason(pytester):
     pytester.makeini("[pytest]")
-    result = pytester.runpytest_subprocess(
+    result = ran(
+        pytester,
         "--pyargs",
         "attentest.suite.test_attention",
         "-k",

@@ -1,10 +1,12 @@
 """Examples at sizes as in use: every formula has them, within limits, and sound code conforms."""
 
 from dataclasses import replace
+from itertools import product
 
 import pytest
 import torch
 from oracle_backend import OracleBackend
+from proof import study
 
 from attentest.faults import fault_of, inject
 from attentest.faults.reference_models import REFERENCE_MODELS, reference_backend
@@ -104,9 +106,10 @@ def test_mask_cached_by_shape_is_detected_with_every_seed(slug, seed, model):
     assert verdict.status == "violation", verdict.message
 
 
-@pytest.mark.parametrize("slug", IN_USE)
-@pytest.mark.parametrize("model", REFERENCE_MODELS)
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize(
+    ("slug", "model", "seed"),
+    study(product(IN_USE, REFERENCE_MODELS, range(2)), "{0[0]}-{0[1]}-{0[2]}".format),
+)
 def test_reference_model_conforms_in_float32(model, slug, seed):
     backend = reference_backend(REFERENCE_MODELS[model])
     verdict = judged(backend, slug, precision="float32", seed=seed)
@@ -114,7 +117,7 @@ def test_reference_model_conforms_in_float32(model, slug, seed):
     assert (verdict.budget or 0.0) < 0.7
 
 
-@pytest.mark.parametrize("name", UNUSUAL)
+@pytest.mark.parametrize("name", study(UNUSUAL, share=4))
 def test_unusual_implementation_conforms_in_float32(name):
     backend = UNUSUAL[name]
     for slug in IN_USE:

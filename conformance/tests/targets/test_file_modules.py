@@ -6,18 +6,20 @@ import importlib
 import inspect
 import pickle
 import random
-import subprocess
 import sys
 import typing
 from pathlib import Path
 
 import pytest
+from projects import ran
 from user_files import write_files
 
 import attentest
 from attentest.studies.comparison import compare
 from attentest.targets import file_modules, resolve
 from attentest_spec.registry import LoadFailure
+
+pytest_plugins = ["pytester"]
 
 FUNCTION = """
 from dataclasses import dataclass
@@ -60,19 +62,16 @@ def test_compare_in_one_process_sees_the_difference(pair: tuple[Path, Path]) -> 
     assert "attention: result" in (output := str(compare(right, wrong))), output
 
 
-def test_pytest_judges_two_files_of_one_name(pair: tuple[Path, Path], tmp_path: Path) -> None:
+def test_pytest_judges_two_files_of_one_name(
+    pair: tuple[Path, Path], pytester: pytest.Pytester
+) -> None:
     lines = "\n    ".join(map(str, pair))
-    settings = f"[pytest]\nattentest_components = attention\nattentest_backend =\n    {lines}\n"
-    (tmp_path / "pytest.ini").write_text(settings, encoding="utf-8")
-    output = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-k", "attention.formula"],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
+    pytester.makeini(
+        f"[pytest]\nattentest_components = attention\nattentest_backend =\n    {lines}\n"
     )
-    assert "1 failed, 1 passed" in output.stdout, output.stdout
+    result = ran(pytester, "-q", "-k", "attention.formula")
+    outcomes = result.parseoutcomes()
+    assert (outcomes["passed"], outcomes["failed"]) == (1, 1)
 
 
 def test_lazy_imports_find_the_own_neighbour(tmp_path: Path) -> None:

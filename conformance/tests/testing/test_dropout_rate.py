@@ -1,11 +1,13 @@
 """The measurement of the rate of dropout: correct code anywhere it drops, and wrong rates."""
 
+from itertools import product
 from math import exp
 
 import jaxtyping
 import numpy as np
 import pytest
 import torch
+from proof import study
 from torch import Tensor
 from torch.nn import functional
 
@@ -118,8 +120,10 @@ def of(model: type[Hooks], **choices: str):
     return reference_backend(model, choices)
 
 
-@pytest.mark.parametrize("clause", CLAUSES)
-@pytest.mark.parametrize("model", CORRECT, ids=lambda model: model.__name__)
+@pytest.mark.parametrize(
+    ("model", "clause"),
+    study(product(CORRECT, CLAUSES), lambda one: f"{one[0].__name__}-{one[1]}", share=3),
+)
 def test_correct_code_conforms_wherever_it_drops(model, clause, monkeypatch):
     # The same functions are called for each: their shapes are checked once, which takes as long.
     monkeypatch.setattr(jaxtyping.config, "jaxtyping_disable", model is not Plain)

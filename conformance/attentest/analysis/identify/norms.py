@@ -76,11 +76,20 @@ def norm_candidates(station: Station, base: Choices, axes: Collection[str]) -> l
 
 def with_epsilon(station: Station, choices: Choices) -> Choices:
     """Return `choices` with the epsilon that comes closest, the shortest of those that fit."""
+    return short_epsilon(station, solved_epsilon(station, choices))
 
-    def under(value: float) -> Choices:
-        return choices.but(norm_epsilon=value)
 
-    value = solve(station, under, _GRID)
-    tolerance = station.tolerance(under(value))  # of numbers near this one too
-    short = shortest(value, lambda one: station.distance(under(one)) <= tolerance)
-    return under(value if short is None else short)
+def solved_epsilon(station: Station, choices: Choices) -> Choices:
+    """Return `choices` with the epsilon that comes closest, in all its digits."""
+    value = solve(station, lambda one: choices.but(norm_epsilon=one), _GRID)
+    return choices.but(norm_epsilon=value)
+
+
+def short_epsilon(station: Station, choices: Choices) -> Choices:
+    """Return `choices` with the shortest epsilon near theirs that fits, theirs if none does."""
+    tolerance = station.tolerance(choices)  # of numbers near this one too
+    short = shortest(
+        float(choices.norm_epsilon),
+        lambda one: station.distance(choices.but(norm_epsilon=one)) <= tolerance,
+    )
+    return choices if short is None else choices.but(norm_epsilon=short)

@@ -4,7 +4,14 @@ from collections.abc import Collection, Iterator
 from dataclasses import replace
 from math import prod
 
-from attentest.analysis.identify.norms import norm_candidates, options, variations, with_epsilon
+from attentest.analysis.identify.norms import (
+    norm_candidates,
+    options,
+    short_epsilon,
+    solved_epsilon,
+    variations,
+    with_epsilon,
+)
 from attentest.analysis.identify.parts import LARGE, Part, large_model, stilled
 from attentest.analysis.identify.station import Candidate, Station
 from attentest_spec import Choices
@@ -33,14 +40,20 @@ SILENCED = (
 def large(part: Part) -> list[Candidate]:
     """Return candidates for what a model adds to a token, leaving out outputs of large tokens.
 
-    Where the numbers are large an epsilon hardly matters; it is solved for under the first ones.
+    Where the numbers are large an epsilon hardly matters; it is solved for under the first one, and
+    under those after it where that does not fit.
     """
     station = Station.of(part.probe, large_model(part), part.large_inputs(), first=LARGE.stop)
     axes = ["embedding_scale", "norm_placement", "norm_variance", "norm_epsilon_place", "output"]
     ranked = station.ranked(variations(part.choices, [*axes, "logit_scale"]))[:8]
     placed = [one for choices, _ in ranked for one in fixed(variations(choices, PLACED), part)]
-    ranked = station.ranked(placed)[:8]
-    return station.ranked(with_epsilon(station, choices) for choices, _ in ranked)
+    first, *rest = (choices for choices, _ in station.ranked(placed)[:8])
+    first = with_epsilon(station, first)
+    if station.fits(first):
+        return station.ranked([first])
+    solved = [solved_epsilon(station, choices) for choices in rest]
+    closest = station.ranked([first, *solved])[0][0]
+    return station.ranked([short_epsilon(station, closest)])
 
 
 def all_norms(station: Station, part: Part, axes: Collection[str]) -> list[Candidate]:

@@ -2,7 +2,8 @@
 
 from collections.abc import Iterable, Mapping
 from copy import copy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
@@ -11,13 +12,18 @@ from attentest.harness.copies import cast
 from attentest.harness.subject import Answer, Probe
 from attentest.harness.tolerances import as_floats, distance, error_bound
 from attentest_spec import Choices, Setting
+from attentest_spec.choices import PAPER
 from attentest_spec.contract import Input
+from attentest_spec.generator import generator
 from attentest_spec.oracles import ORACLES
 from attentest_spec.parameters import draw, tied
 from attentest_spec.setting import Array, Floats
 
 SECONDS = 60.0
 """Time limit of one search, far above what any search takes."""
+
+_OF_GENERATOR = ("output", "logit_scale", "logit_cap")
+"""Choices that nothing before the generator of a model depends on."""
 
 Candidate = tuple[Choices, float]
 """Choices, and the difference between the answer and the reference under them."""
@@ -28,7 +34,8 @@ class Station:
     """The answer of a part to `inputs`; `probe` holds the parameters of that call.
 
     `actual` is the answer from the column `first` on: those before it are not compared. `known`
-    holds the answers of the reference that were computed before.
+    holds the answers of the reference that were computed before, and `states` what its generators
+    were given.
     """
 
     probe: Probe
@@ -36,6 +43,7 @@ class Station:
     actual: Floats
     first: int = 0
     known: dict[Choices, Floats] = field(default_factory=dict, compare=False, repr=False)
+    states: dict[Choices, Floats] = field(default_factory=dict, compare=False, repr=False)
 
     @classmethod
     def of(
@@ -62,9 +70,24 @@ class Station:
 
     def _predicted(self, choices: Choices) -> Floats:
         given = Setting(self.probe.sizes, choices, self.probe.parameters)
+        whole = self.probe.component in ("model", "language_model")
         with np.errstate(all="ignore"):  # a wrong option may overflow where the right one does not
-            result = ORACLES[self.probe.component](given, *self.inputs)
+            oracle = self._of_model if whole else ORACLES[self.probe.component]
+            result = oracle(given, *self.inputs)
         return self._compared(Answer.of(result))
+
+    def _of_model(self, given: Setting, *inputs: Input) -> Floats:
+        """Return what the oracle of models does; options of the generator alone share the rest."""
+        rest = given.choices.but(**{axis: PAPER[axis] for axis in _OF_GENERATOR})
+        if rest in self.states:
+            return generator(given.under("generator"), self.states[rest])
+
+        def observe(part: str, received: tuple[Any, ...], _: object) -> None:
+            if part == "generator":
+                self.states[rest] = received[0]
+
+        output: Floats = ORACLES[self.probe.component](replace(given, observe=observe), *inputs)
+        return output
 
     def _compared(self, answer: Answer) -> Floats:
         return _from(answer.output, self.first)

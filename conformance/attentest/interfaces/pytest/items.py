@@ -54,6 +54,7 @@ def bench_of(config: pytest.Config, target: str) -> Bench:
             precision=config.getoption("--attentest-dtype"),
             device=config.getoption("--attentest-device"),
             seed=config.getoption("--attentest-seed"),
+            effort=config.getoption("--attentest-effort"),
             loader=resolve.loader(target),
         )
     return known[target]

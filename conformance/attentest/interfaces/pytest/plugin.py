@@ -4,8 +4,10 @@ Imports neither torch nor the suite until there is something to judge.
 """
 
 import re
+from argparse import ArgumentTypeError
 from collections.abc import Sequence
 from functools import partial
+from math import inf, nan
 from typing import TYPE_CHECKING, cast
 
 import pytest
@@ -33,6 +35,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--attentest-device", default="cpu", help="device to judge on")
     group.addoption("--attentest-seed", type=int, default=0, help="seed of all drawn inputs")
     group.addoption(
+        "--attentest-effort",
+        type=_amount,
+        default=1.0,
+        metavar="FACTOR",
+        help="factor on the number of examples",
+    )
+    group.addoption(
         "--attentest-strict",
         action="store_true",
         help="judge choices that code without an adapter does not declare by the paper's",
@@ -53,6 +62,17 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     ini("attentest_components", "components to judge (default: all)")
     parser.addini("attentest_deviations", "file with the expected failures")
     parser.addini("attentest_reproduce", "folder for a runnable file for each cause of a failure")
+
+
+def _amount(text: str) -> float:
+    """Return a factor above zero; ArgumentTypeError for any other text, as argparse wants it."""
+    try:
+        factor = float(text)
+    except ValueError:
+        factor = nan
+    if not 0 < factor < inf:
+        raise ArgumentTypeError(f"{text!r} is not a number above zero")
+    return factor
 
 
 def pytest_configure(config: pytest.Config) -> None:

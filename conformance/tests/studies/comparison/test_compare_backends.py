@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 from compared import ONE_LAYER, SMALL, believed, choices_in, known, part_of, plain
+from proof import study
 
 from attentest.faults import fault_of, inject
 from attentest.faults.reference_models import REFERENCE_MODELS, reference_backend
@@ -33,7 +34,7 @@ PAIRS = [
 ]
 
 
-@pytest.mark.parametrize(("first", "other"), PAIRS)
+@pytest.mark.parametrize(("first", "other"), study(PAIRS, "-".join))
 def test_the_explanation_of_every_pair_is_complete_and_minimal(first, other):
     pair = {name: INSTALLED[name] for name in (first, other)}
     found = side_by_side(pair, SMALL)

@@ -5,6 +5,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 from compared import ONE_LAYER, believed, choices_in
+from proof import study
 
 from attentest.harness.oracle import Reference
 from attentest.studies.comparison import BOUND, EQUAL, EXPLAINED
@@ -61,7 +62,7 @@ def drawn_choices(seed: int) -> Choices:
     return Choices(**{name: values(name)[rng.integers(len(values(name)))] for name in MODEL})
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", study(range(12), share=3))
 def test_many_choices_at_once_are_explained_with_no_one_too_many(seed):
     one, other = drawn_choices(2 * seed), drawn_choices(2 * seed + 1)
     found = believed(Reference(one), Reference(other, "other"))
