@@ -10,7 +10,7 @@ from attentest.analysis.identify.finding import same
 from attentest.harness.scripted import STEPWISE
 from attentest.results.text import line
 from attentest.studies.comparison.account import Account
-from attentest.studies.comparison.example import EXAMPLES, BadExample, Example
+from attentest.studies.comparison.example import EXAMPLES, BadExample, Example, suited
 from attentest.studies.comparison.explaining import Known, explained, room
 from attentest.studies.comparison.notes import cuts, notes
 from attentest.studies.comparison.participant import account, local, recording
@@ -82,7 +82,7 @@ def side_by_side(
         stop=stop,
     )
     components = common(accounts) if len(accounts) > 1 else ()
-    fitted = example.fitted({name: one.limits for name, one in accounts.items()})
+    fitted = suited(example, components).fitted({name: one.limits for name, one in accounts.items()})
     recordings, failed = gather(
         {
             name: partial(recording, participants[name], one.choices, components, fitted)
