@@ -120,6 +120,7 @@ class Choices:
     score_scale: Value = "inverse-sqrt-e"
     score_cap: Value = "none"
     relative_bias: str = "none"
+    attention_sink: str = "none"
     # Rotary positions.
     rotary_pairs: str = "adjacent"
     rotary_base: Value = "10000"

@@ -7,7 +7,8 @@ same numbers in all of these stations are reported as such.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from functools import partial
 from itertools import product
 
 import numpy as np
@@ -15,9 +16,8 @@ import numpy as np
 from attentest.analysis.identify.finding import CANNOT_TELL, MEASURED, NONE_FITS, Evidence
 from attentest.analysis.identify.language_scores import (
     CAPS,
+    NEAR,
     admitted,
-    closest,
-    remaining,
     scores,
     turns,
     varied,
@@ -25,11 +25,11 @@ from attentest.analysis.identify.language_scores import (
 from attentest.analysis.identify.language_stations import Stations, sizes_for
 from attentest.analysis.identify.language_structure import language_structure
 from attentest.analysis.identify.norms import EPSILONS, options
-from attentest.analysis.identify.numbers import shortest, solve
+from attentest.analysis.identify.numbers import Under, shortest, solve
 from attentest.analysis.identify.station import Station
 from attentest.analysis.identify.structure import OFFSETS, ties
 from attentest.harness.errors import Absent, BackendError, Violation
-from attentest.harness.subject import Probe, Subject
+from attentest.harness.subject import Subject
 from attentest.harness.tolerances import as_floats, largest
 from attentest_spec import Choices
 from attentest_spec.choices import Value
@@ -75,6 +75,7 @@ AXES: Mapping[str, tuple[Value, ...]] = {
     "score_cap": CAPS,
     "relative_bias": (),
     "attention_window": (),
+    "attention_sink": (),
     "attention_rotary": (),
     "rotary_pairs": (),
     "rotary_base": (),
@@ -86,7 +87,7 @@ AXES: Mapping[str, tuple[Value, ...]] = {
     **dict.fromkeys(ARITHMETIC, ()),
     "padded_positions": (),
 }
-"""The choices that a decoder-only model shows; the values that are tried, its options by default."""
+"""The choices that a decoder-only model shows, and the values that are tried: all options for ()."""
 
 CLEAR = 1e-3
 """A relative difference that no rounding makes."""
@@ -133,7 +134,7 @@ class Search:
     make: Stations
     choices: Choices
     stations: list[Station] = field(default_factory=list)
-    left: float = 0.0
+    left: float = np.inf
     explained: bool = False
 
     def take(self) -> None:
@@ -169,15 +170,14 @@ class Search:
         """Find the norms, where they are, and what is added to a token."""
         station = self.make.linear()
         near = []
-        candidates = list(admitted(self.make, self._flows()))
-        for activation in ("relu", "sigmoid"):
-            trial = [one.but(activation=activation) for one in candidates]
-            ranked = station.ranked(trial)
+        for activation, offsets in product(("relu", "sigmoid"), (OFFSETS[:1], OFFSETS[1:])):
+            flows = admitted(self.make, self._flows(offsets))
+            ranked = station.ranked(one.but(activation=activation) for one in flows)
             limit = 1e-3 * largest(station.actual)
             near = [one for one, difference in ranked if difference < limit][:24]
             if near:
                 break
-        self.left = ranked[0][1] if ranked else np.inf
+        self.left = min([self.left, *(difference for _, difference in ranked[:1])])
         if not near:
             return False
         fine = self.make.of_all_scales(near[0])
@@ -190,17 +190,18 @@ class Search:
         self.stations += [station, fine]
         return True
 
-    def _flows(self) -> Iterator[Choices]:
+    def _flows(self, offsets: Sequence[Value]) -> Iterator[Choices]:
         """Yield what may happen to a token on its way through norms and linear maps."""
         structure = self.choices
         biased = "present" if structure.rms_bias == "present" else "none"
         if structure.norm_kind == "layer":
             biased = structure.norm_bias
+        learned = learned_positions(structure)
         placed = [
             structure.but(positional_encoding=kind, position_offset=offset)
             for kind in options("positional_encoding")
-            for offset in (OFFSETS if kind != "none" else ("none",))
-            if not learned_positions(structure) or offset == structure.position_offset
+            for offset in ([structure.position_offset] if learned else offsets)
+            if kind != "none" or offset == "none"
         ]
         flow = {
             "embedding_scale": options("embedding_scale"),
@@ -241,15 +242,9 @@ class Search:
         for base in near:
             axis = "norm_epsilon" if base.norm_kind == "layer" else "rms_epsilon"
             for one in dict.fromkeys(each.but(**{axis: 1e-5}) for each in self._epsilons(base)):
-
-                def at(value: float, one: Choices = one, axis: str = axis) -> Choices:
-                    return one.but(**{axis: value})
-
-                value = solve(fine, at, _GRID)
-                room = fine.tolerance(at(value))
-                short = shortest(value, lambda v, at=at, room=room: fine.distance(at(v)) <= room)
-                if short is not None and _fits(at(short), fine, station):
-                    return at(short)
+                found = _shortest_epsilon(fine, partial(_with, one, axis))
+                if found is not None and _fits(found, fine, station):
+                    return found
         return None
 
     def _activation(self) -> bool:
@@ -264,8 +259,9 @@ class Search:
 
     def _scores(self) -> bool:
         """Find the scores, their turns and the window, up to single precision."""
-        found, _ = scores(self.make, self.choices)
-        found, self.left = turns(self.make, found)
+        found, left = scores(self.make, self.choices)
+        placed = left < NEAR or self.make.places(1, same=True) is None
+        found, self.left = turns(self.make, found, placed=placed)
         if self.left > 1e-4:
             return False
         self.choices = found
@@ -350,6 +346,18 @@ class Search:
         if near:
             return _silent(axis, "both give the same numbers")
         return Evidence(axis, COMPONENT, NONE_FITS, reason="padding on the left fits no option")
+
+
+def _with(base: Choices, axis: str, value: float) -> Choices:
+    return base.but(**{axis: value})
+
+
+def _shortest_epsilon(station: Station, under: Under) -> Choices | None:
+    """Return the choices with the shortest epsilon that explains the station, if any does."""
+    value = solve(station, under, _GRID)
+    room = station.tolerance(under(value))
+    short = shortest(value, lambda one: station.distance(under(one)) <= room)
+    return None if short is None else under(short)
 
 
 def _fits(choices: Choices, *stations: Station) -> bool:

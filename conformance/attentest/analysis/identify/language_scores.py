@@ -1,6 +1,6 @@
-"""The choices of scores: their scale, their cap, norms and turns of queries and keys, the window."""
+"""The choices of scores: scale, cap, norms and turns of queries and keys, the window."""
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import product
 from math import inf, sqrt
 
@@ -8,16 +8,21 @@ import numpy as np
 
 from attentest.analysis.identify.language_stations import SEEN, Stations
 from attentest.analysis.identify.norms import EPSILONS, options
-from attentest.analysis.identify.numbers import shortest, solve
+from attentest.analysis.identify.numbers import Under, shortest, solve
 from attentest.analysis.identify.station import Station
 from attentest.harness.tolerances import largest
 from attentest_spec import CHOICES, Choices
 from attentest_spec.choices import Value
 from attentest_spec.parameters import head_width, shapes
-from attentest_spec.rotary import magnitude
 
 NEAR = 1e-5
 """Relative difference up to which a candidate may be the one: single precision is nearer."""
+
+COARSE = 1e-4
+"""The same where a cap that is not known yet may show."""
+
+LEAST = 1e-12
+"""A difference up to which numbers are the same, however exact the solution is."""
 
 CAPS: tuple[Value, ...] = ("none", 50.0, 30.0, 20.0)
 """The caps that are tried before one is solved for."""
@@ -77,7 +82,7 @@ def scores(stations: Stations, base: Choices) -> tuple[Choices, float]:
     if left < NEAR:
         return best or base, left
     for kind in kinds:
-        found = _solved(stations, station, kind, width)
+        found = _solved(stations, kind, width)
         if found is not None and (now := remaining(station, found)) < left:
             best, left = found, now
         if left < NEAR:
@@ -96,67 +101,76 @@ def _norms_of_heads(stations: Stations, base: Choices) -> Iterator[Choices]:
     yield from varied(base, **axes)
 
 
-def _solved(stations: Stations, station: Station, kind: Choices, width: int) -> Choices | None:
-    """Return `kind` with the scale and the cap that come closest.
+def _solved(stations: Stations, kind: Choices, width: int) -> Choices | None:
+    """Return `kind` with the scale and the cap that come closest, None where none come close.
 
     The scale is solved for where scores are small, so that no cap shows, the cap where they are
-    large, and then the scale again.
+    larger, and then the scale again.
     """
-    small, large = (stations.attention(SEEN, steep=one, same=True) for one in (0.02, 6.0))
+    added = 1.0 if kind.rms_weight == "one-plus-weight" else 0.0
+    small, middle, large = every = [
+        stations.attention(SEEN, steep=one, same=True, added=added) for one in (0.02, 1.0, 2.5)
+    ]
 
     def at(scale: float) -> Choices:
         return kind.but(score_scale=scale)
 
     scale = solve(small, at, _SCALES)
-    if abs(scale * sqrt(width) - 1.0) < 1e-3:
-        scale = 1.0 / sqrt(width)
-    if remaining(small, at(scale)) > 1e-4:
+    if remaining(small, at(scale)) > COARSE:
         return None
     if remaining(large, at(scale)) < NEAR:
         return _short(large, at, scale, width)
-
-    def capped(cap: float) -> Choices:
-        return at(scale).but(score_cap=cap)
-
-    cap = solve(large, capped, _CAPS)
+    cap = solve(large, lambda one: at(scale).but(score_cap=one), _CAPS)
     for digits in (1, 2, 3, 4, 6):
-        shown = float(f"{cap:.{digits - 1}e}")
-        again = solve(large, lambda one: kind.but(score_cap=shown, score_scale=one), _SCALES)
-        if remaining(large, kind.but(score_cap=shown, score_scale=again)) < NEAR / 10:
-            return _short(large, lambda one: kind.but(score_cap=shown, score_scale=one), again, width)
+        capped = kind.but(score_cap=float(f"{cap:.{digits - 1}e}"))
+        again = solve(middle, _scaled(capped), _SCALES)
+        found = _short(middle, _scaled(capped), again, width)
+        if all(remaining(one, found) < NEAR / 5 for one in every):
+            return found
     return None
 
 
-def _short(station: Station, at: object, value: float, width: int) -> Choices:
+def _scaled(base: Choices) -> Under:
+    """Return `base` as a function of the scale of its scores."""
+    return lambda scale: base.but(score_scale=scale)
+
+
+def _short(station: Station, at: Under, value: float, width: int) -> Choices:
     """Return the choices with the shortest number near `value`, or that of the paper."""
-    if abs(value * sqrt(width) - 1.0) < 1e-6:
-        return at("inverse-sqrt-e")  # type: ignore[operator,no-any-return]
-    left = max(2 * station.distance(at(value)), 1e-12)  # type: ignore[operator]
-    short = shortest(value, lambda one: station.distance(at(one)) <= left)  # type: ignore[operator]
-    return at(value if short is None else short)  # type: ignore[operator,no-any-return]
+    if abs(value * sqrt(width) - 1.0) < NEAR / 5:
+        return at(value).but(score_scale="inverse-sqrt-e")
+    left = max(2 * station.distance(at(value)), LEAST)
+    short = shortest(value, lambda one: station.distance(at(one)) <= left)
+    return at(value if short is None else short)
 
 
-def turns(stations: Stations, base: Choices) -> tuple[Choices, float]:
-    """Return `base` with the choices of rotary positions and of the window, and what remains."""
+def turns(stations: Stations, base: Choices, *, placed: bool) -> tuple[Choices, float]:
+    """Return `base` with the choices of rotary positions and of the window, and what remains.
+
+    Where tokens that are `placed` at one position were not explained, only a scaling that
+    multiplies sines and cosines can be the reason.
+    """
     near = stations.attention(SEEN)
-    best, left = closest(near, admitted(stations, _turned(stations, base)))
-    if left > NEAR:
+    scalings = options("rotary_scaling") if placed else ["yarn"]
+    best, left = closest(near, admitted(stations, _turned(stations, base, scalings)))
+    if left > NEAR and placed:
         best, left = _with_base(stations, near, base, best, left)
     if best is None or left > NEAR:
         return best or base, left
     far = stations.attention(8)
     windows = options("attention_window")
-    scalings = _scalings(best) if best.attention_rotary != "none" else [best]
-    tried = (one for each in scalings for one in varied(each, attention_window=windows))
+    every = _scalings(best) if best.attention_rotary != "none" else [best]
+    tried = (one for each in every for one in varied(each, attention_window=windows))
     found, left = closest(far, tried)
     return found or best, left
 
 
-def _turned(stations: Stations, base: Choices) -> Iterator[Choices]:
+def _turned(stations: Stations, base: Choices, scalings: Sequence[Value]) -> Iterator[Choices]:
     """Yield no turns, then all turns in use; the usual scale of scores before the one found."""
     yield base
     scales = list(dict.fromkeys([CHOICES["score_scale"].first, base.score_scale]))
-    places = options("query_key_norm_place") if base.query_key_norm != "none" else ["before-rotation"]
+    normed = base.query_key_norm != "none"
+    places = options("query_key_norm_place")[: 2 if normed else 1]
     for direction, scale in product(options("rotary_direction"), scales):
         turned = base.but(
             attention_rotary="query-and-key", score_scale=scale, rotary_direction=direction
@@ -165,20 +179,21 @@ def _turned(stations: Stations, base: Choices) -> Iterator[Choices]:
             yield from varied(
                 part,
                 rotary_base=options("rotary_base"),
-                rotary_scaling=options("rotary_scaling"),
+                rotary_scaling=scalings,
                 rotary_pairs=("halves", "adjacent"),
                 rotary_magnitude=("as-scaling", 1.0),
                 query_key_norm_place=places,
             )
 
 
-def _parts(stations: Stations, base: Choices) -> Iterator[Choices]:
-    """Yield all parts of a head that may be turned."""
+def _parts(stations: Stations, base: Choices, parts: Sequence[float] = ()) -> Iterator[Choices]:
+    """Yield the parts of a head that may be turned, all even numbers of columns by default."""
     yield base
     width = head_width(stations.sizes, base)
-    for columns in sorted(range(2, width, 2), key=lambda one: width % one):
+    columns = sorted(range(2, width, 2), key=lambda one: width % one)
+    for part in parts or [one / width for one in columns]:
         for kind in options("rotary_partial"):
-            yield base.but(rotary_width=columns / width, rotary_partial=kind)
+            yield base.but(rotary_width=part, rotary_partial=kind)
 
 
 def _scalings(best: Choices) -> list[Choices]:
@@ -191,22 +206,28 @@ def _with_base(
 ) -> tuple[Choices | None, float]:
     """Return the choices with a base that is solved for, where no base in use comes close."""
     turned = base.but(attention_rotary="query-and-key")
-    for part in _parts(stations, turned):
-        for one in varied(
-            part,
-            rotary_pairs=("halves", "adjacent"),
-            rotary_scaling=("none", "linear"),
-            rotary_direction=options("rotary_direction"),
-        ):
-            def at(value: float, one: Choices = one) -> Choices:
-                return one.but(rotary_base=value)
-
-            value = solve(near, at, _BASES)
-            if (now := remaining(near, at(value))) < left:
-                left = now
-                exact = max(2 * near.distance(at(value)), 1e-12)
-                short = shortest(value, lambda v, at=at: near.distance(at(v)) <= exact)
-                best = at(value if short is None else short)
+    kinds = {
+        "rotary_pairs": ("halves", "adjacent"),
+        "rotary_scaling": ("none", "linear"),
+        "rotary_direction": options("rotary_direction"),
+    }
+    for part in _parts(stations, turned, (0.5, 0.25, 0.75)):
+        for one in varied(part, **kinds):
+            under = _based(one)
+            value = solve(near, under, _BASES)
+            if (now := remaining(near, under(value))) < left:
+                left, best = now, _shortest_base(near, under, value)
             if left < NEAR:
                 return best, left
     return best, left
+
+
+def _based(choices: Choices) -> Under:
+    """Return `choices` as a function of the base of its rotary positions."""
+    return lambda base: choices.but(rotary_base=base)
+
+
+def _shortest_base(near: Station, under: Under, value: float) -> Choices:
+    exact = max(2 * near.distance(under(value)), LEAST)
+    short = shortest(value, lambda one: near.distance(under(one)) <= exact)
+    return under(value if short is None else short)

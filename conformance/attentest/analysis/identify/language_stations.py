@@ -1,16 +1,13 @@
 """Parameters and inputs that isolate one kind of choice of a decoder-only model."""
 
-from collections.abc import Collection
 from dataclasses import dataclass
 
 import numpy as np
 
 from attentest.analysis.identify.parts import SCALES, linear_feed_forward, stilled
 from attentest.analysis.identify.station import Station, parameters_of, retied
-from attentest.harness.errors import Absent, BackendError, Violation
 from attentest.harness.subject import Probe
 from attentest_spec import Choices, Limits, Setting, Sizes
-from attentest_spec.contract import Input
 from attentest_spec.parameters import learned_positions
 from attentest_spec.positional_encoding import table
 from attentest_spec.setting import Array, Floats
@@ -94,7 +91,8 @@ class Stations:
         if "shared" not in kinds:
             return None
         rows = np.array(PLACES if "per-sample" in kinds else (PLACES[0], PLACES[0]))
-        return np.minimum(rows, limit - 1)[:, :length]
+        found: Array = np.minimum(rows, limit - 1)[:, :length]
+        return found
 
     def linear(self) -> Station:
         """Return the answer with norms and linear maps alone, to tokens of moderate size."""
@@ -127,16 +125,24 @@ class Stations:
         return self.answer(parameters, self.tokens(4))
 
     def attention(
-        self, length: int, *, steep: float = 1.0, same: bool = False, network: bool = False
+        self,
+        length: int,
+        *,
+        steep: float = 1.0,
+        same: bool = False,
+        network: bool = False,
+        added: float = 0.0,
     ) -> Station:
         """Return the answer with attention active, whose scores are `steep` times as large.
 
         All tokens are at one position where it is the `same`; the network is silent by default.
+        `added` is what a norm of queries adds to its weight.
         """
         parameters = self.drawn() if network else stilled(self.drawn(), NETWORK)
         for name, values in parameters.items():
             if f"{ATTENTION}.query" in name:  # its projection, and a norm that it has
-                parameters[name] = values * steep
+                own = added if name.endswith("gain") else 0.0
+                parameters[name] = (values + own) * steep - own
         tokens = self.tokens(length)
         return self.answer(parameters, tokens, self.places(tokens.shape[1], same=same))
 
@@ -147,11 +153,3 @@ class Stations:
         if self.structure.tying == "all-three":
             parameters["embedding.weight"] = parameters["generator.weight"]
         return self.answer(parameters, self.tokens(4))
-
-
-def possible(make: object) -> Station | None:
-    """Return the station that `make` makes, None where the backend raises."""
-    try:
-        return make()  # type: ignore[operator,no-any-return]
-    except (Absent, BackendError, Violation):
-        return None

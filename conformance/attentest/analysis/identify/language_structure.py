@@ -43,6 +43,7 @@ MORE: tuple[tuple[Change, ...], ...] = (
     ),
     tuple({"positional_encoding": "learned", "position_offset": one} for one in OFFSETS),
     ({"relative_bias": "buckets"},),
+    ({"attention_sink": "per-head"},),
 )
 """Changes that add parameters; of one group the last that is taken counts."""
 
@@ -60,9 +61,8 @@ def language_structure(
     """
     takes = _asked(subject, component, sizes)
     bare = [FEWEST.but(head_width=one) for one in ("d/h", "d")]
+    bare += [one.but(key_heads="fewer") for one in bare]
     begun = next((one for one in bare if takes(one)), None)
-    if begun is None:
-        begun = next((one.but(key_heads="fewer") for one in bare if takes(one.but(key_heads="fewer"))), None)
     if begun is None:
         return None
     for group in MORE:

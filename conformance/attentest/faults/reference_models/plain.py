@@ -71,6 +71,7 @@ class Plain(
             "query_norm": "query_norm",
             "key_norm": "key_norm",
             "relative_bias": "relative_bias",
+            "sink": "sink",
         },
         "positional_encoding": {"weight": "weight"},
         "embedding": {"weight": "weight"},

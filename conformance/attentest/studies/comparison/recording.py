@@ -65,8 +65,8 @@ def record(
 ) -> dict[Place, Event]:
     """Return what the `components` of `backend` do with `example`.
 
-    The weights are those that it can hold under `choices`, whatever it declares. Raises what a Subject raises where a
-    component cannot be built, loaded or called.
+    The weights are those that it can hold under `choices`, whatever it declares. Raises what a
+    Subject raises where a component cannot be built, loaded or called.
     """
     found: dict[Place, Event] = {}
     for component in components:
