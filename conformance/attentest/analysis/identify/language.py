@@ -87,10 +87,13 @@ AXES: Mapping[str, tuple[Value, ...]] = {
     **dict.fromkeys(ARITHMETIC, ()),
     "padded_positions": (),
 }
-"""The choices that a decoder-only model shows, and the values that are tried: all options for ()."""
+"""The choices that a decoder-only model shows, and the values to try: its options for ()."""
 
 CLEAR = 1e-3
 """A relative difference that no rounding makes."""
+
+BENT = ("relu", "sigmoid", "relu-squared")
+"""One activation of which two units make a linear map, as most are, and those of which none do."""
 
 OF_NORMS: Mapping[str, Sequence[Value]] = {
     "norm_variance": ("biased", "unbiased"),
@@ -170,7 +173,7 @@ class Search:
         """Find the norms, where they are, and what is added to a token."""
         station = self.make.linear()
         near = []
-        for activation, offsets in product(("relu", "sigmoid"), (OFFSETS[:1], OFFSETS[1:])):
+        for activation, offsets in product(BENT, (OFFSETS[:1], OFFSETS[1:])):
             flows = admitted(self.make, self._flows(offsets))
             ranked = station.ranked(one.but(activation=activation) for one in flows)
             limit = 1e-3 * largest(station.actual)
