@@ -120,8 +120,8 @@ def _head_norms(found: Structure) -> dict[str, Any]:
 def _sinks(found: Structure) -> dict[str, Any]:
     """Return the table of the scores of nothing, which the library calls sinks."""
     own = dict(found.inside(found.attention).named_parameters(recurse=False))
-    names = [name for name in own if name.endswith("sinks")]
-    return {"sink.weight": f"{found.attention}.{name}" for name in names}
+    name = next((one for one in own if one.endswith("sinks")), "")
+    return {"sink.weight": f"{found.attention}.{name}"} if name else {}
 
 
 def shown_by(table: Table) -> dict[str, Value]:

@@ -135,6 +135,7 @@ class Choices:
     block_norms: str = "post"
     block_layout: str = "sequential"
     padded_positions: str = "columns"
+    packed_documents: str = "one-text"
     logit_cap: Value = "none"
 
     def __post_init__(self) -> None:

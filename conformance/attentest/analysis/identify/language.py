@@ -76,6 +76,7 @@ AXES: Mapping[str, tuple[Value, ...]] = {
     "relative_bias": (),
     "attention_window": (),
     "attention_sink": (),
+    "packed_documents": (),
     "attention_rotary": (),
     "rotary_pairs": (),
     "rotary_base": (),

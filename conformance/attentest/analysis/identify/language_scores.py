@@ -158,9 +158,9 @@ def turns(stations: Stations, base: Choices, *, placed: bool) -> tuple[Choices, 
     if best is None or left > NEAR:
         return best or base, left
     far = stations.attention(8)
-    windows = options("attention_window")
+    hidden = {name: options(name) for name in ("attention_window", "packed_documents")}
     every = _scalings(best) if best.attention_rotary != "none" else [best]
-    tried = (one for each in every for one in varied(each, attention_window=windows))
+    tried = (one for each in every for one in varied(each, **hidden))
     found, left = closest(far, tried)
     return found or best, left
 

@@ -304,7 +304,7 @@ _GPT: Table = {
     **nested("layers.*.feed_forward", "blocks.*", {"inner": "up", "outer": "down"}),
 }
 _SPANS = {f"{one}.weight": Place("qkv", span=one) for one in ("query", "key", "value")}
-_LLAMA: Table = {
+LLAMA_TABLE: Table = {
     "embedding.weight": "embed",
     "generator.weight": "head",
     "norm.gain": "final",
@@ -325,7 +325,7 @@ MEMBERS = (
         )
     ),
     *(
-        module("language_model", build, title, _LLAMA, LIMITS, **LLAMA)
+        module("language_model", build, title, LLAMA_TABLE, LIMITS, **LLAMA)
         for build, title in (
             (GroupedByEinsum, "Llama by einsum, complex numbers and a softmax in blocks"),
             (RealTokensOnly, "Llama that computes the real tokens of a batch as one row"),
