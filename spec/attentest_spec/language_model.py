@@ -108,7 +108,8 @@ def visible(
 def same_document(positions: Annotated[Tokens, "B T"]) -> Annotated[Mask, "B 1 T T"]:
     """Return which tokens are of one document, (B, 1, T, T), for positions (B, T).
 
-    It has all tokens from its beginning to the next one, later tokens too. A document begins at every position that is not one more than the last one.
+    Later tokens are among them. A document begins at every position that is not one more than the
+    last one.
     """
     begins = np.diff(positions, axis=1, prepend=positions[:, :1] - 1) != 1
     number = np.cumsum(begins, axis=1)

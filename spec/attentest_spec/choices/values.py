@@ -119,8 +119,8 @@ class Choices:
     query_key_norm_place: str = "before-rotation"
     score_scale: Value = "inverse-sqrt-e"
     score_cap: Value = "none"
-    relative_bias: str = "none"
     attention_sink: str = "none"
+    relative_bias: str = "none"
     # Rotary positions.
     rotary_pairs: str = "adjacent"
     rotary_base: Value = "10000"
