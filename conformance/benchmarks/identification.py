@@ -1,6 +1,6 @@
 """Measures how many settings of decoder-only models their outputs show.
 
-`python identification.py` draws 25 models for each of three seeds, each with several settings that
+`python identification.py` draws 25 models (`--models`) for each of three seeds (`--seeds`), each with several settings that
 differ from Llama's, with usual numbers and others. Nothing is declared. It prints every setting
 that is measured wrong or not at all, and for each seed the share of models whose settings are all
 measured, of those that differ between any two of their options. `--changes` measures instead single
@@ -33,10 +33,10 @@ MODELS = 25
 Settings = dict[str, Value]
 
 
-def drawn(seed: int) -> Iterator[Settings]:
+def drawn(seed: int, models: int) -> Iterator[Settings]:
     """Yield the settings of models: up to four changes, and numbers that are not usual."""
     rng = random.Random(seed)
-    for _ in range(MODELS):
+    for _ in range(models):
         settings = dict(BASE)
         for name in rng.sample(list(CHANGES), rng.randint(1, 4)):
             settings |= CHANGES[name]
@@ -64,15 +64,16 @@ def wrong(found: dict[str, Finding], settings: Settings) -> list[str]:
 
 @click.command()
 @click.option("--seeds", default=3, show_default=True, help="How many seeds, from 0 on.")
+@click.option("--models", default=MODELS, show_default=True, help="How many models for a seed.")
 @click.option("--changes", is_flag=True, help="Compare a model with each of its single changes.")
-def main(seeds: int, *, changes: bool) -> None:
+def main(seeds: int, models: int, *, changes: bool) -> None:
     """Print what is not measured, and the shares."""
     if changes:
         _compare_changes()
         return
     for seed in range(seeds):
         good, start = 0, time.process_time()
-        for number, settings in enumerate(drawn(seed)):
+        for number, settings in enumerate(drawn(seed, models)):
             model = ("plain", "fused")[number % 2]
             backend = sole(built(model, settings), "language_model")
             lines = wrong(identify(replace(backend, choices={})), settings)
@@ -80,8 +81,8 @@ def main(seeds: int, *, changes: bool) -> None:
             changed = {name: one for name, one in settings.items() if BASE.get(name) != one}
             for line in lines[:3]:
                 click.echo(f"seed {seed}, model {number} with {changed}: {line}")
-        seconds = (time.process_time() - start) / MODELS
-        click.echo(f"seed {seed}: {good} of {MODELS} models, {seconds:.1f} s of CPU each")
+        seconds = (time.process_time() - start) / models
+        click.echo(f"seed {seed}: {good} of {models} models, {seconds:.1f} s of CPU each")
 
 
 def _compare_changes() -> None:

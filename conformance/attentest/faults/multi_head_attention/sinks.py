@@ -58,7 +58,7 @@ def sink_of_every_block(self: Hooks, raw: Tensor, sink: Tensor) -> Tensor:
 )
 def sink_scaled(self: Hooks, module: Node) -> Tensor:
     """The sink is divided by the root of the head's width, as scores are. All shares differ."""
-    return self.correct.sink_scores(module) / self.head_width() ** 0.5
+    return self.correct.sink_scores(module) / math.sqrt(self.head_width())
 
 
 @fault(

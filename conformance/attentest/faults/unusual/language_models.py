@@ -153,7 +153,7 @@ class _Layer(nn.Module):
     def __init__(self, sizes: Sizes) -> None:
         super().__init__()
         width = sizes.d_model
-        shared = sizes.kv_heads * (width // sizes.heads)
+        shared = (sizes.kv_heads or sizes.heads) * (width // sizes.heads)
         self.rows = [width, shared, shared]
         self.first, self.second = (nn.Parameter(torch.ones(width)) for _ in range(2))
         self.qkv = nn.Parameter(torch.randn(sum(self.rows), width) / width)
@@ -177,7 +177,8 @@ class GroupedByEinsum(nn.Module):
 
     def __init__(self, sizes: Sizes) -> None:
         super().__init__()
-        width, self.heads, self.key_heads = sizes.d_model, sizes.heads, sizes.kv_heads
+        width, self.heads = sizes.d_model, sizes.heads
+        self.key_heads = sizes.kv_heads or sizes.heads
         self.layers = stacked(lambda: _Layer(sizes), sizes)
         self.each = width // sizes.heads
         self.embed = nn.Parameter(torch.randn(sizes.target_vocabulary, width))
