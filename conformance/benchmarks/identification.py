@@ -1,9 +1,9 @@
 """Measures how many settings of decoder-only models their outputs show.
 
-`python identification.py` draws 25 models (`--models`) for each of three seeds (`--seeds`), each with several settings that
-differ from Llama's, with usual numbers and others. Nothing is declared. It prints every setting
-that is measured wrong or not at all, and for each seed the share of models whose settings are all
-measured, of those that differ between any two of their options. `--changes` measures instead single
+`python identification.py` draws 25 models (`--models`) for each of three seeds (`--seeds`), with
+several settings that differ from Llama's, and with usual numbers and others. Nothing is declared.
+It prints every setting that is measured wrong or fits no option, and for each seed the number of
+models without one. `--changes` measures instead single
 changes of one model, and whether a comparison names the change.
 """
 

@@ -71,7 +71,7 @@ def masked_softmax(
 
     Scores (B, H, Q, K) and a mask broadcastable to (B, H, Q, K) give weights (B, H, Q, K).
     Choices: `mask_fill` (minus infinity, or a finite score), `fully_masked_row` and
-    `softmax_arithmetic`. The parameter `sink.weight` (H,) of multi-head attention, where there is
+    `softmax_arithmetic`. The parameter `sink.score` (H,) of multi-head attention, where there is
     one, is a further score of each head, whose weight is left out.
     """
     if mask is None:
@@ -85,7 +85,7 @@ def masked_softmax(
 
 def _weights(given: Setting, raw: Floats) -> Floats:
     """Return the softmax, with the score of nothing where multi-head attention has one."""
-    sink = given.get("sink.weight")
+    sink = given.get("sink.score")
     if sink is None:
         return _normalised(given, raw)
     nothing = np.broadcast_to(sink[:, None, None], (*raw.shape[:-1], 1))

@@ -121,7 +121,7 @@ def _sinks(found: Structure) -> dict[str, Any]:
     """Return the table of the scores of nothing, which the library calls sinks."""
     own = dict(found.inside(found.attention).named_parameters(recurse=False))
     name = next((one for one in own if one.endswith("sinks")), "")
-    return {"sink.weight": f"{found.attention}.{name}"} if name else {}
+    return {"sink.score": f"{found.attention}.{name}"} if name else {}
 
 
 def shown_by(table: Table) -> dict[str, Value]:
@@ -144,7 +144,7 @@ def shown_by(table: Table) -> dict[str, Value]:
     in_network = [one for one in maps if f"{FEED_FORWARD}.{one}.bias" in names]
     if in_network and in_network != maps:
         raise NotJudged(f"its network has a bias of {', '.join(in_network)} alone")
-    sink = f"{ATTENTION}.sink.weight" in names
+    sink = f"{ATTENTION}.sink.score" in names
     return {
         "attention_sink": "per-head" if sink else "none",
         "projection_bias": kinds[biased],

@@ -169,8 +169,7 @@ def _turned(stations: Stations, base: Choices, scalings: Sequence[Value]) -> Ite
     """Yield no turns, then all turns in use; the usual scale of scores before the one found."""
     yield base
     scales = list(dict.fromkeys([CHOICES["score_scale"].first, base.score_scale]))
-    normed = base.query_key_norm != "none"
-    places = options("query_key_norm_place")[: 2 if normed else 1]
+    places = _places_of_norms(base)
     for direction, scale in product(options("rotary_direction"), scales):
         turned = base.but(
             attention_rotary="query-and-key", score_scale=scale, rotary_direction=direction
@@ -184,6 +183,12 @@ def _turned(stations: Stations, base: Choices, scalings: Sequence[Value]) -> Ite
                 rotary_magnitude=("as-scaling", 1.0),
                 query_key_norm_place=places,
             )
+
+
+def _places_of_norms(base: Choices) -> list[Value]:
+    """Return where queries and keys may be normalised: the place counts where they are."""
+    places = options("query_key_norm_place")
+    return places if base.query_key_norm != "none" else places[:1]
 
 
 def _parts(stations: Stations, base: Choices, parts: Sequence[float] = ()) -> Iterator[Choices]:
@@ -210,6 +215,7 @@ def _with_base(
         "rotary_pairs": ("halves", "adjacent"),
         "rotary_scaling": ("none", "linear"),
         "rotary_direction": options("rotary_direction"),
+        "query_key_norm_place": _places_of_norms(base),
     }
     for part in _parts(stations, turned, (0.5, 0.25, 0.75)):
         for one in varied(part, **kinds):

@@ -23,11 +23,11 @@ class PlainAttending(Hooks):
 
     def make_sink(self) -> Node:
         """Build the scores of nothing, one for each head."""
-        return Node(self, "sink", weight=nn.Parameter(torch.randn(self.sizes.heads)))
+        return Node(self, "sink", score=nn.Parameter(torch.randn(self.sizes.heads)))
 
     def sink_scores(self, module: Node) -> Tensor:
         """Return the scores of nothing, (H, 1, 1)."""
-        scores: Tensor = module.sink.weight[:, None, None]
+        scores: Tensor = module.sink.score[:, None, None]
         return scores
 
     def weigh_with_sink(self, raw: Tensor, sink: Tensor) -> Tensor:

@@ -142,14 +142,14 @@ MEMBERS = (
         "multi_head_attention",
         SinkAsKey,
         "multi-head attention whose sink is a key of zeros in the fused function of torch",
-        {**{name: f"maps.{name}" for name in NAMES}, "sink.weight": "sink"},
+        {**{name: f"maps.{name}" for name in NAMES}, "sink.score": "sink"},
         attention_sink="per-head",
     ),
     module(
         "multi_head_attention",
         SinkByBlocks,
         "multi-head attention that adds one key after the other to the sink",
-        {**{name: f"maps.{name}" for name in NAMES}, "sink.weight": "sink"},
+        {**{name: f"maps.{name}" for name in NAMES}, "sink.score": "sink"},
         attention_sink="per-head",
     ),
     function(

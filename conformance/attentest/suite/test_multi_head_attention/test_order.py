@@ -132,7 +132,7 @@ def test_attention_sink(subject: Subject, draw: Draw) -> None:
         return
     # Above all scores, so that it must not be what the softmax subtracts, and far below them.
     for height in (9.0, -9.0):
-        moved = {**probe.parameters, "sink.weight": probe.parameters["sink.weight"] + height}
+        moved = {**probe.parameters, "sink.score": probe.parameters["sink.score"] + height}
         probe.load(moved)
         matches_reference(case, what=f"output with sinks that are changed by {height:g}")
 
