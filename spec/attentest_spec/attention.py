@@ -71,7 +71,8 @@ def masked_softmax(
 
     Scores (B, H, Q, K) and a mask broadcastable to (B, H, Q, K) give weights (B, H, Q, K).
     Choices: `mask_fill` (minus infinity, or a finite score), `fully_masked_row` and
-    `softmax_arithmetic`.
+    `softmax_arithmetic`. The parameter `sink.score` (H,) of multi-head attention, where there is
+    one, is a further score of each head, whose weight is left out.
     """
     if mask is None:
         return _weights(given, raw)
@@ -83,6 +84,15 @@ def masked_softmax(
 
 
 def _weights(given: Setting, raw: Floats) -> Floats:
+    """Return the softmax, with the score of nothing where multi-head attention has one."""
+    sink = given.get("sink.score")
+    if sink is None:
+        return _normalised(given, raw)
+    nothing = np.broadcast_to(sink[:, None, None], (*raw.shape[:-1], 1))
+    return _normalised(given, np.concatenate([raw, nothing], axis=-1))[..., :-1]
+
+
+def _normalised(given: Setting, raw: Floats) -> Floats:
     """Return the softmax in float64, or in float32 of scores that are rounded to it."""
     normalise = given.normalise or softmax
     if given.choices.softmax_arithmetic == "as-computed":

@@ -39,6 +39,12 @@ def _relu(x: Floats) -> Floats:
     return np.maximum(x, 0.0)
 
 
+def _relu_squared(x: Floats) -> Floats:
+    """Return max(0, x)^2. Source: So et al. 2021 (arXiv 2109.08668), section 4.2."""
+    squared: Floats = np.square(np.maximum(x, 0.0))
+    return squared
+
+
 def _gelu(x: Floats) -> Floats:
     """Return x Phi(x); erfc(-z) is 1 + erf(z) without its cancellation at negative z."""
     result: Floats = 0.5 * x * _erfc(-x / math.sqrt(2.0))
@@ -75,4 +81,5 @@ _ACTIVATIONS: Mapping[str, Callable[[Floats], Floats]] = {
     "gelu-sigmoid": _gelu_by_sigmoid,
     "silu": _silu,
     "sigmoid": _sigmoid,
+    "relu-squared": _relu_squared,
 }

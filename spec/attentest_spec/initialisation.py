@@ -27,7 +27,7 @@ class Distribution:
 def distribution(given: Setting, name: str, shape: tuple[int, ...]) -> Distribution | None:
     """Return the distribution of the parameter `name` of a model; None where none is declared.
 
-    Norms are not drawn, and positions and tied vocabularies are left open.
+    Norms are not drawn, and positions, sinks and tied vocabularies are left open.
     """
     choices = given.choices
     if name in EMBEDDINGS:
@@ -36,7 +36,7 @@ def distribution(given: Setting, name: str, shape: tuple[int, ...]) -> Distribut
         tied = choices.tying in ("all-three", "target-and-output")
         rule = choices.generator_initialisation
         return None if tied else _matrix(given, rule, fans(given, name, shape))
-    if "norm" in name or "positions" in name:
+    if "norm" in name or "positions" in name or name.endswith("sink.score"):
         return None
     if name.endswith("bias"):
         return _bias(given, name)

@@ -51,7 +51,7 @@ def causal_layer(
 
     x (B, T, D) gives (B, T, D); `mask` (B, T) and `positions` (B, T) are those of
     :func:`language_model`, with positions 0 to T - 1 where there are none. Choices:
-    `block_norms`, `block_layout`, `norm_kind`.
+    `block_norms`, `block_layout`, `norm_kind`, `packed_documents`.
     """
     if given.choices.block_layout == "sequential":
         attended = _closed(given, ATTENTION, x + _attention_branch(given, x, mask, positions))
@@ -105,6 +105,18 @@ def visible(
     return keep
 
 
+def same_document(positions: Annotated[Tokens, "B T"]) -> Annotated[Mask, "B 1 T T"]:
+    """Return which tokens are of one document, (B, 1, T, T), for positions (B, T).
+
+    Later tokens are among them. A document begins at every position that is not one more than the
+    last one.
+    """
+    begins = np.diff(positions, axis=1, prepend=positions[:, :1] - 1) != 1
+    number = np.cumsum(begins, axis=1)
+    same: Mask = number[:, None, :, None] == number[:, None, None, :]
+    return same
+
+
 def norm(given: Setting, x: Annotated[Floats, "*rows D"]) -> Annotated[Floats, "*rows D"]:
     """Return the rows of x (.., D) under the norm that the choice `norm_kind` names."""
     return rms_norm(given, x) if given.choices.norm_kind == "rms" else layer_norm(given, x)
@@ -118,6 +130,8 @@ def _attention_branch(
 ) -> Floats:
     opened = _opened(given, ATTENTION, x)
     seen = visible(x.shape[1], mask)
+    if given.choices.packed_documents == "by-positions" and positions is not None:
+        seen = seen & same_document(positions)
     inner = given.under(ATTENTION)
     found = multi_head_attention(inner, opened, opened, opened, seen, positions)
     return _ended(given, ATTENTION, found)

@@ -35,7 +35,7 @@ def multi_head_attention(
     rotary positions, 0 to K - 1 where there are none; queries have those of their keys.
     Choices: `key_heads` (G heads of keys and values serve H / G query heads each),
     `query_key_norm`, `attention_rotary`, `attention_causality`, `attention_window`,
-    `relative_bias` and those of attention.
+    `relative_bias`, `attention_sink` and those of attention.
     Source: section 3.2.2; Ainslie et al. 2023 (arXiv 2305.13245), section 2.2.
     """
     heads, shared = given.sizes.heads, key_heads(given.sizes, given.choices)

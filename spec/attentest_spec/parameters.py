@@ -156,6 +156,8 @@ def _multi_head_attention(sizes: Sizes, choices: Choices) -> Shapes:
         table |= _under(name, _linear(sizes.d_model, rows, bias=name in biased))
     table |= _under("output", _linear(inner, sizes.d_model, bias="output" in biased))
     table |= _norms_of_heads(sizes, choices)
+    if choices.attention_sink == "per-head":
+        table["sink.score"] = (sizes.heads,)
     if choices.relative_bias.startswith("buckets"):
         table["relative_bias.weight"] = (sizes.bias_buckets, sizes.heads)
     return table

@@ -67,6 +67,7 @@ ACTIVATIONS: dict[str, dict[str, Function]] = {
         "gelu-tanh": lambda x: jax.nn.gelu(x, approximate=True),
         "gelu-sigmoid": lambda x: x * jax.nn.sigmoid(1.702 * x),
         "silu": jax.nn.silu,
+        "relu-squared": lambda x: jax.nn.relu(x) ** 2,
     },
     "scipy": {
         "relu": lambda x: (x + np.abs(x)) / 2,
@@ -74,6 +75,7 @@ ACTIVATIONS: dict[str, dict[str, Function]] = {
         "gelu-tanh": lambda x: x * special.expit((8 / np.pi) ** 0.5 * (x + 0.044715 * x**3)),
         "gelu-sigmoid": lambda x: x * special.expit(1.702 * x),
         "silu": lambda x: x * special.expit(x),
+        "relu-squared": lambda x: x * (x + np.abs(x)) / 2,
     },
 }
 

@@ -83,6 +83,7 @@ ACTIVATIONS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
     "gelu-sigmoid": lambda x: x * torch.sigmoid(1.702 * x),
     "silu": functional.silu,
     "sigmoid": torch.sigmoid,
+    "relu-squared": lambda x: functional.relu(x).square(),
 }
 
 

@@ -26,6 +26,7 @@ ACTIVATIONS: Mapping[str, Callable[[Tensor], Tensor]] = {
     "gelu-tanh": partial(functional.gelu, approximate="tanh"),
     "gelu-sigmoid": lambda x: x * torch.sigmoid(1.702 * x),
     "silu": functional.silu,
+    "relu-squared": lambda x: functional.relu(x) * x,
 }
 TORCH = {"projection_bias": "present", "tying": "none"}
 """What torch's layers cannot do otherwise."""

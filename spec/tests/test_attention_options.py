@@ -295,6 +295,28 @@ def test_attention_to_a_memory_has_no_order_of_its_own(rng: np.random.Generator)
     assert (found == expected).all()
 
 
+def test_worked_values_of_a_sink() -> None:
+    given = identities(1, attention_sink="per-head")
+    x, keys = np.ones((1, 2, 1)), np.array([[[0.0], [math.log(2.0)]]])
+    value = np.array([[[4.0], [8.0]]])
+    for sink, expected in ((0.0, 5.0), (math.log(3.0), 10.0 / 3.0), (-800.0, 20.0 / 3.0)):
+        held = {**given.parameters, "sink.score": np.array([sink])}
+        found = multi_head_attention(Setting(given.sizes, given.choices, held), x, keys, value)
+        np.testing.assert_allclose(found, expected, rtol=1e-14)
+
+
+def test_sink_is_neither_masked_nor_shared_by_heads(rng: np.random.Generator) -> None:
+    given = setting(rng, attention_sink="per-head")
+    assert given["sink.score"].shape == (3,)
+    x, keep = rng.normal(size=(2, 4, 12)), np.tril(np.ones((1, 1, 4, 4), dtype=bool))
+    heads = [split(x @ given[f"{name}.weight"].T, 3) for name in ("query", "key", "value")]
+    powers = np.exp(scores(heads[0], heads[1])) * keep
+    total = powers.sum(axis=-1, keepdims=True) + np.exp(given["sink.score"])[:, None, None]
+    expected = merge(powers / total @ heads[2]) @ given["output.weight"].T
+    found = multi_head_attention(given, x, x, x, keep)
+    np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-14)
+
+
 @pytest.mark.parametrize("name", ["score_scale", "score_cap"])
 def test_numbers_that_are_not_positive_are_refused(name: str) -> None:
     with pytest.raises(ValueError, match=name):

@@ -47,6 +47,10 @@ def test_gelu_of_one_is_the_normal_distribution_function() -> None:
     np.testing.assert_allclose(found, [0.8413447460685429, -0.15865525393145707], rtol=1e-15)
 
 
+def test_squared_relu_by_hand() -> None:
+    assert activate("relu-squared", np.array([3.0, -2.0, 0.5])).tolist() == [9.0, 0.0, 0.25]
+
+
 def test_silu_of_the_logarithm_of_three_is_three_quarters_of_it() -> None:
     x = math.log(3.0)
     np.testing.assert_allclose(activate("silu", np.array([x, -x])), [0.75 * x, -0.25 * x])
@@ -67,7 +71,7 @@ def test_activations_equal_torch(activation: str) -> None:
     np.testing.assert_allclose(activate(activation, FAR), expected, rtol=1e-14, atol=1e-14)
 
 
-@pytest.mark.parametrize("activation", [one for one in ACTIVATIONS if one != "relu"])
+@pytest.mark.parametrize("activation", [one for one in ACTIVATIONS if not one.startswith("relu")])
 def test_smooth_activations_differ_from_their_mirror_by_the_line(activation: str) -> None:
     mirrored = activate(activation, FAR) - activate(activation, -FAR)
     np.testing.assert_allclose(mirrored, FAR, rtol=1e-15)

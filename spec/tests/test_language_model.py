@@ -4,7 +4,13 @@ import numpy as np
 import pytest
 
 from attentest_spec.choices import PAPER, Value
-from attentest_spec.language_model import causal_layer, language_model, own_positions, visible
+from attentest_spec.language_model import (
+    causal_layer,
+    language_model,
+    own_positions,
+    same_document,
+    visible,
+)
 from attentest_spec.parameters import draw, shapes, tied
 from attentest_spec.setting import Floats, Setting
 from attentest_spec.sizes import Sizes
@@ -95,6 +101,30 @@ def test_rotary_positions_count_by_distance_alone(rng: np.random.Generator) -> N
     np.testing.assert_allclose(far, language_model(given, tokens), atol=1e-10)
     other = language_model(given, tokens, None, np.array([[0, 2, 4, 6]]))
     assert np.abs(other - far).max() > 1e-3
+
+
+def test_documents_begin_where_positions_do_not_follow() -> None:
+    same = same_document(np.array([[0, 1, 2, 0, 1, 7], [4, 5, 6, 7, 8, 9]]))
+    blocks = np.zeros((6, 6), dtype=bool)
+    for span in (slice(0, 3), slice(3, 5), slice(5, 6)):
+        blocks[span, span] = True
+    assert (same[0, 0] == blocks).all()
+    assert same[1].all()
+
+
+def test_documents_of_a_row_are_as_alone_where_positions_separate_them(
+    rng: np.random.Generator,
+) -> None:
+    given = setting(rng, packed_documents="by-positions")
+    tokens, places = rng.integers(0, 9, size=(2, 6)), np.array([[0, 1, 2, 0, 1, 7]] * 2)
+    packed = language_model(given, tokens, None, places)
+    for span in (np.s_[:, :3], np.s_[:, 3:5], np.s_[:, 5:]):
+        alone = language_model(given, tokens[span], None, places[span])
+        np.testing.assert_allclose(packed[span], alone, rtol=1e-12, atol=1e-13)
+    one_text = Setting(SIZES, given.choices.but(packed_documents="one-text"), given.parameters)
+    together = language_model(one_text, tokens, None, places)
+    assert np.abs(together - packed)[:, 3:].max() > 1e-3
+    np.testing.assert_array_equal(together[:, :3], packed[:, :3])
 
 
 def test_parameters_of_tied_and_parallel_models() -> None:

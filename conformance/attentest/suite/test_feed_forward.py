@@ -232,6 +232,8 @@ def test_dropout_only_in_training(subject: Subject, draw: Draw) -> None:
     if subject.limits.dropout:
         probe = build_with_parameters(subject, draw, COMPONENT, sizes.but(dropout=0.5))
         dropout_keeps_mean(probe, draw.floats(1, 2, sizes.d_model))
+        if subject.choices.activation == "relu-squared":
+            return  # dropout in front of it multiplies by a square, which looks as two sites do
         path = PATH if subject.choices.feed_forward_gate == "none" else GATED_PATH
         probe = build_path(subject, COMPONENT, sizes, path)
         drops_at_the_rate(probe, path, path_input(sizes))

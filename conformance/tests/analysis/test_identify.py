@@ -17,6 +17,7 @@ from attentest.analysis.identify import (
 )
 from attentest.analysis.identify.attending import TURNED
 from attentest.analysis.identify.finding import same
+from attentest.analysis.identify.language import AXES
 from attentest.analysis.identify.reach import REACH, axes_of
 from attentest.faults.reference_models import REFERENCE_MODELS
 from attentest_spec import CHOICES, registry
@@ -259,7 +260,9 @@ def test_installed_backends_are_as_they_declare(name):
         silent = {*silent, "rotary_partial", "rotary_magnitude"}
     if "multi_head_attention" in backend.components:
         shown |= {"attention_rotary", "relative_bias"}
-    assert measured == shown - silent
+    whole = set(AXES) if "language_model" in backend.components else set()
+    assert measured - whole == shown - silent - whole
+    assert {found[axis].status for axis in whole} <= {MEASURED, CANNOT_TELL}
     declared = dict(backend.choices)
     kept = measured_choices(backend).as_dict()
     assert [name for name, value in declared.items() if not same(kept[name], value)] == []

@@ -24,6 +24,7 @@ ACTIVATIONS = {
     "silu": "silu",
     "swish": "silu",
     "sigmoid": "sigmoid",
+    "relu2": "relu-squared",
 }
 _ACTIVATION_FIELDS = (
     "hidden_activation", "hidden_act", "activation_function", "activation", "afn", "ffn_act_fn",

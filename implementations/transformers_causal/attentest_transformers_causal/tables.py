@@ -60,7 +60,8 @@ def tables(found: Structure, sizes: Sizes) -> Iterator[tuple[dict[str, Any], Map
     networks = list(network_tables(found, sizes.d_ff))
     outside = _outside(found)
     for attention, network, (choices, names) in product(attentions, networks, layouts):
-        block = {**nested(ATTENTION, "", {**attention, **_head_norms(found)})}
+        inner = {**attention, **_head_norms(found), **_sinks(found)}
+        block = {**nested(ATTENTION, "", inner)}
         block |= nested(FEED_FORWARD, "", network)
         for canonical, own in zip(names, found.norms, strict=True):
             block |= norm_table(found.inside(own), canonical, own)
@@ -116,6 +117,13 @@ def _head_norms(found: Structure) -> dict[str, Any]:
     return table
 
 
+def _sinks(found: Structure) -> dict[str, Any]:
+    """Return the table of the scores of nothing, which the library calls sinks."""
+    own = dict(found.inside(found.attention).named_parameters(recurse=False))
+    name = next((one for one in own if one.endswith("sinks")), "")
+    return {"sink.score": f"{found.attention}.{name}"} if name else {}
+
+
 def shown_by(table: Table) -> dict[str, Value]:
     """Return the choices that the parameters show: gates and biases."""
     names = [one.removeprefix("layers.*.") for one in table]
@@ -136,7 +144,9 @@ def shown_by(table: Table) -> dict[str, Value]:
     in_network = [one for one in maps if f"{FEED_FORWARD}.{one}.bias" in names]
     if in_network and in_network != maps:
         raise NotJudged(f"its network has a bias of {', '.join(in_network)} alone")
+    sink = f"{ATTENTION}.sink.score" in names
     return {
+        "attention_sink": "per-head" if sink else "none",
         "projection_bias": kinds[biased],
         "feed_forward_gate": "gated" if f"{FEED_FORWARD}.gate.weight" in names else "none",
         "feed_forward_bias": "present" if in_network else "none",

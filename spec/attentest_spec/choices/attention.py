@@ -82,6 +82,18 @@ ATTENTION = (
         number="a number c above 0: c tanh(score / c)",
     ),
     entry(
+        "attention_sink",
+        "May a query of multi-head attention give weight to nothing?",
+        ("none", "the weights of every query sum to 1"),
+        ("per-head", "each head has one trained score more, b, and no key and no value for it"),
+        paper="none",
+        clause="multi_head_attention.attention-sink",
+        source="not in the paper; OpenAI 2025 (arXiv 2508.10925), section 2.2; Xiao et al. 2024, "
+        "section 3.2, for a term without a parameter",
+        why="Without the term a trained head gives all of its weight to keys that it would not "
+        "have chosen.",
+    ),
+    entry(
         "relative_bias",
         "What is added to the scores by the distance of query and key?",
         ("none", "nothing"),

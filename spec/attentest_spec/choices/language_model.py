@@ -50,6 +50,17 @@ LANGUAGE_MODEL = (
         "embedding; only the distances of rotary positions stay.",
     ),
     entry(
+        "packed_documents",
+        "May a row hold several documents, each from where its positions begin again?",
+        ("one-text", "a row is one text, whatever the positions: every earlier token is seen"),
+        ("by-positions", "a position that is not one more than the last one begins a document"),
+        paper="one-text",
+        clause="language_model.packed-documents",
+        source="not in the paper; Krell et al. 2021, section 3",
+        why="A document that sees the one before it is scored by another text; a row of one "
+        "document does not show it.",
+    ),
+    entry(
         "logit_cap",
         "Are the logits bounded softly?",
         ("none", "the linear map as it is"),

@@ -189,6 +189,7 @@ ENTRIES = (
         ("gelu-sigmoid", "x times sigmoid(1.702 x), another approximation"),
         ("silu", "x times sigmoid(x)"),
         ("sigmoid", "1 / (1 + exp(-x)), the first one used in a gate"),
+        ("relu-squared", "max(0, x) squared"),
         paper="relu",
         clause="feed_forward.activation",
         source="section 3.3, equation 2",

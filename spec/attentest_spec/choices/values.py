@@ -119,6 +119,7 @@ class Choices:
     query_key_norm_place: str = "before-rotation"
     score_scale: Value = "inverse-sqrt-e"
     score_cap: Value = "none"
+    attention_sink: str = "none"
     relative_bias: str = "none"
     # Rotary positions.
     rotary_pairs: str = "adjacent"
@@ -134,6 +135,7 @@ class Choices:
     block_norms: str = "post"
     block_layout: str = "sequential"
     padded_positions: str = "columns"
+    packed_documents: str = "one-text"
     logit_cap: Value = "none"
 
     def __post_init__(self) -> None:

@@ -11,6 +11,7 @@ from attentest.analysis.identify.finding import (
     Finding,
     merged,
 )
+from attentest.analysis.identify.language import COMPONENT, measure_language
 from attentest.analysis.identify.measure import measure
 from attentest.analysis.identify.reach import axes_of
 from attentest.harness.subject import Subject
@@ -45,6 +46,12 @@ def identify(
             shown = measure(subject, component, known)
             evidence += shown
             known = known.but(**_values(shown))
+    if COMPONENT in measured:
+        wanted = backend.limits.precision_of(COMPONENT, precision)
+        subject = Subject(backend, choices=known, precision=wanted, device=device)
+        shown_before = {one.choice for one in evidence if one.status == MEASURED}
+        whole = measure_language(subject)
+        evidence += [one for one in whole if one.choice not in shown_before]
     declared: Mapping[str, Value] = dict(backend.choices)
     tolerance = max(CLOSE, 8.0 * epsilon(precision))
     return {

@@ -26,6 +26,28 @@ def gelu_by_tanh(self: Hooks, x: Tensor) -> Tensor:
     return functional.gelu(x, approximate="tanh")
 
 
+@fault(
+    "feed_forward.square-missing",
+    "activation",
+    seam="activation",
+    choices={"activation": "relu-squared"},
+)
+def square_missing(self: Hooks, x: Tensor) -> Tensor:
+    """The ReLU is not squared. Large units are too small, and small ones too large."""
+    return x.clamp(min=0)
+
+
+@fault(
+    "feed_forward.square-of-both-signs",
+    "activation",
+    seam="activation",
+    choices={"activation": "relu-squared"},
+)
+def square_of_both_signs(self: Hooks, x: Tensor) -> Tensor:
+    """Negative units are squared as well. No unit is ever off."""
+    return x * x
+
+
 @fault("feed_forward.leaky", "activation", seam="activation")
 def leaky(self: Hooks, x: Tensor) -> Tensor:
     """The ReLU keeps a hundredth of negative inputs. Units are never fully off."""

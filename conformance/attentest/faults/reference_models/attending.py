@@ -21,6 +21,20 @@ class PlainAttending(Hooks):
         """Return x (B, H, L, E), every head divided by its length."""
         return functional.normalize(x, dim=-1)
 
+    def make_sink(self) -> Node:
+        """Build the scores of nothing, one for each head."""
+        return Node(self, "sink", score=nn.Parameter(torch.randn(self.sizes.heads)))
+
+    def sink_scores(self, module: Node) -> Tensor:
+        """Return the scores of nothing, (H, 1, 1)."""
+        scores: Tensor = module.sink.score[:, None, None]
+        return scores
+
+    def weigh_with_sink(self, raw: Tensor, sink: Tensor) -> Tensor:
+        """Return the weights of the keys: of one column more, which is cut off."""
+        column = sink.expand(*raw.shape[:-1], 1)
+        return self.weigh(torch.cat([raw, column], dim=-1))[..., :-1]
+
     def make_bias(self) -> Node:
         """Build the numbers of all buckets and heads."""
         weight = nn.Parameter(torch.empty(self.sizes.bias_buckets, self.sizes.heads))
@@ -58,6 +72,20 @@ class FusedAttending(Hooks):
         square = torch.einsum("bhle,bhle->bhl", x, x)[..., None]
         short = square < 1e-24
         return x / torch.where(short, 1.0, square).sqrt().masked_fill(short, 1e-12)
+
+    def make_sink(self) -> Node:
+        """Build the scores of nothing, one for each head."""
+        return Node(self, "sink", scores=nn.Parameter(torch.randn(self.sizes.heads)))
+
+    def sink_scores(self, module: Node) -> Tensor:
+        """Return the scores of nothing, (H, 1, 1)."""
+        scores: Tensor = module.sink.scores.view(-1, 1, 1)
+        return scores
+
+    def weigh_with_sink(self, raw: Tensor, sink: Tensor) -> Tensor:
+        """Return the weights of the keys: those without a sink, times the share that is theirs."""
+        total = raw.logsumexp(dim=-1, keepdim=True)
+        return self.weigh(raw) * torch.sigmoid(total - sink)
 
     def make_bias(self) -> Node:
         """Build the numbers of all buckets and heads."""

@@ -253,6 +253,8 @@ class Fused(
                 return x * torch.sigmoid(x)
             case "sigmoid":
                 return (1.0 + torch.tanh(0.5 * x)) * 0.5
+            case "relu-squared":
+                return x * x.clamp(min=0)
             case _:
                 return x.clamp(min=0)
 

@@ -22,6 +22,7 @@ _MULTI_HEAD: Table = {
     **nested("query_norm", "query_norm", _NORM),
     **nested("key_norm", "key_norm", _NORM),
     "relative_bias.weight": "relative_bias.table",
+    "sink.score": "sink.scores",
 }
 _LAYER: Table = {
     **nested("self_attention", "self_attention", _MULTI_HEAD),

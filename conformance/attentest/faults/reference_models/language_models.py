@@ -2,6 +2,7 @@
 
 import torch
 from torch import Tensor
+from torch.nn import functional
 
 from attentest.faults.reference_models.hooks.attention import Mask
 from attentest.faults.reference_models.hooks.language_model import LanguageModelHooks
@@ -22,6 +23,11 @@ class PlainLanguageModel(LanguageModelHooks):
     def pick_rows(self, rows: Tensor, places: Tensor) -> Tensor:
         """Return those of the rows (L, D) that are at the places (B, T), as (B, T, D)."""
         return rows[places]
+
+    def same_document(self, places: Tensor) -> Tensor:
+        """Return which tokens are of one document, (B, 1, T, T), for positions (B, T)."""
+        number = functional.pad(places.diff(dim=1) != 1, (1, 0)).long().cumsum(dim=1)
+        return (number[:, :, None] == number[:, None, :])[:, None]
 
     def visible_keys(self, length: int, mask: Mask, device: torch.device) -> Tensor:
         """Return the keys that queries see, (1, 1, T, T) or (B, 1, T, T); padding sees itself."""
@@ -47,6 +53,15 @@ class FusedLanguageModel(LanguageModelHooks):
     def pick_rows(self, rows: Tensor, places: Tensor) -> Tensor:
         """Return those of the rows (L, D) that are at the places (B, T), as (B, T, D)."""
         return rows.index_select(0, places.flatten()).view(*places.shape, -1)
+
+    def same_document(self, places: Tensor) -> Tensor:
+        """Return which tokens are of one document, (B, 1, T, T), for positions (B, T)."""
+        column = self.column_places(places)
+        ahead = places - column  # the same for tokens of one document, and for some of others
+        new = torch.ones_like(places, dtype=torch.bool)
+        new[:, 1:] = ahead[:, 1:] != ahead[:, :-1]
+        first = torch.where(new, column, 0).cummax(dim=1).values
+        return first[:, None, :, None].eq(first[:, None, None, :])
 
     def visible_keys(self, length: int, mask: Mask, device: torch.device) -> Tensor:
         """Return the keys that queries see, (1, 1, T, T) or (B, 1, T, T); padding sees itself."""

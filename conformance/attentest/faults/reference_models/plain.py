@@ -44,6 +44,7 @@ ACTIVATIONS: Mapping[str, Callable[[Tensor], Tensor]] = {
     "gelu-sigmoid": lambda x: x * torch.sigmoid(1.702 * x),
     "silu": functional.silu,
     "sigmoid": torch.sigmoid,
+    "relu-squared": lambda x: functional.relu(x).pow(2),
 }
 
 
@@ -71,6 +72,7 @@ class Plain(
             "query_norm": "query_norm",
             "key_norm": "key_norm",
             "relative_bias": "relative_bias",
+            "sink": "sink",
         },
         "positional_encoding": {"weight": "weight"},
         "embedding": {"weight": "weight"},

@@ -13,6 +13,7 @@ from attentest.faults.unusual import (
     caches,
     columns,
     decoding,
+    documents,
     gates,
     initial,
     inputs_outputs,
@@ -48,6 +49,7 @@ _ALL: tuple[Backend, ...] = (
     *rotary.MEMBERS,
     *initial.MEMBERS,
     *language_models.MEMBERS,
+    *documents.MEMBERS,
 )
 
 UNUSUAL: Mapping[str, Backend] = {one.name: one for one in _ALL}

@@ -80,7 +80,78 @@ class WindowByWindow(nn.Module):
         return torch.cat((a * cosines - b * sines, b * cosines + a * sines), dim=-1)
 
 
+class SinkAsKey(nn.Module):
+    """The sink is a key of zeros with a bias of its score, whose value is zero."""
+
+    def __init__(self, sizes: Sizes) -> None:
+        super().__init__()
+        width, self.heads = checked(sizes), sizes.heads
+        self.maps = nn.ModuleDict({name: nn.Linear(width, width, bias=False) for name in NAMES})
+        self.sink = nn.Parameter(torch.randn(sizes.heads))
+
+    def forward(self, query: Tensor, key: Tensor, value: Tensor, mask: Mask = None) -> Tensor:
+        """Return (B, L, D) by one call of attention with a key more and an additive mask."""
+        asks, keys, values = (
+            heads_apart(self.maps[name](one), self.heads)
+            for name, one in zip(NAMES, (query, key, value), strict=False)
+        )
+        shape = (*asks.shape[:3], keys.shape[2])
+        keep = asks.new_ones(shape, dtype=torch.bool) if mask is None else mask.expand(shape)
+        bias = asks.new_zeros(shape).masked_fill(~keep, -math.inf)
+        nothing = self.sink[:, None, None].expand(*shape[:3], 1)
+        bias = torch.cat([nothing, bias], dim=-1)
+        keys, values = (nn.functional.pad(one, (0, 0, 1, 0)) for one in (keys, values))
+        found = nn.functional.scaled_dot_product_attention(asks, keys, values, attn_mask=bias)
+        output: Tensor = self.maps["output"](found.transpose(1, 2).flatten(2))
+        return output
+
+
+class SinkByBlocks(nn.Module):
+    """One key at a time: the running sum of powers begins with that of the sink."""
+
+    def __init__(self, sizes: Sizes) -> None:
+        super().__init__()
+        width, self.heads = checked(sizes), sizes.heads
+        self.maps = nn.ModuleDict({name: nn.Linear(width, width, bias=False) for name in NAMES})
+        self.sink = nn.Parameter(torch.randn(sizes.heads))
+
+    def forward(self, query: Tensor, key: Tensor, value: Tensor, mask: Mask = None) -> Tensor:
+        """Return (B, L, D), without a row of weights at any time."""
+        asks, keys, values = (
+            heads_apart(self.maps[name](one), self.heads)
+            for name, one in zip(NAMES, (query, key, value), strict=False)
+        )
+        shape = (*asks.shape[:3], keys.shape[2])
+        keep = None if mask is None else mask.expand(shape)
+        peak = self.sink[:, None, None].expand(*shape[:3], 1)
+        total, context = torch.ones_like(peak), torch.zeros_like(asks)
+        for number in range(keys.shape[2]):
+            one = slice(number, number + 1)
+            scores = asks @ keys[:, :, one].mT / math.sqrt(asks.shape[-1])
+            scores = _hide(scores, None if keep is None else keep[..., one])
+            higher = torch.maximum(peak, scores)
+            fade, power = (peak - higher).exp(), (scores - higher).exp()
+            total, context = total * fade + power, context * fade + power * values[:, :, one]
+            peak = higher
+        output: Tensor = self.maps["output"]((context / total).transpose(1, 2).flatten(2))
+        return output
+
+
 MEMBERS = (
+    module(
+        "multi_head_attention",
+        SinkAsKey,
+        "multi-head attention whose sink is a key of zeros in the fused function of torch",
+        {**{name: f"maps.{name}" for name in NAMES}, "sink.score": "sink"},
+        attention_sink="per-head",
+    ),
+    module(
+        "multi_head_attention",
+        SinkByBlocks,
+        "multi-head attention that adds one key after the other to the sink",
+        {**{name: f"maps.{name}" for name in NAMES}, "sink.score": "sink"},
+        attention_sink="per-head",
+    ),
     function(
         "attention",
         cap_by_sigmoid,

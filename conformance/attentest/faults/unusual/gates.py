@@ -53,6 +53,21 @@ class NumberedGate(nn.Module):
         return found
 
 
+class SquaredUnits(nn.Module):
+    """Units that are multiplied by the part of them that is positive."""
+
+    def __init__(self, sizes: Sizes) -> None:
+        super().__init__()
+        self.up = nn.Linear(sizes.d_model, sizes.d_ff)
+        self.down = nn.Linear(sizes.d_ff, sizes.d_model)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Return the output for x."""
+        units = self.up(x)
+        found: Tensor = self.down(torch.where(units > 0, units, 0.0) * units)
+        return found
+
+
 class LibraryGate(nn.Module):
     """The library's gated linear unit, whose second half is the gate."""
 
@@ -107,6 +122,13 @@ _STACKED: Table = {
 }
 
 MEMBERS = (
+    module(
+        "feed_forward",
+        SquaredUnits,
+        "a squared ReLU as the product of a unit and its positive part",
+        {"inner": "up", "outer": "down"},
+        activation="relu-squared",
+    ),
     module(
         "feed_forward",
         PackedGate,

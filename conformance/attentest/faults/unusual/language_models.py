@@ -153,7 +153,7 @@ class _Layer(nn.Module):
     def __init__(self, sizes: Sizes) -> None:
         super().__init__()
         width = sizes.d_model
-        shared = sizes.kv_heads * (width // sizes.heads)
+        shared = (sizes.kv_heads or sizes.heads) * (width // sizes.heads)
         self.rows = [width, shared, shared]
         self.first, self.second = (nn.Parameter(torch.ones(width)) for _ in range(2))
         self.qkv = nn.Parameter(torch.randn(sum(self.rows), width) / width)
@@ -177,7 +177,8 @@ class GroupedByEinsum(nn.Module):
 
     def __init__(self, sizes: Sizes) -> None:
         super().__init__()
-        width, self.heads, self.key_heads = sizes.d_model, sizes.heads, sizes.kv_heads
+        width, self.heads = sizes.d_model, sizes.heads
+        self.key_heads = sizes.kv_heads or sizes.heads
         self.layers = stacked(lambda: _Layer(sizes), sizes)
         self.each = width // sizes.heads
         self.embed = nn.Parameter(torch.randn(sizes.target_vocabulary, width))
@@ -304,7 +305,7 @@ _GPT: Table = {
     **nested("layers.*.feed_forward", "blocks.*", {"inner": "up", "outer": "down"}),
 }
 _SPANS = {f"{one}.weight": Place("qkv", span=one) for one in ("query", "key", "value")}
-_LLAMA: Table = {
+LLAMA_TABLE: Table = {
     "embedding.weight": "embed",
     "generator.weight": "head",
     "norm.gain": "final",
@@ -325,7 +326,7 @@ MEMBERS = (
         )
     ),
     *(
-        module("language_model", build, title, _LLAMA, LIMITS, **LLAMA)
+        module("language_model", build, title, LLAMA_TABLE, LIMITS, **LLAMA)
         for build, title in (
             (GroupedByEinsum, "Llama by einsum, complex numbers and a softmax in blocks"),
             (RealTokensOnly, "Llama that computes the real tokens of a batch as one row"),

@@ -1,6 +1,6 @@
 """Compares backends: their choices, and their numbers at every step of one example."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 from functools import cache, partial
 from itertools import combinations
@@ -10,7 +10,7 @@ from attentest.analysis.identify.finding import same
 from attentest.harness.scripted import STEPWISE
 from attentest.results.text import line
 from attentest.studies.comparison.account import Account
-from attentest.studies.comparison.example import EXAMPLES, BadExample, Example
+from attentest.studies.comparison.example import EXAMPLES, BadExample, Example, suited
 from attentest.studies.comparison.explaining import Known, explained, room
 from attentest.studies.comparison.notes import cuts, notes
 from attentest.studies.comparison.participant import account, local, recording
@@ -82,7 +82,9 @@ def side_by_side(
         stop=stop,
     )
     components = common(accounts) if len(accounts) > 1 else ()
-    fitted = example.fitted({name: one.limits for name, one in accounts.items()})
+    fitted = suited(example, components).fitted(
+        {name: one.limits for name, one in accounts.items()}
+    )
     recordings, failed = gather(
         {
             name: partial(recording, participants[name], one.choices, components, fitted)
@@ -122,13 +124,19 @@ def common(accounts: Mapping[str, Account]) -> tuple[str, ...]:
     return tuple(name for name in shared if name not in outer)
 
 
-def choice_rows(accounts: Mapping[str, Account]) -> tuple[ChoiceRow, ...]:
-    """Return every choice with what each backend declares and shows of it."""
+def choice_rows(
+    accounts: Mapping[str, Account], explaining: Collection[str] = ()
+) -> tuple[ChoiceRow, ...]:
+    """Return every choice with what each backend declares and shows of it.
+
+    Of the choices that are `explaining` a difference, what is not known is what it is taken to use.
+    """
     found = []
     for name in CHOICES:
         findings = tuple(one.findings[name] for one in accounts.values())
         values = tuple(
-            one.choices[name] if name in one.known else None for one in accounts.values()
+            one.choices[name] if name in one.known or name in explaining else None
+            for one in accounts.values()
         )
         known = [value for value in values if value is not None]
         differs = not all(same(value, known[0]) for value in known)
@@ -153,14 +161,15 @@ def _comparison(
     kept = {name: cuts(recordings[name], right[name], example, rooms[name]) for name in compared}
     own = {name: parting(right[name], kept[name], example, rooms[name]) for name in compared}
     known = [Known(name, one.choices, one.known, kept[name]) for name, one in compared.items()]
+    pairs = tuple(explained(*pair, own, oracle, example) for pair in combinations(known, 2))
     return Comparison(
         tuple(compared),
-        choice_rows(compared),
+        choice_rows(compared, {flip.choice for one in pairs for flip in one.options}),
         components,
         example,
         rows(list(kept.values()), example),
         tuple(own.values()),
-        tuple(explained(*pair, own, oracle, example) for pair in combinations(known, 2)),
+        pairs,
         notes(compared, recordings, kept, components, example),
         tuple(failures),
         tuple(

@@ -1,7 +1,7 @@
 """The example that models are compared on: sizes and tokens."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
@@ -109,8 +109,35 @@ EXAMPLES: Mapping[str, Example] = {
         source=((1, 1, 4, 0), (4, 3, 2, 9)),
         target=((5, 2, 5, 0), (6, 7, 9, 8)),
     ),
+    # A decoder-only model: fewer heads of keys, texts beyond the window and the trained length.
+    "text": Example(
+        Sizes(
+            d_model=32,
+            heads=4,
+            d_ff=20,
+            layers=2,
+            source_vocabulary=11,
+            target_vocabulary=11,
+            max_length=16,
+            kv_heads=2,
+            trained_length=4,
+        ),
+        source=((5, 3, 8, 2, 7), (4, 9, 6, 1, 10)),
+        target=((1, 6, 2, 9, 4, 4, 7, 3, 8), (1, 7, 10, 5, 3, 9, 2, 6, 5)),
+    ),
 }
 """The examples that go by a name."""
+
+DECODER_ONLY = ("causal_layer", "language_model")
+
+
+def suited(given: Example, components: Collection[str]) -> Example:
+    """Return the example that shows what `components` do: a text, where that is by default.
+
+    In the default example no window is left, and every query has keys of its own.
+    """
+    default = given == EXAMPLES["small"] and bool(components)
+    return EXAMPLES["text"] if default and set(components) <= {*DECODER_ONLY} else given
 
 
 def example(given: str) -> Example:

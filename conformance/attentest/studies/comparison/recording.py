@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from attentest.analysis.identify.structure import asking
 from attentest.harness.errors import Absent, BackendError
 from attentest.harness.oracle import Reference
 from attentest.harness.subject import Probe, Subject
@@ -64,12 +65,12 @@ def record(
 ) -> dict[Place, Event]:
     """Return what the `components` of `backend` do with `example`.
 
-    The weights are those that it can hold under `choices`. Raises what a Subject raises where a
-    component cannot be built, loaded or called.
+    The weights are those that it can hold under `choices`, whatever it declares. Raises what a
+    Subject raises where a component cannot be built, loaded or called.
     """
     found: dict[Place, Event] = {}
     for component in components:
-        subject = Subject(backend, choices=choices)
+        subject = Subject(asking(backend, choices), choices=choices)
         probe = subject.part(component, example.sizes)
         if held := weights(example, component, choices):
             probe.load(held)

@@ -122,6 +122,21 @@ def test_window(subject: Subject, draw: Draw) -> None:
     shows_declared(case, "attention_window", CHOICES["attention_window"].names)
 
 
+@check("multi_head_attention.attention-sink")
+def test_attention_sink(subject: Subject, draw: Draw) -> None:
+    probe = build_loaded(subject, draw, draw_sizes(draw, low=2))
+    length = draw.length(2, 7)
+    case = draw_call(draw, probe, kinds=MASKS, lengths=(length, length))
+    matches_reference(case)
+    if subject.choices.attention_sink == "none":
+        return
+    # Above all scores, so that it must not be what the softmax subtracts, and far below them.
+    for height in (9.0, -9.0):
+        moved = {**probe.parameters, "sink.score": probe.parameters["sink.score"] + height}
+        probe.load(moved)
+        matches_reference(case, what=f"output with sinks that are changed by {height:g}")
+
+
 @check("multi_head_attention.relative-bias")
 def test_relative_bias(subject: Subject, draw: Draw) -> None:
     most = subject.limits.heads or 12

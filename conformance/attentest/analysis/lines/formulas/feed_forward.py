@@ -20,7 +20,6 @@ _ACTIVATIONS: dict[str, Callable[[Array], Any]] = {
     "leaky relu": lambda x: np.where(x > 0, x, 0.01 * x),
     "elu": lambda x: np.where(x > 0, x, np.expm1(x)),
     "square": np.square,
-    "squared relu": lambda x: np.square(np.maximum(x, 0)),
 }
 
 
@@ -38,7 +37,7 @@ def feed_forward(formula: Formula, part: str, x: Step) -> Step:
 
 def _activated(formula: Formula, part: str, x: Step, words: str) -> Step:
     chosen = formula.choices.activation
-    known = ("relu", "gelu", "gelu-tanh", "gelu-sigmoid", "silu", "sigmoid")
+    known = ("relu", "gelu", "gelu-tanh", "gelu-sigmoid", "silu", "sigmoid", "relu-squared")
     others: dict[str, Callable[[Array], Any]] = {
         name: partial(activate, name) for name in known if name != chosen
     }

@@ -26,7 +26,7 @@ class AttentionHooks(Base):
         factor = self.scale(self.key_width(query, key, value), query.shape[1])
         bounded = self.bound_scores(self.scores(query, key, factor))
         raw = self.mask_scores(self.bias_scores(module, bounded), mask)
-        weights = self.empty_rows(self.weigh(raw), mask)
+        weights = self.empty_rows(self.weigh_keys(module, raw), mask)
         used = self.drop_weights(module, weights)
         return self.mix(used, value), self.returned_weights(raw, weights, used)
 
@@ -59,6 +59,10 @@ class AttentionHooks(Base):
     @abstractmethod
     def mask_scores(self, raw: Tensor, mask: Mask) -> Tensor:
         """Return the scores with those of masked keys filled in."""
+
+    def weigh_keys(self, module: Node, raw: Tensor) -> Tensor:
+        """Return the weights of the keys; `module` may hold a score of nothing."""
+        return self.weigh(raw)
 
     def weigh(self, raw: Tensor) -> Tensor:
         """Return the softmax of the scores in the precision that is chosen, in that of the call."""

@@ -128,6 +128,7 @@ class LanguageModelHooks(ModelHooks):
         """Apply both sublayers of a block to x (B, T, D), one after the other or side by side."""
         places = self.column_places(x[..., 0]) if positions is None else positions
         keep = self.visible_keys(x.shape[1], mask, x.device)
+        keep = self.limit_documents(keep, places)
         if self.in_parallel():
             attended = self.attention_branch(module, x, keep, places)
             both = attended + self.feed_forward_branch(module, x)
@@ -135,6 +136,16 @@ class LanguageModelHooks(ModelHooks):
         attended = self.attention_branch(module, x, keep, places)
         x = self.close_sum(module, "self_attention", x, attended)
         return self.close_sum(module, "feed_forward", x, self.feed_forward_branch(module, x))
+
+    def limit_documents(self, keep: Tensor, places: Tensor) -> Tensor:
+        """Return the visible keys (B, 1, T, T), of the query's own document where declared."""
+        if self.choices.packed_documents == "one-text":
+            return keep
+        return keep & self.same_document(places)
+
+    @abstractmethod
+    def same_document(self, places: Tensor) -> Tensor:
+        """Return which tokens are of one document, (B, 1, T, T), for positions (B, T)."""
 
     def in_parallel(self) -> bool:
         """Say whether the feed-forward network is given the input of the block."""

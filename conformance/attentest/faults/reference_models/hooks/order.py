@@ -36,6 +36,8 @@ class OrderHooks(AttentionHooks, RmsHooks, RotaryHooks):
                 parts[name] = self.make_norm_of_rows(self.head_width() * (heads if whole else 1))
         if self.choices.attention_rotary != "none":
             parts["rotary"] = self.make_rotary()
+        if self.choices.attention_sink == "per-head":
+            parts["sink"] = self.make_sink()
         if self.choices.relative_bias.startswith("buckets"):
             parts["relative_bias"] = self.make_bias()
         return parts
@@ -145,6 +147,24 @@ class OrderHooks(AttentionHooks, RmsHooks, RotaryHooks):
         other = copy.copy(self)
         other.choices = unordered(self.choices)
         return other
+
+    @abstractmethod
+    def make_sink(self) -> Node:
+        """Build the scores of nothing, one for each head."""
+
+    def weigh_keys(self, module: Node, raw: Tensor) -> Tensor:
+        """Return the weights of the keys (B, H, Q, K), which sum to less than 1 with a sink."""
+        if self.choices.attention_sink == "none" or module.step == "attention":
+            return self.weigh(raw)
+        return self.weigh_with_sink(raw, self.sink_scores(module).to(raw.dtype))
+
+    @abstractmethod
+    def sink_scores(self, module: Node) -> Tensor:
+        """Return the scores of nothing, (H, 1, 1)."""
+
+    @abstractmethod
+    def weigh_with_sink(self, raw: Tensor, sink: Tensor) -> Tensor:
+        """Return the weights of the keys under scores (B, H, Q, K) and sinks (H, 1, 1)."""
 
     @abstractmethod
     def make_bias(self) -> Node:
