@@ -1,7 +1,6 @@
 """From a function or a class to a backend: everything that is inferred is said."""
 
 import inspect
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -49,6 +48,13 @@ from attentest.targets.adapt.limits import (
 )
 from attentest.targets.adapt.losses.adaptation import adapt_loss
 from attentest.targets.adapt.parameters import FoundTable, find_table
+from attentest.targets.adapt.parameters.given import check_places
+from attentest.targets.adapt.parameters.projected import (
+    WITHOUT_OUTPUT,
+    has_biases,
+    has_three_projections,
+    projected,
+)
 from attentest.targets.adapt.parameters.storage import with_fewer_key_heads
 from attentest.targets.adapt.probing import SIZES, Probe
 from attentest.targets.adapt.reading import (
@@ -69,7 +75,7 @@ from attentest.targets.models import adaptation as whole
 from attentest.targets.nearest import nearest
 from attentest.targets.searches import adaptation as searches
 from attentest.targets.single import SINGLE, in_single
-from attentest_spec import COMPONENTS, Backend, Choices, UnknownName, Unsupported
+from attentest_spec import COMPONENTS, Backend, Choices, Unsupported
 from attentest_spec.parameters import shapes
 from attentest_spec.torch import Recipe, TorchBackend
 
@@ -214,7 +220,7 @@ class _Inferred:
 
 def _inferred(code: Code, reading: Reading) -> _Inferred:
     probe, adapter, said = calling.adapter_of(code, reading)
-    _check_places(code, probe, reading)
+    check_places(code, probe, reading)
     found = _parameters(code, probe, adapter, reading)
     if "kv_heads" in code.known:
         choices = {**found.choices, "key_heads": "fewer"}  # wrong numbers show it no more
@@ -231,6 +237,23 @@ def _inferred(code: Code, reading: Reading) -> _Inferred:
         code=code,
     )
     return _Inferred(backend, probe, adapter, found, said)
+
+
+def _with_output(inferred: _Inferred) -> Code | None:
+    """Return attention without an output projection with one behind it, None for other code."""
+    code, module = inferred.backend.code, inferred.probe.built
+    if code.component != "multi_head_attention" or code.behind is not None or inferred.found.table:
+        return None
+    if code.construction is None or not has_three_projections(module):
+        return None
+    options = {"bias": has_biases(module)}
+    if inferred.adapter.returns.output is not None:
+        options["part"] = inferred.adapter.returns.output
+    return replace(
+        code,
+        behind=options,
+        build=lambda sizes: projected(code.build(sizes), sizes.d_model, options),
+    )
 
 
 def _explained(default: _Inferred, reading: Reading) -> bool:
@@ -254,6 +277,8 @@ def _shapes(probe: Probe) -> dict[str, torch.Size]:
 
 def _adapted(code: Code, reading: Reading) -> Adapted:
     inferred = _inferred(code, reading)
+    if not reading.strict and (other := _with_output(inferred)) is not None:
+        return _adapted(other, reading)
     mask = trust.mask_beside_order(code, inferred.probe, inferred.adapter)
     if mask and not reading.anyway:
         made = _adapted(code, replace(reading, given={**reading.given, mask: None}))
@@ -301,6 +326,7 @@ def _adapted(code: Code, reading: Reading) -> Adapted:
         *[SINGLE] * bool(single),
         *[SEVERAL] * (backend.limits.fewest_heads > 1),
         *[FIXED_DROPOUT] * backend.limits.fixed_dropout,
+        *[WITHOUT_OUTPUT] * (code.behind is not None),
         *[IDLE_DROPOUT] * (backend.limits.dropout and ignores_dropout(code, probe, adapter)),
     )
     limits = limits_measured(backend, Choices.of(declared))
@@ -353,33 +379,6 @@ def _parameters(code: Code, probe: Probe, adapter: Adapter, reading: Reading) ->
     if not code.is_module or not (needed or held):
         return FoundTable()
     return find_table(code.build, code.component, adapter, reading.parameters)
-
-
-def _check_places(code: Code, probe: Probe, reading: Reading) -> None:
-    """Refuse an entry of the parameter map for what one of the two sides does not have."""
-    if not reading.parameters:
-        return
-    choices = Choices().but(
-        norm_bias="present",
-        projection_bias="present",
-        final_norm="present",
-        feed_forward_gate="gated",
-        rms_bias="present",
-    )
-    known = [re.sub(r"\b\d+\b", "*", one) for one in shapes(code.component, SIZES, choices)]
-    module = probe.built if isinstance(probe.built, nn.Module) else nn.Module()
-    own = [name for name, _ in module.named_parameters(remove_duplicate=False)]
-    starred = [re.sub(r"\b\d+\b", "*", one) for one in own]
-    for name, path in reading.parameters.items():
-        if not _begins(name, [*known, *shapes(code.component, SIZES, choices)]):
-            raise UnknownName("parameter", name, known)
-        if not _begins(path, [*own, *starred]):
-            listed = ", ".join(own) or "none"
-            raise Unclear(f"{code.name} has no parameter {path!r}; it has {listed[:600]}.")
-
-
-def _begins(start: str, names: Sequence[str]) -> bool:
-    return any(f"{name}.".startswith(f"{start}.") for name in names)
 
 
 def _map_in_words(found: FoundTable) -> tuple[str, ...]:

@@ -71,6 +71,7 @@ class Code:
     said: tuple[str, ...] = field(default=())
     home: ModuleType | None = None
     inner: Inner | None = None
+    behind: Mapping[str, Any] | None = None
 
     @property
     def origin(self) -> Origin:
