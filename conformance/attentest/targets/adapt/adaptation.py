@@ -49,12 +49,6 @@ from attentest.targets.adapt.limits import (
 from attentest.targets.adapt.losses.adaptation import adapt_loss
 from attentest.targets.adapt.parameters import FoundTable, find_table
 from attentest.targets.adapt.parameters.given import check_places
-from attentest.targets.adapt.parameters.projected import (
-    WITHOUT_OUTPUT,
-    has_biases,
-    has_three_projections,
-    projected,
-)
 from attentest.targets.adapt.parameters.storage import with_fewer_key_heads
 from attentest.targets.adapt.probing import SIZES, Probe
 from attentest.targets.adapt.reading import (
@@ -67,6 +61,8 @@ from attentest.targets.adapt.reading import (
 from attentest.targets.adapt.rotary.adaptation import adapt_rotary, is_rotary
 from attentest.targets.adapt.training import optimisers, schedules
 from attentest.targets.adapt.training.batches import adapt_batch
+from attentest.targets.adapt.wrappers.projected import has_three_projections, with_output
+from attentest.targets.adapt.wrappers.turning import turned_by_caller
 from attentest.targets.adapt.writing.backend import Written
 from attentest.targets.adapt.writing.script import Script
 from attentest.targets.language_models.adaptation import adapt_language_model
@@ -242,18 +238,11 @@ def _inferred(code: Code, reading: Reading) -> _Inferred:
 def _with_output(inferred: _Inferred) -> Code | None:
     """Return attention without an output projection with one behind it, None for other code."""
     code, module = inferred.backend.code, inferred.probe.built
-    if code.component != "multi_head_attention" or code.behind is not None or inferred.found.table:
+    if code.component != "multi_head_attention" or code.wrapper is not None or inferred.found.table:
         return None
     if code.construction is None or not has_three_projections(module):
         return None
-    options = {"bias": has_biases(module)}
-    if inferred.adapter.returns.output is not None:
-        options["part"] = inferred.adapter.returns.output
-    return replace(
-        code,
-        behind=options,
-        build=lambda sizes: projected(code.build(sizes), sizes.d_model, options),
-    )
+    return code.wrapped(with_output(module, inferred.adapter.returns.output))
 
 
 def _explained(default: _Inferred, reading: Reading) -> bool:
@@ -276,6 +265,8 @@ def _shapes(probe: Probe) -> dict[str, torch.Size]:
 
 
 def _adapted(code: Code, reading: Reading) -> Adapted:
+    if (turned := turned_by_caller(code, reading, _adapted)) is not None:
+        return turned
     inferred = _inferred(code, reading)
     if not reading.strict and (other := _with_output(inferred)) is not None:
         return _adapted(other, reading)
@@ -326,7 +317,7 @@ def _adapted(code: Code, reading: Reading) -> Adapted:
         *[SINGLE] * bool(single),
         *[SEVERAL] * (backend.limits.fewest_heads > 1),
         *[FIXED_DROPOUT] * backend.limits.fixed_dropout,
-        *[WITHOUT_OUTPUT] * (code.behind is not None),
+        *([code.wrapper.sentence] if code.wrapper is not None else []),
         *[IDLE_DROPOUT] * (backend.limits.dropout and ignores_dropout(code, probe, adapter)),
     )
     limits = limits_measured(backend, Choices.of(declared))

@@ -230,6 +230,11 @@ _TRAINED = ("weight", "bias", "gamma", "beta")
 """Names of arguments that carry parameters."""
 
 
+def turns(own: str) -> bool:
+    """Say whether an argument carries rotary positions by its name."""
+    return _TURNS.match(squashed(own)) is not None
+
+
 def _no_value(component: str, unknown: Sequence[str]) -> str:
     """Return why none of the `unknown` arguments can be given a value, "" where one can."""
     names = {squashed(one): one for one in unknown}

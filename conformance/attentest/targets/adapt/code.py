@@ -17,6 +17,7 @@ from attentest.targets.adapt.encoders.stack import EmbeddedStack
 from attentest.targets.adapt.names import ROLES
 from attentest.targets.adapt.probing import SIZES, undisturbed
 from attentest.targets.adapt.reading import Reading, Unclear
+from attentest.targets.adapt.wrappers.wrapper import Wrapper
 from attentest.targets.origin import Origin, origin
 from attentest_spec import COMPONENTS, Sizes
 
@@ -72,7 +73,12 @@ class Code:
     said: tuple[str, ...] = field(default=())
     home: ModuleType | None = None
     inner: Inner | None = None
-    behind: Mapping[str, Any] | None = None
+    wrapper: Wrapper | None = None
+
+    def wrapped(self, wrapper: Wrapper) -> "Code":
+        """Return it with `wrapper` around what is built."""
+        build = self.build
+        return replace(self, wrapper=wrapper, build=lambda sizes: wrapper(build(sizes), sizes))
 
     @property
     def origin(self) -> Origin:

@@ -150,6 +150,8 @@ def _size(name: str, component: str, held: Collection[str]) -> str:
         return "target_vocabulary"
     if component == "generator" and name in SIZES["source_vocabulary"]:
         return "target_vocabulary"
+    if component == "positional_encoding" and name in SIZES["source_vocabulary"]:
+        return "max_length"
     if component == "loss":
         return LOSS_SIZES.get(name, "")
     if name == "nx" and component not in STACKS:  # the width of GPT-2, and not "N times"

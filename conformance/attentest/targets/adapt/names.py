@@ -270,6 +270,7 @@ REQUIRED: Mapping[str, Any] = {
     **dict.fromkeys(words("ffndimmultiplier"), None),
     **dict.fromkeys(words("device"), "cpu"),
     **dict.fromkeys(words("dtype"), None),
+    **dict.fromkeys(words("ropetheta ropebase rotarybase rotarytheta thetabase"), 10_000.0),
     **dict.fromkeys(words("positionembeddingtype"), "absolute"),
     **dict.fromkeys(EPSILON, 1e-5),
 }

@@ -20,7 +20,6 @@ from attentest.targets.adapt.fillings import head_width
 from attentest.targets.adapt.layouts import split
 from attentest.targets.adapt.makers import CODE, Maker, with_axes
 from attentest.targets.adapt.masks import shaped_mask
-from attentest.targets.adapt.parameters.projected import PROJECTED_SOURCE
 from attentest.targets.adapt.parameters.telling import lines as table_lines
 from attentest.targets.adapt.probing import SIZES
 from attentest.targets.adapt.writing.values import Expression, Writer
@@ -97,10 +96,10 @@ class Written:
             yield f"    return copy.deepcopy({own}).eval()" if module else f"    return {own}"
             return
         made = self._made(own, self.code.construction)
-        if self.code.behind is not None:
-            self.helpers["projected"] = PROJECTED_SOURCE.strip()
-            given = [Expression(made), Expression("sizes.d_model")]
-            made = self.writer.call("Projected", given, self.code.behind)
+        if (around := self.code.wrapper) is not None:
+            self.helpers["wrapper"] = around.source.strip()
+            given = [Expression(made), Expression(around.width)]
+            made = self.writer.call(around.cls.__name__, given, around.options)
         if inner is None:
             yield f"    return {made}"
             return

@@ -27,7 +27,6 @@ from attentest.targets.adapt.arguments import MASKS
 from attentest.targets.adapt.code import Code, Inner
 from attentest.targets.adapt.encoders.stack import STACK_SOURCE
 from attentest.targets.adapt.makers import CODE, Maker
-from attentest.targets.adapt.parameters.projected import PROJECTED_SOURCE
 from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.writing.values import Expression, Writer, tensor
 from attentest_spec import COMPONENTS, Sizes
@@ -60,7 +59,7 @@ class Script:
         rest = [one for one in self.writer.imports if not one.startswith("import ")]
         inner = self.code.inner
         helper = [STACK_SOURCE, ""] if inner is not None and inner.stack else []
-        helper += [PROJECTED_SOURCE, ""] if self.code.behind is not None else []
+        helper += [self.code.wrapper.source, ""] if self.code.wrapper is not None else []
         ready = "torch.set_printoptions(precision=8)"
         return "\n".join([*plain, "", *rest, "", *helper, ready, *body])
 
@@ -96,9 +95,9 @@ class Script:
             sizes = built.sizes if inner is None else inner.around(built.sizes)
             made = self.writer.construction(own, self.code.construction, sizes)
             made = made if inner is None else self._inner(made, inner, sizes)
-            if self.code.behind is not None:
-                given = [Expression(made), sizes.d_model]
-                made = self.writer.call("Projected", given, self.code.behind)
+            if (around := self.code.wrapper) is not None:
+                given = [Expression(made), around.size(sizes)]
+                made = self.writer.call(around.cls.__name__, given, around.options)
             thing = self.code.thing
             is_module = not isinstance(thing, type) or issubclass(thing, nn.Module)
             yield f"{name} = {made}{ready if is_module else ''}"

@@ -8,7 +8,8 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from attentest.targets.adapt.probing import SIZES, undisturbed
+from attentest.targets.adapt.probing import SIZES
+from attentest.targets.adapt.wrappers.wrapper import WIDTH, Wrapper
 
 
 class Projected(nn.Module):
@@ -78,7 +79,8 @@ def has_biases(module: nn.Module) -> bool:
     return any(one.dim() == 1 for one in module.parameters())
 
 
-def projected(module: nn.Module, width: int, options: dict[str, Any]) -> Projected:
-    """Return `module` with a projection behind it; random numbers elsewhere stay as they are."""
-    with undisturbed():
-        return Projected(module, width, **options)
+def with_output(module: nn.Module, part: int | str | None) -> Wrapper:
+    """Return what puts a projection behind `module`, whose result has the output as `part`."""
+    options: dict[str, Any] = {"bias": has_biases(module)}
+    options |= {} if part is None else {"part": part}
+    return Wrapper(Projected, PROJECTED_SOURCE, WIDTH, WITHOUT_OUTPUT, options)
