@@ -161,7 +161,7 @@ def _of_class(
 
 
 def _projects_itself(thing: Any) -> bool:
-    """Say whether the class `thing` is a module that is not called with queries, keys and values."""
+    """Say whether the class `thing` is a module that is called with other than q, k and v."""
     if not issubclass(thing, nn.Module):
         return False
     called = {squashed(one) for one in inspect.signature(thing.forward).parameters}

@@ -248,7 +248,7 @@ RATIO = words(
 
 CONFIGURATION = words(
     "config cfg conf c configuration args hparams hps params opt opts options settings modelargs "
-    "modelconfig hyperparameters"
+    "modelconfig hyperparameters hp hyperparams modelcfg modelparams"
 )
 """Names of an object that holds all settings."""
 
