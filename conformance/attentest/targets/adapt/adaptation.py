@@ -61,8 +61,10 @@ from attentest.targets.adapt.reading import (
 from attentest.targets.adapt.rotary.adaptation import adapt_rotary, is_rotary
 from attentest.targets.adapt.training import optimisers, schedules
 from attentest.targets.adapt.training.batches import adapt_batch
+from attentest.targets.adapt.wrappers.core import without_norm
 from attentest.targets.adapt.wrappers.projected import has_three_projections, with_output
 from attentest.targets.adapt.wrappers.turning import turned_by_caller
+from attentest.targets.adapt.wrappers.wrapper import fitting
 from attentest.targets.adapt.writing.backend import Written
 from attentest.targets.adapt.writing.script import Script
 from attentest.targets.language_models.adaptation import adapt_language_model
@@ -81,12 +83,14 @@ class Adapted(TorchBackend):
     """A backend made of code that was not written for the contract.
 
     `understood` are the sentences that say how the `code` was read, `assumed` those of them that
-    may be wrong, and `summary` is one line with the rest.
+    may be wrong, and `summary` is one line with the rest. `fits` says that the numbers are those
+    of the formula under some options.
     """
 
     understood: tuple[str, ...] = ()
     assumed: tuple[str, ...] = ()
     summary: str = ""
+    fits: bool = True
     code: Code
 
     def reproduction_script(self, actions: Sequence[Action]) -> str:
@@ -223,6 +227,8 @@ def _inferred(code: Code, reading: Reading) -> _Inferred:
         found = replace(found, table=with_fewer_key_heads(found.table), choices=choices)
     several = trust.needs_several_heads(code, found)
     limits = limits_of(code, probe, adapter, found.table, several=several)
+    if code.wrapper is not None and code.wrapper.options.get("residual"):
+        limits = replace(limits, precisions=("float64",))  # a difference of sums is rounded
     fixed = not reading.strict and is_random_without_dropout(probe, adapter)
     backend = Adapted(
         name=code.name,
@@ -270,6 +276,12 @@ def _adapted(code: Code, reading: Reading) -> Adapted:
     inferred = _inferred(code, reading)
     if not reading.strict and (other := _with_output(inferred)) is not None:
         return _adapted(other, reading)
+    cores = without_norm(
+        inferred.backend.code, inferred.probe, inferred.adapter.returns, inferred.found, reading
+    )
+    for other in cores:
+        if (core := fitting(other, reading, _adapted)) is not None:
+            return core
     mask = trust.mask_beside_order(code, inferred.probe, inferred.adapter)
     if mask and not reading.anyway:
         made = _adapted(code, replace(reading, given={**reading.given, mask: None}))
@@ -298,10 +310,11 @@ def _adapted(code: Code, reading: Reading) -> Adapted:
     if not (asked or reading.anyway):
         asked = trust.question(code, probe, adapter, found, findings, line)
     explained = trust.explained(findings)
-    if guessed and not explained and code.inner is not None:  # layers say more than a name
+    known = explained
+    if guessed and not known and code.inner is not None:  # layers say more than a name
         shown = {**found.choices, **measured(findings)}
-        explained = trust.confirmed(code.component, adapter, found, shown)
-    if not asked and guessed and not explained:
+        known = trust.confirmed(code.component, adapter, found, shown)
+    if not asked and guessed and not known:
         asked = (
             f"{code.name} was taken for {code.component}, whose formula its numbers do not give. "
             f"{line()}"
@@ -327,6 +340,7 @@ def _adapted(code: Code, reading: Reading) -> Adapted:
         limits=limits,
         assumed=(*[judged_as] * guessed, *assumptions, *calling.doubtful(said), *found.remarks),
         summary=summary(code, adapter, found.table),
+        fits=explained,
         understood=(
             judged_as,
             *assumptions,

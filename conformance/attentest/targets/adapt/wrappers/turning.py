@@ -1,9 +1,9 @@
 """Finds the form in which attention takes the rotary positions that its caller gives."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from inspect import Parameter, Signature
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -14,10 +14,10 @@ from attentest.targets.adapt.calling import with_masks
 from attentest.targets.adapt.code import Code
 from attentest.targets.adapt.layouts import layouts
 from attentest.targets.adapt.probing import SIZES, Probe, undisturbed
-from attentest.targets.adapt.reading import Reading, Unclear
+from attentest.targets.adapt.reading import Reading
 from attentest.targets.adapt.wrappers.turned import GIVEN, TURNED_SOURCE, Turned, forms
-from attentest.targets.adapt.wrappers.wrapper import HEAD_WIDTH, Wrapper
-from attentest_spec import Backend
+from attentest.targets.adapt.wrappers.wrapper import HEAD_WIDTH, Read, Wrapper, fitting
+from attentest_spec.choices import Value
 
 COMPONENTS = ("multi_head_attention", "encoder_layer")
 """The components whose caller may give rotary positions."""
@@ -25,7 +25,13 @@ COMPONENTS = ("multi_head_attention", "encoder_layer")
 MOST = 3
 """How many forms with different results are read to the end."""
 
-B = TypeVar("B", bound=Backend)
+
+class _Turned(Read, Protocol):
+    @property
+    def choices(self) -> Mapping[str, Value]: ...
+
+
+B = TypeVar("B", bound=_Turned)
 
 
 def turned_by_caller(code: Code, reading: Reading, read: Callable[[Code, Reading], B]) -> B | None:
@@ -38,11 +44,8 @@ def turned_by_caller(code: Code, reading: Reading, read: Callable[[Code, Reading
     if code.component not in COMPONENTS or code.construction is None or not names:
         return None
     for wrapper in _accepted(code, reading, names):
-        try:
-            found = read(_without(code, names).wrapped(wrapper), reading)
-        except Unclear:
-            continue
-        if found.choices.get("attention_rotary", "none") != "none":
+        found = fitting(_without(code, names).wrapped(wrapper), reading, read)
+        if found is not None and found.choices.get("attention_rotary", "none") != "none":
             return found
     return None
 

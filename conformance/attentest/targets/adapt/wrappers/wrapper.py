@@ -1,12 +1,13 @@
 """A class that is put around a user's module, and how it is written into code."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 from torch import nn
 
 from attentest.targets.adapt.probing import undisturbed
+from attentest.targets.adapt.reading import Reading, Unclear
 from attentest_spec import Sizes
 
 WIDTH, HEAD_WIDTH = "sizes.d_model", "sizes.d_model // max(1, sizes.heads)"
@@ -34,3 +35,27 @@ class Wrapper:
         """Return `module` with the class around it; the random numbers of others stay the same."""
         with undisturbed():
             return self.cls(module, self.size(sizes), **self.options)
+
+
+class Read(Protocol):
+    """A backend that was inferred."""
+
+    @property
+    def fits(self) -> bool:
+        """Whether its numbers are those of the formula under some options."""
+
+
+R = TypeVar("R", bound=Read)
+C = TypeVar("C")
+
+
+def fitting(code: C, reading: Reading, read: Callable[[C, Reading], R]) -> R | None:
+    """Return the backend of `code` where its numbers fit, None where a question is left.
+
+    Among several ways to put a class around code, a mistake in one of them proves nothing.
+    """
+    try:
+        found = read(code, reading)
+    except Unclear:
+        return None
+    return found if found.fits else None
