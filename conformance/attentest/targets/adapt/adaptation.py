@@ -62,7 +62,7 @@ from attentest.targets.adapt.rotary.adaptation import adapt_rotary, is_rotary
 from attentest.targets.adapt.training import optimisers, schedules
 from attentest.targets.adapt.training.batches import adapt_batch
 from attentest.targets.adapt.wrappers.core import without_norm
-from attentest.targets.adapt.wrappers.projected import has_three_projections, with_output
+from attentest.targets.adapt.wrappers.projected import without_output
 from attentest.targets.adapt.wrappers.turning import turned_by_caller
 from attentest.targets.adapt.wrappers.wrapper import fitting
 from attentest.targets.adapt.writing.backend import Written
@@ -241,16 +241,6 @@ def _inferred(code: Code, reading: Reading) -> _Inferred:
     return _Inferred(backend, probe, adapter, found, said)
 
 
-def _with_output(inferred: _Inferred) -> Code | None:
-    """Return attention without an output projection with one behind it, None for other code."""
-    code, module = inferred.backend.code, inferred.probe.built
-    if code.component != "multi_head_attention" or code.wrapper is not None or inferred.found.table:
-        return None
-    if code.construction is None or not has_three_projections(module):
-        return None
-    return code.wrapped(with_output(module, inferred.adapter.returns.output))
-
-
 def _explained(default: _Inferred, reading: Reading) -> bool:
     """Say whether code computes its component with other settings than those it was read with.
 
@@ -274,12 +264,10 @@ def _adapted(code: Code, reading: Reading) -> Adapted:
     if (turned := turned_by_caller(code, reading, _adapted)) is not None:
         return turned
     inferred = _inferred(code, reading)
-    if not reading.strict and (other := _with_output(inferred)) is not None:
+    probe, adapter, found = inferred.probe, inferred.adapter, inferred.found
+    if (other := without_output(code, probe, adapter.returns, found, reading)) is not None:
         return _adapted(other, reading)
-    cores = without_norm(
-        inferred.backend.code, inferred.probe, inferred.adapter.returns, inferred.found, reading
-    )
-    for other in cores:
+    for other in without_norm(code, probe, adapter.returns, found, reading):
         if (core := fitting(other, reading, _adapted)) is not None:
             return core
     mask = trust.mask_beside_order(code, inferred.probe, inferred.adapter)

@@ -8,7 +8,11 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from attentest.targets.adapt.probing import SIZES
+from attentest.targets.adapt.code import Code
+from attentest.targets.adapt.parameters import FoundTable
+from attentest.targets.adapt.probing import SIZES, Probe
+from attentest.targets.adapt.reading import Reading
+from attentest.targets.adapt.results import Returns
 from attentest.targets.adapt.wrappers.wrapper import WIDTH, Wrapper
 
 
@@ -79,8 +83,15 @@ def has_biases(module: nn.Module) -> bool:
     return any(one.dim() == 1 for one in module.parameters())
 
 
-def with_output(module: nn.Module, part: int | str | None) -> Wrapper:
-    """Return what puts a projection behind `module`, whose result has the output as `part`."""
+def without_output(
+    code: Code, probe: Probe, returns: Returns, found: FoundTable, reading: Reading
+) -> Code | None:
+    """Return attention without an output projection with one behind it, None for other code."""
+    module = probe.built
+    if code.component != "multi_head_attention" or code.wrapper is not None or found.table:
+        return None
+    if reading.strict or code.construction is None or not has_three_projections(module):
+        return None
     options: dict[str, Any] = {"bias": has_biases(module)}
-    options |= {} if part is None else {"part": part}
-    return Wrapper(Projected, PROJECTED_SOURCE, WIDTH, WITHOUT_OUTPUT, options)
+    options |= {} if returns.output is None else {"part": returns.output}
+    return code.wrapped(Wrapper(Projected, PROJECTED_SOURCE, WIDTH, WITHOUT_OUTPUT, options))
