@@ -91,6 +91,7 @@ def test_sublayer_with_its_norm_inside_is_judged_without(
 ) -> None:
     backend = adapted(tmp_path, name, SOUND[name])
     assert any(said in one for one in backend.assumed)
+    compile(backend.written(), "own_backend.py", "exec")
     assert broken(backend, component_of(name)) == []
 
 

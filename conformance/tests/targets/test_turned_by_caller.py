@@ -119,6 +119,7 @@ def test_attention_with_given_rotary_positions_is_judged(
     assert backend.choices["attention_rotary"] == "query-and-key"
     assert backend.choices.get("rotary_pairs", "adjacent") == pairs
     assert any("rotary positions 0 to T - 1" in one for one in backend.assumed)
+    compile(backend.written(), "own_backend.py", "exec")
     assert broken(backend) == []
 
 

@@ -95,6 +95,7 @@ def test_attention_without_output_projection_is_judged_with_one_behind(
 ) -> None:
     backend = adapted(tmp_path, name, SOUND[name])
     assert any("no output projection" in one for one in backend.assumed)
+    compile(backend.written(), "own_backend.py", "exec")
     assert broken(backend) == []
 
 

@@ -49,8 +49,8 @@ class Core(nn.Module):
             found = getattr(found, self.part)
         elif self.part is not None:
             found = found[self.part]
-        first = next(one for one in (*args, *named.values()) if isinstance(one, Tensor))
-        return found - first if self.residual else found  # type: ignore[no-any-return]
+        tensors = [one for one in (*args, *named.values()) if isinstance(one, Tensor)]
+        return found - tensors[0] if self.residual else found  # type: ignore[no-any-return]
 
 
 CORE_SOURCE = "\n".join(

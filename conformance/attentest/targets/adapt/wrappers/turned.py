@@ -36,8 +36,8 @@ class Turned(nn.Module):
 
     def forward(self, *args: Any, **named: Any) -> Any:
         """Return what `attention` returns for x (B, T, D), the first tensor of floats."""
-        given = (*args, *named.values())
-        x = next(one for one in given if isinstance(one, Tensor) and one.is_floating_point())
+        tensors = [one for one in (*args, *named.values()) if isinstance(one, Tensor)]
+        x = next(one for one in tensors if one.is_floating_point())
         made = {own: self.table(kind, x) for own, kind in self.tables.items()}
         return self.attention(*args, **named, **made)
 
