@@ -39,6 +39,7 @@ from attentest.targets.adapt.encoders.tokens import token_encoder
 from attentest.targets.adapt.layouts import layouts
 from attentest.targets.adapt.limits import (
     SEVERAL,
+    any_masks,
     built,
     ignores_dropout,
     is_random_without_dropout,
@@ -281,7 +282,7 @@ def _adapted(code: Code, reading: Reading) -> Adapted:
     found, said = inferred.found, inferred.said
     findings, single = identify(backend), None
     if not reading.strict:
-        given = probe.given(adapter, keys=5)
+        given = {**probe.given(adapter, keys=5), **any_masks(adapter)}
         single = in_single(backend, lambda: probe.called(adapter, given), findings, found.choices)
     if single:
         backend, findings = replace(backend, limits=single[0]), single[1]
