@@ -161,9 +161,6 @@ def _size(name: str, component: str, held: Collection[str]) -> str:
     if name in KEY_HEADS:
         return "heads"  # of layers: as many as there are heads of queries
     found = [size for size, names in SIZES.items() if name in names]
-    if found == ["d_ff"] and component == "feed_forward":
-        beside = any(one in WIDTH or one in CONFIGURATION or one in RATIO for one in held)
-        return "d_model" if not beside and next(iter(held), "") == name else "d_ff"
     if len(found) < 2:
         return found[0] if found else ""
     if "feed_forward" not in inside(component) or any(
