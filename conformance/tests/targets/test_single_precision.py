@@ -38,3 +38,40 @@ def test_mistake_in_code_that_computes_in_single_precision_is_found():
     target, slug = str(WILD / "published.py:BlurredNorm"), "layer_norm.formula"
     report = attentest.check(target, "layer_norm", clauses=[slug])
     assert report[slug].status == "violation"
+
+
+CAUSAL = """
+import torch
+from torch import nn
+
+
+class GELU(nn.Module):
+    def forward(self, x):
+        root = torch.sqrt(torch.tensor(2.0 / torch.pi))
+        return 0.5 * x * (1 + torch.tanh(root * (x + 0.044715 * torch.pow(x, 3))))
+
+
+class CausalBlock(nn.Module):
+    def __init__(self, emb_dim, n_heads, drop_rate):
+        super().__init__()
+        self.att = nn.MultiheadAttention(emb_dim, n_heads, batch_first=True)
+        self.ff = nn.Sequential(
+            nn.Linear(emb_dim, 4 * emb_dim), GELU(), nn.Linear(4 * emb_dim, emb_dim)
+        )
+        self.norm1, self.norm2 = nn.LayerNorm(emb_dim), nn.LayerNorm(emb_dim)
+        self.drop = nn.Dropout(drop_rate)
+
+    def forward(self, x):
+        hidden = torch.ones(x.shape[1], x.shape[1], dtype=torch.bool).triu(1)
+        y = self.norm1(x)
+        x = x + self.drop(self.att(y, y, y, attn_mask=hidden, need_weights=False)[0])
+        return x + self.drop(self.ff(self.norm2(x)))
+"""
+
+
+def test_causal_layer_with_a_constant_in_single_precision_is_judged_in_it(tmp_path):
+    (tmp_path / "own.py").write_text(CAUSAL)
+    read = attentest.adapted(f"{tmp_path / 'own.py'}:CausalBlock", component="encoder_layer")
+    assert "assumed that it computes in float32" in "\n".join(read.understood)
+    bench = Bench(read, shrink=False, diagnose=False, effort=0.1)
+    assert judge(bench, "encoder.layer-formula").status == "pass"

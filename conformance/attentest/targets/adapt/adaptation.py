@@ -1,7 +1,6 @@
 """From a function or a class to a backend: everything that is inferred is said."""
 
 import inspect
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -40,6 +39,7 @@ from attentest.targets.adapt.encoders.tokens import token_encoder
 from attentest.targets.adapt.layouts import layouts
 from attentest.targets.adapt.limits import (
     SEVERAL,
+    any_masks,
     built,
     ignores_dropout,
     is_random_without_dropout,
@@ -49,6 +49,7 @@ from attentest.targets.adapt.limits import (
 )
 from attentest.targets.adapt.losses.adaptation import adapt_loss
 from attentest.targets.adapt.parameters import FoundTable, find_table
+from attentest.targets.adapt.parameters.given import check_places
 from attentest.targets.adapt.parameters.storage import with_fewer_key_heads
 from attentest.targets.adapt.probing import SIZES, Probe
 from attentest.targets.adapt.reading import (
@@ -61,6 +62,10 @@ from attentest.targets.adapt.reading import (
 from attentest.targets.adapt.rotary.adaptation import adapt_rotary, is_rotary
 from attentest.targets.adapt.training import optimisers, schedules
 from attentest.targets.adapt.training.batches import adapt_batch
+from attentest.targets.adapt.wrappers.core import without_norm
+from attentest.targets.adapt.wrappers.projected import without_output
+from attentest.targets.adapt.wrappers.turning import turned_by_caller
+from attentest.targets.adapt.wrappers.wrapper import fitting
 from attentest.targets.adapt.writing.backend import Written
 from attentest.targets.adapt.writing.script import Script
 from attentest.targets.language_models.adaptation import adapt_language_model
@@ -69,7 +74,7 @@ from attentest.targets.models import adaptation as whole
 from attentest.targets.nearest import nearest
 from attentest.targets.searches import adaptation as searches
 from attentest.targets.single import SINGLE, in_single
-from attentest_spec import COMPONENTS, Backend, Choices, UnknownName, Unsupported
+from attentest_spec import COMPONENTS, Backend, Choices, Unsupported
 from attentest_spec.parameters import shapes
 from attentest_spec.torch import Recipe, TorchBackend
 
@@ -79,12 +84,14 @@ class Adapted(TorchBackend):
     """A backend made of code that was not written for the contract.
 
     `understood` are the sentences that say how the `code` was read, `assumed` those of them that
-    may be wrong, and `summary` is one line with the rest.
+    may be wrong, and `summary` is one line with the rest. `fits` says that the numbers are those
+    of the formula under some options.
     """
 
     understood: tuple[str, ...] = ()
     assumed: tuple[str, ...] = ()
     summary: str = ""
+    fits: bool = True
     code: Code
 
     def reproduction_script(self, actions: Sequence[Action]) -> str:
@@ -214,13 +221,15 @@ class _Inferred:
 
 def _inferred(code: Code, reading: Reading) -> _Inferred:
     probe, adapter, said = calling.adapter_of(code, reading)
-    _check_places(code, probe, reading)
+    check_places(code, probe, reading)
     found = _parameters(code, probe, adapter, reading)
     if "kv_heads" in code.known:
         choices = {**found.choices, "key_heads": "fewer"}  # wrong numbers show it no more
         found = replace(found, table=with_fewer_key_heads(found.table), choices=choices)
     several = trust.needs_several_heads(code, found)
     limits = limits_of(code, probe, adapter, found.table, several=several)
+    if code.wrapper is not None and code.wrapper.options.get("residual"):
+        limits = replace(limits, precisions=("float64",))  # a difference of sums is rounded
     fixed = not reading.strict and is_random_without_dropout(probe, adapter)
     backend = Adapted(
         name=code.name,
@@ -253,7 +262,15 @@ def _shapes(probe: Probe) -> dict[str, torch.Size]:
 
 
 def _adapted(code: Code, reading: Reading) -> Adapted:
+    if (turned := turned_by_caller(code, reading, _adapted)) is not None:
+        return turned
     inferred = _inferred(code, reading)
+    probe, adapter, found = inferred.probe, inferred.adapter, inferred.found
+    if (other := without_output(code, probe, adapter.returns, found, reading)) is not None:
+        return _adapted(other, reading)
+    for other in without_norm(code, probe, adapter.returns, found, reading):
+        if (core := fitting(other, reading, _adapted)) is not None:
+            return core
     mask = trust.mask_beside_order(code, inferred.probe, inferred.adapter)
     if mask and not reading.anyway:
         made = _adapted(code, replace(reading, given={**reading.given, mask: None}))
@@ -265,7 +282,7 @@ def _adapted(code: Code, reading: Reading) -> Adapted:
     found, said = inferred.found, inferred.said
     findings, single = identify(backend), None
     if not reading.strict:
-        given = probe.given(adapter, keys=5)
+        given = {**probe.given(adapter, keys=5), **any_masks(adapter)}
         single = in_single(backend, lambda: probe.called(adapter, given), findings, found.choices)
     if single:
         backend, findings = replace(backend, limits=single[0]), single[1]
@@ -282,10 +299,11 @@ def _adapted(code: Code, reading: Reading) -> Adapted:
     if not (asked or reading.anyway):
         asked = trust.question(code, probe, adapter, found, findings, line)
     explained = trust.explained(findings)
-    if guessed and not explained and code.inner is not None:  # layers say more than a name
+    known = explained
+    if guessed and not known and code.inner is not None:  # layers say more than a name
         shown = {**found.choices, **measured(findings)}
-        explained = trust.confirmed(code.component, adapter, found, shown)
-    if not asked and guessed and not explained:
+        known = trust.confirmed(code.component, adapter, found, shown)
+    if not asked and guessed and not known:
         asked = (
             f"{code.name} was taken for {code.component}, whose formula its numbers do not give. "
             f"{line()}"
@@ -301,6 +319,7 @@ def _adapted(code: Code, reading: Reading) -> Adapted:
         *[SINGLE] * bool(single),
         *[SEVERAL] * (backend.limits.fewest_heads > 1),
         *[FIXED_DROPOUT] * backend.limits.fixed_dropout,
+        *([code.wrapper.sentence] if code.wrapper is not None else []),
         *[IDLE_DROPOUT] * (backend.limits.dropout and ignores_dropout(code, probe, adapter)),
     )
     limits = limits_measured(backend, Choices.of(declared))
@@ -310,6 +329,7 @@ def _adapted(code: Code, reading: Reading) -> Adapted:
         limits=limits,
         assumed=(*[judged_as] * guessed, *assumptions, *calling.doubtful(said), *found.remarks),
         summary=summary(code, adapter, found.table),
+        fits=explained,
         understood=(
             judged_as,
             *assumptions,
@@ -353,33 +373,6 @@ def _parameters(code: Code, probe: Probe, adapter: Adapter, reading: Reading) ->
     if not code.is_module or not (needed or held):
         return FoundTable()
     return find_table(code.build, code.component, adapter, reading.parameters)
-
-
-def _check_places(code: Code, probe: Probe, reading: Reading) -> None:
-    """Refuse an entry of the parameter map for what one of the two sides does not have."""
-    if not reading.parameters:
-        return
-    choices = Choices().but(
-        norm_bias="present",
-        projection_bias="present",
-        final_norm="present",
-        feed_forward_gate="gated",
-        rms_bias="present",
-    )
-    known = [re.sub(r"\b\d+\b", "*", one) for one in shapes(code.component, SIZES, choices)]
-    module = probe.built if isinstance(probe.built, nn.Module) else nn.Module()
-    own = [name for name, _ in module.named_parameters(remove_duplicate=False)]
-    starred = [re.sub(r"\b\d+\b", "*", one) for one in own]
-    for name, path in reading.parameters.items():
-        if not _begins(name, [*known, *shapes(code.component, SIZES, choices)]):
-            raise UnknownName("parameter", name, known)
-        if not _begins(path, [*own, *starred]):
-            listed = ", ".join(own) or "none"
-            raise Unclear(f"{code.name} has no parameter {path!r}; it has {listed[:600]}.")
-
-
-def _begins(start: str, names: Sequence[str]) -> bool:
-    return any(f"{name}.".startswith(f"{start}.") for name in names)
 
 
 def _map_in_words(found: FoundTable) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from typing import Any
 
 from attentest.targets.adapt.components import squashed
-from attentest.targets.adapt.fillings import may_be_none
+from attentest.targets.adapt.fillings import is_switch, may_be_none
 from attentest.targets.adapt.names import (
     CONTEXT,
     KEY_WIDTH,
@@ -76,6 +76,8 @@ def read(name: str, component: str, signature: inspect.Signature, reading: Readi
     for one in left:
         if own[one] and one not in derived and squashed(one) in OFF:
             fixed[one] = OFF[squashed(one)]
+        elif own[one] and is_switch(signature.parameters[one].annotation):
+            fixed[one] = False
         elif own[one] and one != padding and may_be_none(signature.parameters[one].annotation):
             fixed[one] = None
     unknown = [
@@ -153,8 +155,25 @@ def _roles(
     tensors = [role for role in wanted if role not in MASKS]
     if len(tensors) == 1 and tensors[0] not in found and free:
         found[tensors[0]] = free[0]  # whatever it is called: there is nothing else it could be
+    missing = [role for role in tensors if role not in found]
+    if component in _TWO_SEQUENCES and len(missing) == 1 and len(tensors) == 2:
+        found |= _left_over(free, missing[0], found)
     _any_mask(free, wanted, found)
     return {role: found[role] for role in wanted if role in found}, joined
+
+
+_TWO_SEQUENCES = ("decoder", "decoder_layer")
+"""Components of two sequences: where one of them is known, the other may have any name."""
+
+
+def _left_over(free: Sequence[str], role: str, found: Mapping[str, str]) -> dict[str, str]:
+    """Return the argument of the sequence `role`: the first of two, or the one behind it."""
+    other = next(iter(found.values()), "")
+    place = 0 if role == "x" else 1
+    own = free[place] if len(free) > place else ""
+    named = any(squashed(own) in ROLES[one] for one in MASKS) or "mask" in squashed(own)
+    beside = other in free[:2] and own != other
+    return {role: own} if own and beside and not named and "_id" not in own else {}
 
 
 def _one_input(
@@ -209,6 +228,11 @@ _TURNS = re.compile(r"rope|rotary|freqs|cos|sin$|positionemb")
 
 _TRAINED = ("weight", "bias", "gamma", "beta")
 """Names of arguments that carry parameters."""
+
+
+def turns(own: str) -> bool:
+    """Say whether an argument carries rotary positions by its name."""
+    return _TURNS.match(squashed(own)) is not None
 
 
 def _no_value(component: str, unknown: Sequence[str]) -> str:

@@ -98,7 +98,7 @@ def _placed(code: Code, adapter: Adapter, only: str) -> tuple[Probe, Adapter, in
         probe = Probe(built(code, dtype), dtype)
         for keys in (7, 5):
             given = probe.given(adapter, keys=keys)
-            for tried in _with_masks(adapter):
+            for tried in with_masks(adapter):
                 found, refusals = probing.with_layout(probe, tried, only, given)
                 if not refusals:
                     return probe, found, keys
@@ -110,7 +110,7 @@ def _placed(code: Code, adapter: Adapter, only: str) -> tuple[Probe, Adapter, in
     )
 
 
-def _with_masks(adapter: Adapter) -> list[Adapter]:
+def with_masks(adapter: Adapter) -> list[Adapter]:
     """Return `adapter`, and where masks must be given also those that give one."""
     needed = probing.unmasked(adapter)
     if not needed:

@@ -11,11 +11,13 @@ from typing import Any
 
 from torch import nn
 
-from attentest.targets.adapt.components import component_guessed, component_named
+from attentest.targets.adapt.components import component_guessed, component_named, squashed
 from attentest.targets.adapt.construction import Construction, construction
 from attentest.targets.adapt.encoders.stack import EmbeddedStack
+from attentest.targets.adapt.names import ROLES
 from attentest.targets.adapt.probing import SIZES, undisturbed
 from attentest.targets.adapt.reading import Reading, Unclear
+from attentest.targets.adapt.wrappers.wrapper import Wrapper
 from attentest.targets.origin import Origin, origin
 from attentest_spec import COMPONENTS, Sizes
 
@@ -71,6 +73,12 @@ class Code:
     said: tuple[str, ...] = field(default=())
     home: ModuleType | None = None
     inner: Inner | None = None
+    wrapper: Wrapper | None = None
+
+    def wrapped(self, wrapper: Wrapper) -> "Code":
+        """Return it with `wrapper` around what is built."""
+        build = self.build
+        return replace(self, wrapper=wrapper, build=lambda sizes: wrapper(build(sizes), sizes))
 
     @property
     def origin(self) -> Origin:
@@ -134,7 +142,9 @@ def _of_class(
 ) -> Code:
     """Judge a class, or a function that makes a module whose method `call` is called."""
     named = component_named(name) or component_guessed(name)
-    heads = named == "attention" and "heads" in _known(thing, reading)
+    heads = named == "attention" and (
+        "heads" in _known(thing, reading) or (call is None and _projects_itself(thing))
+    )
     component = _component(name, reading, heads=heads)
     signature = _signature(call, name) if call else _without_self(_signature(_call(thing), name))
     built = _buildable(construction(thing, component, reading))
@@ -148,6 +158,14 @@ def _of_class(
         built,
         (f"built as {name}({built.words})",) if built.words else (),
     )
+
+
+def _projects_itself(thing: Any) -> bool:
+    """Say whether the class `thing` is a module that is called with other than q, k and v."""
+    if not issubclass(thing, nn.Module):
+        return False
+    called = {squashed(one) for one in inspect.signature(thing.forward).parameters}
+    return any(called.isdisjoint(ROLES[role]) for role in ("query", "key", "value"))
 
 
 def _call(thing: Any) -> Callable[..., Any]:

@@ -94,6 +94,8 @@ _USUAL = {
     "block": "encoder_layer",
     "layer": "encoder_layer",
     "positions": "positional_encoding",
+    "pe": "positional_encoding",
+    "sinusoidal": "positional_encoding",
     "glu": "feed_forward",
     "gqa": "multi_head_attention",
     "mqa": "multi_head_attention",

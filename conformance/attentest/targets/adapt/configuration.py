@@ -41,6 +41,12 @@ class Fields(Generic[F]):
         self.by_key = True
         return self.fill(name) is not None
 
+    def __copy__(self) -> "Fields[F]":
+        return self  # what is read of a copy is read of it
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> "Fields[F]":
+        return self
+
     def get(self, name: str, default: Any = None) -> Any:
         """Return the field `name` as a dictionary does."""
         self.by_key = True

@@ -139,6 +139,8 @@ def _elimination(
     something else, such as the radius of a window, shows in no shape.
     """
     left = _sizes_left(component, read.values())
+    if "d_model" in left and left[0] not in _sizes_known(read.values()):
+        left = ["d_model"]  # the others have usual ratios to it, or are one
     if len(left) != 1 or left[0] not in _AXES or left[0] in _sizes_known(read.values()):
         return None
     size = left[0]

@@ -88,6 +88,10 @@ def filling_of(
         return fixed("relu" if parameter.annotation is str else relu)
     if name in ON:
         return fixed(ON[name])
+    if _is_rate(name) and is_required(parameter):
+        return Filling("dropout", attrgetter("dropout"), frozenset(["dropout"]), "sizes.dropout")
+    if is_required(parameter) and is_switch(parameter.annotation):
+        return fixed(False)
     return fixed(None) if is_required(parameter) and may_be_none(parameter.annotation) else None
 
 
@@ -146,12 +150,16 @@ def _size(name: str, component: str, held: Collection[str]) -> str:
         return "target_vocabulary"
     if component == "generator" and name in SIZES["source_vocabulary"]:
         return "target_vocabulary"
+    if component == "positional_encoding" and name in SIZES["source_vocabulary"]:
+        return "max_length"
     if component == "loss":
         return LOSS_SIZES.get(name, "")
     if name == "nx" and component not in STACKS:  # the width of GPT-2, and not "N times"
         return "d_model"
     if name == "nstate" and component == "feed_forward" and set(held) & set(CONFIGURATION):
         return "d_ff"  # the configuration has the width of the model
+    if name in KEY_HEADS:
+        return "heads"  # of layers: as many as there are heads of queries
     found = [size for size, names in SIZES.items() if name in names]
     if len(found) < 2:
         return found[0] if found else ""
@@ -166,6 +174,20 @@ def _size(name: str, component: str, held: Collection[str]) -> str:
 def is_required(parameter: inspect.Parameter) -> bool:
     """Say whether an argument has no default."""
     return parameter.default is inspect.Parameter.empty
+
+
+_NO_RATE = ("layer", "path", "token", "last", "head", "module", "fn", "class")
+"""Words of arguments that drop something else than entries, or that say how."""
+
+
+def _is_rate(name: str) -> bool:
+    """Say whether an argument of this name is the rate of some dropout: "resid_drop_p"."""
+    return "drop" in name and not any(word in name for word in _NO_RATE)
+
+
+def is_switch(annotation: Any) -> bool:
+    """Say whether an annotation, or its text, is that of a switch, which is off."""
+    return annotation is bool or annotation == "bool"
 
 
 def may_be_none(annotation: Any) -> bool:

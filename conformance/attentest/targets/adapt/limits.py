@@ -90,7 +90,7 @@ SEVERAL = (
 
 def is_random_without_dropout(probe: Probe, adapter: Adapter) -> bool:
     """Say whether what `probe` holds gives other outputs at each call in training mode."""
-    given = {**probe.given(adapter, keys=5), **_any_masks(adapter)}
+    given = {**probe.given(adapter, keys=5), **any_masks(adapter)}
     return isinstance(probe.built, nn.Module) and is_random_in_training(
         probe.built, lambda: probe.called(adapter, given)
     )
@@ -289,13 +289,13 @@ def _precisions(code: Code, adapter: Adapter) -> tuple[str, ...]:
     found = []
     for name, dtype in DTYPES.items():
         trial = Probe(built(code, dtype), dtype)
-        given = {**trial.given(adapter, keys=5), **_any_masks(adapter)}
+        given = {**trial.given(adapter, keys=5), **any_masks(adapter)}
         if not isinstance(trial.called(adapter, given), str):
             found.append(name)
     return tuple(found) or ("float64",)
 
 
-def _any_masks(adapter: Adapter) -> Mapping[str, torch.Tensor]:
+def any_masks(adapter: Adapter) -> Mapping[str, torch.Tensor]:
     """Return masks for five queries and keys that `adapter` takes, none where it takes none."""
     kinds = _kinds(adapter)
     causal = torch.ones((1, 1, 5, 5), dtype=torch.bool).tril()

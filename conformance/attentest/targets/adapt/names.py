@@ -31,7 +31,8 @@ ROLES: Mapping[str, Sequence[str]] = {
     "memory": words(
         "memory mem encout encoutput encoutputs encoderoutput encoderoutputs enc encoded "
         "encoderhiddenstates context crossinput encsrc encoderrepresentation "
-        "encoderrepresentations encodings encoderstates"
+        "encoderrepresentations encodings encoderstates memories encodermemory encoded "
+        "encoderinput encoderinputs src source"
     ),
     "source_mask": words(
         "srcmask sourcemask memorymask encmask crossmask crossattnmask encdecmask "
@@ -122,7 +123,7 @@ INNER = words(
 
 KEY_HEADS = words(
     "numkvheads nkvheads kvheads numkeyvalueheads nkvhead headskv numkvhead nkv kvh nquerygroups "
-    "numquerygroups numkvgroups nkvgroups"
+    "numquerygroups numkvgroups nkvgroups numgroups ngroups"
 )
 """The number of heads of keys and values; for all but attention it is that of the heads."""
 
@@ -249,7 +250,7 @@ RATIO = words(
 
 CONFIGURATION = words(
     "config cfg conf c configuration args hparams hps params opt opts options settings modelargs "
-    "modelconfig hyperparameters"
+    "modelconfig hyperparameters hp hyperparams modelcfg modelparams"
 )
 """Names of an object that holds all settings."""
 
@@ -270,6 +271,8 @@ REQUIRED: Mapping[str, Any] = {
     ),
     **dict.fromkeys(words("ffndimmultiplier"), None),
     **dict.fromkeys(words("device"), "cpu"),
+    **dict.fromkeys(words("dtype"), None),
+    **dict.fromkeys(words("ropetheta ropebase rotarybase rotarytheta thetabase"), 10_000.0),
     **dict.fromkeys(words("positionembeddingtype"), "absolute"),
     **dict.fromkeys(EPSILON, 1e-5),
 }

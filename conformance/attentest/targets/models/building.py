@@ -39,6 +39,8 @@ MOST = 200
 """Limit of the ways to build a model that are tried."""
 
 _TARGET_VOCABULARY = "sizes.target_vocabulary"
+_VOCABULARIES = ("sizes.source_vocabulary", _TARGET_VOCABULARY)
+"""The sizes of what has a length, such as a map from words to ids."""
 
 
 @dataclass(frozen=True)
@@ -193,7 +195,8 @@ class _Options:
             elif parameter.default is inspect.Parameter.empty and parameter.annotation is bool:
                 rows.append([(own, "False"), (own, "True")])
             elif parameter.default is inspect.Parameter.empty:
-                rows.append([(own, f"sizes.{size}") for size in unused])
+                held = [(own, f"range({one})") for one in _VOCABULARIES if one not in taken]
+                rows.append([(own, f"sizes.{size}") for size in unused] + held)
             elif _is_width(parameter.default) and "sizes.d_ff" not in taken:
                 rows.append([(own, "sizes.d_ff"), (own, "")])
         for chosen in product(*rows):

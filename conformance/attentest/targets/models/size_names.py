@@ -22,7 +22,7 @@ _ROWS = {
 """Names that mean a vocabulary in a model's constructor, and a width in a layer's."""
 
 _WIDTHS = ("hiddim", "hidsize", "hid", "latentdim", "statesize")
-_TARGET = ("tgt", "trg", "target", "dec", "output")
+_TARGET = ("tgt", "trg", "tar", "dec", "output")
 _LENGTHS = {
     *("srclen", "tgtlen", "srcseqlen", "tgtseqlen", "srcmaxlen", "tgtmaxlen", "nposition"),
     *("seqlength", "maxseq", "srcseqlength", "tgtseqlength", "maxlenseq"),

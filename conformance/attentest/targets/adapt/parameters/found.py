@@ -117,9 +117,15 @@ def find_table(
 def _inner_widths(seen: Observed) -> list[int]:
     """Return the widths of matrices that are not those of the sizes, and may be an inner one."""
     sizes, own = seen.sizes, dict(seen.module.named_parameters(remove_duplicate=False))
-    wide = [set(one.shape) for one in own.values() if one.dim() > 1 and one.dtype.is_floating_point]
+    wide = [
+        set(one.shape) - {1}
+        for one in own.values()
+        if one.dim() > 1 and one.dtype.is_floating_point
+    ]
     beside = {next(iter(one - {sizes.d_model})) for one in wide if len(one - {sizes.d_model}) == 1}
     known = {sizes.d_ff, sizes.source_vocabulary, sizes.target_vocabulary, sizes.max_length}
+    if {frozenset(one) for one in wide} == {frozenset([sizes.d_model])}:
+        return [sizes.d_model]
     usual = [ratio * sizes.d_model for ratio in RATIOS]
     rest = sorted(one for one in beside - known - set(usual) if one > sizes.d_model)
     return [one for one in usual if one in beside] + rest

@@ -239,13 +239,18 @@ def _makers(thing: Any, own: str, reading: Reading) -> Iterator[Maker]:
         yield Maker(thing, None, arguments_of(thing, own, reading))
         return
     made = arguments_of(thing, own, reading)
-    module = issubclass(thing, nn.Module)
+    module, found = issubclass(thing, nn.Module), False
     for method in _METHODS:
         if not is_method(thing, method) or (module and method == "__call__"):
             continue
-        called = arguments_of(getattr(thing, method), f"{own}.{method}", reading)
+        try:
+            called = arguments_of(getattr(thing, method), f"{own}.{method}", reading)
+        except Unclear:
+            if found:  # another method is called
+                continue
+            raise
+        found = True
         yield Maker(thing, made, called, "" if method in ("forward", "__call__") else method)
-        return
 
 
 def _styles(maker: Maker, applied: Arguments | None) -> Iterator[str]:

@@ -96,6 +96,10 @@ class Written:
             yield f"    return copy.deepcopy({own}).eval()" if module else f"    return {own}"
             return
         made = self._made(own, self.code.construction)
+        if (around := self.code.wrapper) is not None:
+            self.helpers["wrapper"] = around.source.strip()
+            given = [Expression(made), Expression(around.width)]
+            made = self.writer.call(around.cls.__name__, given, around.options)
         if inner is None:
             yield f"    return {made}"
             return

@@ -59,6 +59,7 @@ class Script:
         rest = [one for one in self.writer.imports if not one.startswith("import ")]
         inner = self.code.inner
         helper = [STACK_SOURCE, ""] if inner is not None and inner.stack else []
+        helper += [self.code.wrapper.source, ""] if self.code.wrapper is not None else []
         ready = "torch.set_printoptions(precision=8)"
         return "\n".join([*plain, "", *rest, "", *helper, ready, *body])
 
@@ -94,6 +95,9 @@ class Script:
             sizes = built.sizes if inner is None else inner.around(built.sizes)
             made = self.writer.construction(own, self.code.construction, sizes)
             made = made if inner is None else self._inner(made, inner, sizes)
+            if (around := self.code.wrapper) is not None:
+                given = [Expression(made), around.size(sizes)]
+                made = self.writer.call(around.cls.__name__, given, around.options)
             thing = self.code.thing
             is_module = not isinstance(thing, type) or issubclass(thing, nn.Module)
             yield f"{name} = {made}{ready if is_module else ''}"

@@ -1,0 +1,114 @@
+"""Sublayers that hold their own norm, and perhaps their residual sum: the rest of them is judged.
+
+The class needs nothing else of the suite: reproductions and written adapters contain its source.
+"""
+
+import inspect
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from attentest.targets.adapt.code import Code
+from attentest.targets.adapt.parameters import FoundTable
+from attentest.targets.adapt.probing import SIZES, Probe, undisturbed
+from attentest.targets.adapt.reading import Reading
+from attentest.targets.adapt.results import Returns
+from attentest.targets.adapt.wrappers.wrapper import WIDTH, Wrapper
+
+COMPONENTS = ("feed_forward", "multi_head_attention")
+"""The components that are sublayers, and are written with their norm inside."""
+
+
+class Core(nn.Module):
+    """What `sublayer` computes without its norm at the path `norm`, which passes its input on.
+
+    With `residual`, the first input is taken from the result, or its part `part`, again.
+    """
+
+    def __init__(
+        self,
+        sublayer: nn.Module,
+        width: int,
+        *,
+        norm: str,
+        residual: bool = False,
+        part: int | str | None = None,
+    ) -> None:
+        super().__init__()
+        place, _, own = norm.rpartition(".")
+        setattr(sublayer.get_submodule(place), own, nn.Identity())
+        self.sublayer = sublayer
+        self.width, self.residual, self.part = width, residual, part
+
+    def forward(self, *args: Any, **named: Any) -> Tensor:
+        """Return the output alone."""
+        found = self.sublayer(*args, **named)
+        if isinstance(self.part, str) and not isinstance(found, dict):
+            found = getattr(found, self.part)
+        elif self.part is not None:
+            found = found[self.part]
+        tensors = [one for one in (*args, *named.values()) if isinstance(one, Tensor)]
+        return found - tensors[0] if self.residual else found  # type: ignore[no-any-return]
+
+
+CORE_SOURCE = "\n".join(
+    [
+        "from typing import Any",
+        "",
+        "from torch import Tensor, nn",
+        "",
+        "",
+        inspect.getsource(Core),
+    ]
+)
+"""The class as code of its own, for a reproduction or a written adapter."""
+
+_TAKEN_OFF = (
+    "assumed that its norm ({}){} of its own: what it computes without is judged. If you meant the "
+    "component alone, this is a mistake, and --strict reports it"
+)
+
+
+def without_norm(
+    code: Code, probe: Probe, returns: Returns, found: FoundTable, reading: Reading
+) -> Iterator[Code]:
+    """Yield a sublayer without the one norm in it, and then without its residual sum."""
+    module = probe.built
+    if code.component not in COMPONENTS or code.wrapper is not None or reading.strict:
+        return
+    if code.construction is None or not isinstance(module, nn.Module):
+        return
+    norms = _norms(module, probe.dtype)
+    if len(norms) != 1 or (found.table and not found.unplaced):
+        return
+    for residual in (False, True):
+        beside = " and its residual sum are parts" if residual else " is a part"
+        options: dict[str, Any] = {"norm": norms[0]}
+        options |= {"residual": True} if residual else {}
+        options |= {} if returns.output is None else {"part": returns.output}
+        sentence = _TAKEN_OFF.format(norms[0], beside)
+        yield code.wrapped(Wrapper(Core, CORE_SOURCE, WIDTH, sentence, options))
+
+
+def _norms(module: nn.Module, dtype: torch.dtype) -> list[str]:
+    """Return the paths of the outermost parts that are norms by their parameters and numbers."""
+    found: list[str] = []
+    for path, one in module.named_modules():
+        shapes = {tuple(held.shape) for held in one.parameters()}
+        inside = any(path.startswith(f"{other}.") for other in found)
+        if path and shapes == {(SIZES.d_model,)} and not inside and _ignores_size(one, dtype):
+            found.append(path)
+    return found
+
+
+def _ignores_size(norm: nn.Module, dtype: torch.dtype) -> bool:
+    """Say whether three times the input gives the same output, as a norm does."""
+    x = torch.randn(2, 5, SIZES.d_model, generator=torch.Generator().manual_seed(0)).to(dtype)
+    try:
+        with undisturbed():
+            one, other = norm(x), norm(3 * x)
+    except Exception:  # code that a user wrote may raise anything
+        return False
+    return isinstance(one, Tensor) and torch.allclose(one, other, rtol=1e-3, atol=1e-3)

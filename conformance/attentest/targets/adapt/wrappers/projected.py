@@ -1,0 +1,97 @@
+"""Attention that has no output projection, with one put behind it.
+
+The class needs nothing else of the suite: reproductions and written adapters contain its source.
+"""
+
+import inspect
+from typing import Any
+
+from torch import Tensor, nn
+
+from attentest.targets.adapt.code import Code
+from attentest.targets.adapt.parameters import FoundTable
+from attentest.targets.adapt.probing import SIZES, Probe
+from attentest.targets.adapt.reading import Reading
+from attentest.targets.adapt.results import Returns
+from attentest.targets.adapt.wrappers.wrapper import WIDTH, Wrapper
+
+
+class Projected(nn.Module):
+    """What `attention` returns, or its part `part`, projected by a matrix of `width` rows.
+
+    `bias` says whether the projection has one, as those of `attention` do.
+    """
+
+    def __init__(
+        self, attention: nn.Module, width: int, *, bias: bool, part: int | str | None = None
+    ) -> None:
+        super().__init__()
+        self.attention = attention
+        self.output = nn.Linear(width, width, bias=bias)
+        self.part = part
+
+    def forward(self, *args: Any, **named: Any) -> Tensor:
+        """Return the projected output alone."""
+        found = self.attention(*args, **named)
+        if isinstance(self.part, str) and not isinstance(found, dict):
+            found = getattr(found, self.part)
+        elif self.part is not None:
+            found = found[self.part]
+        return self.output(found)  # type: ignore[no-any-return]  # of torch
+
+
+PROJECTED_SOURCE = "\n".join(
+    [
+        "from typing import Any",
+        "",
+        "from torch import Tensor, nn",
+        "",
+        "",
+        inspect.getsource(Projected),
+    ]
+)
+"""The class as code of its own, for a reproduction or a written adapter."""
+
+WITHOUT_OUTPUT = (
+    "assumed that it has no output projection, and that what it returns are the heads side by "
+    "side: it is judged with a projection behind it. If you meant one, this is a mistake, and "
+    "--strict reports it"
+)
+
+
+def has_three_projections(module: Any) -> bool:
+    """Say whether all that `module` holds are three projections of the width of a probe.
+
+    They may be packed into one parameter.
+    """
+    if not isinstance(module, nn.Module):
+        return False
+    matrices = [one for one in module.parameters() if one.dim() > 1]
+    vectors = [one for one in module.parameters() if one.dim() == 1]
+    square = SIZES.d_model**2
+    rest = {one.numel() % SIZES.d_model for one in vectors}
+    return (
+        len(matrices) <= 3
+        and sum(one.numel() for one in matrices) == 3 * square
+        and len(vectors) in (0, len(matrices))
+        and rest <= {0}
+    )
+
+
+def has_biases(module: nn.Module) -> bool:
+    """Say whether `module` holds vectors beside its matrices."""
+    return any(one.dim() == 1 for one in module.parameters())
+
+
+def without_output(
+    code: Code, probe: Probe, returns: Returns, found: FoundTable, reading: Reading
+) -> Code | None:
+    """Return attention without an output projection with one behind it, None for other code."""
+    module = probe.built
+    if code.component != "multi_head_attention" or code.wrapper is not None or found.table:
+        return None
+    if reading.strict or code.construction is None or not has_three_projections(module):
+        return None
+    options: dict[str, Any] = {"bias": has_biases(module)}
+    options |= {} if returns.output is None else {"part": returns.output}
+    return code.wrapped(Wrapper(Projected, PROJECTED_SOURCE, WIDTH, WITHOUT_OUTPUT, options))

@@ -1,0 +1,98 @@
+"""Finds the form in which attention takes the rotary positions that its caller gives."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from inspect import Parameter, Signature
+from typing import Protocol, TypeVar
+
+import torch
+from torch import Tensor, nn
+
+from attentest.targets.adapt import arguments
+from attentest.targets.adapt.adapter import Adapter
+from attentest.targets.adapt.calling import with_masks
+from attentest.targets.adapt.code import Code
+from attentest.targets.adapt.layouts import layouts
+from attentest.targets.adapt.probing import SIZES, Probe, undisturbed
+from attentest.targets.adapt.reading import Reading
+from attentest.targets.adapt.wrappers.turned import GIVEN, TURNED_SOURCE, Turned, forms
+from attentest.targets.adapt.wrappers.wrapper import HEAD_WIDTH, Read, Wrapper, fitting
+from attentest_spec.choices import Value
+
+COMPONENTS = ("multi_head_attention", "encoder_layer")
+"""The components whose caller may give rotary positions."""
+
+MOST = 3
+"""How many forms with different results are read to the end."""
+
+
+class _Turned(Read, Protocol):
+    @property
+    def choices(self) -> Mapping[str, Value]: ...
+
+
+B = TypeVar("B", bound=_Turned)
+
+
+def turned_by_caller(code: Code, reading: Reading, read: Callable[[Code, Reading], B]) -> B | None:
+    """Return the backend of code that is given tables of rotary positions, None for other code.
+
+    A form counts where the numbers show that queries and keys are turned by it; where no form is
+    shown, None is returned, and `read` asks.
+    """
+    names = _turning(code.signature, reading)
+    if code.component not in COMPONENTS or code.construction is None or not names:
+        return None
+    for wrapper in _accepted(code, reading, names):
+        found = fitting(_without(code, names).wrapped(wrapper), reading, read)
+        if found is not None and found.choices.get("attention_rotary", "none") != "none":
+            return found
+    return None
+
+
+def _turning(signature: Signature, reading: Reading) -> list[str]:
+    """Return the arguments that must be given and carry rotary positions by their names."""
+    said = {*reading.given, *reading.arguments.values()}
+    return [
+        own
+        for own, one in signature.parameters.items()
+        if one.default is Parameter.empty and own not in said and arguments.turns(own)
+    ]
+
+
+def _without(code: Code, names: list[str]) -> Code:
+    rest = [one for own, one in code.signature.parameters.items() if own not in names]
+    return replace(code, signature=code.signature.replace(parameters=rest))
+
+
+def _accepted(code: Code, reading: Reading, names: list[str]) -> Iterator[Wrapper]:
+    """Yield the wrappers under which a call answers, each with another answer."""
+    rest = _without(code, names)
+    carried = arguments.read(rest.name, rest.component, rest.signature, reading)
+    adapter = Adapter(rest.component, rest.signature, carried, layouts(rest.component)[0])
+    with undisturbed():
+        module = code.build(SIZES)
+    if not isinstance(module, nn.Module):
+        return
+    seen: list[Tensor] = []
+    for options, told in forms(names):
+        sentence = f"assumed {GIVEN.format(' and '.join(names), told)}, and the base 10,000"
+        wrapper = Wrapper(Turned, TURNED_SOURCE, HEAD_WIDTH, sentence, options)
+        output = _answer(wrapper(module, SIZES), adapter)
+        if output is None or any(torch.allclose(output, other) for other in seen):
+            continue
+        seen.append(output)
+        yield wrapper
+        if len(seen) == MOST:
+            return
+
+
+def _answer(module: nn.Module, adapter: Adapter) -> Tensor | None:
+    for dtype in (torch.float64, torch.float32):
+        probe = Probe(module.to(dtype).eval(), dtype)
+        given = probe.given(adapter, joined=True)
+        for tried in with_masks(adapter):
+            found = probe.called(tried, given)
+            if isinstance(found, Tensor):
+                return found
+    return None

@@ -1,0 +1,113 @@
+"""Sublayers that hold their own norm and residual sum: what they compute without is judged."""
+
+from pathlib import Path
+
+import pytest
+
+import attentest
+from attentest.judging.bench import Bench
+from attentest.judging.judge import judge
+from attentest.results.verdict import Status
+from attentest.targets.adapt import Unclear
+from attentest_spec import Backend
+
+AFTER = """
+from torch import nn
+
+
+class PositionwiseFeedForward(nn.Module):
+    def __init__(self, d_in, d_hid, dropout=0.1):
+        super().__init__()
+        self.w_1 = nn.Linear(d_in, d_hid)
+        self.w_2 = nn.Linear(d_hid, d_in)
+        self.layer_norm = nn.LayerNorm(d_in, eps=1e-6)
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(self, x):
+        residual = x
+        x = self.w_2(self.w_1(x).relu())
+        return self.layer_norm(self.dropout(x) + residual)
+"""
+
+BEFORE = """
+from torch import nn
+
+
+class Attention(nn.Module):
+    def __init__(self, dim, heads=8, dropout=0.0):
+        super().__init__()
+        self.heads = heads
+        self.norm = nn.LayerNorm(dim)
+        self.to_qkv = nn.Linear(dim, dim * 3, bias=False)
+        self.to_out = nn.Sequential(nn.Linear(dim, dim), nn.Dropout(dropout))
+
+    def forward(self, x):
+        x = self.norm(x)
+        q, k, v = (
+            one.unflatten(-1, (self.heads, -1)).transpose(1, 2)
+            for one in self.to_qkv(x).chunk(3, dim=-1)
+        )
+        weights = (q @ k.transpose(-1, -2) * q.shape[-1] ** -0.5).softmax(dim=-1)
+        return self.to_out((weights @ v).transpose(1, 2).flatten(2))
+"""
+
+SOUND = {"PositionwiseFeedForward": AFTER, "Attention": BEFORE}
+
+WRONG = [
+    ("PositionwiseFeedForward", ".relu()", ""),
+    ("PositionwiseFeedForward", "self.dropout(x) + residual", "2 * self.dropout(x) + residual"),
+    ("PositionwiseFeedForward", "self.dropout(x) + residual", "self.dropout(x) + 2 * residual"),
+    ("PositionwiseFeedForward", "self.w_2(", "x + self.w_2("),
+    ("Attention", "q.shape[-1] ** -0.5", "x.shape[-1] ** -0.5"),
+    ("Attention", "softmax(dim=-1)", "softmax(dim=-2)"),
+    ("Attention", ".transpose(1, 2).flatten(2)", ".flatten(2).unflatten(1, (x.shape[1], -1))"),
+    ("Attention", "return self.to_out(", "return x + 2 * self.to_out("),
+]
+
+
+def adapted(folder: Path, name: str, source: str, **reading: object) -> Backend:
+    file = folder / "own.py"
+    file.write_text(source)
+    return attentest.adapted(f"{file}:{name}", **reading)
+
+
+def broken(backend: Backend, component: str) -> list[str]:
+    bench = Bench(backend, shrink=False, diagnose=False, effort=0.2)
+    verdict = judge(bench, f"{component}.formula")
+    assert verdict.status.judged
+    return [verdict.message] if verdict.status in (Status.VIOLATION, Status.ERROR) else []
+
+
+def component_of(name: str) -> str:
+    return "multi_head_attention" if name == "Attention" else "feed_forward"
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [("PositionwiseFeedForward", "and its residual sum"), ("Attention", "(norm) is a part")],
+)
+def test_sublayer_with_its_norm_inside_is_judged_without(
+    tmp_path: Path, name: str, said: str
+) -> None:
+    backend = adapted(tmp_path, name, SOUND[name])
+    assert any(said in one for one in backend.assumed)
+    compile(backend.written(), "own_backend.py", "exec")
+    assert broken(backend, component_of(name)) == []
+
+
+def test_strict_asks_for_the_place_of_the_norm(tmp_path: Path) -> None:
+    with pytest.raises(Unclear):
+        adapted(tmp_path, "Attention", BEFORE, strict=True)
+
+
+@pytest.mark.parametrize(("name", "right", "wrong"), WRONG)
+def test_mistake_in_a_sublayer_with_its_norm_inside_does_not_pass(
+    tmp_path: Path, name: str, right: str, wrong: str
+) -> None:
+    source = SOUND[name].replace(right, wrong)
+    assert source != SOUND[name]
+    try:
+        backend = adapted(tmp_path, name, source)
+    except Unclear:
+        return
+    assert broken(backend, component_of(name))

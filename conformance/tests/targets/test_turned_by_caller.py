@@ -1,0 +1,136 @@
+"""Attention that is given rotary positions by its caller."""
+
+from pathlib import Path
+
+import pytest
+
+import attentest
+from attentest.judging.bench import Bench
+from attentest.judging.judge import judge
+from attentest.results.verdict import Status
+from attentest.targets.adapt import Unclear
+from attentest_spec import Backend
+
+HALVES = """
+import torch
+from torch import nn
+
+
+def rotate_half(x):
+    first, second = x.chunk(2, dim=-1)
+    return torch.cat((-second, first), dim=-1)
+
+
+class LlamaAttention(nn.Module):
+    def __init__(self, hidden_size, num_heads, num_kv_heads):
+        super().__init__()
+        self.heads, self.kv_heads, self.size = num_heads, num_kv_heads, hidden_size // num_heads
+        self.q_proj = nn.Linear(hidden_size, num_heads * self.size, bias=False)
+        self.k_proj = nn.Linear(hidden_size, num_kv_heads * self.size, bias=False)
+        self.v_proj = nn.Linear(hidden_size, num_kv_heads * self.size, bias=False)
+        self.o_proj = nn.Linear(num_heads * self.size, hidden_size, bias=False)
+
+    def forward(self, x, cos, sin, mask=None):
+        batch, length, _ = x.shape
+        q = self.q_proj(x).view(batch, length, self.heads, self.size).transpose(1, 2)
+        k = self.k_proj(x).view(batch, length, self.kv_heads, self.size).transpose(1, 2)
+        v = self.v_proj(x).view(batch, length, self.kv_heads, self.size).transpose(1, 2)
+        q = q * cos + rotate_half(q) * sin
+        k = k * cos + rotate_half(k) * sin
+        k = k.repeat_interleave(self.heads // self.kv_heads, dim=1)
+        v = v.repeat_interleave(self.heads // self.kv_heads, dim=1)
+        scores = q @ k.transpose(-1, -2) / self.size**0.5
+        if mask is not None:
+            scores = scores.masked_fill(mask == 0, float("-inf"))
+        out = scores.softmax(dim=-1) @ v
+        return self.o_proj(out.transpose(1, 2).reshape(batch, length, -1))
+"""
+
+COMPLEX = """
+import torch
+from torch import nn
+
+
+def turned(x, freqs_cis):
+    pairs = torch.view_as_complex(x.reshape(*x.shape[:-1], -1, 2))
+    return torch.view_as_real(pairs * freqs_cis[None, :, None]).flatten(3)
+
+
+class Attention(nn.Module):
+    def __init__(self, dim, n_heads):
+        super().__init__()
+        self.heads = n_heads
+        self.wq = nn.Linear(dim, dim, bias=False)
+        self.wk = nn.Linear(dim, dim, bias=False)
+        self.wv = nn.Linear(dim, dim, bias=False)
+        self.wo = nn.Linear(dim, dim, bias=False)
+
+    def forward(self, x, freqs_cis, mask):
+        batch, length, width = x.shape
+        q, k, v = (
+            one(x).view(batch, length, self.heads, -1) for one in (self.wq, self.wk, self.wv)
+        )
+        q, k = turned(q, freqs_cis), turned(k, freqs_cis)
+        q, k, v = (one.transpose(1, 2) for one in (q, k, v))
+        scores = q @ k.transpose(2, 3) / (width // self.heads) ** 0.5
+        if mask is not None:
+            scores = scores + mask
+        out = scores.softmax(-1) @ v
+        return self.wo(out.transpose(1, 2).reshape(batch, length, width))
+"""
+
+SOUND = {"LlamaAttention": HALVES, "Attention": COMPLEX}
+
+WRONG = [
+    ("LlamaAttention", "k = k * cos + rotate_half(k) * sin", "pass"),
+    ("LlamaAttention", "k = k * cos + rotate_half(k) * sin", "k = k * cos - rotate_half(k) * sin"),
+    ("LlamaAttention", "(-second, first)", "(second, first)"),
+    ("LlamaAttention", "scores = q @", "v = v * cos + rotate_half(v) * sin\n        scores = q @"),
+    ("LlamaAttention", "/ self.size**0.5", ""),
+    ("LlamaAttention", "k.repeat_interleave(", "k.flip(1).repeat_interleave("),
+    ("LlamaAttention", 'float("-inf")', "0.0"),
+    ("Attention", "turned(k, freqs_cis)", "turned(k, freqs_cis.conj())"),
+    ("Attention", "turned(k, freqs_cis)", "k"),
+    ("Attention", ".softmax(-1)", ".softmax(-2)"),
+]
+
+
+def adapted(folder: Path, name: str, source: str) -> Backend:
+    file = folder / "own.py"
+    file.write_text(source)
+    return attentest.adapted(f"{file}:{name}")
+
+
+def broken(backend: Backend) -> list[str]:
+    bench = Bench(backend, shrink=False, diagnose=False, effort=0.2)
+    names = ("formula", "masked-keys-ignored", "rotary", "shared-key-heads")
+    verdicts = [judge(bench, f"multi_head_attention.{one}") for one in names]
+    assert verdicts[0].status.judged
+    return [one.message for one in verdicts if one.status in (Status.VIOLATION, Status.ERROR)]
+
+
+@pytest.mark.parametrize(
+    ("name", "pairs"), [("LlamaAttention", "halves"), ("Attention", "adjacent")]
+)
+def test_attention_with_given_rotary_positions_is_judged(
+    tmp_path: Path, name: str, pairs: str
+) -> None:
+    backend = adapted(tmp_path, name, SOUND[name])
+    assert backend.choices["attention_rotary"] == "query-and-key"
+    assert backend.choices.get("rotary_pairs", "adjacent") == pairs
+    assert any("rotary positions 0 to T - 1" in one for one in backend.assumed)
+    compile(backend.written(), "own_backend.py", "exec")
+    assert broken(backend) == []
+
+
+@pytest.mark.parametrize(("name", "right", "wrong"), WRONG)
+def test_mistake_in_attention_with_given_rotary_positions_does_not_pass(
+    tmp_path: Path, name: str, right: str, wrong: str
+) -> None:
+    source = SOUND[name].replace(right, wrong)
+    assert source != SOUND[name]
+    try:
+        backend = adapted(tmp_path, name, source)
+    except Unclear:
+        return
+    assert broken(backend)

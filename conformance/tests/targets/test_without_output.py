@@ -1,0 +1,127 @@
+"""Attention that has no output projection: one is put behind it, and the rest is judged."""
+
+from pathlib import Path
+
+import pytest
+
+import attentest
+from attentest.judging.bench import Bench
+from attentest.judging.judge import judge
+from attentest.results.verdict import Status
+from attentest.targets.adapt import Unclear
+from attentest_spec import Backend
+
+SEVERAL_HEADS = """
+import torch
+from torch import nn
+
+
+class SelfAttention(nn.Module):
+    def __init__(self, hidden_size, num_heads):
+        super().__init__()
+        self.heads, self.size = num_heads, hidden_size // num_heads
+        self.query = nn.Linear(hidden_size, hidden_size)
+        self.key = nn.Linear(hidden_size, hidden_size)
+        self.value = nn.Linear(hidden_size, hidden_size)
+
+    def forward(self, hidden_states, attention_mask=None):
+        batch, length, width = hidden_states.shape
+        q, k, v = (
+            one(hidden_states).view(batch, length, self.heads, self.size).transpose(1, 2)
+            for one in (self.query, self.key, self.value)
+        )
+        scores = q @ k.transpose(-1, -2) / self.size**0.5
+        if attention_mask is not None:
+            scores = scores + attention_mask
+        weights = scores.softmax(dim=-1)
+        context = (weights @ v).transpose(1, 2).reshape(batch, length, width)
+        return context, weights
+"""
+
+ONE_HEAD = """
+from torch import nn
+
+
+class SingleHeadSelfAttention(nn.Module):
+    def __init__(self, d_model):
+        super().__init__()
+        self.to_q = nn.Linear(d_model, d_model, bias=False)
+        self.to_k = nn.Linear(d_model, d_model, bias=False)
+        self.to_v = nn.Linear(d_model, d_model, bias=False)
+        self.scale = d_model**-0.5
+
+    def forward(self, x, mask=None):
+        scores = self.to_q(x) @ self.to_k(x).transpose(1, 2) * self.scale
+        if mask is not None:
+            scores = scores.masked_fill(mask == 0, -1e9)
+        return scores.softmax(-1) @ self.to_v(x)
+"""
+
+SOUND = {
+    "SelfAttention": SEVERAL_HEADS,
+    "SingleHeadSelfAttention": ONE_HEAD,
+}
+
+WRONG = [
+    ("SelfAttention", "/ self.size**0.5", "/ width**0.5"),
+    ("SelfAttention", "softmax(dim=-1)", "softmax(dim=-2)"),
+    ("SelfAttention", "(weights @ v).transpose(1, 2)", "(weights @ v)"),
+    ("SelfAttention", "scores + attention_mask", "scores"),
+    ("SelfAttention", "return context, weights", "return context + hidden_states, weights"),
+    ("SingleHeadSelfAttention", "**-0.5", "**-1"),
+    ("SingleHeadSelfAttention", "* self.scale", ""),
+    ("SingleHeadSelfAttention", "@ self.to_v(x)", "@ x"),
+    ("SingleHeadSelfAttention", "@ self.to_v(x)", "@ self.to_v(x) + self.to_q(x)"),
+]
+
+
+def adapted(folder: Path, name: str, source: str, **reading: object) -> Backend:
+    file = folder / "own.py"
+    file.write_text(source)
+    return attentest.adapted(f"{file}:{name}", **reading)
+
+
+def broken(backend: Backend) -> list[str]:
+    bench = Bench(backend, shrink=False, diagnose=False, effort=0.2)
+    names = ("formula", "masked-keys-ignored", "heads-are-slices")
+    verdicts = [judge(bench, f"multi_head_attention.{one}") for one in names]
+    assert any(one.status.judged for one in verdicts)
+    return [one.message for one in verdicts if one.status in (Status.VIOLATION, Status.ERROR)]
+
+
+@pytest.mark.parametrize("name", SOUND)
+def test_attention_without_output_projection_is_judged_with_one_behind(
+    tmp_path: Path, name: str
+) -> None:
+    backend = adapted(tmp_path, name, SOUND[name])
+    assert any("no output projection" in one for one in backend.assumed)
+    compile(backend.written(), "own_backend.py", "exec")
+    assert broken(backend) == []
+
+
+@pytest.mark.parametrize("name", SOUND)
+def test_strict_asks_for_the_output_projection(tmp_path: Path, name: str) -> None:
+    with pytest.raises(Unclear, match="no multi head attention can be made"):
+        adapted(tmp_path, name, SOUND[name], strict=True)
+
+
+@pytest.mark.parametrize(("name", "right", "wrong"), WRONG)
+def test_mistake_in_attention_without_output_projection_does_not_pass(
+    tmp_path: Path, name: str, right: str, wrong: str
+) -> None:
+    source = SOUND[name].replace(right, wrong)
+    assert source != SOUND[name]
+    try:
+        backend = adapted(tmp_path, name, source)
+    except Unclear:
+        return
+    assert broken(backend)
+
+
+def test_projection_that_is_held_and_not_used_is_not_replaced(tmp_path: Path) -> None:
+    held = "self.value = nn.Linear(hidden_size, hidden_size)\n"
+    source = SEVERAL_HEADS.replace(
+        held, f"{held}        self.dense = nn.Linear(hidden_size, hidden_size)\n"
+    )
+    backend = adapted(tmp_path, "SelfAttention", source)
+    assert broken(backend)
