@@ -188,7 +188,7 @@ FINDABLE = {
 
 
 MEASURED_IN = [
-    item(name, value, model, name=f"{name}={value}-{model}", unit=model == unit_model)
+    item(name, value, model, name=f"{name}={value}-{model}", unit=model == unit_model, rest=2)
     for name, value in OPTIONS
     for unit_model in [one_of(REFERENCE_MODELS, f"{name}={value}")]
     for model in REFERENCE_MODELS

@@ -6,7 +6,7 @@ import pytest
 from planted import BASE, CHANGES, OPTIONS
 from reference_backends import built, sole
 
-from attentest.analysis.identify import CANNOT_TELL, MEASURED, NONE_FITS, identify
+from attentest.analysis.identify import CANNOT_TELL, MEASURED, identify
 from attentest.analysis.identify.language import AXES
 from attentest.faults.reference_models import Plain, reference_backend
 from attentest.studies.comparison.compare import compare
@@ -50,10 +50,11 @@ class Squared(Plain):
         return super().mix(weights * weights, value)
 
 
-def test_mistake_in_attention_fits_no_option_and_leaves_the_norms():
+def test_mistake_in_attention_is_no_option_and_leaves_the_norms():
     backend = sole(reference_backend(Squared, OPTIONS["pairs"]), "language_model")
     found = identify(replace(backend, choices={}))
-    assert {found[name].status for name in OF_SCORES} == {NONE_FITS}
+    assert {found[name].status for name in OF_SCORES} == {CANNOT_TELL}
+    assert all("closest combination" in found[name].reason for name in OF_SCORES)
     assert (found["norm_kind"].measured, found["activation"].measured) == ("rms", "silu")
 
 

@@ -81,6 +81,7 @@ def test_true_line_is_named_first(files, tmp_path):
 
 
 @pytest.mark.proof
+@pytest.mark.exhaustive
 @pytest.mark.skipif(not WHOLE_CORPUS, reason="ATTENTEST_CORPUS=all tries all mistakes")
 def test_true_line_is_named_first_in_most(tmp_path):
     pytest.importorskip("einops")

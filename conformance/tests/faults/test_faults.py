@@ -35,12 +35,18 @@ def unit_model(one: Fault) -> str:
 
 
 INJECTED = [
-    item(one, model, name=f"{model}-{one.slug}", unit=model == unit_model(one))
+    item(one, model, name=f"{model}-{one.slug}", unit=model == unit_model(one), rest=2)
     for one in faults().values()
     for model in one.models
 ]
 CONFORMING = [
-    item(clause, model, name=f"{model}-{clause}", unit=model == one_of(REFERENCE_MODELS, clause))
+    item(
+        clause,
+        model,
+        name=f"{model}-{clause}",
+        unit=model == one_of(REFERENCE_MODELS, clause),
+        rest=2,
+    )
     for clause in clauses()
     for model in REFERENCE_MODELS
 ]

@@ -1,7 +1,8 @@
-"""The part of a study that the unit tests run; the env `proof` runs the rest.
+"""The part of a study that the unit tests run; `proof` and `exhaustive` run the rest.
 
 A study covers every fault, every option or every file, and most of its items fail together. Which
-of them the unit tests run is fixed by their names, so that all of CI runs each item exactly once.
+of them the unit tests run is fixed by their names. Of studies whose items are crossed, as every
+fault in each of two models, `proof` runs a part of the rest, and `exhaustive` all of it.
 """
 
 import zlib
@@ -15,20 +16,32 @@ T = TypeVar("T")
 
 
 def study(
-    items: Iterable[T], name: Callable[[T], str] = str, *, share: int = 2
+    items: Iterable[T], name: Callable[[T], str] = str, *, share: int = 2, rest: int = 1
 ) -> list[ParameterSet]:
-    """Return the items as parameters; one in `share` is a unit test, the others are marked."""
+    """Return the items as parameters; one in `share` is a unit test, the others are marked.
+
+    One in `rest` of the others is left to `proof`.
+    """
     return [
-        item(*one, name=name(one), unit=in_share(name(one), share))
-        if isinstance(one, tuple)
-        else item(one, name=name(one), unit=in_share(name(one), share))
+        item(
+            *(one if isinstance(one, tuple) else (one,)),
+            name=name(one),
+            unit=in_share(name(one), share),
+            rest=rest,
+        )
         for one in items
     ]
 
 
-def item(*values: Any, name: str, unit: bool) -> ParameterSet:
-    """Return a parameter of a study, which is a unit test or left to the env `proof`."""
-    return pytest.param(*values, id=name, marks=[] if unit else [pytest.mark.proof])
+def item(*values: Any, name: str, unit: bool, rest: int = 1) -> ParameterSet:
+    """Return a parameter of a study: a unit test, or left to `proof` or to `exhaustive`.
+
+    One in `rest` of those that are no unit test is left to `proof`.
+    """
+    marks = [] if unit else [pytest.mark.proof]
+    if not unit and not in_share(f"the rest: {name}", rest):
+        marks.append(pytest.mark.exhaustive)
+    return pytest.param(*values, id=name, marks=marks)
 
 
 def in_share(name: str, share: int = 2) -> bool:

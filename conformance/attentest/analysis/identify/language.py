@@ -316,8 +316,12 @@ class Search:
         return Evidence(axis, COMPONENT, MEASURED, self.choices[axis])
 
     def _nothing(self, axis: str) -> Evidence:
-        text = f"in {COMPONENT} the closest still differs by {self.left:.2g}"
-        return Evidence(axis, COMPONENT, NONE_FITS, reason=text, difference=self.left)
+        """Return that the search ended before all was explained, which no option is to blame for.
+
+        Not all combinations are tried: another choice may be the one that was missed.
+        """
+        text = f"the closest combination that was tried still differs by {self.left:.2g}"
+        return _silent(axis, text)
 
     def _same(self, other: Choices, axis: str) -> bool:
         """Say whether the `other` choices have the same parameters and give the same numbers."""

@@ -18,7 +18,13 @@ def sink_missing(self: Hooks, module: Node, raw: Tensor) -> Tensor:
     return self.weigh(raw)
 
 
-@fault("multi_head_attention.sink-undeclared", "attention-sink", seam="weigh_keys", origin="M122")
+@fault(
+    "multi_head_attention.sink-undeclared",
+    "attention-sink",
+    seam="weigh_keys",
+    origin="M122",
+    components=("attention",),
+)
 def sink_undeclared(self: Hooks, module: Node, raw: Tensor) -> Tensor:
     """The softmax has 1 more in its denominator. Checkpoints without it give smaller outputs."""
     return self.correct.weigh_with_sink(raw, raw.new_zeros(raw.shape[1], 1, 1))

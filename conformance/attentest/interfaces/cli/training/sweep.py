@@ -40,7 +40,7 @@ FOLDER = "attentest-sweep"
     "choices",
     multiple=True,
     metavar="NAME=A,B,..",
-    help="Options of a design choice, the base first (repeatable).",
+    help="Declare options of a design choice, the base first (repeatable).",
 )
 @click.option(
     "--axis",
