@@ -15,7 +15,7 @@ from attentest.studies.learning.tasks import TASKS
 from attentest.views.terminal import say
 
 ROWS = 11
-"""How many points of the curves are shown."""
+"""The number of points of the curves that are shown."""
 
 OF_ENDS = (
     "training and held out are losses per token; tokens and sequences the shares that greedy "

@@ -20,7 +20,7 @@ from attentest.studies.sweep.record import Record
 from attentest_spec.choices import Value
 
 MEASURES = ("validation", "tokens", "sequences")
-"""What effects are measured of: fields of the last :class:`Point`."""
+"""The measures whose effects are shown: fields of the last :class:`Point`."""
 
 CONFIDENCE = 0.95
 

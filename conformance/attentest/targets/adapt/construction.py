@@ -1,4 +1,4 @@
-"""How a class is built at the sizes of the contract: by what its constructor calls them."""
+"""The construction of a class at the sizes of the contract, by the names of its parameters."""
 
 import dataclasses
 import inspect

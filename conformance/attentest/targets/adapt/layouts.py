@@ -1,4 +1,4 @@
-"""How tensors lie in code that does not lay them out as the contract does."""
+"""The layouts of tensors in code that has another one than the contract."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -82,14 +82,14 @@ FOUR = (
     Layout("(L, B, E), sequence first and without heads", "heads", swap=(0, 1)),
     Layout("(L, E), one head of one sample at a time", "alone"),
 )
-"""How attention may take its four axes, the contract's own first."""
+"""The orders of the four axes of attention, the contract's own first."""
 
 THREE = (
     Layout("(B, L, D), batch first"),
     Layout("(L, B, D), sequence first", swap=(0, 1)),
     Layout("(L, D), one sample at a time", "alone"),
 )
-"""How every other component may take its sequences, the contract's own first."""
+"""The orders of the axes of every other component, the contract's own first."""
 
 
 def layouts(component: str) -> Sequence[Layout]:

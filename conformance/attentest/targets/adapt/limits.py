@@ -24,7 +24,7 @@ from attentest_spec.mapping import locate
 from attentest_spec.torch import DTYPES
 
 _INNER = ("inner.weight", "feed_forward.inner.weight", "layers.0.feed_forward.inner.weight")
-"""Where the inner layer of a feed-forward network stands in a component that has one."""
+"""The path of the inner layer of a feed-forward network in a component that has one."""
 
 
 def built(code: Code, dtype: torch.dtype) -> Any:

@@ -61,7 +61,7 @@ class Style:
 
     @property
     def words(self) -> str:
-        """What the mask is, in one phrase."""
+        """The meaning of the mask, in one phrase."""
         return f"{_MEANS[self.entries, self.meaning]}; {_SHOWN[self.shape]}"
 
     @property

@@ -22,7 +22,7 @@ COMPONENTS = ("feed_forward", "multi_head_attention")
 
 
 class Core(nn.Module):
-    """What `sublayer` computes without its norm at the path `norm`, which passes its input on.
+    """The result of `sublayer` without its norm at the path `norm`, which passes its input on.
 
     With `residual`, the first input is taken from the result, or its part `part`, again.
     """

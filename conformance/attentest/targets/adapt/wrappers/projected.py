@@ -17,7 +17,7 @@ from attentest.targets.adapt.wrappers.wrapper import WIDTH, Wrapper
 
 
 class Projected(nn.Module):
-    """What `attention` returns, or its part `part`, projected by a matrix of `width` rows.
+    """The output of `attention`, or of its part `part`, projected by a matrix of `width` rows.
 
     `bias` says whether the projection has one, as those of `attention` do.
     """

@@ -81,20 +81,20 @@ GIVEN = "{} given as the rotary positions 0 to T - 1, {}"
 def forms(names: Sequence[str]) -> Iterator[tuple[dict[str, Any], str]]:
     """Yield the options that give the arguments `names` rotary positions, each in words."""
     kinds = _kinds(names)
-    for tables, told in kinds:
+    for tables, words in kinds:
         columns = ("once",) if "complex" in tables.values() else ("halves", "once", "pairs")
         for one in columns:
             for lead in (0, 1, 2):
                 shape = ", ".join([*["1"] * lead, "T", "E/2" if one == "once" else "E"])
-                yield {"tables": tables, "columns": one, "lead": lead}, f"{told} ({shape})"
+                yield {"tables": tables, "columns": one, "lead": lead}, f"{words} ({shape})"
 
 
 def _kinds(names: Sequence[str]) -> list[tuple[dict[str, str], str]]:
     """Return what each argument may carry: one for each of two tables, or one for both."""
     if len(names) == 1:
         return [
-            ({names[0]: kind}, told)
-            for kind, told in (
+            ({names[0]: kind}, words)
+            for kind, words in (
                 ("complex", "complex numbers"),
                 ("angles", "angles"),
                 ("pair", "cosines and sines"),

@@ -23,7 +23,7 @@ COMPONENTS = ("multi_head_attention", "encoder_layer")
 """The components whose caller may give rotary positions."""
 
 MOST = 3
-"""How many forms with different results are read to the end."""
+"""The number of forms with different results that are read to the end."""
 
 
 class _Turned(Read, Protocol):
@@ -75,8 +75,8 @@ def _accepted(code: Code, reading: Reading, names: list[str]) -> Iterator[Wrappe
     if not isinstance(module, nn.Module):
         return
     seen: list[Tensor] = []
-    for options, told in forms(names):
-        sentence = f"assumed {GIVEN.format(' and '.join(names), told)}, and the base 10,000"
+    for options, words in forms(names):
+        sentence = f"assumed {GIVEN.format(' and '.join(names), words)}, and the base 10,000"
         wrapper = Wrapper(Turned, TURNED_SOURCE, HEAD_WIDTH, sentence, options)
         output = _answer(wrapper(module, SIZES), adapter)
         if output is None or any(torch.allclose(output, other) for other in seen):
