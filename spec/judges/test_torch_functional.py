@@ -87,17 +87,20 @@ ACTIVATIONS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
 }
 
 
+def size_of(name: str, x: Array) -> Array:
+    """Return the magnitude of what is rounded, for inputs of the magnitude x (N)."""
+    if name == "sigmoid":  # about 1/2 near 0, where the others are as small as x
+        return np.maximum(x, 1.0)
+    return x**2 if name == "relu-squared" else x
+
+
 def judge_activations(drawn: Drawn) -> list[Answer]:
     x = drawn.numbers(50)
     return [
         Answer(
             activate(name, x),
             say(tensor(drawn, x)).numpy(),
-            # A sigmoid is about 1/2 near 0, where the others are as small as x.
-            (rounding.ELEMENTARY + 6)
-            * drawn.u
-            * (np.maximum(np.abs(x), 1.0) if name == "sigmoid" else np.abs(x))
-            * (name != "relu"),
+            (rounding.ELEMENTARY + 6) * drawn.u * size_of(name, np.abs(x)) * (name != "relu"),
         )
         for name, say in ACTIVATIONS.items()
     ]
