@@ -188,7 +188,7 @@ FINDABLE = {
 
 
 MEASURED_IN = [
-    item(name, value, model, name=f"{name}={value}-{model}", unit=model == unit_model, rest=2)
+    item(name, value, model, name=f"{name}={value}-{model}", unit=model == unit_model, rest=4)
     for name, value in OPTIONS
     for unit_model in [one_of(REFERENCE_MODELS, f"{name}={value}")]
     for model in REFERENCE_MODELS
@@ -219,7 +219,7 @@ def drawn(seed: int) -> dict[str, Value]:
     return choices
 
 
-@pytest.mark.parametrize("seed", study(range(16), share=3))
+@pytest.mark.parametrize("seed", study(range(16), share=5, rest=4))
 def test_deviations_in_many_choices_at_once_are_measured(seed):
     choices, declared = drawn(seed), drawn(seed + 1000)
     specimen = ("plain", "fused")[seed % 2]

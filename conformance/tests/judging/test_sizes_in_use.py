@@ -108,7 +108,7 @@ def test_mask_cached_by_shape_is_detected_with_every_seed(slug, seed, model):
 
 @pytest.mark.parametrize(
     ("slug", "model", "seed"),
-    study(product(IN_USE, REFERENCE_MODELS, range(2)), "{0[0]}-{0[1]}-{0[2]}".format, rest=2),
+    study(product(IN_USE, REFERENCE_MODELS, range(2)), "{0[0]}-{0[1]}-{0[2]}".format, rest=4),
 )
 def test_reference_model_conforms_in_float32(model, slug, seed):
     backend = reference_backend(REFERENCE_MODELS[model])
@@ -117,7 +117,7 @@ def test_reference_model_conforms_in_float32(model, slug, seed):
     assert (verdict.budget or 0.0) < 0.7
 
 
-@pytest.mark.parametrize("name", study(UNUSUAL, share=4, rest=2))
+@pytest.mark.parametrize("name", study(UNUSUAL, share=4, rest=4))
 def test_unusual_implementation_conforms_in_float32(name):
     backend = UNUSUAL[name]
     for slug in IN_USE:

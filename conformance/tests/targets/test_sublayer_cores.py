@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from proof import study
 
 import attentest
 from attentest.judging.bench import Bench
@@ -100,7 +101,7 @@ def test_strict_asks_for_the_place_of_the_norm(tmp_path: Path) -> None:
         adapted(tmp_path, "Attention", BEFORE, strict=True)
 
 
-@pytest.mark.parametrize(("name", "right", "wrong"), WRONG)
+@pytest.mark.parametrize(("name", "right", "wrong"), study(WRONG, "-".join, share=3, rest=2))
 def test_mistake_in_a_sublayer_with_its_norm_inside_does_not_pass(
     tmp_path: Path, name: str, right: str, wrong: str
 ) -> None:

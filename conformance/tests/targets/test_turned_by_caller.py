@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from proof import study
 
 import attentest
 from attentest.judging.bench import Bench
@@ -123,7 +124,7 @@ def test_attention_with_given_rotary_positions_is_judged(
     assert broken(backend) == []
 
 
-@pytest.mark.parametrize(("name", "right", "wrong"), WRONG)
+@pytest.mark.parametrize(("name", "right", "wrong"), study(WRONG, "-".join, share=3, rest=2))
 def test_mistake_in_attention_with_given_rotary_positions_does_not_pass(
     tmp_path: Path, name: str, right: str, wrong: str
 ) -> None:

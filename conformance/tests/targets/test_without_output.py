@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from proof import study
 
 import attentest
 from attentest.judging.bench import Bench
@@ -105,7 +106,7 @@ def test_strict_asks_for_the_output_projection(tmp_path: Path, name: str) -> Non
         adapted(tmp_path, name, SOUND[name], strict=True)
 
 
-@pytest.mark.parametrize(("name", "right", "wrong"), WRONG)
+@pytest.mark.parametrize(("name", "right", "wrong"), study(WRONG, "-".join, share=3, rest=2))
 def test_mistake_in_attention_without_output_projection_does_not_pass(
     tmp_path: Path, name: str, right: str, wrong: str
 ) -> None:

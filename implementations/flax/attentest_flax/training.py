@@ -95,7 +95,8 @@ CHOICES: dict[str, Value] = {
 
 RECIPES = {
     "loss": Recipe(sizes_alone, call=loss),
-    "learning_rate": Recipe(schedule, call=rate),
+    # A step is a number that a program is compiled for: a rate alone takes no time.
+    "learning_rate": Recipe(schedule, call=rate, compiled=False),
     "optimiser": Recipe(sizes_alone, call=updates),
     "gradient_clipping": Recipe(sizes_alone, call=clipped),
 }
