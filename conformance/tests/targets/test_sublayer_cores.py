@@ -3,14 +3,10 @@
 from pathlib import Path
 
 import pytest
+from mistaken_code import adapted, asked_or_broken, broken
 from proof import study
 
-import attentest
-from attentest.judging.bench import Bench
-from attentest.judging.judge import judge
-from attentest.results.verdict import Status
 from attentest.targets.adapt import Unclear
-from attentest_spec import Backend
 
 AFTER = """
 from torch import nn
@@ -66,21 +62,9 @@ WRONG = [
 ]
 
 
-def adapted(folder: Path, name: str, source: str, **reading: object) -> Backend:
-    file = folder / "own.py"
-    file.write_text(source)
-    return attentest.adapted(f"{file}:{name}", **reading)
-
-
-def broken(backend: Backend, component: str) -> list[str]:
-    bench = Bench(backend, shrink=False, diagnose=False, effort=0.2)
-    verdict = judge(bench, f"{component}.formula")
-    assert verdict.status.judged
-    return [verdict.message] if verdict.status in (Status.VIOLATION, Status.ERROR) else []
-
-
-def component_of(name: str) -> str:
-    return "multi_head_attention" if name == "Attention" else "feed_forward"
+def formula_of(name: str) -> str:
+    component = "multi_head_attention" if name == "Attention" else "feed_forward"
+    return f"{component}.formula"
 
 
 @pytest.mark.parametrize(
@@ -93,7 +77,7 @@ def test_sublayer_with_its_norm_inside_is_judged_without(
     backend = adapted(tmp_path, name, SOUND[name])
     assert any(said in one for one in backend.assumed)
     compile(backend.written(), "own_backend.py", "exec")
-    assert broken(backend, component_of(name)) == []
+    assert broken(backend, formula_of(name)) == []
 
 
 def test_strict_asks_for_the_place_of_the_norm(tmp_path: Path) -> None:
@@ -105,10 +89,4 @@ def test_strict_asks_for_the_place_of_the_norm(tmp_path: Path) -> None:
 def test_mistake_in_a_sublayer_with_its_norm_inside_does_not_pass(
     tmp_path: Path, name: str, right: str, wrong: str
 ) -> None:
-    source = SOUND[name].replace(right, wrong)
-    assert source != SOUND[name]
-    try:
-        backend = adapted(tmp_path, name, source)
-    except Unclear:
-        return
-    assert broken(backend, component_of(name))
+    assert asked_or_broken(tmp_path, name, SOUND[name], right, wrong, formula_of(name))

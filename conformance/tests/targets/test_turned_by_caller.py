@@ -3,14 +3,8 @@
 from pathlib import Path
 
 import pytest
+from mistaken_code import adapted, asked_or_broken, broken
 from proof import study
-
-import attentest
-from attentest.judging.bench import Bench
-from attentest.judging.judge import judge
-from attentest.results.verdict import Status
-from attentest.targets.adapt import Unclear
-from attentest_spec import Backend
 
 HALVES = """
 import torch
@@ -96,18 +90,10 @@ WRONG = [
 ]
 
 
-def adapted(folder: Path, name: str, source: str) -> Backend:
-    file = folder / "own.py"
-    file.write_text(source)
-    return attentest.adapted(f"{file}:{name}")
-
-
-def broken(backend: Backend) -> list[str]:
-    bench = Bench(backend, shrink=False, diagnose=False, effort=0.2)
-    names = ("formula", "masked-keys-ignored", "rotary", "shared-key-heads")
-    verdicts = [judge(bench, f"multi_head_attention.{one}") for one in names]
-    assert verdicts[0].status.judged
-    return [one.message for one in verdicts if one.status in (Status.VIOLATION, Status.ERROR)]
+CLAUSES = [
+    f"multi_head_attention.{one}"
+    for one in ("formula", "masked-keys-ignored", "rotary", "shared-key-heads")
+]
 
 
 @pytest.mark.parametrize(
@@ -121,17 +107,11 @@ def test_attention_with_given_rotary_positions_is_judged(
     assert backend.choices.get("rotary_pairs", "adjacent") == pairs
     assert any("rotary positions 0 to T - 1" in one for one in backend.assumed)
     compile(backend.written(), "own_backend.py", "exec")
-    assert broken(backend) == []
+    assert broken(backend, *CLAUSES) == []
 
 
 @pytest.mark.parametrize(("name", "right", "wrong"), study(WRONG, "-".join, share=3, rest=2))
 def test_mistake_in_attention_with_given_rotary_positions_does_not_pass(
     tmp_path: Path, name: str, right: str, wrong: str
 ) -> None:
-    source = SOUND[name].replace(right, wrong)
-    assert source != SOUND[name]
-    try:
-        backend = adapted(tmp_path, name, source)
-    except Unclear:
-        return
-    assert broken(backend)
+    assert asked_or_broken(tmp_path, name, SOUND[name], right, wrong, *CLAUSES)

@@ -80,8 +80,8 @@ class WindowByWindow(nn.Module):
         return torch.cat((a * cosines - b * sines, b * cosines + a * sines), dim=-1)
 
 
-class SinkAsKey(nn.Module):
-    """The sink is a key of zeros with a bias of its score, whose value is zero."""
+class WithSink(nn.Module):
+    """The parameters of attention with a sink in every head, and its projections."""
 
     def __init__(self, sizes: Sizes) -> None:
         super().__init__()
@@ -89,12 +89,20 @@ class SinkAsKey(nn.Module):
         self.maps = nn.ModuleDict({name: nn.Linear(width, width, bias=False) for name in NAMES})
         self.sink = nn.Parameter(torch.randn(sizes.heads))
 
+    def of_heads(self, *inputs: Tensor) -> list[Tensor]:
+        """Return query, key and value, each (B, L, D), projected and apart as (B, H, L, E)."""
+        return [
+            heads_apart(self.maps[name](one), self.heads)
+            for name, one in zip(NAMES, inputs, strict=False)
+        ]
+
+
+class SinkAsKey(WithSink):
+    """The sink is a key of zeros with a bias of its score, whose value is zero."""
+
     def forward(self, query: Tensor, key: Tensor, value: Tensor, mask: Mask = None) -> Tensor:
         """Return (B, L, D) by one call of attention with a key more and an additive mask."""
-        asks, keys, values = (
-            heads_apart(self.maps[name](one), self.heads)
-            for name, one in zip(NAMES, (query, key, value), strict=False)
-        )
+        asks, keys, values = self.of_heads(query, key, value)
         shape = (*asks.shape[:3], keys.shape[2])
         keep = asks.new_ones(shape, dtype=torch.bool) if mask is None else mask.expand(shape)
         bias = asks.new_zeros(shape).masked_fill(~keep, -math.inf)
@@ -106,21 +114,12 @@ class SinkAsKey(nn.Module):
         return output
 
 
-class SinkByBlocks(nn.Module):
+class SinkByBlocks(WithSink):
     """One key at a time: the running sum of powers begins with that of the sink."""
-
-    def __init__(self, sizes: Sizes) -> None:
-        super().__init__()
-        width, self.heads = checked(sizes), sizes.heads
-        self.maps = nn.ModuleDict({name: nn.Linear(width, width, bias=False) for name in NAMES})
-        self.sink = nn.Parameter(torch.randn(sizes.heads))
 
     def forward(self, query: Tensor, key: Tensor, value: Tensor, mask: Mask = None) -> Tensor:
         """Return (B, L, D), without a row of weights at any time."""
-        asks, keys, values = (
-            heads_apart(self.maps[name](one), self.heads)
-            for name, one in zip(NAMES, (query, key, value), strict=False)
-        )
+        asks, keys, values = self.of_heads(query, key, value)
         shape = (*asks.shape[:3], keys.shape[2])
         keep = None if mask is None else mask.expand(shape)
         peak = self.sink[:, None, None].expand(*shape[:3], 1)
