@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from attentest.studies.comparison.tracing import follow as trace
     from attentest.studies.cost.measure import measure as cost
     from attentest.studies.identification import identify_target as identify
+    from attentest.studies.index.index import index
     from attentest.studies.learning.learn import learn
     from attentest.studies.sweep.sweep import sweep
 
@@ -21,6 +22,7 @@ _HOMES = {
     "compare": "studies.comparison.compare:compare",
     "cost": "studies.cost.measure:measure",
     "identify": "studies.identification:identify_target",
+    "index": "studies.index.index:index",
     "learn": "studies.learning.learn:learn",
     "sweep": "studies.sweep.sweep:sweep",
     "trace": "studies.comparison.tracing:follow",
@@ -35,6 +37,7 @@ __all__ = [
     "compare",
     "cost",
     "identify",
+    "index",
     "learn",
     "sweep",
     "trace",

@@ -1,5 +1,8 @@
+import gc
+
 import shape_checks
 
+gc.disable()  # until all tests are collected: of all that is imported until then, nothing is unused
 shape_checks.install()  # before any test imports what is checked
 
 from collections.abc import Iterator  # noqa: E402
@@ -41,6 +44,7 @@ def same_random_numbers() -> None:
 def pytest_collection_finish() -> None:
     """Collect garbage as rarely as the processes that judge: all that stays is imported."""
     collect_rarely()
+    gc.enable()
 
 
 @pytest.hookimpl(wrapper=True)

@@ -25,6 +25,7 @@ import numpy as np
 
 from attentest.harness import worker
 from attentest.harness.family import MARK
+from attentest.harness.process_state import collect_rarely
 
 UNMARKED = "0" * 32
 """The mark of the server, over which every child writes its own."""
@@ -165,6 +166,7 @@ def _write_mark(mark: str) -> None:
 
 def main(descriptor: int) -> None:
     """Import what takes long, and serve."""
+    collect_rarely()
     with suppress(Exception):
         import_module(PRELOADED)
     Server(socket.socket(fileno=descriptor)).run()

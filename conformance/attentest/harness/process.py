@@ -60,6 +60,10 @@ class Isolation:
     loading: float | None = None
     stop: threading.Event = field(default_factory=threading.Event)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Leave the event behind: it can be set in its own process alone."""
+        return Isolation, (self.seconds, self.memory, self.loading)
+
 
 class Child:
     """A child process that answers calls; it is ended with the `with` statement.

@@ -19,6 +19,7 @@ from queue import SimpleQueue
 from attentest.harness import messages
 from attentest.harness.family import MARK, Family
 from attentest.harness.messages import Methods
+from attentest.harness.process_state import collect_rarely
 
 _SET_CHILD_SUBREAPER = 36
 
@@ -61,6 +62,7 @@ def adopt_orphans() -> None:
 def main(module: str) -> None:
     """Answer by the METHODS of `module`."""
     adopt_orphans()
+    collect_rarely()  # imports make many objects, and all of them stay
     serve(import_module(module).METHODS)
 
 

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 from attentest.analysis.lines import Locator
 from attentest.analysis.undeclared import effective_choices, effective_limits, measured_for
@@ -20,6 +21,9 @@ class Bench:
     `seed` 0 is the fixed default, `effort` multiplies the number of examples, `shrink` searches
     the minimal counterexample, `diagnose` the likely causes.
 
+    Where its verdicts are not `shown`, their status and message alone are wanted: a failing example
+    is not run again to see whether it always fails, and no counterexample is written.
+
     `suspects` grows while clauses are judged: the likely cause of one failure is tried first in
     the next ones, as a mistake in an inner component fails those outside of it too. It changes
     no status. `unexplained` grows too: an exception that no mistake of the catalogue explained
@@ -34,6 +38,7 @@ class Bench:
     effort: float = 1.0
     shrink: bool = True
     diagnose: bool = True
+    shown: bool = True
     loader: str = ""
     suspects: list[tuple[str, ...]] = field(default_factory=list, compare=False, repr=False)
     unexplained: set[str] = field(default_factory=set, compare=False, repr=False)
@@ -43,6 +48,14 @@ class Bench:
     def of(cls, backend: "Backend | Bench") -> "Bench":
         """Return `backend` on a bench of its own, or the bench that it is."""
         return backend if isinstance(backend, Bench) else cls(backend)
+
+    @classmethod
+    def for_status(cls, backend: Backend, **settings: Any) -> "Bench":
+        """Return a bench for verdicts of which the status and the message alone are read.
+
+        Scoring judges thousands of mistakes; half of the time would go into what nobody reads.
+        """
+        return cls(backend, shrink=False, diagnose=False, shown=False, **settings)
 
     @property
     def name(self) -> str:

@@ -20,6 +20,14 @@ from attentest.testing.draw import Draw
 Example = Callable[[st.DrawFn], None]
 
 
+class _Ended(BaseException):
+    """Ends the examples at the `failure` of one: Hypothesis would run that example again."""
+
+    def __init__(self, failure: Violation | BackendError) -> None:
+        super().__init__(str(failure))
+        self.failure = failure
+
+
 @st.composite
 def _draw_function(draw: st.DrawFn) -> st.DrawFn:
     """Return the function that draws: `st.data` looks at global random state around each draw."""
@@ -37,8 +45,10 @@ def try_examples(bench: Bench, check: Check, subject: Subject) -> None:
         subject.begin()
         try:
             body(subject, draw)
-        except (Violation, BackendError):
+        except (Violation, BackendError) as failure:
             subject.failing = subject.failing or subject.trace
+            if not bench.shown:
+                raise _Ended(failure) from failure
             raise
 
     def large(body: Body) -> Example:
@@ -93,7 +103,10 @@ def _test(bench: Bench, check: Check, number: int, example: Example) -> None:
     )
     vars(wrapped)["_hypothesis_internal_database_key"] = _NO_KEY
     _answer_lazy_modules()
-    wrapped()
+    try:
+        wrapped()
+    except _Ended as end:
+        raise end.failure from end.failure.__cause__
 
 
 _NO_KEY = b""

@@ -64,7 +64,9 @@ def judge(
         message=outcome.message,
         notes=tuple(subject.notes) if subject else (),
         counterexample=(
-            subject.record.counterexample(outcome.violation) if subject and broken else None
+            subject.record.counterexample(outcome.violation)
+            if subject and broken and bench.shown
+            else None
         ),
         budget=subject.budget if subject else None,
         seconds=round(time.perf_counter() - start, 4),

@@ -21,6 +21,7 @@ from attentest.results.blocks import UNSOUGHT
 from attentest.results.plan import Plan
 from attentest.results.run import BackendRun, Description, Run
 from attentest.results.verdict import Status, Verdict
+from attentest.studies.cluster import Lost, cluster
 from attentest.studies.participants import Remote
 from attentest_spec.registry import LoadFailure
 
@@ -37,14 +38,20 @@ def run(
     plan: Plan,
     *,
     workers: int = 0,
+    scheduler: str = "",
     listener: Listener = lambda judged, verdict: None,
     fail_fast: bool = False,
 ) -> Run:
     """Judge every target under `plan`, at most `workers` at a time (as many as there are cores).
 
+    With the address of a `scheduler` each is judged by a worker of its Dask cluster, and its
+    verdicts come when all of them are there; raises :class:`NoScheduler` where none answers.
+
     Where they `fail_fast`, a target has no verdict after its first that fails the run.
     Whatever interrupts it, Ctrl-C or an error of the `listener`, ends every worker first.
     """
+    if scheduler:
+        return Run.of(plan, list(_scheduled(targets, plan, scheduler, listener, fail_fast)))
     lock = threading.Lock()
     stop = threading.Event()
 
@@ -63,6 +70,28 @@ def run(
         stop,
     )
     return Run.of(plan, list(judged.values()))
+
+
+def _scheduled(
+    targets: Sequence[str], plan: Plan, scheduler: str, listener: Listener, fail_fast: bool
+) -> list[BackendRun]:
+    """Return the targets in their order, each as a worker of a cluster judged it."""
+    found: dict[str, BackendRun] = {}
+    with cluster(0, scheduler) as machines:
+        tasks = ((target, (target, plan, fail_fast)) for target in targets)
+        for target, judged in machines.each(_judged, tasks):
+            if isinstance(judged, Lost):
+                judged = BackendRun(target, failure=judged.reason)
+            found[target] = shown = replace(judged, verdicts=[])
+            listener(shown, None)
+            for verdict in judged.verdicts:
+                shown.verdicts.append(verdict)
+                listener(shown, verdict)
+    return [found[target] for target in targets]
+
+
+def _judged(target: str, plan: Plan, fail_fast: bool) -> BackendRun:
+    return run([target], plan, workers=1, fail_fast=fail_fast).backends[0]
 
 
 @dataclass

@@ -10,9 +10,10 @@ to are each an error of the suite.
 import os
 import threading
 import time
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, field
+from functools import cache
 from multiprocessing import get_context
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,7 @@ from attentest.harness.process_state import collect_rarely
 from attentest.judging.registry import checks
 from attentest.judging.trials import Task, Trial
 from attentest.results.verdict import Status
+from attentest.studies.cluster import Lost, cluster
 from attentest_spec.clauses import clauses
 
 if TYPE_CHECKING:
@@ -116,10 +118,33 @@ def score(
     tasks: Sequence[Task],
     *,
     workers: int = 0,
+    scheduler: str = "",
     listener: Callable[[Task], None] = lambda task: None,
 ) -> Score:
-    """Carry out `tasks` with `workers` (as many as there are cores) and return the score."""
+    """Carry out `tasks` with `workers` (as many as there are cores) and return the score.
+
+    With the address of a `scheduler` they are carried out on its Dask cluster. Raises
+    :class:`NoScheduler` where none answers, and :class:`LostTask` where no worker there could carry
+    a task out.
+    """
     trials: list[Trial] = []
+    ended = _scheduled(tasks, scheduler) if scheduler else _in_processes(tasks, workers)
+    for task, found in ended:
+        trials += found
+        listener(task)
+    order = {task.subject: number for number, task in enumerate(tasks)}
+    trials.sort(key=lambda trial: (order[trial.subject], trial.specimen, trial.seed))
+    return scored(trials)
+
+
+Ended = Iterator[tuple[Task, list[Trial]]]
+
+
+class LostTask(Exception):
+    """A task that no worker of a cluster could carry out; its text is one sentence."""
+
+
+def _in_processes(tasks: Sequence[Task], workers: int) -> Ended:
     with ProcessPoolExecutor(
         workers or os.cpu_count() or 1,
         mp_context=get_context("spawn"),
@@ -128,11 +153,20 @@ def score(
     ) as pool:
         asked = {pool.submit(task.trials): task for task in tasks}
         for answer in as_completed(asked):
-            trials += answer.result()
-            listener(asked[answer])
-    order = {task.subject: number for number, task in enumerate(tasks)}
-    trials.sort(key=lambda trial: (order[trial.subject], trial.specimen, trial.seed))
-    return scored(trials)
+            yield asked[answer], answer.result()
+
+
+def _scheduled(tasks: Sequence[Task], scheduler: str) -> Ended:
+    with cluster(0, scheduler) as machines:
+        for task, found in machines.each(_carried_out, ((task, (task,)) for task in tasks)):
+            if isinstance(found, Lost):
+                raise LostTask(f"The trials of {task.subject} have no result: {found.reason}.")
+            yield task, found
+
+
+def _carried_out(task: Task) -> list[Trial]:
+    _prepare()
+    return task.trials()
 
 
 def scored(trials: Iterable[Trial]) -> Score:
@@ -196,6 +230,12 @@ def _idle(tried: set[str], detected: set[str]) -> list[str]:
 def _start(parent: int) -> None:
     """Import what every trial needs; a worker has one thread, and ends with its `parent`."""
     threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
+    _prepare()
+
+
+@cache
+def _prepare() -> None:
+    """Import what every trial needs, once in a process, which computes with one thread."""
     import torch
 
     from attentest.faults import faults

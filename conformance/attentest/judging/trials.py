@@ -78,14 +78,14 @@ class Task:
         from attentest.judging.bench import Bench
         from attentest.judging.judge import judge
 
-        bench = Bench(inject(fault, specimen), seed=seed, shrink=False, diagnose=False)
+        bench = Bench.for_status(inject(fault, specimen), seed=seed)
         others = bench if self.everything else replace(bench, effort=0.0)
         statuses = {
             slug: judge(others, slug).status
             for slug in self._others(fault, specimen, seed)
             if slug != fault.clause
         }
-        named = replace(bench, shrink=True, diagnose=True) if self.diagnose else bench
+        named = replace(bench, shrink=True, diagnose=True, shown=True) if self.diagnose else bench
         own = judge(named, fault.clause)
         statuses[fault.clause] = own.status
         return Trial(fault.slug, specimen, seed, statuses, own.diagnosis if self.diagnose else None)
@@ -110,7 +110,7 @@ class Task:
         backend = UNUSUAL[self.subject]
         provided = [one.slug for one in clauses().values() if one.component in backend.components]
         for seed in self.seeds:
-            bench = Bench(backend, seed=seed, shrink=False, diagnose=False)
+            bench = Bench.for_status(backend, seed=seed)
             statuses = {slug: judge(bench, slug).status for slug in provided}
             yield Trial(self.subject, "", seed, statuses)
 

@@ -203,7 +203,7 @@ def test_faults_planted_together_are_both_at_work() -> None:
     for specimen in REFERENCE_MODELS:
         backend = planted(*alone, specimen=specimen)
         statuses = {
-            slug: judge(Bench(backend, shrink=False, diagnose=False), slug).status
+            slug: judge(Bench.for_status(backend), slug).status
             for slug in ("attention.formula", "attention.masked-keys-ignored")
         }
         assert set(statuses.values()) == {"violation"}

@@ -14,10 +14,12 @@ from report_cases import (
     all_of,
     comparison,
     cost,
+    index,
     judged,
     learning,
     mixed,
     result,
+    sweep,
     written,
 )
 from report_cases import caused as caused_run
@@ -125,6 +127,8 @@ def everything(tmp_path_factory: pytest.TempPathFactory) -> Path:
         result(folder / "comparison.json", "comparison", comparison()),
         result(folder / "learning.json", "learning", learning("good", "bad")),
         result(folder / "cost.json", "cost", cost("good", "bad")),
+        result(folder / "sweep.json", "sweep", sweep()),
+        result(folder / "index.json", "index", index()),
     )
 
 

@@ -91,6 +91,20 @@ def test_a_phone_scrolls_the_matrix_and_not_the_page(
     assert box["x"] + box["width"] <= 390
 
 
+def test_rows_of_a_long_table_are_filtered_by_words(opened: Open, everything: Path) -> None:
+    shown = opened(everything)
+    mistakes = shown.page.locator("#mistakes details").last
+    mistakes.locator("summary").click()
+    box = mistakes.get_by_role("searchbox")
+    rows, said = mistakes.locator("tbody tr:visible"), mistakes.locator("output")
+    expect(rows).to_have_count(20)
+    box.fill("layer_norm TRAINING")
+    expect(rows).to_have_count(2)
+    expect(said).to_have_text("2 of 20 rows")
+    box.fill("")
+    expect(rows).to_have_count(20)
+
+
 BROKEN = """
 (() => {
   for (const one of document.querySelectorAll("details")) one.open = true;

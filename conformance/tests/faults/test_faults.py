@@ -53,7 +53,7 @@ CONFORMING = [
 
 
 def _judged(backend, clause):
-    return judge(Bench(backend, shrink=False, diagnose=False, loader="backend = .."), clause)
+    return judge(Bench.for_status(backend, loader="backend = .."), clause)
 
 
 @cache

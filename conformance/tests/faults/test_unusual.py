@@ -12,7 +12,7 @@ from attentest_spec.clauses import clauses
 @pytest.mark.parametrize("name", study(UNUSUAL, share=4, rest=4))
 def test_unusual_implementation_raises_no_alarm(name: str) -> None:
     backend = UNUSUAL[name]
-    bench = Bench(backend, shrink=False, diagnose=False)
+    bench = Bench.for_status(backend)
     slugs = [slug for slug, one in clauses().items() if one.component in backend.components]
     verdicts = [judge(bench, slug) for slug in slugs]
     alarms = [one for one in verdicts if one.status not in ("pass", "deviation", "absent")]

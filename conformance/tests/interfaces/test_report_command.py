@@ -86,7 +86,10 @@ def test_two_runs_side_by_side_are_not_compared(good: Path, tmp_path: Path) -> N
         (("GOOD", "--html", "OUT", "--json", "OUT"), "nothing for --json"),
         (("none.jsonl", "--html", "OUT"), "cannot be read"),
         (("CUT", "--html", "OUT"), "it has no footer, so it was cut off. Make it again."),
-        (("ODD", "--html", "OUT"), "is no comparison or cost or learning that attentest wrote"),
+        (
+            ("ODD", "--html", "OUT"),
+            "is no comparison or cost or learning or sweep or index that attentest wrote",
+        ),
     ],
 )
 def test_invalid_request_is_reported(

@@ -72,3 +72,46 @@ def test_choices_are_measured_once_for_all_clauses_that_depend_on_the_same() -> 
     bench = Bench(Miniature("one", sound))
     assert bench.choices("attention") is bench.choices("feed_forward")
     assert bench.choices() == bench.choices("model")
+
+
+def test_bench_for_status_judges_alike_and_calls_a_failing_example_once() -> None:
+    calls: list[int] = []
+
+    def halved(*inputs: object) -> object:
+        calls.append(1)
+        return tuple(one / 2 for one in sound(*inputs))  # type: ignore[attr-defined]
+
+    found, numbers = {}, {}
+    for name, bench in {"shown": Bench, "status": Bench.for_status}.items():
+        backend = Miniature("halved", halved)
+        calls.clear()
+        settings = {} if name == "status" else {"shrink": False, "diagnose": False}
+        found[name] = judge(bench(backend, **settings), "attention.rows-sum-to-one")
+        numbers[name] = len(calls)
+    shown, status = found["shown"], found["status"]
+    assert (shown.status, shown.message) == (status.status, status.message)
+    assert status.status == "violation"
+    assert shown.counterexample
+    assert status.counterexample is None
+    assert numbers["shown"] == 2 * numbers["status"]
+
+
+def test_bench_for_status_reports_an_exception_with_its_place() -> None:
+    def refuse(*inputs: object) -> object:
+        raise RuntimeError("no")
+
+    benches = (Bench(Miniature("refuses", refuse), shrink=False, diagnose=False),)
+    benches += (Bench.for_status(Miniature("refuses", refuse)),)
+    full, status = (judge(one, "attention.formula") for one in benches)
+    assert full.status == status.status == "error"
+    assert (full.message, full.where) == (status.message, status.where)
+
+
+def test_bench_for_status_judges_what_fails_at_random() -> None:
+    answers = iter([0.5, *[1.0] * 1000])
+
+    def once(*inputs: object) -> object:
+        return tuple(one * next(answers) for one in sound(*inputs))  # type: ignore[attr-defined]
+
+    bench = Bench.for_status(Miniature("once", once))
+    assert judge(bench, "attention.formula").status == "violation"

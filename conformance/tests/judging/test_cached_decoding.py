@@ -22,7 +22,7 @@ def undeclared(name):
 
 def status(backend, clause):
     """Judge few examples, without a diagnosis."""
-    bench = Bench(backend, effort=0.5, diagnose=False, shrink=False)
+    bench = Bench.for_status(backend, effort=0.5)
     return judge(bench, f"cache.{clause}").status
 
 

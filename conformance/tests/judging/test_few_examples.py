@@ -19,7 +19,7 @@ OF_HEADS = (  # the formulas of layers have more examples, most of which have se
 @pytest.mark.parametrize("slug", OF_HEADS)
 def test_single_example_of_a_formula_has_several_heads(slug):
     """Heads in a wrong order are right where there is one."""
-    bench = Bench(OracleBackend(), shrink=False, diagnose=False, effort=0.01)
+    bench = Bench.for_status(OracleBackend(), effort=0.01)
     subject = bench.subject()
     try_examples(bench, checks()[slug], subject)
     heads = {step.question.probe.sizes.heads for step in subject.trace if step.question}

@@ -128,7 +128,7 @@ OTHERS = {
 
 def failing(backend: TorchBackend, precision: str, pattern: str = "", level: str = "MUST"):
     """Return the messages of the clauses of a level that do not hold, by slug."""
-    bench = Bench(backend, precision=precision, effort=0.3, shrink=False, diagnose=False)
+    bench = Bench.for_status(backend, precision=precision, effort=0.3)
     about = [
         one.slug
         for one in clauses().values()
@@ -192,7 +192,7 @@ NARROW = (
 @pytest.mark.parametrize("precision", HALVES)
 def test_training_in_half_precision_is_judged_without_a_violation(precision: str) -> None:
     backend = reference_backend(REFERENCE_MODELS["plain"], {"initialisation": "xavier-uniform"})
-    bench = Bench(backend, precision=precision, shrink=False, diagnose=False)
+    bench = Bench.for_status(backend, precision=precision)
     verdicts = [judge(bench, slug) for slug in NARROW]
     assert {one.clause: one.message for one in verdicts if one.status.broken} == {}
     assert any(one.status == "pass" for one in verdicts)

@@ -12,7 +12,7 @@ from attentest.judging.judge import judge
 def verdict(name, clause, **choices):
     """Judge an unusual model under further choices, without a diagnosis."""
     backend = replace(UNUSUAL[name], choices={**UNUSUAL[name].choices, **choices})
-    return judge(Bench(backend, diagnose=False, shrink=False), f"initialisation.{clause}")
+    return judge(Bench.for_status(backend), f"initialisation.{clause}")
 
 
 def test_distribution_that_is_not_listed_is_a_note():

@@ -25,7 +25,7 @@ IN_USE = [slug for slug, one in checks().items() if one.in_use]
 
 
 def judged(backend, slug, **settings):
-    return judge(Bench(backend, shrink=False, diagnose=False, **settings), slug)
+    return judge(Bench.for_status(backend, **settings), slug)
 
 
 def test_every_formula_has_examples_at_sizes_in_use():

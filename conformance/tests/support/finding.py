@@ -22,7 +22,7 @@ def judged(component, build, call=direct, choices=(), *, limits=None, clauses=()
         choices={**found.choices, **dict(choices)},
         limits=limits or Limits(),
     )
-    bench = Bench(backend, effort=0.2, shrink=False, diagnose=False)
+    bench = Bench.for_status(backend, effort=0.2)
     return found, {slug: judge(bench, slug) for slug in clauses or about_numbers(component)}
 
 

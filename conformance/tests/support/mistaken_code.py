@@ -19,7 +19,7 @@ def adapted(folder: Path, name: str, source: str, **reading: object) -> Backend:
 
 def broken(backend: Backend, *clauses: str) -> list[str]:
     """Return the messages of the `clauses` that are broken; the first of them has to be judged."""
-    bench = Bench(backend, shrink=False, diagnose=False, effort=0.2)
+    bench = Bench.for_status(backend, effort=0.2)
     verdicts = [judge(bench, one) for one in clauses]
     assert verdicts[0].status.judged
     return [one.message for one in verdicts if one.status in (Status.VIOLATION, Status.ERROR)]

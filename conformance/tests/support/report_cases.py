@@ -10,6 +10,7 @@ from attentest.results import files, stream
 from attentest.results.plan import Plan
 from attentest.results.run import BackendRun, Description, Run
 from attentest.results.verdict import Counterexample, LikelyCause, Location, Verdict
+from attentest.studies.index.evidence import Evidence
 from attentest_spec import CHOICES
 from attentest_spec.clauses import clauses
 
@@ -198,6 +199,58 @@ def learning(*backends: str) -> dict[str, Any]:
         "notes": ["All start from the same weights."],
         "failures": [],
         "backends": list(backends),
+    }
+
+
+def sweep(name: str = "norm_placement") -> dict[str, Any]:
+    """Return a sweep over one factor and 10 seeds, as plain values."""
+    effect = {
+        "measure": "validation",
+        "levels": {name: "pre"},
+        "base": {name: "post"},
+        "difference": 0.5,
+        "low": 0.25,
+        "high": 0.75,
+        "seeds": 10,
+        "pairs": 10,
+    }
+    trainings = [
+        {name: level, "seed": seed, "validation": 0.5, "tokens": 0.75, "sequences": 0.25}
+        for level in ("post", "pre")
+        for seed in range(10)
+    ]
+    return {
+        "target": "paper",
+        "factors": {name: ["post", "pre"]},
+        "seeds": list(range(10)),
+        "trainings": [{**one, "reason": ""} for one in trainings],
+        "effects": [{**effect, "measure": one} for one in ("validation", "tokens", "sequences")],
+        "interactions": [],
+    }
+
+
+def index(wrong: str = "The scores are not scaled.") -> dict[str, Any]:
+    """Return the silent-bug index of 20 mistakes on one task, as plain values."""
+    kinds = ("training loss", "nothing")
+    counts = dict.fromkeys(map(str, Evidence), 0) | dict.fromkeys(kinds, 10)
+    mistakes = [
+        {
+            "fault": f"attention.mistake-{number}",
+            "component": "attention" if number < 15 else "layer_norm",
+            "wrong": wrong,
+            "evidence": kinds[number % 2],
+            "copy": kinds[number % 2],
+        }
+        for number in range(20)
+    ]
+    return {
+        "tasks": ["copy"],
+        "seeds": [0, 1, 2],
+        "population": 1000,
+        "outside": 500,
+        "counts": counts,
+        "by_task": {"copy": counts},
+        "mistakes": mistakes,
     }
 
 

@@ -158,7 +158,7 @@ def test_words_of_a_function_that_makes_masks_may_follow_in_a_sentence_of_their_
 @pytest.mark.parametrize(("name", "clause"), BROKEN)
 def test_a_mistake_is_not_taken_for_a_convention(name: str, clause: str) -> None:
     backend = attentest.adapted(str(WILD / f"broken.py:{name}"), clauses()[clause].component)
-    verdict = judge(Bench(backend, shrink=False, diagnose=False), clause)
+    verdict = judge(Bench.for_status(backend), clause)
     assert verdict.status in ("violation", "error"), verdict
 
 
@@ -171,7 +171,7 @@ def test_words_that_the_numbers_contradict_are_a_question(
     assert f"--set {word}={said} or --set {word}={shown}" in asked
     for answer, statuses in ((said, ("violation", "error")), (shown, ("pass",))):
         backend = attentest.adapted(target, component, **{word: answer})  # type: ignore[arg-type]
-        verdict = judge(Bench(backend, shrink=False, diagnose=False), clause)
+        verdict = judge(Bench.for_status(backend), clause)
         assert verdict.status in statuses, verdict
 
 

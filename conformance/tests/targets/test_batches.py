@@ -23,7 +23,7 @@ def wild(name: str, **reading: Any) -> Any:
 
 
 def broken(backend: Any, effort: float = 0.3) -> set[str]:
-    bench = Bench(backend, shrink=False, diagnose=False, effort=effort)
+    bench = Bench.for_status(backend, effort=effort)
     own = [slug for slug, one in clauses().items() if one.component == "batch"]
     return {slug for slug in own if judge(bench, slug).status not in ("pass", "absent")}
 

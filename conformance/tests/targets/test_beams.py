@@ -41,7 +41,7 @@ WRONG: list[tuple[str, dict[str, Any], str, str, str]] = [
 def judged(thing: Any, **reading: Any) -> tuple[Any, dict[str, str]]:
     name, module = thing
     backend = adapt(getattr(module, name), Reading(**reading), name, module)
-    bench = Bench(backend, shrink=False, diagnose=False, effort=0.0)
+    bench = Bench.for_status(backend, effort=0.0)
     found = {slug: judge(bench, slug) for slug in CLAUSES}
     return backend, {slug: one.message for slug, one in found.items() if one.status.fails}
 
@@ -77,7 +77,7 @@ def test_scores_of_the_model_that_are_added_up_are_an_assumption() -> None:
     assert "assumed that its model returns log-probabilities" in "\n".join(backend.assumed)
     said = Reading(choices={"output": "logits", **IN_BEAM["choices"]})
     backend = adapt(module.beam_search, said, "beam_search", module)
-    bench = Bench(backend, shrink=False, diagnose=False)
+    bench = Bench.for_status(backend)
     assert judge(bench, "decoding.beam-probabilities").status.fails
 
 

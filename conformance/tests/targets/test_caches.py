@@ -79,7 +79,7 @@ class CountingCache:
 
 
 def wrong_clauses(thing):
-    bench = Bench(adapt(thing), effort=0.2, shrink=False, diagnose=False)
+    bench = Bench.for_status(adapt(thing), effort=0.2)
     return [slug for slug in CLAUSES if judge(bench, slug).status.fails]
 
 

@@ -101,7 +101,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:enable_nested_tensor")
 
 def judged(backend: Backend) -> Iterator[Verdict]:
     """Yield the verdicts on the clauses about numbers, each as it is asked for."""
-    bench = Bench(backend, shrink=False, diagnose=False, effort=0.1)
+    bench = Bench.for_status(backend, effort=0.1)
     return (judge(bench, f"language_model.{name}") for name in CLAUSES)
 
 

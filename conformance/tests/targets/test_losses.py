@@ -59,7 +59,7 @@ def wild(name: str, **reading: Any) -> Any:
 
 
 def statuses(backend: Any, effort: float = 0.2) -> dict[str, str]:
-    bench = Bench(backend, shrink=False, diagnose=False, effort=effort)
+    bench = Bench.for_status(backend, effort=effort)
     return {slug: judge(bench, slug).status.value for slug in clauses() if slug.startswith("loss.")}
 
 
@@ -78,7 +78,7 @@ def test_correct_loss_is_understood_and_conforms(
 
 @pytest.mark.parametrize(("name", "clause"), MISTAKEN.items())
 def test_mistaken_loss_is_a_violation(name: str, clause: str) -> None:
-    verdict = judge(Bench(wild(name), shrink=False, diagnose=False), clause)
+    verdict = judge(Bench.for_status(wild(name)), clause)
     assert verdict.status == "violation"
 
 
@@ -103,7 +103,7 @@ def test_loss_that_no_option_gives_is_a_question() -> None:
         adapt(loss)
     declared = Reading(choices={"loss_input": "logits", "loss_normaliser": "tokens"})
     backend = adapt(loss, declared)
-    verdict = judge(Bench(backend, shrink=False, diagnose=False), "loss.formula")
+    verdict = judge(Bench.for_status(backend), "loss.formula")
     assert verdict.status == "violation"
 
 
@@ -121,7 +121,7 @@ def test_loss_that_counts_every_target_asks_for_the_padding() -> None:
 def test_strict_reading_takes_the_options_of_the_paper() -> None:
     backend = wild("label_smoothed_nll_loss", strict=True)
     assert "smoothed_mass" not in backend.choices
-    verdict = judge(Bench(backend, shrink=False, diagnose=False), "loss.smoothed-mass")
+    verdict = judge(Bench.for_status(backend), "loss.smoothed-mass")
     assert verdict.status == "violation"
 
 
@@ -147,7 +147,7 @@ def test_written_adapter_conforms(name: str, tmp_path: Path) -> None:
     file = tmp_path / "adapter.py"
     file.write_text(wild(name).written(), encoding="utf-8")
     written = load(str(file))
-    verdict = judge(Bench(written, shrink=False, diagnose=False), "loss.padding-ignored")
+    verdict = judge(Bench.for_status(written), "loss.padding-ignored")
     assert verdict.status == "pass", verdict.message
 
 

@@ -71,7 +71,7 @@ def clip_grads(grads, limit):
 
 
 def wrong(backend: Any, slugs: tuple[str, ...]) -> list[str]:
-    bench = Bench(backend, shrink=False, diagnose=False, effort=0.0)
+    bench = Bench.for_status(backend, effort=0.0)
     return [slug for slug in slugs if judge(bench, slug).status.value == "violation"]
 
 

@@ -60,7 +60,7 @@ def test_mistake_in_single_precision_is_found(name: str) -> None:
     declared |= {"positional_encoding": "interleaved"}
     slugs = [f"positional_encoding.{one}" for one in ("formula", "arithmetic", "far-positions")]
     backend = attentest.adapted(f"{FILE}:{name}", "positional_encoding", choices=declared)
-    bench = Bench(backend, shrink=False, diagnose=False)
+    bench = Bench.for_status(backend)
     assert any(judge(bench, slug).status == "violation" for slug in slugs)
 
 
@@ -120,7 +120,7 @@ def test_model_around_a_table_in_single_precision_is_measured_and_conforms() -> 
     read = attentest.adapted(f"{MODELS}:TransformerInDouble", "model")
     assert read.choices["position_arithmetic"] == "float32"
     assert "assumed position_arithmetic=float32, as measured" in "\n".join(read.understood)  # type: ignore[attr-defined]
-    bench = Bench(replace(read, limits=replace(read.limits, pad=0)), shrink=False, diagnose=False)  # type: ignore[type-var]
+    bench = Bench.for_status(replace(read, limits=replace(read.limits, pad=0)))  # type: ignore[type-var]
     for slug in MODEL:
         verdict = judge(bench, slug)
         assert verdict.status == "pass", verdict
@@ -130,5 +130,5 @@ def test_model_around_a_mistaken_table_in_single_precision_is_a_violation() -> N
     sys.path.insert(0, str(MODELS.parent))
     declared = {"position_arithmetic": "float32"}
     read = attentest.adapted(f"{MODELS}:TransformerOfAnotherBase", "model", choices=declared)
-    bench = Bench(replace(read, limits=replace(read.limits, pad=0)), shrink=False, diagnose=False)  # type: ignore[type-var]
+    bench = Bench.for_status(replace(read, limits=replace(read.limits, pad=0)))  # type: ignore[type-var]
     assert judge(bench, "model.formula").status == "violation"

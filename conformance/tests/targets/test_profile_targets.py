@@ -53,7 +53,7 @@ def test_deviation_is_counted_from_the_profile_of_the_backend() -> None:
 
     def verdict(profile: str, clause: str) -> tuple[str, str]:
         backend = replace(plain, profile=profile)
-        bench = Bench(backend, shrink=False, diagnose=False, effort=0.3, loader="backend = ..")
+        bench = Bench.for_status(backend, effort=0.3, loader="backend = ..")
         one = judge(bench, clause)
         return str(one.status.value), one.message
 

@@ -17,7 +17,7 @@ def statuses(thing: type, component: str, *names: str) -> list[str]:
         backend = attentest.adapted(thing, component=component)
     except Unclear:
         return ["question"]
-    bench = Bench(backend, shrink=False, diagnose=False, effort=0.1)
+    bench = Bench.for_status(backend, effort=0.1)
     return [judge(bench, f"{component}.{one}").status.value for one in names]
 
 
@@ -44,7 +44,7 @@ class TwiceTrained(BroadNorm):
 def test_a_weight_may_have_leading_axes_of_length_1():
     assert statuses(BroadNorm, "rms_norm", "parameters-trained", "formula") == ["pass", "pass"]
     backend = attentest.adapted(TwiceTrained, component="rms_norm", anyway=True)
-    bench = Bench(backend, shrink=False, diagnose=False, effort=0.1)
+    bench = Bench.for_status(backend, effort=0.1)
     assert judge(bench, "rms_norm.parameters-trained").status == "violation"
 
 
@@ -289,7 +289,7 @@ def test_a_mask_in_the_place_of_causality_is_asked_about():
     with pytest.raises(Unclear, match=r"only where no mask is given.*--give mask=None"):
         attentest.adapted(OrderOrMask, component="multi_head_attention")
     backend = attentest.adapted(OrderOrMask, "multi_head_attention", given={"mask": None})
-    bench = Bench(backend, shrink=False, diagnose=False, effort=0.1)
+    bench = Bench.for_status(backend, effort=0.1)
     assert judge(bench, "multi_head_attention.formula").status == "pass"
 
 

@@ -48,12 +48,8 @@ def rms_norm(x: Tensor) -> Tensor:
 
 def statuses(thing: object, component: str, *names: str, **settings: object) -> dict[str, str]:
     """Return the status of clauses of `thing`, without diagnosis."""
-    bench = Bench(
-        attentest.adapted(thing, component=component, **settings),
-        shrink=False,
-        diagnose=False,
-        effort=0.2,
-    )
+    read = attentest.adapted(thing, component=component, **settings)
+    bench = Bench.for_status(read, effort=0.2)
     return {one: judge(bench, f"{component}.{one}").status.value for one in names}
 
 

@@ -63,7 +63,7 @@ CLAUSES = ("formula", "norm-kept", "positions-given", "one-token", "longer-than-
 
 
 def statuses(backend):
-    bench = Bench(backend, shrink=False, diagnose=False, effort=0.3)
+    bench = Bench.for_status(backend, effort=0.3)
     return {clause: judge(bench, f"rotary.{clause}").status for clause in CLAUSES}
 
 

@@ -14,7 +14,7 @@ FILE = SUPPORT / "wild" / "samplers.py"
 def statuses(name, *clauses):
     """Return the status of each clause, without a diagnosis and with few examples."""
     backend = attentest.adapted(f"{FILE}:{name}", component="sampling")
-    bench = Bench(backend, shrink=False, diagnose=False, effort=0.5)
+    bench = Bench.for_status(backend, effort=0.5)
     return {str(judge(bench, f"decoding.sampling-{one}").status) for one in clauses}
 
 
@@ -77,7 +77,7 @@ def test_inferred_call_is_reported():
 
 def test_draw_of_a_sampler_is_no_use_of_the_global_state():
     backend = attentest.adapted(f"{FILE}:sample_from_sorted", component="sampling")
-    bench = Bench(backend, shrink=False, diagnose=False, effort=0.0)
+    bench = Bench.for_status(backend, effort=0.0)
     assert str(judge(bench, "model.global-state-untouched").status) == "pass"
 
 

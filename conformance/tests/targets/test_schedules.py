@@ -76,7 +76,7 @@ def lr_lambda(current_step, num_warmup_steps, num_training_steps):
 
 
 def wrong(backend: Any) -> dict[str, str]:
-    bench = Bench(backend, shrink=False, diagnose=False, effort=0.0)
+    bench = Bench.for_status(backend, effort=0.0)
     found = {slug: judge(bench, slug) for slug in CLAUSES}
     return {slug: one.message for slug, one in found.items() if one.status.value == "violation"}
 
@@ -236,7 +236,7 @@ def test_schedule_of_constants_is_judged(function, schedule):
     backend = adapt(function, name="get_lr")
     assert backend.choices.get("schedule", "noam") == schedule
     assert "warmup=" in backend.summary
-    bench = Bench(backend, effort=0.2, shrink=False, diagnose=False)
+    bench = Bench.for_status(backend, effort=0.2)
     wrong = [slug for slug in CLAUSES if judge(bench, slug).status.fails]
     assert not wrong
     assert (warmup_iters, min_lr, WARMUP) == (2000, 6e-5, 4000)  # those of the file stay
@@ -280,5 +280,5 @@ def test_schedule_of_constants_that_fits_none_is_asked_about(function):
     with pytest.raises(Unclear, match="no listed schedule"):
         adapt(function, name="get_lr")
     backend = adapt(function, Reading(choices={"schedule": "cosine"}), "get_lr")
-    bench = Bench(backend, effort=0.2, shrink=False, diagnose=False)
+    bench = Bench.for_status(backend, effort=0.2)
     assert judge(bench, "schedule.formula").status == "violation"

@@ -20,7 +20,7 @@ def test_attention_with_a_scale_in_single_precision_is_judged_in_it():
     assert "softmax_arithmetic" not in said
     strict = attentest.adapted(target, strict=True)
     for backend, status in ((read, "pass"), (strict, "violation")):
-        bench = Bench(backend, shrink=False, diagnose=False, effort=0.1)
+        bench = Bench.for_status(backend, effort=0.1)
         assert judge(bench, "attention.formula").status == status
 
 
@@ -73,5 +73,5 @@ def test_causal_layer_with_a_constant_in_single_precision_is_judged_in_it(tmp_pa
     (tmp_path / "own.py").write_text(CAUSAL)
     read = attentest.adapted(f"{tmp_path / 'own.py'}:CausalBlock", component="encoder_layer")
     assert "assumed that it computes in float32" in "\n".join(read.understood)
-    bench = Bench(read, shrink=False, diagnose=False, effort=0.1)
+    bench = Bench.for_status(read, effort=0.1)
     assert judge(bench, "encoder.layer-formula").status == "pass"

@@ -47,7 +47,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:enable_nested_tensor")
 
 
 def broken(backend: Backend, effort: float = 0.2) -> list[str]:
-    bench = Bench(backend, shrink=False, diagnose=False, effort=effort)
+    bench = Bench.for_status(backend, effort=effort)
     verdicts = [judge(bench, f"encoder.{name}") for name in ("formula", "padding-invariance")]
     assert verdicts[0].status.judged
     return [one.message for one in verdicts if one.status in (Status.VIOLATION, Status.ERROR)]

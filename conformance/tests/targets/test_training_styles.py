@@ -133,7 +133,7 @@ def module_of(name: str, text: str | None = None) -> ModuleType:
 def judged(module: ModuleType, name: str, reading: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
     """Return the backend of `name`, and the verdicts on it from few examples."""
     backend = adapt(getattr(module, name), Reading(**reading), name, module)
-    bench = Bench(backend, shrink=False, diagnose=False, effort=0.0)
+    bench = Bench.for_status(backend, effort=0.0)
     return backend, {slug: judge(bench, slug) for slug in select(list(backend.components), ())}
 
 

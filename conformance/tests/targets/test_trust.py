@@ -196,7 +196,7 @@ class Waves(nn.Module):
 )
 def test_a_mistake_in_the_structure_of_the_component_is_still_judged(thing, component):
     backend = attentest.adapted(thing, component)
-    bench = Bench(backend, shrink=False, diagnose=False)
+    bench = Bench.for_status(backend)
     assert judge(bench, f"{component}.formula").status == "violation"
 
 
@@ -231,7 +231,7 @@ def test_a_documented_mask_that_works_by_chance_alone_is_a_mistake():
     read = "\n".join(backend.understood)
     assert "works only where the batch is as large as the heads" in read
     assert "one for all heads" in read
-    bench = Bench(backend, shrink=False, diagnose=False)
+    bench = Bench.for_status(backend)
     assert judge(bench, "attention.masked-keys-ignored").status in ("error", "violation")
 
 
@@ -281,7 +281,7 @@ class RefusesOneHead(NoOutputForOneHead):
 def test_another_design_with_one_head_is_judged_with_several(made):
     backend = attentest.adapted(made, "multi_head_attention")
     assert "assumed that one head is another design" in "\n".join(backend.understood)
-    bench = Bench(backend, shrink=False, diagnose=False, effort=0.1)
+    bench = Bench.for_status(backend, effort=0.1)
     verdicts = [judge(bench, slug) for slug in select(["multi_head_attention"])]
     assert not [one for one in verdicts if one.status.fails]
     assert sum(one.status.judged for one in verdicts) > 15

@@ -112,7 +112,7 @@ MISTAKES = [
 
 def judged(backend: Backend, names: list[str]) -> Iterator[Verdict]:
     """Yield the verdict of each of the clauses `names` as it is asked for."""
-    bench = Bench(backend, shrink=False, diagnose=False, effort=0.3)
+    bench = Bench.for_status(backend, effort=0.3)
     return (judge(bench, f"model.{name}") for name in names)
 
 
@@ -139,7 +139,7 @@ def test_sound_models_are_read_without_an_option_and_conform(target: str, said: 
 
 def test_models_of_vectors_can_be_pickled_and_written() -> None:
     backend = attentest.adapted(str(WILD / "vectors.py:Transformer"))
-    bench = Bench(backend, shrink=False, diagnose=False, effort=0.1)
+    bench = Bench.for_status(backend, effort=0.1)
     assert judge(bench, "model.pickle").status is Status.PASS
     assert isinstance(backend, AdaptedWhole)
     space: dict[str, Any] = {}

@@ -31,7 +31,7 @@ TARGETS = [
 
 
 def verdict(backend: Backend, slug: str) -> tuple[str, str]:
-    found = judge(Bench(backend, shrink=False, diagnose=False, effort=0.1), slug)
+    found = judge(Bench.for_status(backend, effort=0.1), slug)
     return found.status.value, found.message
 
 

@@ -113,7 +113,7 @@ CORRECT = (
 
 
 def judged(backend, clause, seed=0, **settings):
-    return judge(Bench(backend, seed=seed, shrink=False, diagnose=False, **settings), clause)
+    return judge(Bench.for_status(backend, seed=seed, **settings), clause)
 
 
 def of(model: type[Hooks], **choices: str):

@@ -23,7 +23,7 @@ SINGLE = {
 
 def _status(model: type[Hooks], seed: int) -> str:
     backend = reference_backend(model, choices=SINGLE)
-    bench = Bench(backend, seed=seed, shrink=False, diagnose=False)
+    bench = Bench.for_status(backend, seed=seed)
     return judge(bench, "language_model.gradient").status
 
 

@@ -30,7 +30,7 @@ def built(specimen, choices=()):
 
 
 def status(backend, clause="attention.softmax-arithmetic"):
-    return judge(Bench(backend, shrink=False, diagnose=False), clause).status
+    return judge(Bench.for_status(backend), clause).status
 
 
 @pytest.mark.parametrize("specimen", REFERENCE_MODELS)

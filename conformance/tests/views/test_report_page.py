@@ -17,11 +17,13 @@ from report_cases import (
     all_of,
     comparison,
     cost,
+    index,
     judged,
     learning,
     many,
     mixed,
     result,
+    sweep,
     written,
 )
 
@@ -61,6 +63,8 @@ def everything(tmp_path_factory: pytest.TempPathFactory) -> str:
             result(tmp_path / "comparison.json", "comparison", comparison()),
             result(tmp_path / "learning.json", "learning", learning("good", "bad")),
             result(tmp_path / "cost.json", "cost", cost("good", "bad")),
+            result(tmp_path / "sweep.json", "sweep", sweep()),
+            result(tmp_path / "index.json", "index", index()),
         )
     )
 
@@ -68,7 +72,7 @@ def everything(tmp_path_factory: pytest.TempPathFactory) -> str:
 def test_every_section_is_there_under_its_heading(everything: str) -> None:
     ids = Counter(Parsed(everything).all("id"))
     sections = ("summary", "changes", "matrix", "findings", "choices", "differences", "pictures")
-    assert set(ids) >= {*sections, "cost", "learning"}
+    assert set(ids) >= {*sections, "cost", "learning", "sweeps", "mistakes"}
     assert set(ids.values()) == {1}
     levels = [int(tag[1]) for tag, _ in Parsed(everything).tags if re.fullmatch("h[1-6]", tag)]
     assert levels[0] == 1
@@ -81,6 +85,19 @@ def test_a_section_without_its_file_is_left_out(tmp_path: Path) -> None:
     ids = Parsed(page).all("id")
     assert "differences" in ids
     assert not {"summary", "matrix", "learning", "changes", "data"} & set(ids)
+
+
+def test_a_page_of_trainings_alone_says_so(tmp_path: Path) -> None:
+    page = html.page(
+        html.read(
+            result(tmp_path / "s.json", "sweep", sweep()),
+            result(tmp_path / "i.json", "index", index("<b>No</b> scale.")),
+        )
+    )
+    assert "What do the trainings show?" in page
+    assert "Of 20 injected mistakes the curve of the training loss shows 10 (50%)" in page
+    assert "&lt;b&gt;No&lt;/b&gt; scale." in page
+    assert page.count('<p class="control rows" hidden>') == 2  # trainings and mistakes
 
 
 def test_links_within_the_page_lead_somewhere(everything: str) -> None:
@@ -172,7 +189,7 @@ def test_figures_show_names_letter_by_letter(tmp_path: Path) -> None:
 
 def test_figures_have_ids_of_their_own_and_the_ink_of_the_page(everything: str) -> None:
     figures = re.findall(r'<svg [^>]*class="figure(?: wide)?".*?</svg>', everything, re.DOTALL)
-    assert len(figures) == 5
+    assert len(figures) == 7
     assert all('stroke="currentColor"' in one and "font-size" in one for one in figures)
     for one in figures:
         used = re.findall(r'(?:url\(#|href="#)([^")]+)', one)

@@ -12,9 +12,11 @@ from rich.console import Console
 from attentest.interfaces.cli import options
 from attentest.interfaces.cli.usage import Usage, late, usage
 from attentest.judging import trials
-from attentest.judging.score import Score, score
+from attentest.judging.score import LostTask, Score, score
 from attentest.judging.trials import Task
+from attentest.results.optional import Missing
 from attentest.results.output import opened
+from attentest.studies.cluster import NoScheduler
 from attentest.views import detection
 from attentest.views.terminal import progress
 
@@ -26,6 +28,7 @@ from attentest.views.terminal import progress
 @click.option("--everything", is_flag=True, help="Judge every clause in full, with every seed.")
 @click.option("--diagnose", is_flag=True, help="See how often the diagnosis names the fault.")
 @options.workers
+@options.scheduler
 @options.seed("all drawn inputs")
 @options.seeds
 @click.option("--random", "fresh", is_flag=True, help="Draw a fresh seed and print it.")
@@ -37,6 +40,7 @@ def faults_command(
     everything: bool,
     diagnose: bool,
     workers: int,
+    scheduler: str,
     seed: int,
     seeds: int,
     fresh: bool,
@@ -67,14 +71,22 @@ def faults_command(
     if seed:
         console.print(f"seed {seed} (replay with --seed {seed} --seeds {seeds})")
     with usage(), late(), opened(json_file, '{"format"') as file:
-        found = _scored(chosen, workers)
+        found = _scored(chosen, workers, scheduler)
         if file:
             json.dump(found.as_dict(), file)
     detection.show(console, found)
     sys.exit(int(not found.perfect))
 
 
-def _scored(chosen: Sequence[Task], workers: int) -> Score:
+def _scored(chosen: Sequence[Task], workers: int, scheduler: str) -> Score:
     with progress() as bar:
         task = bar.add_task("faults", total=len(chosen))
-        return score(chosen, workers=workers, listener=lambda done: bar.advance(task))
+        try:
+            return score(
+                chosen,
+                workers=workers,
+                scheduler=scheduler,
+                listener=lambda done: bar.advance(task),
+            )
+        except (LostTask, Missing, NoScheduler) as failure:
+            raise Usage(str(failure)) from failure

@@ -120,11 +120,13 @@ class Judging:
         workers: int = 0,
         not_installed: Mapping[str, str] = MappingProxyType({}),
         known: Sequence[ExpectedFailure] = (),
+        scheduler: str = "",
     ) -> Run:
         """Judge `targets`, print the seed, write the stream and the report that were asked for.
 
-        `not_installed` are backends that are left out, with the commands that install them;
-        `known` are the expected failures that the report marks.
+        `scheduler` is the address of that of a cluster, "" for this machine. `not_installed` are
+        backends that are left out, with the commands that install them; `known` are the expected
+        failures that the report marks.
         """
         distinct(json=self.json_file, html=self.html_file)
         if plan.seed:
@@ -138,7 +140,10 @@ class Judging:
         ):
             planned = Run.of(plan, not_installed=not_installed)
             writer = stream.Writer(file, planned) if file else None
-            backends = _watched(targets, plan, workers, writer, fail_fast=self.fail_fast)
+            judge = functools.partial(
+                run, workers=workers, scheduler=scheduler, fail_fast=self.fail_fast
+            )
+            backends = _watched(targets, plan, judge, writer)
             judged = replace(planned, backends=backends)
             if writer:
                 writer.close(judged)
@@ -187,14 +192,13 @@ def judging(command: Callable[..., None]) -> Callable[..., None]:
 def _watched(
     targets: Sequence[str],
     plan: Plan,
-    workers: int,
+    judge: Callable[..., Run],
     writer: stream.Writer | None,
-    *,
-    fail_fast: bool,
 ) -> tuple[BackendRun, ...]:
-    """Run the plan with a progress bar on a terminal, writing the stream as verdicts come.
+    """Carry the plan out by `judge`, which is :func:`run` with its settings.
 
-    The first cause shows above the bar as soon as it is known.
+    There is a progress bar on a terminal, and the stream is written as verdicts come. The first
+    cause shows above the bar as soon as it is known.
     """
     with progress() as bar:
         total = len(plan.clauses) + 1  # the first step is reading the code
@@ -202,13 +206,7 @@ def _watched(
             target: bar.add_task(escape(f"{target}: reading the code"), total=total)
             for target in targets
         }
-        return run(
-            targets,
-            plan,
-            workers=workers,
-            listener=_listener(bar, tasks, plan, writer),
-            fail_fast=fail_fast,
-        ).backends
+        return judge(targets, plan, listener=_listener(bar, tasks, plan, writer)).backends
 
 
 def _listener(

@@ -20,6 +20,7 @@ COMMANDS = {
     "report": "Make one page of runs and results, and list what changed.",
     "learn": "Train models on a small task and compare their curves.",
     "sweep": "Train under many design choices and show what each changes.",
+    "index": "Train with catalogued mistakes and count what shows them.",
     "convert": "Convert the checkpoint of one backend to that of another.",
     "cost": "Measure parameters, operations, time and memory.",
     "vectors": "Write test vectors for implementations in any language.",
@@ -33,6 +34,7 @@ COMMANDS = {
 _MODULES = {
     "learn": "training.learn",
     "sweep": "training.sweep",
+    "index": "training.index",
     "list": "tell",
     "explain": "tell",
 }

@@ -77,6 +77,13 @@ workers = click.option(
     help="Processes at a time (default: one for each core).",
 )
 
+scheduler = click.option(
+    "--scheduler",
+    default="",
+    metavar="ADDRESS",
+    help="Hand the work to the workers of this Dask scheduler.",
+)
+
 component = click.option(
     "--component", "components", multiple=True, help="This component alone (repeatable)."
 )

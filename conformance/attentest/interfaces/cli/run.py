@@ -13,6 +13,8 @@ from attentest.interfaces.cli.judging import Judging, judging
 from attentest.interfaces.cli.usage import Usage, refuse_unknown, usage
 from attentest.results import expected_failures
 from attentest.results.expected_failures import ExpectedFailure
+from attentest.results.optional import Missing
+from attentest.studies.cluster import NoScheduler
 from attentest.views import matrix
 from attentest_spec import registry
 
@@ -21,6 +23,7 @@ from attentest_spec import registry
 @click.argument("backends", nargs=-1)
 @options.component
 @options.workers
+@options.scheduler
 @click.option(
     "--deviations",
     "expected_file",
@@ -33,6 +36,7 @@ def run_command(
     backends: tuple[str, ...],
     components: tuple[str, ...],
     workers: int,
+    scheduler: str,
     expected_file: Path | None,
     every: bool,
     judging: Judging,
@@ -51,7 +55,12 @@ def run_command(
         known = _known(expected_file, targets)
     console = Console()
     not_installed = {} if backends else registry.not_installed()
-    found = judging.carried_out(console, targets, plan, workers, not_installed, known)
+    try:
+        found = judging.carried_out(
+            console, targets, plan, workers, not_installed, known, scheduler
+        )
+    except (Missing, NoScheduler) as failure:
+        raise Usage(str(failure)) from failure
     screen = judging.screen(console, found)
     if not judging.annotated(console, found):
         matrix.show(console, found.focused, screen, every=every)

@@ -148,7 +148,7 @@ def _differing(facts: Mapping[str, Facts]) -> dict[str, dict[str, Any]]:
 def _of_start(regime: Regime, facts: Mapping[str, Facts]) -> tuple[str, ...]:
     if regime.initial == EQUAL:
         return unequal(_layouts(regime, facts))
-    return ("Each starts at its own weights, which no seed of this command determines.",)
+    return ("Each starts at its own weights, from the seed where it lets its seed be set.",)
 
 
 def _layouts(regime: Regime, facts: Mapping[str, Facts]) -> dict[str, Layout]:

@@ -17,7 +17,7 @@ from attentest.studies.learning.gradients import mean_norms, norms
 from attentest.studies.learning.initial import roots, weights, whole
 from attentest.studies.learning.learner import Layout, Trainable
 from attentest.studies.learning.parts import Parts
-from attentest.studies.learning.regime import EQUAL, Regime
+from attentest.studies.learning.regime import EQUAL, OWN, Regime
 from attentest.studies.learning.result import Point
 from attentest_spec import Backend, Choices
 from attentest_spec.batch import batch
@@ -58,6 +58,8 @@ class Trainer:
         A backend's own optimiser has a state that no checkpoint holds: such a training starts anew
         where it is not done.
         """
+        if regime.initial == OWN:
+            _set_seed(backend, seed)
         part = learner.build(backend, regime)
         if "gradient" not in part.capabilities:
             raise Unavailable("its model offers no gradient, so that nothing can train it")
@@ -236,3 +238,11 @@ class Trainer:
         action()
         self.state.seconds += time.perf_counter() - clock
         self.state.cpu_seconds += time.process_time() - processor
+
+
+def _set_seed(backend: Backend, seed: int) -> None:
+    """Set the seed that a backend draws its own weights by, where it lets it be set."""
+    setting = getattr(backend, "seed", None)
+    if setting is not None:
+        with guarded("setting the seed"):
+            setting(seed)

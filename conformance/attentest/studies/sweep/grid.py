@@ -28,7 +28,8 @@ class Plan:
     """One training: its level of each factor, and its seed.
 
     `target` is the backend, `choices` are those that it is built under and `settings` what its
-    regime sets, besides the task.
+    regime sets, besides the task. `fault` is the mistake of the catalogue that is injected into it,
+    "" for none; only the reference model of a profile takes one.
     """
 
     target: str
@@ -37,6 +38,7 @@ class Plan:
     settings: Mapping[str, Any]
     levels: Mapping[str, Value]
     seed: int
+    fault: str = ""
 
     @property
     def regime(self) -> Regime:

@@ -34,8 +34,9 @@ SUFFIX = ".jsonl"
 class Record:
     """A training that has ended: its points, or the `reason` why it failed.
 
-    `key` identifies what it depends on. `levels` are those of the factors of the sweep that ran it,
-    and `seconds` and `cpu_seconds` its time by the clock and of the processor.
+    `key` identifies what it depends on, `fault` the mistake that was injected, if any. `levels` are
+    those of the factors of the sweep that ran it, and `seconds` and `cpu_seconds` its time by the
+    clock and of the processor.
     """
 
     key: str
@@ -49,6 +50,7 @@ class Record:
     cpu_seconds: float = 0.0
     reason: str = ""
     levels: Mapping[str, Value] = field(default_factory=dict)
+    fault: str = ""
 
     @property
     def end(self) -> Point | None:
@@ -72,6 +74,7 @@ def key_of(plan: Plan) -> str:
         "choices": dict(plan.choices),
         "regime": plan.regime.as_dict(),
         "seed": plan.seed,
+        "fault": plan.fault,
         "code": code_of(plan.target),
     }
     text = json.dumps(wanted, sort_keys=True, default=str)

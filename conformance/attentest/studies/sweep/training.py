@@ -54,16 +54,19 @@ def blank(plan: Plan) -> Record:
         plan.regime.as_dict(),
         plan.seed,
         levels=plan.levels,
+        fault=plan.fault,
     )
 
 
 def built(plan: Plan) -> Backend:
-    """Return the backend of `plan` under its choices.
+    """Return the backend of `plan` under its choices, with its mistake where it has one.
 
     Raises Unsupported for a backend that takes no choices, and Unavailable for choices that cannot
     be together, besides what loading it raises.
     """
     backend = resolve.load(plan.target)
+    if plan.fault:
+        return _mistaken(plan, backend)
     if not plan.choices:
         return backend
     if not isinstance(backend, Configurable):
@@ -72,3 +75,14 @@ def built(plan: Plan) -> Backend:
         return backend.under(plan.choices)
     except ValueError as failure:
         raise Unavailable(f"it cannot be built under these choices: {failure}") from failure
+
+
+def _mistaken(plan: Plan, backend: Backend) -> Backend:
+    """Return the reference model that `backend` is, under the choices of `plan`, with a mistake."""
+    from attentest.faults import fault_of, with_faults
+    from attentest.faults.reference_models import Plain, reference_backend
+
+    wrong = with_faults(Plain, fault_of(plan.fault))
+    return reference_backend(
+        wrong, {**backend.choices, **plan.choices}, f"{plan.target}+{plan.fault}"
+    )

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -80,6 +81,13 @@ class BeamCall:
 
     def beam(self, **choices: str) -> Found:
         """Return all hypotheses of the reference, those that the backend does not return too."""
+        return self._search(**choices) if choices else self._declared
+
+    @cached_property
+    def _declared(self) -> Found:
+        return self._search()
+
+    def _search(self, **choices: str) -> Found:
         setting = replace(self.setting, choices=self.subject.choices.but(**choices))
         return Found(*ORACLES["beam_search"](setting, *self.inputs))
 
@@ -142,7 +150,7 @@ def draw_beam_call(
     sizes = draw_sizes(draw, vocabulary=draw.integer(6, 8), alpha=alpha)
     count = beams or draw.integer(1, 4)
     shape = {"batch": draw.choose((1, 2, 3)), "new": draw.integer(2, 5), **fixed}
-    usable = None
+    usable: list[tuple[BeamCall, Floats]] = []
     for _ in range(_TRIES):
         script = draw_script(draw, sizes=sizes, ends=[], **shape)
         logits = np.round(draw.rng.normal(scale=1.5, size=script.logits.shape), 3)
@@ -150,33 +158,47 @@ def draw_beam_call(
         logits[:, : script.given + ends_at - 2, :, sizes.end] = RARE
         logits[..., sizes.target_pad] = RARE - 1.0
         case = BeamCall(subject, script.but(logits=logits), count)
-        if is_steady(case, draw) and wanted(case):
-            usable = case
-            if preferred(case):
-                return case
-    if usable is None:
-        raise Absent(f"{subject.precision} has near ties in every search that was drawn")
-    return usable
+        if (noise := _noise(case, draw)) is None:
+            continue
+        if not preferred(case):  # most are not, and whether they are steady is seldom asked
+            usable.append((case, noise))
+        elif _is_steady(case, noise) and wanted(case):
+            return case
+    for case, noise in reversed(usable):
+        if _is_steady(case, noise) and wanted(case):
+            return case
+    raise Absent(f"{subject.precision} has near ties in every search that was drawn")
 
 
 _TRIES = 200
 
 
 def is_steady(case: BeamCall, draw: Draw) -> bool:
+    """Say whether small changes, drawn here, leave the tokens of the reference as they are."""
+    noise = _noise(case, draw)
+    return noise is not None and _is_steady(case, noise)
+
+
+def _noise(case: BeamCall, draw: Draw) -> Floats | None:
+    """Return small changes of the scores; None where two hypotheses are nearly tied as it is."""
+    scores = case.beam().scores
+    if scores is None or np.ptp(scores) == np.inf:
+        return None
+    gap = 8 * case.tolerance
+    if case.beams > 1 and -np.diff(scores, axis=1).max() < gap:
+        return None
+    return draw.rng.uniform(-gap, gap, size=case.script.logits.shape)
+
+
+def _is_steady(case: BeamCall, noise: Floats) -> bool:
     """Say whether small changes of the scores leave the tokens of the reference as they are.
 
     Every change is made in both directions: one of the two orders any tie the other way.
     """
-    before = case.beam()
-    if before.scores is None or np.ptp(before.scores) == np.inf:
-        return False
-    gap = 8 * case.tolerance
-    if case.beams > 1 and -np.diff(before.scores, axis=1).max() < gap:
-        return False
-    noise = draw.rng.uniform(-gap, gap, size=case.script.logits.shape)
+    tokens = case.beam().tokens
     for change in (noise, -noise):
         moved = case.script.but(logits=case.script.logits + change)
-        if not np.array_equal(case.but(script=moved).beam().tokens, before.tokens):
+        if not np.array_equal(case.but(script=moved).beam().tokens, tokens):
             return False
     return True
 

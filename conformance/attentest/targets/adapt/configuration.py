@@ -3,7 +3,6 @@
 import inspect
 import sys
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from types import SimpleNamespace
@@ -19,7 +18,10 @@ class Fields(Generic[F]):
     """Stands for a configuration while a class is built, and writes down what is read of it.
 
     `fill` returns the filling of a field by its name, None for a field that nothing says;
-    `value` what a filling gives. A field that is None is not there, as for `hasattr`.
+    `value` what a filling gives. A field that is None is not there, as for `hasattr`, unless it is
+    one of `unknown`, the stand-ins of fields that have to be there. `asked` is True where the truth
+    of a stand-in was asked for: it is a switch, and `truth` is the answer. `lacking` is the field
+    without which what is built cannot be.
     """
 
     fill: Callable[[str], F | None]
@@ -27,6 +29,14 @@ class Fields(Generic[F]):
     found: dict[str, F] = field(default_factory=dict)
     missing: list[str] = field(default_factory=list)
     by_key: bool = False
+    unknown: Mapping[str, "Fields[F]"] = field(default_factory=dict)
+    truth: bool = True
+    asked: bool = False
+    lacking: str = ""
+
+    def __bool__(self) -> bool:
+        self.asked = True
+        return self.truth
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
@@ -54,6 +64,8 @@ class Fields(Generic[F]):
 
     def _read(self, name: str, error: type[Exception]) -> Any:
         filling = self.fill(name)
+        if filling is None and name in self.unknown:
+            return self.unknown[name]
         if filling is None:
             self.missing.append(name)
             raise error(name)
@@ -70,6 +82,7 @@ def fields_read(
     build: Callable[[Any], Any],
     fill: Callable[[str, Mapping[str, F]], F | None],
     value: Callable[[F], Any],
+    unknown: Mapping[str, Fields[F]] | None = None,
 ) -> Fields[F]:
     """Return the fields that `build` reads of the configuration that it is given.
 
@@ -77,11 +90,12 @@ def fields_read(
     """
     known: dict[str, F] = {}
     while True:
-        fields = Fields(partial(_filled, fill, known), value)
-        with suppress(
-            Exception
-        ):  # code that a user wrote may raise anything; that is reported later
+        fields = Fields(partial(_filled, fill, known), value, unknown=unknown or {})
+        try:
             build(fields)
+        except Exception as failure:  # code that a user wrote may raise anything: reported later
+            named = failure.args[0] if isinstance(failure, LookupError | AttributeError) else ""
+            fields.lacking = named if named in fields.missing else ""
         if fields.found.keys() <= known.keys():
             return fields
         known |= fields.found

@@ -244,7 +244,8 @@ TEMPERATURE = words("temperature")
 
 RATIO = words(
     "mlpratio forwardexpansion expansion expansionfactor ffmult mult ffnratio ratio wideningfactor "
-    "ffnmult mlpmult ffexpansion ffnexpansion expansionratio ffratio mlpexpansion"
+    "ffnmult mlpmult ffexpansion ffnexpansion expansionratio ffratio mlpexpansion multiplier "
+    "ffmultiplier ffnmultiplier mlpmultiplier hiddenmultiplier expandratio"
 )
 """The inner width of a feed-forward network as a multiple of the model's."""
 

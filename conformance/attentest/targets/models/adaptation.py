@@ -116,6 +116,11 @@ def _table(built: Building, inferred: Inferred, name: str) -> FoundTable:
             f"{name} has one trained table of positions for both sides, and this spec has one for "
             f"each: name the classes of its parts, one by one."
         )
+    if _shares_norms_by_layer(built, found):
+        raise Unclear(
+            f"{name} has one norm for all sublayers of a layer, and this spec has one for each "
+            f"sublayer, or one for a whole stack: name the classes of its parts, one by one."
+        )
     if not _reads_first_row(built, found, call):
         raise Unclear(
             f"{name} has tables of positions with more rows than its length, and the first "
@@ -135,6 +140,19 @@ def _shares_positions(built: Building, found: FoundTable) -> bool:
     own = dict(model.named_parameters(remove_duplicate=False))
     source, target = (own[place.name] for place in places)
     return source is target
+
+
+def _shares_norms_by_layer(built: Building, found: FoundTable) -> bool:
+    """Say whether the sublayers of a layer share a norm, and those of another have another."""
+    if found.choices.get("norm_sharing") != "shared":
+        return False
+    model = probe_of(built, DISTINCT.but(target_vocabulary=DISTINCT.source_vocabulary)).model
+    own = dict(model.named_parameters(remove_duplicate=False))
+    first, second = (
+        own[locate(f"encoder.layers.{number}.self_attention_norm.gain", found.table).name]
+        for number in (0, 1)
+    )
+    return first is not second
 
 
 def _reads_first_row(built: Building, found: FoundTable, call: Callable[..., Any]) -> bool:
@@ -188,20 +206,24 @@ def _measured(adapter: Adapter, found: FoundTable, reading: Reading) -> AdaptedW
         *said_of(adapter.limits),
     )
     made = _backend(replace(adapter, choices=choices), said)
-    doubts = (*assumptions, *adapter.inferred.doubts, *found.remarks)
+    doubts = (*assumptions, *adapter.building.doubts, *adapter.inferred.doubts, *found.remarks)
     return replace(made, assumed=doubts, summary=_summary(adapter))
 
 
 def _kind_of_output(adapter: Adapter) -> dict[str, Value]:
-    """Return that the output is logits, where it has numbers of both signs; nothing otherwise.
+    """Return that the output is logits where it has numbers of both signs, logarithms of shares.
 
-    That holds for wrong numbers, too, of which no other choice can be measured.
+    That holds for wrong numbers, too, of which no other choice can be measured; nothing otherwise.
     """
     probe = probe_of(adapter.building, DISTINCT.but(target_vocabulary=DISTINCT.source_vocabulary))
     answer = probe.called(adapter.inferred.call.compiled(), *probe.tokens)
     if not isinstance(answer, torch.Tensor):
         return {}
-    return {"output": "logits"} if (answer < 0).any() and (answer > 0).any() else {}
+    if (answer < 0).any() and (answer > 0).any():
+        return {"output": "logits"}
+    sums = answer.exp().sum(-1)
+    shares = bool((answer <= 0).all()) and torch.allclose(sums, torch.ones_like(sums))
+    return {"output": "log-probabilities"} if shares else {}
 
 
 def _in_single(adapter: Adapter, findings: Mapping[str, Finding]) -> Single | None:

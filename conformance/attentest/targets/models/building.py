@@ -17,7 +17,6 @@ from torch import nn
 
 from attentest.results.text import summary
 from attentest.targets.adapt.components import component_named, part_named, squashed
-from attentest.targets.adapt.configuration import fields_read
 from attentest.targets.adapt.fillings import filling_of, is_no_number
 from attentest.targets.adapt.names import (
     CONFIGURATION,
@@ -30,14 +29,16 @@ from attentest.targets.adapt.names import (
 from attentest.targets.adapt.parameters.found import DISTINCT
 from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.reading import Reading, Unclear
+from attentest.targets.models.configurations import Configurations
 from attentest.targets.models.size_names import size_by_words, sizes_named
 from attentest.targets.models.surrounded import Surrounded, surrounded
 from attentest.targets.signatures import sizes_in
-from attentest_spec import Sizes
+from attentest_spec import Sizes, Unsupported
 
 MOST = 200
 """Limit of the ways to build a model that are tried."""
 
+_HEAD_WIDTH = "sizes.d_model // sizes.heads"
 _TARGET_VOCABULARY = "sizes.target_vocabulary"
 _VOCABULARIES = ("sizes.source_vocabulary", _TARGET_VOCABULARY)
 """The sizes of what has a length, such as a map from words to ids."""
@@ -47,12 +48,14 @@ _VOCABULARIES = ("sizes.source_vocabulary", _TARGET_VOCABULARY)
 class Building:
     """A model that is built by the `expression` of the name `sizes`, evaluated in `space`.
 
-    `known` are the sizes that occur in it, `said` sentences for the user.
+    `known` are the sizes that occur in it, `said` sentences for the user, and `doubts` those that
+    may be wrong.
     """
 
     expression: str
     space: Mapping[str, Any]
     said: tuple[str, ...] = ()
+    doubts: tuple[str, ...] = ()
 
     def __call__(self, sizes: Sizes) -> Any:
         """Build at `sizes`; what is shared by both sides cannot have two values."""
@@ -63,12 +66,22 @@ class Building:
                 f"one vocabulary serves both sides: {sizes.source_vocabulary} and "
                 f"{sizes.target_vocabulary} differ"
             )
+        if self.is_split and sizes.heads > 0 and sizes.d_model % sizes.heads:
+            raise Unsupported(
+                f"it is built with the width of a head, and {sizes.d_model} features are no "
+                f"multiple of {sizes.heads}"
+            )
         return eval(self.expression, {**self.space, "sizes": sizes})
 
     @property
     def known(self) -> frozenset[str]:
         """The sizes that it is built with."""
         return sizes_in(self.expression)
+
+    @property
+    def is_split(self) -> bool:
+        """Whether it is given the width of a head, which the adapter computes."""
+        return _HEAD_WIDTH in self.expression
 
 
 def building(thing: Callable[..., Any], name: str, reading: Reading) -> Building:
@@ -81,6 +94,8 @@ def building(thing: Callable[..., Any], name: str, reading: Reading) -> Building
     options = _Options(space, reading, thing)
     failure, first = "", None
     expressions = list(islice(options.expressions(thing, name), MOST))
+    if not expressions:
+        expressions = list(islice(options.made_by_itself(thing, name), MOST))
     shared = [
         one.replace(_TARGET_VOCABULARY, "sizes.source_vocabulary")
         for one in expressions[:2]
@@ -90,7 +105,10 @@ def building(thing: Callable[..., Any], name: str, reading: Reading) -> Building
         built = Building(expression, space)
         found = _trial(built, shared=expression in shared)
         if not found:
-            return dataclasses.replace(built, said=(f"built as {expression}",))
+            doubts = tuple(options.doubts(expression))
+            return dataclasses.replace(
+                built, said=(f"built as {expression}", *doubts), doubts=doubts
+            )
         if around := _around(built):
             return around
         first = first or expression
@@ -169,6 +187,7 @@ class _Options:
     space: Mapping[str, Any]
     reading: Reading
     top: Any
+    switches: list[str] = dataclasses.field(default_factory=list)
 
     def expressions(self, thing: Callable[..., Any], name: str, side: str = "") -> Iterator[str]:
         """Yield the calls of `thing` that names allow, the likeliest first.
@@ -194,6 +213,8 @@ class _Options:
                 rows.append([(own, one) for one in codes])
             elif parameter.default is inspect.Parameter.empty and parameter.annotation is bool:
                 rows.append([(own, "False"), (own, "True")])
+            elif parameter.default is inspect.Parameter.empty and _is_part(parameter.annotation):
+                return  # no number can be given for a part
             elif parameter.default is inspect.Parameter.empty:
                 held = [(own, f"range({one})") for one in _VOCABULARIES if one not in taken]
                 rows.append([(own, f"sizes.{size}") for size in unused] + held)
@@ -202,6 +223,13 @@ class _Options:
         for chosen in product(*rows):
             given = [f"{own}={code}" for own, code in chosen if code]
             yield f"{name}({', '.join(given)})"
+
+    def made_by_itself(self, thing: Callable[..., Any], name: str) -> Iterator[str]:
+        """Yield the calls of the methods by which the class `thing` makes its own instances."""
+        methods = vars(thing) if inspect.isclass(thing) else {}
+        for own, method in methods.items():
+            if isinstance(method, classmethod | staticmethod) and not own.startswith("_"):
+                yield from self.expressions(getattr(thing, own), f"{name}.{own}")
 
     def _for(
         self,
@@ -223,7 +251,7 @@ class _Options:
             yield from self.expressions(self.space[inner[0]], *inner)
             return
         if name in CONFIGURATION and parameter.default in (inspect.Parameter.empty, None):
-            yield self._configuration(own, arguments)
+            yield from self._configurations(own, arguments)
             return
         if name == "device" and parameter.default is inspect.Parameter.empty:
             yield '"cpu"'
@@ -233,7 +261,7 @@ class _Options:
         if name in ON:
             yield "True"
         if name in HEAD_WIDTH:
-            yield "sizes.d_model // sizes.heads"
+            yield _HEAD_WIDTH
         elif name in RATIO:
             yield "4"
         else:
@@ -266,8 +294,10 @@ class _Options:
         ]
         return (made[0], wanted if wanted in ("encoder", "decoder") else side) if made else ()
 
-    def _configuration(self, own: str, arguments: Mapping[str, inspect.Parameter]) -> str:
-        """Return the expression of a configuration with the fields that the constructor reads."""
+    def _configurations(
+        self, own: str, arguments: Mapping[str, inspect.Parameter]
+    ) -> Iterator[str]:
+        """Yield the configurations with the fields that the constructor reads."""
 
         def fill(name: str, known: Mapping[str, str]) -> str | None:
             if name in self.reading.given:
@@ -276,7 +306,7 @@ class _Options:
             if size in SIZES:
                 return f"sizes.{size}"
             if squashed(name) in HEAD_WIDTH:
-                return "sizes.d_model // sizes.heads"
+                return _HEAD_WIDTH
             held = [squashed(one) for one in (name, *known)]
             return next(self._sizes(squashed(name), held, ""), None) or _usual(name)
 
@@ -287,14 +317,20 @@ class _Options:
             if other != own
             for code in islice(self._for(other, one, {other: one}, ""), 1)
         }
+        made = Configurations(
+            lambda config: _called_once(self.top(**{**beside, own: config})),
+            fill,
+            lambda code: eval(code, {"sizes": one_vocabulary}),
+            self.switches,
+        )
         with undisturbed():
-            fields = fields_read(
-                lambda config: _called_once(self.top(**{**beside, own: config})),
-                fill,
-                lambda code: eval(code, {"sizes": one_vocabulary}),
-            )
-        held = ", ".join(f"{name}={code}" for name, code in fields.found.items())
-        return f"{fields.make.__name__}({held})"
+            yield from made.expressions()
+
+    def doubts(self, expression: str) -> Iterator[str]:
+        """Yield the switches that nothing says, as `expression` sets them."""
+        for one in dict.fromkeys(self.switches):
+            if f"({one}" in expression or f" {one}" in expression:
+                yield f"assumed {one}, of which nothing says what is meant: --give sets it"
 
     def question(self, thing: Any, name: str, first: str, failure: str) -> str:
         """Return the question where nothing fits."""
@@ -310,7 +346,8 @@ class _Options:
             f"{name} could not be built as a whole model.{open_words}{tried} Say what an argument "
             f"is with --argument SIZE=NAME ({', '.join(SIZES)}), or fix one with "
             f"--give NAME=VALUE (in Python: arguments={{SIZE: NAME}}, given={{NAME: VALUE}}); "
-            f"--as encoder judges its encoder alone."
+            f"--as encoder judges its encoder alone. A function that builds the model is a target "
+            f"too: FILE.py:NAME."
         )
 
 
@@ -350,6 +387,11 @@ def _usual(name: str) -> str | None:
         return "1e-6"
     found = filling_of(name, required, "model", Reading(), ())
     return None if found is None or found.code else repr(found.value(DISTINCT))
+
+
+def _is_part(annotation: Any) -> bool:
+    """Say whether an argument is annotated as a module."""
+    return inspect.isclass(annotation) and issubclass(annotation, nn.Module)
 
 
 def _is_width(default: Any) -> bool:

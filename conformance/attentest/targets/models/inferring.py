@@ -77,6 +77,13 @@ def infer(built: Building, name: str, doc: str, reading: Reading) -> Inferred:
             f"argument is which with --argument source=NAME, target=NAME, source_mask=NAME or "
             f"target_mask=NAME, and fix one with --give NAME=VALUE."
         )
+    if read.masks and not call.conventions.masks and score < SURE:
+        raise Unclear(
+            f"{name} takes {' and '.join(read.masks)}, and no form of mask that was tried shows "
+            f"what right masks show: it would be judged without. Say which mask an argument is "
+            f"with --argument source_mask=NAME or target_mask=NAME, or leave it out with --give "
+            f"{next(iter(read.masks))}=None."
+        )
     masked = any("keep" in form.code for form in call.conventions.masks.values())
     pads = "call" if masked else {2: "both", 1: "one"}.get(len(knows), "fixed")
     against = against_words(call.conventions.masks, said_of_masks(read, doc, reading))

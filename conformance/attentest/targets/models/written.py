@@ -73,6 +73,11 @@ class Adapter:
                 "    if sizes.source_vocabulary != sizes.target_vocabulary:",
                 '        raise ValueError("one vocabulary serves both sides")',
             ]
+        if self.building.is_split:
+            rows += [
+                "    if sizes.heads > 0 and sizes.d_model % sizes.heads:",
+                '        raise Unsupported("the width of a head is no whole number")',
+            ]
         if any("model.pads" in one.source() for one in self._calls()):
             rows += [
                 f"    model = {self.expression()}",

@@ -12,7 +12,7 @@ from attentest.results.files import Unreadable
 from attentest.results.run import Run
 from attentest.results.text import line, plainly
 
-KINDS = ("comparison", "cost", "learning")
+KINDS = ("comparison", "cost", "learning", "sweep", "index")
 """The kinds of result files that a report shows."""
 
 
@@ -28,12 +28,14 @@ class Material:
     comparisons: tuple[Mapping[str, Any], ...] = ()
     costs: tuple[Mapping[str, Any], ...] = ()
     learnings: tuple[Mapping[str, Any], ...] = ()
+    sweeps: tuple[Mapping[str, Any], ...] = ()
+    indices: tuple[Mapping[str, Any], ...] = ()
     changes: Changes | None = None
     known: tuple[ExpectedFailure, ...] = ()
 
     def __post_init__(self) -> None:
         """Make every text of the results safe to show, as those of runs are."""
-        for kind in ("comparisons", "costs", "learnings"):
+        for kind in ("comparisons", "costs", "learnings", "sweeps", "indices"):
             object.__setattr__(self, kind, tuple(plainly(dict(one)) for one in getattr(self, kind)))
 
     @property
@@ -65,8 +67,8 @@ def read(*paths: Path | str, side_by_side: bool = False) -> Material:
         moved = changes(*streams)
         streams = streams[1:]
     _distinct(streams)
-    comparisons, costs, learnings = (tuple(content[kind]) for kind in KINDS)
-    return Material(tuple(streams), comparisons, costs, learnings, moved)
+    comparisons, costs, learnings, sweeps, indices = (tuple(content[kind]) for kind in KINDS)
+    return Material(tuple(streams), comparisons, costs, learnings, sweeps, indices, moved)
 
 
 def _one(path: Path) -> tuple[str, Any]:

@@ -16,6 +16,7 @@ from attentest.results.wording import PAPER
 from attentest.studies.comparison.parts import BOUND
 from attentest.version import __version__
 from attentest.views.html import choices, findings, grid
+from attentest.views.html.grids import indexed, swept
 from attentest.views.html.heatmap import Picture, picture
 from attentest.views.html.material import Material
 from attentest.views.html.plotted import Plotted, costs, learned, numbers
@@ -49,8 +50,11 @@ def page(material: Material) -> str:
 
 
 def _results(material: Material) -> Iterator[Mapping[str, Any]]:
-    for found in (material.comparisons, material.costs, material.learnings):
-        yield from found
+    yield from material.comparisons
+    yield from material.costs
+    yield from material.learnings
+    yield from material.sweeps
+    yield from material.indices
 
 
 def _context(material: Material) -> dict[str, Any]:
@@ -85,6 +89,7 @@ def _context(material: Material) -> dict[str, Any]:
         "version": __version__,
         "sources": _sources(material),
         "plots": _plots(material),
+        "backends": bool(material.comparisons or material.costs or material.learnings),
         "pictures": _pictures(material),
     }
 
@@ -94,6 +99,8 @@ def _plots(material: Material) -> dict[str, list[Plotted]]:
     found = {
         "Cost": [costs(one, number) for number, one in enumerate(material.costs)],
         "Learning": [learned(one, number) for number, one in enumerate(material.learnings)],
+        "Sweeps": [swept(one, number) for number, one in enumerate(material.sweeps)],
+        "Mistakes": [indexed(one, number) for number, one in enumerate(material.indices)],
     }
     return {title: several for title, several in found.items() if several}
 

@@ -47,7 +47,7 @@ def learned(found: Result, number: int) -> Plotted:
         plots["Norms of gradients"] = gradient_curves
     return Plotted(
         f"Learning, {about}",
-        _figures(found, plots, f"learning-{number}", about),
+        figures(found, plots, f"learning-{number}", about),
         (_ends(found["curves"]), _points(found["curves"])),
         tuple(found["notes"]),
         tuple(found["failures"]),
@@ -88,7 +88,7 @@ def costs(found: Result, number: int) -> Plotted:
     tables = (_measured(found), _growth(found), _parameters(found), _layers(found))
     return Plotted(
         f"Cost of the {about}",
-        _figures(found, plots, f"cost-{number}", about),
+        figures(found, plots, f"cost-{number}", about),
         tuple(one for one in tables if one.rows),
         tuple(found["plan"]["notes"]),
         tuple(found["failures"]),
@@ -146,12 +146,12 @@ def _layers(found: Result) -> Table:
     )
 
 
-def _figures(
+def figures(
     found: Result, plots: Mapping[str, Callable[[Result], "Figure"]], name: str, about: str
 ) -> tuple[str, ...]:
-    """Return the figures of a result."""
+    """Return the figures of a result, whose ids begin with `name`; `about` is in their titles."""
     needed("matplotlib")
-    shown = _literal(found, _labels(found["backends"]))
+    shown = _literal(found, _labels(found.get("backends", ())))
     with warnings.catch_warnings():
         # A letter that the font lacks is drawn by the reader's browser, which has others.
         warnings.filterwarnings("ignore", message="Glyph .* missing from font")

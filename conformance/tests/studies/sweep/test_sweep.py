@@ -12,6 +12,7 @@ from click.testing import CliRunner, Result
 import attentest
 from attentest.interfaces.cli.main import main
 from attentest.results.output import Occupied
+from attentest.studies import cluster
 from attentest.studies.learning.task import BadTask
 from attentest.studies.sweep import engine
 from attentest.studies.sweep.grid import Grid, Plan
@@ -171,7 +172,7 @@ def test_workers_find_the_same_to_the_bit_though_one_is_killed(
 def test_no_answer_of_a_scheduler_is_one_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(engine, "CONNECT", "300ms")
+    monkeypatch.setattr(cluster, "CONNECT", "300ms")
     found = sweep("--scheduler=tcp://127.0.0.1:9", f"--folder={tmp_path / 'new'}")
     assert found.exit_code == 2
     assert "No scheduler answers at tcp://127.0.0.1:9" in found.output

@@ -1,9 +1,11 @@
 """`attentest learn`: backends trained on a small task, compared."""
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import click
@@ -16,7 +18,9 @@ from attentest.interfaces.cli import options
 from attentest.interfaces.cli.usage import Usage, exit_code, late, refuse_unknown, usage
 from attentest.interfaces.cli.written import checked
 from attentest.results import files
+from attentest.results.optional import Missing
 from attentest.results.output import create
+from attentest.studies.cluster import NoScheduler, cluster
 from attentest.studies.comparison.compare import called
 from attentest.studies.learning.learn import side_by_side
 from attentest.studies.learning.participant import remote
@@ -32,6 +36,7 @@ from attentest.studies.learning.regime import (
 from attentest.studies.learning.result import Learning
 from attentest.studies.learning.task import BadTask
 from attentest.studies.learning.tasks import TASKS
+from attentest.studies.participants import Participant
 from attentest.views.learning import show
 from attentest.views.plots.drawing import render
 from attentest.views.plots.learning import learning_curves
@@ -39,7 +44,7 @@ from attentest.views.terminal import progress
 from attentest_spec import CHOICES, registry
 
 WORKERS = 2
-"""How many models are trained at a time."""
+"""How many models are trained at a time on this machine."""
 
 _USUAL = Regime()
 
@@ -104,6 +109,7 @@ def regime_options(command: Callable[..., None]) -> Callable[..., None]:
     help="Keep checkpoints here; an interrupted training goes on.",
 )
 @click.option("--gradients", is_flag=True, help="Show the norms of gradients by part and step.")
+@options.scheduler
 @options.json_file
 @options.plot
 @options.isolated
@@ -113,6 +119,7 @@ def learn_command(
     seeds: int,
     folder: Path | None,
     gradients: bool,
+    scheduler: str,
     json_file: Path | None,
     plot: Path | None,
     isolation: Isolation,
@@ -130,7 +137,13 @@ def learn_command(
             regime = Regime.of(**asked)
             named = _named(targets)
             checked("learning", json_file, plot)
-            found = _trained(named, regime, range(seed, seed + seeds), folder, isolation)
+            with _machines(scheduler, isolation) as (participant, workers):
+                participants = {
+                    label: participant(target)
+                    for label, target in zip(called(named), named, strict=True)
+                }
+                numbers = range(seed, seed + seeds)
+                found = _trained(participants, regime, numbers, folder, workers, isolation.stop)
             if not targets:
                 found = replace(found, notes=(*found.notes, *_not_installed()))
             show(Console(), found, gradients=gradients)
@@ -139,7 +152,7 @@ def learn_command(
             if plot is not None and found.curves:
                 curves = learning_curves(found.as_dict(), gradients=gradients)
                 create(plot, render(curves, plot.suffix[1:]))
-    except BadTask as wrong:
+    except (BadTask, Missing, NoScheduler) as wrong:
         raise Usage(str(wrong)) from wrong
     sys.exit(exit_code(found.failures, well=bool(found.curves) and not found.failures))
 
@@ -158,17 +171,26 @@ def _not_installed() -> tuple[str, ...]:
     return tuple(f"{name} was left out; its library is missing: {how}" for name, how in left_out)
 
 
+@contextmanager
+def _machines(
+    scheduler: str, isolation: Isolation
+) -> Iterator[tuple[Callable[[str], Participant], int]]:
+    """Yield what makes a participant of a target, here or on a cluster, and how many there are."""
+    if not scheduler:
+        yield lambda target: remote(target, isolation), WORKERS
+        return
+    with cluster(0, scheduler) as machines:
+        yield lambda target: machines.participant(remote(target, isolation)), machines.size
+
+
 def _trained(
-    targets: list[str],
+    participants: Mapping[str, Participant],
     regime: Regime,
     seeds: range,
     folder: Path | None,
-    isolation: Isolation,
+    workers: int,
+    stop: Event,
 ) -> Learning:
-    participants = {
-        label: remote(target, isolation)
-        for label, target in zip(called(targets), targets, strict=True)
-    }
     with progress() as bar:
         listener = _listener(bar, list(participants), regime.steps * len(seeds))
         return side_by_side(
@@ -176,9 +198,9 @@ def _trained(
             regime,
             tuple(seeds),
             folder,
-            workers=WORKERS,
+            workers=workers,
             listener=listener,
-            stop=isolation.stop,
+            stop=stop,
         )
 
 

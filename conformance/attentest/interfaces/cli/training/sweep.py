@@ -3,7 +3,7 @@
 import os
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -12,20 +12,20 @@ from rich.console import Console
 
 from attentest.interfaces.cli import options
 from attentest.interfaces.cli.training.learn import regime_options
+from attentest.interfaces.cli.training.records import recorded, records_folder
 from attentest.interfaces.cli.usage import Usage, late, usage
 from attentest.interfaces.cli.written import checked
 from attentest.results import files
 from attentest.results.optional import Missing
 from attentest.results.output import create
 from attentest.studies.learning.task import BadTask
-from attentest.studies.sweep.engine import Listener, cores
+from attentest.studies.sweep.engine import cores
 from attentest.studies.sweep.grid import Grid
-from attentest.studies.sweep.record import Folder, Record
+from attentest.studies.sweep.record import Folder
 from attentest.studies.sweep.sweep import over
 from attentest.views.plots.drawing import render
 from attentest.views.plots.sweep import effects
 from attentest.views.sweep import show
-from attentest.views.terminal import progress
 from attentest_spec import CHOICES
 from attentest_spec.choices import Value
 from attentest_spec.names import require
@@ -53,15 +53,9 @@ FOLDER = "attentest-sweep"
 @regime_options
 @options.seed("weights and questions")
 @options.seeds
-@click.option(
-    "--folder",
-    type=click.Path(file_okay=False, path_type=Path),
-    default=FOLDER,
-    show_default=True,
-    help="Keep a record of every training here; an interrupted sweep goes on.",
-)
+@records_folder(FOLDER)
 @options.workers
-@click.option("--scheduler", default="", metavar="ADDRESS", help="Train on this Dask cluster.")
+@options.scheduler
 @options.json_file
 @options.plot
 def sweep_command(
@@ -99,7 +93,7 @@ def sweep_command(
             )
             checked("sweep", json_file, plot)
             os.environ.setdefault("OMP_NUM_THREADS", "1")  # of workers, which start after this
-            with _shown(len(grid.plans), folder) as listener:
+            with recorded(len(grid.plans), folder) as listener:
                 found = over(grid, Folder(folder), workers or cores(), scheduler, listener)
             show(Console(), found)
             with late():
@@ -109,30 +103,6 @@ def sweep_command(
     except (BadTask, Missing) as wrong:
         raise Usage(str(wrong)) from wrong
     sys.exit(1 if found.failures else 0)
-
-
-@contextmanager
-def _shown(total: int, folder: Path) -> Iterator[Listener]:
-    """Yield what shows progress; an interruption says how much is stored."""
-    stored = 0
-    with progress() as bar:
-        task = bar.add_task("trainings", total=total)
-
-        def ended(record: Record) -> None:
-            nonlocal stored
-            stored += not record.reason
-            bar.update(task, advance=1)
-
-        try:
-            yield ended
-        except KeyboardInterrupt:
-            bar.stop()
-            click.echo(
-                f"Interrupted: {stored} of {total} trainings are in {folder}. The same command "
-                f"goes on with the others.",
-                err=True,
-            )
-            sys.exit(130)
 
 
 def _levels(given: Sequence[str], read: Any) -> Iterator[tuple[str, tuple[Value, ...]]]:

@@ -25,6 +25,20 @@
   });
   paint(THEMES.some(([name]) => name === remembered()) ? remembered() : "");
 
+  // Long tables of figures: the rows that have all words, wherever they are in it.
+  for (const form of $$(".rows")) {
+    const rows = $$("tbody tr", form.closest("details")), box = $("input", form);
+    box.addEventListener("input", () => {
+      const words = box.value.toLowerCase().split(/\s+/).filter(Boolean);
+      for (const row of rows) {
+        const text = $$("th, td", row).map((cell) => cell.textContent).join(" ").toLowerCase();
+        row.hidden = !words.every((word) => text.includes(word));
+      }
+      const shown = rows.filter((row) => !row.hidden).length;
+      $("output", form).textContent = `${shown} of ${rows.length} rows`;
+    });
+  }
+
   if (!$("#data")) return;
   const data = JSON.parse($("#data").textContent);
   const clauses = new Map(data.clauses.map((one) => [one.slug, one]));

@@ -1,0 +1,318 @@
+"""The silent-bug index: injected mistakes trained on small tasks, and what shows each of them."""
+
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+from pathlib import Path
+from typing import Any
+
+from attentest.faults.catalogue import fault_of, faults
+from attentest.results.html_table import table
+from attentest.results.optional import needed
+from attentest.studies.index.evidence import Evidence, evidence, strongest
+from attentest.studies.index.population import USUAL, Injected, injected, population, sample
+from attentest.studies.learning.task import BadTask
+from attentest.studies.sweep.engine import EXTRA, Listener, run
+from attentest.studies.sweep.grid import TASK, Plan
+from attentest.studies.sweep.record import Folder, Record
+from attentest_spec.names import require
+
+TARGET = "paper"
+
+SETTINGS: Mapping[str, Mapping[str, Any]] = {
+    "copy": {"length": 5},
+    "reversal": {"length": 5},
+    "addition": {"length": 2},
+    "translation": {},
+}
+"""The tasks with their settings; the sentences to translate have unequal lengths and padding."""
+
+COMMON: Mapping[str, Any] = {"steps": 100, "every": 50, "batch": 30, "validation": 100}
+
+RANGE = 2
+"""The usual model is trained from so many times the seeds: its range is compared with."""
+
+FEWEST = 3
+"""The smallest number of seeds: fewer have no range to speak of."""
+
+COLUMNS = {
+    Evidence.STOPS: "stops",
+    Evidence.TRAINING: "training",
+    Evidence.VALIDATION: "held out",
+    Evidence.ACCURACY: "accuracy",
+    Evidence.NOTHING: "nothing",
+    Evidence.UNCHANGED: "same",
+}
+"""The heading of the column of each kind of evidence."""
+
+HEADINGS = ("component", "total", *COLUMNS.values())
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A mistake and what shows it: on each task, and the most visible of these."""
+
+    slug: str
+    component: str
+    wrong: str
+    by_task: Mapping[str, Evidence]
+
+    @property
+    def evidence(self) -> Evidence:
+        """The most visible evidence on any task."""
+        return strongest(tuple(self.by_task.values()))
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as plain values."""
+        return {
+            "fault": self.slug,
+            "component": self.component,
+            "wrong": self.wrong,
+            "evidence": str(self.evidence),
+            **{task: str(one) for task, one in self.by_task.items()},
+        }
+
+
+@dataclass(frozen=True)
+class Index:
+    """The mistakes with their evidence, out of a `population` of so many.
+
+    `outside` is the number of catalogued mistakes that these trainings cannot contain.
+    """
+
+    entries: tuple[Entry, ...]
+    tasks: tuple[str, ...]
+    seeds: tuple[int, ...]
+    population: int
+    outside: int
+
+    @cached_property
+    def counts(self) -> Mapping[Evidence, int]:
+        """The number of mistakes by what shows them."""
+        found = Counter(one.evidence for one in self.entries)
+        return {kind: found[kind] for kind in Evidence}
+
+    @property
+    def headings(self) -> tuple[str, ...]:
+        """The headings of :meth:`rows`."""
+        return HEADINGS
+
+    def rows(self) -> list[tuple[str, ...]]:
+        """Return a row of text for every component, and one for all."""
+        groups: dict[str, list[Evidence]] = {}
+        for one in self.entries:
+            groups.setdefault(one.component, []).append(one.evidence)
+        every = {**groups, "all": [one.evidence for one in self.entries]}
+        return [
+            (name, str(len(found)), *(str(found.count(kind)) for kind in Evidence))
+            for name, found in every.items()
+        ]
+
+    def by_task(self) -> dict[str, dict[Evidence, int]]:
+        """Return the number of mistakes by what shows them on each task alone."""
+        return {
+            task: {
+                kind: sum(one.by_task[task] == kind for one in self.entries) for kind in Evidence
+            }
+            for task in self.tasks
+        }
+
+    def frame(self) -> Any:
+        """Return a pandas data frame with a row for every mistake.
+
+        Raises Missing where pandas is not installed.
+        """
+        return needed("pandas", EXTRA).DataFrame([one.as_dict() for one in self.entries])
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as plain values."""
+        return {
+            "tasks": list(self.tasks),
+            "settings": {name: {**COMMON, **SETTINGS[name]} for name in self.tasks},
+            "seeds": list(self.seeds),
+            "population": self.population,
+            "outside": self.outside,
+            "counts": {str(kind): number for kind, number in self.counts.items()},
+            "by_task": {
+                task: {str(kind): number for kind, number in counts.items()}
+                for task, counts in self.by_task().items()
+            },
+            "mistakes": [one.as_dict() for one in self.entries],
+        }
+
+    @classmethod
+    def from_dict(cls, plain: Mapping[str, Any]) -> "Index":
+        """Read an index back from plain values."""
+        tasks = tuple(plain["tasks"])
+        entries = tuple(
+            Entry(
+                one["fault"],
+                one["component"],
+                one["wrong"],
+                {task: Evidence(one[task]) for task in tasks},
+            )
+            for one in plain["mistakes"]
+        )
+        return cls(entries, tasks, tuple(plain["seeds"]), plain["population"], plain["outside"])
+
+    def _repr_html_(self) -> str:
+        return table(self.headings, self.rows())
+
+
+def index(
+    slugs: Iterable[str] = (),
+    *,
+    count: int = 0,
+    tasks: Iterable[str] = tuple(SETTINGS),
+    seeds: int | Iterable[int] = FEWEST,
+    folder: Path | str | None = None,
+    workers: int = 0,
+    scheduler: str = "",
+    listener: Listener = lambda record: None,
+) -> Index:
+    """Train models with the mistakes `slugs` and without, and say what shows each.
+
+    Without slugs it is all mistakes of the catalogue that the trainings can contain, and with a
+    `count` so many of them, from each component its share. With a `folder` an interrupted index
+    goes on; `workers` and `scheduler` are those of :func:`attentest.sweep`.
+
+    Raises UnknownName for a slug or a task that is none, BadTask for a mistake that no training
+    contains, for fewer than three seeds and where a correct training fails, Occupied for a folder
+    of something else, and Missing where Dask is needed and not installed.
+    """
+    whole = Whole.of(slugs, count, tasks, seeds)
+    if folder is not None:
+        return whole.over(Folder(Path(folder)), workers, scheduler, listener)
+    with tempfile.TemporaryDirectory(prefix="attentest-") as temporary:
+        return whole.over(Folder(Path(temporary)), workers, scheduler, listener)
+
+
+@dataclass(frozen=True)
+class Whole:
+    """All trainings of an index: with the mistakes, and without."""
+
+    mistakes: tuple[Injected, ...]
+    tasks: tuple[str, ...]
+    seeds: tuple[int, ...]
+
+    @classmethod
+    def of(
+        cls, slugs: Iterable[str], count: int, tasks: Iterable[str], seeds: int | Iterable[int]
+    ) -> "Whole":
+        """Choose the mistakes; see :func:`index`."""
+        named = tuple(dict.fromkeys(slugs))
+        chosen = tuple(map(_demanded, named)) if named else sample(population(), count)
+        numbers = tuple(range(seeds)) if isinstance(seeds, int) else tuple(seeds)
+        if len(set(numbers)) < FEWEST or min(numbers) < 0:
+            raise BadTask(
+                f"The range over the seeds needs at least {FEWEST} different seeds from 0 on; "
+                f"{list(numbers)} are given."
+            )
+        return cls(
+            chosen, tuple(require("task of the index", one, SETTINGS) for one in tasks), numbers
+        )
+
+    @cached_property
+    def correct(self) -> tuple[Plan, ...]:
+        """The trainings without a mistake: each kind of model, the usual one from more seeds."""
+        kinds = {_kind(one): one for one in (*self.mistakes, USUAL)}
+        beyond = max(self.seeds) + 1
+        more = tuple(range(beyond, beyond + (RANGE - 1) * len(self.seeds)))
+        return tuple(
+            _plan(one, task, seed, "")
+            for one in kinds.values()
+            for task in self.tasks
+            for seed in self.seeds + (more if one is USUAL else ())
+        )
+
+    @cached_property
+    def faulty(self) -> tuple[Plan, ...]:
+        """The trainings with a mistake."""
+        return tuple(
+            _plan(one, task, seed, one.slug)
+            for one in self.mistakes
+            for task in self.tasks
+            for seed in self.seeds
+        )
+
+    def over(
+        self,
+        folder: Folder,
+        workers: int = 0,
+        scheduler: str = "",
+        listener: Listener = lambda record: None,
+    ) -> Index:
+        """Train all that `folder` does not hold, and classify the mistakes.
+
+        A mistake that changes no number on any task from the first seed is not trained from the
+        others.
+        """
+        train = partial(run, workers=workers, scheduler=scheduler, listener=listener)
+        groups: dict[tuple[str, str], list[Record]] = {}
+        first = [plan for plan in self.faulty if plan.seed == self.seeds[0]]
+        _group(groups, (*self.correct, *first), train, folder)
+        changed = {
+            one.slug
+            for one in self.mistakes
+            if self._entry(one, groups).evidence is not Evidence.UNCHANGED
+        }
+        others = [
+            plan for plan in self.faulty if plan.seed != self.seeds[0] and plan.fault in changed
+        ]
+        _group(groups, others, train, folder)
+        entries = tuple(self._entry(one, groups) for one in self.mistakes)
+        every = population()
+        return Index(entries, self.tasks, self.seeds, len(every), len(faults()) - len(every))
+
+    def _entry(self, one: Injected, groups: Mapping[tuple[str, str], Sequence[Record]]) -> Entry:
+        found = {}
+        for task in self.tasks:
+            faulty, twins, usual = (
+                groups[name, task] for name in (one.slug, _kind(one), _kind(USUAL))
+            )
+            correct = [record for record in twins if record.seed in self.seeds]
+            try:
+                found[task] = evidence(faulty, correct, usual)
+            except ValueError as failure:
+                raise BadTask(f"{task} under {dict(one.choices)}: {failure}.") from failure
+        return Entry(one.slug, one.component, fault_of(one.slug).wrong, found)
+
+
+def _group(
+    groups: dict[tuple[str, str], list[Record]],
+    plans: Sequence[Plan],
+    train: Callable[[Sequence[Plan], Folder], list[Record]],
+    folder: Folder,
+) -> None:
+    """Carry `plans` out and put their records into `groups`, by mistake and task."""
+    for plan, record in zip(plans, train(plans, folder), strict=True):
+        whole = folder.load(record.key) or record
+        groups.setdefault((str(plan.levels[MISTAKE]), plan.task), []).append(whole)
+
+
+MISTAKE = "mistake"
+"""The level of a plan that groups trainings: the slug of a mistake, or a kind of correct model."""
+
+
+def _plan(one: Injected, task: str, seed: int, fault: str) -> Plan:
+    settings = {**COMMON, **SETTINGS[task], **one.settings}
+    levels = {MISTAKE: fault or _kind(one), TASK: task}
+    return Plan(TARGET, task, one.choices, settings, levels, seed, fault)
+
+
+def _kind(one: Injected) -> str:
+    """Return what identifies the correct model of `one`: its choices and its settings."""
+    return " ".join(f"{name}={value}" for name, value in {**one.choices, **one.settings}.items())
+
+
+def _demanded(slug: str) -> Injected:
+    fault = fault_of(slug)
+    found = injected(fault)
+    if found is None:
+        raise BadTask(
+            f"No training of the index contains the mistake {slug}, of the component "
+            f"{fault.component}: it is not trained there, or it is wrong in the text of an error."
+        )
+    return found

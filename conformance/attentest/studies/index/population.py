@@ -1,0 +1,121 @@
+"""The mistakes that a small training can contain, with the choices and the settings they need."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from attentest.faults.catalogue import faults
+from attentest.faults.fault import Fault
+from attentest.faults.reference_models import DECLARED
+from attentest.studies.learning.regime import OWN
+from attentest_spec.choices import Value
+from attentest_spec.components import inside
+
+MODEL = "plain"
+"""The reference model that mistakes are injected into."""
+
+RATE = 0.01
+"""The constant learning rate, and the peak of every schedule."""
+
+WARMUP = 20
+
+_IN_MODEL: Mapping[str, Mapping[str, Value]] = {
+    **{name: {} for name in inside("model")},
+    "rotary": {"attention_rotary": "query-and-key"},
+}
+"""The components that a model contains, and the choices by which it contains them."""
+
+_BESIDE: Mapping[str, Mapping[str, Any]] = {
+    "loss": {"smoothing": 0.1},
+    "learning_rate": {"warmup": WARMUP},
+    "gradient_clipping": {"clip": 1.0},
+}
+"""The components that train a model, and the settings under which they have something to do."""
+
+_NO_RESULT = "wording"
+"""The kind of mistakes that are wrong in the text of an error alone."""
+
+
+@dataclass(frozen=True)
+class Injected:
+    """A mistake in a training: the choices of its model, and the settings of its regime.
+
+    `slug` is "" for the model without a mistake.
+    """
+
+    slug: str
+    component: str
+    choices: Mapping[str, Value]
+    settings: Mapping[str, Any]
+
+
+USUAL = Injected("", "", DECLARED, {"rate": RATE})
+"""The training that most mistakes are injected into."""
+
+
+def injected(fault: Fault) -> Injected | None:
+    """Return the training that contains `fault`; None where none of these trainings can."""
+    if MODEL not in fault.models or fault.kind == _NO_RESULT:
+        return None
+    for component in fault.changes:
+        if component in _IN_MODEL:
+            choices = {**DECLARED, **_IN_MODEL[component], **fault.choices}
+            own_start = fault.chapter == "initialisation"
+            settings = {"rate": RATE, **({"initial": OWN} if own_start else {})}
+            return Injected(fault.slug, fault.component, choices, settings)
+        if component in _BESIDE:
+            return Injected(fault.slug, component, *_around(fault, component))
+    return None
+
+
+def population() -> tuple[Injected, ...]:
+    """Return all mistakes of the catalogue that these trainings can contain, in its order."""
+    return tuple(one for fault in faults().values() if (one := injected(fault)) is not None)
+
+
+def sample(several: Sequence[Injected], count: int) -> tuple[Injected, ...]:
+    """Return `count` of the mistakes, in their order: from each component its share, at least one.
+
+    Within a component they are taken at equal distances. Returns all where `count` is 0 or larger
+    than their number; a `count` below the number of components is raised to it.
+    """
+    if not count or count >= len(several):
+        return tuple(several)
+    strata: dict[str, list[Injected]] = {}
+    for one in several:
+        strata.setdefault(one.component, []).append(one)
+    shares = _shares({name: len(members) for name, members in strata.items()}, count)
+    kept = {one.slug for name, members in strata.items() for one in _spread(members, shares[name])}
+    return tuple(one for one in several if one.slug in kept)
+
+
+def _shares(sizes: Mapping[str, int], count: int) -> dict[str, int]:
+    """Return how many to take of each stratum: in proportion, the largest remainders rounded up."""
+    whole = sum(sizes.values())
+    exact = {name: count * size / whole for name, size in sizes.items()}
+    shares = {name: max(1, int(one)) for name, one in exact.items()}
+    by_remainder = sorted(exact, key=lambda name: shares[name] - exact[name])
+    for name in by_remainder[: max(0, count - sum(shares.values()))]:
+        shares[name] += 1
+    return shares
+
+
+def _spread(members: Sequence[Injected], count: int) -> Iterable[Injected]:
+    return (members[(2 * place + 1) * len(members) // (2 * count)] for place in range(count))
+
+
+def _around(fault: Fault, component: str) -> tuple[dict[str, Value], dict[str, Any]]:
+    """Return choices and settings of a training whose parts besides the model are its own."""
+    choices = {**DECLARED, **fault.choices}
+    settings: dict[str, Any] = {**_BESIDE[component], "parts": OWN}
+    if component == "loss":
+        choices = {"output": choices["loss_input"], **choices}
+    if component == "learning_rate":
+        schedule = str(choices.get("schedule", "noam"))
+        settings["schedule"] = schedule
+        if schedule != "noam":  # whose peak the warm-up sets
+            settings["factor"] = RATE
+        return choices, settings
+    if choices.get("weight_decay", "none") != "none":
+        settings |= {"weight_decay": 0.1, "decay": choices["weight_decay"]}
+    return choices, {**settings, "rate": RATE}

@@ -1,0 +1,61 @@
+"""Configuration objects of a whole model: expressions of the fields that its constructor reads."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import product
+from typing import Any
+
+from attentest.targets.adapt.components import squashed
+from attentest.targets.adapt.configuration import Fields, fields_read
+
+_MOST = 6
+"""Limit of the fields of one configuration that nothing says."""
+
+_ON = ("pos", "sinus", "mask", "causal")
+"""Words of switches that are on in the design of the paper."""
+
+
+@dataclass
+class Configurations:
+    """The ways to make one configuration: `build` reads it, `fill` says its fields by their names.
+
+    A field that nothing says is a configuration itself where fields of it are read, and a switch
+    where its truth is asked for, and nothing else. `switches` are the expressions of those.
+    """
+
+    build: Callable[[Any], Any]
+    fill: Callable[[str, Mapping[str, str]], str | None]
+    value: Callable[[str], Any]
+    switches: list[str] = field(default_factory=list)
+
+    def expressions(self) -> Iterator[str]:
+        """Yield the expressions, the likeliest first."""
+        unknown: dict[str, Fields[str]] = {}
+        fields = self._read(unknown)
+        while fields.lacking and fields.lacking not in unknown and len(unknown) < _MOST:
+            unknown[fields.lacking] = Fields(lambda name: self.fill(name, {}), self.value)
+            fields = self._read(unknown)
+        switches = [name for name, one in unknown.items() if one.asked and not one.found]
+        for truths in product(*(_truths(name) for name in switches)):
+            chosen = dict(zip(switches, truths, strict=True))
+            for name, truth in chosen.items():
+                unknown[name].truth = truth
+            fields = self._read(unknown)
+            said = [f"{name}={truth}" for name, truth in chosen.items()]
+            self.switches += said
+            groups = [f"{name}={_made(one)}" for name, one in unknown.items() if one.found]
+            yield _made(fields, [*groups, *said])
+
+    def _read(self, unknown: Mapping[str, Fields[str]]) -> Fields[str]:
+        return fields_read(self.build, self.fill, self.value, unknown)
+
+
+def _truths(name: str) -> tuple[bool, bool]:
+    """Return the values of a switch, the likelier first."""
+    on = any(word in squashed(name) for word in _ON)
+    return on, not on
+
+
+def _made(fields: Fields[str], more: list[str] | None = None) -> str:
+    held = [f"{name}={code}" for name, code in fields.found.items()]
+    return f"{fields.make.__name__}({', '.join([*held, *(more or [])])})"

@@ -1,0 +1,141 @@
+"""Prints what the engine of sweeps costs: `python sweeping.py`, on an idle machine.
+
+Trainings of about two seconds are run in this process, by one worker and by two: trainings per
+minute, how much faster two workers are, and the share of the time that is not training (the
+engine's overhead). Then the memory of this process, which asks for the trainings, is measured for
+1,000 and for 10,000 records that are synthetic. At last the time that the scheduler takes for one
+empty task says how many workers it can keep at work.
+"""
+
+import os
+
+os.environ["OMP_NUM_THREADS"] = "1"  # before torch is imported
+
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import click
+import psutil
+from rich.console import Console
+from rich.table import Table
+
+from attentest.studies.cluster import cluster
+from attentest.studies.learning.result import Point
+from attentest.studies.sweep import engine
+from attentest.studies.sweep.grid import Grid, Plan
+from attentest.studies.sweep.record import Folder, Record, key_of
+from attentest.studies.sweep.sweep import over
+from attentest.studies.sweep.training import blank, train
+
+TRAINING = {"steps": 200, "every": 200, "length": 5}
+"""A training of about two seconds."""
+
+BOUNDS = {"two workers": 1.7, "overhead": 0.05, "MiB": 16.0}
+"""What is asked for: times one worker, share of the time, growth of memory for 9,000 records."""
+
+EMPTY = 2000
+"""The number of empty tasks that the scheduler is timed with."""
+
+
+def grid(seeds: int) -> Grid:
+    """Return a sweep over so many seeds."""
+    return Grid(seeds=tuple(range(seeds)), settings=TRAINING)
+
+
+def seconds(seeds: int, workers: int) -> tuple[float, float]:
+    """Return the time of so many trainings from the first to the last, and the sum of their own.
+
+    The start of the workers is left out: it is the same for a sweep of any size.
+    """
+    ends: list[tuple[float, float]] = []
+    with tempfile.TemporaryDirectory() as folder:
+        over(
+            grid(seeds),
+            Folder(Path(folder)),
+            workers,
+            listener=lambda record: ends.append((time.perf_counter(), record.seconds)),
+        )
+    first = max(1, workers)  # each worker's first one imports torch
+    return ends[-1][0] - ends[first - 1][0], sum(spent for _, spent in ends[first:])
+
+
+@contextmanager
+def synthetic() -> Iterator[None]:
+    """Let a training be a record that is made up."""
+    point = Point(0, None, 1.0, 0.5, 0.5, gradients={f"part.{one}": 0.1 for one in range(12)})
+
+    def made(plan: Plan, code: str = "") -> Record:
+        points = tuple(replace(point, step=step) for step in range(20))
+        return replace(blank(plan), points=points, seconds=2.0)
+
+    engine.train = made
+    try:
+        yield
+    finally:
+        engine.train = train
+
+
+def memory(records: int) -> float:
+    """Return by how many MiB this process grows over a sweep with so many records."""
+    process = psutil.Process()
+    key_of(grid(1).plans[0])  # reads all files, once
+    before = process.memory_info().rss
+    with tempfile.TemporaryDirectory() as folder, synthetic():
+        found = over(grid(records), Folder(Path(folder)))
+        grown = process.memory_info().rss - before
+        assert len(found.records) == records
+    return grown / 2**20
+
+
+def empty_task() -> float:
+    """Return the seconds that the scheduler and one worker take for a task that does nothing."""
+    with cluster(1, "") as machines:
+        list(machines.each(abs, ((one, (one,)) for one in range(100))))
+        begun = time.perf_counter()
+        list(machines.each(abs, ((one, (one,)) for one in range(EMPTY))))
+        return (time.perf_counter() - begun) / EMPTY
+
+
+@click.command()
+@click.option("--trainings", default=30, show_default=True, help="Trainings for each number.")
+@click.option("--records", default=10_000, show_default=True, help="Synthetic records.")
+def main(trainings: int, records: int) -> None:
+    """Measure, print, and exit with 1 where a bound is not kept."""
+    rates, spent = {}, {}
+    for workers in (0, 1, 2):
+        elapsed, own = seconds(trainings * max(1, workers), workers)
+        count = (trainings - 1) * max(1, workers)
+        rates[workers], spent[workers] = 60 * count / elapsed, 1 - own / elapsed / max(1, workers)
+    few, many = memory(records // 10), memory(records)
+    task = empty_task()
+    found: dict[str, Any] = {
+        "trainings per minute, in this process": f"{rates[0]:.1f}",
+        "trainings per minute, one worker": f"{rates[1]:.1f}",
+        "trainings per minute, two workers": f"{rates[2]:.1f}",
+        "two workers, times one": f"{rates[2] / rates[1]:.2f}",
+        "overhead with one worker": f"{spent[1]:.1%}",
+        f"memory for {records // 10} records, MiB": f"{few:.0f}",
+        f"memory for {records} records, MiB": f"{many:.0f}",
+        "milliseconds for an empty task": f"{1e3 * task:.2f}",
+        "workers that a scheduler keeps busy with trainings of 2 s": f"{2 / task:.0f}",
+    }
+    table = Table(box=None)
+    for name, one in found.items():
+        table.add_row(name, one)
+    Console().print(table)
+    kept = (
+        rates[2] / rates[1] >= BOUNDS["two workers"]
+        and spent[1] < BOUNDS["overhead"]
+        and many - few < BOUNDS["MiB"]
+    )
+    sys.exit(int(not kept))
+
+
+if __name__ == "__main__":
+    main()

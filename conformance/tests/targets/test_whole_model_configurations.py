@@ -1,0 +1,132 @@
+"""Construction of whole models: fields that nothing says, and methods that build the model."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from folders import SUPPORT
+
+import attentest
+from attentest.judging.bench import Bench
+from attentest.judging.judge import judge
+from attentest.results.verdict import Status
+from attentest.targets.adapt import Unclear
+from attentest.targets.adapt.parameters import found
+from attentest.targets.adapt.reading import Reading
+from attentest.targets.models.building import building
+from attentest.targets.resolve import module_of
+from attentest.targets.whole import AdaptedWhole
+from attentest_spec import Backend
+
+SOURCE = (SUPPORT / "wild_models" / "namespace.py").read_text(encoding="utf-8")
+LAST = "        self.dropout = args.dropout\n\n    def embed"
+
+
+def adapted(folder: Path, *edits: tuple[str, str]) -> Backend:
+    """Return the model of the namespace with `edits`, as a backend."""
+    source = SOURCE
+    for old, new in edits:
+        assert old in source
+        source = source.replace(old, new)
+    path = folder / "namespace.py"
+    path.write_text(source, encoding="utf-8")
+    return attentest.adapted(f"{path}:TransformerModel")
+
+
+def status(backend: Backend, clause: str) -> Status:
+    """Return the status of one clause of whole models."""
+    bench = Bench(backend, shrink=False, diagnose=False, effort=0.2)
+    return judge(bench, f"model.{clause}").status
+
+
+def understood(backend: Backend) -> str:
+    """Return what is said of how the model was read."""
+    assert isinstance(backend, AdaptedWhole)
+    return "\n".join(backend.understood)
+
+
+def with_switch(condition: str) -> tuple[str, str]:
+    """Return the edit that ties the generator to the target's table under `condition`."""
+    tied = "self.output_projection.weight = self.decoder_embed_tokens.weight"
+    return LAST, f"        if {condition}:\n            {tied}\n{LAST}"
+
+
+def test_switch_that_nothing_says_is_off_and_an_assumption(tmp_path: Path) -> None:
+    backend = adapted(tmp_path, with_switch("args.tie_weights"))
+    assert isinstance(backend, AdaptedWhole)
+    assert "assumed tie_weights=False" in "\n".join(backend.assumed)
+    assert backend.choices["tying"] == "none"
+    assert status(backend, "formula") is Status.PASS
+
+
+def test_mistake_behind_a_switch_is_detected(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(found, "SECONDS", 0.7)  # no map gives numbers that are wrong
+    backend = adapted(tmp_path, with_switch("args.tie_weights"), ("head_dim**-0.5", "head_dim**-1"))
+    assert status(backend, "formula") is Status.VIOLATION
+
+
+def test_groups_of_fields_are_read(tmp_path: Path) -> None:
+    backend = adapted(tmp_path, ("args.", "args.net."))
+    assert "net=SimpleNamespace(" in understood(backend)
+    assert status(backend, "formula") is Status.PASS
+
+
+def test_number_that_nothing_says_is_asked_for(tmp_path: Path) -> None:
+    scale = ("math.sqrt(args.encoder_embed_dim)", "args.embed_factor")
+    with pytest.raises(Unclear, match="has no attribute 'embed_factor'"):
+        adapted(tmp_path, scale)
+
+
+def test_width_of_a_head_that_the_adapter_computes_is_no_mistake(tmp_path: Path) -> None:
+    given = (LAST, f"        self.d_k = args.d_k\n{LAST}")
+    backend = adapted(tmp_path, given)
+    assert "d_k=sizes.d_model // sizes.heads" in understood(backend)
+    assert status(backend, "indivisible-width-refused") is Status.ABSENT
+
+
+def test_one_norm_for_all_sublayers_of_a_layer_is_one_question(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(found, "SECONDS", 0.7)  # no map gives numbers that are wrong
+    last, cross = "self.final_layer_norm", "self.encoder_attn_layer_norm"
+    made = [(f"        {one} = nn.LayerNorm(d)\n", "") for one in (last, cross)]
+    used = [(f"{one}(", "self.self_attn_layer_norm(") for one in (last, cross)]
+    with pytest.raises(Unclear, match="one norm for all sublayers of a layer"):
+        adapted(tmp_path, *made, *used)
+
+
+PARTS = "encoder, decoder, src_embed, tgt_embed, generator"
+OWN = """
+    @classmethod
+    def from_sizes(cls, src_vocab, tgt_vocab, n=6, d_model=512, d_ff=2048, h=8, dropout=0.1):
+        return make_model(src_vocab, tgt_vocab, n, d_model, d_ff, h, dropout)
+
+    def forward(self, src, tgt"""
+
+
+def of_parts(folder: Path, method: str) -> Callable[..., Any]:
+    """Return a class of models that takes its annotated parts, with `method` of its own."""
+    source = (SUPPORT / "wild_models" / "annotated.py").read_text(encoding="utf-8")
+    annotated = ", ".join(f"{one}: nn.Module" for one in PARTS.split(", "))
+    source = source.replace(PARTS, annotated, 1)
+    source = source.replace("\n    def forward(self, src, tgt", method, 1)
+    path = folder / "of_parts.py"
+    path.write_text(source, encoding="utf-8")
+    made: Callable[..., Any] = module_of(str(path)).EncoderDecoder
+    return made
+
+
+def test_model_of_parts_is_built_by_the_method_that_makes_it(tmp_path: Path) -> None:
+    found = building(of_parts(tmp_path, OWN), "EncoderDecoder", Reading())
+    assert found.expression.startswith("EncoderDecoder.from_sizes(src_vocab=sizes.source_vocab")
+
+
+def test_model_of_parts_that_nothing_makes_is_asked_about(tmp_path: Path) -> None:
+    thing = of_parts(tmp_path, "\n    def forward(self, src, tgt")
+    with pytest.raises(
+        Unclear, match=r"Nothing says what .*src_embed and tgt_embed.* FILE.py:NAME"
+    ):
+        building(thing, "EncoderDecoder", Reading())
