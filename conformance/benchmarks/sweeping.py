@@ -37,7 +37,7 @@ TRAINING = {"steps": 200, "every": 200, "length": 5}
 """A training of about two seconds."""
 
 BOUNDS = {"two workers": 1.7, "overhead": 0.05, "MiB": 16.0}
-"""What is asked for: times one worker, share of the time, growth of memory for 9,000 records."""
+"""The bounds: times one worker, share of the time, growth of memory for 9,000 records."""
 
 EMPTY = 2000
 """The number of empty tasks that the scheduler is timed with."""

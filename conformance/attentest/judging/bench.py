@@ -53,7 +53,7 @@ class Bench:
     def for_status(cls, backend: Backend, **settings: Any) -> "Bench":
         """Return a bench for verdicts of which the status and the message alone are read.
 
-        Scoring judges thousands of mistakes; half of the time would go into what nobody reads.
+        Scoring judges thousands of mistakes; half of the time would go into what is not read.
         """
         return cls(backend, shrink=False, diagnose=False, shown=False, **settings)
 

@@ -11,10 +11,11 @@ from typing import Any
 from attentest.faults.catalogue import fault_of, faults
 from attentest.results.html_table import table
 from attentest.results.optional import needed
+from attentest.studies.cluster import EXTRA
 from attentest.studies.index.evidence import Evidence, evidence, strongest
 from attentest.studies.index.population import USUAL, Injected, injected, population, sample
 from attentest.studies.learning.task import BadTask
-from attentest.studies.sweep.engine import EXTRA, Listener, run
+from attentest.studies.sweep.engine import Listener, run
 from attentest.studies.sweep.grid import TASK, Plan
 from attentest.studies.sweep.record import Folder, Record
 from attentest_spec.names import require

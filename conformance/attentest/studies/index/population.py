@@ -25,7 +25,7 @@ _IN_MODEL: Mapping[str, Mapping[str, Value]] = {
 }
 """The components that a model contains, and the choices by which it contains them."""
 
-_BESIDE: Mapping[str, Mapping[str, Any]] = {
+_TRAINING_PARTS: Mapping[str, Mapping[str, Any]] = {
     "loss": {"smoothing": 0.1},
     "learning_rate": {"warmup": WARMUP},
     "gradient_clipping": {"clip": 1.0},
@@ -63,8 +63,8 @@ def injected(fault: Fault) -> Injected | None:
             own_start = fault.chapter == "initialisation"
             settings = {"rate": RATE, **({"initial": OWN} if own_start else {})}
             return Injected(fault.slug, fault.component, choices, settings)
-        if component in _BESIDE:
-            return Injected(fault.slug, component, *_around(fault, component))
+        if component in _TRAINING_PARTS:
+            return Injected(fault.slug, component, *_with_own_parts(fault, component))
     return None
 
 
@@ -104,10 +104,10 @@ def _spread(members: Sequence[Injected], count: int) -> Iterable[Injected]:
     return (members[(2 * place + 1) * len(members) // (2 * count)] for place in range(count))
 
 
-def _around(fault: Fault, component: str) -> tuple[dict[str, Value], dict[str, Any]]:
+def _with_own_parts(fault: Fault, component: str) -> tuple[dict[str, Value], dict[str, Any]]:
     """Return choices and settings of a training whose parts besides the model are its own."""
     choices = {**DECLARED, **fault.choices}
-    settings: dict[str, Any] = {**_BESIDE[component], "parts": OWN}
+    settings: dict[str, Any] = {**_TRAINING_PARTS[component], "parts": OWN}
     if component == "loss":
         choices = {"output": choices["loss_input"], **choices}
     if component == "learning_rate":
@@ -116,6 +116,4 @@ def _around(fault: Fault, component: str) -> tuple[dict[str, Value], dict[str, A
         if schedule != "noam":  # whose peak the warm-up sets
             settings["factor"] = RATE
         return choices, settings
-    if choices.get("weight_decay", "none") != "none":
-        settings |= {"weight_decay": 0.1, "decay": choices["weight_decay"]}
     return choices, {**settings, "rate": RATE}

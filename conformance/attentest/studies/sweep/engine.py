@@ -10,13 +10,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from attentest.studies.cluster import EXTRA, Lost, NoScheduler, cluster
+from attentest.studies.cluster import Lost, NoScheduler, cluster
 from attentest.studies.learning.task import BadTask
 from attentest.studies.sweep.grid import Plan
 from attentest.studies.sweep.record import MARK, Folder, Record, code_of, key_of
 from attentest.studies.sweep.training import blank, train
-
-__all__ = ["EXTRA", "Listener", "cores", "run", "trained"]
 
 Listener = Callable[[Record], None]
 """Called with every record, in the order in which the trainings end."""

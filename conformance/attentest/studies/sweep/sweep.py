@@ -10,10 +10,11 @@ from typing import Any
 from attentest.harness.errors import Unavailable
 from attentest.results.html_table import table
 from attentest.results.optional import needed
+from attentest.studies.cluster import EXTRA
 from attentest.studies.learning.result import Spread
 from attentest.studies.learning.task import BadTask
 from attentest.studies.sweep.effects import MEASURES, Effect, interactions, main_effects
-from attentest.studies.sweep.engine import EXTRA, Listener, run
+from attentest.studies.sweep.engine import Listener, run
 from attentest.studies.sweep.grid import Grid, Levels
 from attentest.studies.sweep.record import Folder, Record
 from attentest.studies.sweep.training import built

@@ -44,7 +44,7 @@ from attentest.views.terminal import progress
 from attentest_spec import CHOICES, registry
 
 WORKERS = 2
-"""How many models are trained at a time on this machine."""
+"""The number of models that are trained at a time on this machine."""
 
 _USUAL = Regime()
 
