@@ -6,7 +6,7 @@ from rich.console import Console
 from rich.text import Text
 
 from attentest.studies.index.evidence import Evidence
-from attentest.studies.index.index import Index
+from attentest.studies.index.result import Index
 from attentest.views.tables import Row, tables
 from attentest.views.terminal import say
 

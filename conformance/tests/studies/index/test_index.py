@@ -15,8 +15,8 @@ from attentest.interfaces.cli.main import main
 from attentest.interfaces.cli.training import index as command
 from attentest.studies.index import index as module
 from attentest.studies.index.evidence import Evidence
-from attentest.studies.index.index import Index
 from attentest.studies.index.population import injected, population, sample
+from attentest.studies.index.result import Index
 from attentest.studies.learning.task import BadTask
 from attentest.studies.sweep.training import built, train
 from attentest_spec import UnknownName

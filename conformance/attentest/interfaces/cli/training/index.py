@@ -13,7 +13,8 @@ from attentest.interfaces.cli.written import checked
 from attentest.results import files
 from attentest.results.optional import Missing
 from attentest.results.output import create
-from attentest.studies.index.index import FEWEST, SETTINGS, Whole
+from attentest.studies.index.index import FEWEST, Whole
+from attentest.studies.index.result import SETTINGS
 from attentest.studies.learning.task import BadTask
 from attentest.studies.sweep.engine import cores
 from attentest.studies.sweep.record import Folder
