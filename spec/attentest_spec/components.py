@@ -129,6 +129,12 @@ _PARTS = (
         ("tokens", "mask", "positions"),
         ("embedding", "positional_encoding", "causal_layer", "generator"),
     ),
+    Component(
+        "cached_language_model",
+        "language_model",
+        ("tokens", "mask", "positions", "chunks", "after", "origin"),
+        ("language_model",),
+    ),
 )
 
 COMPONENTS: Mapping[str, Component] = {component.name: component for component in _PARTS}

@@ -40,6 +40,38 @@ def language_model(
     return generator(given.under("generator"), x)
 
 
+def cached_language_model(
+    given: Setting,
+    tokens: Annotated[Tokens, "B T"],
+    mask: Annotated[Mask, "B T"] | None,
+    positions: Annotated[Tokens, "B T"] | None,
+    chunks: Annotated[Tokens, "C"],
+    after: Annotated[Tokens, "C"],
+    origin: Annotated[Tokens, "C B"],
+) -> Annotated[Floats, "B T V"]:
+    """Return the output of :func:`language_model` for every token, after the text it continues.
+
+    The columns of tokens, mask and positions (B, T) are given in chunks of the lengths `chunks`
+    (C). Chunk c continues the texts up to the chunk `after` (C) names, or begins new ones where
+    that is -1; its row b continues the row that `origin` (C, B) names. Source: Shazeer 2019,
+    section 2.4.
+    """
+    texts: list[list[Array | None]] = []
+    found: list[Floats] = []
+    ends = np.cumsum(chunks)
+    for start, end, earlier, rows in zip(ends - chunks, ends, after, origin, strict=True):
+        text = [None if one is None else one[:, start:end] for one in (tokens, mask, positions)]
+        if earlier >= 0:
+            text = [
+                None if old is None or new is None else np.concatenate([old[rows], new], axis=1)
+                for old, new in zip(texts[earlier], text, strict=True)
+            ]
+        texts.append(text)
+        whole: Floats = language_model(given, *text)  # type: ignore[arg-type]  # tokens are given
+        found.append(whole[:, start - end :])
+    return np.concatenate(found, axis=1)
+
+
 @reported
 def causal_layer(
     given: Setting,

@@ -12,7 +12,11 @@ from attentest_spec.embedding import embedding
 from attentest_spec.encoder import encoder, encoder_layer
 from attentest_spec.feed_forward import feed_forward
 from attentest_spec.generator import generator
-from attentest_spec.language_model import causal_layer, language_model
+from attentest_spec.language_model import (
+    cached_language_model,
+    causal_layer,
+    language_model,
+)
 from attentest_spec.layer_norm import layer_norm
 from attentest_spec.loss import loss
 from attentest_spec.masks import causal_mask, padding_mask, target_mask
@@ -61,6 +65,7 @@ ORACLES: Mapping[str, Oracle] = {
     "rotary": rotary,
     "causal_layer": causal_layer,
     "language_model": language_model,
+    "cached_language_model": cached_language_model,
 }
 """The oracle of every component, called as ``ORACLES[name](given, *inputs)``."""
 

@@ -314,6 +314,7 @@ _SHAPES = {
     "cached_decoding": _model,
     "causal_layer": _causal_layer,
     "language_model": _language_model,
+    "cached_language_model": _language_model,
 }
 
 

@@ -1,4 +1,4 @@
-"""The program of `cached_decoding`, on functions that begin, continue and reorder a cache."""
+"""A program of steps with a cache, on functions that begin, continue and reorder a cache."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -11,33 +11,39 @@ from attentest_spec.contract import Unsupported
 class Stepwise:
     """Three functions: `start` begins a cache, `step` continues it, `reorder` exchanges its rows.
 
-    `start` takes source tokens (B, S), `step` a cache and new tokens (B, N), of which it returns
-    the scores (B, N, V) and a cache, and `reorder` a cache and rows (B,).
+    `start` takes what a cache begins with: source tokens (B, S), or the number of rows. `step`
+    takes a cache and the inputs of new tokens (B, N), of which it returns the scores (B, N, V) and
+    a cache, and `reorder` a cache and rows (B,).
     """
 
     start: Callable[[Any], Any]
-    step: Callable[[Any, Any], tuple[Any, Any]]
+    step: Callable[..., tuple[Any, Any]]
     reorder: Callable[[Any, Any], Any] | None
 
     def scores(
-        self, source: Any, parts: Iterable[Any], after: Sequence[int], origin: Iterable[Any]
+        self,
+        begin: Any,
+        parts: Iterable[Sequence[Any]],
+        after: Sequence[int],
+        origin: Iterable[Any],
     ) -> list[Any]:
-        """Return the scores of every part (B, N): it goes on `after` one, from rows of `origin`.
+        """Return the scores of every part: it goes on `after` one, from rows of `origin`.
 
-        Raises Unsupported where rows are exchanged, and nothing reorders them.
+        A part has the inputs of one step. Raises Unsupported where rows are exchanged, and nothing
+        reorders them.
         """
         caches: list[Any] = []
         found: list[Any] = []
-        for tokens, earlier, rows in zip(parts, after, origin, strict=True):
-            cache = self._continued(source, caches, earlier, rows)
-            scores, cache = self.step(cache, tokens)
+        for inputs, earlier, rows in zip(parts, after, origin, strict=True):
+            cache = self._continued(begin, caches, earlier, rows)
+            scores, cache = self.step(cache, *inputs)
             caches.append(cache)
             found.append(scores)
         return found
 
-    def _continued(self, source: Any, caches: Sequence[Any], earlier: int, rows: Any) -> Any:
+    def _continued(self, begin: Any, caches: Sequence[Any], earlier: int, rows: Any) -> Any:
         if earlier < 0:
-            return self.start(source)
+            return self.start(begin)
         if rows.tolist() == list(range(len(rows))):
             return caches[earlier]
         if self.reorder is None:

@@ -9,7 +9,7 @@ from attentest_spec.generator import normalised
 DECODING = ("greedy_decoding", "beam_search", "sampling")
 """The components whose inputs are scores of tokens."""
 
-STEPWISE = (*DECODING, "cached_decoding")
+STEPWISE = (*DECODING, "cached_decoding", "cached_language_model")
 """The components that decode; none of their inputs are those of another component."""
 
 _NEW = 4

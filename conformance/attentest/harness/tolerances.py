@@ -90,6 +90,7 @@ def terms(probe: Probe, inputs: tuple[Input, ...]) -> int:
         "cached_decoding": layers * (3 * attention + 2 * inner + 10 * width),
         "causal_layer": attention + 2 * inner + 6 * width,
         "language_model": layers * (attention + 2 * inner + 6 * width),
+        "cached_language_model": layers * (attention + 2 * inner + 6 * width),
         "loss": length + max((one.size for one in inputs if _is_whole(one)), default=1),
     }
     return whole.get(probe.component, width)
@@ -371,7 +372,8 @@ def _of_displaced_turns(
 
 def _given_positions(probe: Probe, inputs: tuple[Input, ...]) -> Array | None:
     """Return the positions (B, T) that a decoder-only model is given, None for none."""
-    if probe.component != "language_model" or len(inputs) < 3 or inputs[2] is None:
+    whole = probe.component in ("language_model", "cached_language_model")
+    if not whole or len(inputs) < 3 or inputs[2] is None:
         return None
     return np.asarray(inputs[2])
 

@@ -99,7 +99,7 @@ def _inputs(draw: Draw, component: str, sizes: Sizes) -> tuple[Input, ...]:
     }
     if component in ("padded_batch", "packed_batch"):
         named |= {"tokens": np.arange(4), "lengths": np.array([2, 2])}
-    if component in ("causal_layer", "language_model"):
+    if component in ("causal_layer", "language_model", "cached_language_model"):
         named["mask"] = None if "padding" not in kinds else np.ones((2, length), dtype=bool)
     if component == "batch":
         named["target"] = draw.target(2, length + 1, sizes)

@@ -83,6 +83,7 @@ def inputs_of(component, sizes, rng):
         "sampling": (rng.normal(size=(2, 7)),),
         "causal_layer": (x, _real(2, s), _places(2, s)),
         "language_model": (target, _real(2, t), _places(2, t)),
+        "cached_language_model": (target, _real(2, t), _places(2, t), *_calls()),
         "rotary": (rng.normal(size=(2, 3, 5, 8)), np.array([[0, 1, 2, 3, 4], [9, 0, 7, 20, 3]])),
     }
     return table[component]
@@ -91,7 +92,12 @@ def inputs_of(component, sizes, rng):
 def _program(source, target, sizes):
     """Return a program of two chunks; what is returned at padding is unspecified."""
     real = np.where(target == sizes.target_pad, 0, target)
-    return source, real, np.array([2, 1]), np.array([-1, 0]), np.array([[0, 1], [0, 1]])
+    return source, real, *_calls()
+
+
+def _calls():
+    """Return two chunks of two tokens and of one, the second after the first."""
+    return np.array([2, 1]), np.array([-1, 0]), np.array([[0, 1], [0, 1]])
 
 
 def _real(batch, length):

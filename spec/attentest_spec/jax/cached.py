@@ -58,7 +58,7 @@ class _Program:
         given = (None if one is None else partial(one, built, own) for one in functions)
         parts = np.split(np.asarray(target), np.cumsum(chunks)[:-1], axis=1)
         steps = Stepwise(*given)  # type: ignore[arg-type]  # the last one alone may be None
-        tokens = map(jnp.asarray, parts)
+        tokens = [(jnp.asarray(one),) for one in parts]
         return jnp.concatenate(
             steps.scores(jnp.asarray(source), tokens, after.tolist(), origin), axis=1
         )

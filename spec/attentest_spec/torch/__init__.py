@@ -1,7 +1,7 @@
 """Torch modules and functions as backends of the contract."""
 
 from attentest_spec.torch.backend import Recipe, TorchBackend, TorchPart, of_function
-from attentest_spec.torch.cached import cached_decoding
+from attentest_spec.torch.cached import cached_decoding, cached_language_model
 from attentest_spec.torch.script import Script
 from attentest_spec.torch.values import DTYPES, to_array, to_tensor
 
@@ -12,6 +12,7 @@ __all__ = [
     "TorchBackend",
     "TorchPart",
     "cached_decoding",
+    "cached_language_model",
     "of_function",
     "to_array",
     "to_tensor",

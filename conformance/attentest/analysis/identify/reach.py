@@ -72,7 +72,7 @@ ARITHMETICS = {
 """The choices about arithmetic, each with the component that rounds."""
 
 
-NOT_MEASURED = ("cached_decoding", "causal_layer", "language_model")
+NOT_MEASURED = ("cached_decoding", "causal_layer", "language_model", "cached_language_model")
 """Components whose choices their parts show; the first is called more simply as a model."""
 
 

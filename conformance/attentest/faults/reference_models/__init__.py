@@ -17,9 +17,11 @@ from attentest.faults.reference_models.hooks import (
     Function,
     Hooks,
     Inputs,
+    Kept,
     Mask,
     Pair,
     State,
+    TextCache,
     hook_names,
 )
 from attentest.faults.reference_models.modules import Node
@@ -39,11 +41,13 @@ __all__ = [
     "Fused",
     "Hooks",
     "Inputs",
+    "Kept",
     "Mask",
     "Node",
     "Pair",
     "Plain",
     "State",
+    "TextCache",
     "hook_names",
     "reference_backend",
 ]

@@ -6,11 +6,11 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from attentest.faults.reference_models.hooks import Cache, Hooks
+from attentest.faults.reference_models.hooks import Cache, Hooks, TextCache
 from attentest.faults.reference_models.modules import Node
 from attentest_spec import Choices, Sizes
 from attentest_spec.choices import Value
-from attentest_spec.torch import Recipe, TorchBackend, cached_decoding
+from attentest_spec.torch import Recipe, TorchBackend, cached_decoding, cached_language_model
 
 DECLARED: Mapping[str, Value] = {
     "norm_epsilon": 1e-5,
@@ -69,6 +69,14 @@ class _Recipes(Mapping[str, Recipe]):
                 reorder=_reorder,
                 parameters=model.tables["model"],
             )
+        if component == "cached_language_model":
+            return cached_language_model(
+                lambda sizes: _hooks(model, sizes, choices).make_language_model(),
+                start=_start_text,
+                step=_step_text,
+                reorder=_reorder_text,
+                parameters=model.tables["language_model"],
+            )
         build = _BUILDS[component]
         return Recipe(
             build=lambda sizes: build(_hooks(model, sizes, choices)),
@@ -79,10 +87,10 @@ class _Recipes(Mapping[str, Recipe]):
 
     def __iter__(self) -> Iterator[str]:
         yield from _BUILDS
-        yield "cached_decoding"
+        yield from ("cached_decoding", "cached_language_model")
 
     def __len__(self) -> int:
-        return len(_BUILDS) + 1
+        return len(_BUILDS) + 2
 
 
 def _hooks(model: type[Hooks], sizes: Sizes, choices: Choices) -> Hooks:
@@ -164,6 +172,20 @@ def _step(built: Node, cache: Cache, tokens: Tensor) -> Any:
 
 def _reorder(built: Node, cache: Cache, origin: Tensor) -> Any:
     return built.how.reorder_cache(built, cache, origin)
+
+
+def _start_text(built: Node, rows: int) -> Any:
+    return built.how.start_text(built, rows)
+
+
+def _step_text(
+    built: Node, cache: TextCache, tokens: Tensor, mask: Tensor | None, positions: Tensor | None
+) -> Any:
+    return built.how.step_text(built, cache, tokens, mask, positions)
+
+
+def _reorder_text(built: Node, cache: TextCache, origin: Tensor) -> Any:
+    return built.how.reorder_text(built, cache, origin)
 
 
 _CALLS: Mapping[str, Callable[..., Any]] = {

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from attentest.faults.reference_models.hooks.cache import Cache, CacheHooks, Pair
+from attentest.faults.reference_models.hooks.cache import CacheHooks, Kept, Pair
 
 ROOM = 4
 """The number of tokens that a buffer begins with room for; it is doubled when it is full."""
@@ -22,7 +22,7 @@ class PlainCache(CacheHooks):
         """Return another list of the same tensors, which never change."""
         return list(own)
 
-    def extend_entry(self, cache: Cache, number: int, new: Pair) -> Pair:
+    def extend_entry(self, cache: Kept, number: int, new: Pair) -> Pair:
         """Keep new keys and values (B, H, N, E) in an entry, and return all that are in it."""
         before = cache.own[number]
         joined = new if before is None else self.join_entries(before, new)
@@ -56,14 +56,14 @@ class FusedCache(CacheHooks):
 
     def empty_entries(self, layers: int, memory: Tensor) -> list[Buffer]:
         """Return the entries of a target without tokens, like a memory (B, S, D)."""
-        shape = 2, len(memory), self.sizes.heads, ROOM, self.head_width()
+        shape = 2, len(memory), self.key_heads(), ROOM, self.head_width()
         return [Buffer(memory.new_zeros(shape)) for _ in range(layers)]
 
     def copy_entries(self, own: list[Buffer]) -> list[Buffer]:
         """Return copies of the buffers."""
         return [replace(one, room=one.room.clone()) for one in own]
 
-    def extend_entry(self, cache: Cache, number: int, new: Pair) -> Pair:
+    def extend_entry(self, cache: Kept, number: int, new: Pair) -> Pair:
         """Write new keys and values (B, H, N, E) into an entry, and return all that are in it."""
         pair = torch.stack(new)
         held: Buffer = cache.own[number]

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -13,9 +13,22 @@ from attentest.suite.test_model.cases import model_sizes, require_hiding
 from attentest.testing.assertions import matches, same_shape
 from attentest.testing.draw import Draw
 from attentest_spec import CHOICES, Sizes
+from attentest_spec.contract import Input
 from attentest_spec.setting import Array
 
 Inputs = tuple[Array, Array, Array, Array, Array]
+
+
+class Chunked(Protocol):
+    """One call of a component that is given tokens (B, T) in chunks."""
+
+    @property
+    def target(self) -> Array:
+        """The tokens (B, T) of all chunks."""
+
+    @property
+    def inputs(self) -> tuple[Input, ...]:
+        """The inputs in the order of the call."""
 
 
 @dataclass(frozen=True)
@@ -34,10 +47,8 @@ class Program:
     @property
     def inputs(self) -> Inputs:
         """The inputs in the order of the call; by default every chunk continues the last one."""
-        count, rows = len(self.chunks), len(self.target)
-        after = self.after or range(-1, count - 1)
-        origin = self.origin or [range(rows)] * count
-        return self.source, self.target, np.array(self.chunks), np.array(after), np.array(origin)
+        calls = calls_of(len(self.target), self.chunks, self.after, self.origin)
+        return self.source, self.target, *calls
 
     def but(self, **changes: Any) -> "Program":
         """Return the program with other tokens or chunks."""
@@ -47,6 +58,15 @@ class Program:
         """Return the program of one row alone."""
         one = slice(number, number + 1)
         return self.but(source=self.source[one], target=self.target[one])
+
+
+def calls_of(
+    rows: int, chunks: Sequence[int], after: Sequence[int], origin: Sequence[Sequence[int]]
+) -> tuple[Array, Array, Array]:
+    """Return the program as arrays; by default every chunk continues the last one, row by row."""
+    earlier = after or range(-1, len(chunks) - 1)
+    order = origin or [range(rows)] * len(chunks)
+    return np.array(chunks), np.array(earlier), np.array(order)
 
 
 def draw_sizes(subject: Subject, draw: Draw, **fixed: Any) -> Sizes:
@@ -97,7 +117,7 @@ def single_steps(length: int) -> list[int]:
     return [1] * length
 
 
-def call(probe: Probe, program: Program) -> Array:
+def call(probe: Probe, program: Chunked) -> Array:
     """Call the component, and demand an output of the right shape."""
     output = probe.output(*program.inputs)
     same_shape(output, (*program.target.shape, probe.sizes.target_vocabulary))
@@ -126,7 +146,7 @@ def matches_reference(probe: Probe, program: Program, what: str = "output") -> N
     matches(probe, *program.inputs, actual=actual, rows=rows, what=what)
 
 
-def matches_where_declared(probe: Probe, program: Program, choice: str, *, what: str) -> None:
+def matches_where_declared(probe: Probe, program: Chunked, choice: str, *, what: str) -> None:
     """Demand the output of the reference where the first option of `choice` is declared.
 
     Where nothing is declared, another output shows the other option.

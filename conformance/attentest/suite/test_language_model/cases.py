@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
 import numpy as np
 
@@ -75,7 +75,7 @@ class Text:
         """Return what the reference computes, (B, T, V)."""
         return as_floats(self.probe.expected(*self.inputs).output)
 
-    def but(self, **changes: Any) -> "Text":
+    def but(self, **changes: Any) -> Self:
         """Return the call with other tokens, mask, positions or part."""
         return replace(self, **changes)
 

@@ -90,7 +90,15 @@ _STEPS = (
     "class, or a model that takes past_key_values, the cache that these functions pass on is that "
     "object; `attentest check FILE:MODEL --write-adapter` writes build and PARAMETERS"
 )
-BY_RECIPE = ("cached_decoding", "grouped_optimiser", "padded_batch", "packed_batch")
+_TEXT_STEPS = (
+    "a recipe of three functions: `from attentest_spec.torch import cached_language_model`, and "
+    "`cached_language_model(build, start=lambda model, rows: .., step=lambda model, cache, tokens, "
+    "mask, positions: (scores, cache), reorder=lambda model, cache, rows: .., "
+    "parameters=PARAMETERS)`; `attentest check FILE:MODEL --write-adapter` writes build and "
+    "PARAMETERS"
+)
+_PROGRAMS = {"cached_decoding": _STEPS, "cached_language_model": _TEXT_STEPS}
+BY_RECIPE = (*_PROGRAMS, "grouped_optimiser", "padded_batch", "packed_batch")
 
 
 def question_of_calls(component: str, name: str) -> str:
@@ -100,7 +108,7 @@ def question_of_calls(component: str, name: str) -> str:
         f"`from attentest_spec.torch import of_function` and `backend = of_function(lambda "
         f'{inputs}: .., "{component}")`'
     )
-    asked = _STEPS if component == "cached_decoding" else plain
+    asked = _PROGRAMS.get(component, plain)
     return (
         f"{name} cannot be read as {component} by itself: nothing in its signature says how its "
         f"calls follow each other. Write in a file of your own {asked}; {_GUIDE} shows it."

@@ -10,10 +10,10 @@ from attentest.faults.reference_models.hooks.attention import Answer, Mask
 from attentest.faults.reference_models.hooks.base import Base
 from attentest.faults.reference_models.hooks.batch import BatchHooks
 from attentest.faults.reference_models.hooks.beams import Beam, BeamHooks, Finished
-from attentest.faults.reference_models.hooks.cache import Cache, CacheHooks
+from attentest.faults.reference_models.hooks.cache import Cache, Kept
+from attentest.faults.reference_models.hooks.cached_text import CachedTextHooks, TextCache
 from attentest.faults.reference_models.hooks.decoding import GreedyHooks, SamplingHooks
 from attentest.faults.reference_models.hooks.embedding import Device
-from attentest.faults.reference_models.hooks.language_model import LanguageModelHooks
 from attentest.faults.reference_models.hooks.loss import LossHooks
 from attentest.faults.reference_models.hooks.optimiser import OptimiserHooks, State
 from attentest.faults.reference_models.hooks.rotary import Pair
@@ -23,8 +23,7 @@ from attentest.faults.reference_models.hooks.sublayers import Function
 
 
 class Hooks(
-    CacheHooks,
-    LanguageModelHooks,
+    CachedTextHooks,
     BatchHooks,
     LossHooks,
     ScheduleHooks,
@@ -63,8 +62,10 @@ __all__ = [
     "Function",
     "Hooks",
     "Inputs",
+    "Kept",
     "Mask",
     "Pair",
     "State",
+    "TextCache",
     "hook_names",
 ]

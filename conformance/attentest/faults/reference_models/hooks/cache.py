@@ -16,19 +16,27 @@ Pair = tuple[Tensor, Tensor]
 
 
 @dataclass
-class Cache:
-    """The state between two steps: one entry of `own` and of `memory` for every layer.
+class Kept:
+    """The tokens so far, and one entry of `own` for every layer.
 
-    `own` holds the keys and values of the target so far, in the form of the model, and `memory`
-    those of the memory `rows` (B, S, D), which `source` (B, S) are the tokens of; `tokens` (B, L)
-    is the target so far.
+    `own` holds the keys and values of the tokens (B, L), in the form of the model.
+    """
+
+    own: list[Any]
+    tokens: Tensor
+
+
+@dataclass
+class Cache(Kept):
+    """The state between two steps: one entry of `memory` too for every layer.
+
+    `memory` holds the keys and values of the memory `rows` (B, S, D), which `source` (B, S) are
+    the tokens of.
     """
 
     source: Tensor
     rows: Tensor
     memory: list[Pair]
-    own: list[Any]
-    tokens: Tensor
 
 
 class CacheHooks(ModelHooks):
@@ -145,7 +153,7 @@ class CacheHooks(ModelHooks):
         return number
 
     @abstractmethod
-    def extend_entry(self, cache: Cache, number: int, new: Pair) -> Pair:
+    def extend_entry(self, cache: Kept, number: int, new: Pair) -> Pair:
         """Keep new keys and values (B, H, N, E) in an entry, and return all that are in it."""
 
     def attend_memory(self, layer: Node, x: Tensor, cache: Cache, number: int) -> Tensor:

@@ -129,11 +129,13 @@ class LanguageModelHooks(ModelHooks):
         places = self.column_places(x[..., 0]) if positions is None else positions
         keep = self.visible_keys(x.shape[1], mask, x.device)
         keep = self.limit_documents(keep, places)
+        return self.join_branches(module, x, self.attention_branch(module, x, keep, places))
+
+    def join_branches(self, module: Node, x: Tensor, attended: Tensor) -> Tensor:
+        """Return the output of a block for x (B, T, D), of which attention adds `attended`."""
         if self.in_parallel():
-            attended = self.attention_branch(module, x, keep, places)
             both = attended + self.feed_forward_branch(module, x)
             return self.close_sum(module, "self_attention", x, both)
-        attended = self.attention_branch(module, x, keep, places)
         x = self.close_sum(module, "self_attention", x, attended)
         return self.close_sum(module, "feed_forward", x, self.feed_forward_branch(module, x))
 
