@@ -4,7 +4,7 @@ from torch import Tensor
 
 from attentest_modern import model
 from attentest_spec import Limits, Sizes, nested
-from attentest_spec.torch import Recipe, TorchBackend
+from attentest_spec.torch import Recipe, TorchBackend, cached_language_model
 
 HEADS = {"query": "wq", "key": "wk", "value": "wv", "output": "wo"}
 FEED_FORWARD = {"gate": "w1", "inner": "w3", "outer": "w2"}
@@ -34,6 +34,10 @@ def _settings(sizes: Sizes) -> model.Settings:
     )
 
 
+def _language_model(sizes: Sizes) -> model.LanguageModel:
+    return model.LanguageModel(_settings(sizes))
+
+
 def _attention(sizes: Sizes) -> model.Attention:
     return model.Attention(model.Settings(sizes.d_model, sizes.heads, sizes.kv_heads))
 
@@ -49,6 +53,28 @@ def _attend(
     """Attend from one sequence to itself: the limits say that all three are one."""
     output: Tensor = built(query, mask, positions)
     return output
+
+
+Past = list[model.KeyValue]
+
+
+def _start(built: model.LanguageModel, rows: int) -> Past:
+    """Return the past of texts without tokens."""
+    return []
+
+
+def _step(
+    built: model.LanguageModel,
+    past: Past,
+    tokens: Tensor,
+    keep: Tensor | None,
+    positions: Tensor | None,
+) -> tuple[Tensor, Past]:
+    return built.continued(tokens, keep, positions, past)
+
+
+def _reorder(built: model.LanguageModel, past: Past, rows: Tensor) -> Past:
+    return [(key[rows], value[rows]) for key, value in past]
 
 
 backend = TorchBackend(
@@ -80,6 +106,8 @@ backend = TorchBackend(
         "generator_bias": "none",
         "output": "logits",
         "tying": "none",
+        "cache_update": "functional",
+        "cache_sessions": "independent",
     },
     limits=Limits(dropout=False, cross=False),
     recipes={
@@ -92,8 +120,9 @@ backend = TorchBackend(
             parameters=FEED_FORWARD,
         ),
         "causal_layer": Recipe(build=lambda sizes: model.Block(_settings(sizes)), parameters=BLOCK),
-        "language_model": Recipe(
-            build=lambda sizes: model.LanguageModel(_settings(sizes)), parameters=MODEL
+        "language_model": Recipe(build=_language_model, parameters=MODEL),
+        "cached_language_model": cached_language_model(
+            _language_model, start=_start, step=_step, reorder=_reorder, parameters=MODEL
         ),
     },
 )

@@ -92,6 +92,10 @@ def rotate(x: Tensor, turns: Tensor) -> Tensor:
     return torch.view_as_real(turned).flatten(-2).to(x.dtype)
 
 
+KeyValue = tuple[Tensor, Tensor]
+"""What a block keeps of P earlier tokens: turned keys and values (B, G, P, E)."""
+
+
 class Attention(nn.Module):
     """Causal self-attention, in which groups of query heads share a head of keys and values."""
 
@@ -112,18 +116,36 @@ class Attention(nn.Module):
         `keep` (B, 1, 1, T) or (B, 1, T, T) is True for real keys; `positions` (B, T) are those of
         the tokens, 0 to T - 1 by default.
         """
-        length = x.shape[1]
-        places = torch.arange(length, device=x.device)[None] if positions is None else positions
-        turns = rotations(places, self.width, self.theta)
-        query = self.split(self.wq(x), self.heads)
-        key = self.split(self.wk(x), self.kv_heads)
-        value = self.shared(self.split(self.wv(x), self.kv_heads))
-        query, key = rotate(query, turns), self.shared(rotate(key, turns))
-        earlier = torch.ones(length, length, dtype=torch.bool, device=x.device).tril()
+        return self.continued(x, keep, positions)[0]
+
+    def continued(
+        self,
+        x: Tensor,
+        keep: Tensor | None = None,
+        positions: Tensor | None = None,
+        past: KeyValue | None = None,
+    ) -> tuple[Tensor, KeyValue]:
+        """Return the output for x (B, T, D) after a `past` of P tokens, and what to keep of all.
+
+        `keep` (B, 1, 1, P + T) or (B, 1, T, P + T) is that of all tokens; positions are P to
+        P + T - 1 by default.
+        """
+        before, length = 0 if past is None else past[0].shape[2], x.shape[1]
+        places = before + torch.arange(length, device=x.device)[None]
+        turns = rotations(places if positions is None else positions, self.width, self.theta)
+        query = rotate(self.split(self.wq(x), self.heads), turns)
+        key = rotate(self.split(self.wk(x), self.kv_heads), turns)
+        value = self.split(self.wv(x), self.kv_heads)
+        if past is not None:
+            key, value = torch.cat([past[0], key], dim=2), torch.cat([past[1], value], dim=2)
+        ones = torch.ones(length, before + length, dtype=torch.bool, device=x.device)
+        earlier = ones.tril(before)  # the first new token sees the whole past and itself
         mask = earlier if keep is None else earlier & keep
-        mixed = functional.scaled_dot_product_attention(query, key, value, attn_mask=mask)
+        mixed = functional.scaled_dot_product_attention(
+            query, self.shared(key), self.shared(value), attn_mask=mask
+        )
         output: Tensor = self.wo(mixed.transpose(1, 2).flatten(2))
-        return output
+        return output, (key, value)
 
     def split(self, x: Tensor, heads: int) -> Tensor:
         """Return x (B, T, heads * E) as (B, heads, T, E)."""
@@ -149,11 +171,27 @@ class Block(nn.Module):
         self, x: Tensor, keep: Tensor | None = None, positions: Tensor | None = None
     ) -> Tensor:
         """Return the block's output for x (B, T, D); `keep` (B, T) is True for real tokens."""
-        itself = torch.eye(x.shape[1], dtype=torch.bool, device=x.device)
-        seen = None if keep is None else keep[:, None, None, :] | itself  # padding sees itself
-        x = x + self.attention(self.attention_norm(x), seen, positions)
-        output: Tensor = x + self.feed_forward(self.ffn_norm(x))
-        return output
+        return self.continued(x, keep, positions)[0]
+
+    def continued(
+        self,
+        x: Tensor,
+        keep: Tensor | None = None,
+        positions: Tensor | None = None,
+        past: KeyValue | None = None,
+    ) -> tuple[Tensor, KeyValue]:
+        """Return the output for x (B, T, D) after a `past` of P tokens, and what to keep of all.
+
+        `keep` (B, P + T) is True for the real ones of all tokens.
+        """
+        seen = None
+        if keep is not None:  # padding sees itself
+            new = torch.arange(keep.shape[1] - x.shape[1], keep.shape[1], device=x.device)
+            itself = new[:, None] == torch.arange(keep.shape[1], device=x.device)
+            seen = keep[:, None, None, :] | itself
+        attended, kept = self.attention.continued(self.attention_norm(x), seen, positions, past)
+        x = x + attended
+        return x + self.feed_forward(self.ffn_norm(x)), kept
 
 
 class LanguageModel(nn.Module):
@@ -172,8 +210,23 @@ class LanguageModel(nn.Module):
         self, tokens: Tensor, keep: Tensor | None = None, positions: Tensor | None = None
     ) -> Tensor:
         """Return logits (B, T, V) for tokens (B, T), with padding and positions or without."""
-        x = self.tok_embeddings(tokens)
-        for layer in self.layers:
-            x = layer(x, keep, positions)
+        return self.continued(tokens, keep, positions)[0]
+
+    def continued(
+        self,
+        tokens: Tensor,
+        keep: Tensor | None = None,
+        positions: Tensor | None = None,
+        past: list[KeyValue] | None = None,
+    ) -> tuple[Tensor, list[KeyValue]]:
+        """Return logits (B, T, V) for new tokens (B, T), and what every block keeps of all tokens.
+
+        `past` is what was kept of the P tokens before, and is not changed. `keep` (B, P + T) is
+        that of all tokens, `positions` (B, T) those of the new ones: P to P + T - 1 by default.
+        """
+        x, kept = self.tok_embeddings(tokens), []
+        for number, layer in enumerate(self.layers):
+            x, own = layer.continued(x, keep, positions, past[number] if past else None)
+            kept.append(own)
         logits: Tensor = self.output(self.norm(x))
-        return logits
+        return logits, kept

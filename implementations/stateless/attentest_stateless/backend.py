@@ -5,7 +5,7 @@ from collections.abc import Callable
 from torch import Tensor, arange, nn, zeros
 
 from attentest_spec import Limits, Place, Sizes, Table, nested
-from attentest_spec.torch import Recipe, TorchBackend
+from attentest_spec.torch import Recipe, TorchBackend, cached_language_model
 from attentest_stateless import model
 
 ATTENTION: Table = {
@@ -69,8 +69,12 @@ class Model(nn.Module):
         self, tokens: Tensor, keep: Tensor | None = None, positions: Tensor | None = None
     ) -> Tensor:
         """Return the logits (B, T, V) for tokens (B, T)."""
+        return model.logits(*self.weights(), tokens, keep, positions)
+
+    def weights(self) -> tuple[model.Config, Tensor, list[dict[str, Tensor]], Tensor]:
+        """Return the constants and all weights, as the functions take them."""
         layers = [dict(layer.named_parameters()) for layer in self.layers]
-        return model.logits(self.config, self.embedding, layers, self.norm, tokens, keep, positions)
+        return self.config, self.embedding, layers, self.norm
 
 
 def _config(sizes: Sizes) -> model.Config:
@@ -140,6 +144,12 @@ def _rotary(sizes: Sizes) -> Callable[[Tensor, Tensor | None], Tensor]:
     return rotary
 
 
+def _step(
+    built: Model, past: Tensor, tokens: Tensor, keep: Tensor | None, positions: Tensor | None
+) -> tuple[Tensor, Tensor]:
+    return model.logits_after(*built.weights(), tokens, past, keep, positions)
+
+
 backend = TorchBackend(
     name="stateless",
     title="decoder-only: functions of packed weights, norms on both sides, one tied matrix",
@@ -152,6 +162,8 @@ backend = TorchBackend(
         "rms_arithmetic": "as-computed",
         "rms_bias": "none",
         "mask_fill": "exact",
+        "cache_update": "functional",
+        "cache_sessions": "independent",
     },
     limits=Limits(dropout=False, cross=False),
     recipes={
@@ -161,5 +173,12 @@ backend = TorchBackend(
         "feed_forward": Recipe(build=_feed_forward, parameters=FEED_FORWARD),
         "causal_layer": Recipe(build=lambda sizes: _held_block(_config(sizes)), parameters=BLOCK),
         "language_model": Recipe(build=lambda sizes: Model(_config(sizes)), parameters=MODEL),
+        "cached_language_model": cached_language_model(
+            lambda sizes: Model(_config(sizes)),
+            start=lambda built, rows: model.empty(built.config, built.embedding, rows),
+            step=_step,
+            reorder=lambda built, past, rows: past[:, :, rows],
+            parameters=MODEL,
+        ),
     },
 )

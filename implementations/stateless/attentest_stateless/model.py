@@ -104,20 +104,43 @@ def attention(
     `mask`, True = may be attended, broadcasts to (B, H, T, T); `positions` (B, T) are 0 to T - 1
     where there are none.
     """
+    return attention_after(config, layer, x, no_past(config, x), mask, positions)[0]
+
+
+def no_past(config: Config, x: Tensor) -> Tensor:
+    """Return the keys and values (2, B, 0, G, E) of no tokens, like x (B, T, D)."""
+    return x.new_empty(2, len(x), 0, config.groups, config.unit)
+
+
+def attention_after(
+    config: Config,
+    layer: Layer,
+    x: Tensor,
+    past: Tensor,
+    mask: Tensor | None = None,
+    positions: Tensor | None = None,
+) -> tuple[Tensor, Tensor]:
+    """Return self-attention of x (B, T, D) after `past` tokens, and the keys and values of all.
+
+    Those are turned, (2, B, P, G, E) before and (2, B, P + T, G, E) after. `mask` broadcasts to
+    (B, H, T, P + T); positions are P to P + T - 1 where there are none.
+    """
     batch, length, _ = x.shape
     heads, groups, unit = config.heads, config.groups, config.unit
-    places = torch.arange(length, device=x.device)[None] if positions is None else positions
+    end = past.shape[2] + length
+    here = torch.arange(end - length, end, device=x.device)
+    places = here[None] if positions is None else positions
     packed = functional.linear(x, layer["qkv"]).view(batch, length, -1, unit)
     query, key, value = packed.tensor_split((heads, heads + groups), dim=2)
     query, key = turn(query, places, config.base), turn(key, places, config.base)
-    query, key, value = (one.transpose(1, 2) for one in (query, key, value))
-    key, value = (one.repeat_interleave(heads // groups, dim=1) for one in (key, value))
-    if mask is not None:
-        mask = mask & torch.ones(length, length, dtype=torch.bool, device=x.device).tril()
+    kept = torch.cat((past, torch.stack((key, value))), dim=2)
+    keys, values = kept.repeat_interleave(heads // groups, dim=3).transpose(2, 3)
+    earlier = here[:, None] >= torch.arange(end, device=x.device)
     found = functional.scaled_dot_product_attention(
-        query, key, value, attn_mask=mask, is_causal=mask is None
+        query.transpose(1, 2), keys, values, attn_mask=earlier if mask is None else mask & earlier
     )
-    return functional.linear(found.transpose(1, 2).reshape(batch, length, -1), layer["out"])
+    flat = found.transpose(1, 2).reshape(batch, length, -1)
+    return functional.linear(flat, layer["out"]), kept
 
 
 def network(layer: Layer, x: Tensor) -> Tensor:
@@ -137,13 +160,32 @@ def block(
 
     `keep` (B, T) is True for real tokens. Padding sees itself, so that it has a number.
     """
+    return block_after(config, layer, x, no_past(config, x), keep, positions)[0]
+
+
+def block_after(
+    config: Config,
+    layer: Layer,
+    x: Tensor,
+    past: Tensor,
+    keep: Tensor | None = None,
+    positions: Tensor | None = None,
+) -> tuple[Tensor, Tensor]:
+    """Return :func:`block` of x (B, T, D) after `past` tokens, and the keys and values of all.
+
+    `keep` (B, P + T) is True for the real ones of all tokens.
+    """
     before, after, inner, outer = layer["norms"]
     mask = None
     if keep is not None:
-        mask = keep[:, None, None] | torch.eye(x.shape[1], dtype=torch.bool, device=x.device)
-    branch = attention(config, layer, rms(x, before, config.epsilon), mask, positions)
+        end = keep.shape[1]
+        itself = torch.eye(end, dtype=torch.bool, device=x.device)[end - x.shape[1] :]
+        mask = keep[:, None, None] | itself
+    opened = rms(x, before, config.epsilon)
+    branch, kept = attention_after(config, layer, opened, past, mask, positions)
     x = x + rms(branch, after, config.epsilon)
-    return x + rms(network(layer, rms(x, inner, config.epsilon)), outer, config.epsilon)
+    x = x + rms(network(layer, rms(x, inner, config.epsilon)), outer, config.epsilon)
+    return x, kept
 
 
 def logits(
@@ -156,8 +198,34 @@ def logits(
     positions: Tensor | None = None,
 ) -> Tensor:
     """Return the capped logits (B, T, V) for tokens (B, T)."""
+    past = empty(config, embedding, len(tokens))
+    return logits_after(config, embedding, layers, norm, tokens, past, keep, positions)[0]
+
+
+def empty(config: Config, embedding: Tensor, rows: int) -> Tensor:
+    """Return the keys and values (N, 2, B, 0, G, E) of no tokens, for all blocks."""
+    return embedding.new_empty(config.layers, 2, rows, 0, config.groups, config.unit)
+
+
+def logits_after(
+    config: Config,
+    embedding: Tensor,
+    layers: Sequence[Layer],
+    norm: Tensor,
+    tokens: Tensor,
+    past: Tensor,
+    keep: Tensor | None = None,
+    positions: Tensor | None = None,
+) -> tuple[Tensor, Tensor]:
+    """Return the capped logits (B, T, V) for new tokens (B, T) after `past` ones.
+
+    Keys and values of all blocks are one tensor, (N, 2, B, P, G, E) before and (N, 2, B, P + T, G,
+    E) after, which is returned too. `keep` (B, P + T) is that of all tokens.
+    """
     x = functional.embedding(tokens, embedding) * math.sqrt(config.width)
-    for layer in layers:
-        x = block(config, layer, x, keep, positions)
+    kept = []
+    for layer, own in zip(layers, past, strict=True):
+        x, whole = block_after(config, layer, x, own, keep, positions)
+        kept.append(whole)
     raw = functional.linear(rms(x, norm, config.epsilon), embedding)
-    return config.cap * torch.tanh(raw / config.cap)
+    return config.cap * torch.tanh(raw / config.cap), torch.stack(kept)

@@ -6,12 +6,12 @@ from transformers import LlamaConfig, PreTrainedConfig
 
 from attentest_spec import Limits, Place, Table
 from attentest_spec.choices import Value
-from attentest_spec.torch import Recipe, TorchBackend
+from attentest_spec.torch import Recipe, TorchBackend, cached_language_model
 from attentest_transformers_causal import model as library
 from attentest_transformers_causal.reading import Reading, read
 from attentest_transformers_causal.sizes import recipe, small
 
-COMPONENTS = ("language_model", "causal_layer")
+COMPONENTS = ("language_model", "causal_layer", "cached_language_model")
 BLOCK = "layers.*."
 KERNELS = ("eager", "sdpa")
 """The attention kernels of the library: written out, and PyTorch's fused function."""
@@ -52,6 +52,13 @@ def backend_of(
                 call=library.block,
                 parameters=_first_block(reading.table),
             ),
+            "cached_language_model": cached_language_model(
+                whole.build,
+                start=library.empty_cache,
+                step=library.step,
+                reorder=library.reorder,
+                parameters=reading.table,
+            ),
         },
     )
 
@@ -74,7 +81,8 @@ def _positions(config: PreTrainedConfig) -> tuple[str, ...]:
 def _choices(reading: Reading, kernel: str) -> dict[str, Value]:
     """Return the choices with one kernel: the fused one rounds no scores."""
     fused = {"softmax_arithmetic": "as-computed"} if kernel == "sdpa" else {}
-    return {**reading.choices, **fused}
+    cache = {"cache_update": "in-place", "cache_sessions": "independent"}
+    return {**reading.choices, **cache, **fused}
 
 
 def eager() -> TorchBackend:

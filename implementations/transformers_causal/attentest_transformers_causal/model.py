@@ -11,7 +11,7 @@ from typing import Any
 import torch
 import transformers
 from torch import Tensor, nn
-from transformers import PreTrainedConfig
+from transformers import DynamicCache, PreTrainedConfig
 
 KEY_HEADS = ("num_key_value_heads", "num_kv_heads")
 INNER = ("intermediate_size", "ffn_dim", "n_inner", "ffn_hidden_size")
@@ -137,9 +137,37 @@ def logits(
     return _called(model, keep, positions, input_ids=tokens).logits  # type: ignore[no-any-return]
 
 
-def _called(model: Any, keep: Tensor | None, positions: Tensor | None, **inputs: Tensor) -> Any:
+def empty_cache(model: Any, rows: int) -> DynamicCache:
+    """Return a cache of the library without tokens, with rings of keys where there is a window."""
+    return DynamicCache(config=model.config)
+
+
+def step(
+    model: Any,
+    cache: DynamicCache,
+    tokens: Tensor,
+    keep: Tensor | None,
+    positions: Tensor | None,
+) -> tuple[Tensor, DynamicCache]:
+    """Return logits (B, N, V) for new tokens (B, N) after a cache, which they are added to.
+
+    `keep` (B, L) is True for the real ones of all tokens so far.
+    """
+    if positions is not None and keep is None:
+        keep = tokens.new_ones(len(tokens), cache.get_seq_length() + tokens.shape[1])
+    given = {"past_key_values": cache, "use_cache": True}
+    return _called(model, keep, positions, input_ids=tokens, **given).logits, cache
+
+
+def reorder(model: Any, cache: DynamicCache, rows: Tensor) -> DynamicCache:
+    """Return the cache after its rows were exchanged by the library, in place."""
+    cache.reorder_cache(rows)
+    return cache
+
+
+def _called(model: Any, keep: Tensor | None, positions: Tensor | None, **inputs: Any) -> Any:
     given: dict[str, Any] = {"use_cache": False, **inputs}
-    (first,) = inputs.values()
+    first: Tensor = inputs["input_ids"]
     if positions is not None:
         given["position_ids"] = positions
         keep = first.new_ones(first.shape[:2], dtype=torch.bool) if keep is None else keep
