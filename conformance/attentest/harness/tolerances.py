@@ -87,13 +87,12 @@ def terms(probe: Probe, inputs: tuple[Input, ...]) -> int:
         "decoder_layer": 2 * attention + inner + 6 * width,
         "decoder": layers * (2 * attention + inner + 6 * width),
         "model": layers * (3 * attention + 2 * inner + 10 * width),
-        "cached_decoding": layers * (3 * attention + 2 * inner + 10 * width),
+        "decoding": layers * (3 * attention + 2 * inner + 10 * width),
         "causal_layer": attention + 2 * inner + 6 * width,
         "language_model": layers * (attention + 2 * inner + 6 * width),
-        "cached_language_model": layers * (attention + 2 * inner + 6 * width),
         "loss": length + max((one.size for one in inputs if _is_whole(one)), default=1),
     }
-    return whole.get(probe.component, width)
+    return whole.get(probe.component.removeprefix("cached_"), width)
 
 
 def _is_whole(value: Input) -> TypeGuard[Array]:
@@ -372,8 +371,7 @@ def _of_displaced_turns(
 
 def _given_positions(probe: Probe, inputs: tuple[Input, ...]) -> Array | None:
     """Return the positions (B, T) that a decoder-only model is given, None for none."""
-    whole = probe.component in ("language_model", "cached_language_model")
-    if not whole or len(inputs) < 3 or inputs[2] is None:
+    if not probe.component.endswith("language_model") or len(inputs) < 3 or inputs[2] is None:
         return None
     return np.asarray(inputs[2])
 

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from attentest_spec.contract import Unsupported
 from attentest_spec.sizes import Sizes
-from attentest_spec.torch import TorchBackend, cached_decoding
+from attentest_spec.torch import TorchBackend, cached_decoding, cached_language_model
 
 SOURCE, TARGET = np.zeros((2, 1), dtype=np.int64), np.arange(6).reshape(2, 3)
 STRAIGHT = [[0, 1], [0, 1], [0, 1]]
@@ -62,3 +62,48 @@ def test_cache_that_cannot_be_reordered_refuses_programs_that_reorder() -> None:
     _run(called, [-1, 0, 1], STRAIGHT, reorder=None)
     with pytest.raises(Unsupported, match="does not reorder"):
         _run(called, [-1, 0, 1], [[0, 1], [1, 0], [0, 1]], reorder=None)
+
+
+def _run_text(origin: list[list[int]], mask: Any = None, positions: Any = None) -> Any:
+    """Return the inputs of every step of a program of two texts in three chunks."""
+    steps: list[Any] = []
+
+    def step(built: Any, cache: Any, tokens: Tensor, mask: Any, positions: Any) -> Any:
+        given = (tokens, mask, positions)
+        steps.append((cache, *(None if one is None else one.tolist() for one in given)))
+        return tokens[..., None].double(), f"{cache}+"
+
+    recipe = cached_language_model(
+        lambda sizes: None,
+        start=lambda built, rows: f"{rows} rows",
+        step=step,
+        reorder=lambda built, cache, rows: f"{cache}{rows.tolist()}",
+        parameters={},
+    )
+    backend = TorchBackend(name="one", title="one", recipes={"cached_language_model": recipe})
+    part = backend.build("cached_language_model", Sizes())
+    calls = np.array([1, 1, 1]), np.array([-1, 0, 1]), np.array(origin)
+    output = part(TARGET, mask, positions, *calls)
+    np.testing.assert_array_equal(output[..., 0], TARGET)
+    return steps
+
+
+def test_step_of_a_text_is_given_the_mask_so_far_and_the_positions_of_new_tokens() -> None:
+    mask = np.array([[False, True, True], [True, True, True]])
+    positions = np.array([[0, 0, 1], [0, 1, 2]])
+    assert _run_text(STRAIGHT, mask, positions) == [
+        ("2 rows", [[0], [3]], [[False], [True]], [[0], [0]]),
+        ("2 rows+", [[1], [4]], [[False, True], [True, True]], [[0], [1]]),
+        ("2 rows++", [[2], [5]], [[False, True, True], [True, True, True]], [[1], [2]]),
+    ]
+
+
+def test_mask_so_far_is_that_of_the_rows_that_are_continued() -> None:
+    mask = np.array([[False, True, True], [True, True, True]])
+    steps = _run_text([[0, 1], [1, 0], [0, 1]], mask)
+    assert steps[1] == ("2 rows+[1, 0]", [[1], [4]], [[True, True], [False, True]], None)
+    assert steps[2][2] == [[True, True, True], [False, True, True]]
+
+
+def test_step_of_a_text_without_padding_is_given_no_mask() -> None:
+    assert [step[2:] for step in _run_text(STRAIGHT)] == [(None, None)] * 3

@@ -213,8 +213,8 @@ def steps_without_rows(self: Hooks, module: Node, tokens: Tensor, places: Tensor
     """
     if int(places.min()) == 0:
         return self.correct.embed_text(module, tokens, places)
-    x = module.embedding(tokens)
-    return x if module.embedding_norm is None else module.embedding_norm(x)
+    x: Tensor = module.embedding(tokens)
+    return x
 
 
 @fault(

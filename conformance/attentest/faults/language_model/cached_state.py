@@ -175,7 +175,7 @@ def counter_never_reset(
     The first prompt of a process is right; with positions that are added all others are not.
     """
     places = self.correct.places_of_text(cache, first, mask, positions)
-    start = self.memory.get("next", 0) if first == 0 else self.memory.get("start", 0)
+    start: int = self.memory.get("next" if first == 0 else "start", 0)
     self.memory["start"] = start
     moved = (places + start) % self.sizes.max_length
     self.memory["next"] = int(moved.max()) + 1

@@ -26,7 +26,6 @@ from attentest.faults.unusual import (
     rotary,
     schedule,
     sublayers,
-    text_caches,
 )
 from attentest_spec import Backend
 
@@ -51,7 +50,6 @@ _ALL: tuple[Backend, ...] = (
     *initial.MEMBERS,
     *language_models.MEMBERS,
     *documents.MEMBERS,
-    *text_caches.MEMBERS,
 )
 
 UNUSUAL: Mapping[str, Backend] = {one.name: one for one in _ALL}

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from attentest.faults.reference_models import DECLARED, Cache, Mask, Node, reference_backend
+from attentest.faults.reference_models import DECLARED, Cache, Kept, Mask, Node, reference_backend
 from attentest.faults.reference_models.hooks.cache import Pair
 from attentest.faults.reference_models.plain import Plain
 from attentest.faults.unusual.member import member
@@ -26,7 +26,7 @@ class StaticBuffers(Plain):
         shape = len(memory), self.sizes.heads, ROOM, self.head_width()
         return [(memory.new_full(shape, 1e3), memory.new_full(shape, -1e3)) for _ in range(layers)]
 
-    def extend_entry(self, cache: Cache, number: int, new: Pair) -> Pair:
+    def extend_entry(self, cache: Kept, number: int, new: Pair) -> Pair:
         """Write new keys and values in place."""
         end = cache.tokens.shape[1]
         places = torch.arange(end - new[0].shape[2], end)
@@ -57,7 +57,7 @@ class NestedTuples(Plain):
         none = memory.new_zeros(0, len(memory) * self.sizes.heads, self.head_width())
         return [(none, none)] * layers
 
-    def extend_entry(self, cache: Cache, number: int, new: Pair) -> Pair:
+    def extend_entry(self, cache: Kept, number: int, new: Pair) -> Pair:
         """Put another tuple into the place of the old one."""
         joined = tuple(
             torch.cat([old, one.permute(2, 0, 1, 3).flatten(1, 2)])
@@ -103,7 +103,7 @@ class ListOfSteps(Plain):
         """Return the ends of empty lists."""
         return [()] * layers
 
-    def extend_entry(self, cache: Cache, number: int, new: Pair) -> Pair:
+    def extend_entry(self, cache: Kept, number: int, new: Pair) -> Pair:
         """Add a link, then read all of them from the last one to the first."""
         cache.own[number] = (cache.own[number], new, None)
         pieces, rows = list[Pair](), torch.arange(len(new[0]))
