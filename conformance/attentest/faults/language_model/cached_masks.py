@@ -305,7 +305,7 @@ def empty_slots_seen(
 @fault(
     "language_model.cached-heads-tiled",
     clause="cached-key-heads",
-    seam="share_kept",
+    seam="spread_kept",
     choices=FEWER,
     origin="M102",
 )
@@ -322,7 +322,7 @@ def heads_tiled(self: Hooks, pair: Pair) -> Pair:
 @fault(
     "language_model.cached-first-head-for-all",
     clause="cached-key-heads",
-    seam="share_kept",
+    seam="spread_kept",
     choices=FEWER,
     origin="M104",
 )
@@ -338,7 +338,7 @@ def first_head_for_all(self: Hooks, pair: Pair) -> Pair:
 @fault(
     "language_model.cached-as-query-heads",
     clause="cached-key-heads",
-    seam="share_kept",
+    seam="spread_kept",
     choices=FEWER,
     origin="M058",
     kind="loud",
@@ -356,7 +356,7 @@ def as_query_heads(self: Hooks, pair: Pair) -> Pair:
 @fault(
     "language_model.cached-values-tiled",
     clause="cached-key-heads",
-    seam="share_kept",
+    seam="spread_kept",
     choices=FEWER,
 )
 def values_tiled(self: Hooks, pair: Pair) -> Pair:
@@ -366,4 +366,4 @@ def values_tiled(self: Hooks, pair: Pair) -> Pair:
     """
     _, value = pair
     times = self.sizes.heads // value.shape[1]
-    return self.correct.share_kept(pair)[0], value.repeat(1, times, 1, 1)
+    return self.correct.spread_kept(pair)[0], value.repeat(1, times, 1, 1)

@@ -95,7 +95,7 @@ class CachedTextHooks(CacheHooks, LanguageModelHooks):
         """Let the new rows attend to all, after their keys and values are kept."""
         query, key, value = (self.in_heads(attention, one, x) for one in ("query", "key", "value"))
         query, key = self.place_heads(attention, query, key, self.places_to_turn(cache, x))
-        pair = self.share_kept(self.keep_new(cache, number, (key, value)))
+        pair = self.spread_kept(self.keep_new(cache, number, (key, value)))
         return self.attend_kept(attention, query, pair, keep)
 
     def keep_new(self, cache: TextCache, number: int, new: Pair) -> Pair:
@@ -106,7 +106,7 @@ class CachedTextHooks(CacheHooks, LanguageModelHooks):
         """Return the positions (B, N) that the new queries and keys are turned by."""
         return cache.places[:, cache.places.shape[1] - x.shape[1] :]
 
-    def share_kept(self, pair: Pair) -> Pair:
+    def spread_kept(self, pair: Pair) -> Pair:
         """Return keys and values (B, H, L, E) of every query head, of those that are kept."""
         key, value = pair
         return self.share_heads(key), self.share_heads(value)

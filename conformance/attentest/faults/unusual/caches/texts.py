@@ -103,7 +103,7 @@ class TurnedWhenRead(Plain):
         new = slice(keys.shape[2] - x.shape[1], None)
         turned = self.turn(keys, cosines, sines)
         query = self.turn(query, cosines[:, new], sines[:, new])
-        return self.attend_kept(attention, query, self.share_kept((turned, values)), keep)
+        return self.attend_kept(attention, query, self.spread_kept((turned, values)), keep)
 
 
 class KeptInBlocks(Plain):
@@ -159,7 +159,7 @@ class EveryQueryHead(Plain):
 
     def keep_new(self, cache: TextCache, number: int, new: Pair) -> Pair:
         """Repeat the heads before they are kept."""
-        return super().keep_new(cache, number, self.share_kept(new))
+        return super().keep_new(cache, number, self.spread_kept(new))
 
 
 class RowsBeforeProjection(Plain):
@@ -176,7 +176,7 @@ class RowsBeforeProjection(Plain):
         query = self.in_heads(attention, "query", rows)
         query, key = self.place_heads(attention, query, key, cache.places)
         new = query[:, :, query.shape[2] - x.shape[1] :]
-        return self.attend_kept(attention, new, self.share_kept((key, value)), keep)
+        return self.attend_kept(attention, new, self.spread_kept((key, value)), keep)
 
     def reorder_entries(self, own: list[Any], origin: Tensor) -> list[Any]:
         """Index the rows."""
