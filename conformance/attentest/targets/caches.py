@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from attentest.faults.reference_models import DECLARED, Cache, Plain
+from attentest.faults.reference_models import DECLARED, Kept, Plain
 from attentest.faults.reference_models.hooks.cache import Pair
 from attentest.targets.adapt.components import squashed
 from attentest.targets.adapt.names import words
@@ -298,7 +298,7 @@ def _model(form: KeptPairs) -> type[Plain]:
             """Return the same objects: a step changes them."""
             return list(own)
 
-        def extend_entry(self, cache: Cache, number: int, new: Pair) -> Pair:
+        def extend_entry(self, cache: Kept, number: int, new: Pair) -> Pair:
             """Keep new keys and values (B, H, N, E), and return all that are kept."""
             before = int(cache.tokens.shape[1]) - new[0].shape[2]
             return form.update(cache.own[number], new, number, before)

@@ -226,7 +226,8 @@ class LanguageModel(nn.Module):
         """
         x, kept = self.tok_embeddings(tokens), []
         for number, layer in enumerate(self.layers):
-            x, own = layer.continued(x, keep, positions, past[number] if past else None)
+            before = past[number] if past else None
+            x, own = layer.continued(x, keep, positions, before)  # type: ignore[operator]  # a Block
             kept.append(own)
         logits: Tensor = self.output(self.norm(x))
         return logits, kept

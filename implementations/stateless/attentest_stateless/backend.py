@@ -1,6 +1,6 @@
 """The backend of the functional design: who holds the weights, and where each lies in the packs."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from torch import Tensor, arange, nn, zeros
 
@@ -71,7 +71,7 @@ class Model(nn.Module):
         """Return the logits (B, T, V) for tokens (B, T)."""
         return model.logits(*self.weights(), tokens, keep, positions)
 
-    def weights(self) -> tuple[model.Config, Tensor, list[dict[str, Tensor]], Tensor]:
+    def weights(self) -> tuple[model.Config, Tensor, Sequence[model.Layer], Tensor]:
         """Return the constants and all weights, as the functions take them."""
         layers = [dict(layer.named_parameters()) for layer in self.layers]
         return self.config, self.embedding, layers, self.norm
