@@ -10,7 +10,7 @@ from drawn import computed, mask, namespace
 from marked import Place, filled
 from matrices import Drawing
 from similar import same
-from trainings import training
+from trainings import bugs, training
 from walk import Walk, cut
 
 DOCS = Path(__file__).resolve().parents[1]
@@ -55,6 +55,7 @@ class Page:
             "compute": self._compute,
             "mask": self._mask,
             "curves": self._curves,
+            "index": self._index,
         }
         try:
             return actions[place.kind](place)
@@ -132,6 +133,11 @@ class Page:
     def _curves(self, place: Place) -> Place:
         """Show a stored training: its command, what was printed, and its curves."""
         code, drawing = training(RECORDS / f"{place.argument}.json", place.options)
+        return self._shown(replace(place, language="text", code=code), place.argument, [drawing])
+
+    def _index(self, place: Place) -> Place:
+        """Show a stored silent-bug index: its command, what was printed, and its picture."""
+        code, drawing = bugs(RECORDS / f"{place.argument}.json", place.options)
         return self._shown(replace(place, language="text", code=code), place.argument, [drawing])
 
     def _shown(self, place: Place, name: str, drawings: list[Drawing]) -> Place:

@@ -12,6 +12,8 @@
 A mark `curves: NAME` shows the stored training `docs/records/NAME.json`: what `attentest learn`
 printed, with the command that trains again, and a picture of the curves.
 
+A mark `index: NAME` shows the stored silent-bug index `docs/records/NAME.json` in the same way.
+
 A mark has a kind, an argument and options, one a line. Its block is a fenced block, then perhaps a
 line of pictures. A page is plain Markdown, which every forge shows.
 """
@@ -20,7 +22,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-KINDS = ("walk", "run", "file", "include", "picture", "compute", "mask", "curves")
+KINDS = ("walk", "run", "file", "include", "picture", "compute", "mask", "curves", "index")
 
 _PLACE = re.compile(
     rf"""^<!--\ (?P<kind>{"|".join(KINDS)})(?::\ (?P<argument>[^\n]+?))?

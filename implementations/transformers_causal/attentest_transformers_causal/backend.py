@@ -34,6 +34,15 @@ def backend_of(
     small(config, kernel)
     whole = recipe(config, kernel, reading.table)
     kind = type(config).__name__.removesuffix("Config")
+    cached = {
+        "cached_language_model": cached_language_model(
+            whole.build,
+            start=library.empty_cache,
+            step=library.step,
+            reorder=library.reorder,
+            parameters=reading.table,
+        )
+    }
     return TorchBackend(
         name=name or f"{config.model_type}_{kernel}",
         title=f"Hugging Face transformers' {kind} language model, with its attention {kernel}"
@@ -52,15 +61,18 @@ def backend_of(
                 call=library.block,
                 parameters=_first_block(reading.table),
             ),
-            "cached_language_model": cached_language_model(
-                whole.build,
-                start=library.empty_cache,
-                step=library.step,
-                reorder=library.reorder,
-                parameters=reading.table,
-            ),
+            **(cached if _has_cache(config, reading) else {}),
         },
     )
+
+
+def _has_cache(config: PreTrainedConfig, reading: Reading) -> bool:
+    """Say whether the family has a cache that can be judged.
+
+    With ALiBi a family may count distances in real tokens: padding between them is not read yet.
+    """
+    biased = str(reading.choices.get("relative_bias", "none")).startswith("alibi")
+    return library.takes_cache(config) and not biased
 
 
 def _first_block(table: Table) -> Table:

@@ -137,6 +137,12 @@ def logits(
     return _called(model, keep, positions, input_ids=tokens).logits  # type: ignore[no-any-return]
 
 
+def takes_cache(config: PreTrainedConfig) -> bool:
+    """Say whether the models of a configuration can be given keys and values of earlier tokens."""
+    kind = transformers.AutoModelForCausalLM._model_mapping[type(config)]
+    return "past_key_values" in inspect.signature(kind.forward).parameters
+
+
 def empty_cache(model: Any, rows: int) -> DynamicCache:
     """Return a cache of the library without tokens, with rings of keys where there is a window."""
     return DynamicCache(config=model.config)
