@@ -33,7 +33,8 @@ def test_every_formula_has_examples_at_sizes_in_use():
     formulas = {
         slug
         for slug in clauses()
-        if slug.endswith((".formula", ".layer-formula")) and not slug.startswith("batch.")
+        if slug.endswith((".formula", ".layer-formula", ".cached-formula"))
+        and not slug.startswith("batch.")
     }
     others = {
         "embedding.lookup",

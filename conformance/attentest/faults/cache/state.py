@@ -107,6 +107,7 @@ def given_cache_changed(self: Hooks, cache: Cache) -> Cache:
     seam="copy_entries",
     models=("fused",),
     kind="state",
+    components=("cached_decoding", "cached_language_model"),
 )
 def buffers_shared(self: Hooks, own: list[Any]) -> list[Any]:
     """The list of buffers is copied, and the buffers are not.

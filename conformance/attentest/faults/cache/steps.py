@@ -133,7 +133,13 @@ def last_slot_overwritten(self: Hooks, cache: Cache, first: int) -> Mask:
     return mask & ((columns < WINDOW) | (columns >= columns[first:, None]))
 
 
-@fault("cache.first-key-never-written", clause="formula", seam="extend_entry", origin="M056")
+@fault(
+    "cache.first-key-never-written",
+    clause="formula",
+    seam="extend_entry",
+    origin="M056",
+    components=("cached_decoding", "cached_language_model"),
+)
 def first_key_never_written(self: Hooks, cache: Cache, number: int, new: Pair) -> Pair:
     """The key and the value of the first token are zeros from the second step on.
 

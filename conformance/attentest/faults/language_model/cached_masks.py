@@ -24,7 +24,9 @@ def _columns(keep: Tensor) -> Tensor:
     seam="keys_of_text",
     origin="M136",
 )
-def mask_of_the_first_columns(self: Hooks, cache: TextCache, first: int, mask: Mask) -> Tensor:
+def cached_mask_of_the_first_columns(
+    self: Hooks, cache: TextCache, first: int, mask: Mask
+) -> Tensor:
     """The causal mask of a step is the triangle of the first columns.
 
     With a filled cache the only new token sees the first key alone.
@@ -39,7 +41,7 @@ def mask_of_the_first_columns(self: Hooks, cache: TextCache, first: int, mask: M
     seam="keys_of_text",
     origin="M140",
 )
-def causal_flag_in_a_step(self: Hooks, cache: TextCache, first: int, mask: Mask) -> Tensor:
+def cached_causal_flag_in_a_step(self: Hooks, cache: TextCache, first: int, mask: Mask) -> Tensor:
     """The causal flag of a fused kernel stays on in steps of a single token.
 
     Prompts and chunks are right, and every single token sees the first key alone.
@@ -55,7 +57,7 @@ def causal_flag_in_a_step(self: Hooks, cache: TextCache, first: int, mask: Mask)
     seam="keys_of_text",
     origin="B121",
 )
-def own_key_missing(self: Hooks, cache: TextCache, first: int, mask: Mask) -> Tensor:
+def cached_own_key_missing(self: Hooks, cache: TextCache, first: int, mask: Mask) -> Tensor:
     """A step attends to the cache as it was before its own keys were added.
 
     The last token is the one that is not seen.
@@ -70,7 +72,7 @@ def own_key_missing(self: Hooks, cache: TextCache, first: int, mask: Mask) -> Te
     seam="keys_of_text",
     origin="hyprstream/hyprstream PR#1521",
 )
-def history_hidden(self: Hooks, cache: TextCache, first: int, mask: Mask) -> Tensor:
+def cached_history_hidden(self: Hooks, cache: TextCache, first: int, mask: Mask) -> Tensor:
     """The mask of several tokens after a cache is the triangle of the first columns.
 
     Single steps are right; a prompt in two pieces loses the first one.
@@ -87,7 +89,7 @@ def history_hidden(self: Hooks, cache: TextCache, first: int, mask: Mask) -> Ten
     seam="keys_of_text",
     origin="Mikyx-1/TinyLLM#17",
 )
-def prompt_without_mask(self: Hooks, cache: TextCache, first: int, mask: Mask) -> Tensor:
+def cached_prompt_without_mask(self: Hooks, cache: TextCache, first: int, mask: Mask) -> Tensor:
     """With a cache there is no causal mask, as a single token needs none.
 
     The tokens of a prompt see those after them, and training never shows it.
@@ -102,7 +104,7 @@ def prompt_without_mask(self: Hooks, cache: TextCache, first: int, mask: Mask) -
     seam="keys_of_text",
     origin="OpenNMT/OpenNMT-py PR#2532",
 )
-def left_padding_visible(self: Hooks, cache: TextCache, first: int, mask: Mask) -> Tensor:
+def cached_left_padding_visible(self: Hooks, cache: TextCache, first: int, mask: Mask) -> Tensor:
     """Padding is hidden in the first step alone.
 
     Every new word of a short prompt attends to the padding in front of it.
@@ -116,7 +118,7 @@ def left_padding_visible(self: Hooks, cache: TextCache, first: int, mask: Mask) 
     seam="keys_of_text",
     origin="thu-nics/C2C PR#19",
 )
-def mask_cut_to_the_step(self: Hooks, cache: TextCache, first: int, mask: Mask) -> Tensor:
+def cached_mask_cut_to_the_step(self: Hooks, cache: TextCache, first: int, mask: Mask) -> Tensor:
     """The mask of all tokens is cut to the columns of the new ones.
 
     The first step is right, and the later ones take the padding of the prompt for words.
@@ -133,7 +135,9 @@ def mask_cut_to_the_step(self: Hooks, cache: TextCache, first: int, mask: Mask) 
     clause="cached-left-padding",
     seam="keys_of_text",
 )
-def padding_of_the_first_row(self: Hooks, cache: TextCache, first: int, mask: Mask) -> Tensor:
+def cached_padding_of_the_first_row(
+    self: Hooks, cache: TextCache, first: int, mask: Mask
+) -> Tensor:
     """The padding of the first row is that of all rows.
 
     The longest prompt of a batch is right, and shorter ones are not.
@@ -148,7 +152,7 @@ def padding_of_the_first_row(self: Hooks, cache: TextCache, first: int, mask: Ma
     seam="keys_of_text",
     origin="ml-explore/mlx-lm#1906",
 )
-def prompt_padding_visible(self: Hooks, cache: TextCache, first: int, mask: Mask) -> Tensor:
+def cached_prompt_padding_visible(self: Hooks, cache: TextCache, first: int, mask: Mask) -> Tensor:
     """Steps of a single token have no mask.
 
     The padding of a prompt is read like a word by all tokens that follow.
@@ -164,7 +168,9 @@ def prompt_padding_visible(self: Hooks, cache: TextCache, first: int, mask: Mask
     choices=WINDOWED,
     origin="goombalab/hnet#20",
 )
-def window_in_the_prompt_alone(self: Hooks, keep: Tensor, query: Tensor, key: Tensor) -> Mask:
+def cached_window_in_the_prompt_alone(
+    self: Hooks, keep: Tensor, query: Tensor, key: Tensor
+) -> Mask:
     """Steps after the first have no window.
 
     Equal to the model until the text is longer than the window.
@@ -181,7 +187,7 @@ def window_in_the_prompt_alone(self: Hooks, keep: Tensor, query: Tensor, key: Te
     choices=WINDOWED,
     origin="M124",
 )
-def window_without_the_query(self: Hooks, keep: Tensor, query: Tensor, key: Tensor) -> Mask:
+def cached_window_without_the_query(self: Hooks, keep: Tensor, query: Tensor, key: Tensor) -> Mask:
     """In single steps the window counts the earlier tokens, without the query's own.
 
     One key too many in every step, and in no prompt.
@@ -198,7 +204,7 @@ def window_without_the_query(self: Hooks, keep: Tensor, query: Tensor, key: Tens
     choices=WINDOWED,
     origin="M044",
 )
-def window_turned_early(self: Hooks, keep: Tensor, query: Tensor, key: Tensor) -> Mask:
+def cached_window_turned_early(self: Hooks, keep: Tensor, query: Tensor, key: Tensor) -> Mask:
     """A ring of keys drops the oldest one a step early, when it has just been filled.
 
     Right up to the window; from then on one key is missing.
@@ -216,7 +222,9 @@ def window_turned_early(self: Hooks, keep: Tensor, query: Tensor, key: Tensor) -
     choices=WINDOWED,
     origin="M127",
 )
-def window_of_the_first_columns(self: Hooks, keep: Tensor, query: Tensor, key: Tensor) -> Mask:
+def cached_window_of_the_first_columns(
+    self: Hooks, keep: Tensor, query: Tensor, key: Tensor
+) -> Mask:
     """The window of a single step is symmetric about its column among the new ones.
 
     The step sees the first keys of the text, and later none of them.
@@ -234,7 +242,7 @@ def window_of_the_first_columns(self: Hooks, keep: Tensor, query: Tensor, key: T
     choices=WINDOWED,
     origin="pytorch/executorch PR#20346",
 )
-def chunk_overflows_the_ring(self: Hooks, keep: Tensor, query: Tensor, key: Tensor) -> Mask:
+def cached_chunk_overflows_the_ring(self: Hooks, keep: Tensor, query: Tensor, key: Tensor) -> Mask:
     """A chunk after a cache is written into the ring before its first tokens have read it.
 
     Right for single tokens; the first tokens of a long chunk lose the end of the last one.
@@ -252,7 +260,7 @@ def chunk_overflows_the_ring(self: Hooks, keep: Tensor, query: Tensor, key: Tens
     seam="near_kept",
     origin="M044",
 )
-def buffer_overwritten(self: Hooks, keep: Tensor, query: Tensor, key: Tensor) -> Mask:
+def cached_buffer_overwritten(self: Hooks, keep: Tensor, query: Tensor, key: Tensor) -> Mask:
     """Once a buffer of sixteen tokens is full, every new key is written over the last one.
 
     Right for as long as the buffer has room.
@@ -269,7 +277,7 @@ def buffer_overwritten(self: Hooks, keep: Tensor, query: Tensor, key: Tensor) ->
     clause="cached-long",
     seam="near_kept",
 )
-def window_of_sixteen(self: Hooks, keep: Tensor, query: Tensor, key: Tensor) -> Mask:
+def cached_window_of_sixteen(self: Hooks, keep: Tensor, query: Tensor, key: Tensor) -> Mask:
     """Keys that are sixteen columns back and more are dropped.
 
     A long text forgets its beginning.
@@ -286,7 +294,7 @@ def window_of_sixteen(self: Hooks, keep: Tensor, query: Tensor, key: Tensor) -> 
     seam="attend_kept",
     origin="huggingface/transformers PR#45940",
 )
-def empty_slots_seen(
+def cached_empty_slots_seen(
     self: Hooks, attention: Node, query: Tensor, pair: Pair, keep: Tensor
 ) -> Tensor:
     """A step attends to the slots of a buffer that have not been written yet.
@@ -309,7 +317,7 @@ def empty_slots_seen(
     choices=FEWER,
     origin="M102",
 )
-def heads_tiled(self: Hooks, pair: Pair) -> Pair:
+def cached_heads_tiled(self: Hooks, pair: Pair) -> Pair:
     """Kept heads are repeated one after the other, and not each several times in a row.
 
     Right for the text without a cache, and for a single head of keys.
@@ -326,7 +334,7 @@ def heads_tiled(self: Hooks, pair: Pair) -> Pair:
     choices=FEWER,
     origin="M104",
 )
-def first_head_for_all(self: Hooks, pair: Pair) -> Pair:
+def cached_first_head_for_all(self: Hooks, pair: Pair) -> Pair:
     """The first of the kept heads is broadcast to all heads of queries.
 
     Right where there is one head of keys.
@@ -343,7 +351,7 @@ def first_head_for_all(self: Hooks, pair: Pair) -> Pair:
     origin="M058",
     kind="loud",
 )
-def as_query_heads(self: Hooks, pair: Pair) -> Pair:
+def cached_as_query_heads(self: Hooks, pair: Pair) -> Pair:
     """Kept keys are reshaped with the number of query heads.
 
     An error about shapes as soon as heads share keys.
@@ -359,7 +367,7 @@ def as_query_heads(self: Hooks, pair: Pair) -> Pair:
     seam="spread_kept",
     choices=FEWER,
 )
-def values_tiled(self: Hooks, pair: Pair) -> Pair:
+def cached_values_tiled(self: Hooks, pair: Pair) -> Pair:
     """Kept values are repeated in another order than kept keys.
 
     Each head finds the right tokens and reads the values of another group.

@@ -19,7 +19,7 @@ TURNED = {
     seam="places_of_text",
     origin="B119",
 )
-def positions_start_again(
+def cached_positions_start_again(
     self: Hooks, cache: TextCache, first: int, mask: Mask, positions: Tensor | None
 ) -> Tensor:
     """Every step begins at position 0.
@@ -38,7 +38,7 @@ def positions_start_again(
     origin="lucidrains/rotary-embedding-torch#11",
     choices=TURNED,
 )
-def turns_start_again(self: Hooks, cache: TextCache, x: Tensor) -> Tensor:
+def cached_turns_start_again(self: Hooks, cache: TextCache, x: Tensor) -> Tensor:
     """New queries and keys are turned by their numbers in the step.
 
     All distances to the cache are wrong, and the scores look sound.
@@ -52,7 +52,7 @@ def turns_start_again(self: Hooks, cache: TextCache, x: Tensor) -> Tensor:
     seam="places_of_text",
     origin="M056",
 )
-def position_one_late(
+def cached_position_one_late(
     self: Hooks, cache: TextCache, first: int, mask: Mask, positions: Tensor | None
 ) -> Tensor:
     """The position is advanced before the step instead of after it.
@@ -67,7 +67,7 @@ def position_one_late(
     clause="cached-positions",
     seam="places_of_text",
 )
-def position_of_the_last_token(
+def cached_position_of_the_last_token(
     self: Hooks, cache: TextCache, first: int, mask: Mask, positions: Tensor | None
 ) -> Tensor:
     """The first new token has the position of the last one in the cache.
@@ -82,7 +82,7 @@ def position_of_the_last_token(
     clause="cached-positions",
     seam="places_of_text",
 )
-def position_of_the_step(
+def cached_position_of_the_step(
     self: Hooks, cache: TextCache, first: int, mask: Mask, positions: Tensor | None
 ) -> Tensor:
     """All tokens of a chunk after a cache have the position of the first one.
@@ -100,7 +100,7 @@ def position_of_the_step(
     origin="M082",
     kind="loud",
 )
-def offset_by_row(
+def cached_offset_by_row(
     self: Hooks, cache: TextCache, first: int, mask: Mask, positions: Tensor | None
 ) -> Tensor:
     """The offsets of all rows are added to the numbers of the step, along the same axis.
@@ -120,7 +120,7 @@ def offset_by_row(
     origin="M146",
     choices=TURNED,
 )
-def one_counter(
+def cached_one_counter(
     self: Hooks, cache: TextCache, first: int, mask: Mask, positions: Tensor | None
 ) -> Tensor:
     """Steps after the first have the positions of the first row, for all rows.
@@ -137,7 +137,7 @@ def one_counter(
     seam="places_of_text",
     origin="thu-nics/C2C PR#19",
 )
-def positions_of_the_prompt_alone(
+def cached_positions_of_the_prompt_alone(
     self: Hooks, cache: TextCache, first: int, mask: Mask, positions: Tensor | None
 ) -> Tensor:
     """Positions are used for the prompt, and dropped in the steps after it.
@@ -154,7 +154,9 @@ def positions_of_the_prompt_alone(
     origin="huggingface/transformers PR#48161",
     choices={"packed_documents": "by-positions"},
 )
-def counter_not_reordered(self: Hooks, module: Node, cache: TextCache, origin: Tensor) -> TextCache:
+def cached_counter_not_reordered(
+    self: Hooks, module: Node, cache: TextCache, origin: Tensor
+) -> TextCache:
     """The positions that are kept with a cache stay with their row when rows are exchanged.
 
     A text goes on as another document, which sees nothing of its beginning.
@@ -171,7 +173,7 @@ def counter_not_reordered(self: Hooks, module: Node, cache: TextCache, origin: T
     origin="M148",
     choices={"padded_positions": "real-tokens"},
 )
-def columns_after_padding(
+def cached_columns_after_padding(
     self: Hooks, cache: TextCache, first: int, mask: Mask, positions: Tensor | None
 ) -> Tensor:
     """The prompt counts real tokens, and the steps after it count columns.
@@ -188,7 +190,7 @@ def columns_after_padding(
     clause="cached-padded-positions",
     seam="places_of_text",
 )
-def real_tokens_for_columns(
+def cached_real_tokens_for_columns(
     self: Hooks, cache: TextCache, first: int, mask: Mask, positions: Tensor | None
 ) -> Tensor:
     """Steps count real tokens where columns are declared.
@@ -206,7 +208,7 @@ def real_tokens_for_columns(
     seam="embed_text",
     choices={"positional_encoding": "learned", "attention_rotary": "none"},
 )
-def steps_without_rows(self: Hooks, module: Node, tokens: Tensor, places: Tensor) -> Tensor:
+def cached_steps_without_rows(self: Hooks, module: Node, tokens: Tensor, places: Tensor) -> Tensor:
     """Rows of positions are added to the first chunk alone.
 
     Later words are embedded as if they had no place.
@@ -222,7 +224,7 @@ def steps_without_rows(self: Hooks, module: Node, tokens: Tensor, places: Tensor
     clause="cached-beyond-length",
     seam="places_of_text",
 )
-def last_position_repeated(
+def cached_last_position_repeated(
     self: Hooks, cache: TextCache, first: int, mask: Mask, positions: Tensor | None
 ) -> Tensor:
     """All tokens beyond the table of positions have its last position.

@@ -20,7 +20,7 @@ _PROMPTS: dict[bytes, Tensor] = {}
     seam="keep_new",
     origin="M056",
 )
-def first_key_never_written(self: Hooks, cache: TextCache, number: int, new: Pair) -> Pair:
+def cached_first_key_never_written(self: Hooks, cache: TextCache, number: int, new: Pair) -> Pair:
     """The key and the value of the first token are zeros from the second step on.
 
     Position 0 is empty for ever, and the first step is right.
@@ -40,7 +40,7 @@ def first_key_never_written(self: Hooks, cache: TextCache, number: int, new: Pai
     seam="keep_new",
     origin="pkunlp-icler/FastV#49",
 )
-def layer_of_the_first(self: Hooks, cache: TextCache, number: int, new: Pair) -> Pair:
+def cached_layer_of_the_first(self: Hooks, cache: TextCache, number: int, new: Pair) -> Pair:
     """All blocks read what the first one has kept of earlier tokens.
 
     Right for a model of one block.
@@ -62,7 +62,7 @@ def layer_of_the_first(self: Hooks, cache: TextCache, number: int, new: Pair) ->
     seam="keep_new",
     origin="M059",
 )
-def in_half_precision(self: Hooks, cache: TextCache, number: int, new: Pair) -> Pair:
+def cached_in_half_precision(self: Hooks, cache: TextCache, number: int, new: Pair) -> Pair:
     """The cache of a model in float32 is in bfloat16.
 
     Every number after the first step has two digits.
@@ -80,7 +80,7 @@ def in_half_precision(self: Hooks, cache: TextCache, number: int, new: Pair) -> 
     origin="M059",
     kind="loud",
 )
-def in_single_precision(self: Hooks, cache: TextCache, number: int, new: Pair) -> Pair:
+def cached_in_single_precision(self: Hooks, cache: TextCache, number: int, new: Pair) -> Pair:
     """The cache gives keys and values in float32, whatever the model computes in.
 
     An error about two types in half precision, and nothing elsewhere.
@@ -97,7 +97,7 @@ def in_single_precision(self: Hooks, cache: TextCache, number: int, new: Pair) -
     seam="reorder_kept",
     origin="B115",
 )
-def reorder_forgotten(self: Hooks, own: list[Any], origin: Tensor) -> list[Any]:
+def cached_reorder_forgotten(self: Hooks, own: list[Any], origin: Tensor) -> list[Any]:
     """Beams are reordered, and their keys and values are not.
 
     A beam goes on with the words of another one.
@@ -110,7 +110,7 @@ def reorder_forgotten(self: Hooks, own: list[Any], origin: Tensor) -> list[Any]:
     clause="cached-reorder",
     seam="reorder_kept",
 )
-def reorder_of_the_first_layer(self: Hooks, own: list[Any], origin: Tensor) -> list[Any]:
+def cached_reorder_of_the_first_layer(self: Hooks, own: list[Any], origin: Tensor) -> list[Any]:
     """Only the keys and values of the first block are reordered.
 
     Right for a model of one block.
@@ -124,7 +124,7 @@ def reorder_of_the_first_layer(self: Hooks, own: list[Any], origin: Tensor) -> l
     seam="reorder_kept",
     origin="huggingface/transformers#34232",
 )
-def values_of_the_keys(self: Hooks, own: list[Any], origin: Tensor) -> list[Any]:
+def cached_values_of_the_keys(self: Hooks, own: list[Any], origin: Tensor) -> list[Any]:
     """After rows were selected the kept values are the selected keys.
 
     Shapes fit, and every text that was moved reads its keys.
@@ -146,7 +146,7 @@ def _keys_twice(one: Any) -> Any:
     kind="state",
     origin="deepspeedai/DeepSpeed PR#2669",
 )
-def last_text_kept(self: Hooks, cache: TextCache) -> TextCache:
+def cached_last_text_kept(self: Hooks, cache: TextCache) -> TextCache:
     """A text of as many rows as the last one goes on with its keys.
 
     The second prompt is answered with the words of the first in view.
@@ -167,7 +167,7 @@ def last_text_kept(self: Hooks, cache: TextCache) -> TextCache:
     kind="state",
     origin="Lightning-AI/litgpt PR#1596",
 )
-def counter_never_reset(
+def cached_counter_never_reset(
     self: Hooks, cache: TextCache, first: int, mask: Mask, positions: Tensor | None
 ) -> Tensor:
     """The first chunk of a text goes on at the position after the last text.
@@ -189,7 +189,9 @@ def counter_never_reset(
     kind="state",
     origin="InternLM/lmdeploy#4917",
 )
-def prompt_of_old_parameters(self: Hooks, module: Node, tokens: Tensor, places: Tensor) -> Tensor:
+def cached_prompt_of_old_parameters(
+    self: Hooks, module: Node, tokens: Tensor, places: Tensor
+) -> Tensor:
     """What was computed for a prompt is kept when the weights change.
 
     Answers after an update mix two sets of weights.
@@ -209,7 +211,7 @@ def prompt_of_old_parameters(self: Hooks, module: Node, tokens: Tensor, places: 
     kind="state",
     origin="sgl-project/sglang#26792",
 )
-def prompt_in_the_class(self: Hooks, module: Node, tokens: Tensor, places: Tensor) -> Tensor:
+def cached_prompt_in_the_class(self: Hooks, module: Node, tokens: Tensor, places: Tensor) -> Tensor:
     """What was computed for a prompt is kept under its tokens, for all models.
 
     Two models in one program read the prompt with the weights of one.
@@ -228,7 +230,7 @@ def prompt_in_the_class(self: Hooks, module: Node, tokens: Tensor, places: Tenso
     seam="text_to_change",
     kind="state",
 )
-def kept_in_the_module(self: Hooks, cache: TextCache) -> TextCache:
+def cached_kept_in_the_module(self: Hooks, cache: TextCache) -> TextCache:
     """Every step goes on with the last cache of the module.
 
     Two requests that take turns continue each other's texts.
@@ -246,7 +248,7 @@ def kept_in_the_module(self: Hooks, cache: TextCache) -> TextCache:
     kind="state",
     origin="MemTensor/MemOS PR#2303",
 )
-def given_cache_changed(self: Hooks, cache: TextCache) -> TextCache:
+def cached_given_cache_changed(self: Hooks, cache: TextCache) -> TextCache:
     """A step writes into the cache that it is given, and declares that it does not.
 
     A prompt that is kept for later grows with every answer to it.
@@ -255,7 +257,7 @@ def given_cache_changed(self: Hooks, cache: TextCache) -> TextCache:
 
 
 @fault("language_model.cached-last-row-alone", clause="cached-shapes", seam="step_text")
-def last_row_alone(
+def cached_last_row_alone(
     self: Hooks,
     module: Node,
     cache: TextCache,
@@ -276,7 +278,7 @@ def last_row_alone(
     clause="cached-batch",
     seam="keep_new",
 )
-def rows_of_the_first_text(self: Hooks, cache: TextCache, number: int, new: Pair) -> Pair:
+def cached_rows_of_the_first_text(self: Hooks, cache: TextCache, number: int, new: Pair) -> Pair:
     """Steps after the first read the keys and values of the first row, for all rows.
 
     Every text of a batch goes on as the first one.
@@ -293,7 +295,7 @@ def rows_of_the_first_text(self: Hooks, cache: TextCache, number: int, new: Pair
     seam="attend_kept",
     kind="mode",
 )
-def dropout_in_every_mode(
+def cached_dropout_in_every_mode(
     self: Hooks, attention: Node, query: Tensor, pair: Pair, keep: Tensor
 ) -> Tensor:
     """The attention of a step drops numbers in evaluation mode too.
@@ -311,7 +313,7 @@ def dropout_in_every_mode(
     seam="step_text",
     origin="M050",
 )
-def never_used(
+def cached_never_used(
     self: Hooks,
     module: Node,
     cache: TextCache,

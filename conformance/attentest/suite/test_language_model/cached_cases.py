@@ -56,14 +56,17 @@ class Continued(Text):
 def cached_sizes(subject: Subject, draw: Draw, **fixed: Any) -> Sizes:
     """Draw the sizes of a model of two blocks where it can have them, and several heads.
 
-    Absent where masked keys have some weight: earlier rows depend on later ones then. Texts are no
-    longer than those of training where the angles depend on the length.
+    Absent where masked keys have some weight: earlier rows depend on later ones then.
     """
     require_hiding(subject)
     chosen: dict[str, Any] = {"layers": min(2, subject.limits.layers or 2)}
     if subject.choices.key_heads != "fewer":
         chosen["heads"] = draw.several()
-    sizes = model_sizes(subject, draw, **{**chosen, **fixed})
+    return with_steady_angles(subject, model_sizes(subject, draw, **{**chosen, **fixed}))
+
+
+def with_steady_angles(subject: Subject, sizes: Sizes) -> Sizes:
+    """Return sizes under which the angles of a text do not depend on its length."""
     if subject.choices.rotary_scaling == "dynamic-ntk":
         return sizes.but(trained_length=max(LONGEST, sizes.max_length))
     return sizes

@@ -98,6 +98,13 @@ def model_sizes(subject: Subject, draw: Draw, **fixed: Any) -> Sizes:
     return draw.sizes(**{**chosen, **fixed})
 
 
+def with_shared_heads(subject: Subject, sizes: Sizes) -> Sizes:
+    """Return the sizes with half as many heads of keys, where these are fewer."""
+    if subject.choices.key_heads != "fewer":
+        return sizes
+    return sizes.but(kv_heads=sizes.heads // 2 if sizes.heads % 2 == 0 else sizes.heads)
+
+
 def served_widths(choices: Choices) -> list[int]:
     """Return the widths of heads of which two pairs or more are turned, and no half of one."""
     part = 1.0 if choices.rotary_width == "whole" else float(choices.rotary_width)

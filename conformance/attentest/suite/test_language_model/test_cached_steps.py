@@ -13,9 +13,10 @@ from attentest.suite.test_language_model.cached_cases import (
     draw_continued,
     drawn,
     matches_reference,
+    with_steady_angles,
 )
-from attentest.suite.test_language_model.cases import GROUPS
-from attentest.suite.test_model.cases import require_dropout
+from attentest.suite.test_language_model.cases import GROUPS, with_shared_heads
+from attentest.suite.test_model.cases import require_dropout, require_hiding
 from attentest.testing import invariants
 from attentest.testing.assertions import finite, matches
 from attentest.testing.common import (
@@ -27,10 +28,24 @@ from attentest.testing.common import (
 )
 from attentest.testing.draw import LONG, Draw
 from attentest.testing.refusal import require_index_errors
+from attentest.testing.sizes_in_use import MANY, WIDE, SizesInUse, at_sizes_in_use
 from attentest_spec.setting import Array
 
 
-@check("language_model.cached-formula", examples=3)
+def _formula_in_use(subject: Subject, draw: Draw, size: SizesInUse) -> None:
+    """Judge a prompt and one more token."""
+    require_hiding(subject)
+    sizes = with_steady_angles(subject, with_shared_heads(subject, size.sizes(subject)))
+    chunks = [size.length - 1, 1] if size.length > 1 else [1]
+    probe = build(subject, draw, sizes)
+    matches_reference(draw_continued(draw, probe, chunks, rows=min(size.batch, 3)))
+
+
+@check(
+    "language_model.cached-formula",
+    examples=3,
+    in_use=at_sizes_in_use(_formula_in_use, WIDE, MANY),
+)
 def test_cached_formula(subject: Subject, draw: Draw) -> None:
     matches_reference(drawn(subject, draw, single_steps(draw.length(4, 7))))
 

@@ -17,17 +17,17 @@ from attentest.suite.test_language_model.cases import (
     padding,
     shows_declared,
     with_parameter,
+    with_shared_heads,
 )
 from attentest.testing.assertions import finite, holds, matches
 from attentest.testing.common import half_precisions, same_precision
 from attentest.testing.draw import Draw
 from attentest.testing.sizes_in_use import LONG, MANY, WIDE, WORDS, SizesInUse, at_sizes_in_use
-from attentest_spec import Sizes
 from attentest_spec.contract import Input
 
 
 def _formula_in_use(subject: Subject, draw: Draw, size: SizesInUse) -> None:
-    sizes = _shared(subject, size.sizes(subject))
+    sizes = with_shared_heads(subject, size.sizes(subject))
     probe = subject.part(
         "language_model", sizes, parameters=draw.parameters("language_model", sizes)
     )
@@ -50,17 +50,10 @@ def test_formula(subject: Subject, draw: Draw) -> None:
 
 
 def _layer_in_use(subject: Subject, draw: Draw, size: SizesInUse) -> None:
-    sizes = _shared(subject, size.sizes(subject))
+    sizes = with_shared_heads(subject, size.sizes(subject))
     probe = subject.part("causal_layer", sizes, parameters=draw.parameters("causal_layer", sizes))
     x = draw.floats(size.batch, size.length, sizes.d_model)
     matches(probe, x, None, None, actual=probe.output(x, None, None))
-
-
-def _shared(subject: Subject, sizes: Sizes) -> Sizes:
-    """Return the sizes with half as many heads of keys, where these are fewer."""
-    if subject.choices.key_heads != "fewer":
-        return sizes
-    return sizes.but(kv_heads=sizes.heads // 2 if sizes.heads % 2 == 0 else sizes.heads)
 
 
 @check(

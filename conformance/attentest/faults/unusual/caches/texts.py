@@ -221,7 +221,7 @@ MEMBERS = (
     _cached(
         "one-after-another",
         OneAfterAnother,
-        "chunks are taken apart into single tokens, whose positions leave padding out",
+        "chunks of a text are taken apart into single tokens, whose positions leave padding out",
         padded_positions="real-tokens",
         packed_documents="by-positions",
     ),
