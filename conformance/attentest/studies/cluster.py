@@ -4,6 +4,7 @@ import logging
 import signal
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import CancelledError
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -33,7 +34,7 @@ T = TypeVar("T")
 
 
 class NoScheduler(Exception):
-    """No scheduler answers at an address; its text is one sentence."""
+    """No scheduler answers at an address, or no longer; its text is one sentence."""
 
 
 @dataclass(frozen=True)
@@ -113,7 +114,8 @@ def _unheard(event: Mapping[str, Any]) -> None:
 def cluster(workers: int, scheduler: str) -> Iterator[Cluster]:
     """Connect to the scheduler at an address, or start so many workers on this machine.
 
-    Raises Missing where Dask is not installed and :class:`NoScheduler` where none answers.
+    Raises Missing where Dask is not installed and :class:`NoScheduler` where none answers, or where
+    the connection to it is lost while the cluster is used.
     """
     distributed = needed("distributed", EXTRA)
     settings = {
@@ -129,7 +131,12 @@ def cluster(workers: int, scheduler: str) -> Iterator[Cluster]:
                     f"No scheduler answers at {scheduler}: {summary(failure)}."
                 ) from failure
             with client:
-                yield _connected(distributed, client, 1)
+                try:
+                    yield _connected(distributed, client, 1)
+                except (CancelledError, distributed.comm.CommClosedError) as failure:
+                    raise NoScheduler(
+                        f"The connection to the scheduler at {scheduler} was lost."
+                    ) from failure
             return
         with _without_interruption():
             local = distributed.LocalCluster(
@@ -157,7 +164,8 @@ def _lost(failure: BaseException) -> str:
 @contextmanager
 def _quiet() -> Iterator[None]:
     """Keep to itself what the libraries log of connections that end: an interruption ends all."""
-    levels = {name: logging.getLogger(name).level for name in ("asyncio", "distributed", "tornado")}
+    loud = ("asyncio", "distributed", "distributed.client", "tornado")
+    levels = {name: logging.getLogger(name).level for name in loud}
     for name in levels:
         logging.getLogger(name).setLevel(logging.CRITICAL + 1)
     try:

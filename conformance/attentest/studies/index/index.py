@@ -44,7 +44,8 @@ def index(
 
     Raises UnknownName for a slug or a task that is none, BadTask for a mistake that no training
     contains, for fewer than three seeds and where a correct training fails, Occupied for a folder
-    of something else, and Missing where Dask is needed and not installed.
+    of something else, Missing where Dask is needed and not installed, and NoScheduler where no
+    scheduler answers, or no longer.
     """
     whole = Whole.of(slugs, count, tasks, seeds)
     if folder is not None:

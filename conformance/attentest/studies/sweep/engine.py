@@ -10,8 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from attentest.studies.cluster import Lost, NoScheduler, cluster
-from attentest.studies.learning.task import BadTask
+from attentest.studies.cluster import Lost, cluster
 from attentest.studies.sweep.grid import Plan
 from attentest.studies.sweep.record import MARK, Folder, Record, code_of, key_of
 from attentest.studies.sweep.training import blank, train
@@ -33,8 +32,8 @@ def run(
     Those that `folder` holds are read; the whole curves are there, and in no memory.
     `workers` is the number of processes on this machine, and 0 trains in this process. A training
     whose worker is lost again and again fails, and is not stored: the next run tries it anew.
-    Raises Missing where Dask is needed and not installed, and :class:`BadTask` for a regime that
-    cannot be.
+    Raises Missing where Dask is needed and not installed, NoScheduler where no scheduler answers,
+    or no longer, and BadTask for a regime that cannot be.
     """
     keys = [key_of(plan) for plan in plans]
     found: dict[str, Record] = {}
@@ -72,16 +71,13 @@ def _by_workers(
     waiting: dict[str, Plan], folder: Folder, workers: int, scheduler: str
 ) -> Iterator[Record]:
     tasks = ((key, (plan, code_of(plan.target), str(folder.path))) for key, plan in waiting.items())
-    try:
-        with cluster(workers, scheduler) as machines:
-            for key, record in machines.each(trained, tasks):
-                if isinstance(record, Lost):
-                    yield replace(blank(waiting[key]), reason=record.reason)
-                else:
-                    folder.keep(record)
-                    yield record
-    except NoScheduler as failure:
-        raise BadTask(str(failure)) from failure
+    with cluster(workers, scheduler) as machines:
+        for key, record in machines.each(trained, tasks):
+            if isinstance(record, Lost):
+                yield replace(blank(waiting[key]), reason=record.reason)
+            else:
+                folder.keep(record)
+                yield record
 
 
 def trained(plan: Plan, code: str, folder: str) -> Record:

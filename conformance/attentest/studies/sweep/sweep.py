@@ -108,7 +108,8 @@ def sweep(
     `under` takes choices (see :class:`attentest_spec.Configurable`).
 
     Raises UnknownName for a name that is none, BadTask for a grid or a regime that cannot be,
-    Occupied for a folder of something else, and Missing where Dask is needed and not installed.
+    Occupied for a folder of something else, Missing where Dask is needed and not installed, and
+    NoScheduler where no scheduler answers, or no longer.
     """
     grid = Grid(
         target,

@@ -3,7 +3,10 @@
 import json
 import os
 import signal
+import subprocess
+import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -11,8 +14,10 @@ from click.testing import CliRunner, Result
 
 import attentest
 from attentest.interfaces.cli.main import main
+from attentest.interfaces.cli.training.records import recorded
 from attentest.results.output import Occupied
 from attentest.studies import cluster
+from attentest.studies.cluster import NoScheduler
 from attentest.studies.learning.task import BadTask
 from attentest.studies.sweep import engine
 from attentest.studies.sweep.grid import Grid, Plan
@@ -167,6 +172,51 @@ def test_workers_find_the_same_to_the_bit_though_one_is_killed(
     assert killed
     assert found.as_dict() == whole[0].as_dict()
     assert len(list(Folder(tmp_path))) == 8
+
+
+SCHEDULER = """
+import sys
+from distributed import LocalCluster
+with LocalCluster(n_workers=1, processes=False, protocol="tcp://", dashboard_address=None) as one:
+    print(one.scheduler_address, flush=True)
+    sys.stdin.read()
+"""
+
+
+@contextmanager
+def scheduler_with_a_worker() -> Iterator[tuple[str, subprocess.Popen[str]]]:
+    """Yield the address of a scheduler, and the process that it and its worker run in."""
+    pytest.importorskip("distributed")
+    command = [sys.executable, "-c", SCHEDULER]
+    with subprocess.Popen(
+        command, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as process:
+        assert process.stdout is not None
+        try:
+            yield process.stdout.readline().strip(), process
+        finally:
+            process.kill()
+
+
+def test_a_killed_scheduler_loses_no_record(whole: tuple[Sweep, Path], tmp_path: Path) -> None:
+    with (
+        scheduler_with_a_worker() as (address, process),
+        pytest.raises(NoScheduler, match=f"scheduler at {address} was lost"),
+    ):
+        over(GRID, Folder(tmp_path), scheduler=address, listener=lambda _: process.kill())
+    before = {one.key: one.cpu_seconds for one in Folder(tmp_path)}
+    assert 0 < len(before) < len(GRID.plans)
+    assert over(GRID, Folder(tmp_path)).as_dict() == whole[0].as_dict()
+    after = {one.key: one.cpu_seconds for one in Folder(tmp_path)}
+    assert before.items() <= after.items()
+
+
+def test_a_lost_scheduler_says_where_the_records_are(tmp_path: Path) -> None:
+    with (
+        pytest.raises(NoScheduler, match=r"Lost\. 0 of 4 trainings are in .*\. The same"),
+        recorded(4, tmp_path),
+    ):
+        raise NoScheduler("Lost.")
 
 
 def test_no_answer_of_a_scheduler_is_one_line(

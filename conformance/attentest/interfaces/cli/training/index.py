@@ -13,6 +13,7 @@ from attentest.interfaces.cli.written import checked
 from attentest.results import files
 from attentest.results.optional import Missing
 from attentest.results.output import create
+from attentest.studies.cluster import NoScheduler
 from attentest.studies.index.index import FEWEST, Whole
 from attentest.studies.index.result import SETTINGS
 from attentest.studies.learning.task import BadTask
@@ -86,5 +87,5 @@ def index_command(
                 files.write(json_file, "index", found.as_dict())
             if plot is not None:
                 create(plot, render(evidence_bars(found.as_dict()), plot.suffix[1:]))
-    except (BadTask, Missing) as wrong:
+    except (BadTask, Missing, NoScheduler) as wrong:
         raise Usage(str(wrong)) from wrong

@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from attentest.interfaces.cli.options import Decorator
+from attentest.studies.cluster import NoScheduler
 from attentest.studies.sweep.engine import Listener
 from attentest.studies.sweep.record import Record
 from attentest.views.terminal import progress
@@ -27,7 +28,10 @@ def records_folder(default: str) -> Decorator:
 
 @contextmanager
 def recorded(total: int, folder: Path) -> Iterator[Listener]:
-    """Yield what shows progress; an interruption says how much is stored."""
+    """Yield what shows progress; an interruption says how much is stored.
+
+    Raises NoScheduler, which says so as well, for a scheduler that is lost.
+    """
     stored = 0
     with progress() as bar:
         task = bar.add_task("trainings", total=total)
@@ -39,11 +43,13 @@ def recorded(total: int, folder: Path) -> Iterator[Listener]:
 
         try:
             yield ended
-        except KeyboardInterrupt:
+        except (KeyboardInterrupt, NoScheduler) as failure:
             bar.stop()
-            click.echo(
-                f"Interrupted: {stored} of {total} trainings are in {folder}. The same command "
-                f"goes on with the others.",
-                err=True,
+            kept = (
+                f"{stored} of {total} trainings are in {folder}. The same command goes on with "
+                f"the others."
             )
+            if isinstance(failure, NoScheduler):
+                raise NoScheduler(f"{failure} {kept}") from failure
+            click.echo(f"Interrupted: {kept}", err=True)
             sys.exit(130)

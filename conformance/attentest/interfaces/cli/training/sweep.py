@@ -18,6 +18,7 @@ from attentest.interfaces.cli.written import checked
 from attentest.results import files
 from attentest.results.optional import Missing
 from attentest.results.output import create
+from attentest.studies.cluster import NoScheduler
 from attentest.studies.learning.task import BadTask
 from attentest.studies.sweep.engine import cores
 from attentest.studies.sweep.grid import Grid
@@ -100,7 +101,7 @@ def sweep_command(
                 files.write(json_file, "sweep", found.as_dict())
             if plot is not None:
                 create(plot, render(effects(found.as_dict()), plot.suffix[1:]))
-    except (BadTask, Missing) as wrong:
+    except (BadTask, Missing, NoScheduler) as wrong:
         raise Usage(str(wrong)) from wrong
     sys.exit(1 if found.failures else 0)
 
