@@ -6,9 +6,10 @@ interruption is not trained again.
 """
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from attentest.studies.cluster import Lost, cluster
 from attentest.studies.sweep.grid import Plan
@@ -29,7 +30,8 @@ def run(
 ) -> list[Record]:
     """Return the records of `plans` with their last points, in their order.
 
-    Those that `folder` holds are read; the whole curves are there, and in no memory.
+    Those that `folder` holds are read; the whole curves and the gradients are there, and in no
+    memory.
     `workers` is the number of processes on this machine, and 0 trains in this process. A training
     whose worker is lost again and again fails, and is not stored: the next run tries it anew.
     Raises Missing where Dask is needed and not installed, NoScheduler where no scheduler answers,
@@ -37,9 +39,10 @@ def run(
     """
     keys = [key_of(plan) for plan in plans]
     found: dict[str, Record] = {}
+    equal: dict[str, Mapping[str, Any]] = {}
 
     def ended(record: Record) -> None:
-        found[record.key] = replace(record, points=record.points[-1:])
+        found[record.key] = _small(record, equal)
         listener(record)
 
     for key in dict.fromkeys(keys):
@@ -50,7 +53,28 @@ def run(
         made = _by_workers if workers or scheduler else _here
         for record in made(waiting, folder, workers, scheduler):
             ended(record)
-    return [replace(found[key], levels=one.levels) for key, one in zip(keys, plans, strict=True)]
+    return [
+        found[key] if found[key].levels == one.levels else replace(found[key], levels=one.levels)
+        for key, one in zip(keys, plans, strict=True)
+    ]
+
+
+def _small(record: Record, equal: dict[str, Mapping[str, Any]]) -> Record:
+    """Return `record` as it is kept in memory: thousands may be there at once.
+
+    It has the last point, without norms of gradients. Of `equal` mappings one is kept.
+    """
+
+    def kept(one: Mapping[str, Any]) -> Mapping[str, Any]:
+        return equal.setdefault(repr(one), one)
+
+    return replace(
+        record,
+        points=tuple(replace(one, gradients={}) for one in record.points[-1:]),
+        choices=kept(record.choices),
+        regime=kept(record.regime),
+        levels=kept(record.levels),
+    )
 
 
 def cores() -> int:

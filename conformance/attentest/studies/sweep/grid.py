@@ -1,7 +1,7 @@
 """The grid of a sweep: levels of choices and axes, expanded into the plan of every training."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from itertools import product
 from typing import Any
@@ -97,7 +97,11 @@ class Grid:
     @cached_property
     def plans(self) -> tuple[Plan, ...]:
         """The plans in the order of the table: by cell, then by seed."""
-        return tuple(self._plan(cell, seed) for cell in self._cells() for seed in self.seeds)
+        return tuple(
+            replace(first, seed=seed)
+            for first in map(self._first, self._cells())
+            for seed in self.seeds
+        )
 
     def _cells(self) -> Iterator[dict[str, Value]]:
         if not self.one_at_a_time:
@@ -110,8 +114,9 @@ class Grid:
             for one in levels[1:]:
                 yield {**base, name: one}
 
-    def _plan(self, cell: Mapping[str, Value], seed: int) -> Plan:
+    def _first(self, cell: Mapping[str, Value]) -> Plan:
+        """Return the plan of a cell from the first seed."""
         choices = {name: cell[name] for name in self.choices}
         settings = {**self.settings, **{name: cell[name] for name in self.axes}}
         task = str(cell.get(TASK, self.tasks[0]))
-        return Plan(self.target, task, choices, settings, cell, seed)
+        return Plan(self.target, task, choices, settings, cell, self.seeds[0])

@@ -6,7 +6,7 @@ import os
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
@@ -56,6 +56,10 @@ class Record:
     def end(self) -> Point | None:
         """The last point; None for a training that failed."""
         return self.points[-1] if self.points else None
+
+    def plain(self) -> dict[str, Any]:
+        """Return it as plain values."""
+        return {**vars(self), "points": [vars(one) for one in self.points]}
 
     @classmethod
     def read(cls, plain: Mapping[str, Any]) -> "Record":
@@ -140,8 +144,10 @@ class Folder:
 
     def keep(self, record: Record) -> None:
         """Store `record` unless it is there; a reader sees all of it or nothing."""
+        if self.load(record.key) is not None:
+            return
         path = self.path / f"{record.key}{SUFFIX}"
-        text = json.dumps(asdict(record), ensure_ascii=False) + "\n"
+        text = json.dumps(record.plain(), ensure_ascii=False) + "\n"
         try:
             with tempfile.NamedTemporaryFile(
                 "w", dir=self.path, prefix=".", suffix=".new", delete=False, encoding="utf-8"
