@@ -67,6 +67,7 @@ def residual_left_out(self: Hooks, module: Node, name: str, x: Tensor, branch: T
     "language_model.layer-norm-for-rms",
     "norm-kind",
     seam="make_chosen_norm",
+    origin="ggml-org/llama.cpp#173",
     choices={"norm_kind": "rms", "norm_bias": "none"},
     components=("language_model", "causal_layer"),
 )
@@ -104,6 +105,7 @@ def norms_after_the_sum(self: Hooks, module: Node, *inputs: Any) -> Tensor:
     "language_model.norms-of-branches-first",
     "block-norms",
     seam="causal_layer",
+    origin="EleutherAI/gpt-neox PR#1408",
     choices={"block_norms": "post-branch"},
     components=("causal_layer",),
 )

@@ -81,6 +81,7 @@ def cached_position_of_the_last_token(
     "language_model.cached-position-of-the-step",
     clause="cached-positions",
     seam="places_of_text",
+    origin="jundot/omlx PR#2363",
 )
 def cached_position_of_the_step(
     self: Hooks, cache: TextCache, first: int, mask: Mask, positions: Tensor | None

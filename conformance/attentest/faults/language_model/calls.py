@@ -28,7 +28,12 @@ def state_in_bfloat16(self: Hooks, module: Node, x: Tensor) -> Tensor:
     return self.correct.finish_language_model(module, x.bfloat16().to(x.dtype))
 
 
-@fault("language_model.output-in-float32", "half-precision", seam="finish_language_model")
+@fault(
+    "language_model.output-in-float32",
+    "half-precision",
+    seam="finish_language_model",
+    origin="linkedin/Liger-Kernel PR#308",
+)
 def output_in_float32(self: Hooks, module: Node, x: Tensor) -> Tensor:
     """The output of half precision is float32. It takes twice the memory and mixes formats."""
     output = self.correct.finish_language_model(module, x)
@@ -85,7 +90,12 @@ def positions_detached(self: Hooks, rows: Tensor, places: Tensor) -> Tensor:
     return self.correct.pick_rows(rows.detach(), places)
 
 
-@fault("language_model.ids-wrap", "out-of-range-refused", seam="embed_tokens")
+@fault(
+    "language_model.ids-wrap",
+    "out-of-range-refused",
+    seam="embed_tokens",
+    origin="BlinkDL/ChatRWKV PR#217",
+)
 def ids_wrap(self: Hooks, module: Node, tokens: Tensor, places: Tensor) -> Tensor:
     """Foreign ids wrap around. A text of another tokeniser is read as another text."""
     wrapped = tokens % self.sizes.target_vocabulary

@@ -106,6 +106,7 @@ def documents_at_zero(self: Hooks, places: Tensor) -> Tensor:
     "language_model.documents-by-falling-positions",
     "packed-documents",
     seam="same_document",
+    origin="modelscope/ms-swift PR#9904",
     choices=PACKED,
     components=INSIDE,
 )

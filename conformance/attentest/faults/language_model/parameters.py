@@ -13,7 +13,13 @@ ONE_NORM = {**PRE, "block_layout": "parallel-one-norm"}
 INSIDE = ("causal_layer",)
 
 
-@fault("language_model.copied-for-tied", "tied-matrix", seam="tie_language_model", kind="state")
+@fault(
+    "language_model.copied-for-tied",
+    "tied-matrix",
+    seam="tie_language_model",
+    origin="B056",
+    kind="state",
+)
 def copied_for_tied(self: Hooks, model: Node) -> None:
     """Embedding and generator begin equal and are two. They differ after the first step."""
     (generator,) = (one for one in model.generator.parameters() if one.dim() == 2)
@@ -69,6 +75,7 @@ def norm_without_use(self: Hooks) -> Node:
     "language_model.blocks-shared",
     "parameter-map-complete",
     seam="make_language_model",
+    origin="B087",
     kind="state",
 )
 def blocks_shared(self: Hooks) -> Node:
@@ -82,6 +89,7 @@ def blocks_shared(self: Hooks) -> Node:
     "language_model.norms-of-a-block-shared",
     "parameter-map-complete",
     seam="make_causal_layer",
+    origin="B068",
     kind="state",
     components=INSIDE,
 )

@@ -14,7 +14,13 @@ Heads = tuple[Tensor, Tensor]
 Given = Tensor | None
 
 
-@fault("multi_head_attention.keys-not-turned", "rotary", seam="turn_heads", choices=TURNED)
+@fault(
+    "multi_head_attention.keys-not-turned",
+    "rotary",
+    seam="turn_heads",
+    origin="kvcache-ai/sglang PR#66",
+    choices=TURNED,
+)
 def keys_not_turned(
     self: Hooks, module: Node, query: Tensor, key: Tensor, positions: Given
 ) -> Heads:

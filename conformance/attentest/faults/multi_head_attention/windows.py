@@ -143,7 +143,13 @@ def slopes_reversed(self: Hooks, heads: int) -> Tensor:
     return self.correct.bias_slopes(heads).flip(0)
 
 
-@fault("multi_head_attention.slopes-positive", "relative-bias", seam="slope_bias", choices=ALIBI)
+@fault(
+    "multi_head_attention.slopes-positive",
+    "relative-bias",
+    seam="slope_bias",
+    origin="meta-pytorch/attention-gym PR#86",
+    choices=ALIBI,
+)
 def slopes_positive(self: Hooks, slopes: Tensor, ahead: Tensor) -> Tensor:
     """The sign of the bias is wrong. Attention prefers what is far away."""
     return -self.correct.slope_bias(slopes, ahead)
@@ -163,7 +169,13 @@ def distance_bias_undeclared(self: Hooks, module: Node, raw: Tensor) -> Tensor:
     return raw - 0.1 * far
 
 
-@fault("multi_head_attention.bias-scaled", "relative-bias", seam="bias_of", choices=BUCKETS)
+@fault(
+    "multi_head_attention.bias-scaled",
+    "relative-bias",
+    seam="bias_of",
+    origin="NVIDIA/TransformerEngine PR#103",
+    choices=BUCKETS,
+)
 def bias_scaled(self: Hooks, module: Node, queries: int, keys: int, raw: Tensor) -> Tensor:
     """The bias is scaled like the products. It is too small, and the more so in wide heads."""
     factor: float = self.head_width() ** -0.5

@@ -9,7 +9,12 @@ from attentest.faults.reference_models import Hooks
 ADDED = {"rms_epsilon_place": "added-to-rms"}
 
 
-@fault("rms_norm.epsilon-added-to-root", "epsilon-place", seam="rms_divisor")
+@fault(
+    "rms_norm.epsilon-added-to-root",
+    "epsilon-place",
+    seam="rms_divisor",
+    origin="EleutherAI/gpt-neox PR#1342",
+)
 def epsilon_added_to_root(self: Hooks, square: Tensor, width: int) -> Tensor:
     """Epsilon is added to the root; inside was declared. Small activations differ."""
     return self.rms_root(square) + self.rms_epsilon()
@@ -21,7 +26,12 @@ def epsilon_inside_root(self: Hooks, square: Tensor, width: int) -> Tensor:
     return torch.sqrt(square + self.rms_epsilon())
 
 
-@fault("rms_norm.epsilon-of-another-library", "epsilon", seam="rms_epsilon")
+@fault(
+    "rms_norm.epsilon-of-another-library",
+    "epsilon",
+    seam="rms_epsilon",
+    origin="pytorch/torchtitan PR#4395",
+)
 def epsilon_of_another_library(self: Hooks) -> float:
     """Epsilon is 1e-5 where 1e-6 is declared. Rows of small numbers differ."""
     return 1e-5
@@ -45,7 +55,12 @@ def epsilon_as_floor(self: Hooks, square: Tensor, width: int) -> Tensor:
     return torch.sqrt(square.clamp(min=self.rms_epsilon()))
 
 
-@fault("rms_norm.no-epsilon", "zero-row-finite", seam="rms_epsilon")
+@fault(
+    "rms_norm.no-epsilon",
+    "zero-row-finite",
+    seam="rms_epsilon",
+    origin="tenstorrent/tt-metal#55347",
+)
 def no_epsilon(self: Hooks) -> float:
     """Epsilon is left out. Rows of zeros become NaN."""
     return 0.0

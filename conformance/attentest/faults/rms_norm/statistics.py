@@ -7,20 +7,30 @@ from attentest.faults.fault import fault
 from attentest.faults.reference_models import Hooks, Node
 
 
-@fault("rms_norm.mean-subtracted", "mean-kept", seam="widen_row")
+@fault("rms_norm.mean-subtracted", "mean-kept", seam="widen_row", origin="ggml-org/llama.cpp#173")
 def mean_subtracted(self: Hooks, x: Tensor) -> Tensor:
     """The mean is subtracted: a layer norm without a bias. Inputs around zero hide most of it."""
     wide = self.correct.widen_row(x)
     return wide - wide.mean(dim=-1, keepdim=True)
 
 
-@fault("rms_norm.deviation-for-rms", "mean-kept", seam="mean_square")
+@fault(
+    "rms_norm.deviation-for-rms",
+    "mean-kept",
+    seam="mean_square",
+    origin="keras-team/keras PR#22393",
+)
 def deviation_for_rms(self: Hooks, x: Tensor) -> Tensor:
     """Rows are divided by their standard deviation. Rows far from zero come out large."""
     return self.correct.mean_square(x - x.mean(dim=-1, keepdim=True))
 
 
-@fault("rms_norm.sample-deviation-for-rms", "formula", seam="mean_square")
+@fault(
+    "rms_norm.sample-deviation-for-rms",
+    "formula",
+    seam="mean_square",
+    origin="huggingface/pytorch-image-models#2380",
+)
 def sample_deviation_for_rms(self: Hooks, x: Tensor) -> Tensor:
     """Rows are divided by std() of the library, which subtracts a mean and divides by n - 1.
 
@@ -88,7 +98,7 @@ def over_time_and_features(self: Hooks, x: Tensor) -> Tensor:
     return x.square().mean(dim=(-2, -1), keepdim=True).expand(*x.shape[:-1], 1)
 
 
-@fault("rms_norm.over-time", "per-position", seam="mean_square")
+@fault("rms_norm.over-time", "per-position", seam="mean_square", origin="kyegomez/zeta#180")
 def over_time(self: Hooks, x: Tensor) -> Tensor:
     """The mean runs over the positions, once for each column. Tokens depend on each other."""
     return x.square().mean(dim=-2, keepdim=True).expand_as(x)
@@ -113,7 +123,12 @@ def squeezed(self: Hooks, module: Node, x: Tensor) -> Tensor:
     return self.correct.rms_norm(module, x).squeeze()
 
 
-@fault("rms_norm.divided-in-place", "input-untouched", seam="divide_row")
+@fault(
+    "rms_norm.divided-in-place",
+    "input-untouched",
+    seam="divide_row",
+    origin="GeeeekExplorer/nano-vllm#170",
+)
 def divided_in_place(self: Hooks, x: Tensor, divisor: Tensor) -> Tensor:
     """The caller's own array is divided. The residual path adds a normalised input."""
     with torch.no_grad():

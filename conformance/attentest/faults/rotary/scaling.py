@@ -86,7 +86,13 @@ def yarn_ramp_by_columns(self: Hooks, full: float, columns: int, base: float) ->
     return 2 * self.correct.pair_that_turns(full, columns, base)
 
 
-@fault("rotary.yarn-mixed-the-wrong-way", "scaling", seam="mix_turns", choices=YARN)
+@fault(
+    "rotary.yarn-mixed-the-wrong-way",
+    "scaling",
+    seam="mix_turns",
+    origin="pytorch/torchtitan PR#3787",
+    choices=YARN,
+)
 def yarn_mixed_the_wrong_way(self: Hooks, own: Tensor, divided: Tensor, kept: Tensor) -> Tensor:
     """Fast pairs are divided and slow ones kept. Short distances are squeezed."""
     return self.correct.mix_turns(divided, own, kept)
@@ -103,7 +109,9 @@ def ntk_without_power(self: Hooks, base: float, columns: int, length: int) -> fl
     return base * self.rotary_factor()
 
 
-@fault("rotary.dynamic-never-adapts", "scaling", seam="dynamic_factor", choices=DYNAMIC)
+@fault(
+    "rotary.dynamic-never-adapts", "scaling", seam="dynamic_factor", origin="M089", choices=DYNAMIC
+)
 def dynamic_never_adapts(self: Hooks, factor: float, length: int) -> float:
     """The length of the text is not looked at. Long texts are not scaled at all."""
     return 1.0
