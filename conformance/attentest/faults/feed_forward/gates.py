@@ -128,6 +128,20 @@ def gate_bias_dropped(self: Hooks, module: Node, x: Tensor) -> Tensor:
     return self.correct.open_gate(module, x) - self.correct.open_gate(module, zeros)
 
 
+@fault(
+    "feed_forward.gate-with-the-bias-of-the-value",
+    "both-biases",
+    seam="open_gate",
+    origin="NVIDIA/TransformerEngine PR#196",
+    choices=SWIGLU,
+)
+def gate_with_the_bias_of_the_value(self: Hooks, module: Node, x: Tensor) -> Tensor:
+    """Gate and value share one bias where each has its own. Zero biases hide it."""
+    zeros = torch.zeros_like(x)
+    alone = self.correct.open_gate(module, x) - self.correct.open_gate(module, zeros)
+    return alone + self.expand(module, zeros)
+
+
 @fault("feed_forward.gate-of-the-neighbour", "position-wise", seam="open_gate", choices=SWIGLU)
 def gate_of_the_neighbour(self: Hooks, module: Node, x: Tensor) -> Tensor:
     """The gate is that of the position before. The first position gets that of the last one."""

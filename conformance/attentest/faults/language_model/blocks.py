@@ -7,7 +7,7 @@ from torch import Tensor
 
 from attentest.faults.fault import fault
 from attentest.faults.language_model.settings import PRE, as_if
-from attentest.faults.reference_models import Hooks, Node
+from attentest.faults.reference_models import Hooks, Mask, Node
 
 TWO_NORMS = {**PRE, "block_layout": "parallel-two-norms"}
 ONE_NORM = {**PRE, "block_layout": "parallel-one-norm"}
@@ -211,3 +211,37 @@ def blocks_given_the_embedding(
     x = self.embed_tokens(module, tokens, places)
     outputs = [layer(x, mask, places) for layer in self.causal_layers(module)]
     return self.finish_language_model(module, outputs[-1])
+
+
+@fault(
+    "language_model.residual-before-the-norm",
+    "block-norms",
+    seam="join_branches",
+    origin="NVIDIA-NeMo/Speech PR#4350",
+    choices={"block_norms": "post"},
+    components=("causal_layer",),
+)
+def residual_before_the_norm(self: Hooks, module: Node, x: Tensor, attended: Tensor) -> Tensor:
+    """The network is given the norm of the sum, and the residual path the sum. It trains."""
+    total = x + attended
+    normed = module.self_attention_norm(total)
+    return module.feed_forward_norm(total + self.feed_forward_branch(module, normed))
+
+
+@fault(
+    "language_model.branch-norm-after-the-next",
+    "block-norms",
+    seam="causal_layer",
+    origin="google/flax#4567",
+    choices={"block_norms": "sandwich"},
+    components=("causal_layer",),
+)
+def branch_norm_after_the_next(
+    self: Hooks, module: Node, x: Tensor, mask: Mask = None, positions: Tensor | None = None
+) -> Tensor:
+    """The norm after attention follows that before the network. Checkpoints load."""
+    places = self.column_places(x[..., 0]) if positions is None else positions
+    keep = self.limit_documents(self.visible_keys(x.shape[1], mask, x.device), places)
+    total = x + as_if(self, block_norms="pre").attention_branch(module, x, keep, places)
+    opened = module.self_attention_branch_norm(module.feed_forward_norm(total))
+    return total + self.end_branch(module, "feed_forward", module.feed_forward(opened))

@@ -234,3 +234,17 @@ def cached_last_position_repeated(
     """
     places = self.correct.places_of_text(cache, first, mask, positions)
     return places.clamp(max=self.sizes.max_length - 1)
+
+
+@fault(
+    "language_model.cached-without-distances",
+    clause="cached-formula",
+    seam="with_queries_at_the_end",
+    origin="NVIDIA/TensorRT-LLM PR#13870",
+    choices={"relative_bias": "alibi", "positional_encoding": "none"},
+)
+def cached_without_distances(self: Hooks) -> Hooks:
+    """With a cache scores have no bias by distance. The prompt alone is read in order."""
+    last = self.correct.with_queries_at_the_end()
+    last.choices = last.choices.but(relative_bias="none")
+    return last

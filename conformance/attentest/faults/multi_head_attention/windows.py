@@ -49,6 +49,19 @@ def window_missing(self: Hooks, mask: Mask, query: Tensor, key: Tensor) -> Mask:
     return mask
 
 
+@fault(
+    "multi_head_attention.window-for-causal-attention-alone",
+    "window",
+    seam="own_window",
+    origin="sgl-project/sglang PR#39298",
+    choices={"attention_window": "with-query"},
+)
+def window_for_causal_attention_alone(self: Hooks, mask: Mask, query: Tensor, key: Tensor) -> Mask:
+    """The window belongs to the branch of causal attention. Encoders see the whole text."""
+    causal = self.choices.attention_causality == "built-in"
+    return self.correct.own_window(mask, query, key) if causal else mask
+
+
 @fault("multi_head_attention.window-undeclared", "window", seam="own_window", origin="M131")
 def window_undeclared(self: Hooks, mask: Mask, query: Tensor, key: Tensor) -> Mask:
     """There is a window of four keys, which is not declared. What is far away is forgotten."""

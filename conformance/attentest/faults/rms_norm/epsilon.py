@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 
 from attentest.faults.fault import fault
-from attentest.faults.reference_models import Hooks
+from attentest.faults.reference_models import Hooks, Node
 
 ADDED = {"rms_epsilon_place": "added-to-rms"}
 
@@ -84,3 +84,20 @@ def bare_root(self: Hooks, square: Tensor) -> Tensor:
 def epsilon_lost_in_half(self: Hooks, x: Tensor) -> Tensor:
     """1e-8 is added in half precision, where it is zero. In float16 a row of zeros is NaN."""
     return x
+
+
+@fault(
+    "rms_norm.epsilon-of-the-scaled-row",
+    "epsilon",
+    seam="rms_norm",
+    origin="apple/coremltools PR#2822",
+)
+def epsilon_of_the_scaled_row(self: Hooks, module: Node, x: Tensor) -> Tensor:
+    """Rows are divided by their largest number first, and epsilon is added after that.
+
+    It counts more the larger that number is.
+    """
+    wide = self.widen_row(x)
+    scaled = wide / wide.abs().amax(dim=-1, keepdim=True)
+    rows = self.divide_row(scaled, self.rms_divisor(self.mean_square(scaled), x.shape[-1]))
+    return self.weigh_row(module, rows, x.dtype)

@@ -73,6 +73,21 @@ def ones_and_one(self: Hooks) -> Node:
 
 
 @fault(
+    "rms_norm.zero-weight",
+    "initial-weight",
+    seam="make_rms_norm",
+    origin="google-research/timesfm PR#481",
+    kind="state",
+)
+def zero_weight(self: Hooks) -> Node:
+    """The weight is initialised to 0 and multiplies as it is. New models give zeros."""
+    built = self.correct.make_rms_norm()
+    nn.init.zeros_(next(built.parameters()))
+    built.how = self
+    return built
+
+
+@fault(
     "rms_norm.random-weight",
     "initial-weight",
     seam="make_rms_norm",

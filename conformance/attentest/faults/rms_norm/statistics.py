@@ -139,3 +139,55 @@ def divided_in_place(self: Hooks, x: Tensor, divisor: Tensor) -> Tensor:
 def divisor_constant_in_backward(self: Hooks, square: Tensor, width: int) -> Tensor:
     """The divisor is detached from the graph. Values are right; the gradient is incomplete."""
     return self.correct.rms_divisor(square, width).detach()
+
+
+@fault(
+    "rms_norm.reciprocal-divides",
+    "formula",
+    seam="divide_row",
+    origin="mosaicml/llm-foundry#371",
+)
+def reciprocal_divides(self: Hooks, x: Tensor, divisor: Tensor) -> Tensor:
+    """Rows are divided by the reciprocal root. Large rows grow, and the loss diverges."""
+    return x / divisor.reciprocal()
+
+
+@fault("rms_norm.unit-rows-shrunk", "formula", seam="divide_row", origin="kyegomez/zeta#180")
+def unit_rows_shrunk(self: Hooks, x: Tensor, divisor: Tensor) -> Tensor:
+    """Rows of unit length are divided by the root of the width, in place of a product.
+
+    They come out short by the width.
+    """
+    return self.correct.divide_row(x, divisor) / x.shape[-1]
+
+
+@fault(
+    "rms_norm.input-detached",
+    "gradient",
+    seam="widen_row",
+    origin="huggingface/candle#2168",
+    kind="gradient",
+)
+def input_detached(self: Hooks, x: Tensor) -> Tensor:
+    """The row is detached from the graph. Nothing before the norm is trained."""
+    return self.correct.widen_row(x).detach()
+
+
+@fault(
+    "rms_norm.weight-twice-in-backward",
+    "gradient",
+    seam="rms_norm",
+    origin="NVIDIA/Megatron-LM PR#6859",
+    kind="gradient",
+)
+def weight_twice_in_backward(self: Hooks, module: Node, x: Tensor) -> Tensor:
+    """In the backward pass the divisor's part is multiplied by the weight once more.
+
+    Values are right, and so is the gradient as long as the weight is 1.
+    """
+    weight = self.row_weight(module)
+    fixed = x.detach()
+    same = x if weight is None else fixed + (x - fixed) * weight.detach()
+    square = self.mean_square(self.widen_row(same))
+    rows = self.divide_row(self.widen_row(x), self.rms_divisor(square, x.shape[-1]))
+    return self.weigh_row(module, rows, x.dtype)
