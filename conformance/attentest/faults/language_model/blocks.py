@@ -179,7 +179,12 @@ def one_norm_for_both(self: Hooks, module: Node, name: str) -> Node:
     return self.correct.opening_norm(module, "self_attention")
 
 
-@fault("language_model.last-block-skipped", "every-layer-counts", seam="causal_layers")
+@fault(
+    "language_model.last-block-skipped",
+    "every-layer-counts",
+    seam="causal_layers",
+    origin="LukasHedegaard/continual-inference PR#70",
+)
 def last_block_skipped(self: Hooks, module: Node) -> Iterable[Node]:
     """The last block is not applied where there are several. A deeper model is no better."""
     layers = list(self.correct.causal_layers(module))
@@ -245,3 +250,35 @@ def branch_norm_after_the_next(
     total = x + as_if(self, block_norms="pre").attention_branch(module, x, keep, places)
     opened = module.self_attention_branch_norm(module.feed_forward_norm(total))
     return total + self.end_branch(module, "feed_forward", module.feed_forward(opened))
+
+
+@fault(
+    "language_model.network-opened-by-the-branch-norm",
+    "block-norms",
+    seam="opening_norm",
+    origin="NVIDIA-NeMo/Megatron-Bridge PR#4201",
+    choices={"block_norms": "sandwich"},
+    components=("causal_layer",),
+)
+def network_opened_by_the_branch_norm(self: Hooks, module: Node, name: str) -> Node:
+    """The norm after attention opens the network, too. That of its own is loaded and not used."""
+    if name == "feed_forward":
+        return module.self_attention_branch_norm
+    return self.correct.opening_norm(module, name)
+
+
+@fault(
+    "language_model.residual-gradient-through-the-norm",
+    "gradient",
+    seam="close_sum",
+    origin="Dao-AILab/quack PR#53",
+    choices=PRE,
+    kind="gradient",
+    components=("causal_layer",),
+)
+def residual_gradient_through_the_norm(
+    self: Hooks, module: Node, name: str, x: Tensor, branch: Tensor
+) -> Tensor:
+    """The gradient of the residual path is added before the norm's own. Values are right."""
+    normed = self.open_branch(module, name, x)
+    return self.correct.close_sum(module, name, x.detach() + normed - normed.detach(), branch)

@@ -207,6 +207,7 @@ def cached_real_tokens_for_columns(
     "language_model.cached-steps-without-rows",
     clause="cached-positions",
     seam="embed_text",
+    origin="ml-explore/mlx-lm PR#93",
     choices={"positional_encoding": "learned", "attention_rotary": "none"},
 )
 def cached_steps_without_rows(self: Hooks, module: Node, tokens: Tensor, places: Tensor) -> Tensor:

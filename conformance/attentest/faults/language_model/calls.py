@@ -9,13 +9,18 @@ from attentest.faults.language_model.settings import LEARNED
 from attentest.faults.reference_models import Hooks, Mask, Node
 
 
-@fault("language_model.last-token-alone", "shapes", seam="finish_language_model")
+@fault(
+    "language_model.last-token-alone",
+    "shapes",
+    seam="finish_language_model",
+    origin="karpathy/nanoGPT#253",
+)
 def last_token_alone(self: Hooks, module: Node, x: Tensor) -> Tensor:
     """Only the last token has an output. Scores of a whole text cannot be computed."""
     return self.correct.finish_language_model(module, x[:, -1:])
 
 
-@fault("language_model.single-text-squeezed", "shapes", seam="finish_language_model")
+@fault("language_model.single-text-squeezed", "shapes", seam="finish_language_model", origin="B036")
 def single_text_squeezed(self: Hooks, module: Node, x: Tensor) -> Tensor:
     """A batch of one loses its axis. A single prompt fails where batches work."""
     output = self.correct.finish_language_model(module, x)
@@ -115,7 +120,13 @@ def positions_wrap(self: Hooks, places: Tensor) -> Tensor:
     return places % self.sizes.max_length
 
 
-@fault("language_model.positions-cut", "too-long-input", seam="pass_places", choices=LEARNED)
+@fault(
+    "language_model.positions-cut",
+    "too-long-input",
+    seam="pass_places",
+    origin="alex-hh/profam PR#79",
+    choices=LEARNED,
+)
 def positions_cut(self: Hooks, places: Tensor) -> Tensor:
     """Positions beyond the table become its last one. The end of a long text has no order."""
     return places.clamp(max=self.sizes.max_length - 1)

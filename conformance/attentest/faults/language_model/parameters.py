@@ -32,6 +32,7 @@ def copied_for_tied(self: Hooks, model: Node) -> None:
     "language_model.tied-undeclared",
     "tied-matrix",
     seam="tie_language_model",
+    origin="mosaicml/llm-foundry PR#989",
     kind="state",
     choices={"tying": "none"},
 )

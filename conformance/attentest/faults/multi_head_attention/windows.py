@@ -62,6 +62,22 @@ def window_for_causal_attention_alone(self: Hooks, mask: Mask, query: Tensor, ke
     return self.correct.own_window(mask, query, key) if causal else mask
 
 
+@fault(
+    "multi_head_attention.window-multiplied-by-the-mask",
+    "window",
+    seam="own_window",
+    origin="huggingface/transformers#31673",
+    choices=WINDOW,
+)
+def window_multiplied_by_the_mask(self: Hooks, mask: Mask, query: Tensor, key: Tensor) -> Mask:
+    """An additive mask is multiplied by ones outside of the window and zeros inside of it.
+
+    Near keys are all visible, later ones too, and the loss falls to zero.
+    """
+    near = self.keys_ahead(query.shape[1], key.shape[1], query.device) > -self.window_reach()
+    return None if mask is None else mask | near[None, None]
+
+
 @fault("multi_head_attention.window-undeclared", "window", seam="own_window", origin="M131")
 def window_undeclared(self: Hooks, mask: Mask, query: Tensor, key: Tensor) -> Mask:
     """There is a window of four keys, which is not declared. What is far away is forgotten."""

@@ -117,7 +117,7 @@ def mean_of_256_columns(self: Hooks, x: Tensor) -> Tensor:
     return self.correct.mean_square(x[..., :256])
 
 
-@fault("rms_norm.squeezed", "shapes", seam="rms_norm")
+@fault("rms_norm.squeezed", "shapes", seam="rms_norm", origin="B036")
 def squeezed(self: Hooks, module: Node, x: Tensor) -> Tensor:
     """Axes of length one are squeezed. A batch of one sample changes its shape."""
     return self.correct.rms_norm(module, x).squeeze()

@@ -14,7 +14,7 @@ def output_in_single(self: Hooks, x: Tensor, cosines: Tensor, sines: Tensor) -> 
     return self.correct.turn(x, cosines, sines).float()
 
 
-@fault("rotary.token-axis-lost", "shapes", seam="turn")
+@fault("rotary.token-axis-lost", "shapes", seam="turn", origin="B036")
 def token_axis_lost(self: Hooks, x: Tensor, cosines: Tensor, sines: Tensor) -> Tensor:
     """Axes of size 1 are squeezed out. A single token or head gets another shape."""
     return self.correct.turn(x, cosines, sines).squeeze(2)

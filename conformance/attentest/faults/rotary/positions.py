@@ -37,7 +37,9 @@ def positions_over_length(self: Hooks, x: Tensor) -> Tensor:
     return places + (places > places.shape[-1] // 2)
 
 
-@fault("rotary.never-turned", "turns-with-position", seam="turn")
+@fault(
+    "rotary.never-turned", "turns-with-position", seam="turn", origin="bytedance-iaas/vllm PR#59"
+)
 def never_turned(self: Hooks, x: Tensor, cosines: Tensor, sines: Tensor) -> Tensor:
     """Tables are made, and queries and keys are passed on as they were. There is no order."""
     return x
