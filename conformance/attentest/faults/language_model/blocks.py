@@ -229,8 +229,8 @@ def blocks_given_the_embedding(
 def residual_before_the_norm(self: Hooks, module: Node, x: Tensor, attended: Tensor) -> Tensor:
     """The network is given the norm of the sum, and the residual path the sum. It trains."""
     total = x + attended
-    normed = module.self_attention_norm(total)
-    return module.feed_forward_norm(total + self.feed_forward_branch(module, normed))
+    branch = self.feed_forward_branch(module, module.self_attention_norm(total))
+    return self.close_sum(module, "feed_forward", total, branch)
 
 
 @fault(
@@ -262,9 +262,8 @@ def branch_norm_after_the_next(
 )
 def network_opened_by_the_branch_norm(self: Hooks, module: Node, name: str) -> Node:
     """The norm after attention opens the network, too. That of its own is loaded and not used."""
-    if name == "feed_forward":
-        return module.self_attention_branch_norm
-    return self.correct.opening_norm(module, name)
+    after: Node = module.self_attention_branch_norm
+    return after if name == "feed_forward" else self.correct.opening_norm(module, name)
 
 
 @fault(
