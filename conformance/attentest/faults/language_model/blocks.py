@@ -118,6 +118,7 @@ def norms_of_branches_first(self: Hooks, module: Node, *inputs: Any) -> Tensor:
     "language_model.second-norms-unused",
     "block-norms",
     seam="causal_layer",
+    origin="B069",
     choices={"block_norms": "sandwich"},
     components=("causal_layer",),
 )

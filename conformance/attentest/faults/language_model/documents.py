@@ -67,7 +67,7 @@ def documents_of_the_first_row(self: Hooks, places: Tensor) -> Tensor:
     "language_model.documents-read-ahead",
     "packed-documents",
     seam="limit_documents",
-    origin="M143",
+    origin="facebookresearch/xformers#1185",
     choices=PACKED,
     components=INSIDE,
 )

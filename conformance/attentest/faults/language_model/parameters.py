@@ -61,6 +61,7 @@ def blocks_in_a_list(self: Hooks) -> Node:
     "language_model.norm-without-use",
     "parameter-count",
     seam="make_causal_layer",
+    origin="B069",
     kind="state",
     choices=ONE_NORM,
     components=INSIDE,
