@@ -158,11 +158,11 @@ SHOWN: Mapping[str, Mapping[str, View]] = {
     "rms_norm": {
         "rms_norm.offset-missing": RMS_NORMED,
         "rms_norm.mean-subtracted": RMS_NORMED,
-        "rms_norm.sum-for-mean": RMS_NORMED,
         "rms_norm.over-time": RMS_NORMED,
+        "rms_norm.epsilon-added-to-root": RMS_TINY,
+        "rms_norm.sum-for-mean": RMS_NORMED,
         "rms_norm.root-missing": RMS_NORMED,
         "rms_norm.weight-dropped": RMS_NORMED,
-        "rms_norm.epsilon-added-to-root": RMS_TINY,
     },
     "feed_forward": {
         "feed_forward.gate-exchanged": FED,

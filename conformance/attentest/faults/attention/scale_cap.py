@@ -90,7 +90,13 @@ def cap_before_scale(self: Hooks, query: Tensor, key: Tensor, factor: float) -> 
     return self.correct.cap_scores(self.correct.scores(query, key, 1.0), cap) * factor
 
 
-@fault("attention.cap-after-mask", "score-cap", seam="attention", origin="M117", choices=CAPPED)
+@fault(
+    "attention.cap-after-mask",
+    "score-cap",
+    seam="attention",
+    origin="onnx/onnx PR#7867",
+    choices=CAPPED,
+)
 def cap_after_mask(
     self: Hooks, module: Node, query: Tensor, key: Tensor, value: Tensor, mask: Mask = None
 ) -> Answer:

@@ -54,7 +54,13 @@ def gate_added(self: Hooks, gate: Tensor, inner: Tensor) -> Tensor:
     return self.activation(gate) + inner
 
 
-@fault("feed_forward.gate-left-out", "gate", seam="join_gate", choices=SWIGLU)
+@fault(
+    "feed_forward.gate-left-out",
+    "gate",
+    seam="join_gate",
+    origin="google-research/timesfm#493",
+    choices=SWIGLU,
+)
 def gate_left_out(self: Hooks, gate: Tensor, inner: Tensor) -> Tensor:
     """The gate is computed and not used. A plain network is what remains."""
     return self.activation(inner)
@@ -79,7 +85,13 @@ def silu_with_beta(self: Hooks, gate: Tensor, inner: Tensor) -> Tensor:
     return gate * torch.sigmoid(1.25 * gate) * inner
 
 
-@fault("feed_forward.gate-gelu-by-tanh", "activation", seam="join_gate", choices=GEGLU)
+@fault(
+    "feed_forward.gate-gelu-by-tanh",
+    "activation",
+    seam="join_gate",
+    origin="sgl-project/sglang#37609",
+    choices=GEGLU,
+)
 def gate_gelu_by_tanh(self: Hooks, gate: Tensor, inner: Tensor) -> Tensor:
     """The GELU of the gate is approximated by tanh. Hidden units are off by up to 5e-4."""
     return functional.gelu(gate, approximate="tanh") * inner
@@ -114,6 +126,20 @@ def gate_bias_dropped(self: Hooks, module: Node, x: Tensor) -> Tensor:
     """The bias of the gate is not added. Zero biases hide it."""
     zeros = torch.zeros_like(x)
     return self.correct.open_gate(module, x) - self.correct.open_gate(module, zeros)
+
+
+@fault(
+    "feed_forward.gate-with-the-bias-of-the-value",
+    "both-biases",
+    seam="open_gate",
+    origin="NVIDIA/TransformerEngine PR#196",
+    choices=SWIGLU,
+)
+def gate_with_the_bias_of_the_value(self: Hooks, module: Node, x: Tensor) -> Tensor:
+    """Gate and value share one bias where each has its own. Zero biases hide it."""
+    zeros = torch.zeros_like(x)
+    alone = self.correct.open_gate(module, x) - self.correct.open_gate(module, zeros)
+    return alone + self.expand(module, zeros)
 
 
 @fault("feed_forward.gate-of-the-neighbour", "position-wise", seam="open_gate", choices=SWIGLU)

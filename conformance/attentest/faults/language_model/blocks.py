@@ -7,7 +7,7 @@ from torch import Tensor
 
 from attentest.faults.fault import fault
 from attentest.faults.language_model.settings import PRE, as_if
-from attentest.faults.reference_models import Hooks, Node
+from attentest.faults.reference_models import Hooks, Mask, Node
 
 TWO_NORMS = {**PRE, "block_layout": "parallel-two-norms"}
 ONE_NORM = {**PRE, "block_layout": "parallel-one-norm"}
@@ -67,6 +67,7 @@ def residual_left_out(self: Hooks, module: Node, name: str, x: Tensor, branch: T
     "language_model.layer-norm-for-rms",
     "norm-kind",
     seam="make_chosen_norm",
+    origin="ggml-org/llama.cpp#173",
     choices={"norm_kind": "rms", "norm_bias": "none"},
     components=("language_model", "causal_layer"),
 )
@@ -104,6 +105,7 @@ def norms_after_the_sum(self: Hooks, module: Node, *inputs: Any) -> Tensor:
     "language_model.norms-of-branches-first",
     "block-norms",
     seam="causal_layer",
+    origin="EleutherAI/gpt-neox PR#1408",
     choices={"block_norms": "post-branch"},
     components=("causal_layer",),
 )
@@ -116,6 +118,7 @@ def norms_of_branches_first(self: Hooks, module: Node, *inputs: Any) -> Tensor:
     "language_model.second-norms-unused",
     "block-norms",
     seam="causal_layer",
+    origin="B069",
     choices={"block_norms": "sandwich"},
     components=("causal_layer",),
 )
@@ -177,7 +180,12 @@ def one_norm_for_both(self: Hooks, module: Node, name: str) -> Node:
     return self.correct.opening_norm(module, "self_attention")
 
 
-@fault("language_model.last-block-skipped", "every-layer-counts", seam="causal_layers")
+@fault(
+    "language_model.last-block-skipped",
+    "every-layer-counts",
+    seam="causal_layers",
+    origin="LukasHedegaard/continual-inference PR#70",
+)
 def last_block_skipped(self: Hooks, module: Node) -> Iterable[Node]:
     """The last block is not applied where there are several. A deeper model is no better."""
     layers = list(self.correct.causal_layers(module))
@@ -209,3 +217,68 @@ def blocks_given_the_embedding(
     x = self.embed_tokens(module, tokens, places)
     outputs = [layer(x, mask, places) for layer in self.causal_layers(module)]
     return self.finish_language_model(module, outputs[-1])
+
+
+@fault(
+    "language_model.residual-before-the-norm",
+    "block-norms",
+    seam="join_branches",
+    origin="NVIDIA-NeMo/Speech PR#4350",
+    choices={"block_norms": "post"},
+    components=("causal_layer",),
+)
+def residual_before_the_norm(self: Hooks, module: Node, x: Tensor, attended: Tensor) -> Tensor:
+    """The network is given the norm of the sum, and the residual path the sum. It trains."""
+    total = x + attended
+    branch = self.feed_forward_branch(module, module.self_attention_norm(total))
+    return self.close_sum(module, "feed_forward", total, branch)
+
+
+@fault(
+    "language_model.branch-norm-after-the-next",
+    "block-norms",
+    seam="causal_layer",
+    origin="google/flax#4567",
+    choices={"block_norms": "sandwich"},
+    components=("causal_layer",),
+)
+def branch_norm_after_the_next(
+    self: Hooks, module: Node, x: Tensor, mask: Mask = None, positions: Tensor | None = None
+) -> Tensor:
+    """The norm after attention follows that before the network. Checkpoints load."""
+    places = self.column_places(x[..., 0]) if positions is None else positions
+    keep = self.limit_documents(self.visible_keys(x.shape[1], mask, x.device), places)
+    total = x + as_if(self, block_norms="pre").attention_branch(module, x, keep, places)
+    opened = module.self_attention_branch_norm(module.feed_forward_norm(total))
+    return total + self.end_branch(module, "feed_forward", module.feed_forward(opened))
+
+
+@fault(
+    "language_model.network-opened-by-the-branch-norm",
+    "block-norms",
+    seam="opening_norm",
+    origin="NVIDIA-NeMo/Megatron-Bridge PR#4201",
+    choices={"block_norms": "sandwich"},
+    components=("causal_layer",),
+)
+def network_opened_by_the_branch_norm(self: Hooks, module: Node, name: str) -> Node:
+    """The norm after attention opens the network, too. That of its own is loaded and not used."""
+    after: Node = module.self_attention_branch_norm
+    return after if name == "feed_forward" else self.correct.opening_norm(module, name)
+
+
+@fault(
+    "language_model.residual-gradient-through-the-norm",
+    "gradient",
+    seam="close_sum",
+    origin="Dao-AILab/quack PR#53",
+    choices=PRE,
+    kind="gradient",
+    components=("causal_layer",),
+)
+def residual_gradient_through_the_norm(
+    self: Hooks, module: Node, name: str, x: Tensor, branch: Tensor
+) -> Tensor:
+    """The gradient of the residual path is added before the norm's own. Values are right."""
+    normed = self.open_branch(module, name, x)
+    return self.correct.close_sum(module, name, x.detach() + normed - normed.detach(), branch)

@@ -81,6 +81,7 @@ def cached_position_of_the_last_token(
     "language_model.cached-position-of-the-step",
     clause="cached-positions",
     seam="places_of_text",
+    origin="jundot/omlx PR#2363",
 )
 def cached_position_of_the_step(
     self: Hooks, cache: TextCache, first: int, mask: Mask, positions: Tensor | None
@@ -206,6 +207,7 @@ def cached_real_tokens_for_columns(
     "language_model.cached-steps-without-rows",
     clause="cached-positions",
     seam="embed_text",
+    origin="ml-explore/mlx-lm PR#93",
     choices={"positional_encoding": "learned", "attention_rotary": "none"},
 )
 def cached_steps_without_rows(self: Hooks, module: Node, tokens: Tensor, places: Tensor) -> Tensor:
@@ -233,3 +235,17 @@ def cached_last_position_repeated(
     """
     places = self.correct.places_of_text(cache, first, mask, positions)
     return places.clamp(max=self.sizes.max_length - 1)
+
+
+@fault(
+    "language_model.cached-without-distances",
+    clause="cached-formula",
+    seam="with_queries_at_the_end",
+    origin="NVIDIA/TensorRT-LLM PR#13870",
+    choices={"relative_bias": "alibi", "positional_encoding": "none"},
+)
+def cached_without_distances(self: Hooks) -> Hooks:
+    """With a cache scores have no bias by distance. The prompt alone is read in order."""
+    last = self.correct.with_queries_at_the_end()
+    last.choices = last.choices.but(relative_bias="none")
+    return last

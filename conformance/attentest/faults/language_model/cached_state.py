@@ -228,6 +228,7 @@ def cached_prompt_in_the_class(self: Hooks, module: Node, tokens: Tensor, places
     "language_model.cached-kept-in-the-module",
     clause="cached-sessions",
     seam="text_to_change",
+    origin="quantumaikr/quant.cpp PR#49",
     kind="state",
 )
 def cached_kept_in_the_module(self: Hooks, cache: TextCache) -> TextCache:
@@ -293,6 +294,7 @@ def cached_rows_of_the_first_text(self: Hooks, cache: TextCache, number: int, ne
     "language_model.cached-dropout-in-every-mode",
     clause="cached-dropout-off",
     seam="attend_kept",
+    origin="meta-pytorch/torchtune PR#1803",
     kind="mode",
 )
 def cached_dropout_in_every_mode(

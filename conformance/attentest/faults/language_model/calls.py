@@ -9,13 +9,18 @@ from attentest.faults.language_model.settings import LEARNED
 from attentest.faults.reference_models import Hooks, Mask, Node
 
 
-@fault("language_model.last-token-alone", "shapes", seam="finish_language_model")
+@fault(
+    "language_model.last-token-alone",
+    "shapes",
+    seam="finish_language_model",
+    origin="karpathy/nanoGPT#253",
+)
 def last_token_alone(self: Hooks, module: Node, x: Tensor) -> Tensor:
     """Only the last token has an output. Scores of a whole text cannot be computed."""
     return self.correct.finish_language_model(module, x[:, -1:])
 
 
-@fault("language_model.single-text-squeezed", "shapes", seam="finish_language_model")
+@fault("language_model.single-text-squeezed", "shapes", seam="finish_language_model", origin="B036")
 def single_text_squeezed(self: Hooks, module: Node, x: Tensor) -> Tensor:
     """A batch of one loses its axis. A single prompt fails where batches work."""
     output = self.correct.finish_language_model(module, x)
@@ -28,7 +33,12 @@ def state_in_bfloat16(self: Hooks, module: Node, x: Tensor) -> Tensor:
     return self.correct.finish_language_model(module, x.bfloat16().to(x.dtype))
 
 
-@fault("language_model.output-in-float32", "half-precision", seam="finish_language_model")
+@fault(
+    "language_model.output-in-float32",
+    "half-precision",
+    seam="finish_language_model",
+    origin="linkedin/Liger-Kernel PR#308",
+)
 def output_in_float32(self: Hooks, module: Node, x: Tensor) -> Tensor:
     """The output of half precision is float32. It takes twice the memory and mixes formats."""
     output = self.correct.finish_language_model(module, x)
@@ -85,7 +95,12 @@ def positions_detached(self: Hooks, rows: Tensor, places: Tensor) -> Tensor:
     return self.correct.pick_rows(rows.detach(), places)
 
 
-@fault("language_model.ids-wrap", "out-of-range-refused", seam="embed_tokens")
+@fault(
+    "language_model.ids-wrap",
+    "out-of-range-refused",
+    seam="embed_tokens",
+    origin="BlinkDL/ChatRWKV PR#217",
+)
 def ids_wrap(self: Hooks, module: Node, tokens: Tensor, places: Tensor) -> Tensor:
     """Foreign ids wrap around. A text of another tokeniser is read as another text."""
     wrapped = tokens % self.sizes.target_vocabulary
@@ -105,7 +120,13 @@ def positions_wrap(self: Hooks, places: Tensor) -> Tensor:
     return places % self.sizes.max_length
 
 
-@fault("language_model.positions-cut", "too-long-input", seam="pass_places", choices=LEARNED)
+@fault(
+    "language_model.positions-cut",
+    "too-long-input",
+    seam="pass_places",
+    origin="alex-hh/profam PR#79",
+    choices=LEARNED,
+)
 def positions_cut(self: Hooks, places: Tensor) -> Tensor:
     """Positions beyond the table become its last one. The end of a long text has no order."""
     return places.clamp(max=self.sizes.max_length - 1)

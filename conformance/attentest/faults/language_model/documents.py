@@ -67,7 +67,7 @@ def documents_of_the_first_row(self: Hooks, places: Tensor) -> Tensor:
     "language_model.documents-read-ahead",
     "packed-documents",
     seam="limit_documents",
-    origin="M143",
+    origin="facebookresearch/xformers#1185",
     choices=PACKED,
     components=INSIDE,
 )
@@ -106,6 +106,7 @@ def documents_at_zero(self: Hooks, places: Tensor) -> Tensor:
     "language_model.documents-by-falling-positions",
     "packed-documents",
     seam="same_document",
+    origin="modelscope/ms-swift PR#9904",
     choices=PACKED,
     components=INSIDE,
 )
@@ -129,3 +130,19 @@ def last_document_alone(self: Hooks, places: Tensor) -> Tensor:
     same = self.correct.same_document(places)
     last = same[:, 0, -1]
     return (last[:, :, None] == last[:, None, :])[:, None]
+
+
+@fault(
+    "language_model.documents-lose-their-first-token",
+    "packed-documents",
+    seam="same_document",
+    origin="swiss-ai/Megatron-LM PR#40",
+    choices=PACKED,
+    components=INSIDE,
+)
+def documents_lose_their_first_token(self: Hooks, places: Tensor) -> Tensor:
+    """The block before a document ends one column late. Its first token is seen by none."""
+    same = self.correct.same_document(places)
+    later = torch.eye(same.shape[-1], dtype=torch.bool, device=same.device)
+    goes_on = torch.nn.functional.pad(same.diagonal(offset=-1, dim1=-2, dim2=-1), (1, 0))
+    return same & (goes_on[..., None, :] | later)

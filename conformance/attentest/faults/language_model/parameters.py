@@ -13,7 +13,13 @@ ONE_NORM = {**PRE, "block_layout": "parallel-one-norm"}
 INSIDE = ("causal_layer",)
 
 
-@fault("language_model.copied-for-tied", "tied-matrix", seam="tie_language_model", kind="state")
+@fault(
+    "language_model.copied-for-tied",
+    "tied-matrix",
+    seam="tie_language_model",
+    origin="B056",
+    kind="state",
+)
 def copied_for_tied(self: Hooks, model: Node) -> None:
     """Embedding and generator begin equal and are two. They differ after the first step."""
     (generator,) = (one for one in model.generator.parameters() if one.dim() == 2)
@@ -26,6 +32,7 @@ def copied_for_tied(self: Hooks, model: Node) -> None:
     "language_model.tied-undeclared",
     "tied-matrix",
     seam="tie_language_model",
+    origin="mosaicml/llm-foundry PR#989",
     kind="state",
     choices={"tying": "none"},
 )
@@ -54,6 +61,7 @@ def blocks_in_a_list(self: Hooks) -> Node:
     "language_model.norm-without-use",
     "parameter-count",
     seam="make_causal_layer",
+    origin="B069",
     kind="state",
     choices=ONE_NORM,
     components=INSIDE,
@@ -69,6 +77,7 @@ def norm_without_use(self: Hooks) -> Node:
     "language_model.blocks-shared",
     "parameter-map-complete",
     seam="make_language_model",
+    origin="B087",
     kind="state",
 )
 def blocks_shared(self: Hooks) -> Node:
@@ -82,6 +91,7 @@ def blocks_shared(self: Hooks) -> Node:
     "language_model.norms-of-a-block-shared",
     "parameter-map-complete",
     seam="make_causal_layer",
+    origin="B068",
     kind="state",
     components=INSIDE,
 )

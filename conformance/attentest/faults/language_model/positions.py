@@ -104,7 +104,13 @@ def counted_from_one(self: Hooks, mask: Tensor) -> Tensor:
     return self.correct.counted_places(mask) + 1
 
 
-@fault("language_model.positions-ignored", "positions-given", seam="pass_places", choices=LEARNED)
+@fault(
+    "language_model.positions-ignored",
+    "positions-given",
+    seam="pass_places",
+    origin="huggingface/transformers PR#35376",
+    choices=LEARNED,
+)
 def positions_ignored(self: Hooks, places: Tensor) -> Tensor:
     """Positions that are given are not used. Padded and packed texts are read as plain ones."""
     return self.column_places(places)
@@ -194,6 +200,7 @@ def positions_not_added(self: Hooks, positions: Node, x: Tensor, places: Tensor)
     "language_model.turns-dropped",
     "order-matters",
     seam="causal_attention",
+    origin="sqliteai/warp PR#27",
     choices=ROTARY,
     components=INSIDE,
 )

@@ -142,8 +142,21 @@ def norm_after_rotation(self: Hooks) -> bool:
     "multi_head_attention.norm-before-rotation",
     "query-key-norm-place",
     seam="norms_after_turns",
+    origin="vllm-project/vllm-metal PR#664",
     choices=LATE,
 )
 def norm_before_rotation(self: Hooks) -> bool:
     """Queries and keys are normalised before they are turned. Trained weights show it alone."""
     return False
+
+
+@fault(
+    "multi_head_attention.head-norms-skipped",
+    "query-key-norm",
+    seam="norm_heads",
+    origin="vllm-project/vllm-metal PR#659",
+    choices=EACH,
+)
+def head_norms_skipped(self: Hooks, module: Node, query: Tensor, key: Tensor) -> Heads:
+    """The norms are looked up by names that they do not have, and skipped. Texts are garbage."""
+    return query, key

@@ -14,7 +14,13 @@ Heads = tuple[Tensor, Tensor]
 Given = Tensor | None
 
 
-@fault("multi_head_attention.keys-not-turned", "rotary", seam="turn_heads", choices=TURNED)
+@fault(
+    "multi_head_attention.keys-not-turned",
+    "rotary",
+    seam="turn_heads",
+    origin="kvcache-ai/sglang PR#66",
+    choices=TURNED,
+)
 def keys_not_turned(
     self: Hooks, module: Node, query: Tensor, key: Tensor, positions: Given
 ) -> Heads:
@@ -186,6 +192,44 @@ def key_positions_doubled(
     """Keys are turned twice, once more when they are read from a cache. Distances are wrong."""
     queries, once = self.correct.turn_heads(module, query, key, positions)
     return queries, self.correct.turn_heads(module, query, once, positions)[1]
+
+
+@fault(
+    "multi_head_attention.values-turned-too",
+    "rotary",
+    seam="project",
+    origin="lucidrains/x-transformers#182",
+    choices=TURNED,
+)
+def values_turned_too(self: Hooks, module: Node, name: str, x: Tensor) -> Tensor:
+    """Values are turned as queries and keys are. Outputs depend on where a text begins."""
+    found = self.correct.project(module, name, x)
+    if name != "value":
+        return found
+    heads = self.split_heads(found)
+    return self.merge_heads(self.correct.turn_heads(module, heads, heads, None)[0])
+
+
+@fault(
+    "multi_head_attention.second-halves-crossed",
+    "rotary",
+    seam="turn_heads",
+    origin="hpcaitech/ColossalAI PR#6429",
+    choices={**TURNED, "key_heads": "as-queries"},
+)
+def second_halves_crossed(
+    self: Hooks, module: Node, query: Tensor, key: Tensor, positions: Given
+) -> Heads:
+    """A fused rotation writes the second half of keys into queries, the first of queries into keys.
+
+    Where both are one text, all scores are those of a vector with itself.
+    """
+    queries, keys = self.correct.turn_heads(module, query, key, positions)
+    if queries.shape != keys.shape:
+        return queries, keys
+    half = queries.shape[-1] // 2
+    crossed = torch.cat([queries[..., :half], keys[..., half:]], dim=-1)
+    return crossed, crossed
 
 
 @fault(

@@ -145,13 +145,24 @@ def values_of_the_neighbour_group(self: Hooks, module: Node, name: str, x: Tenso
     return projected.roll(-self.head_width(), dims=-1) if name == "value" else projected
 
 
-@fault("multi_head_attention.causality-missing", "causality", seam="own_causality", choices=CAUSAL)
+@fault(
+    "multi_head_attention.causality-missing",
+    "causality",
+    seam="own_causality",
+    origin="iCog-Labs-Dev/PC-Transformers#97",
+    choices=CAUSAL,
+)
 def causality_missing(self: Hooks, mask: Mask, query: Tensor, key: Tensor) -> Mask:
     """Later keys are not hidden. The model reads the answer, and its loss falls to zero."""
     return mask
 
 
-@fault("multi_head_attention.causality-undeclared", "causality", seam="own_causality")
+@fault(
+    "multi_head_attention.causality-undeclared",
+    "causality",
+    seam="own_causality",
+    origin="huggingface/sentence-transformers#3725",
+)
 def causality_undeclared(self: Hooks, mask: Mask, query: Tensor, key: Tensor) -> Mask:
     """Later keys are hidden without a mask that says so. An encoder reads backwards alone."""
     if query.shape[1] != key.shape[1]:
@@ -164,6 +175,7 @@ def causality_undeclared(self: Hooks, mask: Mask, query: Tensor, key: Tensor) ->
     "multi_head_attention.mask-in-place-of-causality",
     "masked-keys-ignored",
     seam="own_causality",
+    origin="huggingface/transformers PR#41966",
     choices=CAUSAL,
 )
 def mask_in_place_of_causality(self: Hooks, mask: Mask, query: Tensor, key: Tensor) -> Mask:
@@ -175,6 +187,7 @@ def mask_in_place_of_causality(self: Hooks, mask: Mask, query: Tensor, key: Tens
     "multi_head_attention.causality-in-place-of-mask",
     "masked-keys-ignored",
     seam="own_causality",
+    origin="pacman100/LLM-Workshop#1",
     choices=CAUSAL,
 )
 def causality_in_place_of_mask(self: Hooks, mask: Mask, query: Tensor, key: Tensor) -> Mask:
@@ -182,7 +195,9 @@ def causality_in_place_of_mask(self: Hooks, mask: Mask, query: Tensor, key: Tens
     return self.correct.own_causality(None, query, key)
 
 
-@fault("multi_head_attention.own-key-hidden", "formula", seam="earlier", choices=CAUSAL)
+@fault(
+    "multi_head_attention.own-key-hidden", "formula", seam="earlier", origin="B015", choices=CAUSAL
+)
 def own_key_hidden(self: Hooks, queries: int, keys: int, device: torch.device) -> Tensor:
     """A query does not see its own key. All but the first read what is one step older."""
     earlier = self.correct.earlier(queries, keys, device)

@@ -12,7 +12,13 @@ SINK = {"attention_sink": "per-head"}
 CAUSAL = {**SINK, "attention_causality": "built-in"}
 
 
-@fault("multi_head_attention.sink-missing", "attention-sink", seam="weigh_keys", choices=SINK)
+@fault(
+    "multi_head_attention.sink-missing",
+    "attention-sink",
+    seam="weigh_keys",
+    origin="vllm-project/vllm PR#52156",
+    choices=SINK,
+)
 def sink_missing(self: Hooks, module: Node, raw: Tensor) -> Tensor:
     """The sinks are loaded and not used. Heads that attend to nothing attend to the first token."""
     return self.weigh(raw)
@@ -128,6 +134,7 @@ def sink_in_the_first_key(self: Hooks, raw: Tensor, sink: Tensor) -> Tensor:
     "multi_head_attention.sink-not-trained",
     "gradient",
     seam="sink_scores",
+    origin="ISEEKYAN/Megatron-LM PR#205",
     choices=SINK,
 )
 def sink_not_trained(self: Hooks, module: Node) -> Tensor:

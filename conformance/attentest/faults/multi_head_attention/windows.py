@@ -49,6 +49,35 @@ def window_missing(self: Hooks, mask: Mask, query: Tensor, key: Tensor) -> Mask:
     return mask
 
 
+@fault(
+    "multi_head_attention.window-for-causal-attention-alone",
+    "window",
+    seam="own_window",
+    origin="sgl-project/sglang PR#39298",
+    choices={"attention_window": "with-query"},
+)
+def window_for_causal_attention_alone(self: Hooks, mask: Mask, query: Tensor, key: Tensor) -> Mask:
+    """The window belongs to the branch of causal attention. Encoders see the whole text."""
+    causal = self.choices.attention_causality == "built-in"
+    return self.correct.own_window(mask, query, key) if causal else mask
+
+
+@fault(
+    "multi_head_attention.window-multiplied-by-the-mask",
+    "window",
+    seam="own_window",
+    origin="huggingface/transformers#31673",
+    choices=WINDOW,
+)
+def window_multiplied_by_the_mask(self: Hooks, mask: Mask, query: Tensor, key: Tensor) -> Mask:
+    """An additive mask is multiplied by ones outside of the window and zeros inside of it.
+
+    Near keys are all visible, later ones too, and the loss falls to zero.
+    """
+    near = self.keys_ahead(query.shape[1], key.shape[1], query.device) > -self.window_reach()
+    return None if mask is None else mask | near[None, None]
+
+
 @fault("multi_head_attention.window-undeclared", "window", seam="own_window", origin="M131")
 def window_undeclared(self: Hooks, mask: Mask, query: Tensor, key: Tensor) -> Mask:
     """There is a window of four keys, which is not declared. What is far away is forgotten."""
@@ -143,7 +172,13 @@ def slopes_reversed(self: Hooks, heads: int) -> Tensor:
     return self.correct.bias_slopes(heads).flip(0)
 
 
-@fault("multi_head_attention.slopes-positive", "relative-bias", seam="slope_bias", choices=ALIBI)
+@fault(
+    "multi_head_attention.slopes-positive",
+    "relative-bias",
+    seam="slope_bias",
+    origin="meta-pytorch/attention-gym PR#86",
+    choices=ALIBI,
+)
 def slopes_positive(self: Hooks, slopes: Tensor, ahead: Tensor) -> Tensor:
     """The sign of the bias is wrong. Attention prefers what is far away."""
     return -self.correct.slope_bias(slopes, ahead)
@@ -163,7 +198,13 @@ def distance_bias_undeclared(self: Hooks, module: Node, raw: Tensor) -> Tensor:
     return raw - 0.1 * far
 
 
-@fault("multi_head_attention.bias-scaled", "relative-bias", seam="bias_of", choices=BUCKETS)
+@fault(
+    "multi_head_attention.bias-scaled",
+    "relative-bias",
+    seam="bias_of",
+    origin="NVIDIA/TransformerEngine PR#103",
+    choices=BUCKETS,
+)
 def bias_scaled(self: Hooks, module: Node, queries: int, keys: int, raw: Tensor) -> Tensor:
     """The bias is scaled like the products. It is too small, and the more so in wide heads."""
     factor: float = self.head_width() ** -0.5

@@ -4,12 +4,17 @@ import torch
 from torch import Tensor
 
 from attentest.faults.fault import fault
-from attentest.faults.reference_models import Hooks
+from attentest.faults.reference_models import Hooks, Node
 
 ADDED = {"rms_epsilon_place": "added-to-rms"}
 
 
-@fault("rms_norm.epsilon-added-to-root", "epsilon-place", seam="rms_divisor")
+@fault(
+    "rms_norm.epsilon-added-to-root",
+    "epsilon-place",
+    seam="rms_divisor",
+    origin="EleutherAI/gpt-neox PR#1342",
+)
 def epsilon_added_to_root(self: Hooks, square: Tensor, width: int) -> Tensor:
     """Epsilon is added to the root; inside was declared. Small activations differ."""
     return self.rms_root(square) + self.rms_epsilon()
@@ -21,7 +26,12 @@ def epsilon_inside_root(self: Hooks, square: Tensor, width: int) -> Tensor:
     return torch.sqrt(square + self.rms_epsilon())
 
 
-@fault("rms_norm.epsilon-of-another-library", "epsilon", seam="rms_epsilon")
+@fault(
+    "rms_norm.epsilon-of-another-library",
+    "epsilon",
+    seam="rms_epsilon",
+    origin="pytorch/torchtitan PR#4395",
+)
 def epsilon_of_another_library(self: Hooks) -> float:
     """Epsilon is 1e-5 where 1e-6 is declared. Rows of small numbers differ."""
     return 1e-5
@@ -45,7 +55,12 @@ def epsilon_as_floor(self: Hooks, square: Tensor, width: int) -> Tensor:
     return torch.sqrt(square.clamp(min=self.rms_epsilon()))
 
 
-@fault("rms_norm.no-epsilon", "zero-row-finite", seam="rms_epsilon")
+@fault(
+    "rms_norm.no-epsilon",
+    "zero-row-finite",
+    seam="rms_epsilon",
+    origin="tenstorrent/tt-metal#55347",
+)
 def no_epsilon(self: Hooks) -> float:
     """Epsilon is left out. Rows of zeros become NaN."""
     return 0.0
@@ -69,3 +84,20 @@ def bare_root(self: Hooks, square: Tensor) -> Tensor:
 def epsilon_lost_in_half(self: Hooks, x: Tensor) -> Tensor:
     """1e-8 is added in half precision, where it is zero. In float16 a row of zeros is NaN."""
     return x
+
+
+@fault(
+    "rms_norm.epsilon-of-the-scaled-row",
+    "epsilon",
+    seam="rms_norm",
+    origin="apple/coremltools PR#2822",
+)
+def epsilon_of_the_scaled_row(self: Hooks, module: Node, x: Tensor) -> Tensor:
+    """Rows are divided by their largest number first, and epsilon is added after that.
+
+    It counts more the larger that number is.
+    """
+    wide = self.widen_row(x)
+    scaled = wide / wide.abs().amax(dim=-1, keepdim=True)
+    rows = self.divide_row(scaled, self.rms_divisor(self.mean_square(scaled), x.shape[-1]))
+    return self.weigh_row(module, rows, x.dtype)

@@ -49,7 +49,7 @@ def offset_missing(self: Hooks, module: Node) -> Tensor | None:
     return None if weight is None else weight - 1.0
 
 
-@fault("rms_norm.offset-undeclared", "weight", seam="row_weight")
+@fault("rms_norm.offset-undeclared", "weight", seam="row_weight", origin="Blaizzy/mlx-vlm PR#2111")
 def offset_undeclared(self: Hooks, module: Node) -> Tensor | None:
     """1 is added to the weight, which is not declared. A checkpoint with ones is doubled."""
     weight = self.correct.row_weight(module)
@@ -60,6 +60,7 @@ def offset_undeclared(self: Hooks, module: Node) -> Tensor | None:
     "rms_norm.ones-and-one",
     "initial-weight",
     seam="make_rms_norm",
+    origin="huggingface/transformers PR#40796",
     choices=OFFSET,
     kind="state",
 )
@@ -71,7 +72,28 @@ def ones_and_one(self: Hooks) -> Node:
     return built
 
 
-@fault("rms_norm.random-weight", "initial-weight", seam="make_rms_norm", kind="state")
+@fault(
+    "rms_norm.zero-weight",
+    "initial-weight",
+    seam="make_rms_norm",
+    origin="google-research/timesfm PR#481",
+    kind="state",
+)
+def zero_weight(self: Hooks) -> Node:
+    """The weight is initialised to 0 and multiplies as it is. New models give zeros."""
+    built = self.correct.make_rms_norm()
+    nn.init.zeros_(next(built.parameters()))
+    built.how = self
+    return built
+
+
+@fault(
+    "rms_norm.random-weight",
+    "initial-weight",
+    seam="make_rms_norm",
+    origin="flagos-ai/FlagPerf PR#683",
+    kind="state",
+)
 def random_weight(self: Hooks) -> Node:
     """The weight is initialised at random. Columns start with random sizes and signs."""
     built = self.correct.make_rms_norm()
@@ -100,7 +122,13 @@ def weight_plain(self: Hooks) -> Node:
     return built
 
 
-@fault("rms_norm.weight-detached", "gradient", seam="row_weight", kind="gradient")
+@fault(
+    "rms_norm.weight-detached",
+    "gradient",
+    seam="row_weight",
+    origin="paiml/trueno PR#178",
+    kind="gradient",
+)
 def weight_detached(self: Hooks, module: Node) -> Tensor | None:
     """The weight is detached from the graph. Values are right; the weight is never trained."""
     weight = self.correct.row_weight(module)

@@ -54,7 +54,12 @@ def offset_in_half_precision(self: Hooks, module: Node) -> Tensor | None:
     return None if weight is None else weight.to(next(module.parameters()).dtype)
 
 
-@fault("rms_norm.always-float32", "arithmetic", seam="widen_row")
+@fault(
+    "rms_norm.always-float32",
+    "arithmetic",
+    seam="widen_row",
+    origin="patrick-kidger/equinox PR#723",
+)
 def always_float32(self: Hooks, x: Tensor) -> Tensor:
     """Rows are cast to float32, whatever came in. A float64 model keeps seven digits."""
     return x.float()
@@ -66,7 +71,12 @@ def output_float32(self: Hooks, module: Node, x: Tensor) -> Tensor:
     return self.correct.rms_norm(module, x).float()
 
 
-@fault("rms_norm.not-narrowed-back", "half-precision", seam="rms_norm")
+@fault(
+    "rms_norm.not-narrowed-back",
+    "half-precision",
+    seam="rms_norm",
+    origin="huggingface/transformers#30236",
+)
 def not_narrowed_back(self: Hooks, module: Node, x: Tensor) -> Tensor:
     """Half precision is widened to float32 and stays so. Later layers mix precisions."""
     correct = self.correct.rms_norm(module, x)
@@ -80,7 +90,12 @@ def float32_in_bfloat16(self: Hooks, x: Tensor) -> Tensor:
     return wide.bfloat16() if x.dtype == torch.float32 else wide
 
 
-@fault("rms_norm.squares-overflow", "half-precision-large", seam="widen_row")
+@fault(
+    "rms_norm.squares-overflow",
+    "half-precision-large",
+    seam="widen_row",
+    origin="xlite-dev/LeetCUDA PR#335",
+)
 def squares_overflow(self: Hooks, x: Tensor) -> Tensor:
     """float16 is not widened before it is squared. Rows beyond 256 come out as 0."""
     return x

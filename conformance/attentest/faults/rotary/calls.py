@@ -8,13 +8,13 @@ from attentest.faults.fault import fault
 from attentest.faults.reference_models import Hooks, Node, Pair
 
 
-@fault("rotary.output-in-single", "shapes", seam="turn")
+@fault("rotary.output-in-single", "shapes", seam="turn", origin="facebookresearch/xformers#325")
 def output_in_single(self: Hooks, x: Tensor, cosines: Tensor, sines: Tensor) -> Tensor:
     """Turned columns are returned in float32. Everything after it has that precision."""
     return self.correct.turn(x, cosines, sines).float()
 
 
-@fault("rotary.token-axis-lost", "shapes", seam="turn")
+@fault("rotary.token-axis-lost", "shapes", seam="turn", origin="B036")
 def token_axis_lost(self: Hooks, x: Tensor, cosines: Tensor, sines: Tensor) -> Tensor:
     """Axes of size 1 are squeezed out. A single token or head gets another shape."""
     return self.correct.turn(x, cosines, sines).squeeze(2)
@@ -23,7 +23,12 @@ def token_axis_lost(self: Hooks, x: Tensor, cosines: Tensor, sines: Tensor) -> T
 _KEPT: dict[tuple[object, ...], Pair] = {}
 
 
-@fault("rotary.table-of-another-precision", "tables-not-shared", seam="turn_table")
+@fault(
+    "rotary.table-of-another-precision",
+    "tables-not-shared",
+    seam="turn_table",
+    origin="vllm-project/vllm PR#4835",
+)
 def table_of_another_precision(self: Hooks, places: Tensor, x: Tensor) -> Pair:
     """Tables are kept by width and length alone. A model in half precision spoils the next one."""
     return _kept(self, places, x, (places.device,))
@@ -105,13 +110,25 @@ def frequencies_trained(self: Hooks) -> Node:
     return _held(self, frequencies=nn.Parameter(self.turn_frequencies(width, 1, None)))
 
 
-@fault("rotary.table-trained", "not-trained", seam="make_rotary", kind="state")
+@fault(
+    "rotary.table-trained",
+    "not-trained",
+    seam="make_rotary",
+    origin="marin-community/levanter PR#504",
+    kind="state",
+)
 def table_trained(self: Hooks) -> Node:
     """A table of all positions is a parameter. Training changes it, and it is counted."""
     return _held(self, table=nn.Parameter(torch.ones(self.sizes.max_length, 2)))
 
 
-@fault("rotary.table-saved", "not-saved", seam="make_rotary", kind="state")
+@fault(
+    "rotary.table-saved",
+    "not-saved",
+    seam="make_rotary",
+    origin="meta-pytorch/torchtune#155",
+    kind="state",
+)
 def table_saved(self: Hooks) -> Node:
     """A table of all positions is in the saved state. Another longest length cannot load it."""
     return _held(self, table=torch.ones(self.sizes.max_length, 2))
@@ -161,7 +178,13 @@ def second_column_detached(self: Hooks, x: Tensor) -> Pair:
     return a, b.detach()
 
 
-@fault("rotary.turned-in-place", "input-untouched", seam="rotary", kind="state")
+@fault(
+    "rotary.turned-in-place",
+    "input-untouched",
+    seam="rotary",
+    origin="unslothai/unsloth#5001",
+    kind="state",
+)
 def turned_in_place(
     self: Hooks, module: Node, x: Tensor, positions: Tensor | None = None
 ) -> Tensor:

@@ -94,7 +94,7 @@ def first_column_turned_first(
     return first, b * cosines + first * sines
 
 
-@fault("rotary.turned-backward", "direction", seam="turn_pairs")
+@fault("rotary.turned-backward", "direction", seam="turn_pairs", origin="karpathy/nanochat PR#489")
 def turned_backward(self: Hooks, a: Tensor, b: Tensor, cosines: Tensor, sines: Tensor) -> Pair:
     """The sign of the sine is exchanged. It trains as well, and fits no checkpoint."""
     return self.correct.turn_pairs(a, b, cosines, -sines)
@@ -168,3 +168,14 @@ def frequencies_of_the_whole_head(self: Hooks, width: int) -> int:
 def proportional_as_contiguous(self: Hooks, width: int) -> int:
     """A proportional part is turned as if the head were narrow. Other columns are paired."""
     return self.turned_columns(width)
+
+
+@fault(
+    "rotary.positions-over-frequencies",
+    "formula",
+    seam="turn_angles",
+    origin="xlite-dev/LeetCUDA#289",
+)
+def positions_over_frequencies(self: Hooks, places: Tensor, frequencies: Tensor) -> Tensor:
+    """Positions are divided by the frequency. Position 0 is right, and slow pairs turn fastest."""
+    return self.correct.turn_angles(places, 1.0 / frequencies)

@@ -7,7 +7,12 @@ from attentest.faults.fault import fault
 from attentest.faults.reference_models import Hooks, Node
 
 
-@fault("rotary.counted-from-one", "first-position", seam="turn_default")
+@fault(
+    "rotary.counted-from-one",
+    "first-position",
+    seam="turn_default",
+    origin="PrimeIntellect-ai/prime-rl PR#1545",
+)
 def counted_from_one(self: Hooks, x: Tensor) -> Tensor:
     """Positions are counted from 1. Scores are right, and caches and checkpoints do not fit."""
     return self.correct.turn_default(x) + 1
@@ -32,7 +37,9 @@ def positions_over_length(self: Hooks, x: Tensor) -> Tensor:
     return places + (places > places.shape[-1] // 2)
 
 
-@fault("rotary.never-turned", "turns-with-position", seam="turn")
+@fault(
+    "rotary.never-turned", "turns-with-position", seam="turn", origin="bytedance-iaas/vllm PR#59"
+)
 def never_turned(self: Hooks, x: Tensor, cosines: Tensor, sines: Tensor) -> Tensor:
     """Tables are made, and queries and keys are passed on as they were. There is no order."""
     return x
@@ -161,7 +168,9 @@ def wraps_around(self: Hooks, x: Tensor, positions: Tensor | None) -> Tensor:
     return self.correct.turn_places(x, positions) % self.sizes.max_length
 
 
-@fault("rotary.stays-at-last", "too-long", seam="turn_places")
+@fault(
+    "rotary.stays-at-last", "too-long", seam="turn_places", origin="rasbt/LLMs-from-scratch PR#940"
+)
 def stays_at_last(self: Hooks, x: Tensor, positions: Tensor | None) -> Tensor:
     """Positions beyond the longest stay at the last one. The end of long texts has no order."""
     return self.correct.turn_places(x, positions).clamp(max=self.sizes.max_length - 1)

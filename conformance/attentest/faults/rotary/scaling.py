@@ -86,7 +86,13 @@ def yarn_ramp_by_columns(self: Hooks, full: float, columns: int, base: float) ->
     return 2 * self.correct.pair_that_turns(full, columns, base)
 
 
-@fault("rotary.yarn-mixed-the-wrong-way", "scaling", seam="mix_turns", choices=YARN)
+@fault(
+    "rotary.yarn-mixed-the-wrong-way",
+    "scaling",
+    seam="mix_turns",
+    origin="pytorch/torchtitan PR#3787",
+    choices=YARN,
+)
 def yarn_mixed_the_wrong_way(self: Hooks, own: Tensor, divided: Tensor, kept: Tensor) -> Tensor:
     """Fast pairs are divided and slow ones kept. Short distances are squeezed."""
     return self.correct.mix_turns(divided, own, kept)
@@ -103,7 +109,9 @@ def ntk_without_power(self: Hooks, base: float, columns: int, length: int) -> fl
     return base * self.rotary_factor()
 
 
-@fault("rotary.dynamic-never-adapts", "scaling", seam="dynamic_factor", choices=DYNAMIC)
+@fault(
+    "rotary.dynamic-never-adapts", "scaling", seam="dynamic_factor", origin="M089", choices=DYNAMIC
+)
 def dynamic_never_adapts(self: Hooks, factor: float, length: int) -> float:
     """The length of the text is not looked at. Long texts are not scaled at all."""
     return 1.0
@@ -180,3 +188,53 @@ def factor_on_cosines_alone(self: Hooks, angles: Tensor) -> Pair:
     """Cosines are multiplied by the factor and sines are not. Norms depend on the position."""
     cosines, sines = self.correct.turn_waves(angles)
     return cosines, sines / self.turn_magnitude()
+
+
+@fault(
+    "rotary.yarn-with-the-base-of-ntk",
+    "scaling",
+    seam="scale_base",
+    origin="paiml/aprender PR#2161",
+    choices=YARN,
+)
+def yarn_with_the_base_of_ntk(self: Hooks, base: float, columns: int, length: int) -> float:
+    """The base is that of NTK scaling. Pairs that should keep their frequency turn too slowly."""
+    power = columns / (columns - 2) if columns > 2 else 1.0
+    return base * float(self.rotary_factor() ** power)
+
+
+@fault(
+    "rotary.yarn-as-linear",
+    "scaling",
+    seam="yarn_ramp",
+    origin="rasbt/LLMs-from-scratch PR#940",
+    choices=YARN,
+)
+def yarn_as_linear(self: Hooks, columns: int, base: float, pairs: int) -> Tensor:
+    """Positions are divided for all pairs alike. Long texts become gibberish after a while."""
+    return torch.zeros(pairs, dtype=torch.float64)
+
+
+@fault(
+    "rotary.dynamic-constant",
+    "scaling",
+    seam="dynamic_factor",
+    origin="vllm-project/vllm PR#41301",
+    choices=DYNAMIC,
+)
+def dynamic_constant(self: Hooks, factor: float, length: int) -> float:
+    """The longest text that is possible is taken for the length. The base is a constant."""
+    return factor * factor - (factor - 1)
+
+
+@fault(
+    "rotary.extended-rows-not-scaled",
+    "scaling",
+    seam="turn_angles",
+    origin="sgl-project/sglang PR#35171",
+    choices={"rotary_scaling": "linear"},
+)
+def extended_rows_not_scaled(self: Hooks, places: Tensor, frequencies: Tensor) -> Tensor:
+    """Rows that a table of sixteen is extended by lack the factor. Short texts are right."""
+    angles = self.correct.turn_angles(places, frequencies)
+    return torch.where((places >= 16)[..., None], angles * self.rotary_factor(), angles)
