@@ -94,7 +94,7 @@ def first_column_turned_first(
     return first, b * cosines + first * sines
 
 
-@fault("rotary.turned-backward", "direction", seam="turn_pairs", origin="karpathy/nanochat PR#489")
+@fault("rotary.turned-backward", "direction", seam="turn_pairs")
 def turned_backward(self: Hooks, a: Tensor, b: Tensor, cosines: Tensor, sines: Tensor) -> Pair:
     """The sign of the sine is exchanged. It trains as well, and fits no checkpoint."""
     return self.correct.turn_pairs(a, b, cosines, -sines)
