@@ -8,6 +8,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from attentest.results.plan import formulas
 from attentest.results.verdict import Counterexample, LikelyCause, Location, Status, Verdict
@@ -86,6 +87,18 @@ class Cause:
     def text(self) -> str:
         """The mistake in one sentence: a known one, what its line computes, or what was seen."""
         return sentence(self.likely[0]) if self.exact else self.words or self.head.finding
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return what is known of it as plain values; its verdicts are not repeated."""
+        return {
+            "status": self.severity,
+            "text": self.text,
+            "clauses": list(self.clauses),
+            "file": self.file,
+            "line": self.line,
+            "confirmed": self.confirmed,
+            "known": list(self.likely[0].names) if self.exact else [],
+        }
 
     @property
     def words(self) -> str:

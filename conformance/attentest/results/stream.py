@@ -1,4 +1,4 @@
-"""The stream of a run: a header, one case per backend and clause, a footer.
+"""The stream of a run: a header, a case for each backend and clause, the causes, a footer.
 
 JSON Lines, one object a line, described by `stream.schema.json` in this package. A stream without
 a footer was cut off and is not valid.
@@ -14,6 +14,7 @@ from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from attentest.results.causes import causes
 from attentest.results.files import Unreadable
 from attentest.results.optional import needed
 from attentest.results.output import Writable
@@ -52,10 +53,13 @@ class Writer:
         self._put(_backend(backend) if verdict is None else {"type": "case", **verdict.as_dict()})
 
     def close(self, run: Run) -> None:
-        """Write what was measured, and the footer, without which a stream is not valid."""
+        """Write what was measured, the causes, and the footer: none is valid without it."""
         for one in run:
             statements = dict(one.measured)
             self._put({"type": "measured", "backend": one.target, "statements": statements})
+        for one in run:
+            for cause in causes(one.verdicts):
+                self._put({"type": "cause", "backend": one.target, **cause.as_dict()})
         totals = {one.target: one.totals for one in run}
         scores = {one.target: one.scores for one in run}
         footer = {"type": "footer", "totals": totals, "kinds": scores, "exit": run.exit_code}
