@@ -33,7 +33,8 @@ def show(console: Console, found: Index) -> None:
     ]
     for table in tables("task", found.headings[1:], _rows(by_task), console.width):
         console.print(table)
-    say(console, "", LEGEND, "", sentence(found.as_dict()), "", CAVEAT)
+    plain = found.as_dict()
+    say(console, "", LEGEND, "", sentence(plain), "", extent(plain), CAVEAT)
 
 
 def sentence(found: Mapping[str, object]) -> str:
@@ -50,6 +51,14 @@ def sentence(found: Mapping[str, object]) -> str:
         f"{of[Evidence.VALIDATION]} and the accuracy of greedy decoding "
         f"{of[Evidence.ACCURACY]}. Nothing shows {silent} ({silent / total:.0%}); "
         f"{of[Evidence.UNCHANGED]} of them change no number of a training."
+    )
+
+
+def extent(found: Mapping[str, object]) -> str:
+    """Return how much of the catalogue an index, as plain values, can be about."""
+    return (
+        f"These trainings can contain {found['population']} mistakes of the catalogue; "
+        f"{found['outside']} others are in no part of them, or in the text of an error alone."
     )
 
 

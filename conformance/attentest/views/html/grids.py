@@ -5,7 +5,7 @@ from typing import Any
 
 from attentest.studies.index.evidence import Evidence
 from attentest.views.html.plotted import Plotted, Result, Table, figures
-from attentest.views.index import CAVEAT, LEGEND, sentence
+from attentest.views.index import CAVEAT, LEGEND, extent, sentence
 from attentest.views.sweep import CAVEAT as OF_SWEEPS
 from attentest.views.sweep import NO_DIFFERENCE
 
@@ -88,7 +88,7 @@ def indexed(found: Result, number: int) -> Plotted:
         f"Silent-bug index, {about}",
         figures(found, {"What shows them": evidence_bars}, f"index-{number}", about),
         (Table("Counts", ("task", *map(str, Evidence)), tuple(_counts(by_task))), mistakes),
-        (sentence(found), LEGEND, CAVEAT),
+        (sentence(found), LEGEND, extent(found), CAVEAT),
         (),
     )
 

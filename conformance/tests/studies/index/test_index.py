@@ -110,6 +110,10 @@ def test_the_command_prints_the_counts_and_keeps_the_trainings(
     assert (
         "Of 1 injected mistakes the curve of the training loss shows 0 (0%), and 1" in found.output
     )
+    can = len(population())
+    assert f"can contain {can} mistakes of the catalogue; {len(faults()) - can} others" in " ".join(
+        found.output.split()
+    )
     assert max(map(len, found.output.splitlines())) <= 80
     assert json.loads(out.read_text())["counts"]["stops"] == 1
     assert "<svg" in picture.read_text()
