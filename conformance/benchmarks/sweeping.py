@@ -57,12 +57,14 @@ def seconds(seeds: int, workers: int) -> tuple[float, float]:
     """
     ends: list[tuple[float, float]] = []
     with tempfile.TemporaryDirectory() as folder:
-        over(
+        found = over(
             grid(seeds),
             Folder(Path(folder)),
             workers,
             listener=lambda record: ends.append((time.perf_counter(), record.seconds)),
         )
+    if found.failures:
+        raise click.ClickException(f"A training failed: {found.failures[0].reason}.")
     first = max(1, workers)  # each worker's first one imports torch
     return ends[-1][0] - ends[first - 1][0], sum(spent for _, spent in ends[first:])
 

@@ -54,7 +54,7 @@ def test_greedy_own_choice(subject: Subject, draw: Draw) -> None:
 
 @check("decoding.last-position", examples=5)
 def test_last_position(subject: Subject, draw: Draw) -> None:
-    script = draw_script(draw, new=draw.integer(2, 4))
+    script = draw_script(draw, batch=2, new=draw.integer(4, 6), ends=[NEVER, NEVER])
     first = decodes(subject, script)
     other = draw_script(draw, sizes=script.sizes, batch=len(first), new=script.length - 1).logits
     for sequence, row in enumerate(first):  # what the decoded prefixes ask for stays
