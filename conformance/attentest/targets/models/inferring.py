@@ -12,7 +12,7 @@ from attentest.targets.adapt.parameters.found import DISTINCT
 from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.reading import Reading, Unclear
 from attentest.targets.models import arguments
-from attentest.targets.models.building import Building
+from attentest.targets.models.trials import Building
 from attentest.targets.models.calling import Call, Conventions
 from attentest.targets.models.combining import MOST, against_words, combinations, said_of_masks
 from attentest.targets.models.forms import Form
