@@ -144,10 +144,12 @@ BATCH_FIRST = (SUPPORT / "wild_models" / "torch_batch_first.py").read_text(encod
         ('tgt_vocab_size["<bos>"]', "", Status.VIOLATION),
     ],
 )
+@pytest.mark.filterwarnings("ignore:enable_nested_tensor")
 def test_vocabularies_are_objects(tmp_path: Path, pad: str, edit: str, expected: Status) -> None:
     source = BATCH_FIRST.replace("        src_pad_id=0,\n        tgt_pad_id=0,\n", "")
     source = source.replace(
-        "        self.src_pad_id, self.tgt_pad_id, self.embed_dim = src_pad_id, tgt_pad_id, embed_dim\n",
+        "        self.src_pad_id, self.tgt_pad_id, self.embed_dim ="
+        " src_pad_id, tgt_pad_id, embed_dim\n",
         f"        self.src_pad_id, self.tgt_pad_id = {pad}, tgt_vocab_size['<pad>']\n"
         f"        src_vocab_size, tgt_vocab_size = len(src_vocab_size), len(tgt_vocab_size)\n"
         f"        self.embed_dim = embed_dim\n",

@@ -16,7 +16,9 @@ _TARGET = (
     "future",
 )
 _SOURCE = ("src", "source", "enc", "inp")
-_PADS = re.compile(r"(src|source|tgt|trg|target|enc|dec|encoder|decoder|inp|input|out|output|x|y)_?pad(s|ding|dings)?$")
+_PADS = re.compile(
+    r"(src|source|tgt|trg|target|enc|dec|encoder|decoder|inp|input|out|output|x|y)pad(s|dings?)?$"
+)
 _LENGTHS = re.compile(r"[a-z]+(len|lens|length|lengths)$")
 
 

@@ -23,7 +23,7 @@ from attentest.targets.models.size_names import size_by_words, sizes_named
 from attentest.targets.models.trials import HEAD_WIDTH_CODE, Building
 
 _SECONDS = 1.0
-"""Limit of the processor time that a copy of the files takes: they run once for all sizes that are judged."""
+"""Limit of the processor time of a copy of the files: one is made for all sizes in use."""
 
 _MOST = 6
 """Limit of the meanings of the constants of one model that are tried."""
@@ -121,7 +121,11 @@ def demand_effect(built: Building, inferred: Inferred, name: str) -> None:
     fewer.model.load_state_dict(several.model.state_dict())
     call = inferred.call.compiled()
     one, other = (probe.called(call, *probe.tokens) for probe in (several, fewer))
-    if isinstance(one, torch.Tensor) and isinstance(other, torch.Tensor) and torch.equal(one, other):
+    if (
+        isinstance(one, torch.Tensor)
+        and isinstance(other, torch.Tensor)
+        and torch.equal(one, other)
+    ):
         raise Unclear(
             f"{name} was built as {built.expression}, and its numbers are those of one number of "
             f"heads, whatever the constant is: make the number of heads an argument of the "

@@ -39,7 +39,8 @@ class Constants(ast.NodeTransformer):
             ((own.posonlyargs + own.args)[::-1], own.defaults),
             (own.kwonlyargs[::-1], own.kw_defaults),
         ):
-            made = [self.number(*pair) for pair in zip((a.arg for a in held), defaults[::-1])]
+            pairs = zip((one.arg for one in held), defaults[::-1], strict=False)
+            made = [self.number(*pair) for pair in pairs]
             defaults[:] = made[::-1]
         before, self.local = self.local, True
         self.generic_visit(node)

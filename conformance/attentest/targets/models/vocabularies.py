@@ -26,6 +26,7 @@ class Vocabulary:
         return self.pad if "pad" in str(token).lower() else 1
 
     def __call__(self, token: Any) -> int:
+        """Return the id of `token`."""
         return self[token]
 
     def get(self, token: Any, _default: Any = None) -> int:
@@ -33,10 +34,16 @@ class Vocabulary:
         return self[token]
 
 
-VOCABULARY_SOURCE = "\n".join(["from typing import Any", "", "", ""]) + inspect.getsource(Vocabulary)
+VOCABULARY_SOURCE = "\n".join(["from typing import Any", "", "", ""]) + inspect.getsource(
+    Vocabulary
+)
 """The class as code of its own."""
 
-_IS_NO_NUMBER = ("has no len()", "'int' object is not subscriptable", "'int' object has no attribute")
+_IS_NO_NUMBER = (
+    "has no len()",
+    "'int' object is not subscriptable",
+    "'int' object has no attribute",
+)
 
 
 def with_vocabularies(expression: str, failure: str) -> Iterator[str]:

@@ -37,14 +37,14 @@ class Attention(nn.Module):
         self.norm = nn.LayerNorm(d_model)
 
     def forward(self, q, k, v, hidden):
-        n = q.size(0)
-        Q = self.W_Q(q).view(n, -1, n_heads, d_k).transpose(1, 2)
-        K = self.W_K(k).view(n, -1, n_heads, d_k).transpose(1, 2)
-        V = self.W_V(v).view(n, -1, n_heads, d_v).transpose(1, 2)
-        scores = Q @ K.transpose(-1, -2) / np.sqrt(d_k)
+        n, before = q.size(0), q
+        q = self.W_Q(q).view(n, -1, n_heads, d_k).transpose(1, 2)
+        k = self.W_K(k).view(n, -1, n_heads, d_k).transpose(1, 2)
+        v = self.W_V(v).view(n, -1, n_heads, d_v).transpose(1, 2)
+        scores = q @ k.transpose(-1, -2) / np.sqrt(d_k)
         scores = scores.masked_fill(hidden.unsqueeze(1), -1e9)
-        seen = (scores.softmax(-1) @ V).transpose(1, 2).reshape(n, -1, n_heads * d_v)
-        return self.norm(q + self.fc(seen))
+        seen = (scores.softmax(-1) @ v).transpose(1, 2).reshape(n, -1, n_heads * d_v)
+        return self.norm(before + self.fc(seen))
 
 
 class FeedForward(nn.Module):
