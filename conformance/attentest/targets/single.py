@@ -62,7 +62,8 @@ def rounds_to_single(call: Callable[[], object]) -> bool:
 
 def _watched(call: Callable[[], object]) -> _Watch:
     """Return what is seen of `call`, nothing where its output is not in double precision."""
-    with undisturbed(), _Watch() as watch:
+    watch = _Watch()
+    with undisturbed(), watch:
         output = call()
     if not isinstance(output, Tensor) or output.dtype != torch.float64:
         return _Watch()
