@@ -6,10 +6,10 @@ from textwrap import wrap
 from typing import Any
 
 from attentest.targets.adapt.parameters.telling import lines as table_lines
+from attentest.targets.layout import folded
 from attentest.targets.models.copies import COPIES_SOURCE, copied
 from attentest.targets.models.forms import ADDITIVE
 from attentest.targets.models.inferring import Inferred
-from attentest.targets.models.layout import folded
 from attentest.targets.models.surrounded import SURROUNDED_SOURCE, Surrounded
 from attentest.targets.models.trials import Building
 from attentest.targets.models.vocabularies import VOCABULARY_SOURCE, Vocabulary
