@@ -29,6 +29,7 @@ class _Watch(OperationMode):
     def __init__(self) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self.single = False
+        self.rounded = False
 
     def __torch_dispatch__(
         self,
@@ -41,7 +42,14 @@ class _Watch(OperationMode):
         result = func(*args, **(kwargs or {}))
         tensors = (one for one in tree_leaves((args, kwargs, result)) if isinstance(one, Tensor))
         self.single |= any(one.dtype == torch.float32 for one in tensors)
+        made = (one for one in tree_leaves(result) if isinstance(one, Tensor))
+        self.rounded |= any(_has_fractions(one) for one in made if one.dtype == torch.float32)
         return result
+
+
+def _has_fractions(numbers: Tensor) -> bool:
+    """Say whether finite ones of the `numbers` are not whole, as those of masks and ids are."""
+    return bool((torch.isfinite(numbers) & (numbers != numbers.round())).any())
 
 
 def rounds_to_single(call: Callable[[], object]) -> bool:
@@ -49,11 +57,18 @@ def rounds_to_single(call: Callable[[], object]) -> bool:
 
     They are seen in its operations, or in its output where they come from outside of torch.
     """
-    with undisturbed(), _Watch() as watch:
+    return _watched(call).single
+
+
+def _watched(call: Callable[[], object]) -> _Watch:
+    """Return what is seen of `call`, nothing where its output is not in double precision."""
+    watch = _Watch()
+    with undisturbed(), watch:
         output = call()
     if not isinstance(output, Tensor) or output.dtype != torch.float64:
-        return False
-    return watch.single or torch.equal(output, output.float().double())
+        return _Watch()
+    watch.single |= torch.equal(output, output.float().double())
+    return watch
 
 
 Single = tuple[Limits, dict[str, Finding]]
@@ -70,21 +85,26 @@ def in_single(
 
     It does where `call` rounds to single precision, and the numbers in that fit, while those in
     double precision, which gave `findings`, do not. `choices` are those that the parameters show.
+    Numbers that fit in neither are those of a mistake, and are judged in single precision where
+    `call` computes fractions in it: the rounding is no second mistake.
     """
-    if not rounds_to_single(call):
+    watch = _watched(call)
+    if not watch.single:
         return None
     rest = tuple(one for one in backend.limits.precisions if one != "float64")
     limits = replace(backend.limits, precisions=rest)
     rounded: Backend = replace(backend, limits=limits)  # type: ignore[type-var]
     if any(one.status == NONE_FITS and name not in _ROUNDING for name, one in findings.items()):
         again = identify(rounded)
-        return (limits, again) if trust.explained(again) else None
+        return (limits, again) if trust.explained(again) or watch.rounded else None
     shown = {name: one.measured for name, one in findings.items() if one.measured is not None}
     known = Choices.of({**choices, **shown})
-    if trust.explained(findings) and fits_at_width(backend, known, UNEVEN) is not False:
+    is_explained = trust.explained(findings)
+    if is_explained and fits_at_width(backend, known, UNEVEN) is not False:
         return None
     kept = {name: one for name, one in findings.items() if one.status != NONE_FITS}
-    return (limits, kept) if fits_at_width(rounded, known, UNEVEN) else None
+    is_mistaken = watch.rounded and not is_explained
+    return (limits, kept) if is_mistaken or fits_at_width(rounded, known, UNEVEN) else None
 
 
 _ROUNDING = ("softmax_arithmetic", "mask_fill", "fully_masked_row")

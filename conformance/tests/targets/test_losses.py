@@ -160,3 +160,23 @@ def test_loss_that_views_its_targets_conforms_and_is_warned_about() -> None:
     assert found["loss.slices-accepted"] == "warning"
     assert found["loss.any-memory-layout"] == "absent"
     assert set(found.values()) <= {"pass", "deviation", "absent", "warning"}
+
+
+ARRAYS = """
+import numpy as np
+
+
+def cross_entropy_loss(logits, targets, pad=0):
+    z = logits - np.max(logits, axis=-1, keepdims=True)
+    logp = z - np.log(np.exp(z).sum(-1, keepdims=True))
+    keep = targets != pad
+    picked = np.take_along_axis(logp, targets[..., None], -1)[..., 0]
+    return -(picked * keep).sum() / keep.sum()
+"""
+
+
+def test_loss_of_arrays_is_one_question(tmp_path: Path) -> None:
+    (tmp_path / "own.py").write_text(ARRAYS)
+    with pytest.raises(Unclear, match="computes with NumPy arrays") as question:
+        adapted(f"{tmp_path / 'own.py'}:cross_entropy_loss")
+    assert "TypeError" not in str(question.value)

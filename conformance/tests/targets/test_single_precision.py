@@ -75,3 +75,25 @@ def test_causal_layer_with_a_constant_in_single_precision_is_judged_in_it(tmp_pa
     assert "assumed that it computes in float32" in "\n".join(read.understood)
     bench = Bench.for_status(read, effort=0.1)
     assert judge(bench, "encoder.layer-formula").status == "pass"
+
+
+def test_mistake_beside_numbers_in_single_precision_is_the_only_finding(tmp_path):
+    """The rounding of the constant is not found as well: the code is judged in float32."""
+    wrong = CAUSAL.replace("self.drop(self.ff(self.norm2(x)))", "self.drop(self.ff(self.norm1(x)))")
+    assert wrong != CAUSAL
+    (tmp_path / "own.py").write_text(wrong)
+    target = f"{tmp_path / 'own.py'}:CausalBlock"
+    read = attentest.adapted(target, component="encoder_layer", anyway=True)
+    assert "float64" not in read.limits.precisions
+    bench = Bench.for_status(read, effort=0.1)
+    assert judge(bench, "encoder.layer-formula").status == "violation"
+
+
+def test_mistake_beside_whole_numbers_in_single_precision_is_judged_in_double(tmp_path):
+    whole = CAUSAL.replace("torch.tensor(2.0 / torch.pi)", "x.new_tensor(2.0 / torch.pi)")
+    whole = whole.replace("dtype=torch.bool).triu(1)", "dtype=torch.float32).triu(1).bool()")
+    wrong = whole.replace("self.drop(self.ff(self.norm2(x)))", "self.drop(self.ff(self.norm1(x)))")
+    (tmp_path / "own.py").write_text(wrong)
+    target = f"{tmp_path / 'own.py'}:CausalBlock"
+    read = attentest.adapted(target, component="encoder_layer", anyway=True)
+    assert "float64" in read.limits.precisions

@@ -130,3 +130,35 @@ def test_model_of_parts_that_nothing_makes_is_asked_about(tmp_path: Path) -> Non
         Unclear, match=r"Nothing says what .*src_embed and tgt_embed.* FILE.py:NAME"
     ):
         building(thing, "EncoderDecoder", Reading())
+
+
+BATCH_FIRST = (SUPPORT / "wild_models" / "torch_batch_first.py").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("pad", "edit", "expected"),
+    [
+        ('src_vocab_size["<pad>"]', "", Status.PASS),
+        ("src_vocab_size.stoi.get('[PAD]')", "", Status.PASS),
+        ('src_vocab_size["<pad>"]', "(src_vocab_size, embed_dim, padding_idx=0)", Status.PASS),
+        ('tgt_vocab_size["<bos>"]', "", Status.VIOLATION),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:enable_nested_tensor")
+def test_vocabularies_are_objects(tmp_path: Path, pad: str, edit: str, expected: Status) -> None:
+    source = BATCH_FIRST.replace("        src_pad_id=0,\n        tgt_pad_id=0,\n", "")
+    source = source.replace(
+        "        self.src_pad_id, self.tgt_pad_id, self.embed_dim ="
+        " src_pad_id, tgt_pad_id, embed_dim\n",
+        f"        self.src_pad_id, self.tgt_pad_id = {pad}, tgt_vocab_size['<pad>']\n"
+        f"        src_vocab_size, tgt_vocab_size = len(src_vocab_size), len(tgt_vocab_size)\n"
+        f"        self.embed_dim = embed_dim\n",
+    )
+    assert "len(src" in source
+    source = source.replace("(src_vocab_size, embed_dim)", edit or "(src_vocab_size, embed_dim)")
+    path = tmp_path / "model.py"
+    path.write_text(source, encoding="utf-8")
+    backend = attentest.adapted(f"{path}:TransformerModel")
+    assert "Vocabulary(sizes.source_vocabulary, sizes.source_pad)" in understood(backend)
+    assert status(backend, "pad-ids") is expected
+    assert status(backend, "pickle") is Status.PASS

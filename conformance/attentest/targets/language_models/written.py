@@ -7,7 +7,7 @@ from textwrap import wrap
 from attentest.targets.adapt.parameters.telling import lines
 from attentest.targets.language_models.building import Building
 from attentest.targets.language_models.calling import Call
-from attentest.targets.models.layout import folded
+from attentest.targets.layout import folded
 from attentest.targets.models.written import definition, head_line
 from attentest.targets.origin import Origin
 from attentest_spec import Limits

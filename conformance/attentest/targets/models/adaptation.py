@@ -11,6 +11,7 @@ import torch
 from torch import nn
 
 from attentest.analysis.identify import Finding, identify
+from attentest.targets.adapt import trust
 from attentest.targets.adapt.assumptions import (
     FIXED_DROPOUT,
     assumed,
@@ -28,12 +29,15 @@ from attentest.targets.adapt.parameters import FoundTable, find_table
 from attentest.targets.adapt.parameters.found import DISTINCT
 from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.reading import Reading, Unclear
-from attentest.targets.models.building import Building, building
+from attentest.targets.models.building import building
+from attentest.targets.models.constants import demand_effect, demand_explanation
 from attentest.targets.models.inferring import Inferred, infer, probe_of
 from attentest.targets.models.instances import stands_for_class
 from attentest.targets.models.limits import is_random_without_dropout, limits_of
 from attentest.targets.models.recognition import is_whole, makes_models
 from attentest.targets.models.surrounded import OUTSIDE, Surrounded
+from attentest.targets.models.trials import Building
+from attentest.targets.models.vocabularies import Vocabulary
 from attentest.targets.models.written import Adapter
 from attentest.targets.origin import origin
 from attentest.targets.single import SINGLE, Single, in_single
@@ -61,6 +65,7 @@ def adapt_model(
         least = DISTINCT.but(target_vocabulary=DISTINCT.source_vocabulary)
         demand_least_width(built, least, name, "the classes of its parts, one by one")
         inferred = infer(built, name, _documentation(thing), reading)
+        demand_effect(built, inferred, name)
         found = _table(built, inferred, name)
         limits = limits_of(built, inferred, found.table)
         fixed = not reading.strict and is_random_without_dropout(built, inferred)
@@ -188,6 +193,7 @@ def _measured(adapter: Adapter, found: FoundTable, reading: Reading) -> AdaptedW
     single = None if reading.strict else _in_single(adapter, findings)
     if single:
         adapter, findings = replace(adapter, limits=single[0]), single[1]
+    demand_explanation(adapter.building, trust.explained(findings), reading, adapter.name)
     inferred = {**_kind_of_output(adapter), **adapter.choices, **measured(findings)}
     choices = declared_choices(inferred, reading)
     fixed = [FIXED_DROPOUT] * adapter.limits.fixed_dropout
@@ -254,7 +260,8 @@ def _backend(adapter: Adapter, said: tuple[str, ...]) -> AdaptedWhole:
         "TorchBackend": TorchBackend,
     }
     exec(adapter.body(), space)
-    space[Surrounded.__name__] = Surrounded  # the copy in the body is in no module: no pickle
+    for one in (Surrounded, Vocabulary):  # the copy in the body is in no module: no pickle
+        space[one.__name__] = one
     made: TorchBackend = space["backend"]
     return AdaptedWhole(
         name=made.name,

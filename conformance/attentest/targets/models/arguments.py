@@ -11,8 +11,14 @@ from attentest.targets.adapt.names import OFF, ROLES
 from attentest.targets.adapt.reading import Reading, Unclear
 
 _MEMORY = ("memory", "mem", "cross", "encdec", "decenc", "encout")
-_TARGET = ("tgt", "trg", "target", "dec", "lookahead", "causal", "nopeak", "subsequent", "future")
-_SOURCE = ("src", "source", "enc", "input")
+_TARGET = (
+    *("tgt", "trg", "target", "dec", "out", "lookahead", "causal", "nopeak", "subsequent"),
+    "future",
+)
+_SOURCE = ("src", "source", "enc", "inp")
+_PADS = re.compile(
+    r"(src|source|tgt|trg|target|enc|dec|encoder|decoder|inp|input|out|output|x|y)pad(s|dings?)?$"
+)
 _LENGTHS = re.compile(r"[a-z]+(len|lens|length|lengths)$")
 
 
@@ -96,7 +102,7 @@ def _tokens(
 
 def _is_mask(own: str) -> bool:
     words = squashed(own)
-    return "mask" in words or words in ("srcpad", "tgtpad")
+    return "mask" in words or bool(_PADS.match(words))
 
 
 def _masks(named: Collection[str], reading: Reading) -> dict[str, str]:
@@ -127,7 +133,8 @@ def _role(own: str) -> str:
         ),
         "target" if re.match(r"(d|t|y)_", own) else "source",
     )
-    return f"{side} padding" if "keypadding" in words or words.endswith("paddingmask") else side
+    is_padding = "keypadding" in words or words.endswith("paddingmask") or _PADS.match(words)
+    return f"{side} padding" if is_padding else side
 
 
 def _question(

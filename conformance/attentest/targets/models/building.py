@@ -15,7 +15,6 @@ from typing import Any
 import torch
 from torch import nn
 
-from attentest.results.text import summary
 from attentest.targets.adapt.components import component_named, part_named, squashed
 from attentest.targets.adapt.fillings import filling_of, is_no_number
 from attentest.targets.adapt.names import (
@@ -30,68 +29,47 @@ from attentest.targets.adapt.parameters.found import DISTINCT
 from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.reading import Reading, Unclear
 from attentest.targets.models.configurations import Configurations
+from attentest.targets.models.constants import assumed_of, size_constants
+from attentest.targets.models.copies import copied
 from attentest.targets.models.size_names import size_by_words, sizes_named
-from attentest.targets.models.surrounded import Surrounded, surrounded
-from attentest.targets.signatures import sizes_in
-from attentest_spec import Sizes, Unsupported
+from attentest.targets.models.trials import HEAD_WIDTH_CODE, Building, around, trial
+from attentest.targets.models.vocabularies import Vocabulary, with_vocabularies
 
 MOST = 200
 """Limit of the ways to build a model that are tried."""
 
-_HEAD_WIDTH = "sizes.d_model // sizes.heads"
 _TARGET_VOCABULARY = "sizes.target_vocabulary"
 _VOCABULARIES = ("sizes.source_vocabulary", _TARGET_VOCABULARY)
 """The sizes of what has a length, such as a map from words to ids."""
-
-
-@dataclass(frozen=True)
-class Building:
-    """A model that is built by the `expression` of the name `sizes`, evaluated in `space`.
-
-    `known` are the sizes that occur in it, `said` sentences for the user, and `doubts` those that
-    may be wrong.
-    """
-
-    expression: str
-    space: Mapping[str, Any]
-    said: tuple[str, ...] = ()
-    doubts: tuple[str, ...] = ()
-
-    def __call__(self, sizes: Sizes) -> Any:
-        """Build at `sizes`; what is shared by both sides cannot have two values."""
-        if "target_vocabulary" not in self.known and (
-            sizes.source_vocabulary != sizes.target_vocabulary
-        ):
-            raise ValueError(
-                f"one vocabulary serves both sides: {sizes.source_vocabulary} and "
-                f"{sizes.target_vocabulary} differ"
-            )
-        if self.is_split and sizes.heads > 0 and sizes.d_model % sizes.heads:
-            raise Unsupported(
-                f"it is built with the width of a head, and {sizes.d_model} features are no "
-                f"multiple of {sizes.heads}"
-            )
-        return eval(self.expression, {**self.space, "sizes": sizes})
-
-    @property
-    def known(self) -> frozenset[str]:
-        """The sizes that it is built with."""
-        return sizes_in(self.expression)
-
-    @property
-    def is_split(self) -> bool:
-        """Whether it is given the width of a head, which the adapter computes."""
-        return _HEAD_WIDTH in self.expression
 
 
 def building(thing: Callable[..., Any], name: str, reading: Reading) -> Building:
     """Return how the model that `thing` makes is built; Unclear where no way fits."""
     home = sys.modules.get(thing.__module__)
     own = {name.partition(".")[0]: thing}
-    space = {"SimpleNamespace": SimpleNamespace, **(vars(home) if home else {}), **own}
+    made = {one.__name__: one for one in (SimpleNamespace, Vocabulary)}
+    space = {**made, **(vars(home) if home else {}), **own}
     if "." in name:
-        space = dict(vars(home)) if home else {name: thing}
-    options = _Options(space, reading, thing)
+        space = {**made, **(dict(vars(home)) if home else {name: thing})}
+    plain = _fitting(_Options(space, reading, thing), thing, name)
+    if isinstance(plain, Building) and not _CONSTANT - plain.known:
+        return plain
+    for values in size_constants(thing, reading, getattr(plain, "known", frozenset())):
+        copies = _Options({**space, copied.__name__: copied}, reading, thing, values)
+        found = _fitting(copies, thing, name)
+        if isinstance(found, Building):
+            return dataclasses.replace(found, doubts=(*found.doubts, assumed_of(values)))
+    if isinstance(plain, Building):
+        return plain
+    raise Unclear(plain)
+
+
+_CONSTANT = {"d_model", "heads", "layers"}
+"""The sizes that constants of the code are looked for where no argument is one."""
+
+
+def _fitting(options: "_Options", thing: Callable[..., Any], name: str) -> Building | str:
+    """Return the first way to build that fits, or the question where none does."""
     failure, first = "", None
     expressions = list(islice(options.expressions(thing, name), MOST))
     if not expressions:
@@ -101,83 +79,22 @@ def building(thing: Callable[..., Any], name: str, reading: Reading) -> Building
         for one in expressions[:2]
         if _TARGET_VOCABULARY in one
     ]
-    for expression in [*expressions, *shared]:
-        built = Building(expression, space)
-        found = _trial(built, shared=expression in shared)
+    tried = [*expressions, *shared]
+    for expression in tried:
+        built = Building(expression, options.space)
+        found = trial(built, shared=expression in shared)
         if not found:
             doubts = tuple(options.doubts(expression))
             return dataclasses.replace(
                 built, said=(f"built as {expression}", *doubts), doubts=doubts
             )
-        if around := _around(built):
-            return around
+        if surrounding := around(built):
+            return surrounding
         first = first or expression
         failure = failure or found
-    raise Unclear(options.question(thing, name, first or "", failure))
-
-
-def _trial(built: Building, *, shared: bool = False) -> str:
-    """Return why `built` cannot be what is meant, "" where it can.
-
-    A `shared` vocabulary, where the arguments are two, needs a table that is shared.
-    """
-    sizes = DISTINCT
-    if "target_vocabulary" not in built.known:
-        sizes = DISTINCT.but(target_vocabulary=DISTINCT.source_vocabulary)
-    try:
-        with undisturbed():
-            module = built(sizes)
-    except Exception as failure:  # code that a user wrote may raise anything
-        return summary(failure, 160)
-    if not isinstance(module, nn.Module):
-        return f"it makes a {type(module).__name__}, and no torch.nn.Module"
-    tables = [one.weight for one in module.modules() if isinstance(one, nn.Embedding)]
-    for rows, width in (one.shape for one in tables):
-        if width == sizes.heads:
-            return (
-                f"it holds a table of {rows} rows with a number for each head, as relative "
-                f"positions have, and the spec has no place for those"
-            )
-        if width != sizes.d_model:
-            return "it holds a table of another width than the model's"
-    held = module.named_parameters(remove_duplicate=False)  # a layer may be in a list twice
-    if (
-        shared
-        and len({one.data_ptr() for one in tables if len(one) == sizes.source_vocabulary}) != 1
-    ):
-        return "its sides do not share a table, and it is built with one vocabulary for both"
-    shapes = [set(one.shape) for _, one in held if one.dim() > 1]
-    for vocabulary in (sizes.source_vocabulary, sizes.target_vocabulary):
-        if {vocabulary, sizes.d_model} not in shapes:
-            return f"it holds no table of {vocabulary} tokens by {sizes.d_model}"
-    wide = sum(sizes.d_ff in one for one in shapes)
-    if "d_ff" in built.known and wide != 4 * sizes.layers:
-        return f"it holds {wide} matrices of the inner width, and not {4 * sizes.layers}"
-    return ""
-
-
-def _around(built: Building) -> Building | None:
-    """Return stacks that take vectors between tables and a generator; None for all else."""
-    try:
-        with undisturbed():
-            core = built(DISTINCT.but(target_vocabulary=DISTINCT.source_vocabulary))
-        own = list(core.modules())
-    except Exception:  # code that a user wrote may raise anything
-        return None
-    if {"d_model", "heads", "layers"} - built.known or any(
-        isinstance(one, nn.Embedding) for one in own
-    ):
-        return None
-    expression = surrounded(built.expression, core)
-    found = Building(expression, {**built.space, "Surrounded": Surrounded})
-    if not expression or _trial(found):
-        return None
-    said = (
-        f"built as {built.expression}",
-        "it takes vectors: tables of tokens and a generator of the adapter's are put around it, "
-        "and nothing is said of embeddings, positions and generators",
-    )
-    return dataclasses.replace(found, said=said)
+        if expression in expressions[:2]:
+            tried += [one for one in with_vocabularies(expression, found) if one not in tried]
+    return options.question(thing, name, first or "", failure)
 
 
 @dataclass
@@ -187,6 +104,7 @@ class _Options:
     space: Mapping[str, Any]
     reading: Reading
     top: Any
+    constants: str = ""
     switches: list[str] = dataclasses.field(default_factory=list)
 
     def expressions(self, thing: Callable[..., Any], name: str, side: str = "") -> Iterator[str]:
@@ -222,7 +140,14 @@ class _Options:
                 rows.append([(own, "sizes.d_ff"), (own, "")])
         for chosen in product(*rows):
             given = [f"{own}={code}" for own, code in chosen if code]
-            yield f"{name}({', '.join(given)})"
+            yield f"{self._called(name)}({', '.join(given)})"
+
+    def _called(self, name: str) -> str:
+        """Return the expression of what is called: a copy of it, where constants are sizes."""
+        if not self.constants:
+            return name
+        top, dot, rest = name.partition(".")
+        return f"{copied.__name__}({top}, {self.constants}){dot}{rest}"
 
     def made_by_itself(self, thing: Callable[..., Any], name: str) -> Iterator[str]:
         """Yield the calls of the methods by which the class `thing` makes its own instances."""
@@ -261,7 +186,7 @@ class _Options:
         if name in ON:
             yield "True"
         if name in HEAD_WIDTH:
-            yield _HEAD_WIDTH
+            yield HEAD_WIDTH_CODE
         elif name in RATIO:
             yield "4"
         else:
@@ -306,7 +231,7 @@ class _Options:
             if size in SIZES:
                 return f"sizes.{size}"
             if squashed(name) in HEAD_WIDTH:
-                return _HEAD_WIDTH
+                return HEAD_WIDTH_CODE
             held = [squashed(one) for one in (name, *known)]
             return next(self._sizes(squashed(name), held, ""), None) or _usual(name)
 

@@ -12,7 +12,6 @@ from attentest.targets.adapt.parameters.found import DISTINCT
 from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.reading import Reading, Unclear
 from attentest.targets.models import arguments
-from attentest.targets.models.building import Building
 from attentest.targets.models.calling import Call, Conventions
 from attentest.targets.models.combining import MOST, against_words, combinations, said_of_masks
 from attentest.targets.models.forms import Form
@@ -20,6 +19,7 @@ from attentest.targets.models.methods import methods_of
 from attentest.targets.models.probing import Probe, separates_samples, shown
 from attentest.targets.models.results import fitted
 from attentest.targets.models.surrounded import signature_of
+from attentest.targets.models.trials import Building
 from attentest_spec import Sizes
 
 SURE = 5

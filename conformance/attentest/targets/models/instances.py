@@ -12,8 +12,8 @@ from attentest.targets.adapt.names import SIZES
 from attentest.targets.adapt.parameters.found import DISTINCT
 from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.reading import Unclear
-from attentest.targets.models.building import Building
 from attentest.targets.models.inferring import Inferred
+from attentest.targets.models.trials import Building
 from attentest_spec import Sizes, Table
 from attentest_spec.mapping import locate
 

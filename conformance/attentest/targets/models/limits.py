@@ -9,8 +9,8 @@ from attentest.targets.adapt.limits import is_random_in_training
 from attentest.targets.adapt.parameters.found import DISTINCT
 from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.reading import Unclear
-from attentest.targets.models.building import Building
 from attentest.targets.models.inferring import Inferred, probe_of
+from attentest.targets.models.trials import Building
 from attentest_spec import Limits, Sizes
 from attentest_spec.mapping import Table, locate
 from attentest_spec.torch import DTYPES

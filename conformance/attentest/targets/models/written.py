@@ -6,11 +6,13 @@ from textwrap import wrap
 from typing import Any
 
 from attentest.targets.adapt.parameters.telling import lines as table_lines
-from attentest.targets.models.building import Building
+from attentest.targets.layout import folded
+from attentest.targets.models.copies import COPIES_SOURCE, copied
 from attentest.targets.models.forms import ADDITIVE
 from attentest.targets.models.inferring import Inferred
-from attentest.targets.models.layout import folded
 from attentest.targets.models.surrounded import SURROUNDED_SOURCE, Surrounded
+from attentest.targets.models.trials import Building
+from attentest.targets.models.vocabularies import VOCABULARY_SOURCE, Vocabulary
 from attentest.targets.origin import Origin
 from attentest_spec import Limits
 from attentest_spec.choices import Value
@@ -46,6 +48,8 @@ class Adapter:
         sources = [one.source() for one in calls]
         helpers = [ADDITIVE] if any("additive(" in one for one in sources) else []
         helpers += [SURROUNDED_SOURCE] * self.is_surrounded
+        for called, source in ((copied, COPIES_SOURCE), (Vocabulary, VOCABULARY_SOURCE)):
+            helpers += [source] * (f"{called.__name__}(" in self.expression())
         parts = [self._build(), *helpers, *sources, *self._tail()]
         return "\n".join(folded(line) for line in "\n\n".join(parts).splitlines()) + "\n"
 

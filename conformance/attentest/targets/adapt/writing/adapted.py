@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from textwrap import wrap
 from typing import Any
 
-from attentest.targets.models.layout import folded
+from attentest.targets.layout import folded
 from attentest.targets.models.written import head_line
 from attentest.targets.origin import Origin
 

@@ -1,0 +1,145 @@
+"""Constants of a file that are sizes of its model: they say what an argument would say."""
+
+import ast
+import sys
+import time
+from collections.abc import Callable, Collection, Iterator
+from contextlib import suppress
+from itertools import islice, product
+from keyword import iskeyword
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from attentest.targets.adapt.components import squashed
+from attentest.targets.adapt.names import HEAD_WIDTH, SIZES
+from attentest.targets.adapt.parameters.found import DISTINCT
+from attentest.targets.adapt.probing import undisturbed
+from attentest.targets.adapt.reading import Reading, Unclear
+from attentest.targets.models.copies import Constants, Copies, copied
+from attentest.targets.models.inferring import Inferred, probe_of
+from attentest.targets.models.size_names import size_by_words, sizes_named
+from attentest.targets.models.trials import HEAD_WIDTH_CODE, Building
+
+_SECONDS = 1.0
+"""Limit of the processor time of a copy of the files: one is made for all sizes in use."""
+
+_MOST = 6
+"""Limit of the meanings of the constants of one model that are tried."""
+
+
+def size_constants(
+    thing: Callable[..., Any], reading: Reading, known: Collection[str]
+) -> Iterator[str]:
+    """Yield the sizes that constants of the code of `thing` may be, as keywords of a call.
+
+    None are yielded where they give no size that `known` lacks.
+    """
+    found = _constants(thing)
+    held = [squashed(one) for one in found]
+    options = {}
+    for own, value in found.items():
+        codes = list(islice(_codes(own, value, held, reading), 2))
+        if codes and own.isidentifier() and not iskeyword(own):
+            options[own] = codes
+    for chosen in islice(product(*options.values()), _MOST):
+        words = " ".join(chosen)
+        if any(f"sizes.{size}" in words for size in _NEEDED if size not in known):
+            values = ", ".join(f"{a}={b}" for a, b in zip(options, chosen, strict=True))
+            if _is_copied_soon(thing, values):
+                yield values
+
+
+_NEEDED = ("d_model", "heads", "layers", "source_vocabulary", "target_vocabulary")
+
+
+def _constants(thing: Callable[..., Any]) -> dict[str, Any]:
+    """Return the numbers with names in the file of `thing`, and in those of its folder in use."""
+    found: dict[str, Any] = {}
+    home = sys.modules.get(thing.__module__)
+    file = getattr(home, "__file__", None)
+    if home is None or not file or "site-packages" in Path(file).parts:
+        return found
+    root = Copies.folder(home)
+    files = [getattr(one, "__file__", None) or "" for one in list(sys.modules.values())]
+    for one in dict.fromkeys([file, *files]):
+        if one.endswith(".py") and Path(one).resolve().is_relative_to(root):
+            with suppress(OSError, SyntaxError, ValueError):
+                Constants({}, found).visit(ast.parse(Path(one).read_bytes()))
+    return found
+
+
+def _is_copied_soon(thing: Callable[..., Any], values: str) -> bool:
+    """Say whether a copy with `values` is made at all, and in a time that allows for many."""
+    start = time.process_time()
+    try:
+        with undisturbed():
+            eval(f"copied(thing, {values})", {"copied": copied, "thing": thing, "sizes": DISTINCT})
+    except Exception:  # code that a user wrote may raise anything
+        return False
+    return time.process_time() - start < _SECONDS
+
+
+def _codes(own: str, value: float, held: Collection[str], reading: Reading) -> Iterator[str]:
+    """Yield the expressions that the constant `own` may be, beside the names `held`."""
+    said = next((size for size, one in reading.arguments.items() if one == own), "")
+    if own in reading.given:
+        yield repr(reading.given[own])
+        return
+    if said in SIZES:
+        yield f"sizes.{said}"
+        return
+    name = squashed(own)
+    sizes = [*sizes_named(name, held, ""), size_by_words(name, "")]
+    if isinstance(value, float):
+        yield from ["sizes.dropout"] * ("dropout" in sizes and 0 <= value < 1)
+    elif value > 1 and name in HEAD_WIDTH:
+        yield HEAD_WIDTH_CODE
+    elif value > 1:
+        usual = [one for one in sizes if one and one != "dropout" and not one.endswith("_pad")]
+        yield from (f"sizes.{size}" for size in dict.fromkeys(usual))
+
+
+def assumed_of(values: str) -> str:
+    """Return what is assumed where constants are `values`."""
+    return (
+        f"assumed that constants of the code are sizes, and judged in copies of its files that "
+        f"have others in their place ({values}); --give NAME=VALUE leaves one as it is"
+    )
+
+
+def demand_effect(built: Building, inferred: Inferred, name: str) -> None:
+    """Raise Unclear where a number of heads that is a constant changes no output."""
+    if f"{copied.__name__}(" not in built.expression or "heads" not in built.known:
+        return
+    sizes = DISTINCT.but(target_vocabulary=DISTINCT.source_vocabulary)
+    several, fewer = probes = [probe_of(built, sizes.but(heads=n)) for n in (5, 2)]
+    shapes = [{own: one.shape for own, one in made.model.state_dict().items()} for made in probes]
+    if shapes[0] != shapes[1]:
+        return
+    fewer.model.load_state_dict(several.model.state_dict())
+    call = inferred.call.compiled()
+    one, other = (probe.called(call, *probe.tokens) for probe in (several, fewer))
+    if (
+        isinstance(one, torch.Tensor)
+        and isinstance(other, torch.Tensor)
+        and torch.equal(one, other)
+    ):
+        raise Unclear(
+            f"{name} was built as {built.expression}, and its numbers are those of one number of "
+            f"heads, whatever the constant is: make the number of heads an argument of the "
+            f"constructor, or name the classes of its parts, one by one."
+        )
+
+
+def demand_explanation(built: Building, explained: bool, reading: Reading, name: str) -> None:
+    """Raise Unclear where constants are sizes, and no choice gives the numbers of the model."""
+    if explained or reading.anyway or f"{copied.__name__}(" not in built.expression:
+        return
+    raise Unclear(
+        f"{name} has sizes that are constants of the code, and was built as {built.expression}. No "
+        f"choice gives its numbers: that is a mistake in it, or a constant means something else. "
+        f"Say which is which with --argument SIZE=NAME, leave one as it is with --give "
+        f"NAME=VALUE, make them arguments of the constructor, or judge it with --anyway."
+    )

@@ -1,0 +1,202 @@
+"""Sizes that are constants of the code: a copy of its files has others in their place.
+
+The functions need nothing else of the suite: reproductions and written adapters contain their
+source.
+"""
+
+import ast
+import functools
+import inspect
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import Any, ClassVar
+
+
+class Constants(ast.NodeTransformer):
+    """Replaces the numbers in a source by `values`, and notes in `found` those that have names.
+
+    A number has a name where a file or a class assigns it, where it is a default, a keyword, a
+    value in a dictionary, an attribute of self, or the default of an option of a command; the
+    second argument of torch's own layers is called nhead.
+    """
+
+    def __init__(self, values: dict[str, Any], found: dict[str, Any]) -> None:
+        self.values, self.found, self.local = values, found, False
+
+    def number(self, name: str, node: Any) -> Any:
+        """Return the node of the number called `name`, another one where `values` has it."""
+        if not isinstance(node, ast.Constant) or type(node.value) not in (int, float):
+            return node
+        self.found.setdefault(name, node.value)
+        return ast.copy_location(ast.Constant(self.values.get(name, node.value)), node)
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
+        """Look at the defaults, and at what is no variable of the function."""
+        own = node.args
+        for held, defaults in (
+            ((own.posonlyargs + own.args)[::-1], own.defaults),
+            (own.kwonlyargs[::-1], own.kw_defaults),
+        ):
+            pairs = zip((one.arg for one in held), defaults[::-1], strict=False)
+            made = [self.number(*pair) for pair in pairs]
+            defaults[:] = made[::-1]
+        before, self.local = self.local, True
+        self.generic_visit(node)
+        self.local = before
+        return node
+
+    def visit_Assign(self, node: ast.Assign) -> ast.AST:
+        """Look at an assignment."""
+        for one in node.targets:
+            if isinstance(one, ast.Name) and not self.local:
+                node.value = self.number(one.id, node.value)
+            elif isinstance(one, ast.Attribute):
+                node.value = self.number(one.attr, node.value)
+            elif isinstance(one, ast.Tuple) and isinstance(node.value, ast.Tuple):
+                pairs = zip(one.elts, node.value.elts, strict=False)
+                named = not self.local and len(one.elts) == len(node.value.elts)
+                node.value.elts = [
+                    self.number(a.id, b) if named and isinstance(a, ast.Name) else b
+                    for a, b in pairs
+                ]
+        return self.generic_visit(node)
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST:
+        """Look at an assignment with an annotation."""
+        if isinstance(node.target, ast.Name) and not self.local:
+            node.value = self.number(node.target.id, node.value)
+        return self.generic_visit(node)
+
+    def visit_Dict(self, node: ast.Dict) -> ast.AST:
+        """Look at the values of a dictionary."""
+        node.values = [
+            self.number(key.value, one)
+            if isinstance(key, ast.Constant) and isinstance(key.value, str)
+            else one
+            for key, one in zip(node.keys, node.values, strict=True)
+        ]
+        return self.generic_visit(node)
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        """Look at the keywords of a call, at options of commands, and at layers of torch."""
+        called = getattr(node.func, "attr", getattr(node.func, "id", ""))
+        option = [getattr(one, "value", None) for one in node.args if called == "add_argument"]
+        for one in node.keywords:
+            name = one.arg or ""
+            if name == "default" and option and isinstance(option[-1], str):
+                name = option[-1].lstrip("-").replace("-", "_")
+            one.value = self.number(name, one.value)
+        layers = ("MultiheadAttention", "TransformerEncoderLayer", "TransformerDecoderLayer")
+        if called in layers and len(node.args) > 1:
+            node.args[1] = self.number("nhead", node.args[1])
+        return self.generic_visit(node)
+
+
+class Copies:
+    """Copies of the file of `thing`, and of the files of its folder that it imports.
+
+    `found` are the constants in them, by name. The last copies can be imported, for a pickle.
+    """
+
+    last: ClassVar[list["Copies"]] = []
+
+    def __init__(self, thing: Any, values: dict[str, Any]) -> None:
+        self.last.append(self)
+        for old in self.last[:-16]:
+            for one in old.made.values():
+                sys.modules.pop(one.__name__, None)
+        del self.last[:-16]
+        self.values = values
+        self.found: dict[str, Any] = {}
+        self.made: dict[str, ModuleType] = {}
+        home = sys.modules[thing.__module__]
+        self.root = self.folder(home)
+        self.thing: Any = self.copy(home)
+        for part in thing.__qualname__.split("."):
+            self.thing = getattr(self.thing, part)
+
+    @staticmethod
+    def folder(home: ModuleType) -> Path:
+        """Return the folder from which the module `home` is imported."""
+        file = Path(str(home.__file__)).resolve()
+        place = file.parent if file.stem == "__init__" else file.with_suffix("")
+        up = place.parent
+        for name in home.__name__.split(".")[::-1]:
+            if place.name != name:
+                break
+            place, up = place.parent, place.parent
+        return up
+
+    def copy(self, module: Any) -> Any:
+        """Return the copy of `module`, itself where its file is not of the folder."""
+        file = getattr(module, "__file__", None) or next(iter(getattr(module, "__path__", ())), "")
+        place = Path(file or "/").resolve()
+        if not isinstance(module, ModuleType) or not place.is_relative_to(self.root):
+            return module
+        if "site-packages" in place.parts or module.__name__ in self.made:
+            return self.made.get(module.__name__, module)
+        made = ModuleType(f"{module.__name__}_{id(self)}")
+        self.made[module.__name__] = sys.modules[made.__name__] = made
+        own = vars(module).get("__builtins__", __builtins__)
+        own = dict(own if isinstance(own, dict) else vars(own))
+        kept = ("__file__", "__package__", "__path__", "__spec__", "__loader__")
+        vars(made).update({one: vars(module)[one] for one in kept if one in vars(module)})
+        own["__import__"] = functools.partial(self.bring, own["__import__"])
+        vars(made)["__builtins__"] = own
+        if place.suffix == ".py":
+            tree = ast.parse(place.read_bytes())
+            tree = ast.fix_missing_locations(Constants(self.values, self.found).visit(tree))
+            exec(compile(tree, str(place), "exec"), vars(made))
+        return made
+
+    def bring(
+        self,
+        usual: Callable[..., Any],
+        name: str,
+        globals: Any = None,
+        locals: Any = None,
+        fromlist: Any = (),
+        level: int = 0,
+    ) -> Any:
+        """Import as `usual` does, and give the copies."""
+        found = usual(name, globals, locals, fromlist, level)
+        made = self.copy(found)
+        if made is found:
+            return found
+        for one in fromlist or ():
+            if isinstance(getattr(found, one, None), ModuleType) and not hasattr(made, one):
+                setattr(made, one, self.copy(getattr(found, one)))
+        inner, outer = found, made
+        for one in name.split(".")[1:] if not fromlist else ():
+            inner = getattr(inner, one)
+            setattr(outer, one, self.copy(inner))
+            outer = getattr(outer, one)
+        return made
+
+
+@functools.lru_cache(maxsize=16)
+def copied(thing: Any, **values: Any) -> Any:
+    """Return `thing` of a copy of its file, in which `values` are in the place of constants.
+
+    The files of its folder that it imports are copied, too.
+    """
+    return Copies(thing, values).thing
+
+
+COPIES_SOURCE = "\n".join(
+    [
+        "import ast",
+        "import functools",
+        "import sys",
+        "from collections.abc import Callable",
+        "from pathlib import Path",
+        "from types import ModuleType",
+        "from typing import Any, ClassVar",
+        "",
+        "",
+        "",
+    ]
+) + "\n\n".join(inspect.getsource(one) for one in (Constants, Copies, copied))
+"""The classes and the function as code of their own."""

@@ -1,0 +1,121 @@
+"""One way to build a whole model, and the trial of it: the shapes of its parameters."""
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from torch import nn
+
+from attentest.results.text import summary
+from attentest.targets.adapt.parameters.found import DISTINCT
+from attentest.targets.adapt.probing import undisturbed
+from attentest.targets.models.surrounded import Surrounded, surrounded
+from attentest.targets.signatures import sizes_in
+from attentest_spec import Sizes, Unsupported
+
+HEAD_WIDTH_CODE = "sizes.d_model // sizes.heads"
+
+
+@dataclass(frozen=True)
+class Building:
+    """A model that is built by the `expression` of the name `sizes`, evaluated in `space`.
+
+    `known` are the sizes that occur in it, `said` sentences for the user, and `doubts` those that
+    may be wrong.
+    """
+
+    expression: str
+    space: Mapping[str, Any]
+    said: tuple[str, ...] = ()
+    doubts: tuple[str, ...] = ()
+
+    def __call__(self, sizes: Sizes) -> Any:
+        """Build at `sizes`; what is shared by both sides cannot have two values."""
+        if "target_vocabulary" not in self.known and (
+            sizes.source_vocabulary != sizes.target_vocabulary
+        ):
+            raise ValueError(
+                f"one vocabulary serves both sides: {sizes.source_vocabulary} and "
+                f"{sizes.target_vocabulary} differ"
+            )
+        if self.is_split and sizes.heads > 0 and sizes.d_model % sizes.heads:
+            raise Unsupported(
+                f"it is built with the width of a head, and {sizes.d_model} features are no "
+                f"multiple of {sizes.heads}"
+            )
+        return eval(self.expression, {**self.space, "sizes": sizes})
+
+    @property
+    def known(self) -> frozenset[str]:
+        """The sizes that it is built with."""
+        return sizes_in(self.expression)
+
+    @property
+    def is_split(self) -> bool:
+        """Whether it is given the width of a head, which the adapter computes."""
+        return HEAD_WIDTH_CODE in self.expression
+
+
+def trial(built: Building, *, shared: bool = False) -> str:
+    """Return why `built` cannot be what is meant, "" where it can.
+
+    A `shared` vocabulary, where the arguments are two, needs a table that is shared.
+    """
+    sizes = DISTINCT
+    if "target_vocabulary" not in built.known:
+        sizes = DISTINCT.but(target_vocabulary=DISTINCT.source_vocabulary)
+    try:
+        with undisturbed():
+            module = built(sizes)
+    except Exception as failure:  # code that a user wrote may raise anything
+        return summary(failure, 160)
+    if not isinstance(module, nn.Module):
+        return f"it makes a {type(module).__name__}, and no torch.nn.Module"
+    tables = [one.weight for one in module.modules() if isinstance(one, nn.Embedding)]
+    for rows, width in (one.shape for one in tables):
+        if width == sizes.heads:
+            return (
+                f"it holds a table of {rows} rows with a number for each head, as relative "
+                f"positions have, and the spec has no place for those"
+            )
+        if width != sizes.d_model:
+            return "it holds a table of another width than the model's"
+    held = module.named_parameters(remove_duplicate=False)  # a layer may be in a list twice
+    if (
+        shared
+        and len({one.data_ptr() for one in tables if len(one) == sizes.source_vocabulary}) != 1
+    ):
+        return "its sides do not share a table, and it is built with one vocabulary for both"
+    shapes = [set(one.shape) for _, one in held if one.dim() > 1]
+    for vocabulary in (sizes.source_vocabulary, sizes.target_vocabulary):
+        if {vocabulary, sizes.d_model} not in shapes:
+            return f"it holds no table of {vocabulary} tokens by {sizes.d_model}"
+    wide = sum(sizes.d_ff in one for one in shapes)
+    if "d_ff" in built.known and wide != 4 * sizes.layers:
+        return f"it holds {wide} matrices of the inner width, and not {4 * sizes.layers}"
+    return ""
+
+
+def around(built: Building) -> Building | None:
+    """Return stacks that take vectors between tables and a generator; None for all else."""
+    try:
+        with undisturbed():
+            core = built(DISTINCT.but(target_vocabulary=DISTINCT.source_vocabulary))
+        own = list(core.modules())
+    except Exception:  # code that a user wrote may raise anything
+        return None
+    if {"d_model", "heads", "layers"} - built.known or any(
+        isinstance(one, nn.Embedding) for one in own
+    ):
+        return None
+    expression = surrounded(built.expression, core)
+    found = Building(expression, {**built.space, "Surrounded": Surrounded})
+    if not expression or trial(found):
+        return None
+    said = (
+        f"built as {built.expression}",
+        "it takes vectors: tables of tokens and a generator of the adapter's are put around it, "
+        "and nothing is said of embeddings, positions and generators",
+    )
+    return dataclasses.replace(found, said=said)

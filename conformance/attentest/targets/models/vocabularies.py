@@ -1,0 +1,58 @@
+"""Vocabularies as objects: what a constructor asks for its size and the id of padding.
+
+The class needs nothing else of the suite: reproductions and written adapters contain its source.
+"""
+
+import inspect
+from collections.abc import Iterator
+from typing import Any
+
+
+class Vocabulary:
+    """A vocabulary of `size` tokens, by any of its usual names; every token for padding is `pad`.
+
+    All other tokens that are looked up have the id 1.
+    """
+
+    def __init__(self, size: int, pad: int) -> None:
+        self.size = self.vocab_size = self.n_words = self.num_tokens = size
+        self.pad = self.pad_id = self.pad_idx = self.pad_index = self.pad_token_id = pad
+        self.stoi = self.word2idx = self.word2index = self.token2idx = self.token_to_id = self
+
+    def __len__(self) -> int:
+        return self.size
+
+    def __getitem__(self, token: Any) -> int:
+        return self.pad if "pad" in str(token).lower() else 1
+
+    def __call__(self, token: Any) -> int:
+        """Return the id of `token`."""
+        return self[token]
+
+    def get(self, token: Any, _default: Any = None) -> int:
+        """Return the id of `token`."""
+        return self[token]
+
+
+VOCABULARY_SOURCE = "\n".join(["from typing import Any", "", "", ""]) + inspect.getsource(
+    Vocabulary
+)
+"""The class as code of its own."""
+
+_IS_NO_NUMBER = (
+    "has no len()",
+    "'int' object is not subscriptable",
+    "'int' object has no attribute",
+)
+
+
+def with_vocabularies(expression: str, failure: str) -> Iterator[str]:
+    """Yield the expression with vocabularies in the place of their sizes, where those failed."""
+    if not any(one in failure for one in _IS_NO_NUMBER):
+        return
+    changed = expression
+    for side in ("source", "target"):
+        held = f"Vocabulary(sizes.{side}_vocabulary, sizes.{side}_pad)"
+        changed = changed.replace(f"=sizes.{side}_vocabulary", f"={held}")
+    if changed != expression:
+        yield changed

@@ -1,0 +1,181 @@
+"""Whole models whose sizes are constants of their code: a copy of the files has others."""
+
+import ast
+from pathlib import Path
+
+import pytest
+from folders import SUPPORT
+
+import attentest
+from attentest.judging.bench import Bench
+from attentest.judging.judge import judge
+from attentest.results.verdict import Status
+from attentest.targets.adapt import Unclear
+from attentest.targets.adapt.parameters import found
+from attentest.targets.members import adapter_text
+from attentest.targets.models.copies import Constants
+from attentest.targets.whole import AdaptedWhole
+from attentest_spec import Backend
+
+WILD = SUPPORT / "wild_models"
+SIZES = """\
+d_model = 512
+d_ff = 2048
+d_k = d_v = 64
+n_layers, n_heads = 6, 8
+src_vocab_size = 1000
+tgt_vocab_size = 1200
+max_len = 100
+dropout = 0.1
+batch_size = 32
+"""
+BUSY = """\
+start = time.process_time()
+while time.process_time() < start + 1.1:
+    pass
+"""
+CLAUSES = ("formula", "causality", "pickle")
+
+
+def written(folder: Path, file: str, *edits: tuple[str, str]) -> str:
+    """Write the model of `file` with `edits`, and return its name as a target."""
+    source = (WILD / file).read_text(encoding="utf-8")
+    for old, new in edits:
+        assert old in source
+        source = source.replace(old, new, 1)
+    (folder / "model.py").write_text(source, encoding="utf-8")
+    return f"{folder / 'model.py'}:Transformer"
+
+
+def failing(backend: Backend) -> list[str]:
+    """Return the clauses that the model breaks."""
+    bench = Bench.for_status(backend, effort=0.1)
+    statuses = {one: judge(bench, f"model.{one}").status for one in CLAUSES}
+    return [one for one, status in statuses.items() if status is not Status.PASS]
+
+
+def assumed(backend: Backend) -> str:
+    """Return what is assumed of the model."""
+    assert isinstance(backend, AdaptedWhole)
+    return "\n".join(backend.assumed)
+
+
+def test_constants_of_a_neighbour_are_sizes(tmp_path: Path) -> None:
+    (tmp_path / "settings.py").write_text(SIZES, encoding="utf-8")
+    backend = attentest.adapted(
+        written(tmp_path, "constants.py", (SIZES, "from settings import *\n"))
+    )
+    assert "n_layers=sizes.layers" in assumed(backend)
+    assert failing(backend) == []
+
+
+@pytest.mark.parametrize(
+    "edits",
+    [
+        (),
+        (
+            ("d_ff, dropout, cross):", "d_ff, dropout, cross, heads=4):"),
+            ("(d_model, 4, batch_first", "(d_model, heads, batch_first"),
+            ("(d_model, 4, batch_first", "(d_model, heads, batch_first"),
+        ),
+    ],
+)
+def test_heads_that_are_fixed_are_a_size(
+    tmp_path: Path, edits: tuple[tuple[str, str], ...]
+) -> None:
+    backend = attentest.adapted(written(tmp_path, "fixed_heads.py", *edits))
+    assert backend.limits.heads is None
+    assert failing(backend) == []
+
+
+def test_constants_are_read_wherever_they_have_names() -> None:
+    source = """
+class Settings:
+    d_model: int = 512
+    pads, n_heads = 0, 8
+options = {"n_layers": 6}
+parser.add_argument("--d-ff", type=int, default=2048)
+def build(x, dropout=0.1, *, max_len=50):
+    depth = 3
+    self.h = 8
+    nn.MultiheadAttention(x, 8)
+    return Layer(width=7)
+"""
+    named: dict[str, float] = {}
+    tree = Constants({"n_heads": 2, "max_len": 9, "nhead": 2}, named).visit(ast.parse(source))
+    assert named == {
+        "d_model": 512,
+        "pads": 0,
+        "n_heads": 8,
+        "n_layers": 6,
+        "d_ff": 2048,
+        "dropout": 0.1,
+        "max_len": 50,
+        "h": 8,
+        "nhead": 8,
+        "width": 7,
+    }
+    text = ast.unparse(tree)
+    assert "(0, 2)" in text
+    assert "max_len=9" in text
+    assert "MultiheadAttention(x, 2)" in text
+    assert "self.h = 8" in text
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        ("np.sqrt(d_k)", "8.0"),  # sound at its own sizes alone
+        ("np.sqrt(d_k)", "np.sqrt(d_model)"),
+        (".transpose(1, 2).reshape(n", ".reshape(n"),
+    ],
+)
+def test_numbers_that_no_choice_gives_are_asked_about(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, edit: tuple[str, str]
+) -> None:
+    monkeypatch.setattr(found, "SECONDS", 0.3)  # no map gives numbers that are wrong
+    target = written(tmp_path, "constants.py", edit)
+    with pytest.raises(Unclear, match="No choice gives its numbers"):
+        attentest.adapted(target)
+
+
+@pytest.mark.parametrize(
+    ("file", "edit"),
+    [
+        ("constants.py", (".triu(1)", ".triu(2)")),
+        ("fixed_heads.py", ("key_padding_mask=memory_pad, ", "")),
+    ],
+)
+def test_mistake_in_a_mask_is_detected(tmp_path: Path, file: str, edit: tuple[str, str]) -> None:
+    assert failing(attentest.adapted(written(tmp_path, file, edit)))
+
+
+def test_heads_that_the_constant_does_not_set_are_asked_about(tmp_path: Path) -> None:
+    fixed = ("(d_model, 4, batch_first", "(d_model, int('1'), batch_first")
+    unused = ("class Layer", "n_heads = 4\n\n\nclass Layer")
+    with pytest.raises(Unclear, match="whatever the constant is"):
+        attentest.adapted(written(tmp_path, "fixed_heads.py", fixed, fixed, unused))
+
+
+def test_constant_that_is_given_stays(tmp_path: Path) -> None:
+    target = written(tmp_path, "constants.py")
+    backend = attentest.adapted(target, given={"d_ff": 64})
+    assert "d_ff=64" in assumed(backend)
+    assert backend.limits.inner_width == 64
+
+
+def test_file_that_takes_long_to_run_is_asked_about(tmp_path: Path) -> None:
+    slow = ("import torch\n", "import time\n\nimport torch\n\n" + BUSY)
+    with pytest.raises(Unclear, match="could not be built"):
+        attentest.adapted(written(tmp_path, "constants.py", slow))
+
+
+def test_written_adapter_makes_the_copies_itself(tmp_path: Path) -> None:
+    target = written(tmp_path, "constants.py")
+    assert "d_k=sizes.d_model // sizes.heads" in assumed(attentest.adapted(target))
+    text = adapter_text(target, {})
+    assert "batch_size" not in text
+    assert "from attentest." not in text
+    file = tmp_path / "adapter.py"
+    file.write_text(text, encoding="utf-8")
+    assert failing(attentest.adapted(str(file))) == []
