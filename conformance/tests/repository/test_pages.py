@@ -114,7 +114,7 @@ def test_links_lead_to_generated_pages_where_these_exist() -> None:
 @each_page
 def test_printed_output_is_written_by_its_command(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
-    marked = {one.code for one in places(text) if one.kind in ("run", "include", "curves")}
+    marked = {one.code for one in places(text) if one.kind in ("run", "include", "curves", "index")}
     assert None not in marked, "python docs/outputs.py --write fills it"
     for token in MarkdownIt().parse(text):
         if token.type == "fence" and token.info == "text" and token.content.startswith("$ "):
