@@ -119,7 +119,7 @@ def test_sound_models_are_read_without_an_option_and_conform(target: str, said: 
     assert sum(one.status.judged for one in verdicts) >= 11
 
 
-@pytest.mark.parametrize(("target", "old", "new"), study(MISTAKES, "-".join, share=4))
+@pytest.mark.parametrize(("target", "old", "new"), study(MISTAKES, "-".join, share=4, rest=2))
 def test_mistakes_in_models_are_asked_about_or_detected(
     target: str, old: str, new: str, tmp_path: Path
 ) -> None:

@@ -161,7 +161,7 @@ def test_a_scale_in_single_precision_is_no_mistake(tmp_path: Path) -> None:
     assert not broken(backend, VALUES)
 
 
-@pytest.mark.parametrize(("file", "name", "old", "new"), study(MISTAKES, "-".join, share=3))
+@pytest.mark.parametrize(("file", "name", "old", "new"), study(MISTAKES, "-".join, share=3, rest=2))
 def test_mistakes_in_models_are_detected(
     file: str, name: str, old: str, new: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
