@@ -64,7 +64,7 @@ def rank(folder: Path) -> tuple[bool, bool, str]:
 os.environ["ATTENTEST_ENVS"] = ", ".join(folder.name for folder in sorted(FOLDERS, key=rank))
 os.environ["ATTENTEST_FOLDERS"] = "\n".join(f"-e {folder}" for folder in FOLDERS)
 for one in FOLDERS:
-    few = "" if one == FOLDERS[0] else "-k formula"
+    few = "" if one == FOLDERS[0] else "-k 'formula and attention'"
     os.environ |= {
         f"ATTENTEST_FOLDER_{one.name}": f"-e {one}{extra(one)}",
         f"ATTENTEST_RUN_{one.name}": f"{names(one)} {declared(one, '--deviations=')}",

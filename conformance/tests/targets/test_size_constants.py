@@ -35,6 +35,7 @@ while time.process_time() < start + 1.1:
     pass
 """
 CLAUSES = ("formula", "causality", "pickle")
+ELSEWHERE = [pytest.mark.proof, pytest.mark.exhaustive]
 
 
 def written(folder: Path, file: str, *edits: tuple[str, str]) -> str:
@@ -126,8 +127,8 @@ def build(x, dropout=0.1, *, max_len=50):
     "edit",
     [
         ("np.sqrt(d_k)", "8.0"),  # sound at its own sizes alone
-        ("np.sqrt(d_k)", "np.sqrt(d_model)"),
-        (".transpose(1, 2).reshape(n", ".reshape(n"),
+        pytest.param(("np.sqrt(d_k)", "np.sqrt(d_model)"), marks=ELSEWHERE),
+        pytest.param((".transpose(1, 2).reshape(n", ".reshape(n"), marks=ELSEWHERE),
     ],
 )
 def test_numbers_that_no_choice_gives_are_asked_about(
@@ -157,6 +158,8 @@ def test_heads_that_the_constant_does_not_set_are_asked_about(tmp_path: Path) ->
         attentest.adapted(written(tmp_path, "fixed_heads.py", fixed, fixed, unused))
 
 
+@pytest.mark.proof
+@pytest.mark.exhaustive
 def test_constant_that_is_given_stays(tmp_path: Path) -> None:
     target = written(tmp_path, "constants.py")
     backend = attentest.adapted(target, given={"d_ff": 64})
@@ -170,6 +173,8 @@ def test_file_that_takes_long_to_run_is_asked_about(tmp_path: Path) -> None:
         attentest.adapted(written(tmp_path, "constants.py", slow))
 
 
+@pytest.mark.proof
+@pytest.mark.exhaustive
 def test_written_adapter_makes_the_copies_itself(tmp_path: Path) -> None:
     target = written(tmp_path, "constants.py")
     assert "d_k=sizes.d_model // sizes.heads" in assumed(attentest.adapted(target))
