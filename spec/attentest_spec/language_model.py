@@ -49,7 +49,7 @@ def cached_language_model(
     after: Annotated[Tokens, "C"],
     origin: Annotated[Tokens, "C B"],
 ) -> Annotated[Floats, "B T V"]:
-    """Return the output of :func:`language_model` for every token, after the text it continues.
+    """Return the output (B, T, V) of :func:`language_model`, after the texts that it continues.
 
     The columns of tokens, mask and positions (B, T) are given in chunks of the lengths `chunks`
     (C). Chunk c continues the texts up to the chunk `after` (C) names, or begins new ones where
