@@ -118,7 +118,7 @@ def test_reference_model_conforms_in_float32(model, slug, seed):
     assert (verdict.budget or 0.0) < 0.7
 
 
-@pytest.mark.parametrize("name", study(UNUSUAL, share=4, rest=4))
+@pytest.mark.parametrize("name", study(UNUSUAL, share=5, rest=8))
 def test_unusual_implementation_conforms_in_float32(name):
     backend = UNUSUAL[name]
     for slug in IN_USE:
