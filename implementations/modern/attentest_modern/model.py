@@ -93,7 +93,7 @@ def rotate(x: Tensor, turns: Tensor) -> Tensor:
 
 
 KeyValue = tuple[Tensor, Tensor]
-"""What a block keeps of P earlier tokens: turned keys and values (B, G, P, E)."""
+"""The kept part of P earlier tokens in a block: turned keys and values (B, G, P, E)."""
 
 
 class Attention(nn.Module):

@@ -192,7 +192,7 @@ def cached_counter_never_reset(
 def cached_prompt_of_old_parameters(
     self: Hooks, module: Node, tokens: Tensor, places: Tensor
 ) -> Tensor:
-    """What was computed for a prompt is kept when the weights change.
+    """The results for a prompt are kept when the weights change.
 
     Answers after an update mix two sets of weights.
     """
@@ -212,7 +212,7 @@ def cached_prompt_of_old_parameters(
     origin="sgl-project/sglang#26792",
 )
 def cached_prompt_in_the_class(self: Hooks, module: Node, tokens: Tensor, places: Tensor) -> Tensor:
-    """What was computed for a prompt is kept under its tokens, for all models.
+    """The results for a prompt are kept under its tokens, for all models.
 
     Two models in one program read the prompt with the weights of one.
     """

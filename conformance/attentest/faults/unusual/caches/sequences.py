@@ -1,19 +1,17 @@
 """Unusual caches of keys and values, each in the reference model `plain`."""
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import torch
 from torch import Tensor
 from torch.nn import functional
 
-from attentest.faults.reference_models import DECLARED, Cache, Kept, Mask, Node, reference_backend
+from attentest.faults.reference_models import Cache, Kept, Mask, Node
 from attentest.faults.reference_models.hooks.cache import Pair
 from attentest.faults.reference_models.plain import Plain
-from attentest.faults.unusual.member import member
-from attentest_spec import Limits
-from attentest_spec.choices import Value
-from attentest_spec.torch import TorchBackend
+from attentest.faults.unusual.caches.restyled import restyled
 
 ROOM = 160
 
@@ -153,11 +151,7 @@ class TokenByToken(Plain):
         return torch.cat(found, dim=1), cache
 
 
-def _cached(name: str, model: type[Plain], title: str, **choices: Value) -> TorchBackend:
-    declared = {**DECLARED, **choices}
-    recipe = reference_backend(model, declared).recipes["cached_decoding"]
-    return member(name, title, {"cached_decoding": recipe}, declared, Limits())
-
+_cached = partial(restyled, "cached_decoding")
 
 MEMBERS = (
     _cached(

@@ -1,5 +1,6 @@
 """Unusual caches of decoder-only models, each in the reference model `plain`."""
 
+from functools import partial
 from typing import Any
 
 import torch
@@ -7,19 +8,15 @@ from torch import Tensor
 from torch.nn import functional
 
 from attentest.faults.reference_models import (
-    DECLARED,
     Kept,
     Mask,
     Node,
     TextCache,
-    reference_backend,
 )
 from attentest.faults.reference_models.hooks.cache import Pair
 from attentest.faults.reference_models.plain import Plain
-from attentest.faults.unusual.member import member
-from attentest_spec import Limits
+from attentest.faults.unusual.caches.restyled import restyled
 from attentest_spec.choices import Value
-from attentest_spec.torch import TorchBackend
 
 ROOM = 160
 LLAMA: dict[str, Value] = {
@@ -163,7 +160,7 @@ class EveryQueryHead(Plain):
 
 
 class RowsBeforeProjection(Plain):
-    """What is kept are the inputs of attention, of which keys and values are made in every step."""
+    """The inputs of attention are kept, and keys and values are made of them in every step."""
 
     def attend_text(
         self, attention: Node, x: Tensor, cache: TextCache, number: int, keep: Tensor
@@ -183,11 +180,7 @@ class RowsBeforeProjection(Plain):
         return [None if one is None else one.index_select(0, origin) for one in own]
 
 
-def _cached(name: str, model: type[Plain], title: str, **choices: Value) -> TorchBackend:
-    declared = {**DECLARED, **choices}
-    recipe = reference_backend(model, declared).recipes["cached_language_model"]
-    return member(name, title, {"cached_language_model": recipe}, declared, Limits())
-
+_cached = partial(restyled, "cached_language_model")
 
 MEMBERS = (
     _cached(
