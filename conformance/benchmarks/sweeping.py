@@ -13,12 +13,10 @@ import os
 os.environ["OMP_NUM_THREADS"] = "1"  # before torch is imported
 
 import sys
-import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from pathlib import Path
 from statistics import median
 from typing import Any
 
@@ -38,7 +36,7 @@ from attentest.studies.sweep.training import blank, train
 TRAINING = {"steps": 200, "every": 200, "length": 5}
 """A training of about two seconds."""
 
-BOUNDS = {"two workers": 1.7, "overhead": 0.05, "MiB": 16.0}
+BOUNDS = {"two workers": 1.7, "overhead": 0.05, "MiB": 4.0}
 """The bounds: times one worker, share of the time, growth of memory for 9,000 records."""
 
 EMPTY = 2000
@@ -50,23 +48,27 @@ def grid(seeds: int) -> Grid:
     return Grid(seeds=tuple(range(seeds)), settings=TRAINING)
 
 
-def seconds(seeds: int, workers: int) -> tuple[float, float]:
-    """Return the time of so many trainings from the first to the last, and the sum of their own.
+def measured(seeds: int, workers: int) -> tuple[float, float]:
+    """Return the trainings per minute, and the share of the time that is not training.
 
-    The start of the workers is left out: it is the same for a sweep of any size.
+    It is measured from the moment at which every worker has ended its first training: the start of
+    the workers is the same for a sweep of any size. A training that had begun by then counts with
+    the part that came after.
     """
     ends: list[tuple[float, float]] = []
-    with tempfile.TemporaryDirectory() as folder:
-        found = over(
-            grid(seeds),
-            Folder(Path(folder)),
-            workers,
-            listener=lambda record: ends.append((time.perf_counter(), record.seconds)),
-        )
+    found = over(
+        grid(seeds),
+        Folder.temporary(),
+        workers,
+        listener=lambda record: ends.append((time.perf_counter(), record.seconds)),
+    )
     if found.failures:
         raise click.ClickException(f"A training failed: {found.failures[0].reason}.")
-    first = max(1, workers)  # each worker's first one imports torch
-    return ends[-1][0] - ends[first - 1][0], sum(spent for _, spent in ends[first:])
+    first = max(1, workers)
+    (begun, _), (ended, _) = ends[first - 1], ends[-1]
+    trained = [min(own, end - begun) for end, own in ends[first:]]
+    parts = [spent / own for spent, (_, own) in zip(trained, ends[first:], strict=True)]
+    return 60 * sum(parts) / (ended - begun), 1 - sum(trained) / first / (ended - begun)
 
 
 @contextmanager
@@ -90,8 +92,8 @@ def memory(records: int) -> tuple[float, float]:
     process = psutil.Process()
     key_of(grid(1).plans[0])  # reads all files, once
     before, begun = process.memory_info().rss, time.perf_counter()
-    with tempfile.TemporaryDirectory() as folder, synthetic():
-        found = over(grid(records), Folder(Path(folder)))
+    with synthetic():
+        found = over(grid(records), Folder.temporary())
         grown = process.memory_info().rss - before
         elapsed = time.perf_counter() - begun
         assert len(found.records) == records
@@ -116,10 +118,10 @@ def main(trainings: int, rounds: int, records: int) -> None:
     rates: dict[int, list[float]] = {0: [], 1: [], 2: []}
     spent = []
     for workers in (0, *(1, 2) * rounds):
-        elapsed, own = seconds(trainings * max(1, workers), workers)
-        rates[workers].append(60 * (trainings - 1) * max(1, workers) / elapsed)
+        rate, other = measured(trainings * max(1, workers), workers)
+        rates[workers].append(rate)
         if workers == 1:
-            spent.append(1 - own / elapsed)
+            spent.append(other)
     faster = median(two / one for one, two in zip(rates[1], rates[2], strict=True))
     overhead = median(spent)
     (few, _), (many, each) = memory(records // 10), memory(records)

@@ -1,6 +1,5 @@
 """The trainings of the silent-bug index: injected mistakes on small tasks, and correct code."""
 
-import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -48,10 +47,8 @@ def index(
     scheduler answers, or no longer.
     """
     whole = Whole.of(slugs, count, tasks, seeds)
-    if folder is not None:
-        return whole.over(Folder(Path(folder)), workers, scheduler, listener)
-    with tempfile.TemporaryDirectory(prefix="attentest-") as temporary:
-        return whole.over(Folder(Path(temporary)), workers, scheduler, listener)
+    kept = Folder.temporary() if folder is None else Folder(Path(folder))
+    return whole.over(kept, workers, scheduler, listener)
 
 
 @dataclass(frozen=True)
@@ -148,13 +145,12 @@ class Whole:
 def _group(
     groups: dict[tuple[str, str], list[Record]],
     plans: Sequence[Plan],
-    train: Callable[[Sequence[Plan], Folder], list[Record]],
+    train: Callable[[Sequence[Plan], Folder], Sequence[Record]],
     folder: Folder,
 ) -> None:
     """Carry `plans` out and put their records into `groups`, by mistake and task."""
     for plan, record in zip(plans, train(plans, folder), strict=True):
-        whole = folder.load(record.key) or record
-        groups.setdefault((str(plan.levels[MISTAKE]), plan.task), []).append(whole)
+        groups.setdefault((str(plan.levels[MISTAKE]), plan.task), []).append(record)
 
 
 MISTAKE = "mistake"

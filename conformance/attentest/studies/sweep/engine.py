@@ -7,10 +7,12 @@ interruption is not trained again.
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from operator import itemgetter
 from pathlib import Path
-from typing import Any
+from typing import overload
 
+from attentest.results.output import Occupied
 from attentest.studies.cluster import Lost, cluster
 from attentest.studies.sweep.grid import Plan
 from attentest.studies.sweep.record import MARK, Folder, Record, code_of, key_of
@@ -20,6 +22,47 @@ Listener = Callable[[Record], None]
 """Called with every record, in the order in which the trainings end."""
 
 
+@dataclass(frozen=True)
+class Results(Sequence[Record]):
+    """The records of plans, in their order, each read from the folder when it is asked for.
+
+    Nothing of them is in memory, whatever their number, but those in `lost`: trainings that failed
+    with their workers, by key, which are not stored. Raises Occupied for a record that was removed
+    since.
+    """
+
+    plans: Sequence[Plan]
+    folder: Folder
+    lost: Mapping[str, Record]
+
+    def __len__(self) -> int:
+        """Return the number of trainings."""
+        return len(self.plans)
+
+    @overload
+    def __getitem__(self, index: int) -> Record: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Record, ...]: ...
+
+    def __getitem__(self, index: int | slice) -> Record | tuple[Record, ...]:
+        """Return the record at `index`, with the levels of its plan, or those of a slice."""
+        if isinstance(index, slice):
+            return tuple(self[one] for one in range(*index.indices(len(self))))
+        plan = self.plans[index]
+        key = key_of(plan)
+        if (record := self.ended(key)) is None:
+            raise Occupied(
+                f"The record {key} is no longer in {self.folder.path}. The same command trains it "
+                f"again."
+            )
+        return replace(record, levels=plan.levels)
+
+    def ended(self, key: str) -> Record | None:
+        """Return the record of `key`; None for a training that has not ended."""
+        return self.lost.get(key) or self.folder.load(key)
+
+
 def run(
     plans: Sequence[Plan],
     folder: Folder,
@@ -27,54 +70,50 @@ def run(
     workers: int = 0,
     scheduler: str = "",
     listener: Listener = lambda record: None,
-) -> list[Record]:
-    """Return the records of `plans` with their last points, in their order.
+) -> Results:
+    """Train what `folder` does not hold of `plans`, and return the records in their order.
 
-    Those that `folder` holds are read; the whole curves and the gradients are there, and in no
-    memory.
     `workers` is the number of processes on this machine, and 0 trains in this process. A training
     whose worker is lost again and again fails, and is not stored: the next run tries it anew.
     Raises Missing where Dask is needed and not installed, NoScheduler where no scheduler answers,
     or no longer, and BadTask for a regime that cannot be.
     """
-    keys = [key_of(plan) for plan in plans]
-    found: dict[str, Record] = {}
-    equal: dict[str, Mapping[str, Any]] = {}
-
-    def ended(record: Record) -> None:
-        found[record.key] = _small(record, equal)
-        listener(record)
-
-    for key in dict.fromkeys(keys):
-        if (record := folder.load(key)) is not None:
-            ended(record)
-    waiting = {key: plan for key, plan in zip(keys, plans, strict=True) if key not in found}
-    if waiting:
+    lost: dict[str, Record] = {}
+    results = Results(plans, folder, lost)
+    waiting = [False] * len(plans)
+    for index, plan in enumerate(plans):
+        record = folder.load(key_of(plan))
+        waiting[index] = record is None
+        if record is not None:
+            listener(record)
+    if any(waiting):
+        asked: set[str] = set()
         made = _by_workers if workers or scheduler else _here
-        for record in made(waiting, folder, workers, scheduler):
-            ended(record)
-    return [
-        found[key] if found[key].levels == one.levels else replace(found[key], levels=one.levels)
-        for key, one in zip(keys, plans, strict=True)
-    ]
+        for record in made(_missing(plans, waiting, results, asked), folder, workers, scheduler):
+            if folder.load(record.key) is None:
+                lost[record.key] = record
+            asked.remove(record.key)
+            listener(record)
+    for index, twin in enumerate(waiting):
+        if twin:
+            listener(results[index])
+    return results
 
 
-def _small(record: Record, equal: dict[str, Mapping[str, Any]]) -> Record:
-    """Return `record` as it is kept in memory: thousands may be there at once.
+def _missing(
+    plans: Sequence[Plan], waiting: list[bool], results: Results, asked: set[str]
+) -> Iterator[tuple[str, Plan]]:
+    """Yield each training that is `waiting` and neither `asked` for nor ended, with its key.
 
-    It has the last point, without norms of gradients. Of `equal` mappings one is kept.
+    Levels that make no difference give plans that are one training: all but the first of these
+    are left waiting.
     """
-
-    def kept(one: Mapping[str, Any]) -> Mapping[str, Any]:
-        return equal.setdefault(repr(one), one)
-
-    return replace(
-        record,
-        points=tuple(replace(one, gradients={}) for one in record.points[-1:]),
-        choices=kept(record.choices),
-        regime=kept(record.regime),
-        levels=kept(record.levels),
-    )
+    for index, _ in filter(itemgetter(1), enumerate(waiting)):
+        key = key_of(plans[index])
+        if key not in asked and results.ended(key) is None:
+            asked.add(key)
+            waiting[index] = False
+            yield key, plans[index]
 
 
 def cores() -> int:
@@ -83,22 +122,22 @@ def cores() -> int:
 
 
 def _here(
-    waiting: dict[str, Plan], folder: Folder, workers: int, scheduler: str
+    missing: Iterator[tuple[str, Plan]], folder: Folder, workers: int, scheduler: str
 ) -> Iterator[Record]:
-    for plan in waiting.values():
+    for _, plan in missing:
         record = train(plan)
         folder.keep(record)
         yield record
 
 
 def _by_workers(
-    waiting: dict[str, Plan], folder: Folder, workers: int, scheduler: str
+    missing: Iterator[tuple[str, Plan]], folder: Folder, workers: int, scheduler: str
 ) -> Iterator[Record]:
-    tasks = ((key, (plan, code_of(plan.target), str(folder.path))) for key, plan in waiting.items())
+    tasks = ((plan, (plan, code_of(plan.target), str(folder.path))) for _, plan in missing)
     with cluster(workers, scheduler) as machines:
-        for key, record in machines.each(trained, tasks):
+        for plan, record in machines.each(trained, tasks):
             if isinstance(record, Lost):
-                yield replace(blank(waiting[key]), reason=record.reason)
+                yield replace(blank(plan), reason=record.reason)
             else:
                 folder.keep(record)
                 yield record

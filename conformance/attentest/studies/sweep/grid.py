@@ -1,10 +1,10 @@
 """The grid of a sweep: levels of choices and axes, expanded into the plan of every training."""
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, fields, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from functools import cached_property
-from itertools import product
-from typing import Any
+from math import prod
+from typing import Any, overload
 
 from attentest.studies.learning.regime import SIZES, Regime
 from attentest.studies.learning.task import BadTask
@@ -94,29 +94,60 @@ class Grid:
         tasks = {TASK: self.tasks} if len(self.tasks) > 1 else {}
         return {**tasks, **self.choices, **self.axes}
 
-    @cached_property
-    def plans(self) -> tuple[Plan, ...]:
+    @property
+    def plans(self) -> "Plans":
         """The plans in the order of the table: by cell, then by seed."""
-        return tuple(
-            replace(first, seed=seed)
-            for first in map(self._first, self._cells())
-            for seed in self.seeds
+        return Plans(self)
+
+    @property
+    def cells(self) -> int:
+        """The number of combinations of levels that are trained."""
+        sizes = [len(levels) for levels in self.factors.values()]
+        return 1 + sum(size - 1 for size in sizes) if self.one_at_a_time else prod(sizes)
+
+    def cell(self, index: int) -> dict[str, Value]:
+        """Return the combination of levels at `index`, from 0 on; the last factor varies first."""
+        cell = {name: levels[0] for name, levels in self.factors.items()}
+        if self.one_at_a_time:
+            for name, levels in self.factors.items():
+                if 0 < index < len(levels):
+                    return {**cell, name: levels[index]}
+                index -= len(levels) - 1
+            return cell
+        for name, levels in reversed(self.factors.items()):
+            index, level = divmod(index, len(levels))
+            cell[name] = levels[level]
+        return cell
+
+
+@dataclass(frozen=True)
+class Plans(Sequence[Plan]):
+    """The plans of a grid, each made when it is asked for: as many as there may be take no room."""
+
+    grid: Grid
+
+    def __len__(self) -> int:
+        """Return the number of trainings."""
+        return self.grid.cells * len(self.grid.seeds)
+
+    @overload
+    def __getitem__(self, index: int) -> Plan: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Plan, ...]: ...
+
+    def __getitem__(self, index: int | slice) -> Plan | tuple[Plan, ...]:
+        """Return the plan at `index`, or those of a slice."""
+        if isinstance(index, slice):
+            return tuple(self[one] for one in range(*index.indices(len(self))))
+        grid = self.grid
+        place, seed = divmod(range(len(self))[index], len(grid.seeds))
+        cell = grid.cell(place)
+        return Plan(
+            grid.target,
+            str(cell.get(TASK, grid.tasks[0])),
+            {name: cell[name] for name in grid.choices},
+            {**grid.settings, **{name: cell[name] for name in grid.axes}},
+            cell,
+            grid.seeds[seed],
         )
-
-    def _cells(self) -> Iterator[dict[str, Value]]:
-        if not self.one_at_a_time:
-            for levels in product(*self.factors.values()):
-                yield dict(zip(self.factors, levels, strict=True))
-            return
-        base = {name: levels[0] for name, levels in self.factors.items()}
-        yield base
-        for name, levels in self.factors.items():
-            for one in levels[1:]:
-                yield {**base, name: one}
-
-    def _first(self, cell: Mapping[str, Value]) -> Plan:
-        """Return the plan of a cell from the first seed."""
-        choices = {name: cell[name] for name in self.choices}
-        settings = {**self.settings, **{name: cell[name] for name in self.axes}}
-        task = str(cell.get(TASK, self.tasks[0]))
-        return Plan(self.target, task, choices, settings, cell, self.seeds[0])

@@ -3,7 +3,9 @@
 import hashlib
 import json
 import os
+import shutil
 import tempfile
+import weakref
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -133,6 +135,13 @@ class Folder:
                 )
         except OSError as failure:
             raise Occupied(f"{path} cannot be used as a folder: {failure.strerror}.") from failure
+
+    @classmethod
+    def temporary(cls) -> "Folder":
+        """Return a folder that is removed when nothing refers to it any more."""
+        folder = cls(Path(tempfile.mkdtemp(prefix="attentest-")))
+        weakref.finalize(folder, shutil.rmtree, folder.path, ignore_errors=True)
+        return folder
 
     def load(self, key: str) -> Record | None:
         """Return the record of `key`; None where there is none, or no whole one."""

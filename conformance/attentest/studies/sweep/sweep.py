@@ -1,7 +1,6 @@
 """Design choices, sizes and tasks compared by a grid of trainings."""
 
-import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -31,10 +30,10 @@ COLUMNS = {
 
 @dataclass(frozen=True)
 class Sweep:
-    """The trainings of a grid with their last points, in the order of the plans."""
+    """The trainings of a grid, in the order of the plans; their records stay in the folder."""
 
     grid: Grid
-    records: tuple[Record, ...]
+    records: Sequence[Record]
 
     @property
     def failures(self) -> tuple[Record, ...]:
@@ -48,13 +47,9 @@ class Sweep:
 
     def rows(self) -> list[tuple[str, ...]]:
         """Return a row of text for every cell: the levels, and means with ranges over seeds."""
-        cells: dict[tuple[Value, ...], list[Record]] = {}
-        for one in self.records:
-            cells.setdefault(tuple(one.levels.values()), []).append(one)
-        return [
-            (*(str(level) for level in levels), *_measured(several))
-            for levels, several in cells.items()
-        ]
+        several = len(self.grid.seeds)
+        cells = (self.records[at : at + several] for at in range(0, len(self.records), several))
+        return [(*map(str, cell[0].levels.values()), *_measured(cell)) for cell in cells]
 
     def effects(self, measure: str = MEASURES[0]) -> list[Effect]:
         """Return the main effects on `measure`, one of :data:`MEASURES`."""
@@ -120,10 +115,8 @@ def sweep(
         one_at_a_time,
         settings,
     )
-    if folder is not None:
-        return over(grid, Folder(Path(folder)), workers, scheduler, listener)
-    with tempfile.TemporaryDirectory(prefix="attentest-") as temporary:
-        return over(grid, Folder(Path(temporary)), workers, scheduler, listener)
+    kept = Folder.temporary() if folder is None else Folder(Path(folder))
+    return over(grid, kept, workers, scheduler, listener)
 
 
 def over(
@@ -137,7 +130,7 @@ def over(
     with suppress(Unavailable):  # a row of the result
         _demand_choices(grid)
     records = run(grid.plans, folder, workers=workers, scheduler=scheduler, listener=listener)
-    return Sweep(grid, tuple(records))
+    return Sweep(grid, records)
 
 
 def _demand_choices(grid: Grid) -> None:

@@ -1,12 +1,15 @@
 """Sweeps that are interrupted, shared by workers, or fail in part."""
 
+import gc
 import json
 import os
 import signal
 import subprocess
 import sys
+import tracemalloc
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -18,12 +21,13 @@ from attentest.interfaces.cli.training.records import recorded
 from attentest.results.output import Occupied
 from attentest.studies import cluster
 from attentest.studies.cluster import NoScheduler
+from attentest.studies.learning.result import Point
 from attentest.studies.learning.task import BadTask
 from attentest.studies.sweep import engine
 from attentest.studies.sweep.grid import Grid, Plan
 from attentest.studies.sweep.record import Folder, Record
 from attentest.studies.sweep.sweep import Sweep, over
-from attentest.studies.sweep.training import train
+from attentest.studies.sweep.training import blank, train
 from attentest_spec import registry
 
 SMALL = {"steps": 2, "batch": 2, "length": 3, "d_model": 8, "d_ff": 8, "heads": 2}
@@ -94,6 +98,63 @@ def test_a_record_that_was_cut_off_is_trained_again(
     path.write_text(text[: len(text) // 2])
     assert over(one, Folder(tmp_path)).as_dict() == before.as_dict()
     assert json.loads(path.read_text())["key"] == path.stem
+
+
+def test_records_take_no_memory_while_they_are_in_the_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    points = tuple(Point(step, None, 1.0, 0.5, 0.5) for step in range(20))
+    monkeypatch.setattr(engine, "train", lambda plan, code="": replace(blank(plan), points=points))
+
+    def held(seeds: int) -> tuple[int, Sweep]:
+        tracemalloc.start()
+        grid = Grid(axes={"layers": (1, 2)}, seeds=tuple(range(seeds)), settings=SMALL)
+        found = over(grid, Folder(tmp_path))
+        gc.collect()
+        now, _ = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        return now, found
+
+    held(1)  # what is read once
+    (few, _), (many, found) = held(20), held(300)
+    assert len(found.records) == 600
+    assert many - few < 100 * 280, "less than 100 bytes for a cell of two more trainings"
+    assert found.records[599].points == points
+    assert [one.seed for one in found.records[298:302]] == [298, 299, 0, 1]
+
+
+def test_equal_plans_are_one_training(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    done: list[Plan] = []
+    heard: list[Record] = []
+
+    def counted(plan: Plan, code: str = "") -> Record:
+        done.append(plan)
+        return train(plan, code)
+
+    monkeypatch.setattr(engine, "train", counted)
+    plans = Grid(seeds=(0, 1), settings=SMALL).plans
+    found = engine.run([*plans, *plans], Folder(tmp_path), listener=heard.append)
+    assert [one.seed for one in done] == [0, 1]
+    assert sorted(one.seed for one in heard) == [0, 0, 1, 1]
+    assert list(found[:2]) == list(found[2:])
+
+
+def test_a_record_that_was_removed_is_named(tmp_path: Path) -> None:
+    found = over(Grid(settings=SMALL), Folder(tmp_path))
+    (path,) = tmp_path.glob("*.jsonl")
+    path.unlink()
+    with pytest.raises(Occupied, match=f"{path.stem} is no longer in"):
+        found.rows()
+
+
+def test_a_temporary_folder_is_removed_with_its_sweep() -> None:
+    found = attentest.sweep(**SMALL)
+    folder = found.records.folder.path
+    assert found.records[0].end is not None
+    assert list(folder.glob("*.jsonl"))
+    del found
+    gc.collect()
+    assert not folder.exists()
 
 
 def test_the_first_writer_of_a_record_wins(whole: tuple[Sweep, Path], tmp_path: Path) -> None:
