@@ -315,7 +315,7 @@ def cached_empty_slots_seen(
     clause="cached-key-heads",
     seam="spread_kept",
     choices=FEWER,
-    origin="M102",
+    origin="onnx/onnx PR#7274",
 )
 def cached_heads_tiled(self: Hooks, pair: Pair) -> Pair:
     """Kept heads are repeated one after the other, and not each several times in a row.

@@ -62,7 +62,7 @@ def norm_of_queries_alone(self: Hooks, module: Node, query: Tensor, key: Tensor)
     "multi_head_attention.norm-shared-by-keys",
     "query-key-norm",
     seam="norm_of_heads",
-    origin="M099",
+    origin="huggingface/diffusers PR#13533",
     choices=EACH,
 )
 def norm_shared_by_keys(self: Hooks, module: Node, name: str, x: Tensor) -> Tensor:
@@ -74,7 +74,7 @@ def norm_shared_by_keys(self: Hooks, module: Node, name: str, x: Tensor) -> Tens
     "multi_head_attention.norm-without-weight",
     "query-key-norm",
     seam="norm_of_heads",
-    origin="M099",
+    origin="lucidrains/x-transformers#352",
     choices=EACH,
 )
 def norm_without_weight(self: Hooks, module: Node, name: str, x: Tensor) -> Tensor:
@@ -107,7 +107,7 @@ def norm_undeclared(self: Hooks, module: Node, name: str, x: Tensor) -> Tensor:
     "multi_head_attention.norm-missing",
     "query-key-norm",
     seam="norm_heads",
-    origin="M099",
+    origin="Cerebras/modelzoo PR#85",
     choices=LENGTH,
 )
 def norm_missing(self: Hooks, module: Node, query: Tensor, key: Tensor) -> Heads:
@@ -131,6 +131,7 @@ def length_of_all_heads(self: Hooks, x: Tensor) -> Tensor:
     "multi_head_attention.norm-after-rotation",
     "query-key-norm-place",
     seam="norms_after_turns",
+    origin="LMCache/LMCache PR#1633",
     choices=EARLY,
 )
 def norm_after_rotation(self: Hooks) -> bool:

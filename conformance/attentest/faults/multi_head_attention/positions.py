@@ -183,7 +183,7 @@ def positions_relative_to_the_first(
     "multi_head_attention.key-positions-doubled",
     "distance-alone",
     seam="turn_heads",
-    origin="M087",
+    origin="NeuraLegion/shainet PR#110",
     choices=TURNED,
 )
 def key_positions_doubled(
@@ -236,7 +236,7 @@ def second_halves_crossed(
     "multi_head_attention.cached-query-at-zero",
     "query-alignment",
     seam="turn_heads",
-    origin="M048",
+    origin="RobertCsordas/moeut PR#6",
     choices=CACHED,
 )
 def cached_query_at_zero(

@@ -14,7 +14,7 @@ CAUSAL = {"attention_causality": "built-in"}
     "multi_head_attention.shared-heads-tiled",
     "shared-key-heads",
     seam="repeat_heads",
-    origin="M102",
+    origin="ekzhang/jax-js PR#180",
     choices=SHARED,
 )
 def shared_heads_tiled(self: Hooks, x: Tensor, times: int) -> Tensor:

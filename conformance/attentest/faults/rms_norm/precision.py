@@ -65,7 +65,7 @@ def always_float32(self: Hooks, x: Tensor) -> Tensor:
     return x.float()
 
 
-@fault("rms_norm.output-float32", "shapes", seam="rms_norm")
+@fault("rms_norm.output-float32", "shapes", seam="rms_norm", origin="vllm-project/vllm PR#35369")
 def output_float32(self: Hooks, module: Node, x: Tensor) -> Tensor:
     """The output is float32, whatever came in. Later layers mix precisions."""
     return self.correct.rms_norm(module, x).float()

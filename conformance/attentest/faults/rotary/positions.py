@@ -162,7 +162,7 @@ def single_tokens_of_one_row(self: Hooks, x: Tensor, positions: Tensor | None) -
     return places[:1] if x.shape[2] == 1 else places
 
 
-@fault("rotary.wraps-around", "too-long", seam="turn_places")
+@fault("rotary.wraps-around", "too-long", seam="turn_places", origin="pytorch/torchtitan PR#2849")
 def wraps_around(self: Hooks, x: Tensor, positions: Tensor | None) -> Tensor:
     """Positions beyond the longest start again at 0. Long texts are silently wrong."""
     return self.correct.turn_places(x, positions) % self.sizes.max_length

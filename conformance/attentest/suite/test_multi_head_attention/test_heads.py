@@ -189,13 +189,13 @@ def _building_indivisible(subject: Subject, draw: Draw) -> tuple[str, Callable[[
 
 @check("multi_head_attention.parameter-count", examples=4)
 def test_parameter_count(subject: Subject, draw: Draw) -> None:
-    sizes = draw_sizes(draw)
-    probe = subject.part(COMPONENT, sizes)
-    held = probe.do("listing what it holds", lambda part: part.inventory())["parameters"]
-    found = sum(prod(facts["shape"]) for facts in held.values())
-    wanted = count(COMPONENT, sizes, subject.choices)
-    named = ", ".join(f"{name} {facts['shape']}" for name, facts in held.items())
-    holds(found == wanted, f"There are {found} trained numbers, not {wanted}: {named}.")
+    for sizes in (draw_sizes(draw), draw_sizes(draw, low=2)):  # one head hides shared ones
+        probe = subject.part(COMPONENT, sizes)
+        held = probe.do("listing what it holds", lambda part: part.inventory())["parameters"]
+        found = sum(prod(facts["shape"]) for facts in held.values())
+        wanted = count(COMPONENT, sizes, subject.choices)
+        named = ", ".join(f"{name} {facts['shape']}" for name, facts in held.items())
+        holds(found == wanted, f"There are {found} trained numbers, not {wanted}: {named}.")
 
 
 @check("multi_head_attention.parameters-round-trip", examples=5)
