@@ -150,7 +150,8 @@ class FileSummary:
         """Return how many members were judged, and the names of those that were not."""
         judged = [one for one in self.outcomes if one.judged]
         good = sum(not one.fails for one in judged)
-        line = f"{self.target}: {good} of {counted(len(judged), 'judged component')} conform"
+        conform = "conforms" if len(judged) == 1 else "conform"
+        line = f"{self.target}: {good} of {counted(len(judged), 'judged component')} {conform}"
         rest = [one.member.name for one in self.outcomes if not one.judged and _asks(one)]
         return line + (f"; not judged, see the question: {', '.join(rest)}" if rest else "")
 

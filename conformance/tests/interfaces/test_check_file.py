@@ -42,7 +42,7 @@ def test_a_file_without_a_violation_exits_with_0(tmp_path: Path):
     (tmp_path / "good.py").write_text(source[:cut])
     result = check(tmp_path / "good.py", "--clause", "feed_forward.formula")
     assert result.exit_code == 0, result.output
-    assert "1 of 1 judged component conform" in " ".join(result.output.split())
+    assert "1 of 1 judged component conforms" in " ".join(result.output.split())
 
 
 @pytest.mark.parametrize("text", ["", "class Plain:\n    pass\n"])
