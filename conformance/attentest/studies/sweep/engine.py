@@ -102,8 +102,8 @@ def run(
 
 def _missing(
     plans: Sequence[Plan], waiting: list[bool], results: Results, asked: set[str]
-) -> Iterator[tuple[str, Plan]]:
-    """Yield each training that is `waiting` and neither `asked` for nor ended, with its key.
+) -> Iterator[Plan]:
+    """Yield each training that is `waiting` and neither `asked` for nor ended.
 
     Levels that make no difference give plans that are one training: all but the first of these
     are left waiting.
@@ -113,7 +113,7 @@ def _missing(
         if key not in asked and results.ended(key) is None:
             asked.add(key)
             waiting[index] = False
-            yield key, plans[index]
+            yield plans[index]
 
 
 def cores() -> int:
@@ -122,18 +122,18 @@ def cores() -> int:
 
 
 def _here(
-    missing: Iterator[tuple[str, Plan]], folder: Folder, workers: int, scheduler: str
+    missing: Iterator[Plan], folder: Folder, workers: int, scheduler: str
 ) -> Iterator[Record]:
-    for _, plan in missing:
+    for plan in missing:
         record = train(plan)
         folder.keep(record)
         yield record
 
 
 def _by_workers(
-    missing: Iterator[tuple[str, Plan]], folder: Folder, workers: int, scheduler: str
+    missing: Iterator[Plan], folder: Folder, workers: int, scheduler: str
 ) -> Iterator[Record]:
-    tasks = ((plan, (plan, code_of(plan.target), str(folder.path))) for _, plan in missing)
+    tasks = ((plan, (plan, code_of(plan.target), str(folder.path))) for plan in missing)
     with cluster(workers, scheduler) as machines:
         for plan, record in machines.each(trained, tasks):
             if isinstance(record, Lost):
