@@ -13,7 +13,7 @@ from torch import Tensor, nn
 import attentest
 from attentest.judging.bench import Bench
 from attentest.judging.judge import judge
-from attentest.results.verdict import Verdict
+from attentest.results.verdict import Status, Verdict
 from attentest.targets.adapt import Unclear
 from attentest.targets.adapt.parameters.telling import lines
 from attentest.targets.language_models.numbers.places import View
@@ -155,6 +155,13 @@ def test_a_question_names_the_step_and_the_mistake(
     match = rf"weighted values of layers\.0\.self_attention \(it computes .*{suspected}"
     with pytest.raises(Unclear, match=match):
         attentest.adapted(f"{tmp_path / 'unscaled.py'}:Transformer")
+
+
+def test_model_for_a_limited_number_of_texts_conforms() -> None:
+    """It has room for the keys of 8 texts by default, and is judged with 33."""
+    backend = attentest.adapted(str(WILD / "start_pos.py:Transformer"))
+    verdict = judge(Bench.for_status(backend, effort=1), "language_model.formula")
+    assert verdict.status is Status.PASS, verdict.message
 
 
 def test_a_file_lists_a_model_and_its_parts():

@@ -56,6 +56,7 @@ _FIXED: Mapping[str, str] = {
     **dict.fromkeys(words("modeltype quantization moe rotaryscaling ropescaling dtype"), "None"),
     **dict.fromkeys(words("multipleof"), "1"),
     **dict.fromkeys(words("device"), '"cpu"'),
+    **dict.fromkeys(words("maxbatchsize maxbatch maxbsz maxbs"), "64"),  # more than is judged
 }
 """Values of arguments that are no size, whatever their default is."""
 
