@@ -10,7 +10,7 @@ from attentest_spec import Limits, Place, Sizes, Table, nested
 from attentest_spec.torch import Recipe, TorchBackend, cached_language_model
 from attentest_x_transformers import arguments
 from attentest_x_transformers.library import x_transformers as library
-from attentest_x_transformers.options import OUTSIDE, choices_of, filled
+from attentest_x_transformers.options import choices_of, filled
 
 _HEADS_IN_TURN = {
     "query": Place("to_q", layout="(r g e) d -> (g r e) d"),
