@@ -35,6 +35,10 @@ from attentest_spec.mapping import Table
 from attentest_spec.profiles import DEFAULT, PROFILES
 from attentest_spec.torch import Recipe, TorchBackend, cached_language_model
 
+PLACES_GIVEN = (
+    "assumed that every step with a cache is given the positions of its tokens: without them they "
+    "do not follow on those in the cache, and if they are meant to, this is a mistake"
+)
 NOT_MEASURED: Mapping[str, Value] = {"rms_cast": "unspecified", "attention_window": "none"}
 """Choices that no call of the probe shows."""
 
@@ -206,6 +210,7 @@ def _told(adapter: LanguageAdapter, doubts: list[str], reading: Reading) -> Adap
     ]
     assumptions += [SINGLE] * ("float64" not in adapter.limits.precisions)
     assumptions += [FIXED_DROPOUT] * adapter.limits.fixed_dropout
+    assumptions += [PLACES_GIVEN] * (adapter.cached is not None and adapter.cached.places)
     said = (
         f"{adapter.name} is judged as language_model",
         *assumptions,

@@ -2,7 +2,7 @@
 
 import inspect
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from typing import Any
 
 from torch import Tensor, nn
@@ -18,6 +18,7 @@ _CACHES = words(
 )
 _FLAGS = words("usecache returncache returnkv returnpast usekvcache returnkvcache returnpresent")
 _STARTS = words("startpos start offset startindex pastlength cachelen poffset posoffset")
+_MAKES = tuple(words("make init new empty create allocate alloc"))
 _RESULTS = ("past", "cache", "present", "kv")
 """Parts of names of results that hold a cache."""
 
@@ -50,9 +51,10 @@ class Cached:
     `argument` takes the cache and `start` is the expression of an empty one. `part` is the place
     of the cache in the result, None where a step changes the one that it is given, and `attribute`
     says that it is an attribute. `flag` is the argument that asks for it, `counted` the one with
-    the number of tokens before. `places` says that positions are given in every step, `mask` and
-    `positions` that they may be. `single` says that a step takes one token, and `reorder` how rows
-    are exchanged: "rows", the name of a method of the cache, or "".
+    the number of tokens before. `places` says that positions are given in every step, `positions`
+    that they may be, and `mask` is the expression of the mask that a step takes, "" for none.
+    `single` says that a step takes one token, and `reorder` how rows are exchanged: "rows", the
+    name of a method of the cache, or "".
     """
 
     argument: str
@@ -66,7 +68,6 @@ class Cached:
     positions: bool = False
     single: bool = False
     reorder: str = ""
-    fixed: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def in_place(self) -> bool:
@@ -114,7 +115,8 @@ class Cached:
                 "        new = torch.arange(before, before + tokens.shape[1])",
                 "        positions = new.to(tokens.device).expand_as(tokens)",
             ]
-        rows += _given("mask", call.mask if self.mask else "", call.mask_form)
+        form = call.mask_form.replace("mask", self.mask)
+        rows += _given("mask", call.mask if self.mask else "", form)
         taken = call.positions if self.positions or self.places else ""
         rows += _given("positions", taken, call.position_form)
         rows += ["    output = model(**given)"]
@@ -145,7 +147,7 @@ class Cached:
 
 
 def _given(name: str, own: str, form: str) -> list[str]:
-    """Return the lines that give an input to its argument `own`, or refuse it where there is none."""
+    """Return the lines that give an input to the argument `own`, or refuse it for ""."""
     if own:
         return [f"    if {name} is not None:", f'        given["{own}"] = {form}']
     return [
@@ -218,15 +220,17 @@ def candidates(model: nn.Module, call: Call, space: Mapping[str, Any]) -> Iterat
 def _made(model: nn.Module, space: Mapping[str, Any]) -> Iterator[str]:
     """Yield the expressions of caches that methods of the model, or classes of its file, make."""
     for name in dir(type(model)):
-        makes = squashed(name).startswith(words("make init new empty create allocate alloc"))
-        if makes and "cache" in name.lower() and callable(getattr(model, name, None)):
-            if (given := _arguments(getattr(model, name))) is not None:
-                yield f"model.{name}({given})"
+        made = getattr(model, name, None)
+        if not ("cache" in name.lower() and squashed(name).startswith(_MAKES) and callable(made)):
+            continue
+        if (given := _arguments(made)) is not None:
+            yield f"model.{name}({given})"
     for name, one in space.items():
-        if inspect.isclass(one) and "cache" in name.lower() and name.isidentifier():
-            if (given := _arguments(one)) is not None:
-                yield f"{name}({given})"
-                yield f"[{name}({given}) for _ in range(sizes.layers)]"
+        if not (inspect.isclass(one) and "cache" in name.lower() and name.isidentifier()):
+            continue
+        if (given := _arguments(one)) is not None:
+            yield f"{name}({given})"
+            yield f"[{name}({given}) for _ in range(sizes.layers)]"
 
 
 def _arguments(made: Any) -> str | None:
@@ -289,9 +293,9 @@ def _kept_in(result: Any, call: Call) -> Iterator[tuple[int | str, bool, Any]]:
     mapped = isinstance(result, Mapping)
     held = result if mapped else getattr(result, "__dict__", None) or _fields(result)
     for name, one in held.items():
-        if name != call.part and any(word in name.lower() for word in _RESULTS):
-            if one is not None:
-                yield name, not mapped, one
+        named = any(word in name.lower() for word in _RESULTS)
+        if named and name != call.part and one is not None:
+            yield name, not mapped, one
 
 
 def _fields(result: Any) -> dict[str, Any]:
@@ -311,8 +315,7 @@ def _reordered(plain: Cached, part: Any, attribute: bool, held: Any) -> Cached:
     """Return the candidate with its place, and with the way in which rows are exchanged."""
     method = next((one for one in ("reorder", "reorder_cache") if hasattr(held, one)), "")
     how = method or ("rows" if _has_rows(held, len(probe_tokens())) else "")
-    made = {**vars(plain), "part": part, "attribute": attribute, "reorder": how}
-    return Cached(**made)
+    return replace(plain, part=part, attribute=attribute, reorder=how)
 
 
 def _has_rows(held: Any, rows: int) -> bool:

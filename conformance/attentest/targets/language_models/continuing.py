@@ -5,9 +5,10 @@ others, the code is judged if a mistake of the catalogue gives exactly these; ot
 may be what is wrong, and it is a question.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -117,20 +118,43 @@ def _completed(adapter: LanguageAdapter, made: Made) -> tuple[LanguageAdapter, l
         cached = replace(cached, single=True)
     twice = _tried(made, adapter, (3, 1, 1, 1), after=(-1, 0, 0, 1))
     update = "functional" if not cached.in_place and twice.right() else "in-place"
-    for field, own in (("mask", adapter.call.mask), ("positions", adapter.call.positions)):
+    for forms, own in (
+        (({"mask": "mask"}, {"mask": "mask[:, before:]"}), adapter.call.mask),
+        (({"positions": True},), adapter.call.positions),
+    ):
         if own:
-            other = replace(cached, **{field: own if field == "mask" else True})
-            trial = _tried(made, replace(adapter, cached=other), (4, 1, 1), given=field)
-            if trial.right() or _is_known_mistake(adapter, trial):
-                cached = other
-            else:
-                doubts.append(
-                    f"{own} is left out of steps with a cache: what it carries is not known"
-                )
+            cached, doubt = _with_input(replace(adapter, cached=cached), made, forms, own)
+            doubts += [doubt] * bool(doubt)
     choices = {**adapter.choices, "cache_update": update, "cache_sessions": "independent"}
     whole = replace(adapter, cached=cached, choices=choices)
     _require_everywhere(whole, made)
     return whole, doubts
+
+
+def _with_input(
+    adapter: LanguageAdapter, made: Made, forms: Sequence[Mapping[str, Any]], own: str
+) -> tuple[Cached, str]:
+    """Return the reading whose steps take the argument `own` in one of the forms; and a doubt.
+
+    Raises Unclear where steps take it and have other numbers, which no known mistake gives.
+    """
+    cached = adapter.cached
+    assert cached is not None
+    trials = []
+    for form in forms:
+        other = replace(cached, **form)
+        trial = _tried(made, replace(adapter, cached=other), (4, 1, 1), given=next(iter(form)))
+        if trial.right() or _is_known_mistake(adapter, trial):
+            return other, ""
+        trials.append(trial)
+    if all(trial.actual is None for trial in trials):
+        return cached, f"{own} is left out of steps with a cache: {trials[0].failure}"
+    raise Unclear(
+        f"The steps of {adapter.name} with a cache are right without {own}, and with it their "
+        f"output is not that of the whole text. Either that is a mistake, or it carries something "
+        f"else there: {BY_HAND}, and --give {own}=None (in Python: given={{'{own}': None}}) leaves "
+        f"it out."
+    )
 
 
 def _require_everywhere(adapter: LanguageAdapter, made: Made) -> None:
@@ -209,7 +233,7 @@ def _tried(
     if moved:
         tokens[:, : chunks[0]] = (tokens[:, : chunks[0]] + 1) % fitted.target_vocabulary
     inputs = _inputs(tokens, chunks, after, given)
-    expected = cached_language_model(Setting(fitted, choices, parameters), *inputs)  # type: ignore[arg-type]
+    expected = cached_language_model(Setting(fitted, choices, parameters), *inputs)
     around: AbstractContextManager[None] = undisturbed() if precision else widened()
     held = precision or "float64"
     try:

@@ -8,7 +8,7 @@ from torch.nn import functional as F  # noqa: N812
 class SelfAttention(nn.Module):
     def __init__(self, width, heads):
         super().__init__()
-        assert width % heads == 0  # noqa: S101
+        assert width % heads == 0
         self.heads = heads
         self.q, self.k = nn.Linear(width, width, bias=False), nn.Linear(width, width, bias=False)
         self.v, self.o = nn.Linear(width, width, bias=False), nn.Linear(width, width, bias=False)
@@ -27,9 +27,9 @@ class SelfAttention(nn.Module):
 
 
 class LM(nn.Module):
-    def __init__(self, vocab_size, width, heads, depth, context):
+    def __init__(self, vocab_size, width, heads, depth, max_len):
         super().__init__()
-        self.embed, self.place = nn.Embedding(vocab_size, width), nn.Embedding(context, width)
+        self.embed, self.place = nn.Embedding(vocab_size, width), nn.Embedding(max_len, width)
         self.attentions = nn.ModuleList([SelfAttention(width, heads) for _ in range(depth)])
         self.ups = nn.ModuleList([nn.Linear(width, 4 * width) for _ in range(depth)])
         self.downs = nn.ModuleList([nn.Linear(4 * width, width) for _ in range(depth)])
