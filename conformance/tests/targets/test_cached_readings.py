@@ -10,7 +10,7 @@ from proof import study
 import attentest
 from attentest.judging.bench import Bench
 from attentest.judging.judge import judge
-from attentest.results.verdict import Verdict
+from attentest.results.verdict import Status, Verdict
 from attentest.targets.adapt import Unclear
 from attentest.targets.whole import AdaptedWhole
 from attentest_spec import Backend
@@ -139,6 +139,15 @@ def test_mistakes_of_caches_are_asked_about_or_detected(
         return
     bench = Bench.for_status(attentest.adapted(wrong), effort=0.1)
     assert judge(bench, f"language_model.cached-{clause}").status.fails_run
+
+
+def test_positions_that_start_again_are_never_beyond_a_learned_table(tmp_path: Path) -> None:
+    """The reference has no such positions: this is a violation, and no bug of the suite."""
+    target = edited("nano_past.py:GPT", f"start = {PAST}", "start = 0", tmp_path)
+    bench = Bench.for_status(attentest.adapted(target))
+    verdict = judge(bench, "language_model.cached-beyond-length")
+    assert verdict.status is Status.VIOLATION
+    assert "was not refused" in verdict.message
 
 
 def test_an_argument_that_takes_no_cache_is_left_out(tmp_path: Path) -> None:
