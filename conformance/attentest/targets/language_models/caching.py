@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from attentest.targets.adapt.components import squashed
 from attentest.targets.adapt.names import words
 from attentest.targets.adapt.probing import undisturbed
+from attentest.targets.caches import SIZE_NAMES
 from attentest.targets.language_models.calling import Call, probe_tokens
 
 _CACHES = words(
@@ -22,22 +23,17 @@ _MAKES = tuple(words("make init new empty create allocate alloc"))
 _RESULTS = ("past", "cache", "present", "kv")
 """Parts of names of results that hold a cache."""
 
+_CODE: Mapping[str, str] = {
+    "batch": "rows",
+    "length": "sizes.max_length",
+    "heads": "(sizes.kv_heads or sizes.heads)",
+    "width": "sizes.d_model // sizes.heads",
+    "layers": "sizes.layers",
+    "dtype": "next(model.parameters()).dtype",
+    "device": "next(model.parameters()).device",
+}
 MADE_OF: Mapping[str, str] = {
-    **dict.fromkeys(words("batch batchsize maxbatch maxbatchsize bsz b bs"), "rows"),
-    **dict.fromkeys(
-        words("maxlen maxlength maxseqlen maxseqlength length blocksize contextlength maxtokens"),
-        "sizes.max_length",
-    ),
-    **dict.fromkeys(
-        words("heads nheads numheads nhead numkvheads nkvheads h kvheads ngroups numkeyvalueheads"),
-        "(sizes.kv_heads or sizes.heads)",
-    ),
-    **dict.fromkeys(
-        words("headdim headsize headwidth dhead dk dim e"), "sizes.d_model // sizes.heads"
-    ),
-    **dict.fromkeys(words("layers nlayers numlayers nlayer depth"), "sizes.layers"),
-    **dict.fromkeys(words("dtype"), "next(model.parameters()).dtype"),
-    **dict.fromkeys(words("device"), "next(model.parameters()).device"),
+    name: _CODE[size] for size, names in SIZE_NAMES.items() for name in names
 }
 """The expressions of the arguments of a class of caches, or of a method that makes one."""
 
