@@ -175,6 +175,6 @@ alibi = of_decoder(
 )  # fmt: skip
 rotary = of_decoder(
     "use_rmsnorm", "sandwich_norm", "ff_glu", "ff_swish", "rotary_pos_emb", "attn_kv_heads",
-    "attn_max_attend_past", "attn_softclamp_logits", "attn_head_learned_sink",
+    "attn_softclamp_logits", "attn_head_learned_sink",
     name="x_transformers_rotary",
 )  # fmt: skip
