@@ -25,11 +25,11 @@ class Place:
     k-th of n equal slices along the first axis of a packed parameter. `transpose` says that the
     backend stores it as (in, out). `layout` says how it is stored where that is neither, in the
     notation of einops, from the backend's axes to the canonical ones: `h` is the number of heads,
-    `g` that of keys and values, and `n` that of packed parameters, as in "(h n e) d -> (n h e) d"
-    or "h d e -> (h e) d". `plus` is what the backend adds to the stored numbers before it uses
-    them: 1 where it stores a gain minus 1. `span` ("query", "key" or "value") means those rows of
-    a parameter that holds all three one after the other, of which keys and values may have fewer
-    heads than queries.
+    `g` that of keys and values, `r` that of query heads for each of these, and `n` that of packed
+    parameters, as in "(h n e) d -> (n h e) d" or "h d e -> (h e) d". `plus` is what the backend
+    adds to the stored numbers before it uses them: 1 where it stores a gain minus 1. `span`
+    ("query", "key" or "value") means those rows of a parameter that holds all three one after the
+    other, of which keys and values may have fewer heads than queries.
     """
 
     name: str
@@ -81,7 +81,8 @@ class Place:
         turned = stored.swapaxes(-1, -2) if self.transpose else stored
         index, count = self.part or (0, 1)
         if self.layout:
-            sizes = {"h": heads, "n": count, "g": key_heads or heads}
+            shared = key_heads or heads
+            sizes = {"h": heads, "n": count, "g": shared, "r": heads // shared}
             named = {axis: sizes[axis] for axis in sizes if axis in re.findall(r"\w+", self.layout)}
             turned = rearrange(turned, layout, **named)
         if self.span:

@@ -155,6 +155,20 @@ def test_an_output_projection_of_separate_heads() -> None:
     assert (read[4, 2:4] == stored[1, :, 4]).all()
 
 
+def test_query_heads_that_share_keys_in_turn() -> None:
+    """Of 4 heads over 2 of keys, the heads 0 and 2 read the first one: they come first."""
+    own = {"q": np.repeat(np.arange(4.0), 2)[:, None], "o": np.repeat(np.arange(4.0), 2)[None]}
+    query = Place("q", layout="(r g e) d -> (g r e) d")
+    output = Place("o", layout="d (r g e) -> d (g r e)")
+    in_groups = [0, 0, 2, 2, 1, 1, 3, 3]
+    assert query.read(own, 4, 2)[:, 0].tolist() == output.read(own, 4, 2)[0].tolist() == in_groups
+    for place in (query, output):
+        stored = place.read(own, 4, 2).copy()
+        place.write(own, stored + 1.0, 4, 2)
+        assert (place.read(own, 4, 2) == stored + 1.0).all()
+    assert query.read(own, 4, 4)[:, 0].tolist() == own["q"][:, 0].tolist()
+
+
 def test_axes_of_length_one() -> None:
     place = Place("b", layout="1 h 1 e -> (h e)")
     own = {"b": np.zeros((1, HEADS, 1, WIDTH))}

@@ -30,12 +30,14 @@ _KEYS = words("k key keys newk newkey newkeys knew keynew kval keystates xk kt k
 _VALUES = words("v value values newv newvalue newvalues vnew valuenew vval valuestates xv vt v1")
 _LAYER = words("layer layeridx layerindex layerid idx i layernum l")
 _POSITION = words("startpos start pos position inputpos offset cacheposition curpos")
-_SIZES: Mapping[str, frozenset[str]] = {
+SIZE_NAMES: Mapping[str, frozenset[str]] = {
     "batch": frozenset(words("batch batchsize maxbatch maxbatchsize bsz b bs")),
     "length": frozenset(
         words("maxlen maxlength maxseqlen maxseqlength length blocksize contextlength maxtokens")
     ),
-    "heads": frozenset(words("heads nheads numheads nhead numkvheads nkvheads h kvheads")),
+    "heads": frozenset(
+        words("heads nheads numheads nhead numkvheads nkvheads h kvheads numkeyvalueheads")
+    ),
     "width": frozenset(words("headdim headsize headwidth dhead dk dim e")),
     "layers": frozenset(words("layers nlayers numlayers nlayer depth")),
     "dtype": frozenset(words("dtype")),
@@ -179,7 +181,7 @@ def _form(thing: type) -> KeptPairs | None:
         built = {
             one.name: size
             for one in made
-            for size, names in _SIZES.items()
+            for size, names in SIZE_NAMES.items()
             if squashed(one.name) in names
         }
         unknown = [one for one in made if one.default is one.empty and one.name not in built]

@@ -17,7 +17,7 @@ from attentest.suite.test_cache.cases import (
 )
 from attentest.suite.test_model.cases import require_dropout, require_hiding
 from attentest.testing import invariants
-from attentest.testing.assertions import finite, matches
+from attentest.testing.assertions import finite, holds, matches
 from attentest.testing.common import (
     Call,
     dropout_off_in_evaluation,
@@ -28,6 +28,7 @@ from attentest.testing.common import (
 from attentest.testing.draw import LONG, Draw
 from attentest.testing.refusal import require_index_errors
 from attentest.testing.sizes_in_use import MANY, WIDE, SizesInUse, at_sizes_in_use
+from attentest_spec.parameters import learned_positions
 from attentest_spec.setting import Array
 
 
@@ -188,4 +189,6 @@ def test_beyond_length(subject: Subject, draw: Draw) -> None:
         actual: Array = probe.output(*program.inputs)
     except (Absent, BackendError):
         return
+    learned = learned_positions(subject.choices)
+    holds(not learned, f"The position {most} was not refused, and {most} positions were learned.")
     matches(probe, *program.inputs, actual=actual, what=f"output beyond {most} positions")

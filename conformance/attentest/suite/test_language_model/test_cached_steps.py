@@ -18,7 +18,7 @@ from attentest.suite.test_language_model.cached_cases import (
 from attentest.suite.test_language_model.cases import GROUPS, with_shared_heads
 from attentest.suite.test_model.cases import require_dropout, require_hiding
 from attentest.testing import invariants
-from attentest.testing.assertions import finite, matches
+from attentest.testing.assertions import finite, holds, matches
 from attentest.testing.common import (
     Call,
     dropout_off_in_evaluation,
@@ -29,6 +29,7 @@ from attentest.testing.common import (
 from attentest.testing.draw import LONG, Draw
 from attentest.testing.refusal import require_index_errors
 from attentest.testing.sizes_in_use import MANY, WIDE, SizesInUse, at_sizes_in_use
+from attentest_spec.parameters import learned_positions
 from attentest_spec.setting import Array
 
 
@@ -181,4 +182,6 @@ def test_cached_beyond_length(subject: Subject, draw: Draw) -> None:
         actual: Array = np.asarray(case.probe.output(*case.inputs))
     except (Absent, BackendError):
         return
+    learned = learned_positions(subject.choices)
+    holds(not learned, f"The position {most} was not refused, and {most} positions were learned.")
     matches(case.probe, *case.inputs, actual=actual, what=f"output beyond {most} positions")

@@ -14,6 +14,7 @@ from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.reading import Reading, Unclear
 from attentest.targets.language_models.building import PROBE
 from attentest.targets.language_models.calling import MASK_FORMS, POSITION_FORMS
+from attentest.targets.language_models.continuing import with_cache
 from attentest.targets.language_models.inference import Inferred, infer
 from attentest.targets.language_models.limits import limits_of
 from attentest.targets.language_models.verifying import (
@@ -32,8 +33,12 @@ from attentest_spec.choices import Value
 from attentest_spec.contract import POSITION_KINDS
 from attentest_spec.mapping import Table
 from attentest_spec.profiles import DEFAULT, PROFILES
-from attentest_spec.torch import Recipe, TorchBackend
+from attentest_spec.torch import Recipe, TorchBackend, cached_language_model
 
+PLACES_GIVEN = (
+    "assumed that every step with a cache is given the positions of its tokens: without them they "
+    "do not follow on those in the cache, and if they are meant to, this is a mistake"
+)
 NOT_MEASURED: Mapping[str, Value] = {"rms_cast": "unspecified", "attention_window": "none"}
 """Choices that no call of the probe shows."""
 
@@ -60,7 +65,8 @@ def adapt_language_model(
         profile,
     )
     adapter, doubts = _with_inputs(_in_precisions(adapter), inferred)
-    return _told(adapter, doubts, reading)
+    adapter, more = with_cache(adapter, _backend)
+    return _told(adapter, [*doubts, *more], reading)
 
 
 def _declared(inferred: Inferred, reading: Reading) -> tuple[dict[str, Value], str]:
@@ -204,11 +210,13 @@ def _told(adapter: LanguageAdapter, doubts: list[str], reading: Reading) -> Adap
     ]
     assumptions += [SINGLE] * ("float64" not in adapter.limits.precisions)
     assumptions += [FIXED_DROPOUT] * adapter.limits.fixed_dropout
+    assumptions += [PLACES_GIVEN] * (adapter.cached is not None and adapter.cached.places)
     said = (
         f"{adapter.name} is judged as language_model",
         *assumptions,
         f"built as {adapter.building.expression}",
         f"arguments: {adapter.call.words}",
+        *([f"continued: {adapter.cached.words}"] if adapter.cached else []),
         "parameters:",
         *(f"  {line}" for line in lines(_listed(adapter.table))),
         *packed(adapter.table),
@@ -247,6 +255,7 @@ def _backend(adapter: LanguageAdapter) -> AdaptedWhole:
         "Unsupported": Unsupported,
         "Recipe": Recipe,
         "TorchBackend": TorchBackend,
+        "cached_language_model": cached_language_model,
     }
     with undisturbed():
         exec(adapter.body(), space)

@@ -6,6 +6,7 @@ from textwrap import wrap
 
 from attentest.targets.adapt.parameters.telling import lines
 from attentest.targets.language_models.building import Building
+from attentest.targets.language_models.caching import Cached
 from attentest.targets.language_models.calling import Call
 from attentest.targets.layout import folded
 from attentest.targets.models.written import definition, head_line
@@ -18,7 +19,10 @@ from attentest_spec.profiles import DEFAULT
 
 @dataclass(frozen=True)
 class LanguageAdapter:
-    """All that the file of an adapter says of a decoder-only model."""
+    """All that the file of an adapter says of a decoder-only model.
+
+    `cached` is how it is continued from a cache, None where that is not read.
+    """
 
     name: str
     origin: Origin
@@ -28,17 +32,18 @@ class LanguageAdapter:
     choices: Mapping[str, Value]
     limits: Limits
     profile: str = DEFAULT
+    cached: Cached | None = None
 
     def text(self, said: Iterable[str] = ()) -> str:
         """Return the whole file; `said` are comments on what was inferred."""
         sentences = [one for one in said if not one.startswith(("parameters:", " "))]
         comments = [f"# {line}" for one in sentences for line in wrap(one, 86)]
-        imports = [*self.origin.imports, *self._needed(), *_IMPORTS]
+        imports = [*self.origin.imports, *self._needed(), *self._imports]
         return "\n".join([head_line(self.name), "", *imports, "", *comments, "", "", self.body()])
 
     def loader(self) -> str:
         """Return the code without comments, as a reproduction begins."""
-        return "\n".join([*self.origin.imports, *self._needed(), *_IMPORTS, "", self.body()])
+        return "\n".join([*self.origin.imports, *self._needed(), *self._imports, "", self.body()])
 
     def body(self) -> str:
         """Return the functions, the parameter map and the backend, without imports."""
@@ -51,17 +56,28 @@ class LanguageAdapter:
         own = definition(
             self.name, "language_model", recipe, self.choices, self.limits, self.profile
         )
-        parts = [build, self.call.source(), table, own]
+        steps = []
+        if self.cached:
+            steps = [self.cached.source(self.call)]
+            end = f"{recipe})}},"
+            more = f'{recipe}), "cached_language_model": {self.cached.recipe}}},'
+            own = own.replace(end, more)
+        parts = [build, self.call.source(), *steps, table, own]
         return "\n".join(folded(line) for line in "\n\n".join(parts).splitlines()) + "\n"
 
     def _needed(self) -> list[str]:
         made = "SimpleNamespace(" in self.building.expression
         return ["from types import SimpleNamespace"] * made
 
+    @property
+    def _imports(self) -> tuple[str, ...]:
+        return (*_IMPORTS, _CACHED) if self.cached else (*_IMPORTS, _PLAIN)
+
 
 _IMPORTS = (
     "import torch",
     "",
     "from attentest_spec import Limits, Place, Unsupported",
-    "from attentest_spec.torch import Recipe, TorchBackend",
 )
+_PLAIN = "from attentest_spec.torch import Recipe, TorchBackend"
+_CACHED = "from attentest_spec.torch import Recipe, TorchBackend, cached_language_model"

@@ -1,0 +1,325 @@
+"""The cache of a decoder-only model as the source of functions that start, continue and reorder."""
+
+import inspect
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from torch import Tensor, nn
+
+from attentest.targets.adapt.components import squashed
+from attentest.targets.adapt.names import words
+from attentest.targets.adapt.probing import undisturbed
+from attentest.targets.caches import SIZE_NAMES
+from attentest.targets.language_models.calling import Call, probe_tokens
+
+_CACHES = words(
+    "pastkeyvalues pastkeyvalue past pastkv pastkvs layerpast kvcache kvcaches cache caches "
+    "kvpast kcache pastcache cachekv presents kv kvs"
+)
+_FLAGS = words("usecache returncache returnkv returnpast usekvcache returnkvcache returnpresent")
+_STARTS = words("startpos start offset startindex pastlength cachelen poffset posoffset")
+_MAKES = tuple(words("make init new empty create allocate alloc"))
+_RESULTS = ("past", "cache", "present", "kv")
+"""Parts of names of results that hold a cache."""
+
+_CODE: Mapping[str, str] = {
+    "batch": "rows",
+    "length": "sizes.max_length",
+    "heads": "(sizes.kv_heads or sizes.heads)",
+    "width": "sizes.d_model // sizes.heads",
+    "layers": "sizes.layers",
+    "dtype": "next(model.parameters()).dtype",
+    "device": "next(model.parameters()).device",
+}
+MADE_OF: Mapping[str, str] = {
+    name: _CODE[size] for size, names in SIZE_NAMES.items() for name in names
+}
+"""The expressions of the arguments of a class of caches, or of a method that makes one."""
+
+_PLAIN = ("[]", "{}", "[None] * sizes.layers", "[{} for _ in range(sizes.layers)]")
+
+
+@dataclass(frozen=True)
+class Cached:
+    """One way to continue a text.
+
+    `argument` takes the cache and `start` is the expression of an empty one. `part` is the place
+    of the cache in the result, None where a step changes the one that it is given, and `attribute`
+    says that it is an attribute. `flag` is the argument that asks for it, `counted` the one with
+    the number of tokens before. `places` says that positions are given in every step, `positions`
+    that they may be, and `mask` is the expression of the mask that a step takes, "" for none.
+    `single` says that a step takes one token, and `reorder` how rows are exchanged: "rows", the
+    name of a method of the cache, or "".
+    """
+
+    argument: str
+    start: str = "None"
+    part: int | str | None = None
+    attribute: bool = False
+    flag: str = ""
+    counted: str = ""
+    places: bool = False
+    mask: str = ""
+    positions: bool = False
+    single: bool = False
+    reorder: str = ""
+
+    @property
+    def in_place(self) -> bool:
+        """Whether a step changes the cache that it is given."""
+        return self.part is None
+
+    @property
+    def words(self) -> str:
+        """The reading in one phrase."""
+        begun = f"begun as {self.start}" if self.start != "None" else "begun without one"
+        taken = "changed by each step" if self.in_place else f"returned as {self.part!r}"
+        phrases = [f"cache={self.argument}, {begun}, {taken}"]
+        phrases += [f"tokens before={self.counted}"] * bool(self.counted)
+        phrases += ["positions of the new tokens given in each step"] * self.places
+        phrases += ["one new token at a time after the first ones"] * self.single
+        return ", ".join(phrases)
+
+    def source(self, call: Call) -> str:
+        """Return the source of the functions of the recipe."""
+        return "\n\n".join(
+            [_START.replace("EMPTY", self.start), self._step(call), *self._reorder()]
+        )
+
+    def _step(self, call: Call) -> str:
+        rows = [
+            "def step(model, past, tokens, mask, positions):",
+            '    """Return the logits (B, N, V) of new tokens (B, N), and the cache with them."""',
+            "    kept, before = past",
+        ]
+        if self.single:
+            rows += [
+                "    if before and tokens.shape[1] > 1:",
+                '        raise Unsupported("it takes one token at a time")',
+            ]
+        fixed = {own: value for own, value in call.fixed.items() if own != self.argument}
+        given = [f'"{call.tokens}": tokens', f'"{self.argument}": kept']
+        given += [f'"{self.flag}": True'] * bool(self.flag)
+        given += [f'"{self.counted}": before'] * bool(self.counted)
+        held = (self.flag, self.counted)
+        given += [f'"{own}": {value!r}' for own, value in fixed.items() if own not in held]
+        rows += [f"    given = {{{', '.join(given)}}}"]
+        if self.places:
+            rows += [
+                "    if positions is None:",
+                "        new = torch.arange(before, before + tokens.shape[1])",
+                "        positions = new.to(tokens.device).expand_as(tokens)",
+            ]
+        form = call.mask_form.replace("mask", self.mask)
+        rows += _given("mask", call.mask if self.mask else "", form)
+        taken = call.positions if self.positions or self.places else ""
+        rows += _given("positions", taken, call.position_form)
+        rows += ["    output = model(**given)"]
+        if not self.in_place:
+            rows += [f"    kept = output{self._at(self.part, self.attribute)}"]
+        logits = "" if call.part is None else self._at(call.part, call.attribute)
+        rows += [f"    return output{logits}, (kept, before + tokens.shape[1])"]
+        return "\n".join(rows) + "\n"
+
+    @staticmethod
+    def _at(part: int | str | None, attribute: bool) -> str:
+        return f".{part}" if attribute else f"[{part!r}]"
+
+    def _reorder(self) -> Iterator[str]:
+        if self.reorder == "rows":
+            yield _ROWS
+        elif self.reorder:
+            yield _METHOD.format(self.reorder)
+
+    @property
+    def recipe(self) -> str:
+        """The expression of the recipe, by the names of the written functions."""
+        last = "reorder=reorder, " if self.reorder else ""
+        return (
+            f"cached_language_model(build_cached, start=start, step=step, {last}"
+            f"parameters=PARAMETERS)"
+        )
+
+
+def _given(name: str, own: str, form: str) -> list[str]:
+    """Return the lines that give an input to the argument `own`, or refuse it for ""."""
+    if own:
+        return [f"    if {name} is not None:", f'        given["{own}"] = {form}']
+    return [
+        f"    if {name} is not None:",
+        f'        raise Unsupported("its steps take no {name}")',
+    ]
+
+
+_START = '''\
+def build_cached(sizes):
+    """Return the model at `sizes`, which its caches are made for."""
+    model = build(sizes)
+    model.sizes_of_caches = sizes
+    return model
+
+
+def start(model, rows):
+    """Return an empty cache, and the number of tokens in it."""
+    sizes = model.sizes_of_caches
+    return EMPTY, 0
+'''
+_ROWS = '''\
+def picked(kept, rows):
+    """Return the rows of all tensors of a cache."""
+    if isinstance(kept, torch.Tensor):
+        return kept[rows]
+    if isinstance(kept, dict):
+        return {name: picked(one, rows) for name, one in kept.items()}
+    if isinstance(kept, (tuple, list)):
+        return type(kept)(picked(one, rows) for one in kept)
+    return kept
+
+
+def reorder(model, past, rows):
+    """Return the cache with the rows (B,) in another order."""
+    return picked(past[0], rows), past[1]
+'''
+_METHOD = '''\
+def reorder(model, past, rows):
+    """Return the cache after its rows (B,) were put in another order."""
+    kept, before = past
+    found = kept.{0}(rows)
+    return (kept if found is None else found), before
+'''
+
+
+def cache_argument(model: nn.Module) -> str:
+    """Return the argument of a model that takes a cache, "" for none."""
+    named = {squashed(one): one for one in inspect.signature(model.forward).parameters}
+    return next((named[one] for one in _CACHES if one in named), "")
+
+
+def candidates(model: nn.Module, call: Call, space: Mapping[str, Any]) -> Iterator[Cached]:
+    """Yield the ways in which a model may be continued, by the names of its arguments.
+
+    `space` are the names of its file.
+    """
+    own = list(inspect.signature(model.forward).parameters)
+    named = {squashed(one): one for one in own}
+    argument = cache_argument(model)
+    if not argument or call.sequence_first or call.labels:
+        return
+    flag = next((named[one] for one in _FLAGS if one in named), "")
+    counts = [named[one] for one in _STARTS if one in named]
+    for start in ("None", *_made(model, space), *_PLAIN):
+        plain = Cached(argument, start, flag=flag, counted=next(iter(counts), ""))
+        yield from _with_part(model, call, plain, space)
+
+
+def _made(model: nn.Module, space: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the expressions of caches that methods of the model, or classes of its file, make."""
+    for name in dir(type(model)):
+        made = getattr(model, name, None)
+        if not ("cache" in name.lower() and squashed(name).startswith(_MAKES) and callable(made)):
+            continue
+        if (given := _arguments(made)) is not None:
+            yield f"model.{name}({given})"
+    for name, one in space.items():
+        if not (inspect.isclass(one) and "cache" in name.lower() and name.isidentifier()):
+            continue
+        if (given := _arguments(one)) is not None:
+            yield f"{name}({given})"
+            yield f"[{name}({given}) for _ in range(sizes.layers)]"
+
+
+def _arguments(made: Any) -> str | None:
+    """Return the arguments of a call that makes a cache, None where one has no known name."""
+    try:
+        own = inspect.signature(made).parameters.values()
+    except (TypeError, ValueError):
+        return None
+    given = []
+    for one in own:
+        code = MADE_OF.get(squashed(one.name))
+        if code:
+            given.append(f"{one.name}={code}")
+        elif one.default is one.empty and one.kind not in (one.VAR_POSITIONAL, one.VAR_KEYWORD):
+            return None
+    return ", ".join(given)
+
+
+def _with_part(
+    model: nn.Module, call: Call, plain: Cached, space: Mapping[str, Any]
+) -> Iterator[Cached]:
+    """Yield a candidate for each place of its result that may hold the cache.
+
+    Where the result holds none, a cache that was given is the one that a step changes.
+    """
+    try:
+        with undisturbed():
+            result, kept = _called(model, call, plain, space)
+    except Exception:  # code that a user wrote may raise anything
+        return
+    found = list(_kept_in(result, call))
+    for part, attribute, held in found:
+        yield _reordered(plain, part, attribute, held)
+    if not found and plain.start != "None":
+        yield _reordered(plain, None, False, kept)
+
+
+def _called(
+    model: nn.Module, call: Call, plain: Cached, space: Mapping[str, Any]
+) -> tuple[Any, Any]:
+    """Return the result of a first step, and the cache that was given to it."""
+    tokens = probe_tokens()[:, :3]
+    sizes = getattr(model, "sizes_of_caches", None)
+    kept = eval(plain.start, {**space, "model": model, "rows": len(tokens), "sizes": sizes})
+    fixed = {own: one for own, one in call.fixed.items() if own != plain.argument}
+    given = {**fixed, call.tokens: tokens, plain.argument: kept}
+    if plain.flag:
+        given[plain.flag] = True
+    if plain.counted:
+        given[plain.counted] = 0
+    return model(**given), kept
+
+
+def _kept_in(result: Any, call: Call) -> Iterator[tuple[int | str, bool, Any]]:
+    """Yield the parts of a result that may hold a cache: place, whether an attribute, and value."""
+    if isinstance(result, tuple | list) and not hasattr(result, "_fields"):
+        parts = [(at, False, one) for at, one in enumerate(result) if at != call.part]
+        yield from (one for one in parts if _holds_tensors(one[2]))
+        return
+    mapped = isinstance(result, Mapping)
+    held = result if mapped else getattr(result, "__dict__", None) or _fields(result)
+    for name, one in held.items():
+        named = any(word in name.lower() for word in _RESULTS)
+        if named and name != call.part and one is not None:
+            yield name, not mapped, one
+
+
+def _fields(result: Any) -> dict[str, Any]:
+    return {name: getattr(result, name) for name in getattr(result, "_fields", ())}
+
+
+def _holds_tensors(value: Any) -> bool:
+    """Say whether a part of a result is a container, or an object of the user's, and no loss."""
+    if isinstance(value, Tensor):
+        return value.dim() > 3
+    if isinstance(value, tuple | list | dict):
+        return bool(value)
+    return value is not None and hasattr(value, "__dict__")
+
+
+def _reordered(plain: Cached, part: Any, attribute: bool, held: Any) -> Cached:
+    """Return the candidate with its place, and with the way in which rows are exchanged."""
+    method = next((one for one in ("reorder", "reorder_cache") if hasattr(held, one)), "")
+    how = method or ("rows" if _has_rows(held, len(probe_tokens())) else "")
+    return replace(plain, part=part, attribute=attribute, reorder=how)
+
+
+def _has_rows(held: Any, rows: int) -> bool:
+    """Say whether a cache is made of tensors alone whose first axis is that of the rows."""
+    if isinstance(held, Tensor):
+        return held.dim() > 1 and len(held) == rows
+    if isinstance(held, dict):
+        return bool(held) and all(_has_rows(one, rows) for one in held.values())
+    if isinstance(held, tuple | list) and type(held) in (tuple, list):
+        return bool(held) and all(_has_rows(one, rows) for one in held)
+    return False

@@ -1,0 +1,299 @@
+"""How a decoder-only model is continued from its cache, proved by the numbers of its steps.
+
+A reading is taken where texts that are continued have the numbers of whole texts. Where they have
+others, the code is judged if a mistake of the catalogue gives exactly these; otherwise the reading
+may be what is wrong, and it is a question.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from attentest.analysis.diagnosis.variants import singles
+from attentest.results.text import summary
+from attentest.targets.adapt.parameters.trial import Clock
+from attentest.targets.adapt.probing import undisturbed
+from attentest.targets.adapt.reading import Unclear
+from attentest.targets.language_models.building import PROBE
+from attentest.targets.language_models.caching import Cached, cache_argument, candidates
+from attentest.targets.language_models.numbers.tracing import NEAR, widened
+from attentest.targets.language_models.verifying import ROOM, TRIED
+from attentest.targets.language_models.written import LanguageAdapter
+from attentest_spec import Backend, Choices, Sizes, Unsupported
+from attentest_spec.contract import Input
+from attentest_spec.language_model import cached_language_model
+from attentest_spec.parameters import draw
+from attentest_spec.setting import Array, Floats, Setting
+
+COMPONENT = "cached_language_model"
+ROWS = 3
+SECONDS = 6.0
+"""Time limit for trying catalogued mistakes."""
+
+BY_HAND = (
+    "docs/how-to/add-an-implementation.md shows the three functions that connect a cache by hand"
+)
+
+Made = Callable[[LanguageAdapter], Backend]
+
+
+@dataclass(frozen=True)
+class Trial:
+    """The answer of a backend to one program, and that of the reference.
+
+    `failure` is what it raised instead of an answer.
+    """
+
+    sizes: Sizes
+    inputs: tuple[Input, ...]
+    expected: Floats
+    actual: Floats | None = None
+    failure: str = ""
+    refused: bool = False
+
+    def right(self, room: float = NEAR) -> bool:
+        """Say whether the answer is that of the reference at real tokens."""
+        if self.actual is None or self.actual.shape != self.expected.shape:
+            return False
+        real = self._real
+        apart = np.abs(self.actual - self.expected)[real].max()
+        return bool(apart <= room * np.abs(self.expected[real]).max())
+
+    def begins_right(self) -> bool:
+        """Say whether the first chunk, which has no cache before it, is that of the reference."""
+        first = int(np.asarray(self.inputs[3])[0])
+        return (
+            self.actual is not None
+            and self.actual.shape == self.expected.shape
+            and bool(np.allclose(self.actual[:, :first], self.expected[:, :first], 1e-7, 1e-9))
+        )
+
+    @property
+    def _real(self) -> Array:
+        mask = self.inputs[1]
+        whole = np.ones(self.expected.shape[:2], dtype=bool)
+        return whole if mask is None else np.asarray(mask)
+
+
+def with_cache(adapter: LanguageAdapter, made: Made) -> tuple[LanguageAdapter, list[str]]:
+    """Return `adapter` with the way in which it is continued, where it has a cache; and doubts.
+
+    `made` returns the backend of an adapter. Raises Unclear where steps give numbers that neither
+    the reference nor a mistake of the catalogue gives.
+    """
+    with undisturbed():
+        model = adapter.building(PROBE)
+    argument = cache_argument(model)
+    if not argument:
+        return adapter, []
+    model.sizes_of_caches = PROBE
+    found = list(candidates(model.eval(), adapter.call, adapter.building.space))
+    tried: list[tuple[LanguageAdapter, Trial]] = []
+    for one in _variants(found, adapter):
+        other = replace(adapter, cached=one)
+        trial = _tried(made, other, (3, 1, 1))
+        if trial.right():
+            return _completed(other, made)
+        tried.append((other, trial))
+    return _wrong(adapter, tried, made, argument)
+
+
+def _variants(found: Sequence[Cached], adapter: LanguageAdapter) -> Iterator[Cached]:
+    """Yield the candidates, then those that are given positions in every step."""
+    yield from found
+    if adapter.call.positions:
+        yield from (replace(one, places=True) for one in found)
+
+
+def _completed(adapter: LanguageAdapter, made: Made) -> tuple[LanguageAdapter, list[str]]:
+    """Return an adapter whose steps are right with all else that they take; and doubts."""
+    cached = adapter.cached
+    assert cached is not None
+    doubts = []
+    chunked = _tried(made, adapter, (3, 2))
+    if chunked.actual is None or chunked.actual.shape != chunked.expected.shape:
+        cached = replace(cached, single=True)
+    twice = _tried(made, adapter, (3, 1, 1, 1), after=(-1, 0, 0, 1))
+    update = "functional" if not cached.in_place and twice.right() else "in-place"
+    for forms, own in (
+        (({"mask": "mask"}, {"mask": "mask[:, before:]"}), adapter.call.mask),
+        (({"positions": True},), adapter.call.positions),
+    ):
+        if own:
+            cached, doubt = _with_input(replace(adapter, cached=cached), made, forms, own)
+            doubts += [doubt] * bool(doubt)
+    choices = {**adapter.choices, "cache_update": update, "cache_sessions": "independent"}
+    whole = replace(adapter, cached=cached, choices=choices)
+    _require_everywhere(whole, made)
+    return whole, doubts
+
+
+def _with_input(
+    adapter: LanguageAdapter, made: Made, forms: Sequence[Mapping[str, Any]], own: str
+) -> tuple[Cached, str]:
+    """Return the reading whose steps take the argument `own` in one of the forms; and a doubt.
+
+    Raises Unclear where steps take it and have other numbers, which no known mistake gives.
+    """
+    cached = adapter.cached
+    assert cached is not None
+    trials = []
+    for form in forms:
+        other = replace(cached, **form)
+        trial = _tried(made, replace(adapter, cached=other), (4, 1, 1), given=next(iter(form)))
+        if trial.right() or _is_known_mistake(adapter, trial):
+            return other, ""
+        trials.append(trial)
+    if all(trial.actual is None for trial in trials):
+        return cached, f"{own} is left out of steps with a cache: {trials[0].failure}"
+    raise Unclear(
+        f"The steps of {adapter.name} with a cache are right without {own}, and with it their "
+        f"output is not that of the whole text. Either that is a mistake, or it carries something "
+        f"else there: {BY_HAND}, and --give {own}=None (in Python: given={{'{own}': None}}) leaves "
+        f"it out."
+    )
+
+
+def _require_everywhere(adapter: LanguageAdapter, made: Made) -> None:
+    """Raise Unclear where steps have other numbers at sizes that the reading was not found at."""
+    precision = next(one for one in ROOM if one in adapter.limits.precisions)
+    for sizes in TRIED:
+        trial = _tried(made, adapter, (3, 1, 1), sizes=sizes, precision=precision)
+        if not trial.right(ROOM[precision]):
+            how = trial.failure or "the output of its steps is not that of the whole text"
+            raise Unclear(
+                f"{adapter.name} was read as a decoder-only model that is continued from "
+                f"{adapter.cached.argument if adapter.cached else 'a cache'}, and in {precision}, "
+                f"with {sizes.layers} layers of width {sizes.d_model} and {sizes.heads} heads, "
+                f"{how}. Either that is a mistake which shows at some sizes alone, or the cache is "
+                f"made in another way; {BY_HAND}."
+            )
+
+
+def _wrong(
+    adapter: LanguageAdapter,
+    tried: Sequence[tuple[LanguageAdapter, Trial]],
+    made: Made,
+    argument: str,
+) -> tuple[LanguageAdapter, list[str]]:
+    """Return the adapter whose steps have the numbers of a known mistake; else ask, or leave it."""
+    sure = [
+        (other, trial)
+        for other, trial in tried
+        if other.cached is not None
+        and (not other.cached.in_place or _depends_on_earlier(made, other))
+    ]
+    for other, trial in sure:
+        if trial.begins_right() and _is_known_mistake(adapter, trial):
+            choices = {**adapter.choices, "cache_sessions": "independent"}
+            return replace(other, choices=choices), []
+    asked = next((one for one in sure if one[1].begins_right()), next(iter(sure), None))
+    if asked is None:
+        return adapter, [f"{argument} is left out: how its cache is made is not known; {BY_HAND}"]
+    other, trial = asked
+    reading = other.cached.words if other.cached else ""
+    how = trial.failure or (
+        "the output of single tokens after three is not that of the whole text, and no known "
+        "mistake gives it"
+    )
+    raise Unclear(
+        f"{adapter.name} was read as a decoder-only model that is continued from a cache "
+        f"({reading}), and {how}. Either that is a mistake, or its steps are called in another "
+        f"way: {BY_HAND}, and --give {argument}=None (in Python: given={{'{argument}': None}}) "
+        f"judges the model without its cache."
+    )
+
+
+def _tried(
+    made: Made,
+    adapter: LanguageAdapter,
+    chunks: Sequence[int],
+    *,
+    after: Sequence[int] = (),
+    given: str = "",
+    sizes: Sizes = TRIED[0],
+    precision: str = "",
+    moved: bool = False,
+) -> Trial:
+    """Return the trial of one program; in double precision whatever code asks for by default.
+
+    `given` is "mask" or "positions" where the program has one, and `moved` exchanges the tokens
+    of the first chunk.
+    """
+    backend = made(adapter)
+    fitted = backend.limits.fitted(sizes)
+    choices = Choices.of(backend.choices)
+    if choices.key_heads != "fewer":
+        fitted = fitted.but(kv_heads=0)
+    parameters = draw(COMPONENT, fitted, choices, np.random.default_rng(1))
+    tokens = _tokens(fitted, sum(chunks))
+    if moved:
+        tokens[:, : chunks[0]] = (tokens[:, : chunks[0]] + 1) % fitted.target_vocabulary
+    inputs = _inputs(tokens, chunks, after, given)
+    expected = cached_language_model(Setting(fitted, choices, parameters), *inputs)
+    around: AbstractContextManager[None] = undisturbed() if precision else widened()
+    held = precision or "float64"
+    try:
+        with around:
+            part = backend.build(COMPONENT, fitted, precision=held)
+            part.load({name: one.astype(held) for name, one in parameters.items()})
+            actual = np.asarray(part(*inputs), dtype=np.float64)
+    except Unsupported as refusal:
+        return Trial(fitted, inputs, expected, failure=str(refusal), refused=True)
+    except Exception as failure:  # code that a user wrote may raise anything
+        return Trial(fitted, inputs, expected, failure=f"it raised {summary(failure, 120)}")
+    return Trial(fitted, inputs, expected, actual)
+
+
+def _inputs(
+    tokens: Array, chunks: Sequence[int], after: Sequence[int], given: str
+) -> tuple[Array, Array | None, Array | None, Array, Array, Array]:
+    """Return the inputs of a program of which every chunk continues the last one by default."""
+    rows, length = tokens.shape
+    columns = np.arange(length)[None, :]
+    mask = columns >= np.array([0, 1, 3])[:rows, None] if given == "mask" else None
+    starts = np.array([2, 0, 1])[:rows, None]
+    places = starts + columns if given == "positions" else None
+    earlier = np.array(after or range(-1, len(chunks) - 1))
+    origin = np.tile(np.arange(rows), (len(chunks), 1))
+    return tokens, mask, places, np.array(chunks), earlier, origin
+
+
+def _tokens(sizes: Sizes, length: int) -> Array:
+    rng = np.random.default_rng(length)
+    return rng.integers(0, sizes.target_vocabulary, size=(ROWS, length))
+
+
+def _depends_on_earlier(made: Made, adapter: LanguageAdapter) -> bool:
+    """Say whether other tokens in the first chunk change what comes after it."""
+    one = _tried(made, adapter, (3, 1, 1))
+    other = _tried(made, adapter, (3, 1, 1), moved=True)
+    if one.actual is None or other.actual is None or one.actual.shape != other.actual.shape:
+        return False
+    return not np.allclose(one.actual[:, 3:], other.actual[:, 3:], 1e-6, 1e-9)
+
+
+def _is_known_mistake(adapter: LanguageAdapter, trial: Trial) -> bool:
+    """Say whether a mistake of the catalogue about caches gives exactly the numbers of a trial."""
+    if trial.actual is None:
+        return False
+    declared = Choices.of(adapter.choices)
+    parameters = draw(COMPONENT, trial.sizes, declared, np.random.default_rng(1))
+    clock = Clock(SECONDS)
+    for variant in singles(declared, COMPONENT, ""):
+        if clock.rings():
+            return False
+        if not any(one.slug.startswith("language_model.cached") for one in variant.faults):
+            continue
+        try:
+            part = variant.backend().build(COMPONENT, trial.sizes)
+            part.load(parameters)
+            given = np.asarray(part(*trial.inputs), dtype=np.float64)
+        except Exception:  # a mistake may show itself by raising
+            continue
+        if replace(trial, expected=given).right():
+            return True
+    return False
