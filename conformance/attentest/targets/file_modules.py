@@ -1,9 +1,10 @@
 """Modules made from users' files, in a separate namespace for each folder.
 
-A file is imported as `_target_HASH.NAME`, where HASH identifies the folder, or the one that
-holds its outermost package (the folders upwards that have an `__init__.py`, or lie between two that
-have one, or that its relative imports reach), or the folder upwards from which its imports are
-written, such as that of the whole project. Its code imports by ordinary statements, and `import NAME` in it means, in this order, also when it is run later:
+A file is imported as `_target_HASH.NAME`, where HASH identifies the folder, or the one that holds
+its outermost package (the folders upwards that have an `__init__.py`, or lie between two that have
+one, or that its relative imports reach), or the folder upwards from which its imports are written,
+such as that of the whole project. Its code imports by ordinary statements, and `import NAME` in it
+means, in this order, also when it is run later:
 
 1. the file or package NAME of that folder, unless it is the importing file itself;
 2. what everybody else gets: the standard library and what is installed;

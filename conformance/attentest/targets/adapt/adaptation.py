@@ -315,6 +315,7 @@ def _adapted(code: Code, reading: Reading) -> Adapted:
     assumptions = (
         *assumed(declared, reading),
         *epsilon_given(code, reading),
+        *(code.construction.assumed if code.construction is not None else []),
         *unusual_epsilons(declared, reading, code),
         *[SINGLE] * bool(single),
         *[SEVERAL] * (backend.limits.fewest_heads > 1),

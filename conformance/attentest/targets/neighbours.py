@@ -1,0 +1,103 @@
+"""The classes that a class may be built with: those of its file, and of the files around it."""
+
+import ast
+import inspect
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from torch import nn
+
+from attentest.targets import file_modules
+
+_MOST = 60
+"""Limit of the files around one that are looked at."""
+
+_HARMLESS = ("device", "is_available", "getLogger", "TypeVar", "namedtuple", "NewType")
+"""Functions that a file of definitions may call when it is imported."""
+
+
+def modules_near(
+    thing: Any, is_wanted: Callable[[str], bool]
+) -> Iterator[list[tuple[str, type[nn.Module]]]]:
+    """Yield the modules that may be a part of `thing`, with their names, the nearest group first.
+
+    These are the classes of its own file with a name that `is_wanted`, then those of the files of
+    its folder, then those of all files below the folder from which it is imported. Only files
+    that define things and do nothing else are run.
+    """
+    home = sys.modules.get(thing.__module__)
+    if home is None:
+        return
+    yield _wanted(vars(home), thing, is_wanted)
+    file = getattr(home, "__file__", None) or ""
+    if not file.endswith(".py") or not file_modules.is_private(home.__name__):
+        return
+    place = Path(file).resolve()
+    root, _ = file_modules.importable(place)
+    for files in (sorted(place.parent.glob("*.py")), sorted(root.rglob("*.py"))[:_MOST]):
+        found: dict[str, Any] = {}
+        for one in files:
+            if one != place and any(is_wanted(name) for name in _defined(one)):
+                found |= {
+                    name: held
+                    for name, held in vars(_loaded(one) or ModuleType("")).items()
+                    if file_of(held) == one
+                }
+        yield _wanted(found, thing, is_wanted)
+
+
+def file_of(thing: Any) -> Path | None:
+    """Return the file that defines the class `thing`, None for what is none or has none."""
+    module = sys.modules.get(getattr(thing, "__module__", None) or "")
+    file = getattr(module, "__file__", None) if inspect.isclass(thing) else None
+    return Path(file).resolve() if file else None
+
+
+def _wanted(
+    space: dict[str, Any], thing: Any, is_wanted: Callable[[str], bool]
+) -> list[tuple[str, type[nn.Module]]]:
+    return [
+        (name, one)
+        for name, one in space.items()
+        if inspect.isclass(one)
+        and issubclass(one, nn.Module)
+        and one is not thing
+        and is_wanted(name)
+    ]
+
+
+def _defined(file: Path) -> list[str]:
+    """Return the names of the classes of `file`, none where it does more than define things."""
+    try:
+        body = ast.parse(file.read_bytes()).body
+    except (OSError, SyntaxError, ValueError):
+        return []
+    if not all(_defines(one) for one in body):
+        return []
+    return [one.name for one in body if isinstance(one, ast.ClassDef)]
+
+
+def _defines(node: ast.stmt) -> bool:
+    """Say whether a statement of a file does no work of its own when it is imported."""
+    match node:
+        case ast.Import() | ast.ImportFrom() | ast.FunctionDef() | ast.ClassDef():
+            return True
+        case ast.Expr(value=ast.Constant()):
+            return True
+        case ast.If(test=ast.Compare(left=ast.Name(id="__name__"))):
+            return True
+        case ast.Assign() | ast.AnnAssign():
+            calls = [one.func for one in ast.walk(node) if isinstance(one, ast.Call)]
+            names = [getattr(one, "attr", getattr(one, "id", "")) for one in calls]
+            return all(one in _HARMLESS for one in names)
+    return False
+
+
+def _loaded(file: Path) -> ModuleType | None:
+    try:
+        return file_modules.load(file)
+    except Exception:  # code that a user wrote may raise anything: it is no part then
+        return None
