@@ -29,6 +29,7 @@ import sys
 import sysconfig
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
+from itertools import islice
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -71,6 +72,8 @@ def importable(path: Path) -> tuple[Path, str]:
     return above, ".".join([*folder.relative_to(above).parts, *names])
 
 
+_MOST = 60
+"""Limit of the files of one package that are looked at."""
 _UPWARDS = 4
 """Limit of the folders above a file in which what it imports is looked for."""
 _PROJECT = (".git", "pyproject.toml", "setup.py", "setup.cfg")
@@ -113,7 +116,7 @@ def _upwards(folder: Path) -> Iterator[Path]:
 def _files_of(folder: Path, top: str) -> list[Path]:
     """Return the files that `import top` may run in `folder`: none where it is not there."""
     file = folder / f"{top}.py"
-    return [file] if file.is_file() else sorted((folder / top).glob("*.py"))
+    return [file] if file.is_file() else list(islice((folder / top).rglob("*.py"), _MOST))
 
 
 def _is_known(top: str) -> bool:

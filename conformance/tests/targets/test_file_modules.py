@@ -124,10 +124,13 @@ def test_imports_may_be_written_from_the_folder_of_the_project(tmp_path: Path) -
         utils__names="NAME = 'ours'",
         modules__part="from utils.names import NAME",
         modules__inner__encoder="from modules.part import NAME\nimport near",
+        layers__deep__one="NAME = 'deep'",
+        modules__inner__other="from layers.deep.one import NAME",
         modules__inner__near="from utils import names",
     )
     loaded = module(folder / "modules/inner/encoder.py")
     assert (loaded.NAME, loaded.near.names.NAME) == ("ours", "ours")
+    assert module(folder / "modules/inner/other.py").NAME == "deep"
     assert file_modules.importable(folder / "modules/inner/encoder.py") == (
         folder.resolve(),
         "modules.inner.encoder",

@@ -63,6 +63,7 @@ from attentest.targets.adapt.rotary.adaptation import adapt_rotary, is_rotary
 from attentest.targets.adapt.training import optimisers, schedules
 from attentest.targets.adapt.training.batches import adapt_batch
 from attentest.targets.adapt.wrappers.core import without_norm
+from attentest.targets.adapt.wrappers.placed import without_positions
 from attentest.targets.adapt.wrappers.projected import without_output
 from attentest.targets.adapt.wrappers.turning import turned_by_caller
 from attentest.targets.adapt.wrappers.wrapper import fitting
@@ -268,7 +269,10 @@ def _adapted(code: Code, reading: Reading) -> Adapted:
     probe, adapter, found = inferred.probe, inferred.adapter, inferred.found
     if (other := without_output(code, probe, adapter.returns, found, reading)) is not None:
         return _adapted(other, reading)
-    for other in without_norm(code, probe, adapter.returns, found, reading):
+    for other in (
+        *without_norm(code, probe, adapter.returns, found, reading),
+        *without_positions(code, probe, reading),
+    ):
         if (core := fitting(other, reading, _adapted)) is not None:
             return core
     mask = trust.mask_beside_order(code, inferred.probe, inferred.adapter)
