@@ -96,13 +96,13 @@ def _folder_of_imports(file: Path, folder: Path) -> Path:
             seen |= {*files}
             if any(_files_of(up, top) for up in places) or _is_known(top):
                 continue
-            above = next((one for one in _upwards(folder) if _files_of(one, top)), None)
+            above = next((one for one in upwards(folder) if _files_of(one, top)), None)
             if above is not None:
                 return above
     return folder
 
 
-def _upwards(folder: Path) -> Iterator[Path]:
+def upwards(folder: Path) -> Iterator[Path]:
     """Yield the folders above `folder` that belong to its project, the nearest first."""
     inner = folder
     for up in folder.parents[:_UPWARDS]:

@@ -1,9 +1,10 @@
-"""The classes that a class may be built with: those of its file, and of the files around it."""
+"""What a class is built with, and by: classes and functions of its file and of those around it."""
 
 import ast
 import inspect
 import sys
 from collections.abc import Callable, Iterator
+from itertools import islice
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -32,21 +33,61 @@ def modules_near(
     if home is None:
         return
     yield _wanted(vars(home), thing, is_wanted)
-    file = getattr(home, "__file__", None) or ""
-    if not file.endswith(".py") or not file_modules.is_private(home.__name__):
-        return
-    place = Path(file).resolve()
-    root, _ = file_modules.importable(place)
-    for files in (sorted(place.parent.glob("*.py")), sorted(root.rglob("*.py"))[:_MOST]):
+    for files in _files_around(home):
         found: dict[str, Any] = {}
         for one in files:
-            if one != place and any(is_wanted(name) for name in _defined(one)):
+            classes = [held.name for held in _body(one) if isinstance(held, ast.ClassDef)]
+            if any(is_wanted(name) for name in classes):
                 found |= {
                     name: held
                     for name, held in vars(_loaded(one) or ModuleType("")).items()
                     if file_of(held) == one
                 }
         yield _wanted(found, thing, is_wanted)
+
+
+def functions_that_build(thing: type) -> list[Callable[..., Any]]:
+    """Return the functions around the class `thing` that call it and return something.
+
+    These are the functions of its file, or else those of the nearest files with any.
+    """
+    home, own = sys.modules.get(thing.__module__), file_of(thing)
+    if home is None or own is None:
+        return []
+    for files in ([own], *_files_around(home)):
+        names = {one: [held.name for held in _body(one) if _builds(held, thing)] for one in files}
+        modules = [(home if one == own else _loaded(one), held) for one, held in names.items()]
+        found = [getattr(module, name, None) for module, held in modules for name in held]
+        same = [
+            one
+            for one in found
+            if inspect.isfunction(one) and file_of(one.__globals__.get(thing.__name__)) == own
+        ]
+        if same:
+            return same
+    return []
+
+
+def _builds(node: ast.stmt, thing: type) -> bool:
+    """Say whether a statement defines a function that calls `thing` and returns something."""
+    if not isinstance(node, ast.FunctionDef):
+        return False
+    inner = list(ast.walk(node))
+    calls = [one.func for one in inner if isinstance(one, ast.Call)]
+    names = [getattr(one, "attr", getattr(one, "id", "")) for one in calls]
+    return thing.__name__ in names and any(isinstance(one, ast.Return) for one in inner)
+
+
+def _files_around(home: ModuleType) -> Iterator[list[Path]]:
+    """Yield the other files of the folder of a user's module, then those below and above it."""
+    file = getattr(home, "__file__", None) or ""
+    if not file.endswith(".py") or not file_modules.is_private(home.__name__):
+        return
+    place = Path(file).resolve()
+    root, _ = file_modules.importable(place)
+    above = [up.glob("*.py") for up in file_modules.upwards(place.parent)]
+    for files in (place.parent.glob("*.py"), islice(root.rglob("*.py"), _MOST), *above):
+        yield sorted(one for one in files if one != place)
 
 
 def file_of(thing: Any) -> Path | None:
@@ -69,15 +110,13 @@ def _wanted(
     ]
 
 
-def _defined(file: Path) -> list[str]:
-    """Return the names of the classes of `file`, none where it does more than define things."""
+def _body(file: Path) -> list[ast.stmt]:
+    """Return the statements of `file`, none where it does more than define things."""
     try:
         body = ast.parse(file.read_bytes()).body
     except (OSError, SyntaxError, ValueError):
         return []
-    if not all(_defines(one) for one in body):
-        return []
-    return [one.name for one in body if isinstance(one, ast.ClassDef)]
+    return body if all(_defines(one) for one in body) else []
 
 
 def _defines(node: ast.stmt) -> bool:

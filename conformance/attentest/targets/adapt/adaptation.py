@@ -171,7 +171,7 @@ def _adapt(thing: Any, asked: Reading, name: str, home: ModuleType | None) -> Ba
     stack = token_encoder(made, asked, called) or token_decoder(made, asked, called)
     if stack is None and whole.is_model(made, asked, called):
         where = home if instance is None else None
-        return whole.adapt_model(made, asked, called or made.__name__, where, instance)
+        return whole.adapt_class(made, asked, called or made.__name__, where, instance)
     if stack is not None and instance is not None:
         stack = of_instance(instance, stack)
     own = name or getattr(thing, "__name__", type(thing).__name__)
