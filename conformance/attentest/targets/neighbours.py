@@ -55,10 +55,12 @@ def functions_that_build(thing: type) -> list[Callable[..., Any]]:
     if home is None or own is None:
         return []
     for files in ([own], *_files_around(home)):
-        names = {one: [held.name for held in _body(one) if _builds(held, thing)] for one in files}
-        modules = [(home if one == own else _loaded(one), held) for one, held in names.items()]
+        names = {one: _builders(one, thing) for one in files}
+        modules = [
+            (home if one == own else _loaded(one), held) for one, held in names.items() if held
+        ]
         found = [getattr(module, name, None) for module, held in modules for name in held]
-        same = [
+        same: list[Callable[..., Any]] = [
             one
             for one in found
             if inspect.isfunction(one) and file_of(one.__globals__.get(thing.__name__)) == own
@@ -68,14 +70,17 @@ def functions_that_build(thing: type) -> list[Callable[..., Any]]:
     return []
 
 
-def _builds(node: ast.stmt, thing: type) -> bool:
-    """Say whether a statement defines a function that calls `thing` and returns something."""
-    if not isinstance(node, ast.FunctionDef):
-        return False
-    inner = list(ast.walk(node))
-    calls = [one.func for one in inner if isinstance(one, ast.Call)]
-    names = [getattr(one, "attr", getattr(one, "id", "")) for one in calls]
-    return thing.__name__ in names and any(isinstance(one, ast.Return) for one in inner)
+def _builders(file: Path, thing: type) -> list[str]:
+    """Return the functions of `file` that call `thing` and return something."""
+    found = []
+    for node in _body(file):
+        inner = list(ast.walk(node)) if isinstance(node, ast.FunctionDef) else []
+        calls = [one.func for one in inner if isinstance(one, ast.Call)]
+        names = [getattr(one, "attr", getattr(one, "id", "")) for one in calls]
+        returns = any(isinstance(one, ast.Return) for one in inner)
+        if isinstance(node, ast.FunctionDef) and thing.__name__ in names and returns:
+            found.append(node.name)
+    return found
 
 
 def _files_around(home: ModuleType) -> Iterator[list[Path]]:

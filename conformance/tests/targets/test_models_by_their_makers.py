@@ -40,6 +40,12 @@ def test_a_mistake_in_such_a_model_is_detected(tmp_path):
     assert judge(bench, "model.formula").status == "violation"
 
 
+def test_a_file_that_does_more_than_define_things_is_not_run(tmp_path):
+    with pytest.raises(Unclear, match="EncoderDecoder could not be"):
+        read(tmp_path, CLASSES, f"{MAKER}\n\nopen({str(tmp_path / 'ran')!r}, 'w')")
+    assert not (tmp_path / "ran").exists()
+
+
 def test_two_functions_that_build_a_model_are_one_question(tmp_path):
     with pytest.raises(Unclear, match="EncoderDecoder could not be"):
         read(tmp_path, CLASSES, MAKER, MAKER)

@@ -60,18 +60,19 @@ class Construction:
     @property
     def assumed(self) -> list[str]:
         """What is assumed of the parts that it is built with: those of other files."""
-        inner = {
-            own: one.value
-            for own, one in self.fillings.items()
-            if isinstance(one.value, Construction)
-        }
-        files = {own: file_of(one.make) for own, one in inner.items()}
-        return [
-            f"assumed that {own} is a {inner[own].make.__name__} of {file.name}, as its name says, "
-            f"and judged with that"
-            for own, file in files.items()
-            if file and file != file_of(self.make) and issubclass(inner[own].make, nn.Module)
-        ] + [line for one in inner.values() for line in one.assumed]
+        said = []
+        for own, one in self.fillings.items():
+            part = one.value
+            if not isinstance(part, Construction):
+                continue
+            file, made = file_of(part.make), part.make
+            if file and file != file_of(self.make) and issubclass(made, nn.Module):  # type: ignore[arg-type]  # file_of is None for what is no class
+                said.append(
+                    f"assumed that {own} is a {made.__name__} of {file.name}, as its name says, "
+                    f"and judged with that"
+                )
+            said += part.assumed
+        return said
 
     def with_wider_inner(self) -> "Construction":
         """Return it with 3/2 of the inner width, for a gated network that takes 2/3 of that."""
