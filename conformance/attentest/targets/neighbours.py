@@ -3,6 +3,7 @@
 import ast
 import inspect
 import sys
+import textwrap
 from collections.abc import Callable, Iterator
 from itertools import islice
 from pathlib import Path
@@ -100,6 +101,16 @@ def file_of(thing: Any) -> Path | None:
     module = sys.modules.get(getattr(thing, "__module__", None) or "")
     file = getattr(module, "__file__", None) if inspect.isclass(thing) else None
     return Path(file).resolve() if file else None
+
+
+def is_same_code(one: type, other: type) -> bool:
+    """Say whether two classes are copies of each other, apart from comments and layout."""
+    try:
+        texts = [textwrap.dedent(inspect.getsource(made)) for made in (one, other)]
+        first, second = (ast.dump(ast.parse(text)) for text in texts)
+    except (OSError, SyntaxError, TypeError):
+        return False
+    return first == second
 
 
 def _wanted(

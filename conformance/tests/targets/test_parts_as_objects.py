@@ -155,6 +155,17 @@ def test_mistakes_in_parts_and_in_what_holds_them_are_detected(tmp_path, file, o
     assert not report.conforms, str(report)
 
 
+def test_copies_of_one_class_are_one_part(tmp_path):
+    folder = written(tmp_path, pieces__whole=f"{ATTENTION}\n{NETWORK}")
+    assert checked(folder, "pieces/layers.py:EncoderLayer", "encoder_layer").conforms
+
+
+def test_a_part_that_is_nowhere_is_no_size(tmp_path):
+    folder = written(tmp_path, pieces__network="class Other: pass")
+    with pytest.raises(Unclear, match="nothing says what feed_forward is"):
+        checked(folder, "pieces/layers.py:EncoderLayer", "encoder_layer")
+
+
 def test_two_classes_for_one_part_are_asked_about(tmp_path):
     folder = written(tmp_path, pieces__other=ATTENTION.replace("Headed", "Head"))
     with pytest.raises(Unclear, match="nothing says what self_attn is"):

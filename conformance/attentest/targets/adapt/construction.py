@@ -26,7 +26,7 @@ from attentest.targets.adapt.probing import SIZES as PROBED
 from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.reading import Reading, Unclear, own_recipe
 from attentest.targets.models.size_names import size_by_words
-from attentest.targets.neighbours import file_of, modules_near
+from attentest.targets.neighbours import file_of, is_same_code, modules_near
 from attentest.targets.signatures import constructor_arguments
 from attentest_spec import Sizes
 from attentest_spec.components import inside
@@ -200,7 +200,7 @@ def _parts(
     for own in unknown:
         wanted = part_named(own, side)
         for made in modules_near(thing, partial(_is_component, wanted)) if wanted else ():
-            if len(made) == 1:
+            if made and all(is_same_code(made[0][1], one) for _, one in made[1:]):
                 found[own] = made[0][1]
             if made:
                 break
@@ -216,7 +216,7 @@ def _by_words(component: str, unknown: Collection[str]) -> dict[str, Filling]:
     parts, stack = inside(component), component in STACKS
     sizes = {"d_model", "max_length", "dropout"} | ({"layers", *_TABLES} if stack else set())
     sizes |= {size for size, part in _NEEDED.items() if part in parts}
-    found = {own: size_by_words(squashed(own), component) for own in unknown}
+    found = {own: size_by_words(squashed(own), component) for own in unknown if not part_named(own)}
     return {
         own: Filling(size, attrgetter(size), frozenset([size]), f"sizes.{size}")
         for own, size in found.items()
