@@ -1,4 +1,4 @@
-"""What a class is built with, and by: classes and functions of its file and of those around it."""
+"""Classes and functions near a class: its parts, and what builds it, in the files around it."""
 
 import ast
 import inspect
