@@ -27,6 +27,19 @@ SOUND = """
             batch_size, seq_len = x.size()
             return self.encoding[:seq_len, :]
 """
+LEARNED = """
+    from torch import nn
+    import torch
+
+    class PositionalEncoding(nn.Module):
+        def __init__(self, seq_len, dim):
+            super().__init__()
+            self.dim = dim
+            self.embedding = nn.Parameter(torch.randn(1, seq_len, dim))
+
+        def forward(self, x):
+            return x + self.embedding[:, : x.shape[1]] * self.dim**0.5
+"""
 CLAUSES = [f"positional_encoding.{one}" for one in ("formula", "pairs-on-circle")]
 
 
@@ -42,6 +55,15 @@ def test_a_table_for_token_ids_is_judged_and_conforms(tmp_path):
     said = "\n".join(report.inferred)
     assert "(B, L), token ids" in said
     assert "the encoding alone, which its caller adds to the input" in said
+
+
+def test_a_trained_table_times_a_number_is_one_question(tmp_path):
+    with pytest.raises(Unclear, match="its trained table times 3"):
+        checked(tmp_path, LEARNED)
+    report = checked(tmp_path, LEARNED.replace(" * self.dim**0.5", ""))
+    assert report.conforms, str(report)
+    report = checked(tmp_path, LEARNED.replace("* self.dim**0.5", ".flip(1)"))
+    assert not report.conforms
 
 
 @pytest.mark.parametrize(
