@@ -76,7 +76,7 @@ _MOST = 60
 """Limit of the files of one package that are looked at."""
 _UPWARDS = 4
 """Limit of the folders above a file in which what it imports is looked for."""
-_PROJECT = (".git", "pyproject.toml", "setup.py", "setup.cfg")
+_PROJECT = (".git", "pyproject.toml", "setup.cfg")
 """Files of the folder of a whole project: nothing above it is looked at."""
 
 
