@@ -1,9 +1,10 @@
 """Modules made from users' files, in a separate namespace for each folder.
 
-A file is imported as `_target_HASH.NAME`, where HASH identifies the folder, or the one that
-holds its outermost package (the folders upwards that have an `__init__.py`, or lie between two that
-have one, or that its relative imports reach). Its code imports by
-ordinary statements, and `import NAME` in it means, in this order, also when it is run later:
+A file is imported as `_target_HASH.NAME`, where HASH identifies the folder, or the one that holds
+its outermost package (the folders upwards that have an `__init__.py`, or lie between two that have
+one, or that its relative imports reach), or the folder upwards from which its imports are written,
+such as that of the whole project. Its code imports by ordinary statements, and `import NAME` in it
+means, in this order, also when it is run later:
 
 1. the file or package NAME of that folder, unless it is the importing file itself;
 2. what everybody else gets: the standard library and what is installed;
@@ -26,8 +27,9 @@ import importlib.util
 import site
 import sys
 import sysconfig
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
+from itertools import islice
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -66,7 +68,78 @@ def importable(path: Path) -> tuple[Path, str]:
     ):
         names.insert(0, folder.name)
         folder = folder.parent
-    return folder, ".".join(names)
+    above = _folder_of_imports(place, folder)
+    return above, ".".join([*folder.relative_to(above).parts, *names])
+
+
+_MOST = 60
+"""Limit of the files of one package that are looked at."""
+_UPWARDS = 4
+"""Limit of the folders above a file in which what it imports is looked for."""
+_PROJECT = (".git", "pyproject.toml", "setup.cfg")
+"""Files of the folder of a whole project: nothing above it is looked at."""
+
+
+def _folder_of_imports(file: Path, folder: Path) -> Path:
+    """Return the nearest folder from which the imports of `file` can be written.
+
+    It is `folder` unless a name that neither this nor what is installed has is one of a folder
+    above; the files of `folder` that are imported count, too.
+    """
+    asked, seen = [file], {file}
+    while asked:
+        importing = asked.pop()
+        for top in _imported(importing):
+            places = [importing.parent, folder]
+            files = [one for up in places for one in _files_of(up, top) if one not in seen]
+            asked += files
+            seen |= {*files}
+            if any(_files_of(up, top) for up in places) or _is_known(top):
+                continue
+            above = next((one for one in upwards(folder) if _files_of(one, top)), None)
+            if above is not None:
+                return above
+    return folder
+
+
+def upwards(folder: Path) -> Iterator[Path]:
+    """Yield the folders above `folder` that belong to its project, the nearest first."""
+    inner = folder
+    for up in folder.parents[:_UPWARDS]:
+        is_end = inner == Path.cwd() or any((inner / one).exists() for one in _PROJECT)
+        if is_end or not inner.name.isidentifier():
+            return
+        yield up
+        inner = up
+
+
+def _files_of(folder: Path, top: str) -> list[Path]:
+    """Return the files that `import top` may run in `folder`: none where it is not there."""
+    file = folder / f"{top}.py"
+    return [file] if file.is_file() else list(islice((folder / top).rglob("*.py"), _MOST))
+
+
+def _is_known(top: str) -> bool:
+    """Say whether `top` is installed, or of the standard library."""
+    try:
+        return top in sys.stdlib_module_names or importlib.util.find_spec(top) is not None
+    except (ImportError, ValueError):
+        return True
+
+
+def _imported(file: Path) -> list[str]:
+    """Return the first words of the absolute imports of `file`."""
+    try:
+        nodes = list(ast.walk(ast.parse(file.read_bytes())))
+    except (OSError, SyntaxError, ValueError):
+        return []  # the import will say what is wrong
+    names = [one.name for node in nodes if isinstance(node, ast.Import) for one in node.names]
+    names += [
+        node.module
+        for node in nodes
+        if isinstance(node, ast.ImportFrom) and not node.level and node.module
+    ]
+    return list(dict.fromkeys(one.partition(".")[0] for one in names))
 
 
 def _levels(file: Path) -> int:

@@ -117,6 +117,33 @@ def test_a_missing_neighbour_is_not_taken_from_another_target(tmp_path: Path) ->
         resolve.load(str(b / "backend.py"))
 
 
+def test_imports_may_be_written_from_the_folder_of_the_project(tmp_path: Path) -> None:
+    # as `python train.py` in the folder of the project runs the file
+    folder = write_files(
+        tmp_path / "project",
+        utils__names="NAME = 'ours'",
+        modules__part="from utils.names import NAME",
+        modules__inner__encoder="from modules.part import NAME\nimport near",
+        layers__deep__one="NAME = 'deep'",
+        modules__inner__other="from layers.deep.one import NAME",
+        modules__inner__near="from utils import names",
+    )
+    loaded = module(folder / "modules/inner/encoder.py")
+    assert (loaded.NAME, loaded.near.names.NAME) == ("ours", "ours")
+    assert module(folder / "modules/inner/other.py").NAME == "deep"
+    assert file_modules.importable(folder / "modules/inner/encoder.py") == (
+        folder.resolve(),
+        "modules.inner.encoder",
+    )
+
+
+def test_nothing_above_the_folder_of_the_project_is_imported(tmp_path: Path) -> None:
+    folder = write_files(tmp_path, outside="NAME = 1", project__inner__file="import outside")
+    (folder / "project/pyproject.toml").touch()
+    with pytest.raises(LoadFailure, match="No module named 'outside'"):
+        resolve.load(str(folder / "project/inner/file.py"))
+
+
 def test_a_missing_part_of_a_neighbour_is_reported_by_its_own_name(tmp_path: Path) -> None:
     write_files(tmp_path, backend="import layers.lost", layers__init="")
     with pytest.raises(LoadFailure, match=r"No module named 'layers\.lost'"):

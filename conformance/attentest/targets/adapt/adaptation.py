@@ -35,7 +35,7 @@ from attentest.targets.adapt.assumptions import (
 )
 from attentest.targets.adapt.code import Code, code_of, of_instance
 from attentest.targets.adapt.components import component_guessed, component_named
-from attentest.targets.adapt.encoders.tokens import token_encoder
+from attentest.targets.adapt.encoders.tokens import token_decoder, token_encoder
 from attentest.targets.adapt.layouts import layouts
 from attentest.targets.adapt.limits import (
     SEVERAL,
@@ -63,6 +63,7 @@ from attentest.targets.adapt.rotary.adaptation import adapt_rotary, is_rotary
 from attentest.targets.adapt.training import optimisers, schedules
 from attentest.targets.adapt.training.batches import adapt_batch
 from attentest.targets.adapt.wrappers.core import without_norm
+from attentest.targets.adapt.wrappers.placed import without_positions
 from attentest.targets.adapt.wrappers.projected import without_output
 from attentest.targets.adapt.wrappers.turning import turned_by_caller
 from attentest.targets.adapt.wrappers.wrapper import fitting
@@ -167,10 +168,10 @@ def _adapt(thing: Any, asked: Reading, name: str, home: ModuleType | None) -> Ba
         raise Unclear(question_of_calls(named, own_name))
     if named == "causal_layer":
         raise Uncovered(LAYER.format(own_name))
-    stack = token_encoder(made, asked, called)
+    stack = token_encoder(made, asked, called) or token_decoder(made, asked, called)
     if stack is None and whole.is_model(made, asked, called):
         where = home if instance is None else None
-        return whole.adapt_model(made, asked, called or made.__name__, where, instance)
+        return whole.adapt_class(made, asked, called or made.__name__, where, instance)
     if stack is not None and instance is not None:
         stack = of_instance(instance, stack)
     own = name or getattr(thing, "__name__", type(thing).__name__)
@@ -268,7 +269,10 @@ def _adapted(code: Code, reading: Reading) -> Adapted:
     probe, adapter, found = inferred.probe, inferred.adapter, inferred.found
     if (other := without_output(code, probe, adapter.returns, found, reading)) is not None:
         return _adapted(other, reading)
-    for other in without_norm(code, probe, adapter.returns, found, reading):
+    for other in (
+        *without_norm(code, probe, adapter.returns, found, reading),
+        *without_positions(code, probe, reading),
+    ):
         if (core := fitting(other, reading, _adapted)) is not None:
             return core
     mask = trust.mask_beside_order(code, inferred.probe, inferred.adapter)
@@ -315,6 +319,7 @@ def _adapted(code: Code, reading: Reading) -> Adapted:
     assumptions = (
         *assumed(declared, reading),
         *epsilon_given(code, reading),
+        *(code.construction.assumed if code.construction is not None else []),
         *unusual_epsilons(declared, reading, code),
         *[SINGLE] * bool(single),
         *[SEVERAL] * (backend.limits.fewest_heads > 1),

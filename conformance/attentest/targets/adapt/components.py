@@ -109,6 +109,12 @@ _AS_ARGUMENT = {
     "srcattn": "multi_head_attention",
     "crossattn": "multi_head_attention",
     "attn": "multi_head_attention",
+    "encattn": "multi_head_attention",
+    "encdecattn": "multi_head_attention",
+    "memattn": "multi_head_attention",
+    "encoderattn": "multi_head_attention",
+    "pff": "feed_forward",
+    "pwff": "feed_forward",
     "layer": "encoder_layer",
 }
 """Names of arguments that get a module."""

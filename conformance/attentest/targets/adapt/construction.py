@@ -2,9 +2,9 @@
 
 import dataclasses
 import inspect
-import sys
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from operator import attrgetter
 from typing import Any
 
@@ -14,6 +14,7 @@ from torch.nn.functional import relu
 from attentest.targets.adapt.components import component_named, part_named, squashed
 from attentest.targets.adapt.configuration import Fields, configuration_class, fields_read
 from attentest.targets.adapt.fillings import (
+    STACKS,
     WIDER_INNER,
     Filling,
     filling_of,
@@ -24,6 +25,8 @@ from attentest.targets.adapt.names import AT_CALLS, CONFIGURATION, RATIO, SIZES
 from attentest.targets.adapt.probing import SIZES as PROBED
 from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.reading import Reading, Unclear, own_recipe
+from attentest.targets.models.size_names import size_by_words
+from attentest.targets.neighbours import file_of, is_same_code, modules_near
 from attentest.targets.signatures import constructor_arguments
 from attentest_spec import Sizes
 from attentest_spec.components import inside
@@ -53,6 +56,23 @@ class Construction:
     def words(self) -> str:
         """Which argument gets what, in one phrase."""
         return ", ".join(f"{own}={filling.words}" for own, filling in self.fillings.items())
+
+    @property
+    def assumed(self) -> list[str]:
+        """What is assumed of the parts that it is built with: those of other files."""
+        said = []
+        for own, one in self.fillings.items():
+            part = one.value
+            if not isinstance(part, Construction):
+                continue
+            file, made = file_of(part.make), part.make
+            if file and file != file_of(self.make) and issubclass(made, nn.Module):  # type: ignore[arg-type]  # file_of is None for what is no class
+                said.append(
+                    f"assumed that {own} is a {made.__name__} of {file.name}, as its name says, "
+                    f"and judged with that"
+                )
+            said += part.assumed
+        return said
 
     def with_wider_inner(self) -> "Construction":
         """Return it with 3/2 of the inner width, for a gated network that takes 2/3 of that."""
@@ -92,6 +112,9 @@ def construction(thing: Callable[..., Any], component: str, reading: Reading) ->
         inner[own] = construction(part, component, reading)
         name = part.__name__
         read[own] = Filling(f"{name}({inner[own].words})", inner[own], inner[own].known)
+        unknown.remove(own)
+    for own, said in _by_words(component, unknown).items():
+        read[own] = said
         unknown.remove(own)
     read |= _activations_by_name(thing, read) if not unknown else {}
     eliminated = _elimination(thing, component, unknown, read) if len(unknown) == 1 else None
@@ -170,26 +193,38 @@ def _is_configuration(parameter: inspect.Parameter) -> bool:
 def _parts(
     thing: Callable[..., Any], component: str, unknown: Collection[str]
 ) -> dict[str, type[nn.Module]]:
-    """Return the class of the same module that makes each of the `unknown` that is a part."""
-    home = sys.modules.get(thing.__module__)
-    space = {} if home is None else vars(home)
+    """Return the class that makes each of the `unknown` that is a part, the nearest one."""
     side = component.removesuffix("_layer")
     side = side if side in ("encoder", "decoder") else ""
     found = {}
     for own in unknown:
         wanted = part_named(own, side)
-        made = [
-            one
-            for name, one in space.items()
-            if inspect.isclass(one)
-            and issubclass(one, nn.Module)
-            and one is not thing
-            and wanted
-            and component_named(name, heads=wanted == "multi_head_attention") == wanted
-        ]
-        if len(made) == 1:
-            found[own] = made[0]
+        for made in modules_near(thing, partial(_is_component, wanted)) if wanted else ():
+            if made and all(is_same_code(made[0][1], one) for _, one in made[1:]):
+                found[own] = made[0][1]
+            if made:
+                break
     return found
+
+
+def _is_component(wanted: str, name: str) -> bool:
+    return component_named(name, heads=wanted == "multi_head_attention") == wanted
+
+
+def _by_words(component: str, unknown: Collection[str]) -> dict[str, Filling]:
+    """Return the sizes that the words of names say which no list has."""
+    parts, stack = inside(component), component in STACKS
+    sizes = {"d_model", "max_length", "dropout"} | ({"layers", *_TABLES} if stack else set())
+    sizes |= {size for size, part in _NEEDED.items() if part in parts}
+    found = {own: size_by_words(squashed(own), component) for own in unknown if not part_named(own)}
+    return {
+        own: Filling(size, attrgetter(size), frozenset([size]), f"sizes.{size}")
+        for own, size in found.items()
+        if size in sizes
+    }
+
+
+_TABLES = ("source_vocabulary", "target_vocabulary")
 
 
 def _configuration(

@@ -67,7 +67,7 @@ def filling_of(
         return Filling(size, attrgetter(size), frozenset([size]), f"sizes.{size}")
     if name in TEMPERATURE and component == "attention" and is_required(parameter):
         return Filling("sqrt(d_model/heads)", root_of_width, code="head_width(sizes) ** 0.5")
-    if name in HEAD_WIDTH:
+    if name in HEAD_WIDTH or is_head_width(name, parameter.default, arguments):
         return Filling("d_model/heads", head_width, code="head_width(sizes)")
     if name in KEY_HEADS and component == "multi_head_attention":
         return Filling("kv_heads", key_heads, frozenset(["kv_heads"]), _KEY_HEADS)
@@ -94,6 +94,22 @@ def filling_of(
         return fixed(False)
     return fixed(None) if is_required(parameter) and may_be_none(parameter.annotation) else None
 
+
+def is_head_width(name: str, default: Any, arguments: Collection[str]) -> bool:
+    """Say whether an argument such as `k_dim=64` is the width of a head, and not that of the keys.
+
+    It has a number by default, and others say the width of the model and the number of heads.
+    """
+    held = [squashed(one) for one in arguments]
+    return (
+        name in ("kdim", "vdim", "qdim", "keydim", "valuedim")
+        and type(default) is int
+        and any(one in SIZES["heads"] for one in held)
+        and any(one in WIDTH and one not in _OF_KEYS for one in held)
+    )
+
+
+_OF_KEYS = ("kdim", "vdim", "querydim", "keysize", "querysize", "valuesize")
 
 WIDER_INNER = Filling(
     "3/2 d_ff",
@@ -158,6 +174,8 @@ def _size(name: str, component: str, held: Collection[str]) -> str:
         return "d_model"
     if name == "nstate" and component == "feed_forward" and set(held) & set(CONFIGURATION):
         return "d_ff"  # the configuration has the width of the model
+    if name in _ONE_LAYER and any(one in SIZES["layers"] and one not in _ONE_LAYER for one in held):
+        return ""  # a layer, beside the number of them
     if name in KEY_HEADS:
         return "heads"  # of layers: as many as there are heads of queries
     found = [size for size, names in SIZES.items() if name in names]
@@ -169,6 +187,10 @@ def _size(name: str, component: str, held: Collection[str]) -> str:
         return "d_model"
     stronger = [one for one in held if one in WIDTH and one not in INNER]
     return "d_ff" if stronger else "d_model"
+
+
+_ONE_LAYER = ("encoderlayer", "decoderlayer")
+"""Names of a number of layers, or of one layer."""
 
 
 def is_required(parameter: inspect.Parameter) -> bool:

@@ -15,11 +15,12 @@ class Layout:
     """One way to lay out what the contract calls (B, H, L, E), (B, L, D) or (B, L).
 
     `fold` says what a call gets: the whole tensor, one with the heads in the batch, or one matrix
-    alone at a time; `swap` are two axes that change places after that.
+    alone at a time, or "ids", token ids (B, L) in the place of (B, L, D): positions depend on
+    their number alone; `swap` are two axes that change places after that.
     """
 
     words: str
-    fold: Literal["whole", "heads", "alone"] = "whole"
+    fold: Literal["whole", "heads", "alone", "ids"] = "whole"
     swap: tuple[int, int] | None = None
 
     def enter(self, x: Tensor) -> Sequence[Tensor]:
@@ -37,7 +38,7 @@ class Layout:
 
     def join(self, parts: Sequence[Tensor], like: Tensor) -> Tensor:
         """Undo :meth:`split`."""
-        if self.fold == "whole":
+        if self.fold in ("whole", "ids"):
             return parts[0]
         whole = parts[0] if self.fold == "heads" else torch.stack(list(parts))
         return whole.view(*like.shape[:2], *whole.shape[1:]) if like.ndim == 4 else whole
@@ -45,6 +46,8 @@ class Layout:
     def code_entering(self, x: str, ndim: int) -> str:
         """Return an expression for what call `i` gets of the contract's `x`; see :meth:`enter`."""
         heads = ".flatten(0, 1)" if ndim > 3 or self.fold == "heads" else ""
+        if self.fold == "ids":
+            return f"torch.ones({x}.shape[:2], dtype=torch.int64, device={x}.device)"
         split = {"heads": heads, "alone": f"{heads}[i]"}.get(self.fold, "")
         return f"{x}{split}{self.code_of_swap()}"
 
@@ -56,7 +59,7 @@ class Layout:
         turn = self.code_of_swap() if swapped else ""
         if self.fold == "alone":
             outputs = f"torch.stack({outputs})"
-        whole = self.fold != "whole" and like.ndim == 4
+        whole = self.fold in ("heads", "alone") and like.ndim == 4
         return f"{outputs}{turn}" + f".unflatten(0, {tuple(like.shape[:2])})" * whole
 
     def code_of_swap(self) -> str:
@@ -71,6 +74,8 @@ def split(x: Tensor, fold: str) -> Sequence[Tensor]:
             return [x.flatten(0, 1)]
         case "alone":
             return x.flatten(0, -3).unbind(0) if x.ndim > 3 else x.unbind(0)
+        case "ids":
+            return [torch.ones(x.shape[:2], dtype=torch.int64, device=x.device)]
         case _:
             return [x]
 
@@ -91,10 +96,14 @@ THREE = (
 )
 """The orders of the axes of every other component, the contract's own first."""
 
+OF_IDS = Layout("(B, L), token ids", "ids")
+"""What a positional encoding may take that looks at the length of its input alone."""
+
 
 def layouts(component: str) -> Sequence[Layout]:
     """Return the layouts in which `component` is written."""
-    return FOUR if component == "attention" else THREE
+    ids = [OF_IDS] if component == "positional_encoding" else []
+    return FOUR if component == "attention" else [*THREE, *ids]
 
 
 def sequence_first(layout: Layout) -> bool:

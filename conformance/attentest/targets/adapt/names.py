@@ -105,7 +105,7 @@ WIDTH = words(
     "depthatt depthout depthkeyvalue numqinputchannels numkvinputchannels "
     "nchannels din dout "
     "embeddingdimension modeldimension nunits units outdim encoderembeddim decoderembeddim "
-    "querydim contextdim"
+    "querydim contextdim dimensionality"
 )
 """The width of the model, input and output widths included."""
 

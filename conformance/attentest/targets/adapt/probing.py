@@ -124,7 +124,7 @@ class Probe:
         except Exception as failure:
             return summary(failure, 120)
         output, weights = _shapes(adapter, given)
-        found = returns(result, output, weights)
+        found = None if adapter.layout.fold == "ids" else returns(result, output, weights)
         if found is None and adapter.component == "positional_encoding":
             found = _table(result, output, adapter)
         return found or f"its result holds no tensor of shape {output}"
@@ -132,7 +132,7 @@ class Probe:
 
 def _table(result: Any, output: tuple[int, ...], adapter: Adapter) -> Returns | None:
     """Return the place of a table of positions in `result`, without a batch; None for none."""
-    if adapter.layout.fold != "whole":
+    if adapter.layout.fold not in ("whole", "ids"):
         return None
     batch = 0 if adapter.layout.swap is None else 1
     shapes = [tuple(1 if axis == batch else size for axis, size in enumerate(output))]
@@ -155,6 +155,8 @@ def _shapes(adapter: Adapter, given: Given) -> tuple[tuple[int, ...], tuple[int,
     shape = (*like.shape, SIZES.d_model) if like.ndim == 2 else tuple(like.shape)
     if adapter.component in ("generator", "model"):
         shape = (*shape[:-1], SIZES.target_vocabulary)
+    if adapter.layout.fold == "ids":
+        return shape, ()
     output = adapter.layout.enter(torch.empty(shape))[0]
     if adapter.component != "attention":
         return tuple(output.shape), ()

@@ -248,6 +248,24 @@ def scaled_table(call: Callable[..., Any], built: Any, sizes: Sizes) -> str:
     return ""
 
 
+def scaled_rows(probe: Probe, adapter: Adapter) -> str:
+    """Recognise a trained table that is multiplied by a number; "" for all else."""
+    held = list(probe.built.parameters()) if isinstance(probe.built, nn.Module) else []
+    still = {name: torch.zeros_like(value) for name, value in probe.given(adapter).items()}
+    found = probe.called(adapter, still)
+    if len(held) != 1 or isinstance(found, str) or found.ndim != 3:
+        return ""
+    rows = held[0].detach().squeeze()
+    if rows.ndim != 2 or rows.shape[1] != found.shape[2] or len(rows) < found.shape[1]:
+        return ""
+    rows = rows[: found.shape[1]]
+    factor = float((found[0] * rows).sum() / rows.square().sum())
+    close = (found[0] - factor * rows).abs().max() <= LOOSE * abs(factor)
+    if not close or abs(factor - 1) <= LOOSE or abs(factor) <= LOOSE:
+        return ""
+    return f"what it adds is its trained table times {factor:.4g}, which the spec has no choice for"
+
+
 def scaled_input(probe: Probe, adapter: Adapter) -> str:
     """Recognise an encoding that multiplies its input before it adds the table; "" for others."""
     given = probe.given(adapter)

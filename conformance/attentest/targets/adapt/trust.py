@@ -26,6 +26,7 @@ from attentest.targets.adapt.recognise import (
     holds_where_rows_are_alike,
     recognised,
     scaled_input,
+    scaled_rows,
     scaled_table,
 )
 from attentest_spec import Choices, Table
@@ -80,6 +81,8 @@ def question(
         return ""
     if code.component == "positional_encoding" and not found.table:
         other = scaled_table(adapter, probe.built, SIZES) or scaled_input(probe, adapter)
+    if code.component == "positional_encoding" and found.table:
+        other = scaled_rows(probe, adapter)
     if code.component == "rms_norm":
         other = epsilon_of_precision(probe, adapter)
     choices = {**found.choices, **_measured(findings)}

@@ -1,6 +1,7 @@
 """From a whole model to a backend: what is inferred is written as code, and that code is judged."""
 
 import inspect
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
@@ -39,6 +40,7 @@ from attentest.targets.models.surrounded import OUTSIDE, Surrounded
 from attentest.targets.models.trials import Building
 from attentest.targets.models.vocabularies import Vocabulary
 from attentest.targets.models.written import Adapter
+from attentest.targets.neighbours import functions_that_build
 from attentest.targets.origin import origin
 from attentest.targets.single import SINGLE, Single, in_single
 from attentest.targets.whole import AdaptedWhole
@@ -46,6 +48,34 @@ from attentest_spec import Limits, Place, Unsupported
 from attentest_spec.choices import Value
 from attentest_spec.mapping import locate
 from attentest_spec.torch import Recipe, TorchBackend
+
+
+def adapt_class(
+    thing: Callable[..., Any],
+    reading: Reading,
+    name: str,
+    home: ModuleType | None,
+    instance: nn.Module | None = None,
+) -> AdaptedWhole:
+    """Return what :func:`adapt_model` does, or a model made by the one function that builds it.
+
+    The function is looked for where the class itself is a question, as one is that takes its parts.
+    """
+    try:
+        return adapt_model(thing, reading, name, home, instance)
+    except Unclear as question:
+        makers = functions_that_build(thing) if inspect.isclass(thing) and not instance else []
+        if len(makers) != 1:
+            raise
+        (maker,) = makers
+        try:
+            made = adapt_model(maker, reading, maker.__name__, sys.modules[maker.__module__])
+        except Unclear:
+            raise question from None
+        sentence = f"assumed that {name} is built as {maker.__name__} does, and judged as that"
+        head, *rest = made.understood
+        assumed = (sentence, *made.assumed)
+        return replace(made, assumed=assumed, understood=(head, sentence, *rest))
 
 
 def adapt_model(

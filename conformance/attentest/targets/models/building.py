@@ -16,7 +16,7 @@ import torch
 from torch import nn
 
 from attentest.targets.adapt.components import component_named, part_named, squashed
-from attentest.targets.adapt.fillings import filling_of, is_no_number
+from attentest.targets.adapt.fillings import filling_of, is_head_width, is_no_number
 from attentest.targets.adapt.names import (
     CONFIGURATION,
     EPSILON,
@@ -185,7 +185,7 @@ class _Options:
             return
         if name in ON:
             yield "True"
-        if name in HEAD_WIDTH:
+        if name in HEAD_WIDTH or is_head_width(name, parameter.default, arguments):
             yield HEAD_WIDTH_CODE
         elif name in RATIO:
             yield "4"

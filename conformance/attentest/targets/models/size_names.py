@@ -39,7 +39,7 @@ _PATTERNS = {
     "heads": _COUNT + _OF_SIDE + r"(self)?(attn|attention|mha)?heads?(num|number|count|size)?$",
     "layers": _COUNT + _OF_SIDE + r"(layers?|blocks?|stacks?)(num|number|count)?$",
     "d_ff": r"(d|dim|n|hidden|size)?(of)?(ff|ffn|pff|fc|mlp|pf|feedforward|feedfwd|intermediate|"
-    r"inner)(net|network|layer)?(hidden|hid|inner)?(dim|size|dimension|width|features|units|d)?$",
+    r"inner)(net|network|layer)?(hidden|hid|inner)?(dim|size|dimension|dimensionality|width|features|units|d)?$",
     "d_model": r"(d|dim|n)?(of)?(model|emb|embed|embedding|word|wordvec|token|hid|hidn|hidden|"
     r"latent|feature)(vec|vector|layer|model)?(dim|size|dimension|dimensions|width|d|units)?$",
     "dropout": r".*drop(out)?(rate|prob|p|probability|ratio)?$",

@@ -1,4 +1,4 @@
-"""Encoders that embed their tokens themselves: the stack of layers in them is what is judged."""
+"""Stacks that embed their tokens themselves: the layers in them are what is judged."""
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -25,7 +25,8 @@ from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.reading import Reading, Unclear
 from attentest_spec import Sizes
 
-_BATCH, _LENGTH = 2, 5
+_BATCH, _LENGTH, _KEYS = 2, 5, 7
+_SIDES = ("encoder", "decoder")
 
 
 def token_encoder(thing: Any, reading: Reading, name: str = "") -> Code | None:
@@ -50,9 +51,33 @@ def token_encoder(thing: Any, reading: Reading, name: str = "") -> Code | None:
     return found.code(thing, own)
 
 
+def token_decoder(thing: Any, reading: Reading, name: str = "") -> Code | None:
+    """Return the class `thing` as the decoder that is in it; None for what is no token decoder.
+
+    A decoder is one if it holds one list of layers with two attentions each, a table of tokens,
+    and no input but tokens, a memory and masks. Raises Unclear where its layers cannot be called.
+    """
+    if not inspect.isclass(thing) or not issubclass(thing, nn.Module):
+        return None
+    own = name or thing.__name__
+    said = reading.component or component_named(own) or component_guessed(own)
+    if said != "decoder":
+        return None
+    found = _Found.of(thing, replace(reading, component=said))
+    if found is None or not found.tables or len(found.inputs) != 2:
+        return None
+    masks = [squashed(one) for one in inspect.signature(thing.forward).parameters]
+    if not any("mask" in one and not _of_source(one) for one in masks):
+        return None  # what hides later positions by itself, or nothing, is not read
+    return found.code(thing, own)
+
+
 @dataclass(frozen=True)
 class _Found:
-    """A class that was built, and the list of layers with one attention; `alone` if no other."""
+    """A class that was built, and the list of layers with one attention; `alone` if no other.
+
+    The layers of a `component` "decoder" have two.
+    """
 
     module: nn.Module
     built: Construction
@@ -60,22 +85,28 @@ class _Found:
     layers: Layers
     units: Sequence[Unit]
     alone: bool
+    component: str = "encoder"
 
     @classmethod
     def of(cls, thing: type[nn.Module], reading: Reading) -> "_Found | None":
         """Build `thing`; None where that fails, or where it holds no list or several."""
         try:
             with undisturbed():
-                built = _buildable(construction(thing, "encoder", reading))
+                decodes = reading.component == "decoder"
+                built = _buildable(construction(thing, _SIDES[decodes], reading))
                 sizes = [DISTINCT.but(d_ff=one * DISTINCT.d_model) for one in RATIOS]
                 for tried in [DISTINCT, *sizes]:
                     module = built(tried)
                     own = units(module, tried.heads)
                     every = lists_of_layers(own, tried)
-                    lists = [one for one in every if _has_one_attention(one.units, tried)]
+                    lists = [
+                        one for one in every if _has_one_attention(one.units, tried) != decodes
+                    ]
                     asked = reading.component == "encoder"
                     if len(lists) == 1 and (asked or lists == every):
-                        return cls(module.eval(), built, tried, lists[0], own, lists == every)
+                        alone = lists == every
+                        side = _SIDES[decodes]
+                        return cls(module.eval(), built, tried, lists[0], own, alone, side)
         except Exception:  # code that a user wrote may raise anything: it is no encoder then
             return None
         return None
@@ -88,13 +119,15 @@ class _Found:
     @property
     def tables(self) -> list[Unit]:
         """The tables of tokens outside of the layers."""
-        shape = {self.sizes.source_vocabulary, self.sizes.d_model}
+        rows = [self.sizes.source_vocabulary]
+        rows += [self.sizes.target_vocabulary] * (self.component == "decoder")
+        shapes = [{one, self.sizes.d_model} for one in rows]
         return [
             unit
             for unit in self.units
             if not self.layers.holds(unit)
             and unit.kind != "linear"
-            and set(squeezed(unit.shape)) == shape
+            and set(squeezed(unit.shape)) in shapes
         ]
 
     @property
@@ -105,14 +138,15 @@ class _Found:
     def code(self, thing: type[nn.Module], name: str) -> Code:
         """Return the stack in the class as code."""
         demand_least_width(self.built, self.sizes, name, "the class of its layers")
-        inner, signature = self._sub_module() or self._wrapped(name)
+        alone = None if self.component == "decoder" else self._sub_module()
+        inner, signature = alone or self._wrapped(name)
         called = inner(self.module, self.sizes)
         own = self.module.get_submodule(inner.path)
         parts = (thing.__doc__, inspect.getdoc(type(own).forward))
         where = inner.path or self.path
         return Code(
             name,
-            "encoder",
+            self.component,
             thing,
             lambda sizes: inner(self.built(inner.around(sizes)), sizes),
             signature or inspect.signature(called.forward),
@@ -202,20 +236,32 @@ class _Wrapping:
             for own, one in self.parameters.items()
             if own not in (tokens, *zeros) and one.kind not in loose
         ]
-        if not masks and self._hides_pads(inner):
+        kept.sort(key=lambda one: one.name != self.memory)
+        if not masks and not self.memory and self._hides_pads(inner):
             kept.append(_named(KEEP, None))
         x = inspect.Parameter("x", inspect.Parameter.POSITIONAL_OR_KEYWORD)
         return inner, inspect.Signature([x, *kept])
+
+    @property
+    def memory(self) -> str:
+        """The argument of the memory of a decoder, "" for an encoder."""
+        if self.found.component != "decoder":
+            return ""
+        own = _required(self.module)
+        named = [one for one in own if squashed(one) in ROLES["memory"] and one not in own[:1]]
+        return named[0] if named else own[-1]
 
     def _tokens(self) -> tuple[str, list[str]]:
         """Return the argument of the token ids, and those of other ids; Unclear for more."""
         own = list(self.parameters)
         named = [one for one in ROLES["tokens"] if one in map(squashed, own)]
         tokens = next((one for one in own if named and squashed(one) == named[0]), own[0])
+        if self.memory:
+            (tokens,) = (one for one in _required(self.module) if one != self.memory)
         zeros = [one for one in own if squashed(one) in SEGMENTS and one != tokens]
         given = (tokens, *zeros)
         rest = [one for one in _required(self.module) if one not in given]
-        if rest:
+        if rest and rest != [self.memory]:
             raise Unclear(
                 f"{self.name} embeds its tokens itself, and nothing says what to give for "
                 f"{' and '.join(rest)}. Add {' '.join(f'--give {one}=VALUE' for one in rest)} (in "
@@ -230,12 +276,15 @@ class _Wrapping:
         ids = torch.randint(1, self.found.sizes.source_vocabulary - 1, (_BATCH, _LENGTH))
         given = {options["tokens"]: ids} | {one: torch.zeros_like(ids) for one in options["zeros"]}
         required = [one for one in masks if self._is_required(one)]
+        if self.memory:
+            given[self.memory] = torch.randn(_BATCH, _KEYS, self.found.sizes.d_model)
         failure = ""
-        for mask in _masks():
+        for mask, over_keys in zip(_masks(_LENGTH), _masks(_KEYS), strict=True):
             seen = _Seen(self.module, options["layers"])
             try:
                 with undisturbed(), seen:
-                    self.module(**given, **dict.fromkeys(required, mask))
+                    own = {one: self._is_over_keys(one) for one in required}
+                    self.module(**given, **{a: over_keys if b else mask for a, b in own.items()})
             except Exception as raised:  # code that a user wrote may raise anything
                 failure = failure or f"{type(raised).__name__}: {raised}"
                 continue
@@ -250,6 +299,9 @@ class _Wrapping:
             f"be called through it: {failure}. Name the class of its layers alone, with --as "
             f"encoder, or its parts one by one."
         )
+
+    def _is_over_keys(self, own: str) -> bool:
+        return bool(self.memory) and _of_source(squashed(own))
 
     def _is_required(self, own: str) -> bool:
         return self.parameters[own].default is inspect.Parameter.empty
@@ -305,10 +357,15 @@ class _Seen:
         return call(*args, **named)
 
 
-def _masks() -> Iterator[Tensor | None]:
+def _of_source(mask: str) -> bool:
+    """Say whether the name of a mask says that it hides entries of the memory."""
+    return any(one in mask for one in ("src", "source", "mem", "enc", "cross"))
+
+
+def _masks(keys_: int) -> Iterator[Tensor | None]:
     yield None
-    keys = torch.ones(_BATCH, _LENGTH, dtype=torch.bool)
-    every = torch.ones(_LENGTH, _LENGTH, dtype=torch.bool)
+    keys = torch.ones(_BATCH, keys_, dtype=torch.bool)
+    every = torch.ones(_LENGTH, keys_, dtype=torch.bool)
     for mask in (keys, keys[:, None, None], keys[:, None] & every, every):
         yield mask
         yield mask.float()

@@ -60,7 +60,10 @@ def leaf_part(slot: str, component: str, units: list[Unit], sizes: Sizes) -> Par
     tables = leaf_tables(component, units, sizes)
     if not tables:
         held = ", ".join(f"{unit.weight} {unit.shape}" for unit in units) or "nothing"
-        raise Lost(f"no {component.replace('_', ' ')} can be made out of {held}")
+        narrow = {(sizes.d_model // max(sizes.heads, 1),) * 2}
+        shared = {unit.shape for unit in units if unit.kind == "linear"} & narrow
+        own = "; its projections are those of one head, shared by all heads" if shared else ""
+        raise Lost(f"no {component.replace('_', ' ')} can be made out of {held}{own}")
     return Part(slot, component, tables, units, tables_against_names(component, units, sizes))
 
 

@@ -1,0 +1,158 @@
+"""Classes and functions near a class: its parts, and what builds it, in the files around it."""
+
+import ast
+import inspect
+import sys
+import textwrap
+from collections.abc import Callable, Iterator
+from itertools import islice
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from torch import nn
+
+from attentest.targets import file_modules
+
+_MOST = 60
+"""Limit of the files around one that are looked at."""
+
+_HARMLESS = ("device", "is_available", "getLogger", "TypeVar", "namedtuple", "NewType")
+"""Functions that a file of definitions may call when it is imported."""
+
+
+def modules_near(
+    thing: Any, is_wanted: Callable[[str], bool]
+) -> Iterator[list[tuple[str, type[nn.Module]]]]:
+    """Yield the modules that may be a part of `thing`, with their names, the nearest group first.
+
+    These are the classes of its own file with a name that `is_wanted`, then those of the files of
+    its folder, then those of all files below the folder from which it is imported. Only files
+    that define things and do nothing else are run.
+    """
+    home = sys.modules.get(thing.__module__)
+    if home is None:
+        return
+    yield _wanted(vars(home), thing, is_wanted)
+    for files in _files_around(home):
+        found: dict[str, Any] = {}
+        for one in files:
+            classes = [held.name for held in _body(one) if isinstance(held, ast.ClassDef)]
+            if any(is_wanted(name) for name in classes):
+                found |= {
+                    name: held
+                    for name, held in vars(_loaded(one) or ModuleType("")).items()
+                    if file_of(held) == one
+                }
+        yield _wanted(found, thing, is_wanted)
+
+
+def functions_that_build(thing: type) -> list[Callable[..., Any]]:
+    """Return the functions around the class `thing` that call it and return something.
+
+    These are the functions of its file, or else those of the nearest files with any.
+    """
+    home, own = sys.modules.get(thing.__module__), file_of(thing)
+    if home is None or own is None:
+        return []
+    for files in ([own], *_files_around(home)):
+        names = {one: _builders(one, thing) for one in files}
+        modules = [
+            (home if one == own else _loaded(one), held) for one, held in names.items() if held
+        ]
+        found = [getattr(module, name, None) for module, held in modules for name in held]
+        same: list[Callable[..., Any]] = [
+            one
+            for one in found
+            if inspect.isfunction(one) and file_of(one.__globals__.get(thing.__name__)) == own
+        ]
+        if same:
+            return same
+    return []
+
+
+def _builders(file: Path, thing: type) -> list[str]:
+    """Return the functions of `file` that call `thing` and return something."""
+    found = []
+    for node in _body(file):
+        inner = list(ast.walk(node)) if isinstance(node, ast.FunctionDef) else []
+        calls = [one.func for one in inner if isinstance(one, ast.Call)]
+        names = [getattr(one, "attr", getattr(one, "id", "")) for one in calls]
+        returns = any(isinstance(one, ast.Return) for one in inner)
+        if isinstance(node, ast.FunctionDef) and thing.__name__ in names and returns:
+            found.append(node.name)
+    return found
+
+
+def _files_around(home: ModuleType) -> Iterator[list[Path]]:
+    """Yield the other files of the folder of a user's module, then those below and above it."""
+    file = getattr(home, "__file__", None) or ""
+    if not file.endswith(".py") or not file_modules.is_private(home.__name__):
+        return
+    place = Path(file).resolve()
+    root, _ = file_modules.importable(place)
+    above = [up.glob("*.py") for up in file_modules.upwards(place.parent)]
+    for files in (place.parent.glob("*.py"), islice(root.rglob("*.py"), _MOST), *above):
+        yield sorted(one for one in files if one != place)
+
+
+def file_of(thing: Any) -> Path | None:
+    """Return the file that defines the class `thing`, None for what is none or has none."""
+    module = sys.modules.get(getattr(thing, "__module__", None) or "")
+    file = getattr(module, "__file__", None) if inspect.isclass(thing) else None
+    return Path(file).resolve() if file else None
+
+
+def is_same_code(one: type, other: type) -> bool:
+    """Say whether two classes are copies of each other, apart from comments and layout."""
+    try:
+        texts = [textwrap.dedent(inspect.getsource(made)) for made in (one, other)]
+        first, second = (ast.dump(ast.parse(text)) for text in texts)
+    except (OSError, SyntaxError, TypeError):
+        return False
+    return first == second
+
+
+def _wanted(
+    space: dict[str, Any], thing: Any, is_wanted: Callable[[str], bool]
+) -> list[tuple[str, type[nn.Module]]]:
+    return [
+        (name, one)
+        for name, one in space.items()
+        if inspect.isclass(one)
+        and issubclass(one, nn.Module)
+        and one is not thing
+        and is_wanted(name)
+    ]
+
+
+def _body(file: Path) -> list[ast.stmt]:
+    """Return the statements of `file`, none where it does more than define things."""
+    try:
+        body = ast.parse(file.read_bytes()).body
+    except (OSError, SyntaxError, ValueError):
+        return []
+    return body if all(_defines(one) for one in body) else []
+
+
+def _defines(node: ast.stmt) -> bool:
+    """Say whether a statement of a file does no work of its own when it is imported."""
+    match node:
+        case ast.Import() | ast.ImportFrom() | ast.FunctionDef() | ast.ClassDef():
+            return True
+        case ast.Expr(value=ast.Constant()):
+            return True
+        case ast.If(test=ast.Compare(left=ast.Name(id="__name__"))):
+            return True
+        case ast.Assign() | ast.AnnAssign():
+            calls = [one.func for one in ast.walk(node) if isinstance(one, ast.Call)]
+            names = [getattr(one, "attr", getattr(one, "id", "")) for one in calls]
+            return all(one in _HARMLESS for one in names)
+    return False
+
+
+def _loaded(file: Path) -> ModuleType | None:
+    try:
+        return file_modules.load(file)
+    except Exception:  # code that a user wrote may raise anything: it is no part then
+        return None

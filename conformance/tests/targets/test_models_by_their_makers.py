@@ -1,0 +1,51 @@
+"""Classes of whole models that take their parts: the function that builds one is looked for."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from folders import SUPPORT
+
+import attentest
+from attentest.judging.bench import Bench
+from attentest.judging.judge import judge
+from attentest.targets.adapt import Unclear
+
+SOUND = (SUPPORT / "wild_models" / "annotated.py").read_text()
+CLASSES, _, MAKER = SOUND.partition("def make_model(")
+
+
+def read(folder: Path, classes: str, *makers: str) -> Any:
+    """Read the class in a file whose function, or functions, are in files above its folder."""
+    (folder / "model").mkdir()
+    (folder / "model" / "classes.py").write_text(classes)
+    for number, maker in enumerate(makers):
+        head = "import copy\nfrom torch import nn\nfrom model.classes import *\n"
+        (folder / f"make_{number}.py").write_text(f"{head}\n\ndef make_model({maker}")
+    return attentest.adapted(str(folder / "model" / "classes.py:EncoderDecoder"))
+
+
+def test_a_model_of_parts_is_built_by_the_function_of_another_file(tmp_path):
+    backend = read(tmp_path, CLASSES, MAKER)
+    said = "assumed that EncoderDecoder is built as make_model does, and judged as that"
+    assert said in backend.assumed
+    bench = Bench.for_status(backend, effort=0.1)
+    assert judge(bench, "model.formula").status == "pass"
+
+
+def test_a_mistake_in_such_a_model_is_detected(tmp_path):
+    wrong = CLASSES.replace("math.sqrt(self.d_k)", "self.d_k")
+    assert wrong != CLASSES
+    bench = Bench.for_status(read(tmp_path, wrong, MAKER), effort=0.1)
+    assert judge(bench, "model.formula").status == "violation"
+
+
+def test_a_file_that_does_more_than_define_things_is_not_run(tmp_path):
+    with pytest.raises(Unclear, match="EncoderDecoder could not be"):
+        read(tmp_path, CLASSES, f"{MAKER}\n\nopen({str(tmp_path / 'ran')!r}, 'w')")
+    assert not (tmp_path / "ran").exists()
+
+
+def test_two_functions_that_build_a_model_are_one_question(tmp_path):
+    with pytest.raises(Unclear, match="EncoderDecoder could not be"):
+        read(tmp_path, CLASSES, MAKER, MAKER)

@@ -1,0 +1,53 @@
+"""Decoders that embed their tokens themselves: the stack of layers in them is judged."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from folders import SUPPORT
+
+import attentest
+from attentest.targets.adapt import Unclear
+
+SOUND = (SUPPORT / "wild_encoders" / "decoder.py").read_text()
+CLAUSES = ["decoder.formula"]
+
+
+def checked(folder: Path, text: str) -> Any:
+    (folder / "decoder.py").write_text(text)
+    return attentest.check(str(folder / "decoder.py:Decoder"), clauses=CLAUSES)
+
+
+def test_the_stack_of_a_sound_decoder_is_read_and_conforms(tmp_path):
+    report = checked(tmp_path, SOUND)
+    assert report.conforms, str(report)
+    assert report.compared == len(CLAUSES)
+    said = "\n".join(report.inferred)
+    assert "it embeds its tokens itself: layers is judged, with embedded input" in said
+    assert "memory=enc_src, source_mask=src_mask, target_mask=trg_mask" in said
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("math.sqrt(q.size(-1))", "math.sqrt(k.size(2))"),
+        ("self.cross(x, enc, enc, src_mask)", "self.cross(dec, enc, enc, src_mask)"),
+        ("x = layer(x, enc_src, trg_mask, src_mask)", "x = layer(x, enc_src, None, src_mask)"),
+        ("self.norm3(x + ", "self.norm2(x + "),
+        ("scores.softmax(-1)", "scores.softmax(-2)"),
+    ],
+)
+def test_mistakes_in_decoders_are_detected_or_asked_about(tmp_path, old, new):
+    assert old in SOUND
+    try:
+        report = checked(tmp_path, SOUND.replace(old, new))
+    except Unclear:
+        return
+    assert not report.conforms, str(report)
+
+
+def test_a_decoder_that_makes_its_mask_itself_is_one_question(tmp_path):
+    inside = "trg_mask = torch.ones(trg.size(1), trg.size(1)).tril()\n        x = self.table"
+    text = SOUND.replace("enc_src, trg_mask, src_mask):", "enc_src, src_mask):")
+    with pytest.raises(Unclear):
+        checked(tmp_path, text.replace("x = self.table", inside))
