@@ -24,10 +24,13 @@ import builtins
 import hashlib
 import importlib
 import importlib.util
+import os
 import site
 import sys
 import sysconfig
+from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from itertools import islice
 from pathlib import Path
@@ -73,7 +76,11 @@ def importable(path: Path) -> tuple[Path, str]:
 
 
 _MOST = 60
-"""Limit of the files of one package that are looked at."""
+"""Limit of the Python files of one folder that are looked at."""
+_FOLDERS = 200
+"""Limit of the folders below one in which they are looked for."""
+_ENTRIES = 2000
+"""Limit of the files and folders that are listed of each of these."""
 _UPWARDS = 4
 """Limit of the folders above a file in which what it imports is looked for."""
 _PROJECT = (".git", "pyproject.toml", "setup.cfg")
@@ -116,7 +123,28 @@ def upwards(folder: Path) -> Iterator[Path]:
 def _files_of(folder: Path, top: str) -> list[Path]:
     """Return the files that `import top` may run in `folder`: none where it is not there."""
     file = folder / f"{top}.py"
-    return [file] if file.is_file() else list(islice((folder / top).rglob("*.py"), _MOST))
+    return [file] if file.is_file() else python_files(folder / top)
+
+
+def python_files(folder: Path) -> list[Path]:
+    """Return the Python files below `folder`, those of the nearest folders first.
+
+    A project may hold millions of other files: only some files and folders are looked at, and
+    none of folders that are hidden or environments of Python.
+    """
+    found: list[Path] = []
+    waiting = deque([folder])
+    for _ in range(_FOLDERS):
+        if not waiting or len(found) >= _MOST:
+            break
+        with suppress(OSError), os.scandir(waiting.popleft()) as entries:
+            held = sorted(islice(entries, _ENTRIES), key=lambda one: one.name)
+            if any(one.name == "pyvenv.cfg" for one in held):
+                continue
+            found += [Path(one.path) for one in held if one.name.endswith(".py") and one.is_file()]
+            folders = [one for one in held if one.name.isidentifier()]
+            waiting += [Path(one.path) for one in folders if one.is_dir(follow_symlinks=False)]
+    return found[:_MOST]
 
 
 def _is_known(top: str) -> bool:

@@ -5,7 +5,6 @@ import inspect
 import sys
 import textwrap
 from collections.abc import Callable, Iterator
-from itertools import islice
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -13,9 +12,6 @@ from typing import Any
 from torch import nn
 
 from attentest.targets import file_modules
-
-_MOST = 60
-"""Limit of the files around one that are looked at."""
 
 _HARMLESS = ("device", "is_available", "getLogger", "TypeVar", "namedtuple", "NewType")
 """Functions that a file of definitions may call when it is imported."""
@@ -92,7 +88,7 @@ def _files_around(home: ModuleType) -> Iterator[list[Path]]:
     place = Path(file).resolve()
     root, _ = file_modules.importable(place)
     above = [up.glob("*.py") for up in file_modules.upwards(place.parent)]
-    for files in (place.parent.glob("*.py"), islice(root.rglob("*.py"), _MOST), *above):
+    for files in (place.parent.glob("*.py"), file_modules.python_files(root), *above):
         yield sorted(one for one in files if one != place)
 
 

@@ -277,3 +277,24 @@ def test_two_files_of_one_folder_share_their_neighbour(tmp_path: Path) -> None:
 
 def test_a_file_that_is_installed_is_imported_as_everybody_does() -> None:
     assert module(Path(typing.cast(str, dataclasses.__file__))) is dataclasses
+
+
+def test_files_of_a_project_leave_out_environments_and_all_that_is_not_python(
+    tmp_path: Path,
+) -> None:
+    for name in ("main.py", "parts/one.py", "parts/deep/two.py", "data/notes.txt"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("", encoding="utf-8")
+    for name in (".git/hook.py", "env/lib/site.py", "env/pyvenv.cfg"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("", encoding="utf-8")
+    found = [one.relative_to(tmp_path).as_posix() for one in file_modules.python_files(tmp_path)]
+    assert found == ["main.py", "parts/one.py", "parts/deep/two.py"]
+
+
+def test_files_of_a_large_project_are_looked_for_in_some_folders_alone(tmp_path: Path) -> None:
+    for number in range(300):
+        (tmp_path / f"data{number:03}").mkdir()
+        (tmp_path / f"data{number:03}" / "rows.py").write_text("", encoding="utf-8")
+    assert len(file_modules.python_files(tmp_path)) == 60
+    assert file_modules.python_files(tmp_path / "missing") == []
