@@ -137,6 +137,23 @@ def test_sound_models_are_read_without_an_option_and_conform(target: str, said: 
     assert not broken(backend, VALUES)
 
 
+@pytest.mark.parametrize(
+    ("src", "tgt"),
+    study([("src_pad", "tgt_pad"), ("source_padding", "target_padding")], "-".join, share=2),
+)
+def test_masks_of_padding_by_other_names_are_masks(src: str, tgt: str, tmp_path: Path) -> None:
+    """The names of ids of padding are those of masks where they are inputs of a call."""
+    source = (WILD / "packed.py").read_text()
+    for before, after in (("src_key_mask", src), ("tgt_key_mask", tgt)):
+        assert before in source
+        source = source.replace(before, after)
+    (tmp_path / "packed.py").write_text(source)
+    backend = attentest.adapted(f"{tmp_path / 'packed.py'}:XTransformer")
+    read = "\n".join(backend.understood)
+    assert f"{src}: True may be attended; (B, S)" in read, read
+    assert not broken(backend, ["formula", "padding-in-a-batch"])
+
+
 def test_models_of_vectors_can_be_pickled_and_written() -> None:
     backend = attentest.adapted(str(WILD / "vectors.py:Transformer"))
     bench = Bench.for_status(backend, effort=0.1)
