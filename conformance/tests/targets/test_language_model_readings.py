@@ -14,8 +14,11 @@ import attentest
 from attentest.judging.bench import Bench
 from attentest.judging.judge import judge
 from attentest.results.verdict import Status, Verdict
+from attentest.targets import resolve
 from attentest.targets.adapt import Unclear
 from attentest.targets.adapt.parameters.telling import lines
+from attentest.targets.adapt.reading import Reading
+from attentest.targets.language_models.building import building
 from attentest.targets.language_models.numbers.places import View
 from attentest.targets.language_models.numbers.tracing import traced, widened
 from attentest.targets.language_models.tables import table_of
@@ -162,6 +165,15 @@ def test_model_for_a_limited_number_of_texts_conforms() -> None:
     backend = attentest.adapted(str(WILD / "start_pos.py:Transformer"))
     verdict = judge(Bench.for_status(backend, effort=1), "language_model.formula")
     assert verdict.status is Status.PASS, verdict.message
+
+
+@pytest.mark.parametrize("name", ["context", "ctx", "max_context"])
+def test_greatest_length_is_read_by_its_name(name: str, tmp_path: Path) -> None:
+    source = (WILD / "lecture.py").read_text()
+    (tmp_path / "lecture.py").write_text(source.replace("block_size", name))
+    made = resolve.module_of(str(tmp_path / "lecture.py")).GPTLanguageModel
+    expression = building(made, "GPTLanguageModel", Reading()).expression
+    assert f"{name}=sizes.max_length" in expression
 
 
 def test_a_file_lists_a_model_and_its_parts():

@@ -25,7 +25,8 @@ _WIDTHS = ("hiddim", "hidsize", "hid", "latentdim", "statesize")
 _TARGET = ("tgt", "trg", "tar", "dec", "output")
 _LENGTHS = {
     *("srclen", "tgtlen", "srcseqlen", "tgtseqlen", "srcmaxlen", "tgtmaxlen", "nposition"),
-    *("seqlength", "maxseq", "srcseqlength", "tgtseqlength", "maxlenseq"),
+    *("seqlength", "maxseq", "srcseqlength", "tgtseqlength", "maxlenseq", "context", "ctx"),
+    *("contextwindow", "maxcontext", "maxctx", "maxcontextlength", "maxctxlen"),
 }
 
 _COUNT = r"(num(ber)?(of)?|n|total)?"
