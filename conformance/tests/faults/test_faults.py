@@ -35,7 +35,7 @@ def unit_model(one: Fault) -> str:
 
 
 INJECTED = [
-    item(one, model, name=f"{model}-{one.slug}", unit=model == unit_model(one), rest=8)
+    item(one, model, name=f"{model}-{one.slug}", unit=model == unit_model(one), rest=16)
     for one in faults().values()
     for model in one.models
 ]
@@ -45,7 +45,7 @@ CONFORMING = [
         model,
         name=f"{model}-{clause}",
         unit=model == one_of(REFERENCE_MODELS, clause),
-        rest=8,
+        rest=16,
     )
     for clause in clauses()
     for model in REFERENCE_MODELS

@@ -49,7 +49,9 @@ def model(request):
 
 
 PARTS = study(
-    product(REFERENCE_MODELS.values(), COMPONENTS), lambda one: f"{one[0].__name__}-{one[1]}"
+    product(REFERENCE_MODELS.values(), COMPONENTS),
+    lambda one: f"{one[0].__name__}-{one[1]}",
+    rest=2,
 )
 """Each reference model with each component."""
 

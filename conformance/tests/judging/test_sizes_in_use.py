@@ -109,7 +109,7 @@ def test_mask_cached_by_shape_is_detected_with_every_seed(slug, seed, model):
 
 @pytest.mark.parametrize(
     ("slug", "model", "seed"),
-    study(product(IN_USE, REFERENCE_MODELS, range(2)), "{0[0]}-{0[1]}-{0[2]}".format, rest=4),
+    study(product(IN_USE, REFERENCE_MODELS, range(2)), "{0[0]}-{0[1]}-{0[2]}".format, rest=8),
 )
 def test_reference_model_conforms_in_float32(model, slug, seed):
     backend = reference_backend(REFERENCE_MODELS[model])

@@ -113,13 +113,14 @@ def assert_conforms(target: str, *said: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("target", "said"), study([(one, rest) for one, *rest in SOUND], "{0[0]}".format, share=3)
+    ("target", "said"),
+    study([(one, rest) for one, *rest in SOUND], "{0[0]}".format, share=3, rest=2),
 )
 def test_sound_models_are_continued_and_conform(target: str, said: list[str]) -> None:
     assert_conforms(str(WILD / target), *said)
 
 
-@pytest.mark.parametrize(("target", "old", "new", "said"), study(OTHERS, "-".join, share=3))
+@pytest.mark.parametrize(("target", "old", "new", "said"), study(OTHERS, "-".join, share=3, rest=2))
 def test_other_conventions_of_steps_are_read(
     target: str, old: str, new: str, said: str, tmp_path: Path
 ) -> None:

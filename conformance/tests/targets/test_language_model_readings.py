@@ -109,7 +109,8 @@ def judged(backend: Backend) -> Iterator[Verdict]:
 
 
 @pytest.mark.parametrize(
-    ("target", "said"), study([(one, rest) for one, *rest in SOUND], "{0[0]}".format, share=4)
+    ("target", "said"),
+    study([(one, rest) for one, *rest in SOUND], "{0[0]}".format, share=4, rest=3),
 )
 def test_sound_models_are_read_without_an_option_and_conform(target: str, said: list[str]) -> None:
     backend = attentest.adapted(str(WILD / target))
@@ -122,7 +123,7 @@ def test_sound_models_are_read_without_an_option_and_conform(target: str, said: 
     assert sum(one.status.judged for one in verdicts) >= 11
 
 
-@pytest.mark.parametrize(("target", "old", "new"), study(MISTAKES, "-".join, share=4, rest=2))
+@pytest.mark.parametrize(("target", "old", "new"), study(MISTAKES, "-".join, share=4, rest=4))
 def test_mistakes_in_models_are_asked_about_or_detected(
     target: str, old: str, new: str, tmp_path: Path
 ) -> None:

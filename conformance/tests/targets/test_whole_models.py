@@ -127,7 +127,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:enable_nested_tensor")
 
 
 @pytest.mark.parametrize(
-    ("target", "said"), study([(one, rest) for one, *rest in SOUND], "{0[0]}".format)
+    ("target", "said"), study([(one, rest) for one, *rest in SOUND], "{0[0]}".format, rest=3)
 )
 def test_sound_models_are_read_without_an_option_and_conform(target: str, said: list[str]) -> None:
     backend = attentest.adapted(str(WILD / target))
@@ -178,7 +178,7 @@ def test_a_scale_in_single_precision_is_no_mistake(tmp_path: Path) -> None:
     assert not broken(backend, VALUES)
 
 
-@pytest.mark.parametrize(("file", "name", "old", "new"), study(MISTAKES, "-".join, share=3, rest=2))
+@pytest.mark.parametrize(("file", "name", "old", "new"), study(MISTAKES, "-".join, share=3, rest=4))
 def test_mistakes_in_models_are_detected(
     file: str, name: str, old: str, new: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

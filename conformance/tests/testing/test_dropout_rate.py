@@ -122,7 +122,7 @@ def of(model: type[Hooks], **choices: str):
 
 @pytest.mark.parametrize(
     ("model", "clause"),
-    study(product(CORRECT, CLAUSES), lambda one: f"{one[0].__name__}-{one[1]}", share=3, rest=2),
+    study(product(CORRECT, CLAUSES), lambda one: f"{one[0].__name__}-{one[1]}", share=3, rest=4),
 )
 def test_correct_code_conforms_wherever_it_drops(model, clause, monkeypatch):
     # The same functions are called for each: their shapes are checked once, which takes as long.
