@@ -162,7 +162,7 @@ def test_a_question_names_the_step_and_the_mistake(
 
 
 def test_model_for_a_limited_number_of_texts_conforms() -> None:
-    """It has room for the keys of 8 texts by default, and is judged with 33."""
+    """It keeps the keys of 8 texts at most by default, and is judged with 33."""
     backend = attentest.adapted(str(WILD / "start_pos.py:Transformer"))
     verdict = judge(Bench.for_status(backend, effort=1), "language_model.formula")
     assert verdict.status is Status.PASS, verdict.message
