@@ -59,7 +59,7 @@ class Construction:
 
     @property
     def assumed(self) -> list[str]:
-        """What is assumed of the parts that it is built with: those of other files."""
+        """The assumptions about the parts that it is built with: those of other files."""
         said = []
         for own, one in self.fillings.items():
             part = one.value

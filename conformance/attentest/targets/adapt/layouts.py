@@ -97,7 +97,7 @@ THREE = (
 """The orders of the axes of every other component, the contract's own first."""
 
 OF_IDS = Layout("(B, L), token ids", "ids")
-"""What a positional encoding may take that looks at the length of its input alone."""
+"""The inputs of a positional encoding that looks at the length of its input alone."""
 
 
 def layouts(component: str) -> Sequence[Layout]:

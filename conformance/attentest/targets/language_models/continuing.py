@@ -1,4 +1,4 @@
-"""How a decoder-only model is continued from its cache, proved by the numbers of its steps.
+"""The way a decoder-only model is continued from its cache, proved by the numbers of its steps.
 
 A reading is taken where texts that are continued have the numbers of whole texts. Where they have
 others, the code is judged if a mistake of the catalogue gives exactly these; otherwise the reading

@@ -19,7 +19,7 @@ from attentest.targets.adapt.wrappers.wrapper import WIDTH, Wrapper
 
 
 class NoPositions(nn.Module):
-    """Stands for a module of positions: gives its input back, or zeros of `axes` axes."""
+    """Replaces a module of positions: returns its input, or zeros of `axes` axes."""
 
     def __init__(self, like: nn.Module, width: int, axes: int) -> None:
         super().__init__()
