@@ -180,9 +180,8 @@ def square_over_all(self: Hooks, square: Tensor, gradient: Tensor) -> Tensor:
 
 
 @fault("optimiser.clipped-inside", "own-means", seam="gradient_of")
-def clipped_inside(self: Hooks, gradients: Tensor, number: int) -> Tensor:
+def clipped_inside(self: Hooks, gradient: Tensor) -> Tensor:
     """The optimiser clips all gradients to a norm of 1. One large gradient shortens the others."""
-    gradient = self.correct.gradient_of(gradients, number)
     length: Tensor = torch.linalg.vector_norm(gradient).clamp_min(1.0)
     return gradient / length
 
@@ -196,9 +195,8 @@ def zero_by_zero(self: Hooks, state: State) -> Tensor:
 
 
 @fault("optimiser.noise-for-zeros", "zero-gradients", seam="gradient_of")
-def noise_for_zeros(self: Hooks, gradients: Tensor, number: int) -> Tensor:
+def noise_for_zeros(self: Hooks, gradient: Tensor) -> Tensor:
     """Gradients of zero are replaced by a small number. Unused parameters drift at full rate."""
-    gradient = self.correct.gradient_of(gradients, number)
     return gradient.masked_fill(gradient == 0, 1e-6)
 
 

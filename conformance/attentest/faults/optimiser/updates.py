@@ -1,5 +1,7 @@
 """Faults in decay, rates, state and inputs of updates."""
 
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor
 
@@ -60,20 +62,20 @@ def zero_rate_skipped(
 
 
 @fault("optimiser.smallest-rate", "zero-rate", seam="rate_of")
-def smallest_rate(self: Hooks, rates: Tensor, number: int) -> Tensor:
+def smallest_rate(self: Hooks, rates: Sequence[Tensor], number: int) -> Tensor:
     """A rate of 0 is replaced by the default, 1e-3. Frozen parameters move."""
     rate = self.correct.rate_of(rates, number)
     return torch.where(rate == 0, torch.full_like(rate, 1e-3), rate)
 
 
 @fault("optimiser.first-rate-kept", "rate-of-the-step", seam="rate_of")
-def first_rate_kept(self: Hooks, rates: Tensor, number: int) -> Tensor:
+def first_rate_kept(self: Hooks, rates: Sequence[Tensor], number: int) -> Tensor:
     """The rate is read when the optimiser is built. The schedule has no effect."""
     return self.correct.rate_of(rates, 0)
 
 
 @fault("optimiser.rate-of-the-last-step", "rate-of-the-step", seam="rate_of")
-def rate_of_the_last_step(self: Hooks, rates: Tensor, number: int) -> Tensor:
+def rate_of_the_last_step(self: Hooks, rates: Sequence[Tensor], number: int) -> Tensor:
     """The scheduler steps after the optimiser has read the rate. Every rate comes a step late."""
     return self.correct.rate_of(rates, max(0, number - 1))
 
@@ -88,19 +90,22 @@ def rate_inside_the_mean(
     return self.correct.update(state, values, gradient * rate, rate)
 
 
-@fault("optimiser.normalised-over-the-run", "earlier-updates", seam="gradient_of")
-def normalised_over_the_run(self: Hooks, gradients: Tensor, number: int) -> Tensor:
+@fault("optimiser.normalised-over-the-run", "earlier-updates", seam="optimise")
+def normalised_over_the_run(
+    self: Hooks, module: Node, parameters: Tensor, gradients: Tensor, rates: Tensor
+) -> Tensor:
     """Gradients are centred over all updates. A run that is resumed goes another way."""
     centred = gradients - 0.5 * gradients.mean(dim=0)
-    return self.correct.gradient_of(centred, number)
+    return self.correct.optimise(module, parameters, centred, rates)
 
 
-@fault("optimiser.next-gradient", "earlier-updates", seam="gradient_of")
-def next_gradient(self: Hooks, gradients: Tensor, number: int) -> Tensor:
+@fault("optimiser.next-gradient", "earlier-updates", seam="optimise")
+def next_gradient(
+    self: Hooks, module: Node, parameters: Tensor, gradients: Tensor, rates: Tensor
+) -> Tensor:
     """Each update uses the mean of its gradient and the next one. The last update is another."""
-    last = len(gradients) - 1
-    later = self.correct.gradient_of(gradients, min(last, number + 1))
-    return (self.correct.gradient_of(gradients, number) + later) / 2
+    later = torch.cat([gradients[1:], gradients[-1:]])
+    return self.correct.optimise(module, parameters, (gradients + later) / 2, rates)
 
 
 @fault("optimiser.means-kept", "fresh-state", seam="fresh_state", kind="state")

@@ -1,6 +1,6 @@
 """A reference model as a backend."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
@@ -188,7 +188,16 @@ def _reorder_text(built: Node, cache: TextCache, origin: Tensor) -> Any:
     return built.how.reorder_text(built, cache, origin)
 
 
+def _updates(
+    built: Node, parameters: Tensor, gradients: Iterable[Tensor], rates: Iterable[Tensor]
+) -> Iterator[Tensor]:
+    """Yield the parameters after each update, of a whole run or of gradients as they come."""
+    run = built if isinstance(gradients, Tensor) else built.how.updates
+    yield from run(parameters, gradients, rates)
+
+
 _CALLS: Mapping[str, Callable[..., Any]] = {
+    "optimiser": _updates,
     "padding_mask": _padding_mask,
     "causal_mask": _causal_mask,
     "target_mask": _target_mask,

@@ -19,6 +19,9 @@ RATE = 0.01
 
 WARMUP = 20
 
+DECAY = 0.1
+"""The weight decay of optimisers that decay weights."""
+
 _IN_MODEL: Mapping[str, Mapping[str, Value]] = {
     **{name: {} for name in inside("model")},
     "rotary": {"attention_rotary": "query-and-key"},
@@ -29,8 +32,12 @@ _TRAINING_PARTS: Mapping[str, Mapping[str, Any]] = {
     "loss": {"smoothing": 0.1},
     "learning_rate": {"warmup": WARMUP},
     "gradient_clipping": {"clip": 1.0},
+    "optimiser": {"warmup": WARMUP},
 }
 """The components that train a model, and the settings under which they have something to do."""
+
+_WHOLE_RUN = "optimise"
+"""The hook that is given all gradients of a run at once, which no training has."""
 
 _NO_RESULT = "wording"
 """The kind of mistakes that are wrong in the text of an error alone."""
@@ -55,7 +62,7 @@ USUAL = Injected("", "", DECLARED, {"rate": RATE})
 
 def injected(fault: Fault) -> Injected | None:
     """Return the training that contains `fault`; None where none of these trainings can."""
-    if MODEL not in fault.models or fault.kind == _NO_RESULT:
+    if MODEL not in fault.models or fault.kind == _NO_RESULT or fault.seam == _WHOLE_RUN:
         return None
     for component in fault.changes:
         if component in _IN_MODEL:
@@ -116,4 +123,8 @@ def _with_own_parts(fault: Fault, component: str) -> tuple[dict[str, Value], dic
         if schedule != "noam":  # whose peak the warm-up sets
             settings["factor"] = RATE
         return choices, settings
+    if component == "optimiser":
+        decay = choices.get("weight_decay", "none")
+        decays = {} if decay == "none" else {"decay": decay, "weight_decay": DECAY}
+        return choices, {**settings, **decays}
     return choices, {**settings, "rate": RATE}

@@ -47,6 +47,28 @@ def test_every_mistake_with_a_result_in_what_is_trained_is_planted() -> None:
     assert {one.kind for one in model if injected(one) is None} == {"wording"}
 
 
+def test_a_mistake_of_an_optimiser_is_trained_with(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "COMMON", {**SMALL, "steps": 3, "every": 3})
+    slug = "optimiser.no-momentum"
+    whole = module.Whole.of([slug], 0, ("copy",), 3)
+    kind = {one.levels["mistake"] for one in whole.correct if "parts" in one.settings}
+    assert len(kind) == 1
+    assert "parts=own" in kind.pop()
+    correct = next(train(one) for one in whole.correct if "parts" in one.settings)
+    faulty = train(whole.faulty[0])
+    assert correct.points[0] == faulty.points[0]
+    assert correct.points[-1] != faulty.points[-1]
+
+
+def test_a_mistake_that_needs_the_gradients_of_a_whole_run_is_in_no_training() -> None:
+    several = [one for one in faults().values() if one.component == "optimiser"]
+    outside = [one for one in several if injected(one) is None]
+    assert {one.seam for one in outside} == {"optimise"}
+    assert len(several) > 10 * len(outside)
+    with pytest.raises(BadTask, match="No training of the index contains"):
+        attentest.index([outside[0].slug])
+
+
 @pytest.mark.parametrize("count", [60, 200])
 def test_a_sample_has_of_every_component_its_share(count: int) -> None:
     every = population()

@@ -1,6 +1,7 @@
 """The hooks of the optimiser and of the clipping of gradients."""
 
 from abc import abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Required, TypedDict
 
 import torch
@@ -59,9 +60,9 @@ class OptimiserHooks(Base):
             State(**self.fresh_state(one), decays=self.decays(int(kind)))
             for one, kind in zip(values, kinds, strict=True)
         ]
-        found = []
-        for number in range(len(rates)):
-            parts, rate = self.arrays(gradients[number], groups), self.rate_of(rates, number)
+        found, given = [], tuple(rates)
+        for number in range(len(given)):
+            parts, rate = self.arrays(gradients[number], groups), self.rate_of(given, number)
             values = [
                 self.update(state, one, part, rate) if there else self.left_out(state, one, rate)
                 for state, one, part, there in zip(
@@ -95,12 +96,18 @@ class OptimiserHooks(Base):
         self, module: Node, parameters: Tensor, gradients: Tensor, rates: Tensor
     ) -> Tensor:
         """Return the parameters (T, N) after each update with gradients (T, N) and rates (T,)."""
-        state, values, found = self.fresh_state(parameters), parameters, []
-        for number in range(len(rates)):
-            gradient = self.gradient_of(gradients, number)
-            values = self.update(state, values, gradient, self.rate_of(rates, number))
-            found.append(values)
-        return torch.stack(found)
+        return torch.stack(list(self.updates(parameters, gradients, rates)))
+
+    def updates(
+        self, parameters: Tensor, gradients: Iterable[Tensor], rates: Iterable[Tensor]
+    ) -> Iterator[Tensor]:
+        """Yield the parameters (N,) after each update; a gradient is read when it is needed."""
+        state, values, given = self.fresh_state(parameters), parameters, list[Tensor]()
+        for gradient, rate in zip(gradients, rates, strict=True):
+            given.append(rate)
+            now = self.rate_of(given, len(given) - 1)
+            values = self.update(state, values, self.gradient_of(gradient), now)
+            yield values
 
     def fresh_state(self, parameters: Tensor) -> State:
         """Return means of zero, and no update."""
@@ -113,12 +120,12 @@ class OptimiserHooks(Base):
         half = parameters.dtype in (torch.float16, torch.bfloat16)
         return torch.float32 if single and half else parameters.dtype
 
-    def gradient_of(self, gradients: Tensor, number: int) -> Tensor:
-        """Return the gradients (N,) of an update, counted from 0."""
-        return gradients[number]
+    def gradient_of(self, gradient: Tensor) -> Tensor:
+        """Return the gradient (N,) that an update uses."""
+        return gradient
 
-    def rate_of(self, rates: Tensor, number: int) -> Tensor:
-        """Return the rate of an update, counted from 0."""
+    def rate_of(self, rates: Sequence[Tensor], number: int) -> Tensor:
+        """Return the rate of an update, counted from 0; `rates` are those up to it at least."""
         return rates[number]
 
     def update(self, state: State, values: Tensor, gradient: Tensor, rate: Tensor) -> Tensor:
