@@ -126,10 +126,16 @@ def _heading(found: Learning) -> str:
     questions = "all training questions" if few else f"{regime['batch']} fresh questions"
     return (
         f"The task {regime['task']} of length {regime['length']}: {regime['steps']} steps of "
-        f"{questions} at {_rate(regime)}, in {regime['precision']}; model width "
+        f"{questions} at {_rate(regime)}, in {regime['precision']}; {_kind(regime)}model width "
         f"{sizes['d_model']}, {sizes['heads']} heads, inner width {sizes['d_ff']}, layers "
         f"{sizes['layers']}{_settings(regime)}."
     )
+
+
+def _kind(regime: Mapping[str, Any]) -> str:
+    """Return the kind of the model where it is not the usual one."""
+    kind = regime.get("model", Regime().model)
+    return "" if kind == Regime().model else f"{kind} "
 
 
 def _rate(regime: Mapping[str, Any]) -> str:

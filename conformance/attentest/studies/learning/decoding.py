@@ -24,7 +24,7 @@ class Decoder:
     @classmethod
     def of(cls, part: Trainable, parts: Parts, regime: Regime, choices: Choices) -> "Decoder":
         """Return the decoder that a regime asks for; `parts` are given the reason."""
-        if regime.parts != OWN or regime.of_task.component != "model":
+        if regime.parts != OWN or regime.component != "model":
             return cls(part, parts.given)
         reason = _unfit(part, regime, choices)
         parts.origin["greedy_decoding"] = f"the spec's, {reason}" if reason else "its own"

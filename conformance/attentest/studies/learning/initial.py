@@ -56,7 +56,7 @@ def unequal(layouts: Mapping[str, Layout]) -> tuple[str, ...]:
         told.append(
             f"{name} has no place for {len(lacking)} of {len(every)} weights ({_kinds(lacking)})."
         )
-    if len({one.choices.tying for one in layouts.values() if one.component == "model"}) > 1:
+    if len({one.choices.tying for one in layouts.values() if one.component != "encoder"}) > 1:
         told.append("What is tied in one starts as one of the matrices that are apart in another.")
     return tuple(told)
 

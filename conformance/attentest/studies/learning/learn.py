@@ -71,7 +71,7 @@ def side_by_side(
         workers=workers,
         stop=stop,
     )
-    component = regime.of_task.component
+    component = regime.component
     whole = {name: one for name, one in described.items() if component in one.components}
     fitted, notes = _fitted(regime, whole)
     chosen = {name: participants[name] for name in whole}
@@ -152,7 +152,7 @@ def _of_start(regime: Regime, facts: Mapping[str, Facts]) -> tuple[str, ...]:
 
 
 def _layouts(regime: Regime, facts: Mapping[str, Facts]) -> dict[str, Layout]:
-    component = regime.of_task.component
+    component = regime.component
     return {name: Layout(component, regime.sizes, one.choices) for name, one in facts.items()}
 
 
@@ -163,5 +163,6 @@ def _of_text(regime: Regime) -> tuple[str, ...]:
 
 
 def _left_out(name: str, component: str) -> str:
-    needed = "whole model" if component == "model" else f"{component} of its own"
+    models = {"model": "whole model", "language_model": "decoder-only model"}
+    needed = models.get(component, f"{component} of its own")
     return f"{name} provides no {needed} and was left out."

@@ -1,4 +1,4 @@
-"""The model that is trained: a backend's whole model, or its encoder inside a classifier."""
+"""The model that is trained: whole, decoder-only, or an encoder inside a classifier."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -9,6 +9,7 @@ from typing import Protocol
 import numpy as np
 
 from attentest.harness.subject import guarded
+from attentest.studies.learning.continuation import Continuation
 from attentest.studies.learning.regime import Regime
 from attentest_spec import PAPER, Backend, Choices, Gradient, Part, Setting, Sizes, Unsupported
 from attentest_spec.contract import Input, Output
@@ -24,7 +25,8 @@ from attentest_spec.setting import Array, Mask
 class Layout:
     """The parameters that are trained, by their canonical names, under some sizes and choices.
 
-    `component` is "model" or "encoder"; around an encoder lie the parameters of a classifier.
+    `component` is "model", "language_model" or "encoder"; around an encoder lie the parameters of a
+    classifier.
     """
 
     component: str
@@ -35,7 +37,7 @@ class Layout:
     def shapes(self) -> Shapes:
         """The shapes of the parameters."""
         table = shapes(self.component, self.sizes, self.choices)
-        if self.component == "model":
+        if self.component != "encoder":
             return table
         width, answers = self.sizes.d_model, self.sizes.target_vocabulary
         return {
@@ -49,14 +51,14 @@ class Layout:
     def twins(self) -> dict[str, str]:
         """The parameters that are tied to another one, with its name."""
         table = tied(self.component, self.sizes, self.choices)
-        if self.component == "model":
+        if self.component != "encoder":
             return table
         return {f"encoder.{name}": f"encoder.{root}" for name, root in table.items()}
 
     @property
     def output(self) -> str:
         """The kind of output that is trained on, an option of the choice `output`."""
-        return self.choices.output if self.component == "model" else "logits"
+        return "logits" if self.component == "encoder" else self.choices.output
 
     def count(self) -> int:
         """Return how many numbers are trained."""
@@ -88,11 +90,17 @@ class Trainable(Protocol):
 
 
 def build(backend: Backend, regime: Regime) -> Trainable:
-    """Build the model that `regime` trains, a backend's own or a :class:`Classifier`."""
-    component = regime.of_task.component
+    """Build the model that `regime` trains: a backend's own, which may be wrapped."""
+    component = regime.component
     with guarded(f"building {component}"):
         part = backend.build(component, regime.sizes, precision=regime.precision)
-    return part if component == "model" else Classifier(part, regime)
+    match component:
+        case "encoder":
+            return Classifier(part, regime)
+        case "language_model":
+            return Continuation(part, regime.sizes.source_pad)
+        case _:
+            return part
 
 
 class Classifier:

@@ -22,6 +22,9 @@ PRECISIONS = ("float32", "float64")
 
 DECAYS = ("decoupled", "coupled")
 
+MODELS = {"encoder-decoder": "model", "decoder-only": "language_model"}
+"""The kinds of models, the first where nothing is asked for, with their components."""
+
 
 @dataclass(frozen=True)
 class Regime:
@@ -31,9 +34,10 @@ class Regime:
     names of the constants are those of the spec: `schedule`, `factor` and `warmup` of the learning
     rate, `smoothing` of labels, `beta1`, `beta2` and `epsilon` of Adam, `weight_decay` with its
     kind, `decay`; `train_length` is the length of the questions that are trained on, where it is
-    not that of the held-out ones, `length`; `clip` is the largest norm of all gradients together. A
-    constant `rate` takes the place of the schedule. `parts` is :data:`SPEC` or :data:`OWN`,
-    `initial` :data:`EQUAL` or :data:`OWN`. Dropout is 0: data, weights and steps are to be equal.
+    not that of the held-out ones, `length`; `model` is one of :data:`MODELS`; `clip` is the largest
+    norm of all gradients together. A constant `rate` takes the place of the schedule. `parts` is
+    :data:`SPEC` or :data:`OWN`, `initial` :data:`EQUAL` or :data:`OWN`. Dropout is 0: data, weights
+    and steps are to be equal.
     """
 
     task: str = "copy"
@@ -58,6 +62,7 @@ class Regime:
     parts: str = SPEC
     initial: str = EQUAL
     train_length: int | None = None
+    model: str = next(iter(MODELS))
 
     @classmethod
     def of(cls, task: str = "copy", **asked: Any) -> "Regime":
@@ -71,16 +76,22 @@ class Regime:
         usual = {"rate": None} if {"schedule", "factor"} & asked.keys() else {}
         given = {**SIZES, **chosen.usual, **usual, **asked}
         sizes = {name: given.pop(name) for name in SIZES}
+        kind = require("kind of model", given.get("model", next(iter(MODELS))), MODELS)
         length = given.pop("length", chosen.length)
         steps = given.pop("steps", chosen.steps)
         every = given.pop("every", max(1, steps // POINTS))
         longest = max(length, given.get("train_length", length))
-        made = cls(task, length, steps, every, sizes=_sizes(chosen, longest, sizes), **given)
+        made = cls(task, length, steps, every, sizes=_sizes(chosen, longest, sizes, kind), **given)
         made._check()
         return made
 
     def _check(self) -> None:
         require("way to start", self.initial, (EQUAL, OWN))
+        if self.model != next(iter(MODELS)) and self.of_task.component != "model":
+            raise BadTask(
+                f"The task {self.task} trains an {self.of_task.component} alone; it has no model "
+                f"that is {self.model}."
+            )
         require("kind of parts", self.parts, (SPEC, OWN))
         require("kind of weight decay", self.decay, DECAYS)
         require("schedule", self.schedule, CHOICES["schedule"].names)
@@ -143,6 +154,12 @@ class Regime:
     def of_task(self) -> Task:
         """The task by its name."""
         return TASKS[self.task]
+
+    @property
+    def component(self) -> str:
+        """The component that is trained: what the task says, a model of the kind asked for."""
+        task = self.of_task.component
+        return MODELS[self.model] if task == "model" else task
 
     def setting(self, output: str) -> Setting:
         """Return the setting of the spec's parts, for a generator that returns an `output`.
@@ -216,11 +233,13 @@ POINTS = 20
 """How often a model is validated where nothing is asked for."""
 
 
-def _sizes(task: Task, length: int, sizes: Mapping[str, int]) -> Sizes:
-    source, target = task.vocabularies(length)
+def _sizes(task: Task, length: int, sizes: Mapping[str, int], kind: str) -> Sizes:
+    """Return the sizes of a model; one that reads source and target as one text has one table."""
+    (source, target), widths = task.vocabularies(length), task.width(length)
+    joined = MODELS[kind] == "language_model"
     return Sizes(
         **sizes,
         source_vocabulary=source,
-        target_vocabulary=target,
-        max_length=max(task.width(length)),
+        target_vocabulary=max(source, target) if joined else target,
+        max_length=sum(widths) if joined else max(widths),
     )

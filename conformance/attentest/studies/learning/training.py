@@ -63,7 +63,7 @@ class Trainer:
         part = learner.build(backend, regime)
         if "gradient" not in part.capabilities:
             raise Unavailable("its model offers no gradient, so that nothing can train it")
-        layout = Layout(regime.of_task.component, regime.sizes, Choices.of(backend.choices))
+        layout = Layout(regime.component, regime.sizes, Choices.of(backend.choices))
         parts = Parts.of(backend, regime, layout.output)
         decoder = Decoder.of(part, parts, regime, layout.choices)
         if state is not None and not parts.resumes and state.step < regime.steps:
