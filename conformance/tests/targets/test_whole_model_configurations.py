@@ -98,6 +98,12 @@ def test_one_norm_for_all_sublayers_of_a_layer_is_one_question(
         adapted(tmp_path, *made, *used)
 
 
+def test_one_norm_by_several_names_is_one_question(tmp_path: Path) -> None:
+    own, last = "self.self_attn_layer_norm", "self.final_layer_norm"
+    with pytest.raises(Unclear, match="one norm for all sublayers of a layer"):
+        adapted(tmp_path, (f"{last} = nn.LayerNorm(d)", f"{last} = {own}"))
+
+
 PARTS = "encoder, decoder, src_embed, tgt_embed, generator"
 OWN = """
     @classmethod

@@ -178,16 +178,21 @@ def _shares_positions(built: Building, found: FoundTable) -> bool:
 
 
 def _shares_norms_by_layer(built: Building, found: FoundTable) -> bool:
-    """Say whether the sublayers of a layer share a norm, and those of another have another."""
-    if found.choices.get("norm_sharing") != "shared":
-        return False
+    """Say whether the sublayers of a layer share a norm, and those of another have another.
+
+    One norm may have a name for each sublayer: no table of one row for all sublayers reads that.
+    """
     model = probe_of(built, DISTINCT.but(target_vocabulary=DISTINCT.source_vocabulary)).model
     own = dict(model.named_parameters(remove_duplicate=False))
-    first, second = (
-        own[locate(f"encoder.layers.{number}.self_attention_norm.gain", found.table).name]
-        for number in (0, 1)
-    )
-    return first is not second
+
+    def norm(number: int, sublayer: str) -> nn.Parameter | None:
+        name = f"encoder.layers.{number}.{sublayer}_norm.gain"
+        return own.get(locate(name, found.table).name)
+
+    first = norm(0, "self_attention")
+    if found.choices.get("norm_sharing") == "shared":
+        return first is not norm(1, "self_attention")
+    return first is not None and first is norm(0, "feed_forward")
 
 
 def _reads_first_row(built: Building, found: FoundTable, call: Callable[..., Any]) -> bool:

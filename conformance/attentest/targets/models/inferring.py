@@ -34,8 +34,8 @@ class Inferred:
     """The call of a model, its methods, and sentences on how both were found.
 
     `pads` says who knows the pad ids: "call" (masks are handed in), "both" or "one" (the
-    constructor takes two, or one for both sides), or "fixed" where they are in the code. `doubts`
-    are those of the sentences that may be wrong.
+    constructor takes two, or one for both sides), or "fixed" where they are in the code: `pad` is
+    the one id then. `doubts` are those of the sentences that may be wrong.
     """
 
     call: Call
@@ -43,6 +43,7 @@ class Inferred:
     pads: str
     said: tuple[str, ...]
     doubts: tuple[str, ...] = ()
+    pad: int | None = None
 
 
 def probe_of(built: Building, sizes: Sizes) -> Probe:
@@ -65,12 +66,16 @@ def infer(built: Building, name: str, doc: str, reading: Reading) -> Inferred:
     probe = probe_of(built, sizes)
     plain_call = _plain_call(probe, name, reading)
     read = plain_call.every_argument
+    not_fixed = probe
     call, score, failure = _best(probe, plain_call, combinations(read, doc, reading))
     if call is not None and score < SURE and not call.conventions.masks and not knows:
-        plain = probe_of(built, sizes.but(source_pad=0, target_pad=0))
-        other, found, _ = _best(plain, plain_call, combinations(read, doc, reading))
-        if other is not None and found >= score:
-            call, score, probe = other, found, plain
+        for pad in _fixed_pads(probe.model):
+            plain = probe_of(built, sizes.but(source_pad=pad, target_pad=pad))
+            other, found, _ = _best(plain, plain_call, combinations(read, doc, reading))
+            if other is not None and (found > score or (found == score and probe is not_fixed)):
+                call, score, probe = other, found, plain
+            if score == SURE:
+                break
     if call is None:
         raise Unclear(
             f"{name} could not be called as a whole model ({read.words}): {failure}. Say which "
@@ -94,7 +99,16 @@ def infer(built: Building, name: str, doc: str, reading: Reading) -> Inferred:
     said += [f"method {one}: {found.arguments.words}" for one, found in methods.items()]
     sure = score == SURE and not against
     doubts = (*(() if sure else masks), *unhidden)
-    return Inferred(call, methods, pads, (*said, *unhidden), doubts)
+    pad = probe.sizes.source_pad if probe is not not_fixed else 0
+    return Inferred(
+        call, methods, pads, (*said, *unhidden), doubts, pad if pads == "fixed" else None
+    )
+
+
+def _fixed_pads(model: nn.Module) -> list[int]:
+    """Return the ids that may be that of padding in the code of `model`, the likeliest first."""
+    tables = [one for one in model.modules() if isinstance(one, nn.Embedding)]
+    return list(dict.fromkeys([*(n for one in tables if (n := one.padding_idx)), 0, 1, 2, 3]))
 
 
 def _plain_call(probe: Probe, name: str, reading: Reading) -> Call:

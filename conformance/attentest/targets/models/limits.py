@@ -30,7 +30,7 @@ def limits_of(built: Building, inferred: Inferred, table: Table) -> Limits:
         heads=None if "heads" in built.known else 1,
         own_vocabularies="target_vocabulary" in built.known,
         own_pads=inferred.pads in ("call", "both"),
-        pad=0 if inferred.pads == "fixed" else None,
+        pad=inferred.pad,
         odd_width=_takes_odd_width(built, inferred),
         trained_pad=_trains_pads(built),
         length=None if "max_length" in built.known else _longest(built, inferred),
