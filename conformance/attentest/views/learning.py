@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from attentest.studies.learning.parts import PARTS
-from attentest.studies.learning.regime import Regime
+from attentest.studies.learning.regime import ENCODER_DECODER, Regime
 from attentest.studies.learning.result import Curve, Learning
 from attentest.studies.learning.tasks import TASKS
 from attentest.views.terminal import say
@@ -134,8 +134,8 @@ def _heading(found: Learning) -> str:
 
 def _kind(regime: Mapping[str, Any]) -> str:
     """Return the kind of the model where it is not the usual one."""
-    kind = regime.get("model", Regime().model)
-    return "" if kind == Regime().model else f"{kind} "
+    kind = regime.get("model", ENCODER_DECODER)
+    return "" if kind == ENCODER_DECODER else f"{kind} "
 
 
 def _rate(regime: Mapping[str, Any]) -> str:

@@ -22,8 +22,11 @@ PRECISIONS = ("float32", "float64")
 
 DECAYS = ("decoupled", "coupled")
 
-MODELS = {"encoder-decoder": "model", "decoder-only": "language_model"}
-"""The kinds of models, the first where nothing is asked for, with their components."""
+ENCODER_DECODER, DECODER_ONLY = "encoder-decoder", "decoder-only"
+"""The kinds of models: the first is trained where nothing is asked for."""
+
+MODELS = {ENCODER_DECODER: "model", DECODER_ONLY: "language_model"}
+"""The component that a model of each kind is."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +65,7 @@ class Regime:
     parts: str = SPEC
     initial: str = EQUAL
     train_length: int | None = None
-    model: str = next(iter(MODELS))
+    model: str = ENCODER_DECODER
 
     @classmethod
     def of(cls, task: str = "copy", **asked: Any) -> "Regime":
@@ -76,7 +79,7 @@ class Regime:
         usual = {"rate": None} if {"schedule", "factor"} & asked.keys() else {}
         given = {**SIZES, **chosen.usual, **usual, **asked}
         sizes = {name: given.pop(name) for name in SIZES}
-        kind = require("kind of model", given.get("model", next(iter(MODELS))), MODELS)
+        kind = require("kind of model", given.get("model", ENCODER_DECODER), MODELS)
         length = given.pop("length", chosen.length)
         steps = given.pop("steps", chosen.steps)
         every = given.pop("every", max(1, steps // POINTS))
@@ -87,7 +90,7 @@ class Regime:
 
     def _check(self) -> None:
         require("way to start", self.initial, (EQUAL, OWN))
-        if self.model != next(iter(MODELS)) and self.of_task.component != "model":
+        if self.model == DECODER_ONLY and self.of_task.component != "model":
             raise BadTask(
                 f"The task {self.task} trains an {self.of_task.component} alone; it has no model "
                 f"that is {self.model}."
@@ -236,7 +239,7 @@ POINTS = 20
 def _sizes(task: Task, length: int, sizes: Mapping[str, int], kind: str) -> Sizes:
     """Return the sizes of a model; one that reads source and target as one text has one table."""
     (source, target), widths = task.vocabularies(length), task.width(length)
-    joined = MODELS[kind] == "language_model"
+    joined = kind == DECODER_ONLY
     return Sizes(
         **sizes,
         source_vocabulary=source,

@@ -2,11 +2,18 @@
 
 import numpy as np
 import pytest
-from learning import FUSED, PLAIN, same_state, small, trained
+from learning import (
+    FUSED,
+    PLAIN,
+    has_gradient_of_differences,
+    moved_weights,
+    same_state,
+    small,
+    trained,
+)
 
 from attentest.faults.reference_models import Plain, reference_backend
 from attentest.studies.learning import learn
-from attentest.studies.learning.initial import weights
 from attentest.studies.learning.learner import Classifier, Layout
 from attentest_spec import Choices
 
@@ -16,25 +23,13 @@ TASK = {"task": "agreement", "length": 1}
 def test_gradient_of_the_classifier_is_that_of_finite_differences():
     regime, rng = small(**TASK), np.random.default_rng(0)
     layout = Layout("encoder", regime.sizes, Choices.of(PLAIN.choices))
-    start = {
-        name: one + 0.1 * rng.normal(size=one.shape) for name, one in weights(layout, 0).items()
-    }
+    start = moved_weights(layout, rng)
     part = Classifier(PLAIN.build("encoder", regime.sizes), regime)
     part.load(start)
     source, target = regime.of_task.batch([0], 5, 1)
     assert (source == regime.sizes.source_pad).any()
     weight = rng.normal(size=(5, 1, 3))
-    pulled = part.vjp((source, target[:, :1]), weight)
-    np.testing.assert_array_equal(pulled.output, part(source, target[:, :1]))
-    assert pulled.parameters.keys() == start.keys()
-    for name, values in start.items():
-        step = rng.normal(size=values.shape)
-        sides = []
-        for sign in (1, -1):
-            part.load({**start, name: values + sign * 1e-6 * step})
-            sides.append((part(source, target[:, :1]) * weight).sum())
-        wanted = (sides[0] - sides[1]) / 2e-6
-        assert (pulled.parameters[name] * step).sum() == pytest.approx(wanted, rel=1e-5, abs=1e-7)
+    has_gradient_of_differences(part, start, (source, target[:, :1]), weight, rng)
 
 
 def test_encoders_of_equal_choices_have_equal_curves():

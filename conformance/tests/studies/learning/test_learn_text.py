@@ -2,13 +2,20 @@
 
 import numpy as np
 import pytest
-from learning import FUSED, PLAIN, losses, small, trained
+from learning import (
+    FUSED,
+    PLAIN,
+    has_gradient_of_differences,
+    losses,
+    moved_weights,
+    small,
+    trained,
+)
 from rich.console import Console
 
 import attentest
 from attentest.studies.learning import learn
 from attentest.studies.learning.continuation import Continuation
-from attentest.studies.learning.initial import weights
 from attentest.studies.learning.learner import Layout
 from attentest.studies.learning.task import BadTask
 from attentest.views.learning import show
@@ -22,9 +29,7 @@ def continuation(**asked):
     """Return a small model with weights that are not those of the start, its weights and regime."""
     regime, rng = small(**{**PADDED, **asked}), np.random.default_rng(0)
     layout = Layout("language_model", regime.sizes, Choices.of(PLAIN.choices))
-    start = {
-        name: one + 0.1 * rng.normal(size=one.shape) for name, one in weights(layout, 0).items()
-    }
+    start = moved_weights(layout, rng)
     model = PLAIN.build("language_model", regime.sizes)
     model.load(start)
     return Continuation(model, regime.sizes.source_pad), model, start, regime
@@ -40,15 +45,20 @@ def test_a_text_is_the_source_and_then_the_target():
 
 
 def test_padding_of_the_source_is_masked_and_the_future_not_seen():
-    part, _, _, regime = continuation()
+    part, model, start, regime = continuation()
     source, target = regime.of_task.batch([0], 6, 1)
-    padding = source == regime.sizes.source_pad
-    assert padding.any()
-    output = part(source, target)
-    other = np.where(padding, 3, source)  # a word where there was none
-    assert not np.allclose(part(other, target), output)
-    cut = part(source, target[:, :2])
-    np.testing.assert_allclose(output[:, :2], cut, atol=1e-12)
+    pad = regime.sizes.source_pad
+    assert (source == pad).any()
+    begun = target[:, :2]
+    assert (begun != pad).all()
+    output = part(source, begun)
+    np.testing.assert_allclose(part(source, target)[:, :2], output, atol=1e-12)
+    table = start["embedding.weight"].copy()
+    table[pad] += 1.0
+    model.load({**start, "embedding.weight": table})
+    np.testing.assert_allclose(part(source, begun), output, atol=1e-12)
+    unmasked = model(np.hstack([source, begun]), None, None)[:, source.shape[1] :]
+    assert not np.allclose(unmasked, output)
 
 
 def test_gradient_of_a_continued_text_is_that_of_finite_differences():
@@ -56,17 +66,7 @@ def test_gradient_of_a_continued_text_is_that_of_finite_differences():
     rng = np.random.default_rng(1)
     source, target = regime.of_task.batch([0], 4, 1)
     weight = rng.normal(size=(*target.shape, regime.sizes.target_vocabulary))
-    pulled = part.vjp((source, target), weight)
-    np.testing.assert_array_equal(pulled.output, part(source, target))
-    assert pulled.parameters.keys() == start.keys()
-    for name, values in start.items():
-        step = rng.normal(size=values.shape)
-        sides = []
-        for sign in (1, -1):
-            part.load({**start, name: values + sign * 1e-6 * step})
-            sides.append((part(source, target) * weight).sum())
-        wanted = (sides[0] - sides[1]) / 2e-6
-        assert (pulled.parameters[name] * step).sum() == pytest.approx(wanted, rel=1e-5, abs=1e-7)
+    has_gradient_of_differences(part, start, (source, target), weight, rng)
 
 
 def test_decoder_only_models_of_equal_choices_have_equal_curves():

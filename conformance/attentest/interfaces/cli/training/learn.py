@@ -60,7 +60,7 @@ def _number(
 
 _REGIME = (
     click.option("--task", default="copy", show_default=True, help=f"One of {', '.join(TASKS)}."),
-    click.option("--model", help=f"Kind of model: {' or '.join(MODELS)} ({next(iter(MODELS))})."),
+    click.option("--model", help=f"Kind of model: {' or '.join(MODELS)} ({_USUAL.model})."),
     click.option("--length", type=int, help="Tokens of a sequence; for addition, digits."),
     click.option("--steps", type=int, help="Steps of training (default: the task's own)."),
     click.option("--every", type=int, help="Steps from one validation to the next."),
