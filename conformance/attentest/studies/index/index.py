@@ -7,7 +7,7 @@ from pathlib import Path
 
 from attentest.faults.catalogue import fault_of, faults
 from attentest.studies.index.evidence import Evidence, evidence
-from attentest.studies.index.population import USUAL, Injected, injected, population, sample
+from attentest.studies.index.population import Injected, injected, population, sample
 from attentest.studies.index.result import COMMON, SETTINGS, Entry, Index
 from attentest.studies.learning.task import BadTask
 from attentest.studies.sweep.engine import Listener, run
@@ -18,7 +18,7 @@ from attentest_spec.names import require
 TARGET = "paper"
 
 RANGE = 2
-"""The usual model is trained from so many times the seeds: its range is compared with."""
+"""Usual models are trained from so many times the seeds: their range is compared with."""
 
 FEWEST = 3
 """The smallest number of seeds: fewer have no range to speak of."""
@@ -78,15 +78,16 @@ class Whole:
 
     @cached_property
     def correct(self) -> tuple[Plan, ...]:
-        """The trainings without a mistake: each kind of model, the usual one from more seeds."""
-        kinds = {_kind(one): one for one in (*self.mistakes, USUAL)}
+        """The trainings without a mistake: each kind of model, the usual ones from more seeds."""
+        usual = {_kind(one.usual): one.usual for one in self.mistakes}
+        kinds = {_kind(one): one for one in self.mistakes} | usual
         beyond = max(self.seeds) + 1
         more = tuple(range(beyond, beyond + (RANGE - 1) * len(self.seeds)))
         return tuple(
             _plan(one, task, seed, "")
-            for one in kinds.values()
+            for kind, one in kinds.items()
             for task in self.tasks
-            for seed in self.seeds + (more if one is USUAL else ())
+            for seed in self.seeds + (more if kind in usual else ())
         )
 
     @cached_property
@@ -132,7 +133,7 @@ class Whole:
         found = {}
         for task in self.tasks:
             faulty, twins, usual = (
-                groups[name, task] for name in (one.slug, _kind(one), _kind(USUAL))
+                groups[name, task] for name in (one.slug, _kind(one), _kind(one.usual))
             )
             correct = [record for record in twins if record.seed in self.seeds]
             try:

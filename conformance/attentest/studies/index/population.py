@@ -7,7 +7,7 @@ from typing import Any
 from attentest.faults.catalogue import faults
 from attentest.faults.fault import Fault
 from attentest.faults.reference_models import DECLARED
-from attentest.studies.learning.regime import OWN
+from attentest.studies.learning.regime import DECODER_ONLY, ENCODER_DECODER, OWN
 from attentest_spec.choices import Value
 from attentest_spec.components import inside
 
@@ -22,14 +22,25 @@ WARMUP = 20
 DECAY = 0.1
 """The weight decay of optimisers that decay weights."""
 
-_IN_MODEL: Mapping[str, Mapping[str, Value]] = {
-    **{name: {} for name in inside("model")},
-    "rotary": {"attention_rotary": "query-and-key"},
+_IN_MODEL: Mapping[str, Mapping[str, Mapping[str, Value]]] = {
+    ENCODER_DECODER: {
+        **{name: {} for name in inside("model")},
+        "rotary": {"attention_rotary": "query-and-key"},
+    },
+    DECODER_ONLY: {
+        "causal_layer": {},
+        "language_model": {},
+        "rms_norm": {"norm_kind": "rms", "norm_bias": "none"},
+    },
 }
-"""The components that a model contains, and the choices by which it contains them."""
+"""The components that each kind of model contains, and the choices by which it contains them.
+
+What both contain is trained in the first.
+"""
 
 _TRAINING_PARTS: Mapping[str, Mapping[str, Any]] = {
     "loss": {"smoothing": 0.1},
+    "batch": {},
     "learning_rate": {"warmup": WARMUP},
     "gradient_clipping": {"clip": 1.0},
     "optimiser": {"warmup": WARMUP},
@@ -55,9 +66,19 @@ class Injected:
     choices: Mapping[str, Value]
     settings: Mapping[str, Any]
 
+    @property
+    def usual(self) -> "Injected":
+        """The training without a mistake whose range counts: that of the same kind of model."""
+        return USUAL[self.settings.get("model", ENCODER_DECODER)]
 
-USUAL = Injected("", "", DECLARED, {"rate": RATE})
-"""The training that most mistakes are injected into."""
+
+def _of_model(kind: str) -> Mapping[str, Any]:
+    """Return the settings of a training of a kind of model."""
+    return {"rate": RATE} if kind == ENCODER_DECODER else {"rate": RATE, "model": kind}
+
+
+USUAL = {kind: Injected("", "", DECLARED, _of_model(kind)) for kind in _IN_MODEL}
+"""The trainings that most mistakes are injected into, for each kind of model."""
 
 
 def injected(fault: Fault) -> Injected | None:
@@ -65,11 +86,12 @@ def injected(fault: Fault) -> Injected | None:
     if MODEL not in fault.models or fault.kind == _NO_RESULT or fault.seam == _WHOLE_RUN:
         return None
     for component in fault.changes:
-        if component in _IN_MODEL:
-            choices = {**DECLARED, **_IN_MODEL[component], **fault.choices}
-            own_start = fault.chapter == "initialisation"
-            settings = {"rate": RATE, **({"initial": OWN} if own_start else {})}
-            return Injected(fault.slug, fault.component, choices, settings)
+        for kind, parts in _IN_MODEL.items():
+            if component in parts:
+                choices = {**DECLARED, **parts[component], **fault.choices}
+                own_start = {"initial": OWN} if fault.chapter == "initialisation" else {}
+                settings = {**_of_model(kind), **own_start}
+                return Injected(fault.slug, fault.component, choices, settings)
         if component in _TRAINING_PARTS:
             return Injected(fault.slug, component, *_with_own_parts(fault, component))
     return None

@@ -1,4 +1,4 @@
-"""The parts of a training besides the model: loss, learning rate, clipping and optimiser.
+"""The parts of a training besides the model: batch, loss, learning rate, clipping and optimiser.
 
 They are those of the spec. A backend trains with its own where that is asked for, where it provides
 them, and where they can do what is asked.
@@ -12,6 +12,7 @@ import numpy as np
 from attentest.harness.subject import guarded
 from attentest.studies.learning.regime import OWN, Regime
 from attentest_spec import Backend, Choices, Incremental, Part, Setting, Unsupported
+from attentest_spec.batch import batch
 from attentest_spec.loss import loss, loss_gradient
 from attentest_spec.optimiser import Moments, gradient_clipping, update
 from attentest_spec.precision import dtype
@@ -19,6 +20,7 @@ from attentest_spec.schedule import learning_rate
 from attentest_spec.setting import Array
 
 PARTS = {
+    "batch": "batch",
     "loss": "loss",
     "learning_rate": "learning rate",
     "gradient_clipping": "clipping",
@@ -64,6 +66,23 @@ class Parts:
                 own[component] = part
             origin[component] = f"the spec's, {reason}" if reason else _own(backend, component)
         return cls(given, regime.precision, regime.clip, own, origin)
+
+    def shifted(self, source: Array, target: Array) -> tuple[Array, Array]:
+        """Return what a decoder reads and what it has to give, each (B, T), by the spec.
+
+        The model makes its own masks: those of the batch are not used.
+        """
+        begun, wanted, *_ = batch(self.given, source, target)
+        return begun, wanted.copy()  # which the model cannot reach
+
+    def trained_on(self, source: Array, target: Array) -> tuple[Array, Array]:
+        """Return what :meth:`shifted` does, for a step of the training."""
+        part = self.own.get("batch")
+        if part is None:
+            return self.shifted(source, target)
+        with guarded("batch"):
+            begun, wanted, *_ = part(source, target)
+        return begun, wanted
 
     @property
     def resumes(self) -> bool:
@@ -172,7 +191,8 @@ def _unable(part: Part, component: str) -> str:
     return ""
 
 
-_CHOICES = {
+_CHOICES: Mapping[str, tuple[str, ...]] = {
+    "batch": (),
     "loss": ("smoothed_mass", "loss_normaliser", "loss_measure"),
     "learning_rate": ("first_step",),
     "gradient_clipping": ("clip_epsilon",),

@@ -20,7 +20,6 @@ from attentest.studies.learning.parts import Parts
 from attentest.studies.learning.regime import EQUAL, OWN, Regime
 from attentest.studies.learning.result import Point
 from attentest_spec import Backend, Choices
-from attentest_spec.batch import batch
 from attentest_spec.optimiser import Moments
 from attentest_spec.precision import dtype
 from attentest_spec.setting import Array
@@ -98,7 +97,8 @@ class Trainer:
     def _step(self) -> None:
         state, regime = self.state, self.regime
         number = state.step + 1
-        source, begun, wanted = self._shifted(*self._questions(number, regime.batch))
+        source, target = self._questions(number, regime.batch)
+        begun, wanted = self.parts.trained_on(source, target)
         with guarded(f"training step {number}"):
             self._mode(training=True)
             output = self.part(source, begun)
@@ -124,7 +124,7 @@ class Trainer:
     def _validate(self) -> None:
         regime = self.regime
         source, target = self._held_out()
-        source, begun, wanted = self._shifted(source, target)
+        begun, wanted = self.parts.shifted(source, target)
         with guarded("validating model"):
             self._mode(training=False)
             output = self.part(source, begun)
@@ -165,11 +165,6 @@ class Trainer:
     def _held_out(self) -> tuple[Array, Array]:
         regime, seed = self.regime, [self.seed, VALIDATION]
         return regime.of_task.batch(seed, regime.validation, regime.length, held_out=True)
-
-    def _shifted(self, source: Array, target: Array) -> tuple[Array, Array, Array]:
-        """Return the source, what the decoder reads, and what it has to say, a copy of its own."""
-        begun, wanted, *_ = batch(self.parts.given, source, target)
-        return source, begun, wanted.copy()  # which the model cannot reach
 
     def _loss(self, output: Array, wanted: Array, smoothing: float | None = None) -> float:
         loss = self.parts.loss(output, wanted, smoothing)
@@ -219,7 +214,8 @@ class Trainer:
 
     def _demand_steadiness(self) -> None:
         """Refuse a model that is another one at each call: its gradient is not that of its loss."""
-        source, begun, _ = self._shifted(*self._questions(0, 1))
+        source, target = self._questions(0, 1)
+        begun, _ = self.parts.shifted(source, target)
         with guarded("training model"):
             self._mode(training=True)
             once, again = (self.part(source, begun) for _ in range(2))

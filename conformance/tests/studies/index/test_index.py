@@ -40,11 +40,45 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_every_mistake_with_a_result_in_what_is_trained_is_planted() -> None:
     left_out = Counter(one.component for one in faults().values() if injected(one) is None)
-    whole = {"language_model", "causal_layer", "beam_search", "cached_decoding", "sampling"}
+    whole = {"cached_language_model", "beam_search", "cached_decoding", "sampling", "packed_batch"}
     assert whole <= left_out.keys()
     assert len(population()) + sum(left_out.values()) == len(faults())
-    model = [one for one in faults().values() if one.component in ("model", "attention")]
+    trained = ("model", "attention", "language_model", "causal_layer", "rms_norm", "batch")
+    model = [one for one in faults().values() if one.component in trained]
     assert {one.kind for one in model if injected(one) is None} == {"wording"}
+
+
+DECODER_ONLY = ["language_model.mean-of-the-text", "rms_norm.mean-subtracted"]
+
+
+def test_a_mistake_of_a_decoder_only_model_is_trained_in_one() -> None:
+    whole = module.Whole.of(DECODER_ONLY, 0, ("translation",), 3)
+    assert {one.regime.component for one in (*whole.correct, *whole.faulty)} == {"language_model"}
+    usual, own = dict.fromkeys(one.levels["mistake"] for one in whole.correct)
+    seeds = {
+        kind: [one.seed for one in whole.correct if one.levels["mistake"] == kind]
+        for kind in (usual, own)
+    }
+    assert seeds == {usual: [0, 1, 2, 3, 4, 5], own: [0, 1, 2]}
+    assert "norm_kind=rms" in own
+    assert "norm_kind=rms" not in usual
+    for faulty in (whole.faulty[0], whole.faulty[3]):
+        correct = next(one for one in whole.correct if one.choices == faulty.choices)
+        assert train(faulty).points != train(correct).points
+
+
+def test_the_range_of_the_seeds_is_that_of_the_same_kind_of_model() -> None:
+    whole = module.Whole.of([INVERTED, DECODER_ONLY[0]], 0, ("copy",), 3)
+    more = [one for one in whole.correct if one.seed > 2]
+    assert [one.regime.component for one in more] == ["model"] * 3 + ["language_model"] * 3
+
+
+def test_a_mistake_of_a_batch_is_trained_with() -> None:
+    whole = module.Whole.of(["batch.target-not-shifted"], 0, ("copy",), 3)
+    correct = next(train(one) for one in whole.correct if one.settings.get("parts") == "own")
+    faulty = train(whole.faulty[0])
+    assert correct.points[0] == faulty.points[0]
+    assert correct.points[-1].training != faulty.points[-1].training
 
 
 def test_a_mistake_of_an_optimiser_is_trained_with(monkeypatch: pytest.MonkeyPatch) -> None:

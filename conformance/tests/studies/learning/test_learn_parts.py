@@ -141,6 +141,7 @@ def test_own_parts_train_and_are_reported():
     (curve,) = found.curves
     assert PULLED == [1e-3, 2e-3, 3e-3]
     assert curve.parts == {
+        "batch": "its own",
         "loss": "its own (loss_normaliser is none)",
         "learning_rate": "its own",
         "gradient_clipping": "its own",
@@ -206,6 +207,27 @@ def test_own_part_that_cannot_do_what_is_asked_is_that_of_the_spec(backend, aske
     parts = Parts.of(with_parts(**backend), small(parts="own", **asked), "logits")
     assert parts.origin[part] == f"the spec's, {why}"
     assert part not in parts.own
+
+
+def test_an_own_batch_is_trained_on_and_the_spec_s_validates():
+    def unshifted(sizes, source, target):
+        return target[:, :-1], target[:, :-1], None, None, None
+
+    def first(**own):
+        regime = small(steps=1, every=1, parts="own")
+        return trained(with_parts(**own), regime).points
+
+    right = first()
+    wrong = first(batch=Recipe(build=lambda sizes: sizes, call=unshifted))
+    assert wrong[0] == right[0]
+    assert wrong[1].training != right[1].training
+    regime = small(parts="own")
+    source, target = regime.of_task.batch([0, TRAINING, 1], regime.batch, regime.length)
+    parts = Parts.of(with_parts(), regime, "logits")
+    for own, spec in zip(
+        parts.trained_on(source, target), parts.shifted(source, target), strict=True
+    ):
+        np.testing.assert_array_equal(own, spec)
 
 
 def test_own_decoding_is_used_where_it_stops_as_the_task_does():
