@@ -2,8 +2,9 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
-from typing import Any
+from typing import Any, Self
 
+import torch
 from torch import Tensor, nn
 
 from attentest.faults.reference_models.hooks import Cache, Hooks, TextCache
@@ -196,6 +197,35 @@ def _updates(
     yield from run(parameters, gradients, rates)
 
 
+class _Searched(nn.Module):
+    """A built model as greedy decoding asks one: for the memory of a source, and for scores."""
+
+    def __init__(self, built: Node) -> None:
+        super().__init__()
+        self.built = built
+        self.source = torch.zeros(0, 0, dtype=torch.long)
+
+    def play(self, source: Tensor) -> Self:
+        """Take the source (B, S) that the next sequences belong to."""
+        self.source = source
+        return self
+
+    def memory(self, source: Tensor) -> Tensor:
+        """Return the memory (B, S, D) of a source (B, S)."""
+        encoded: Tensor = _encode(self.built, source)
+        return encoded
+
+    def answer(self, tokens: Tensor, memory: Tensor) -> Tensor:
+        """Return the output (B, T, V) after every token of the target (B, T)."""
+        output: Tensor = _decode(self.built, tokens, memory, self.source)
+        return output
+
+
+def _greedy(built: Node, source: Tensor, begin: Tensor, length: int, end: int) -> Any:
+    searching = Node(built.how, "greedy_decoding", script=_Searched(built))
+    return built.how.greedy_decoding(searching, source, begin, length)
+
+
 _CALLS: Mapping[str, Callable[..., Any]] = {
     "optimiser": _updates,
     "padding_mask": _padding_mask,
@@ -204,4 +234,8 @@ _CALLS: Mapping[str, Callable[..., Any]] = {
     "residual": _residual,
 }
 
-_METHODS: Mapping[str, Callable[..., Any]] = {"encode": _encode, "decode": _decode}
+_METHODS: Mapping[str, Callable[..., Any]] = {
+    "encode": _encode,
+    "decode": _decode,
+    "greedy": _greedy,
+}

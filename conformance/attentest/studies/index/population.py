@@ -43,9 +43,10 @@ _TRAINING_PARTS: Mapping[str, Mapping[str, Any]] = {
     "batch": {},
     "learning_rate": {"warmup": WARMUP},
     "gradient_clipping": {"clip": 1.0},
+    "greedy_decoding": {},
     "optimiser": {"warmup": WARMUP},
 }
-"""The components that train a model, and the settings under which they have something to do."""
+"""The components that train or measure a model, and the settings under which they do something."""
 
 _WHOLE_RUN = "optimise"
 """The hook that is given all gradients of a run at once, which no training has."""

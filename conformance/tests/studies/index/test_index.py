@@ -43,7 +43,7 @@ def test_every_mistake_with_a_result_in_what_is_trained_is_planted() -> None:
     whole = {"cached_language_model", "beam_search", "cached_decoding", "sampling", "packed_batch"}
     assert whole <= left_out.keys()
     assert len(population()) + sum(left_out.values()) == len(faults())
-    trained = ("model", "attention", "language_model", "causal_layer", "rms_norm", "batch")
+    trained = ("model", "language_model", "causal_layer", "rms_norm", "batch", "greedy_decoding")
     model = [one for one in faults().values() if one.component in trained]
     assert {one.kind for one in model if injected(one) is None} == {"wording"}
 
@@ -101,6 +101,16 @@ def test_a_mistake_that_needs_the_gradients_of_a_whole_run_is_in_no_training() -
     assert len(several) > 10 * len(outside)
     with pytest.raises(BadTask, match="No training of the index contains"):
         attentest.index([outside[0].slug])
+
+
+def test_a_mistake_of_greedy_decoding_changes_accuracies_alone() -> None:
+    whole = module.Whole.of(["decoding.least-token"], 0, ("translation",), 3)
+    correct = next(train(one) for one in whole.correct if one.settings.get("parts") == "own")
+    usual = next(train(one) for one in whole.correct if "parts" not in one.settings)
+    faulty = train(whole.faulty[0])
+    right, wrong, spec = (one.points[-1] for one in (correct, faulty, usual))
+    assert (right.training, right.validation) == (wrong.training, wrong.validation)
+    assert right.tokens == spec.tokens > wrong.tokens
 
 
 @pytest.mark.parametrize("count", [60, 200])
