@@ -9,7 +9,7 @@ from torch import Tensor
 from torch.utils._pytree import tree_leaves
 
 from attentest.analysis.identify import NONE_FITS, Finding, identify
-from attentest.analysis.identify.measure import fits_at_width
+from attentest.analysis.identify.measure import fits_at
 from attentest.targets.adapt import trust
 from attentest.targets.adapt.probing import undisturbed
 from attentest_spec import Backend, Choices, Limits
@@ -99,16 +99,20 @@ def in_single(
         return (limits, again) if trust.explained(again) or watch.rounded else None
     shown = {name: one.measured for name, one in findings.items() if one.measured is not None}
     known = Choices.of({**choices, **shown})
+    uneven = SLOPED if known.relative_bias.startswith("alibi") else UNEVEN
     is_explained = trust.explained(findings)
-    if is_explained and fits_at_width(backend, known, UNEVEN) is not False:
+    if is_explained and fits_at(backend, known, **uneven) is not False:
         return None
     kept = {name: one for name, one in findings.items() if one.status != NONE_FITS}
     is_mistaken = watch.rounded and not is_explained
-    return (limits, kept) if is_mistaken or fits_at_width(rounded, known, UNEVEN) else None
+    return (limits, kept) if is_mistaken or fits_at(rounded, known, **uneven) else None
 
 
 _ROUNDING = ("softmax_arithmetic", "mask_fill", "fully_masked_row")
 """Choices that may fit no option where something else rounds to single precision."""
 
-UNEVEN = 6
+UNEVEN = {"d_model": 6}
 """A model width whose root is rounded, as that of the measuring width is not."""
+
+SLOPED = {"d_model": 24, "heads": 12}
+"""Sizes at which slopes of heads are rounded as well: those of fewer than 9 may be powers of 2."""

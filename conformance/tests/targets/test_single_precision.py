@@ -24,6 +24,58 @@ def test_attention_with_a_scale_in_single_precision_is_judged_in_it():
         assert judge(bench, "attention.formula").status == status
 
 
+SLOPES = """
+import math
+
+import torch
+from torch import nn
+
+
+def slopes(heads):
+    whole = 2 ** math.floor(math.log2(heads))
+    several = [2 ** (-8 * place / whole) for place in range(1, whole + 1)]
+    between = [2 ** (-4 * place / whole) for place in range(1, 2 * whole, 2)]
+    return torch.tensor([*several, *between[: heads - whole]])
+
+
+class AlibiAttention(nn.Module):
+    def __init__(self, d_model, n_heads):
+        super().__init__()
+        self.n_heads = n_heads
+        self.qkv = nn.Linear(d_model, 3 * d_model)
+        self.out = nn.Linear(d_model, d_model)
+        self.register_buffer("slopes", slopes(n_heads), persistent=False)
+
+    def forward(self, x):
+        b, t, d = x.shape
+        q, k, v = (
+            part.reshape(b, t, self.n_heads, -1).transpose(1, 2)
+            for part in self.qkv(x).chunk(3, dim=-1)
+        )
+        ahead = torch.arange(t)[None, :] - torch.arange(t)[:, None]
+        scores = q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1])
+        scores = scores + ahead * self.slopes.to(x.dtype)[:, None, None]
+        scores = scores.masked_fill(ahead > 0, -torch.inf)
+        return self.out((scores.softmax(-1) @ v).transpose(1, 2).reshape(b, t, d))
+"""
+
+
+def test_attention_with_slopes_in_single_precision_is_judged_in_it(tmp_path):
+    sound, wrong = tmp_path / "sound.py", tmp_path / "wrong.py"
+    sound.write_text(SLOPES)
+    wrong.write_text(SLOPES.replace("-4 * place", "-2 * place"))
+    slug = "multi_head_attention.formula"
+    report = attentest.check(f"{sound}:AlibiAttention", clauses=[slug])
+    assert "assumed that it computes in float32" in "\n".join(report.inferred)
+    assert report.conforms, str(report)
+    assert attentest.check(f"{wrong}:AlibiAttention", clauses=[slug])[slug].status == "violation"
+    exact = tmp_path / "exact.py"
+    exact.write_text(SLOPES.replace("whole]])", "whole]], dtype=torch.float64)"))
+    report = attentest.check(f"{exact}:AlibiAttention", clauses=[slug])
+    assert "float32" not in "\n".join(report.inferred)
+    assert report.conforms, str(report)
+
+
 def test_code_that_computes_in_single_precision_is_judged_in_it():
     target, slug = str(WILD / "published.py:LayerNormFp32"), "layer_norm.formula"
     report = attentest.check(target, clauses=[slug, "layer_norm.gain-and-bias"])

@@ -135,11 +135,14 @@ def _of_order(subject: Subject, known: Choices) -> list[Evidence]:
     return []
 
 
-def fits_at_width(backend: Backend, choices: Choices, width: int) -> bool | None:
-    """Return whether `choices` explain the largest component at `width`, None for no answer."""
+def fits_at(backend: Backend, choices: Choices, **changes: int) -> bool | None:
+    """Return whether `choices` explain the largest component, None for no answer.
+
+    `changes` are the sizes that are not those of a measurement.
+    """
     (*_, component) = [name for name in COMPONENTS if name in backend.components]
     subject = Subject(asking(backend, choices), choices=choices, precision=backend.limits.finest)
-    sizes = backend.limits.fitted(sizes_for(subject).but(d_model=width))
+    sizes = backend.limits.fitted(sizes_for(subject).but(**changes))
     try:
         probe = subject.part(component, sizes)
     except (Absent, BackendError, Violation):
