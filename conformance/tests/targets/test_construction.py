@@ -33,6 +33,33 @@ def test_settings_of_every_form_are_sizes(name, component, said):
     assert sum(verdict.status != "absent" for verdict in report) >= 9, str(report)
 
 
+UNITS = """
+from torch import nn
+
+
+class FeedForward(nn.Module):
+    def __init__(self, {inputs}, {between}):
+        super().__init__()
+        self.up, self.down = nn.Linear({inputs}, {between}), nn.Linear({between}, {inputs})
+
+    def forward(self, x):
+        return self.down(self.up(x).relu())
+"""
+
+
+@pytest.mark.parametrize(
+    ("inputs", "between"),
+    [("hidden_units", "inner_units"), ("d_model", "hidden_units"), ("hidden_units", "d_ff")],
+)
+def test_units_of_the_hidden_layer_are_those_that_no_other_name_has(inputs, between, tmp_path):
+    path = tmp_path / "units.py"
+    path.write_text(UNITS.format(inputs=inputs, between=between))
+    read = attentest.adapted(str(path), "feed_forward")
+    said = "".join(read.understood)
+    assert f"{inputs}=d_model" in said
+    assert f"{between}=d_ff" in said
+
+
 def test_a_field_that_is_read_at_calls_is_there():
     target, slugs = str(WILD / "published.py:Published"), ["feed_forward.formula"]
     report = attentest.check(target, "feed_forward", clauses=slugs)

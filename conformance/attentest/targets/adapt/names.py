@@ -101,8 +101,8 @@ WIDTH = words(
     "modeldim modelsize dimmodel features normalizedshape numhiddens nhid inputdim inputsize "
     "infeatures indim emsize embsize hiddendim numfeatures ndim nstate outputdim outputsize "
     "outfeatures kdim vdim keysize querysize valuesize size emb demb embed hidden hiddenwidth "
-    "nfeat idim nout numchannels channels inchannels outchannels dtoken tokendim nummodel "
-    "depthatt depthout depthkeyvalue numqinputchannels numkvinputchannels "
+    "nfeat idim nout hiddenunits numchannels channels inchannels outchannels dtoken tokendim "
+    "nummodel depthatt depthout depthkeyvalue numqinputchannels numkvinputchannels "
     "nchannels din dout "
     "embeddingdimension modeldimension nunits units outdim encoderembeddim decoderembeddim "
     "querydim contextdim dimensionality"
@@ -115,9 +115,9 @@ INNER = words(
     "feedforwarddim dmlp hidden hiddendim hiddensize hiddenlayersize hiddenwidth "
     "feedforwardhidden feedforwardsize ffnembeddim intermediatewidth intermediatedim "
     "hiddenunits dimlinearblock hiddenchannels ffnintermediatesize ffnwidth encoderffndim "
-    "decoderffndim encoderffnembeddim decoderffnembeddim ninner innersize dunits dimhidden "
-    "ffnsize nhidden ffinnerdim inner feedforwarddimension nstate numff intermediatefeatures "
-    "ffndimension"
+    "decoderffndim encoderffnembeddim decoderffnembeddim ninner innerunits innersize dunits "
+    "dimhidden ffnsize nhidden ffinnerdim inner feedforwarddimension nstate numff "
+    "intermediatefeatures ffndimension"
 )
 """The inner width of a feed-forward network; some are the model's where no other name is."""
 
