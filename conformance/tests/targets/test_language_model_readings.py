@@ -161,6 +161,35 @@ def test_a_question_names_the_step_and_the_mistake(
         attentest.adapted(f"{tmp_path / 'unscaled.py'}:Transformer")
 
 
+LAST = "return self.lm_head(x[:, [-1], :]), None"
+
+
+@pytest.mark.parametrize(
+    "sound", [LAST, LAST.replace("[-1]", "-1"), LAST.replace(")", ").softmax(-1)", 1)]
+)
+def test_the_last_step_alone_is_given_without_labels(sound: str, tmp_path: Path) -> None:
+    source = (WILD / "nano.py").read_text()
+    (tmp_path / "nano.py").write_text(source.replace(LAST, sound))
+    said = "\n".join(attentest.adapted(f"{tmp_path / 'nano.py'}:GPT").understood)
+    assert "tokens again as targets, to have all steps" in said
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        LAST.replace("[-1]", "[0]"),
+        LAST.replace("x[", "self.transformer.ln_f(x)["),
+        LAST.replace("lm_head(x", "lm_head(torch.nan * x"),
+    ],
+)
+def test_another_step_without_labels_is_a_question(wrong: str, tmp_path: Path) -> None:
+    source = (WILD / "nano.py").read_text()
+    assert LAST in source
+    (tmp_path / "nano.py").write_text(source.replace(LAST, wrong))
+    with pytest.raises(Unclear, match="what it computes where targets is None"):
+        attentest.adapted(f"{tmp_path / 'nano.py'}:GPT")
+
+
 def test_model_for_a_limited_number_of_texts_conforms() -> None:
     """It keeps the keys of 8 texts at most by default, and is judged with 33."""
     backend = attentest.adapted(str(WILD / "start_pos.py:Transformer"))

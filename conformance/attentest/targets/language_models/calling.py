@@ -239,3 +239,31 @@ def is_causal(model: nn.Module, call: Call) -> bool:
     with undisturbed():
         before, after = function(model, tokens), function(model, moved)
     return bool(torch.isclose(before[:, :4], after[:, :4], rtol=1e-5, atol=1e-6).all())
+
+
+def apart_without_labels(model: nn.Module, call: Call) -> float | None:
+    """Return by how much the last step differs where `model` is called without labels.
+
+    Code that generates calls it so, and some models have logits (B, 1, V) or (B, V) for it, or
+    their probabilities. None where there is no such output, or where all steps are returned.
+    """
+    if not call.labels:
+        return None
+    tokens = probe_tokens()
+    rows, vocabulary = len(tokens), PROBE.target_vocabulary
+    shapes = [
+        (rows, vocabulary),
+        (1, rows, vocabulary) if call.sequence_first else (rows, 1, vocabulary),
+    ]
+    given = {call.tokens: tokens.T if call.sequence_first else tokens, **call.fixed}
+    try:
+        with undisturbed():
+            last = call.compiled()(model, tokens)[:, -1]
+            several = [part for _, part, _ in parts_of(model(**given))]
+    except Exception:  # code that a user wrote may raise anything
+        return None
+    found = next((part for part in several if tuple(part.shape) in shapes), None)
+    if found is None:
+        return None
+    forms = (last, last.softmax(-1), last.log_softmax(-1))
+    return float(min((found.reshape(rows, vocabulary) - one).abs().max() for one in forms))

@@ -12,6 +12,7 @@ from attentest.targets.language_models.building import PROBE, Building, building
 from attentest.targets.language_models.calling import (
     Arguments,
     Call,
+    apart_without_labels,
     arguments_of,
     fitted,
     probe_tokens,
@@ -97,8 +98,26 @@ def infer(thing: Callable[..., Any], name: str, reading: Reading) -> Inferred:
             f"{name} was read as a decoder-only model, and {table}: its parameters have no map. "
             f"Write a backend by hand, as docs/how-to/add-an-implementation.md shows."
         )
+    _demand_one_answer(model, call, name)
     inner = len(found.views["layers.0.feed_forward.inner.weight"].values)
     return Inferred(built, call, arguments, table, found.choices, inner)
+
+
+def _demand_one_answer(model: nn.Module, call: Call, name: str) -> None:
+    """Raise Unclear for a model whose last step is another one without labels."""
+    with widened():
+        apart = apart_without_labels(model, call)
+    if apart is not None and not apart <= _ONE_ANSWER:  # NaN is another answer
+        raise Unclear(
+            f"{name} gives the reference's numbers for all tokens where {call.labels} are given; "
+            f"without them, as code that generates calls it, it answers for one token alone, and "
+            f"that is not the last of them: the logits differ by {apart:.2g}. Look at what it "
+            f"computes where {call.labels} is None."
+        )
+
+
+_ONE_ANSWER = 1e-3
+"""Difference in logits of about 1 beyond which two answers are not one, in single precision too."""
 
 
 def _sizes(built: Building) -> Sizes:
