@@ -136,10 +136,7 @@ def _of_order(subject: Subject, known: Choices) -> list[Evidence]:
 
 
 def fits_at(backend: Backend, choices: Choices, **changes: int) -> bool | None:
-    """Return whether `choices` explain the largest component, None for no answer.
-
-    `changes` are the sizes that are not those of a measurement.
-    """
+    """Return whether `choices` explain the largest component at other sizes, None if unknown."""
     (*_, component) = [name for name in COMPONENTS if name in backend.components]
     subject = Subject(asking(backend, choices), choices=choices, precision=backend.limits.finest)
     sizes = backend.limits.fitted(sizes_for(subject).but(**changes))
