@@ -111,7 +111,8 @@ def _adapted(
     try:
         return adapt(found, Reading(**reading), name, module)
     except Unclear as question:
-        if reading.keys() - {"strict"} or not target:
+        names_options = "--" in str(question)
+        if reading.keys() - {"strict"} or not target or not names_options:
             raise
         raise Unclear(f"{question} {ELSEWHERE}") from question
 

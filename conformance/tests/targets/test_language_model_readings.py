@@ -186,8 +186,8 @@ def test_another_step_without_labels_is_a_question(wrong: str, tmp_path: Path) -
     source = (WILD / "nano.py").read_text()
     assert LAST in source
     (tmp_path / "nano.py").write_text(source.replace(LAST, wrong))
-    with pytest.raises(Unclear, match="what it computes where targets is None"):
-        attentest.adapted(f"{tmp_path / 'nano.py'}:GPT")
+    with pytest.raises(Unclear, match=r"what it computes where targets is None\.$"):
+        resolve.load(f"{tmp_path / 'nano.py'}:GPT")  # as commands do, which add where options go
 
 
 def test_model_for_a_limited_number_of_texts_conforms() -> None:

@@ -87,12 +87,12 @@ def injected(fault: Fault) -> Injected | None:
     if MODEL not in fault.models or fault.kind == _NO_RESULT or fault.seam == _WHOLE_RUN:
         return None
     for component in fault.changes:
-        for kind, parts in _IN_MODEL.items():
-            if component in parts:
-                choices = {**DECLARED, **parts[component], **fault.choices}
-                own_start = {"initial": OWN} if fault.chapter == "initialisation" else {}
-                settings = {**_of_model(kind), **own_start}
-                return Injected(fault.slug, fault.component, choices, settings)
+        kind = next((kind for kind, parts in _IN_MODEL.items() if component in parts), None)
+        if kind:
+            choices = {**DECLARED, **_IN_MODEL[kind][component], **fault.choices}
+            own_start = {"initial": OWN} if fault.chapter == "initialisation" else {}
+            settings = {**_of_model(kind), **own_start}
+            return Injected(fault.slug, fault.component, choices, settings)
         if component in _TRAINING_PARTS:
             return Injected(fault.slug, component, *_with_own_parts(fault, component))
     return None

@@ -43,9 +43,10 @@ def test_every_mistake_with_a_result_in_what_is_trained_is_planted() -> None:
     whole = {"cached_language_model", "beam_search", "cached_decoding", "sampling", "packed_batch"}
     assert whole <= left_out.keys()
     assert len(population()) + sum(left_out.values()) == len(faults())
-    trained = ("model", "language_model", "causal_layer", "rms_norm", "batch", "greedy_decoding")
-    model = [one for one in faults().values() if one.component in trained]
-    assert {one.kind for one in model if injected(one) is None} == {"wording"}
+    in_models = {"model", "attention", "language_model", "causal_layer", "rms_norm"}
+    trained = in_models | {"batch", "greedy_decoding"}
+    several = [one for one in faults().values() if one.component in trained]
+    assert {one.kind for one in several if injected(one) is None} == {"wording"}
 
 
 DECODER_ONLY = ["language_model.mean-of-the-text", "rms_norm.mean-subtracted"]
