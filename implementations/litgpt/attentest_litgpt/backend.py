@@ -65,11 +65,5 @@ def _parts(config: Config) -> dict[str, Recipe]:
     return found
 
 
-def llama() -> TorchBackend:
-    """Return Llama 3.1: RMS norms, shared key heads, SwiGLU, rotary positions by its bands."""
-    return of_config(Config.from_name("Llama-3.1-8B"), "litgpt")
-
-
-def pythia() -> TorchBackend:
-    """Return Pythia: layer norms, biases, parallel sublayers, a quarter of each head turned."""
-    return of_config(Config.from_name("pythia-160m"), "litgpt_pythia")
+llama = of_config(Config.from_name("Llama-3.1-8B"), "litgpt")
+pythia = of_config(Config.from_name("pythia-160m"), "litgpt_pythia")
