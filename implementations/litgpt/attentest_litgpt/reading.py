@@ -6,6 +6,9 @@ from litgpt.config import Config
 
 from attentest_spec.choices import Value
 
+LINEAR = ("factor", "original_max_seq_len")
+"""The settings of a rule that divides all frequencies by one factor."""
+
 LLAMA3 = {"low_freq_factor": 1.0, "high_freq_factor": 4.0}
 """The two settings of the rule "llama3" that the specification has as constants."""
 
@@ -77,6 +80,8 @@ def block_norms(config: Config) -> str:
         raise NotJudged("the norms of attention and of the network are at different places")
     if before == after:
         return "sandwich"
+    if before == {False} and config.shared_attention_norm:
+        raise NotJudged("the shared norm of its sublayers is none")
     return "pre" if before == {True} else "post-branch"
 
 
@@ -133,17 +138,15 @@ def _rotary(config: Config) -> dict[str, Value]:
 def scaling(config: Config) -> str:
     """Return the option of `rotary_scaling`; NotJudged for rules that are none."""
     rule: Mapping[str, float] = config.rope_adjustments or {}
-    if "beta_fast" in rule or "beta_slow" in rule:
-        raise NotJudged("its rotary positions are scaled by yarn, whose ramp ends at another pair")
-    if "low_freq_factor" in rule:
-        if {name: rule[name] for name in LLAMA3} != LLAMA3:
-            raise NotJudged("its bands of wavelengths are not those of llama3")
-        if config.rope_condense_ratio != 1:
-            raise NotJudged("its rotary positions are scaled by two rules")
-        return "llama3"
-    if "factor" in rule and config.rope_condense_ratio != 1:
+    if other := sorted(set(rule) - set(LINEAR) - set(LLAMA3)):
+        raise NotJudged(f"its rotary positions are scaled with {', '.join(other)}")
+    if rule and config.rope_condense_ratio != 1:
         raise NotJudged("its rotary positions are scaled by two rules")
-    return "linear" if "factor" in rule or config.rope_condense_ratio != 1 else "none"
+    if not set(rule) & set(LLAMA3):
+        return "linear" if rule or config.rope_condense_ratio != 1 else "none"
+    if {name: rule.get(name) for name in LLAMA3} != LLAMA3:
+        raise NotJudged("its bands of wavelengths are not those of llama3")
+    return "llama3"
 
 
 def _network(config: Config) -> dict[str, Value]:
