@@ -84,8 +84,9 @@ class Place:
 
     def _slice(self, stored: Any, layout: str, heads: int, key_heads: int) -> Any:
         _, stacked, number = self.name.partition("[")
-        own = stored[int(number.removesuffix("]"))] if stacked else stored
-        turned = own.swapaxes(-1, -2) if self.transpose else own
+        if stacked:
+            stored = stored[int(number.removesuffix("]"))]
+        turned = stored.swapaxes(-1, -2) if self.transpose else stored
         index, count = self.part or (0, 1)
         if self.layout:
             shared = key_heads or heads
