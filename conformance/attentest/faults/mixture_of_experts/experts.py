@@ -27,10 +27,14 @@ def weights_on_the_input(
     return torch.cat(outputs, dim=1).sum(dim=1)
 
 
-@fault("mixture_of_experts.last-expert-wins", "formula", seam="sum_experts")
-def last_expert_wins(self: Hooks, outputs: Tensor, weights: Tensor) -> Tensor:
+@fault("mixture_of_experts.last-expert-wins", "formula", seam="mix_experts")
+def last_expert_wins(
+    self: Hooks, module: Node, rows: Tensor, chosen: Tensor, weights: Tensor
+) -> Tensor:
     """The output of an expert overwrites those before it. Positions with two experts keep one."""
-    return outputs[:, -1] * weights[:, -1:]
+    last = chosen.argmax(dim=-1, keepdim=True)  # the experts work in the order of their numbers
+    alone = weights * torch.zeros_like(weights).scatter(-1, last, 1.0)
+    return self.correct.mix_experts(module, rows, chosen, alone)
 
 
 @fault("mixture_of_experts.weights-left-out", "weights", seam="sum_experts")
@@ -138,7 +142,8 @@ def shared_gate_without_sigmoid(self: Hooks, module: Node, rows: Tensor, output:
 @fault("mixture_of_experts.one-expert-for-all", "own-parameters", seam="ask_experts")
 def one_expert_for_all(self: Hooks, module: Node, rows: Tensor, chosen: Tensor) -> Tensor:
     """All experts are one object. The mixture is a single network, at the memory of one."""
-    return self.correct.ask_experts(module, rows, torch.zeros_like(chosen))
+    last = torch.full_like(chosen, self.sizes.experts - 1)  # which is loaded over the others
+    return self.correct.ask_experts(module, rows, last)
 
 
 @fault("mixture_of_experts.weights-detached", "gradient", seam="scale_weights", kind="gradient")

@@ -80,11 +80,11 @@ def setting_of(probe: Probe) -> Setting:
     return Setting(probe.sizes, probe.subject.choices, probe.parameters)
 
 
-def draw_sizes(draw: Draw, *, experts: int = 0, chosen: int = 0) -> Sizes:
+def draw_sizes(draw: Draw, *, experts: int = 0, chosen: int = 0, width: int = 0) -> Sizes:
     """Draw sizes that differ; some experts are chosen and some are not, unless given."""
     count = experts or draw.choose((4, 5, 3, 7))
     sizes = Sizes(
-        d_model=draw.integer(2, 6),
+        d_model=width or draw.integer(2, 6),
         d_ff=draw.choose((7, 11)),
         heads=1,
         experts=count,

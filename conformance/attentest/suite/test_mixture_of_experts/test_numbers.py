@@ -76,7 +76,7 @@ def test_large_scores(subject: Subject, draw: Draw) -> None:
     wide = [one for one in ("float64", "float32") if one in subject.limits.precisions]
     if not wide:
         raise Absent(f"{subject.name} computes in half precision alone")
-    sizes = draw_sizes(draw, experts=4, chosen=2).but(d_model=6)  # two sigmoids may be 1 in it
+    sizes = draw_sizes(draw, experts=4, chosen=2, width=6)  # two sigmoids may be 1 in it
     for precision in wide:
         draw_call(subject, draw, sizes=sizes, scale=5e3, precision=precision).checked_output()
 

@@ -16,6 +16,7 @@ from attentest.targets import caches
 from attentest.targets.adapt import (
     arguments,
     calling,
+    experts,
     makers,
     options,
     probing,
@@ -290,6 +291,7 @@ def _adapted(code: Code, reading: Reading) -> Adapted:
         single = in_single(backend, lambda: probe.called(adapter, given), findings, found.choices)
     if single:
         backend, findings = replace(backend, limits=single[0]), single[1]
+    found = experts.settled(code, adapter, found, findings)
     guessed = not (reading.component or component_named(code.name))
     asked = ""
 
@@ -304,7 +306,8 @@ def _adapted(code: Code, reading: Reading) -> Adapted:
         asked = trust.question(code, probe, adapter, found, findings, line)
     explained = trust.explained(findings)
     known = explained
-    if guessed and not known and code.inner is not None:  # layers say more than a name
+    held = code.inner is not None or code.component == experts.COMPONENT
+    if guessed and not known and held:  # layers and experts say more than a name
         shown = {**found.choices, **measured(findings)}
         known = trust.confirmed(code.component, adapter, found, shown)
     if not asked and guessed and not known:
