@@ -77,7 +77,7 @@ def test_mistake_beside_the_formula_violates_its_clause(name: str, clause: str) 
 
 
 @pytest.mark.parametrize(("name", "text"), QUESTIONS.items())
-def test_what_is_not_specified_is_one_question(name: str, text: str) -> None:
+def test_unspecified_mixture_is_one_question(name: str, text: str) -> None:
     with pytest.raises(Unclear, match=text):
         attentest.adapted(getattr(asked, name))
 

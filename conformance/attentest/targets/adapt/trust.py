@@ -14,9 +14,10 @@ from torch import nn
 
 from attentest.analysis.diagnosis.variants import singles
 from attentest.analysis.identify import MEASURED, NONE_FITS, Finding
-from attentest.targets.adapt import experts, probing
+from attentest.targets.adapt import probing
 from attentest.targets.adapt.adapter import Adapter
 from attentest.targets.adapt.code import Code
+from attentest.targets.adapt.parameters import routing
 from attentest.targets.adapt.parameters.found import FoundTable, Observed
 from attentest.targets.adapt.parameters.telling import few
 from attentest.targets.adapt.parameters.trial import Clock, places, read
@@ -59,7 +60,7 @@ def question(
     `nearest` says where the numbers leave the formula's, for a reading that gives others.
     Raises Uncovered where it can, and the spec has no place for the code.
     """
-    experts.demand_sizes(code)
+    routing.demand_sizes(code)
     if left := _beside_the_table(code, probe, found):
         raise Uncovered(
             f"{code.name} is not judged as {code.component}: the spec has no place for its "
@@ -88,7 +89,7 @@ def question(
     if code.component == "rms_norm":
         other = epsilon_of_precision(probe, adapter)
     choices = {**found.choices, **_measured(findings)}
-    if not other and found.observed and code.component != experts.COMPONENT:
+    if not other and found.observed and code.component != routing.COMPONENT:
         other = recognised(found.observed, code.component, adapter, found.table, choices)
     if other:
         raise Uncovered(
