@@ -87,6 +87,7 @@ RMS_NORMED = _values("rms_norm", lambda ask: ask(X + 1.0)[0], "The output, with 
 RMS_TINY = _values("rms_norm", lambda ask: ask(X * 2e-3)[0], "The output for very small rows.")
 SHARED_OUT = replace(HEADS_OUT, sizes=SIZES.but(heads=6, kv_heads=2))
 FED = _values("feed_forward", lambda ask: ask(X)[0], "The output for four tokens.")
+MIXED = _values("mixture_of_experts", lambda ask: ask(X)[0], "The output for four tokens.")
 SKIP_ONLY = _values(
     "residual",
     lambda ask: ask(X, np.zeros((6, 6)))[0],

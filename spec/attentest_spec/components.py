@@ -12,6 +12,7 @@ CHAPTERS = (
     "layer_norm",
     "rms_norm",
     "feed_forward",
+    "mixture_of_experts",
     "residual",
     "encoder",
     "decoder",
@@ -64,6 +65,7 @@ _PARTS = (
     Component("layer_norm", "layer_norm", ("x",)),
     Component("rms_norm", "rms_norm", ("x",)),
     Component("feed_forward", "feed_forward", ("x",)),
+    Component("mixture_of_experts", "mixture_of_experts", ("x",), ("feed_forward",)),
     Component("residual", "residual", ("x", "sublayer"), ("layer_norm",)),
     Component(
         "encoder_layer",

@@ -96,7 +96,8 @@ class Limits:
     compute in float32 where they are given float64: these are judged in float32.
     `positions` are the supported kinds of positions of tokens (see :data:`POSITION_KINDS`).
     `hypotheses` is the number that a beam search returns where it is fixed, 1 for the best alone,
-    and `alpha` is the exponent of its length penalty where that is fixed.
+    and `alpha` is the exponent of its length penalty where that is fixed. `shared_inner` is the
+    inner width of the shared one among experts as a multiple of theirs, where that is fixed.
     """
 
     layers: int | None = None
@@ -121,6 +122,7 @@ class Limits:
     positions: Collection[str] = POSITION_KINDS
     hypotheses: int | None = None
     alpha: float | None = None
+    shared_inner: float | None = None
 
     @property
     def finest(self) -> str:
@@ -150,6 +152,8 @@ class Limits:
             fitted = fitted.but(d_ff=int(part * fitted.d_model))
         if self.inner_width is not None:
             fitted = fitted.but(d_ff=self.inner_width)
+        if self.shared_inner is not None:
+            fitted = fitted.but(shared_inner=int(self.shared_inner * fitted.d_ff))
         if self.pad is not None:
             fitted = fitted.but(source_pad=self.pad, target_pad=self.pad)
         if self.alpha is not None:

@@ -39,10 +39,15 @@ class Place:
     plus: float = 0.0
     span: str = ""
 
+    @property
+    def stored(self) -> str:
+        """The backend's name of the parameter, without a number in brackets."""
+        return self.name.partition("[")[0]
+
     def names(self, known: Iterable[str]) -> list[str]:
         """Return the names this stands for: its own, or those of `known` it is the pattern of."""
         if "*" not in self.name:
-            return [self.name]
+            return [self.stored]
         pattern = re.compile(re.escape(self.name).replace(r"\*", r"(\d+)"))
         found = [match for one in known if (match := pattern.fullmatch(one))]
         return [one[0] for one in sorted(found, key=lambda one: [int(n) for n in one.groups()])]
@@ -78,6 +83,9 @@ class Place:
             view[...] = (stored - self.plus if self.plus else stored).reshape(view.shape)
 
     def _slice(self, stored: Any, layout: str, heads: int, key_heads: int) -> Any:
+        _, stacked, number = self.name.partition("[")
+        if stacked:
+            stored = stored[int(number.removesuffix("]"))]
         turned = stored.swapaxes(-1, -2) if self.transpose else stored
         index, count = self.part or (0, 1)
         if self.layout:

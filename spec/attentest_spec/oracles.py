@@ -20,6 +20,7 @@ from attentest_spec.language_model import (
 from attentest_spec.layer_norm import layer_norm
 from attentest_spec.loss import loss
 from attentest_spec.masks import causal_mask, padding_mask, target_mask
+from attentest_spec.mixture_of_experts import mixture_of_experts
 from attentest_spec.model import decode, encode, model
 from attentest_spec.multi_head_attention import multi_head_attention
 from attentest_spec.optimiser import gradient_clipping, grouped_optimiser, optimiser
@@ -43,6 +44,7 @@ ORACLES: Mapping[str, Oracle] = {
     "layer_norm": layer_norm,
     "rms_norm": rms_norm,
     "feed_forward": feed_forward,
+    "mixture_of_experts": mixture_of_experts,
     "residual": residual,
     "encoder_layer": encoder_layer,
     "encoder": encoder,

@@ -183,6 +183,19 @@ def _feed_forward(sizes: Sizes, choices: Choices) -> Shapes:
     return gate | _under("inner", wide) | outer
 
 
+def _mixture_of_experts(sizes: Sizes, choices: Choices) -> Shapes:
+    biased = choices.router_bias != "none"
+    table = _under("router", _linear(sizes.d_model, sizes.experts, bias=biased))
+    for number in range(sizes.experts):
+        table |= _under(f"experts.{number}", _feed_forward(sizes, choices))
+    if choices.shared_expert == "none":
+        return table
+    shared = sizes.but(d_ff=sizes.shared_inner or sizes.d_ff)
+    table |= _under("shared_expert", _feed_forward(shared, choices))
+    gated = choices.shared_expert == "gated"
+    return table | ({"shared_gate.weight": (1, sizes.d_model)} if gated else {})
+
+
 def _positional_encoding(sizes: Sizes, choices: Choices) -> Shapes:
     if not learned_positions(choices):
         return {}
@@ -304,6 +317,7 @@ _SHAPES = {
     "layer_norm": _layer_norm,
     "rms_norm": _rms_norm,
     "feed_forward": _feed_forward,
+    "mixture_of_experts": _mixture_of_experts,
     "residual": _residual,
     "encoder_layer": _encoder_layer,
     "decoder_layer": _decoder_layer,

@@ -24,7 +24,9 @@ class Sizes:
     Rotary positions that are scaled read the factor `rotary_factor` and the length of the texts
     that the model was trained with, `trained_length`. Attention with a sliding window reads the
     `window` (W); a bias by buckets of distances reads their number `bias_buckets`, and
-    `bias_distance`, from which on there is one.
+    `bias_distance`, from which on there is one. A mixture of experts reads the number of `experts`,
+    of those that are chosen for a token, `chosen_experts`, and the inner width of the shared one,
+    `shared_inner` (0 for `d_ff`).
     """
 
     d_model: int = 6
@@ -54,6 +56,9 @@ class Sizes:
     window: int = 3
     bias_buckets: int = 32
     bias_distance: int = 128
+    experts: int = 4
+    chosen_experts: int = 2
+    shared_inner: int = 0
 
     def but(self, **changes: Any) -> "Sizes":
         """Return a copy with some sizes changed."""

@@ -228,3 +228,18 @@ def test_a_span_is_the_rows_of_one_of_three_with_fewer_key_heads() -> None:
 
 
 _SPANS = ("query", "key", "value")
+
+
+def test_number_in_brackets_is_that_of_stacked_parameters() -> None:
+    own = {"experts.up": np.arange(24.0).reshape(3, 2, 4), "experts.down": np.zeros((3, 4, 2))}
+    table: Table = {
+        "experts.*.gate": Place("experts.up[*]", part=(1, 2), transpose=True),
+        "experts.*.outer": Place("experts.down[*]"),
+    }
+    gate = locate("experts.2.gate", table)
+    assert gate.stored == "experts.up"
+    assert gate.names(own) == ["experts.up"]
+    assert gate.read(own).tolist() == own["experts.up"][2].T[2:].tolist()
+    outer = locate("experts.1.outer", table)
+    outer.write(own, np.ones((4, 2)))
+    assert own["experts.down"].sum(axis=(1, 2)).tolist() == [0.0, 8.0, 0.0]

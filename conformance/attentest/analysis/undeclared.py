@@ -105,6 +105,14 @@ def _turned(subject: Subject, axes: list[str]) -> Choices:
     return next((one for one in variations(known, sorted(axes)) if station.fits(one)), known)
 
 
+def _routed(subject: Subject, axes: list[str]) -> Choices:
+    """Return the choices with the scores of a mixture of experts, their weights and precision."""
+    known = subject.choices
+    part = Part("mixture_of_experts", subject.part("mixture_of_experts", sizes_for(subject)), known)
+    station = Station.of(part.probe, part.drawn(), part.inputs())
+    return next((one for one in variations(known, axes) if station.fits(one)), known)
+
+
 def _loss(subject: Subject, axes: list[str]) -> Choices:
     """Return the choices with what the loss takes, and what it divides by.
 
@@ -190,5 +198,9 @@ _MEASURED: Mapping[str, tuple[Sequence[str], Callable[[Subject, list[str]], Choi
     "padded_batch": (("padding_side", "sequence_marks"), _padded),
     "loss": (("loss_input", "loss_normaliser", "loss_without_targets"), _loss),
     "rotary": (("rotary_arithmetic", "rotary_partial"), _turned),
+    "mixture_of_experts": (
+        ("router_scores", "routing_weights", "routing_scale", "routing_arithmetic"),
+        _routed,
+    ),
 }
 """The components in which choices are measured, with these choices and the function for them."""

@@ -7,6 +7,7 @@ from typing import Annotated, Any, TypeGuard
 
 import numpy as np
 
+from attentest.harness.arithmetic import arithmetic, unrounded
 from attentest.harness.subject import Answer, Probe
 from attentest_spec import Choices
 from attentest_spec.attention import softmax
@@ -24,28 +25,6 @@ PERTURBATION = 2.0**-24
 
 _SIGNS = np.array([-1.0, 1.0])
 _PERTURBED = 1.0 + PERTURBATION * _SIGNS
-
-
-def arithmetic(probe: Probe, choices: Choices | None = None) -> str:
-    """Return the coarsest precision inside a part, under the declared choices unless given others.
-
-    A softmax or an RMS norm in float32 rounds what is float64 around it.
-    """
-    chosen = choices or probe.subject.choices
-    single = [part for axis, part in SINGLE.items() if chosen[axis] == "float32"]
-    if chosen.query_key_norm in ("per-head", "whole-projection") and "rms_norm" in single:
-        single.append("multi_head_attention")
-    rounds = probe.precision == "float64" and not inside(probe.component).isdisjoint(single)
-    return "float32" if rounds else probe.precision
-
-
-SINGLE = {"softmax_arithmetic": "attention", "rms_arithmetic": "rms_norm"}
-"""Choices by which a part rounds to float32 inside, each with that part."""
-
-
-def unrounded(choices: Choices) -> Choices:
-    """Return `choices` with no part that rounds to float32 inside."""
-    return choices.but(**dict.fromkeys(SINGLE, "as-computed"))
 
 
 def angle_epsilon(precision: str, choices: Choices, choice: str = "position_arithmetic") -> float:
@@ -82,6 +61,7 @@ def terms(probe: Probe, inputs: tuple[Input, ...]) -> int:
         "attention": width + length,
         "multi_head_attention": width + attention,
         "feed_forward": width + inner,
+        "mixture_of_experts": 2 * width + inner + probe.sizes.experts,
         "encoder_layer": attention + inner + 4 * width,
         "encoder": layers * (attention + inner + 4 * width),
         "decoder_layer": 2 * attention + inner + 6 * width,
@@ -229,14 +209,15 @@ def _of_single_precision(
 
     The error that they make in the reference is one sample of it: its distance from the reference
     without them. Inputs and parameters that differ in their 24th digit give others. What a norm
-    returns is itself in float32, so that its roundings are relative to it, whatever the samples.
+    returns is itself in float32, as the weights of experts are, so that the roundings are relative
+    to the output, whatever the samples.
     """
     chosen = choices or probe.subject.choices
     if arithmetic(probe, chosen) == probe.precision:
         return 0.0
     exact = unrounded(chosen)
     least = 0.0
-    if probe.component == "rms_norm":
+    if probe.component in ("rms_norm", "mixture_of_experts"):
         least = rounding("float32", 1) * largest(_expected(probe, inputs, method, pick, exact))
     with np.errstate(invalid="ignore"):
         return least + SAFETY * max(

@@ -6,17 +6,16 @@ from typing import Annotated
 
 import numpy as np
 
+from attentest.harness.arithmetic import arithmetic, unrounded
 from attentest.harness.errors import Absent, Violation
 from attentest.harness.subject import Probe
 from attentest.harness.tolerances import (
     SAFETY,
-    arithmetic,
     as_floats,
     distance,
     largest,
     perturbations,
     rounding,
-    unrounded,
 )
 from attentest.testing.assertions import finite, holds, same_shape
 from attentest.testing.draw import Draw

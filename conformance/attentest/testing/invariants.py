@@ -4,16 +4,10 @@ from typing import Annotated
 
 import numpy as np
 
+from attentest.harness.arithmetic import arithmetic
 from attentest.harness.errors import Absent
 from attentest.harness.subject import Probe, Subject, guarded
-from attentest.harness.tolerances import (
-    arithmetic,
-    as_floats,
-    distance,
-    error_bound,
-    largest,
-    rounding,
-)
+from attentest.harness.tolerances import as_floats, distance, error_bound, largest, rounding
 from attentest.testing.assertions import near
 from attentest.testing.draw import Draw
 from attentest_spec import Sizes

@@ -24,12 +24,14 @@ from attentest_spec import CHOICES, registry
 from attentest_spec.choices import Value
 from attentest_spec.choices.attention import ATTENTION
 from attentest_spec.choices.decoder_only import DECODER_ONLY
+from attentest_spec.choices.experts import EXPERTS
 from attentest_spec.choices.language_model import LANGUAGE_MODEL
 
 NUMBERS: dict[str, tuple[float, ...]] = {
     "norm_epsilon": (1e-5, 1e-6, 1e-12, 1e-3, 0.02, 3.7e-7, 0.0),
     "position_offset": (1.0, 2.0),
     "rms_epsilon": (1e-5, 1e-6, 1e-8, 1e-3),
+    "routing_scale": (2.5, 16.0),
     "mask_fill": (-1e9, -1e4, -12345.678, -30.0, -0.5, -1e20),
 }
 MEASURABLE = [choice for choice in CHOICES.values() if choice.name in REACH]
@@ -96,6 +98,12 @@ LIE: dict[str, Value] = {
     "rotary_magnitude": 1.5,
     "rotary_direction": "backward",
     "rotary_arithmetic": "float32",
+    "router_scores": "sigmoid",
+    "routing_weights": "as-scored",
+    "router_bias": "in-scores",
+    "shared_expert": "gated",
+    "routing_scale": 1.5,
+    "routing_arithmetic": "float32",
 }
 
 
@@ -211,7 +219,7 @@ def drawn(seed: int) -> dict[str, Value]:
     rng = np.random.default_rng(seed)
     choices: dict[str, Value] = {}
     for choice in CHOICES.values():
-        if choice in (*DECODER_ONLY, *ATTENTION, *LANGUAGE_MODEL):
+        if choice in (*DECODER_ONLY, *ATTENTION, *LANGUAGE_MODEL, *EXPERTS):
             continue  # measured one by one, in the components that have them, or not at all
         names = [option.name for option in choice.options]
         values = [*names, *NUMBERS.get(choice.name, ())]

@@ -12,7 +12,7 @@ from proof import study
 
 from attentest.analysis.identify.reach import axes_of
 from attentest.faults.reference_models import DECLARED, REFERENCE_MODELS, reference_backend
-from attentest.harness.tolerances import unrounded
+from attentest.harness.arithmetic import unrounded
 from attentest_spec import CHOICES, COMPONENTS, Choices, Setting
 from attentest_spec.choices import Value
 from attentest_spec.oracles import METHODS, ORACLES

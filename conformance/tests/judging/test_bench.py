@@ -50,7 +50,10 @@ def test_the_summary_says_so(claimed: list[str], told: str) -> None:
     assert " in float32" not in summary(result, Plan((), precision="float32"))
 
 
-MEASURED = ("layer_norm", "positional_encoding", "padded_batch", "loss", "rotary")
+MEASURED = (
+    *("layer_norm", "positional_encoding", "padded_batch", "loss", "rotary"),
+    "mixture_of_experts",
+)
 
 
 def test_measured_choices_are_those_that_a_component_may_depend_on() -> None:

@@ -53,6 +53,7 @@ def inputs_of(component, sizes, rng):
         "layer_norm": (x * np.array([[1e-3], [1.0], [30.0], [1e-2], [1e3]]) + 2.0,),
         "rms_norm": (x * np.array([[1e-3], [1.0], [30.0], [1e-2], [1e3]]) + 2.0,),
         "feed_forward": (x,),
+        "mixture_of_experts": (x,),
         "residual": (x, rng.normal(size=(d, d))),
         "encoder_layer": (x, _mask(rng, 2, 1, 1, s)),
         "encoder": (x, _mask(rng, 2, 1, 1, s)),

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from attentest.faults.reference_models import REFERENCE_MODELS, reference_backend
+from attentest.harness.arithmetic import arithmetic
 from attentest.harness.subject import Subject
-from attentest.harness.tolerances import arithmetic, error_bound
+from attentest.harness.tolerances import error_bound
 from attentest.judging.bench import Bench
 from attentest.judging.judge import judge
 from attentest.suite.test_attention import test_numbers

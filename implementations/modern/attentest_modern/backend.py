@@ -8,6 +8,7 @@ from attentest_spec.torch import Recipe, TorchBackend, cached_language_model
 
 HEADS = {"query": "wq", "key": "wk", "value": "wv", "output": "wo"}
 FEED_FORWARD = {"gate": "w1", "inner": "w3", "outer": "w2"}
+EXPERTS = {"router": "gate", **nested("experts.*", "experts.*", FEED_FORWARD)}
 NORM = {"gain": "weight"}
 BLOCK = {
     **nested("self_attention", "attention", HEADS),
@@ -55,6 +56,10 @@ def _attend(
     return output
 
 
+def _experts(sizes: Sizes) -> model.Experts:
+    return model.Experts(sizes.d_model, sizes.d_ff, sizes.experts, sizes.chosen_experts)
+
+
 Past = list[model.KeyValue]
 
 
@@ -90,6 +95,12 @@ backend = TorchBackend(
         "feed_forward_gate": "gated",
         "feed_forward_bias": "none",
         "activation": "silu",
+        "router_scores": "softmax",
+        "routing_weights": "renormalised",
+        "router_bias": "none",
+        "shared_expert": "none",
+        "routing_scale": "none",
+        "routing_arithmetic": "as-computed",
         "head_width": "d/h",
         "key_heads": "fewer",
         "attention_causality": "built-in",
@@ -119,6 +130,7 @@ backend = TorchBackend(
             build=lambda sizes: model.FeedForward(sizes.d_model, sizes.d_ff),
             parameters=FEED_FORWARD,
         ),
+        "mixture_of_experts": Recipe(build=_experts, parameters=EXPERTS),
         "causal_layer": Recipe(build=lambda sizes: model.Block(_settings(sizes)), parameters=BLOCK),
         "language_model": Recipe(build=_language_model, parameters=MODEL),
         "cached_language_model": cached_language_model(

@@ -2,7 +2,8 @@
 
 One dataclass of settings, one class for each part, no biases, causality inside of the attention,
 rotary positions. Shapes: B batch, T positions, D model width, H heads, G heads of keys and values,
-E head width, F inner width, V vocabulary.
+E head width, F inner width, V vocabulary. The mixture of experts, which sparse models have in place
+of the network, is a part by itself.
 """
 
 from __future__ import annotations
@@ -73,6 +74,31 @@ class FeedForward(nn.Module):
         hidden = functional.silu(self.w1(x)) * self.w3(x)
         output: Tensor = self.w2(hidden)
         return output
+
+
+class Experts(nn.Module):
+    """A router and many gated networks, of which those with the best logits work on a token."""
+
+    def __init__(self, dim: int, hidden: int, experts: int, chosen: int) -> None:
+        super().__init__()
+        if not 1 <= chosen <= experts:
+            raise ValueError(f"of {experts} experts {chosen} cannot be chosen")
+        self.chosen = chosen
+        self.gate = nn.Linear(dim, experts, bias=False)
+        self.experts = nn.ModuleList([FeedForward(dim, hidden) for _ in range(experts)])
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Return the weighted sum of the chosen experts' outputs for x (.., D)."""
+        rows = x.flatten(0, -2)
+        best, chosen = self.gate(rows).topk(self.chosen, dim=-1)
+        wide = torch.promote_types(x.dtype, torch.float32)
+        weights = torch.softmax(best, dim=-1, dtype=wide).to(x.dtype)
+        mixed = torch.zeros_like(rows)
+        for number, expert in enumerate(self.experts):
+            tokens, ranks = torch.where(chosen == number)
+            output = weights[tokens, ranks, None] * expert(rows[tokens])
+            mixed = mixed.index_add(0, tokens, output)
+        return mixed.view(x.shape)
 
 
 def rotations(positions: Tensor, width: int, theta: float) -> Tensor:

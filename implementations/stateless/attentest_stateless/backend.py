@@ -19,6 +19,14 @@ FEED_FORWARD: Table = {
     "inner.weight": Place("wide", part=(1, 2)),
     "outer.weight": "narrow",
 }
+MIXTURE: Table = {
+    "router.weight": "router",
+    "router.bias": "balance",
+    "experts.*.gate.weight": Place("wides[*]", part=(0, 2)),
+    "experts.*.inner.weight": Place("wides[*]", part=(1, 2)),
+    "experts.*.outer.weight": "narrows[*]",
+    **nested("shared_expert", "", FEED_FORWARD),
+}
 NORMS = (
     "self_attention_norm",
     "self_attention_branch_norm",
@@ -126,6 +134,17 @@ def _feed_forward(sizes: Sizes) -> Held:
     return Held(_some(config, "wide", "narrow"), model.network)
 
 
+def _mixture(sizes: Sizes) -> Held:
+    config = model.Config(
+        sizes.d_model,
+        inner=sizes.d_ff,
+        experts=sizes.experts,
+        chosen=sizes.chosen_experts,
+        shared=sizes.shared_inner or sizes.d_ff,
+    )
+    return Held(model.initial_mixture(config), lambda weights, x: model.mixture(config, weights, x))
+
+
 def _rms(sizes: Sizes) -> Held:
     config = model.Config(sizes.d_model)
     return Held(
@@ -162,6 +181,12 @@ backend = TorchBackend(
         "rms_arithmetic": "as-computed",
         "rms_bias": "none",
         "mask_fill": "exact",
+        "router_scores": "sigmoid",
+        "routing_weights": "renormalised",
+        "router_bias": "in-choice-alone",
+        "shared_expert": "added",
+        "routing_scale": 2.5,
+        "routing_arithmetic": "as-computed",
         "cache_update": "functional",
         "cache_sessions": "independent",
     },
@@ -171,6 +196,7 @@ backend = TorchBackend(
         "rms_norm": Recipe(build=_rms, parameters={"gain": "norm"}),
         "rotary": Recipe(build=_rotary),
         "feed_forward": Recipe(build=_feed_forward, parameters=FEED_FORWARD),
+        "mixture_of_experts": Recipe(build=_mixture, parameters=MIXTURE),
         "causal_layer": Recipe(build=lambda sizes: _held_block(_config(sizes)), parameters=BLOCK),
         "language_model": Recipe(build=lambda sizes: Model(_config(sizes)), parameters=MODEL),
         "cached_language_model": cached_language_model(

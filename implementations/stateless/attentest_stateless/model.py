@@ -32,15 +32,22 @@ class Config:
     epsilon: float = 1e-6
     base: float = 10_000.0
     cap: float = 30.0
+    experts: int = 1
+    chosen: int = 1
+    shared: int = 1
+    factor: float = 2.5
 
     def __post_init__(self) -> None:
-        for name in ("width", "heads", "groups", "inner", "layers", "vocabulary"):
+        sizes = ("width", "heads", "groups", "inner", "layers", "vocabulary", "chosen", "shared")
+        for name in sizes:
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} is {getattr(self, name)}; it must be at least 1")
         if self.width % self.heads:
             raise ValueError(f"a width of {self.width} cannot be divided among {self.heads} heads")
         if self.heads % self.groups:
             raise ValueError(f"{self.heads} heads cannot share {self.groups} of keys and values")
+        if self.chosen > self.experts:
+            raise ValueError(f"of {self.experts} experts {self.chosen} cannot be chosen")
 
     @property
     def unit(self) -> int:
@@ -57,6 +64,19 @@ def initial_layer(config: Config) -> dict[str, Tensor]:
         "wide": _normal(2 * config.inner, config.width),
         "narrow": _normal(config.width, config.inner),
         "norms": torch.zeros(4, config.width),
+    }
+
+
+def initial_mixture(config: Config) -> dict[str, Tensor]:
+    """Return the weights of a mixture of M experts and a shared one, all experts in two arrays."""
+    every = range(config.experts)
+    return {
+        "router": _normal(config.experts, config.width),
+        "balance": torch.zeros(config.experts),
+        "wides": torch.stack([_normal(2 * config.inner, config.width) for _ in every]),
+        "narrows": torch.stack([_normal(config.width, config.inner) for _ in every]),
+        "wide": _normal(2 * config.shared, config.width),
+        "narrow": _normal(config.width, config.shared),
     }
 
 
@@ -147,6 +167,22 @@ def network(layer: Layer, x: Tensor) -> Tensor:
     """Return the gated network of x (B, T, D): the first half of `wide` is the gate."""
     gate, value = functional.linear(x, layer["wide"]).chunk(2, dim=-1)
     return functional.linear(functional.gelu(gate, approximate="tanh") * value, layer["narrow"])
+
+
+def mixture(config: Config, weights: Layer, x: Tensor) -> Tensor:
+    """Return the shared network of x (B, T, D) plus the weighted experts, all of them computed.
+
+    `balance` (M) has a say in which experts are chosen, and none in what they weigh.
+    """
+    wide = torch.promote_types(x.dtype, torch.float32)
+    scores = torch.sigmoid(functional.linear(x.to(wide), weights["router"].to(wide)))
+    chosen = (scores + weights["balance"]).topk(config.chosen, dim=-1).indices
+    kept = torch.zeros_like(scores).scatter(-1, chosen, scores.gather(-1, chosen))
+    shares = config.factor * kept / kept.sum(-1, keepdim=True)
+    gate, value = torch.einsum("btd,mfd->btmf", x, weights["wides"]).chunk(2, dim=-1)
+    hidden = functional.gelu(gate, approximate="tanh") * value
+    outputs = torch.einsum("btmf,mdf->btmd", hidden, weights["narrows"])
+    return torch.einsum("btm,btmd->btd", shares.to(x.dtype), outputs) + network(weights, x)
 
 
 def block(

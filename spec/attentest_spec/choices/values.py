@@ -9,6 +9,7 @@ from attentest_spec.choices.attention import ATTENTION
 from attentest_spec.choices.choice import Choice, Value
 from attentest_spec.choices.decoder_only import DECODER_ONLY
 from attentest_spec.choices.decoding import DECODING
+from attentest_spec.choices.experts import EXPERTS
 from attentest_spec.choices.initial import INITIAL
 from attentest_spec.choices.language_model import LANGUAGE_MODEL
 from attentest_spec.choices.rotary import ROTARY
@@ -25,6 +26,7 @@ _ALL = (
     *ATTENTION,
     *ROTARY,
     *LANGUAGE_MODEL,
+    *EXPERTS,
 )
 CHOICES: Mapping[str, Choice] = {one.name: one for one in _ALL}
 
@@ -137,6 +139,13 @@ class Choices:
     padded_positions: str = "columns"
     packed_documents: str = "one-text"
     logit_cap: Value = "none"
+    # Mixtures of experts.
+    router_scores: str = "softmax"
+    routing_weights: str = "renormalised"
+    router_bias: str = "none"
+    shared_expert: str = "none"
+    routing_scale: Value = "none"
+    routing_arithmetic: str = "as-computed"
 
     def __post_init__(self) -> None:
         """Check every value against the options of its choice."""

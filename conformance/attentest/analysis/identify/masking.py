@@ -8,7 +8,7 @@ import numpy as np
 from attentest.analysis.identify.numbers import FINE, shortest
 from attentest.analysis.identify.parts import Part, steep
 from attentest.analysis.identify.station import Station
-from attentest.harness.tolerances import arithmetic
+from attentest.harness.arithmetic import arithmetic
 from attentest_spec import Choices
 from attentest_spec.contract import Input
 from attentest_spec.precision import epsilon, largest

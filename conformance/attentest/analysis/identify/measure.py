@@ -18,7 +18,7 @@ from attentest.analysis.identify.finding import CANNOT_TELL, MEASURED, NONE_FITS
 from attentest.analysis.identify.masking import NoMask, empty_row, fill
 from attentest.analysis.identify.norms import FORMULA, norm_station, options
 from attentest.analysis.identify.parts import Part, has, rotary_sizes, stilled
-from attentest.analysis.identify.reach import ARITHMETICS, axes_of
+from attentest.analysis.identify.reach import ARITHMETICS, NETWORKS, axes_of, of_one_shape
 from attentest.analysis.identify.search import all_norms, flips, large, searched, silenced
 from attentest.analysis.identify.station import Candidate, Station
 from attentest.analysis.identify.structure import SHAPED, TIED, asking, structures, ties
@@ -188,7 +188,7 @@ class Measurement:
         if self.part.component == "model" and not _whole(self.part).fits(self.part.choices):
             self._guess(large(self.part))
         self._norms()
-        if "activation" in self.axes and self.part.component != "feed_forward":
+        if "activation" in self.axes and self.part.component not in NETWORKS:
             still = stilled(self.part.drawn(), "self_attention", "cross_attention")
             station = Station.of(self.part.probe, still, self.part.inputs())
             self._learn(["activation"], station, flips(station, self.part, ["activation"]))
@@ -221,9 +221,8 @@ class Measurement:
     def _together(self) -> None:
         """Measure the rest, with everything active, and confirm the structure."""
         known = {one.choice for one in self.evidence}
-        # Of two weights of an RMS norm, which have one shape, the numbers tell which.
-        numbers = {"positional_encoding"}
-        numbers |= set() if self.part.choices.rms_weight == "none" else {"rms_weight"}
+        # Of two weights of an RMS norm, or biases of a router, the numbers tell which.
+        numbers = {"positional_encoding", *of_one_shape(self.part.choices)}
         shaped = [axis for axis in self.axes if axis in {*SHAPED, *TIED} - numbers]
         if "position_offset" in self.axes and learned_positions(self.part.choices):
             shaped.append("position_offset")  # a learned table has a row for every one skipped

@@ -30,6 +30,7 @@ NUMBERS: Mapping[str, Sequence[Value]] = {
     "adam_beta2": ("0.98", 0.999, 0.99, 0.95),
     "adam_epsilon": ("1e-9", 1e-8, 1e-6, 1e-7),
     "clip_epsilon": ("none", 1e-6, 1e-8, 1e-5, 1e-7),
+    "routing_scale": ("none", 2.5, 16.0, 1.8),
     "rotary_base": ("10000", 5e5, 1e6, 1e5),
     "rotary_width": ("whole", 0.5, 0.25, 0.75),
     "rotary_magnitude": ("as-scaling", 1.0),

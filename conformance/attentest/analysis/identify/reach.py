@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 
 from attentest.analysis.identify.parts import has
-from attentest.harness.tolerances import SINGLE
+from attentest.harness.arithmetic import SINGLE
+from attentest_spec import Choices
 
 REACH: Mapping[str, tuple[str, ...]] = {
     "norm_placement": ("residual",),
@@ -48,6 +49,12 @@ REACH: Mapping[str, tuple[str, ...]] = {
     "key_heads": ("multi_head_attention",),
     "attention_causality": ("multi_head_attention",),
     "feed_forward_gate": ("feed_forward",),
+    "router_scores": ("mixture_of_experts",),
+    "routing_weights": ("mixture_of_experts",),
+    "router_bias": ("mixture_of_experts",),
+    "shared_expert": ("mixture_of_experts",),
+    "routing_scale": ("mixture_of_experts",),
+    "routing_arithmetic": ("mixture_of_experts",),
     "rms_epsilon_place": ("rms_norm",),
     "rms_epsilon": ("rms_norm",),
     "rms_weight": ("rms_norm",),
@@ -72,8 +79,16 @@ ARITHMETICS = {
 """The choices about arithmetic, each with the component that rounds."""
 
 
+NETWORKS = ("feed_forward", "mixture_of_experts")
+"""The components that consist of feed-forward networks alone, so that nothing else is silenced."""
+
 NOT_MEASURED = ("cached_decoding", "causal_layer", "language_model", "cached_language_model")
 """Components whose choices their parts show; the first is called more simply as a model."""
+
+
+def of_one_shape(choices: Choices) -> set[str]:
+    """Return the choices whose options have parameters of one shape, which `choices` have."""
+    return {axis for axis in ("rms_weight", "router_bias") if choices[axis] != "none"}
 
 
 def axes_of(component: str) -> list[str]:

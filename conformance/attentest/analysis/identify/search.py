@@ -23,7 +23,7 @@ PLACED = ("positional_encoding", "position_offset")
 MANY = 100
 """Combinations of options above which they are not all tried."""
 
-CHEAP = {"optimiser": 1000, "rms_norm": 1000, "rotary": 2000}
+CHEAP = {"optimiser": 1000, "rms_norm": 1000, "rotary": 2000, "mixture_of_experts": 1000}
 """The same for components whose reference takes no time."""
 
 ROUNDS = 3
@@ -83,8 +83,8 @@ def searched(station: Station, part: Part, axes: Collection[str]) -> list[Candid
 def fixed(candidates: Iterator[Choices] | Collection[Choices], part: Part) -> Iterator[Choices]:
     """Leave out candidates that contradict the table of learned positions, or that there is none.
 
-    The same holds for the weight of an RMS norm. A learned table has a row for every one that its
-    offset skips.
+    The same holds for the weight of an RMS norm and the bias of a router. A learned table has a
+    row for every one that its offset skips.
     """
     known = part.choices
     learned = learned_positions(known)
@@ -93,6 +93,7 @@ def fixed(candidates: Iterator[Choices] | Collection[Choices], part: Part) -> It
         for one in candidates
         if learned_positions(one) == learned
         and (one.rms_weight == "none") == (known.rms_weight == "none")
+        and (one.router_bias == "none") == (known.router_bias == "none")
         and (not learned or one.position_offset == known.position_offset)
     )
 

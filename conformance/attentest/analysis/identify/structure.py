@@ -21,6 +21,8 @@ SHAPED: Mapping[str, tuple[str, ...]] = {
     "head_width": ("d/h", "d"),
     "key_heads": ("as-queries", "fewer"),
     "feed_forward_gate": ("none", "gated"),
+    "router_bias": ("none", "in-scores"),
+    "shared_expert": ("none", "added", "gated"),
     "rms_weight": ("none", "weight"),
     "rms_bias": ("none", "present"),
     "norm_bias": ("none", "present"),

@@ -13,11 +13,12 @@ from attentest.analysis.lines.formulas import build
 from attentest.analysis.lines.inputs import USUAL, Inputs, Lengths, sizes_within
 from attentest.analysis.lines.recorders import recorder
 from attentest.analysis.lines.recording import Recording, Swap, same
+from attentest.harness.arithmetic import arithmetic
 from attentest.harness.copies import cast
 from attentest.harness.errors import Absent, BackendError, Violation
 from attentest.harness.subject import BACKEND, Answer, Question, Subject
 from attentest.harness.subject import Step as Action
-from attentest.harness.tolerances import arithmetic, as_floats, error_bound
+from attentest.harness.tolerances import as_floats, error_bound
 from attentest_spec import COMPONENTS, Choices
 from attentest_spec.parameters import draw as draw_parameters
 from attentest_spec.setting import Array

@@ -32,6 +32,12 @@ DECLARED: Mapping[str, Value] = {
     "cache_update": "functional",
     "cache_sessions": "independent",
     "padded_positions": "columns",
+    "router_scores": "softmax",
+    "routing_weights": "renormalised",
+    "router_bias": "none",
+    "shared_expert": "none",
+    "routing_scale": "none",
+    "routing_arithmetic": "as-computed",
 }
 """The choices that a reference model declares by default, besides the options of the paper."""
 
@@ -111,6 +117,7 @@ _BUILDS: Mapping[str, Build] = {
     "layer_norm": lambda how: how.make_norm(),
     "rms_norm": lambda how: how.make_rms_norm(),
     "feed_forward": lambda how: how.make_feed_forward(),
+    "mixture_of_experts": lambda how: how.make_mixture(),
     "residual": lambda how: how.make_residual(),
     "encoder_layer": lambda how: how.make_encoder_layer(),
     "encoder": lambda how: how.make_encoder(),

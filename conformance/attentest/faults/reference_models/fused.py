@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from attentest.faults.reference_models.attending import FusedAttending
 from attentest.faults.reference_models.batches import FusedBatch
 from attentest.faults.reference_models.caches import FusedCache
+from attentest.faults.reference_models.experts import FusedExperts
 from attentest.faults.reference_models.fused_parameters import PACKED, TABLES
 from attentest.faults.reference_models.hooks import Hooks, Mask
 from attentest.faults.reference_models.language_models import FusedLanguageModel
@@ -30,6 +31,7 @@ class Fused(
     FusedOptimiser,
     FusedCache,
     FusedRms,
+    FusedExperts,
     FusedRotary,
     FusedAttending,
     FusedLanguageModel,

@@ -14,6 +14,16 @@ _FEED_FORWARD: Table = {
     **nested("inner", "inner", _LINEAR),
     **nested("outer", "outer", _LINEAR),
 }
+_EXPERTS: Table = {
+    **nested("router", "router", _LINEAR),
+    **{
+        f"experts.*.{name}.{leaf}": Place(f"{name}_{own}[*]", transpose=leaf == "weight")
+        for name in ("gate", "inner", "outer")
+        for leaf, own in (("weight", "matrices"), ("bias", "offsets"))
+    },
+    **nested("shared_expert", "shared_expert", _FEED_FORWARD),
+    **nested("shared_gate", "shared_gate", _LINEAR),
+}
 PACKED = ("query", "key", "value")
 _MULTI_HEAD: Table = {
     **{f"{one}.weight": Place("packed_weight", span=one) for one in PACKED},
@@ -55,6 +65,7 @@ TABLES: Mapping[str, Table] = {
     "layer_norm": _NORM,
     "rms_norm": _NORM,
     "feed_forward": _FEED_FORWARD,
+    "mixture_of_experts": _EXPERTS,
     "residual": nested("norm", "norm", _NORM),
     "encoder_layer": _LAYER,
     "decoder_layer": _LAYER,

@@ -12,6 +12,7 @@ from torch.nn import functional
 from attentest.faults.reference_models.attending import PlainAttending
 from attentest.faults.reference_models.batches import PlainBatch
 from attentest.faults.reference_models.caches import PlainCache
+from attentest.faults.reference_models.experts import PlainExperts
 from attentest.faults.reference_models.hooks import Hooks, Mask
 from attentest.faults.reference_models.language_models import PlainLanguageModel
 from attentest.faults.reference_models.losses import PlainLoss
@@ -55,6 +56,7 @@ class Plain(
     PlainOptimiser,
     PlainCache,
     PlainRms,
+    PlainExperts,
     PlainRotary,
     PlainAttending,
     PlainLanguageModel,
@@ -79,6 +81,9 @@ class Plain(
         "layer_norm": {"gain": "gain", "bias": "bias"},
         "rms_norm": {"gain": "gain", "bias": "bias"},
         "feed_forward": {"gate": "gate", "inner": "inner", "outer": "outer"},
+        "mixture_of_experts": {
+            name: name for name in ("router", "experts", "shared_expert", "shared_gate")
+        },
         "residual": {"norm": "norm"},
         "encoder_layer": _LAYER,
         "decoder_layer": _LAYER,

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from attentest.analysis.diagnosis import explain
 from attentest.analysis.identify.finding import same
-from attentest.harness.tolerances import unrounded
+from attentest.harness.arithmetic import unrounded
 from attentest.studies.comparison.example import Example
 from attentest.studies.comparison.parts import (
     BOUND,

@@ -5,9 +5,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from attentest.harness.arithmetic import arithmetic
 from attentest.harness.errors import Absent
 from attentest.harness.subject import Probe, Subject
-from attentest.harness.tolerances import arithmetic, as_floats, largest
+from attentest.harness.tolerances import as_floats, largest
 from attentest.testing.assertions import finite, holds, same_shape
 from attentest.testing.common import HALF_PRECISIONS
 from attentest.testing.draw import Draw

@@ -2,10 +2,11 @@
 
 import numpy as np
 
+from attentest.harness.arithmetic import unrounded
 from attentest.harness.copies import cast
 from attentest.harness.errors import Absent
 from attentest.harness.subject import Subject
-from attentest.harness.tolerances import as_floats, fits, unrounded
+from attentest.harness.tolerances import as_floats, fits
 from attentest.judging.check import check
 from attentest.suite.test_rms_norm.cases import draw_call
 from attentest.testing.assertions import holds, matches

@@ -48,7 +48,7 @@ from attentest.targets.adapt.limits import (
     said_of,
 )
 from attentest.targets.adapt.losses.adaptation import adapt_loss
-from attentest.targets.adapt.parameters import FoundTable, find_table
+from attentest.targets.adapt.parameters import FoundTable, find_table, routing
 from attentest.targets.adapt.parameters.given import check_places
 from attentest.targets.adapt.parameters.storage import with_fewer_key_heads
 from attentest.targets.adapt.probing import SIZES, Probe
@@ -290,6 +290,7 @@ def _adapted(code: Code, reading: Reading) -> Adapted:
         single = in_single(backend, lambda: probe.called(adapter, given), findings, found.choices)
     if single:
         backend, findings = replace(backend, limits=single[0]), single[1]
+    found = routing.settled(code, adapter, found, findings)
     guessed = not (reading.component or component_named(code.name))
     asked = ""
 
@@ -304,7 +305,8 @@ def _adapted(code: Code, reading: Reading) -> Adapted:
         asked = trust.question(code, probe, adapter, found, findings, line)
     explained = trust.explained(findings)
     known = explained
-    if guessed and not known and code.inner is not None:  # layers say more than a name
+    held = code.inner is not None or code.component == routing.COMPONENT
+    if guessed and not known and held:  # layers and experts say more than a name
         shown = {**found.choices, **measured(findings)}
         known = trust.confirmed(code.component, adapter, found, shown)
     if not asked and guessed and not known:

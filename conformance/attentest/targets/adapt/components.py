@@ -29,6 +29,13 @@ _NAMES = {
         "positionwisefeedforwardnet swiglu geglu reglu swiglufeedforward swigluffn swiglumlp "
         "gatedfeedforward gatedmlp gatedffn gegluffn geglufeedforward geglumlp"
     ),
+    "mixture_of_experts": (
+        "mixtureofexperts mixtureofexpert moe moelayer moeblock moemlp moeffn moefeedforward "
+        "sparsemoe sparsemoeblock sparsemoelayer sparsemoemlp topkmoe moenetwork moemodule "
+        "mixtureofexpertslayer mixtureofexpertsblock sparsemixtureofexperts expertlayer "
+        "sparsemixtureofexpertsblock mixtureofexpertsffn mixtureofexpertsfeedforward moeff "
+        "routedexperts sparseexperts switchfeedforward switchmlp switchffn"
+    ),
     "positional_encoding": (
         "positionalencoding positionencoding positionalembedding positionembedding posenc "
         "positionalencoder sinusoidalpositionalencoding sinusoidalpositionalembedding "

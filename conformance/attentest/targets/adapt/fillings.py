@@ -19,9 +19,11 @@ from attentest.targets.adapt.names import (
     INNER,
     KEY_HEADS,
     LOSS_SIZES,
+    OF_EXPERTS,
     ON,
     RATIO,
     REQUIRED,
+    SHARED_INNER,
     SIZES,
     TEMPERATURE,
     WIDTH,
@@ -71,6 +73,8 @@ def filling_of(
         return Filling("d_model/heads", head_width, code="head_width(sizes)")
     if name in KEY_HEADS and component == "multi_head_attention":
         return Filling("kv_heads", key_heads, frozenset(["kv_heads"]), _KEY_HEADS)
+    if name in SHARED_INNER and component == "mixture_of_experts":
+        return Filling("shared_inner", shared_inner, frozenset(["shared_inner"]), _SHARED_INNER)
     size = _size(name, component, [squashed(one) for one in arguments])
     if (
         size
@@ -142,6 +146,14 @@ def key_heads(sizes: Sizes) -> int:
     return sizes.kv_heads or sizes.heads
 
 
+_SHARED_INNER = "sizes.shared_inner or sizes.d_ff"
+
+
+def shared_inner(sizes: Sizes) -> int:
+    """Return the inner width of a shared expert."""
+    return sizes.shared_inner or sizes.d_ff
+
+
 def fixed(value: Any) -> Filling:
     """Return the filling of an argument that gets `value` at all sizes."""
     words = value.__name__ if inspect.isroutine(value) or inspect.isclass(value) else repr(value)
@@ -178,7 +190,8 @@ def _size(name: str, component: str, held: Collection[str]) -> str:
         return ""  # a layer, beside the number of them
     if name in KEY_HEADS:
         return "heads"  # of layers: as many as there are heads of queries
-    found = [size for size, names in SIZES.items() if name in names]
+    other = () if component == "mixture_of_experts" else OF_EXPERTS
+    found = [size for size, names in SIZES.items() if name in names and size not in other]
     if len(found) < 2:
         return found[0] if found else ""
     if "feed_forward" not in inside(component) or any(

@@ -23,7 +23,12 @@ from attentest_spec.contract import MASK_KINDS
 from attentest_spec.mapping import locate
 from attentest_spec.torch import DTYPES
 
-_INNER = ("inner.weight", "feed_forward.inner.weight", "layers.0.feed_forward.inner.weight")
+_INNER = (
+    "inner.weight",
+    "experts.0.inner.weight",
+    "feed_forward.inner.weight",
+    "layers.0.feed_forward.inner.weight",
+)
 """The path of the inner layer of a feed-forward network in a component that has one."""
 
 
@@ -74,6 +79,7 @@ def limits_of(
         dropout="dropout" in known and _same_names(code, probe),
         cross=not adapter.arguments.joined,
         inner=None if "d_ff" in known else _inner(probe, table),
+        shared_inner=None if "shared_inner" in known else _shared_inner(probe, table),
         length=_longest(code, probe, adapter) if "max_length" not in known else None,
         own_pads=code.inner is not None or not _of_source_alone("pad", known),
         own_vocabularies=code.inner is not None or not _of_source_alone("vocabulary", known),
@@ -248,12 +254,27 @@ def _inner_width(probe: Probe, table: Table) -> int | None:
     for name in _INNER:
         try:
             place = locate(name, table)
-            shape = own[place.name].shape
+            shape = own[place.stored].shape
         except KeyError:
             continue
+        if place.stored != place.name:  # of one of the experts that are stacked
+            return int(place.read(own).shape[0])
         _, packed = place.part or (0, 1)
         return int(max(shape)) // packed
     return None
+
+
+def _shared_inner(probe: Probe, table: Table) -> float | None:
+    """Return the width of a shared expert as a multiple of that of the others, None for none."""
+    own = dict(probe.built.named_parameters()) if isinstance(probe.built, nn.Module) else {}
+    try:
+        shared, other = (
+            locate(f"{name}.outer.weight", table).read(own).shape[-1]
+            for name in ("shared_expert", "experts.0")
+        )
+    except KeyError:
+        return None
+    return float(shared / other)
 
 
 def _demand_inner_width(code: Code, probe: Probe, table: Table) -> None:

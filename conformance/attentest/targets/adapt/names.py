@@ -165,6 +165,18 @@ SIZES: Mapping[str, Sequence[str]] = {
         "paddingindex"
     ),
     "target_pad": words("tgtpadidx trgpadidx tgtpad targetpad"),
+    "experts": words(
+        "experts numexperts nexperts numlocalexperts nroutedexperts numroutedexperts nexpert "
+        "numexpert numberofexperts expertcount expertnum moenumexperts routedexperts nbexperts "
+        "numtotalexperts totalexperts"
+    ),
+    "chosen_experts": words(
+        "topk numexpertspertok numexpertspertoken nexpertspertok nexpertspertoken expertspertoken "
+        "expertspertok nactivatedexperts numactivatedexperts nactiveexperts numactiveexperts "
+        "activeexperts activatedexperts numselectedexperts numselected selectedexperts "
+        "numselects k moetopk topkexperts expertsperstep chosenexperts numchosen usedexperts "
+        "nexpertsused nexpertused numexpertsused"
+    ),
     "dropout": words(
         "dropout p drop dropoutrate dropoutp attndrop attndropout residpdrop dropprob pdrop "
         "attentiondropout activationdropout reludropout residdropout projdrop ffndropout pdropout "
@@ -173,6 +185,16 @@ SIZES: Mapping[str, Sequence[str]] = {
     ),
 }
 """What a constructor calls each size of the contract."""
+
+OF_EXPERTS = ("experts", "chosen_experts")
+"""The sizes of a mixture of experts: in other components the words have other meanings."""
+
+SHARED_INNER = words(
+    "sharedexpertintermediatesize sharedintermediatesize sharedinner sharedhidden sharedhiddendim "
+    "sharedhiddensize sharedff dffshared shareddff sharedexpertdim sharedexperthiddendim "
+    "sharedexpertdff sharedffndim sharedexpertinner"
+)
+"""The inner width of a shared expert."""
 
 LOSS_SIZES: Mapping[str, str] = {
     **dict.fromkeys(

@@ -7,6 +7,7 @@ numbers; otherwise the reading may be what is wrong.
 
 import re
 from collections.abc import Callable, Mapping
+from copy import deepcopy
 
 import numpy as np
 from torch import nn
@@ -16,6 +17,7 @@ from attentest.analysis.identify import MEASURED, NONE_FITS, Finding
 from attentest.targets.adapt import probing
 from attentest.targets.adapt.adapter import Adapter
 from attentest.targets.adapt.code import Code
+from attentest.targets.adapt.parameters import routing
 from attentest.targets.adapt.parameters.found import FoundTable, Observed
 from attentest.targets.adapt.parameters.telling import few
 from attentest.targets.adapt.parameters.trial import Clock, places, read
@@ -58,6 +60,7 @@ def question(
     `nearest` says where the numbers leave the formula's, for a reading that gives others.
     Raises Uncovered where it can, and the spec has no place for the code.
     """
+    routing.demand_sizes(code)
     if left := _beside_the_table(code, probe, found):
         raise Uncovered(
             f"{code.name} is not judged as {code.component}: the spec has no place for its "
@@ -86,7 +89,7 @@ def question(
     if code.component == "rms_norm":
         other = epsilon_of_precision(probe, adapter)
     choices = {**found.choices, **_measured(findings)}
-    if not other and found.observed:
+    if not other and found.observed and code.component != routing.COMPONENT:
         other = recognised(found.observed, code.component, adapter, found.table, choices)
     if other:
         raise Uncovered(
@@ -152,7 +155,13 @@ def needs_several_heads(code: Code, found: FoundTable) -> bool:
 
 
 def _beside_the_table(code: Code, probe: Probe, found: FoundTable) -> list[str]:
-    """Return the parameters of an encoding that cannot be a table of positions."""
+    """Return the parameters that the spec has no place for, whatever the numbers are.
+
+    Those of an encoding that cannot be a table of positions, and those of a mixture of experts that
+    are used in training alone.
+    """
+    if code.component == "mixture_of_experts":
+        return list(found.unplaced)
     held = isinstance(probe.built, nn.Module) and code.component == "positional_encoding"
     if not held or found.table:
         return []
@@ -232,7 +241,7 @@ def _catalogued(component: str, table: Table, seen: Observed, declared: Choices)
         try:
             part = variant.backend().build(component, seen.sizes)
             part.load(parameters)
-            output = part(*sample.inputs)
+            output = part(*deepcopy(sample.inputs))  # some mistakes write into it
         except Exception:  # a mistake may show itself by raising
             continue
         array = np.asarray(output[0] if isinstance(output, tuple) else output)

@@ -14,6 +14,7 @@ from attentest.faults.reference_models.hooks.cache import Cache, Kept
 from attentest.faults.reference_models.hooks.cached_text import CachedTextHooks, TextCache
 from attentest.faults.reference_models.hooks.decoding import GreedyHooks, SamplingHooks
 from attentest.faults.reference_models.hooks.embedding import Device
+from attentest.faults.reference_models.hooks.experts import ExpertHooks
 from attentest.faults.reference_models.hooks.loss import LossHooks
 from attentest.faults.reference_models.hooks.optimiser import OptimiserHooks, State
 from attentest.faults.reference_models.hooks.rotary import Pair
@@ -31,6 +32,7 @@ class Hooks(
     GreedyHooks,
     BeamHooks,
     SamplingHooks,
+    ExpertHooks,
 ):
     """Every hook of every component; the reference models implement the abstract ones."""
 

@@ -10,6 +10,7 @@ from torch import nn
 
 from attentest.targets.adapt.parameters.behaviour import Run, observe
 from attentest.targets.adapt.parameters.layers import Lost, Part, layer_parts, leaf_part
+from attentest.targets.adapt.parameters.mixtures import mixture_part
 from attentest.targets.adapt.parameters.settled import memory, settled
 from attentest.targets.adapt.parameters.stacks import Layers, model_parts, stack_parts
 from attentest.targets.adapt.parameters.storage import Entries, agrees, as_place, simple, with_given
@@ -45,6 +46,8 @@ DISTINCT = Sizes(
     source_vocabulary=23,
     target_vocabulary=29,
     max_length=33,
+    experts=6,
+    chosen_experts=3,
 )
 """Sizes that are unlike, and no small multiple of each other, so that shapes tell roles apart."""
 
@@ -229,6 +232,8 @@ class _Search:
                 return layer_parts(self.component, usable, self.sizes, self.run)
             case "encoder" | "decoder":
                 parts, self.lists = stack_parts(self.component, usable, self.sizes, self.run)
+            case "mixture_of_experts":
+                return [mixture_part(self.units, self.sizes)]
             case "model":
                 parts, self.lists = model_parts(usable, self.sizes, self.run)
             case _:

@@ -50,6 +50,8 @@ def settled(
     found |= _without_biases(component, table, own, sizes)
     if component == "feed_forward" and _there("gate.weight", table, own):
         found["feed_forward_gate"] = "gated"
+    if component == "mixture_of_experts":
+        found |= _experts(table, own)
     if component == "rms_norm":
         found["rms_bias"] = "present" if _there("bias", table, own) else "none"
     if component == "model":
@@ -61,6 +63,19 @@ def settled(
         if offset := _offset(table, own, sizes):
             found["position_offset"] = float(offset)
     return found
+
+
+def _experts(table: Table, own: Mapping[str, Floats]) -> dict[str, Value]:
+    """Return the gate of the experts, the shared expert, and whether the router has a bias."""
+    gated, biased = (_there(name, table, own) for name in ("experts.0.gate.weight", "router.bias"))
+    shared = "none"
+    if _there("shared_expert.outer.weight", table, own):
+        shared = "gated" if _there("shared_gate.weight", table, own) else "added"
+    return {
+        **({"feed_forward_gate": "gated"} if gated else {}),
+        "router_bias": "in-scores" if biased else "none",
+        "shared_expert": shared,
+    }
 
 
 def _offset(table: Table, own: Mapping[str, Floats], sizes: Sizes) -> int:

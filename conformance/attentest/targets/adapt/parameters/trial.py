@@ -9,7 +9,7 @@ import numpy as np
 
 from attentest.targets.adapt.parameters.behaviour import BATCH, Fired, Run, Sample
 from attentest_spec import Choices, Setting, Sizes
-from attentest_spec.choices import CHOICES
+from attentest_spec.choices import CHOICES, Value
 from attentest_spec.mapping import Place, Table, locate
 from attentest_spec.oracles import ORACLES
 from attentest_spec.parameters import learned_positions, shapes
@@ -20,6 +20,13 @@ EXACT, LOOSE = 1e-8, 1e-4
 
 _OPEN: Mapping[str, tuple[str, ...]] = {
     "feed_forward": ("activation",),
+    "mixture_of_experts": (
+        "router_scores",
+        "routing_weights",
+        "router_bias",
+        "routing_scale",
+        "activation",
+    ),
     "embedding": ("embedding_scale",),
     "generator": ("output", "logit_scale"),
     "positional_encoding": ("positional_encoding",),
@@ -42,8 +49,8 @@ _OPEN: Mapping[str, tuple[str, ...]] = {
 """The choices that a table leaves open, the likeliest to differ first."""
 
 
-_WITH_EPSILON = {"norm_variance", "rms_weight"}
-"""Choices of formulas that have an epsilon, which is not known yet."""
+_WITH_EPSILON = {"norm_variance", "rms_weight", "router_scores"}
+"""Choices of formulas that have an epsilon, which is not known yet, or that round to float32."""
 
 
 class Clock:
@@ -143,12 +150,26 @@ _OFF = 0.5
 
 def _options(component: str, decided: Choices) -> Iterator[Choices]:
     axes = _OPEN.get(component, ())
-    options = [[one.name for one in CHOICES[axis].options] for axis in axes]
+    options = [_values(axis, decided) for axis in axes]
     for values in product(*options):
         changes = dict(zip(axes, values, strict=True))
         choices = decided.but(**changes)
         if learned_positions(choices) == learned_positions(decided):
             yield choices
+
+
+def _values(axis: str, decided: Choices) -> list[Value]:
+    """Return the options of a choice; the bias of a router is there or not, by the parameters."""
+    if axis == "routing_scale":
+        return ["none", *_SCALES]
+    names: list[Value] = [one.name for one in CHOICES[axis].options]
+    if axis != "router_bias":
+        return names
+    return names[:1] if decided.router_bias == "none" else names[1:]
+
+
+_SCALES = (2.5, 16.0, 1.8)
+"""Factors of published mixtures of experts."""
 
 
 def part_samples(component: str, fired: Fired | None) -> list[Sample]:

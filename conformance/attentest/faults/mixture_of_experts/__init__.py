@@ -1,0 +1,1 @@
+"""Faults of the chapter `mixture_of_experts`."""

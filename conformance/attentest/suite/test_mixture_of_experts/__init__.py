@@ -1,0 +1,1 @@
+"""Checks of the chapter `mixture_of_experts`."""
