@@ -14,6 +14,14 @@ SOUND = (SUPPORT / "wild_encoders" / "decoder.py").read_text()
 CLAUSES = ["decoder.formula"]
 
 
+KEYS_AND_VALUES = (
+    SOUND.replace("def forward(self, dec, enc, trg", "def forward(self, dec, value, key, trg")
+    .replace("self.cross(x, enc, enc,", "self.cross(x, key, value,")
+    .replace("layer(x, enc_src, ", "layer(x, enc_src, enc_src, ")
+)
+"""Its layers are given the memory twice, as value and as key."""
+
+
 def checked(folder: Path, text: str) -> Any:
     (folder / "decoder.py").write_text(text)
     return attentest.check(str(folder / "decoder.py:Decoder"), clauses=CLAUSES)
@@ -26,6 +34,18 @@ def test_the_stack_of_a_sound_decoder_is_read_and_conforms(tmp_path):
     said = "\n".join(report.inferred)
     assert "it embeds its tokens itself: layers is judged, with embedded input" in said
     assert "memory=enc_src, source_mask=src_mask, target_mask=trg_mask" in said
+
+
+def test_layers_that_are_given_the_memory_twice_conform(tmp_path):
+    assert KEYS_AND_VALUES.count("enc_src, enc_src") == 1
+    report = checked(tmp_path, KEYS_AND_VALUES)
+    assert report.conforms, str(report)
+
+
+@pytest.mark.parametrize("wrong", ["enc_src, self.table(trg)", "x, enc_src"])
+def test_layers_that_are_given_another_memory_are_detected_or_asked_about(tmp_path, wrong):
+    text = KEYS_AND_VALUES.replace("enc_src, enc_src", wrong)
+    assert is_asked_or_fails(lambda: checked(tmp_path, text))
 
 
 @pytest.mark.parametrize(
