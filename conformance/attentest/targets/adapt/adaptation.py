@@ -16,6 +16,7 @@ from attentest.targets import caches
 from attentest.targets.adapt import (
     arguments,
     calling,
+    constants,
     makers,
     options,
     probing,
@@ -302,8 +303,9 @@ def _adapted(code: Code, reading: Reading) -> Adapted:
         asked = options.question(code, reading, partial(_explained, inferred))
     if not (asked or reading.anyway):
         asked = trust.question(code, probe, adapter, found, findings, line)
-    explained = trust.explained(findings)
-    known = explained
+    known = explained = trust.explained(findings)
+    if code.constants and not (asked or reading.anyway or explained):
+        asked = constants.question(code.name, code.constants)
     if guessed and not known and code.inner is not None:  # layers say more than a name
         shown = {**found.choices, **measured(findings)}
         known = trust.confirmed(code.component, adapter, found, shown)
@@ -320,6 +322,7 @@ def _adapted(code: Code, reading: Reading) -> Adapted:
         *assumed(declared, reading),
         *epsilon_given(code, reading),
         *(code.construction.assumed if code.construction is not None else []),
+        *constants.assumed(code.constants),
         *unusual_epsilons(declared, reading, code),
         *[SINGLE] * bool(single),
         *[SEVERAL] * (backend.limits.fewest_heads > 1),
@@ -387,7 +390,7 @@ def _map_in_words(found: FoundTable) -> tuple[str, ...]:
 
 def _all_used(code: Code, reading: Reading) -> None:
     """Refuse what is settled for an argument that is not there."""
-    own = set(code.signature.parameters)
+    own = {*code.signature.parameters, *code.constants}
     if code.construction is not None:
         own |= code.construction.arguments
     for name in [*reading.given, *reading.arguments.values()]:
