@@ -140,6 +140,12 @@ def test_numbers_that_no_choice_gives_are_asked_about(
         attentest.adapted(target)
 
 
+def test_constants_that_contradict_each_other_are_asked_about(tmp_path: Path) -> None:
+    target = written(tmp_path, "constants.py", ("d_k = d_v = 64", "d_k = d_v = 32"))
+    with pytest.raises(Unclear, match="d_k=32, and d_model=512 over n_heads=8 is another width"):
+        attentest.adapted(target)
+
+
 @pytest.mark.parametrize(
     ("file", "edit"),
     [

@@ -4,7 +4,6 @@ import inspect
 import time
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
-from itertools import product
 from keyword import iskeyword
 from operator import attrgetter
 from typing import Any
@@ -16,7 +15,12 @@ from attentest.targets.adapt.fillings import Filling, filling_of, fixed, head_wi
 from attentest.targets.adapt.probing import SIZES, undisturbed
 from attentest.targets.adapt.reading import Reading, Unclear
 from attentest.targets.models.copies import SECONDS, numbers_named
-from attentest.targets.models.numbers_read import numbers_of_file, numbers_read
+from attentest.targets.models.numbers_read import (
+    HEAD_WIDTH_CODE,
+    contradiction,
+    numbers_of_file,
+    numbers_read,
+)
 from attentest.targets.models.size_names import size_by_words
 
 _SPLIT = frozenset(["d_model", "heads"])
@@ -51,7 +55,12 @@ def constants_of(
     known = built.known if built is not None else frozenset()
     splits = any(_is_head_width(one) for one in (built.fillings.values() if built else ()))
     read = {own: named[own] for own in numbers_read(thing) if own in named}
-    given = {own: fixed(reading.given[own]) for own in read if own in reading.given}
+    arguments = built.arguments if built is not None else ()
+    given = {
+        own: fixed(reading.given[own])
+        for own in read
+        if own in reading.given and own not in arguments
+    }
     found = {
         own: one
         for own, one in _fillings(read, component, reading).items()
@@ -69,7 +78,7 @@ def constants_of(
 
 
 def question(name: str, constants: Mapping[str, Filling]) -> str:
-    """Return the question where constants are sizes, and no choice gives the numbers; "" for none."""
+    """Return the question where `constants` are sizes, and no choice gives the numbers."""
     if not any(one.code for one in constants.values()):
         return ""  # all are left as they are
     return (
@@ -128,26 +137,13 @@ def _demand_agreement(
     thing: Callable[..., Any], numbers: Mapping[str, float], component: str, reading: Reading
 ) -> None:
     """Raise Unclear where the constants of the file give a head two widths."""
-    found = _fillings(numbers, component, reading)
-    sides: list[list[str]] = [
-        [own for own, one in found.items() if own not in reading.given and is_one(one)]
-        for is_one in (
-            lambda one: one.settles == {"d_model"},
-            lambda one: one.settles == {"heads"},
-            _is_head_width,
-        )
-    ]
-    for own in sides[2]:
-        pairs = list(product(*sides[:2]))
-        if pairs and not any(numbers[a] == numbers[b] * numbers[own] for a, b in pairs):
-            (width, heads), *_ = pairs
-            raise Unclear(
-                f"{thing.__name__} reads constants of the code as sizes, and they contradict each "
-                f"other: {own}={numbers[own]}, and {width}={numbers[width]} over "
-                f"{heads}={numbers[heads]} is another width of a head. That is a mistake in them, "
-                f"or one of them means something else: say which with --argument SIZE=NAME, or "
-                f"leave it as it is with --give {own}={numbers[own]}."
-            )
+    sizes = {
+        own: HEAD_WIDTH_CODE if _is_head_width(one) else one.code
+        for own, one in _fillings(numbers, component, reading).items()
+        if own not in reading.given
+    }
+    if said := contradiction(numbers, sizes):
+        raise Unclear(f"{thing.__name__} {said}")
 
 
 def _demand_copies(thing: Callable[..., Any], constants: Mapping[str, Filling]) -> None:

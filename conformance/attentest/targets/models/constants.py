@@ -16,8 +16,13 @@ from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.reading import Reading, Unclear
 from attentest.targets.models.copies import SECONDS, copied, numbers_named
 from attentest.targets.models.inferring import Inferred, probe_of
+from attentest.targets.models.numbers_read import (
+    HEAD_WIDTH_CODE,
+    contradiction,
+    numbers_of_file,
+)
 from attentest.targets.models.size_names import size_by_words, sizes_named
-from attentest.targets.models.trials import HEAD_WIDTH_CODE, Building
+from attentest.targets.models.trials import Building
 
 _MOST = 6
 """Limit of the meanings of the constants of one model that are tried."""
@@ -37,6 +42,9 @@ def size_constants(
         codes = list(islice(_codes(own, value, held, reading), 2))
         if codes and own.isidentifier() and not iskeyword(own):
             options[own] = codes
+    own_file = {own: one for own, one in numbers_of_file(thing).items() if own in options}
+    if said := contradiction(own_file, {own: options[own][0] for own in own_file}):
+        raise Unclear(f"{thing.__name__} {said}")
     for chosen in islice(product(*options.values()), _MOST):
         words = " ".join(chosen)
         if any(f"sizes.{size}" in words for size in _NEEDED if size not in known):

@@ -3,8 +3,9 @@
 import ast
 import dis
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
+from itertools import product
 from pathlib import Path
 from types import CodeType, ModuleType
 from typing import Any
@@ -35,6 +36,33 @@ def numbers_of_file(thing: Callable[..., Any]) -> dict[str, float]:
     """Return the numbers that are names of the module of `thing`."""
     held = vars(sys.modules.get(thing.__module__, ModuleType("")))
     return {own: value for own, value in held.items() if type(value) in (int, float)}
+
+
+HEAD_WIDTH_CODE = "sizes.d_model // sizes.heads"
+"""The expression of the width of a head."""
+
+
+def contradiction(numbers: Mapping[str, float], sizes: Mapping[str, str]) -> str:
+    """Return how the `numbers` give a head two widths, "" where they do not.
+
+    `sizes` are the expressions that they stand for.
+    """
+    widths, heads, split = (
+        [own for own, one in sizes.items() if one == code]
+        for code in ("sizes.d_model", "sizes.heads", HEAD_WIDTH_CODE)
+    )
+    pairs = list(product(widths, heads))
+    for own in split:
+        if pairs and not any(numbers[a] == numbers[b] * numbers[own] for a, b in pairs):
+            (width, head), *_ = pairs
+            return (
+                f"reads constants of the code as sizes, and they contradict each other: "
+                f"{own}={numbers[own]}, and {width}={numbers[width]} over {head}={numbers[head]} "
+                f"is another width of a head. That is a mistake in them, or one of them means "
+                f"something else: say which with --argument SIZE=NAME, or leave it as it is with "
+                f"--give {own}={numbers[own]}."
+            )
+    return ""
 
 
 class _Reader:

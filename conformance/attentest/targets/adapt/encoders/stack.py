@@ -56,9 +56,10 @@ class EmbeddedStack(nn.Module):
         outputs: list[Tensor] = []
 
         def enter(call: Callable[..., Any], *args: Any, **named: Any) -> Any:
-            first = next(one for one in (*args, *named.values()) if isinstance(one, Tensor))
-            own = [entering if is_same(one, first) else one for one in args]
-            return call(*own, **{a: entering if is_same(b, first) else b for a, b in named.items()})
+            given = [*args, *named.values()]
+            first = next(one for one in given if isinstance(one, Tensor))
+            given = [entering if is_same(one, first) else one for one in given]
+            return call(*given[: len(args)], **dict(zip(named, given[len(args) :], strict=True)))
 
         def leave(call: Callable[..., Any], *args: Any, **named: Any) -> Any:
             output = call(*args, **named)
@@ -83,9 +84,10 @@ class EmbeddedStack(nn.Module):
 
 def is_same(one: Any, other: Tensor) -> bool:
     """Say whether `one` is the tensor `other`, or a view of all of it as it is."""
-    if not isinstance(one, Tensor) or one.shape != other.shape or one.stride() != other.stride():
-        return False
-    return one is other or one.data_ptr() == other.data_ptr()
+    if one is other or not isinstance(one, Tensor):
+        return one is other
+    alike = one.shape == other.shape and one.stride() == other.stride()
+    return alike and one.data_ptr() == other.data_ptr()
 
 
 @contextmanager
