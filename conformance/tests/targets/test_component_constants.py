@@ -11,8 +11,8 @@ from attentest.judging.bench import Bench
 from attentest.judging.judge import judge
 from attentest.results.verdict import Status
 from attentest.targets.adapt import Unclear
+from attentest.targets.constants.copies import Copies, copied
 from attentest.targets.members import adapter_text
-from attentest.targets.models.copies import Copies, copied
 from attentest.targets.resolve import module_of
 
 SOUND = (SUPPORT / "wild" / "constant_parts.py").read_text()

@@ -12,8 +12,8 @@ from attentest.judging.judge import judge
 from attentest.results.verdict import Status
 from attentest.targets.adapt import Unclear
 from attentest.targets.adapt.parameters import found
+from attentest.targets.constants.copies import Constants
 from attentest.targets.members import adapter_text
-from attentest.targets.models.copies import Constants
 from attentest.targets.whole import AdaptedWhole
 from attentest_spec import Backend
 

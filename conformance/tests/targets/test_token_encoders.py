@@ -207,3 +207,18 @@ class WavesForCausalLM(class_of("causal_lm.py", "TinyForCausalLM")):  # type: ig
 def test_an_encoder_that_cannot_be_built_at_the_least_width_is_one_question():
     with pytest.raises(Unclear, match=r"width of 2.*ZeroDivisionError.*name the class of its la"):
         attentest.adapted(WavesForCausalLM, "encoder")
+
+
+def test_encoder_whose_sizes_are_constants_is_read(tmp_path: Path) -> None:
+    source = (WILD / "value_key_query.py").read_text()
+    head, arguments, tail = source.partition("src_vocab_size, embed_size, num_layers, heads, ")
+    assert arguments
+    sizes = "num_layers, heads = 6, 8\nembed_size = 512\n\n\nclass Encoder"
+    text = (head + "src_vocab_size, " + tail).replace("class Encoder", sizes)
+    (tmp_path / "own.py").write_text(text)
+    backend = adapted(tmp_path, "own.py:Encoder")
+    assert "heads=heads" in "\n".join(backend.understood)
+    assert not broken(backend)
+    (tmp_path / "own.py").write_text(text.replace("self.head_dim**0.5", "self.head_dim"))
+    with pytest.raises(Unclear):
+        adapted(tmp_path, "own.py:Encoder")

@@ -16,7 +16,6 @@ from attentest.targets import caches
 from attentest.targets.adapt import (
     arguments,
     calling,
-    constants,
     makers,
     options,
     probing,
@@ -70,6 +69,7 @@ from attentest.targets.adapt.wrappers.turning import turned_by_caller
 from attentest.targets.adapt.wrappers.wrapper import fitting
 from attentest.targets.adapt.writing.backend import Written
 from attentest.targets.adapt.writing.script import Script
+from attentest.targets.constants import components as constants
 from attentest.targets.language_models.adaptation import adapt_language_model
 from attentest.targets.language_models.recognition import is_language_model
 from attentest.targets.models import adaptation as whole

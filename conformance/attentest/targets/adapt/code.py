@@ -12,7 +12,6 @@ from typing import Any
 from torch import nn
 
 from attentest.targets.adapt.components import component_guessed, component_named, squashed
-from attentest.targets.adapt.constants import constants_of, varied
 from attentest.targets.adapt.construction import Construction, construction, copied_at
 from attentest.targets.adapt.encoders.stack import EmbeddedStack
 from attentest.targets.adapt.fillings import Filling
@@ -20,6 +19,7 @@ from attentest.targets.adapt.names import ROLES
 from attentest.targets.adapt.probing import SIZES, undisturbed
 from attentest.targets.adapt.reading import Reading, Unclear
 from attentest.targets.adapt.wrappers.wrapper import Wrapper
+from attentest.targets.constants.components import constants_of, varied
 from attentest.targets.origin import Origin, origin
 from attentest_spec import COMPONENTS, Sizes
 

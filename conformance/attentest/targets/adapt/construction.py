@@ -25,7 +25,7 @@ from attentest.targets.adapt.names import AT_CALLS, CONFIGURATION, RATIO, SIZES
 from attentest.targets.adapt.probing import SIZES as PROBED
 from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.reading import Reading, Unclear, own_recipe
-from attentest.targets.models.copies import copied
+from attentest.targets.constants.copies import copied
 from attentest.targets.models.size_names import size_by_words
 from attentest.targets.neighbours import file_of, is_same_code, modules_near
 from attentest.targets.signatures import constructor_arguments

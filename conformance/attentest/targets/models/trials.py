@@ -10,7 +10,7 @@ from torch import nn
 from attentest.results.text import summary
 from attentest.targets.adapt.parameters.found import DISTINCT
 from attentest.targets.adapt.probing import undisturbed
-from attentest.targets.models.numbers_read import HEAD_WIDTH_CODE
+from attentest.targets.constants.numbers_read import HEAD_WIDTH_CODE
 from attentest.targets.models.surrounded import Surrounded, surrounded
 from attentest.targets.signatures import sizes_in
 from attentest_spec import Sizes, Unsupported

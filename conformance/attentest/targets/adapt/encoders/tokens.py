@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from attentest.targets.adapt.code import Code, Inner, code_of
 from attentest.targets.adapt.components import component_guessed, component_named, squashed
-from attentest.targets.adapt.construction import Construction, construction
+from attentest.targets.adapt.construction import Construction
 from attentest.targets.adapt.encoders.seen import Seen
 from attentest.targets.adapt.encoders.stack import KEEP, EmbeddedStack
 from attentest.targets.adapt.limits import demand_least_width
@@ -22,6 +22,7 @@ from attentest.targets.adapt.parameters.stacks import Layers, lists_of_layers
 from attentest.targets.adapt.parameters.units import Unit, squeezed, units
 from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.reading import Reading, Unclear
+from attentest.targets.constants.components import varied
 from attentest_spec import Sizes
 
 _BATCH, _LENGTH, _KEYS = 2, 5, 7
@@ -92,7 +93,7 @@ class _Found:
         try:
             with undisturbed():
                 decodes = reading.component == "decoder"
-                built = _buildable(construction(thing, _SIDES[decodes], reading))
+                built = _buildable(varied(thing, _SIDES[decodes], reading))
                 sizes = [DISTINCT.but(d_ff=one * DISTINCT.d_model) for one in RATIOS]
                 for tried in [DISTINCT, *sizes]:
                     module = built(tried)

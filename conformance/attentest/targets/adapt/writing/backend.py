@@ -23,8 +23,8 @@ from attentest.targets.adapt.masks import shaped_mask
 from attentest.targets.adapt.parameters.telling import lines as table_lines
 from attentest.targets.adapt.probing import SIZES
 from attentest.targets.adapt.writing.values import Expression, Writer
+from attentest.targets.constants.copies import COPIES_SOURCE, copied
 from attentest.targets.layout import folded
-from attentest.targets.models.copies import COPIES_SOURCE, copied
 from attentest.targets.models.forms import ADDITIVE
 from attentest.targets.models.written import UNREAD, definition, head_line
 from attentest_spec import COMPONENTS, Limits, Table

@@ -29,7 +29,7 @@ from attentest.targets.adapt.encoders.stack import STACK_SOURCE
 from attentest.targets.adapt.makers import CODE, Maker
 from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.writing.values import Expression, Writer, tensor
-from attentest.targets.models.copies import COPIES_SOURCE
+from attentest.targets.constants.copies import COPIES_SOURCE
 from attentest_spec import COMPONENTS, Sizes
 from attentest_spec.contract import Input
 from attentest_spec.setting import Array

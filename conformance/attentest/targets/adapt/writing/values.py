@@ -14,7 +14,7 @@ from torch import Tensor
 from attentest.harness.reproduction import numbers
 from attentest.targets.adapt.construction import Construction
 from attentest.targets.adapt.fillings import Filling
-from attentest.targets.models.copies import copied
+from attentest.targets.constants.copies import copied
 from attentest.targets.origin import origin
 from attentest_spec import Sizes
 from attentest_spec.torch import to_array

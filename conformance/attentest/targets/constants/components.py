@@ -14,8 +14,8 @@ from attentest.targets.adapt.construction import Construction, construction, cop
 from attentest.targets.adapt.fillings import Filling, filling_of, fixed, head_width
 from attentest.targets.adapt.probing import SIZES, undisturbed
 from attentest.targets.adapt.reading import Reading, Unclear
-from attentest.targets.models.copies import SECONDS, numbers_named
-from attentest.targets.models.numbers_read import (
+from attentest.targets.constants.copies import SECONDS, numbers_named
+from attentest.targets.constants.numbers_read import (
     HEAD_WIDTH_CODE,
     contradiction,
     numbers_of_file,

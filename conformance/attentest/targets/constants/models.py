@@ -9,18 +9,18 @@ from typing import Any
 import torch
 
 from attentest.targets.adapt.components import squashed
-from attentest.targets.adapt.constants import ASSUMED
 from attentest.targets.adapt.names import HEAD_WIDTH, SIZES
 from attentest.targets.adapt.parameters.found import DISTINCT
 from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.reading import Reading, Unclear
-from attentest.targets.models.copies import SECONDS, copied, numbers_named
-from attentest.targets.models.inferring import Inferred, probe_of
-from attentest.targets.models.numbers_read import (
+from attentest.targets.constants.components import ASSUMED
+from attentest.targets.constants.copies import SECONDS, copied, numbers_named
+from attentest.targets.constants.numbers_read import (
     HEAD_WIDTH_CODE,
     contradiction,
     numbers_of_file,
 )
+from attentest.targets.models.inferring import Inferred, probe_of
 from attentest.targets.models.size_names import size_by_words, sizes_named
 from attentest.targets.models.trials import Building
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from torch import nn
 
-from attentest.targets.models.copies import Copies
+from attentest.targets.constants.copies import Copies
 
 _LOADS = ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_CLASSDEREF", "LOAD_FROM_DICT_OR_GLOBALS")
 _PARTS = ("LOAD_ATTR", "LOAD_METHOD", "LOAD_CONST")
