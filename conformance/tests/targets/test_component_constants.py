@@ -89,6 +89,14 @@ def test_parts_are_judged_with_other_constants(
     assert "batch_size" not in sentence
 
 
+def test_widths_that_the_constants_cannot_have_are_not_to_be_refused(tmp_path: Path) -> None:
+    computed = ("d_k = d_v = 64", "d_k = d_v = d_model // n_heads")
+    target = written(tmp_path, SOUND, computed)
+    bench = Bench.for_status(attentest.adapted(f"{target}:{HEADS}"), effort=0.3)
+    slug = "multi_head_attention.indivisible-width-refused"
+    assert judge(bench, slug).status is Status.ABSENT
+
+
 def test_constant_may_be_computed_from_another_one(tmp_path: Path) -> None:
     target = f"{written(tmp_path, IN_A_FUNCTION)}:scaled_dot_product_attention"
     assert not fails(target, "attention.formula")

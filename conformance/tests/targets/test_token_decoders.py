@@ -68,3 +68,25 @@ def test_a_decoder_that_makes_its_mask_itself_is_one_question(tmp_path):
     text = SOUND.replace("enc_src, trg_mask, src_mask):", "enc_src, src_mask):")
     with pytest.raises(Unclear):
         checked(tmp_path, text.replace("x = self.table", inside))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "is_sound"),
+    [
+        ("", "", True),
+        ("enc, enc, padding_mask", "enc, enc, None", False),
+        ("dec, dec, dec, look_ahead_mask", "dec, dec, dec, padding_mask", False),
+    ],
+)
+def test_masks_of_a_layer_may_be_named_by_what_they_hide(tmp_path, old, new, is_sound):
+    text = SOUND.partition("class Decoder(")[0]
+    for one, other in (("trg_mask", "look_ahead_mask"), ("src_mask", "padding_mask")):
+        text = text.replace(one, other)
+    assert old in text
+    (tmp_path / "layer.py").write_text(text.replace(old, new) if old else text)
+    target = str(tmp_path / "layer.py:DecoderLayer")
+
+    def check() -> Any:
+        return attentest.check(target, clauses=["decoder.layer-formula"])
+
+    assert check().conforms if is_sound else is_asked_or_fails(check)

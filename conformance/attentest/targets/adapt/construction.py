@@ -19,6 +19,7 @@ from attentest.targets.adapt.fillings import (
     Filling,
     filling_of,
     fixed,
+    head_width,
     is_required,
 )
 from attentest.targets.adapt.names import AT_CALLS, CONFIGURATION, RATIO, SIZES
@@ -104,9 +105,20 @@ class Construction:
 
 
 def copied_at(thing: Any, constants: Mapping[str, Filling], sizes: Sizes) -> Any:
-    """Return `thing` of a copy of its file, whose `constants` are `sizes`; itself for none."""
+    """Return `thing` of a copy of its file, whose `constants` are `sizes`; itself for none.
+
+    Unsupported where a number of heads among them does not divide the width: nothing is given that
+    could be refused.
+    """
+    if splits_heads(constants):
+        head_width(sizes)
     values = {own: one.value(sizes) for own, one in constants.items()}
     return copied(thing, **values) if values else thing
+
+
+def splits_heads(constants: Mapping[str, Filling]) -> bool:
+    """Say whether a number of heads is among the constants."""
+    return any("heads" in one.settles for one in constants.values())
 
 
 def construction(thing: Callable[..., Any], component: str, reading: Reading) -> Construction:

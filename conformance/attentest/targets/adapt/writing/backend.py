@@ -14,7 +14,7 @@ from torch import nn
 from attentest.targets.adapt.adapter import Adapter, without_the_causal
 from attentest.targets.adapt.arguments import MASKS
 from attentest.targets.adapt.code import POSITIONS, Code
-from attentest.targets.adapt.construction import Construction
+from attentest.targets.adapt.construction import Construction, splits_heads
 from attentest.targets.adapt.encoders.stack import STACK_SOURCE
 from attentest.targets.adapt.fillings import Filling, head_width
 from attentest.targets.adapt.layouts import split
@@ -90,6 +90,9 @@ class Written:
     def _build(self) -> Iterator[str]:
         yield '    """Return what is judged, at `sizes`."""'
         own, inner = self.code.origin.expression, self.code.inner
+        if splits_heads(self.code.constants):
+            self.helpers["head_width"] = inspect.getsource(head_width).strip()
+            yield "    head_width(sizes)  # raises Unsupported where there is no whole one"
         if self.code.construction is None:
             module = isinstance(self.code.thing, nn.Module)
             if module:
