@@ -2,6 +2,7 @@
 
 import pickle
 from pathlib import Path
+from typing import Any
 
 import pytest
 from folders import SUPPORT
@@ -150,6 +151,13 @@ def test_file_that_cannot_be_run_again_is_one_question(tmp_path: Path) -> None:
     target = written(tmp_path, once + IN_A_FUNCTION)
     with pytest.raises(Unclear, match="cannot be run again with others"):
         attentest.adapted(f"{target}:scaled_dot_product_attention")
+
+
+def test_code_of_a_running_process_is_one_question() -> None:
+    held: dict[str, Any] = {"__name__": "__main__"}
+    exec(IN_A_FUNCTION.replace("* SCALE", "* HEAD_DIM ** -0.5"), held)
+    with pytest.raises(Unclear, match=r"HEAD_DIM=d_model/heads\), and is defined in what runs"):
+        attentest.adapted(held["scaled_dot_product_attention"])
 
 
 def test_constant_that_is_given_stays(tmp_path: Path) -> None:

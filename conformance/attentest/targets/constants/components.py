@@ -19,6 +19,7 @@ from attentest.targets.constants.numbers_read import (
     HEAD_WIDTH_CODE,
     contradiction,
     numbers_of_file,
+    numbers_of_process,
     numbers_read,
 )
 from attentest.targets.models.size_names import size_by_words
@@ -49,12 +50,10 @@ def constants_of(
     There are none where the width of a head and what it follows from are said. Unclear where they
     contradict each other, and where no copy can be made.
     """
-    named = numbers_named(thing)
-    if not named:
+    live, named = numbers_of_process(thing), numbers_named(thing)
+    if not (live or named):
         return {}
-    known = built.known if built is not None else frozenset()
-    splits = any(_is_head_width(one) for one in (built.fillings.values() if built else ()))
-    read = {own: named[own] for own in numbers_read(thing) if own in named}
+    read = live or {own: named[own] for own in numbers_read(thing) if own in named}
     arguments = built.arguments if built is not None else ()
     given = {
         own: fixed(reading.given[own])
@@ -64,8 +63,7 @@ def constants_of(
     found = {
         own: one
         for own, one in _fillings(read, component, reading).items()
-        if not (_is_head_width(one) and (splits or known >= _SPLIT))
-        and not (one.settles and one.settles <= known)
+        if not _is_said(one, built)
     }
     if not (given or any(_is_head_width(one) or one.settles & _SPLIT for one in found.values())):
         return {}
@@ -73,8 +71,23 @@ def constants_of(
     if any(map(_is_head_width, found.values())):
         of_file = {own: named[own] for own in numbers_of_file(thing) if own in named}
         _demand_agreement(thing, {**of_file, **read}, component, reading)
+    if live:
+        raise Unclear(
+            f"{thing.__name__} reads constants of the code as sizes ({words(found)}), and is "
+            f"defined in what runs: put it into a file of its own, which is run again with others, "
+            f"or make them arguments."
+        )
     _demand_copies(thing, found)
     return found
+
+
+def _is_said(one: Filling, built: Construction | None) -> bool:
+    """Say whether arguments say the size that a constant is."""
+    if built is None:
+        return False
+    if _is_head_width(one):
+        return any(map(_is_head_width, built.fillings.values())) or built.known >= _SPLIT
+    return bool(one.settles) and one.settles <= built.known
 
 
 def question(name: str, constants: Mapping[str, Filling]) -> str:

@@ -149,6 +149,7 @@ class Copies:
         own = dict(own if isinstance(own, dict) else vars(own))
         kept = ("__file__", "__package__", "__path__", "__spec__", "__loader__")
         vars(made).update({one: vars(module)[one] for one in kept if one in vars(module)})
+        vars(made)["__copy__"] = True
         own["__import__"] = functools.partial(self.bring, own["__import__"])
         vars(made)["__builtins__"] = own
         if place.suffix == ".py":
@@ -199,12 +200,22 @@ SECONDS = 1.0
 """Limit of the processor time of a copy of the files: one is made for all sizes in use."""
 
 
+def is_running(home: ModuleType | None) -> bool:
+    """Say whether a module is a notebook or the script that runs: its code calls this itself."""
+    return home is None or home.__name__ == "__main__" or not hasattr(home, "__file__")
+
+
 def numbers_named(thing: Callable[..., Any]) -> dict[str, Any]:
-    """Return the numbers with names in the file of `thing`, and in those of its folder in use."""
+    """Return the numbers with names in the file of `thing`, and in those of its folder in use.
+
+    There are none for an installed package, for a copy, and for what can be no copy.
+    """
     found: dict[str, Any] = {}
     home = sys.modules.get(thing.__module__)
     file = getattr(home, "__file__", None)
-    if home is None or not file or "site-packages" in Path(file).parts:
+    if home is None or is_running(home) or hasattr(home, "__copy__"):
+        return found
+    if not file or "site-packages" in Path(file).parts:
         return found
     root = Copies.folder(home)
     files = [getattr(one, "__file__", None) or "" for one in list(sys.modules.values())]

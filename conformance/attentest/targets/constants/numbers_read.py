@@ -2,6 +2,7 @@
 
 import ast
 import dis
+import inspect
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
@@ -12,7 +13,7 @@ from typing import Any
 
 from torch import nn
 
-from attentest.targets.constants.copies import Copies
+from attentest.targets.constants.copies import Copies, is_running
 
 _LOADS = ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_CLASSDEREF", "LOAD_FROM_DICT_OR_GLOBALS")
 _PARTS = ("LOAD_ATTR", "LOAD_METHOD", "LOAD_CONST")
@@ -30,6 +31,26 @@ def numbers_read(thing: Callable[..., Any]) -> dict[str, float]:
     reader = _Reader(Copies.folder(home))
     reader.follow(home, thing.__qualname__.partition(".")[0])
     return reader.found
+
+
+def numbers_of_process(thing: Callable[..., Any]) -> dict[str, float]:
+    """Return the numbers that the function or class `thing` reads, where it can be no copy."""
+    if not is_running(sys.modules.get(thing.__module__)):
+        return {}
+    found: dict[str, float] = {}
+    seen: list[Any] = [thing]
+    for one in seen:
+        held = vars(one).values() if isinstance(one, type) else [one]
+        for function in filter(inspect.isfunction, held):
+            for name, part in _reads(function.__code__):
+                value: Any = function.__globals__.get(name)
+                _note(found, name, value)
+                if inspect.isfunction(value) or isinstance(value, type):
+                    own = value.__module__ == thing.__module__ and value not in seen
+                    seen += [value] * own
+                else:
+                    _note(found, part, getattr(value, part or "_", None))
+    return found
 
 
 def numbers_of_file(thing: Callable[..., Any]) -> dict[str, float]:
@@ -80,10 +101,10 @@ class _Reader:
             return
         self.seen.add((module.__name__, name))
         value = vars(module)[name]
-        self._note(name, value)
+        _note(self.found, name, value)
         if isinstance(value, type) and issubclass(value, nn.Module):
             for own, one in vars(value).items():
-                self._note(own, one)
+                _note(self.found, own, one)
         other = sys.modules.get(getattr(value, "__module__", None) or "")
         if callable(value) and other not in (None, module) and self._is_near(other):
             self.follow(other, value.__qualname__.partition(".")[0])
@@ -92,10 +113,6 @@ class _Reader:
             self.follow(module, read)
             self._part(vars(module).get(read), part)
 
-    def _note(self, name: str, value: Any) -> None:
-        if type(value) in (int, float):
-            self.found.setdefault(name, value)
-
     def _part(self, held: Any, part: str) -> None:
         """Note the number `part` of what is `held`: a module, a dictionary or an object."""
         if isinstance(held, ModuleType):
@@ -103,7 +120,7 @@ class _Reader:
                 self.follow(held, part)
         elif part:
             value = held.get(part) if isinstance(held, dict) else getattr(held, part, None)
-            self._note(part, value)
+            _note(self.found, part, value)
 
     def _is_near(self, module: ModuleType | None) -> bool:
         file = getattr(module, "__file__", None)
@@ -122,6 +139,11 @@ class _Reader:
                         made.setdefault(own, []).extend(reads if own in _stored(code) else ())
             self.statements[module.__name__] = made
         return self.statements[module.__name__]
+
+
+def _note(found: dict[str, float], name: str, value: Any) -> None:
+    if type(value) in (int, float):
+        found.setdefault(name, value)
 
 
 def _stored(code: CodeType) -> set[str]:
