@@ -129,6 +129,16 @@ def test_mistakes_with_constants_are_detected_or_asked_about(
     assert is_detected(target, f"{component}.formula")
 
 
+def test_constant_that_is_no_size_leaves_the_code_as_it_is(tmp_path: Path) -> None:
+    axis = ("HEAD_DIM ** -0.5", "1.0\ndim = 3"), ("softmax(-1)", "softmax(dim)")
+    scaled = ("* SCALE", "/ q.shape[-1] ** 0.5")
+    target = f"{written(tmp_path, IN_A_FUNCTION, *axis, scaled)}:scaled_dot_product_attention"
+    assert not fails(target, "attention.formula")
+    written(tmp_path, IN_A_FUNCTION, *axis)
+    with pytest.raises(Unclear, match="dim=d_model"):
+        attentest.adapted(target)
+
+
 def test_numbers_that_no_choice_gives_are_one_question(tmp_path: Path) -> None:
     target = written(tmp_path, IN_A_FUNCTION, ("** -0.5", "** -1"))
     with pytest.raises(Unclear, match=r"HEAD_DIM=d_model/heads\). No choice gives its numbers"):

@@ -184,7 +184,7 @@ def _adapt(thing: Any, asked: Reading, name: str, home: ModuleType | None) -> Ba
         _all_used(code, asked)
         read = _READERS.get(code.component, _adapted)
         with probing.undisturbed():
-            return read(code, asked)
+            return constants.read_by(read, code, asked)
     except Unclear as failure:
         if not guess or isinstance(failure, Uncovered):
             raise

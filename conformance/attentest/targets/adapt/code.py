@@ -94,6 +94,15 @@ class Code:
         """The constants of its code that are sizes: it is judged in copies that have others."""
         return self.construction.constants if self.construction else self.of_function
 
+    def as_written(self) -> "Code | None":
+        """Return it with its constants as they are, None for what has none and for a part."""
+        if not self.constants or self.inner is not None or self.wrapper is not None:
+            return None
+        if self.construction is None:
+            return replace(self, of_function={}, build=lambda sizes: _Called(self.thing))
+        built = self.construction.with_constants({})
+        return replace(self, construction=built, build=built)
+
     @property
     def is_module(self) -> bool:
         """Whether it is a class that is built at sizes."""

@@ -3,17 +3,18 @@
 import inspect
 import time
 from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from keyword import iskeyword
 from operator import attrgetter
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from attentest.results.text import summary
 from attentest.targets.adapt.components import squashed
 from attentest.targets.adapt.construction import Construction, construction, copied_at
 from attentest.targets.adapt.fillings import Filling, filling_of, fixed, head_width
 from attentest.targets.adapt.probing import SIZES, undisturbed
-from attentest.targets.adapt.reading import Reading, Unclear
+from attentest.targets.adapt.reading import Reading, Unclear, Uncovered
 from attentest.targets.constants.copies import SECONDS, numbers_named
 from attentest.targets.constants.numbers_read import (
     HEAD_WIDTH_CODE,
@@ -23,6 +24,11 @@ from attentest.targets.constants.numbers_read import (
     numbers_read,
 )
 from attentest.targets.models.size_names import size_by_words
+
+if TYPE_CHECKING:
+    from attentest.targets.adapt.code import Code
+
+R = TypeVar("R")
 
 _SPLIT = frozenset(["d_model", "heads"])
 """The sizes that say how wide a head is. Other constants are left as they are, but beside these."""
@@ -88,6 +94,26 @@ def _is_said(one: Filling, built: Construction | None) -> bool:
     if _is_head_width(one):
         return any(map(_is_head_width, built.fillings.values())) or built.known >= _SPLIT
     return bool(one.settles) and one.settles <= built.known
+
+
+def read_by(read: "Callable[[Code, Reading], R]", code: "Code", reading: Reading) -> R:
+    """Return what `read` makes of `code`, with constants as they are where only that fits."""
+    try:
+        return read(code, reading)
+    except Unclear as failure:
+        plain = code.as_written()
+        if plain is None:
+            raise
+        with suppress(Unclear):
+            found = read(plain, reading)
+            if getattr(found, "fits", False):
+                return found
+        if isinstance(failure, Uncovered) or words(code.constants) in str(failure):
+            raise
+        raise Unclear(
+            f"{failure} Constants of its code were taken for sizes ({words(code.constants)}): "
+            f"--give NAME=VALUE leaves one as it is."
+        ) from failure
 
 
 def question(name: str, constants: Mapping[str, Filling]) -> str:
