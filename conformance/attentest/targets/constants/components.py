@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import replace
 from keyword import iskeyword
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from attentest.results.text import summary
 from attentest.targets.adapt.components import squashed
@@ -25,9 +25,19 @@ from attentest.targets.constants.numbers_read import (
 )
 from attentest.targets.models.size_names import size_by_words
 
-if TYPE_CHECKING:
-    from attentest.targets.adapt.code import Code
 
+class WithConstants(Protocol):
+    """Code that may read constants as sizes."""
+
+    @property
+    def constants(self) -> Mapping[str, Filling]:
+        """The constants that are sizes."""
+
+    def as_written(self) -> Any:
+        """Return the code with its constants as they are, None where that cannot be."""
+
+
+C = TypeVar("C", bound=WithConstants)
 R = TypeVar("R")
 
 _SPLIT = frozenset(["d_model", "heads"])
@@ -96,7 +106,7 @@ def _is_said(one: Filling, built: Construction | None) -> bool:
     return bool(one.settles) and one.settles <= built.known
 
 
-def read_by(read: "Callable[[Code, Reading], R]", code: "Code", reading: Reading) -> R:
+def read_by(read: Callable[[C, Reading], R], code: C, reading: Reading) -> R:
     """Return what `read` makes of `code`, with constants as they are where only that fits."""
     try:
         return read(code, reading)
