@@ -12,8 +12,8 @@ from attentest.judging.judge import judge
 from attentest.results.verdict import Status
 from attentest.targets.adapt import Unclear
 from attentest.targets.adapt.parameters import found
+from attentest.targets.constants.copies import Constants
 from attentest.targets.members import adapter_text
-from attentest.targets.models.copies import Constants
 from attentest.targets.whole import AdaptedWhole
 from attentest_spec import Backend
 
@@ -137,6 +137,12 @@ def test_numbers_that_no_choice_gives_are_asked_about(
     monkeypatch.setattr(found, "SECONDS", 0.3)  # no map gives numbers that are wrong
     target = written(tmp_path, "constants.py", edit)
     with pytest.raises(Unclear, match="No choice gives its numbers"):
+        attentest.adapted(target)
+
+
+def test_constants_that_contradict_each_other_are_asked_about(tmp_path: Path) -> None:
+    target = written(tmp_path, "constants.py", ("d_k = d_v = 64", "d_k = d_v = 32"))
+    with pytest.raises(Unclear, match="d_k=32, and d_model=512 over n_heads=8 is another width"):
         attentest.adapted(target)
 
 

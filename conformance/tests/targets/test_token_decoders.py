@@ -14,6 +14,14 @@ SOUND = (SUPPORT / "wild_encoders" / "decoder.py").read_text()
 CLAUSES = ["decoder.formula"]
 
 
+KEYS_AND_VALUES = (
+    SOUND.replace("def forward(self, dec, enc, trg", "def forward(self, dec, value, key, trg")
+    .replace("self.cross(x, enc, enc,", "self.cross(x, key, value,")
+    .replace("layer(x, enc_src, ", "layer(x, enc_src, enc_src, ")
+)
+"""Its layers are given the memory twice, as value and as key."""
+
+
 def checked(folder: Path, text: str) -> Any:
     (folder / "decoder.py").write_text(text)
     return attentest.check(str(folder / "decoder.py:Decoder"), clauses=CLAUSES)
@@ -26,6 +34,18 @@ def test_the_stack_of_a_sound_decoder_is_read_and_conforms(tmp_path):
     said = "\n".join(report.inferred)
     assert "it embeds its tokens itself: layers is judged, with embedded input" in said
     assert "memory=enc_src, source_mask=src_mask, target_mask=trg_mask" in said
+
+
+def test_layers_that_are_given_the_memory_twice_conform(tmp_path):
+    assert KEYS_AND_VALUES.count("enc_src, enc_src") == 1
+    report = checked(tmp_path, KEYS_AND_VALUES)
+    assert report.conforms, str(report)
+
+
+@pytest.mark.parametrize("wrong", ["enc_src, self.table(trg)", "x, enc_src"])
+def test_layers_that_are_given_another_memory_are_detected_or_asked_about(tmp_path, wrong):
+    text = KEYS_AND_VALUES.replace("enc_src, enc_src", wrong)
+    assert is_asked_or_fails(lambda: checked(tmp_path, text))
 
 
 @pytest.mark.parametrize(
@@ -48,3 +68,25 @@ def test_a_decoder_that_makes_its_mask_itself_is_one_question(tmp_path):
     text = SOUND.replace("enc_src, trg_mask, src_mask):", "enc_src, src_mask):")
     with pytest.raises(Unclear):
         checked(tmp_path, text.replace("x = self.table", inside))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "is_sound"),
+    [
+        ("", "", True),
+        ("enc, enc, padding_mask", "enc, enc, None", False),
+        ("dec, dec, dec, look_ahead_mask", "dec, dec, dec, padding_mask", False),
+    ],
+)
+def test_masks_of_a_layer_may_be_named_by_what_they_hide(tmp_path, old, new, is_sound):
+    text = SOUND.partition("class Decoder(")[0]
+    for one, other in (("trg_mask", "look_ahead_mask"), ("src_mask", "padding_mask")):
+        text = text.replace(one, other)
+    assert old in text
+    (tmp_path / "layer.py").write_text(text.replace(old, new) if old else text)
+    target = str(tmp_path / "layer.py:DecoderLayer")
+
+    def check() -> Any:
+        return attentest.check(target, clauses=["decoder.layer-formula"])
+
+    assert check().conforms if is_sound else is_asked_or_fails(check)

@@ -27,6 +27,7 @@ SOUND = [
     ("text_classifier.py:TextClassifier", "blocks is judged", "norm_placement=pre"),
     ("classifier.py:SentimentClassifier", "transformer_encoder is judged", "sequence first"),
     ("causal_lm.py:TinyForCausalLM", "as its name says", "without attention_mask"),
+    ("value_key_query.py:Encoder", "layers is judged", "mask: True may be attended"),
     ("gpt.py:GPT", "transformer.h is judged", "hides later positions by itself"),
 ]
 """Token encoders in different styles, and what is said of how each was read."""
@@ -40,6 +41,9 @@ MISTAKES = [
     ("encoder.py", "Encoder", "tokens.eq(", "tokens.ne("),
     ("causal_lm.py", "TinyForCausalLM", "q.shape[-1] ** 0.5", "q.shape[-1]"),
     ("encoder.py", "Encoder", "torch.relu(self.linear1(self.norm2(x)))", "self.linear1(x)"),
+    ("value_key_query.py", "Encoder", "self.head_dim**0.5", "len(queries) ** 0.5"),
+    ("value_key_query.py", "Encoder", "layer(out, out, out, mask)", "layer(out, out, out, None)"),
+    ("value_key_query.py", "Encoder", "self.norm2(self", "self.norm1(self"),
 ]
 """A file, its class, and an edit that plants a mistake."""
 
@@ -85,6 +89,15 @@ def test_mistakes_in_encoders_are_detected(
     assert old in source
     (tmp_path / file).write_text(source.replace(old, new))
     assert broken(adapted(tmp_path, f"{file}:{name}"), effort=0.6)
+
+
+def test_layers_with_another_input_beside_the_first_are_one_question(tmp_path: Path) -> None:
+    source = (WILD / "value_key_query.py").read_text()
+    for first in ("words", "out.clone()"):
+        edited = source.replace("layer(out, out, out, mask)", f"layer({first}, out, out, mask)")
+        (tmp_path / "beside.py").write_text(edited)
+        with pytest.raises(Unclear, match="another tensor of the shape of its input"):
+            attentest.adapted(str(tmp_path / "beside.py:Encoder"))
 
 
 def test_an_encoder_of_images_is_one_question():
@@ -194,3 +207,18 @@ class WavesForCausalLM(class_of("causal_lm.py", "TinyForCausalLM")):  # type: ig
 def test_an_encoder_that_cannot_be_built_at_the_least_width_is_one_question():
     with pytest.raises(Unclear, match=r"width of 2.*ZeroDivisionError.*name the class of its la"):
         attentest.adapted(WavesForCausalLM, "encoder")
+
+
+def test_encoder_whose_sizes_are_constants_is_read(tmp_path: Path) -> None:
+    source = (WILD / "value_key_query.py").read_text()
+    head, arguments, tail = source.partition("src_vocab_size, embed_size, num_layers, heads, ")
+    assert arguments
+    sizes = "num_layers, heads = 6, 8\nembed_size = 512\n\n\nclass Encoder"
+    text = (head + "src_vocab_size, " + tail).replace("class Encoder", sizes)
+    (tmp_path / "own.py").write_text(text)
+    backend = adapted(tmp_path, "own.py:Encoder")
+    assert "heads=heads" in "\n".join(backend.understood)
+    assert not broken(backend)
+    (tmp_path / "own.py").write_text(text.replace("self.head_dim**0.5", "self.head_dim"))
+    with pytest.raises(Unclear):
+        adapted(tmp_path, "own.py:Encoder")

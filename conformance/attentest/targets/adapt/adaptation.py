@@ -69,6 +69,7 @@ from attentest.targets.adapt.wrappers.turning import turned_by_caller
 from attentest.targets.adapt.wrappers.wrapper import fitting
 from attentest.targets.adapt.writing.backend import Written
 from attentest.targets.adapt.writing.script import Script
+from attentest.targets.constants import components as constants
 from attentest.targets.language_models.adaptation import adapt_language_model
 from attentest.targets.language_models.recognition import is_language_model
 from attentest.targets.models import adaptation as whole
@@ -183,7 +184,7 @@ def _adapt(thing: Any, asked: Reading, name: str, home: ModuleType | None) -> Ba
         _all_used(code, asked)
         read = _READERS.get(code.component, _adapted)
         with probing.undisturbed():
-            return read(code, asked)
+            return constants.read_by(read, code, asked)
     except Unclear as failure:
         if not guess or isinstance(failure, Uncovered):
             raise
@@ -303,8 +304,9 @@ def _adapted(code: Code, reading: Reading) -> Adapted:
         asked = options.question(code, reading, partial(_explained, inferred))
     if not (asked or reading.anyway):
         asked = trust.question(code, probe, adapter, found, findings, line)
-    explained = trust.explained(findings)
-    known = explained
+    known = explained = trust.explained(findings)
+    if code.constants and not (asked or reading.anyway or explained):
+        asked = constants.question(code.name, code.constants)
     held = code.inner is not None or code.component == routing.COMPONENT
     if guessed and not known and held:  # layers and experts say more than a name
         shown = {**found.choices, **measured(findings)}
@@ -322,6 +324,7 @@ def _adapted(code: Code, reading: Reading) -> Adapted:
         *assumed(declared, reading),
         *epsilon_given(code, reading),
         *(code.construction.assumed if code.construction is not None else []),
+        *constants.assumed(code.constants),
         *unusual_epsilons(declared, reading, code),
         *[SINGLE] * bool(single),
         *[SEVERAL] * (backend.limits.fewest_heads > 1),
@@ -389,7 +392,7 @@ def _map_in_words(found: FoundTable) -> tuple[str, ...]:
 
 def _all_used(code: Code, reading: Reading) -> None:
     """Refuse what is settled for an argument that is not there."""
-    own = set(code.signature.parameters)
+    own = {*code.signature.parameters, *code.constants}
     if code.construction is not None:
         own |= code.construction.arguments
     for name in [*reading.given, *reading.arguments.values()]:

@@ -12,12 +12,14 @@ from typing import Any
 from torch import nn
 
 from attentest.targets.adapt.components import component_guessed, component_named, squashed
-from attentest.targets.adapt.construction import Construction, construction
+from attentest.targets.adapt.construction import Construction, construction, copied_at
 from attentest.targets.adapt.encoders.stack import EmbeddedStack
+from attentest.targets.adapt.fillings import Filling
 from attentest.targets.adapt.names import ROLES
 from attentest.targets.adapt.probing import SIZES, undisturbed
 from attentest.targets.adapt.reading import Reading, Unclear
 from attentest.targets.adapt.wrappers.wrapper import Wrapper
+from attentest.targets.constants.components import constants_of, varied
 from attentest.targets.origin import Origin, origin
 from attentest_spec import COMPONENTS, Sizes
 
@@ -60,7 +62,8 @@ class Code:
     `thing` is the class, function or instance itself, `signature` that of the call, `words` its
     documentation, `construction` is None for what is not built at sizes, `said` are sentences for
     the user. `home` is the module that holds it as `name`, None for a live object. `inner` is the
-    part of `thing` that is judged, None for all of it.
+    part of `thing` that is judged, None for all of it. `of_function` are the constants that are
+    sizes of what is not built.
     """
 
     name: str
@@ -74,6 +77,7 @@ class Code:
     home: ModuleType | None = None
     inner: Inner | None = None
     wrapper: Wrapper | None = None
+    of_function: Mapping[str, Filling] = field(default_factory=dict)
 
     def wrapped(self, wrapper: Wrapper) -> "Code":
         """Return it with `wrapper` around what is built."""
@@ -84,6 +88,20 @@ class Code:
     def origin(self) -> Origin:
         """The name of the code in a reproduction."""
         return origin(self.thing, self.home, self.name)
+
+    @property
+    def constants(self) -> Mapping[str, Filling]:
+        """The constants of its code that are sizes: it is judged in copies that have others."""
+        return self.construction.constants if self.construction else self.of_function
+
+    def as_written(self) -> "Code | None":
+        """Return it with its constants as they are, None for what has none and for a part."""
+        if not self.constants or self.inner is not None or self.wrapper is not None:
+            return None
+        if self.construction is None:
+            return replace(self, of_function={}, build=lambda sizes: _Called(self.thing))
+        built = self.construction.with_constants({})
+        return replace(self, construction=built, build=built)
 
     @property
     def is_module(self) -> bool:
@@ -111,13 +129,15 @@ def code_of(thing: Any, reading: Reading, name: str = "") -> Code:
     component = _component(_telling(own, thing), reading)
     if inspect.isroutine(thing) and (module := _module_made(thing, component, reading)):
         return _of_class(thing, reading, own, module.forward)
+    constants = constants_of(thing, component, reading) if inspect.isfunction(thing) else {}
     return Code(
         own,
         component,
         thing,
-        lambda sizes: _Called(thing),
+        lambda sizes: _Called(copied_at(thing, constants, sizes)),
         _signature(thing, own),
         inspect.getdoc(thing) or "",
+        of_function=constants,
     )
 
 
@@ -147,7 +167,7 @@ def _of_class(
     )
     component = _component(name, reading, heads=heads)
     signature = _signature(call, name) if call else _without_self(_signature(_call(thing), name))
-    built = _buildable(construction(thing, component, reading))
+    built = _buildable(varied(thing, component, reading))
     return Code(
         name,
         component,

@@ -19,12 +19,14 @@ from attentest.targets.adapt.fillings import (
     Filling,
     filling_of,
     fixed,
+    head_width,
     is_required,
 )
 from attentest.targets.adapt.names import AT_CALLS, CONFIGURATION, RATIO, SIZES
 from attentest.targets.adapt.probing import SIZES as PROBED
 from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.reading import Reading, Unclear, own_recipe
+from attentest.targets.constants.copies import copied
 from attentest.targets.models.size_names import size_by_words
 from attentest.targets.neighbours import file_of, is_same_code, modules_near
 from attentest.targets.signatures import constructor_arguments
@@ -37,20 +39,26 @@ WHOLE_RATIO = 4
 
 @dataclass(frozen=True)
 class Construction:
-    """How a class is built: what each argument of its constructor gets, and all that it has."""
+    """How a class is built: what each argument of its constructor gets, and all that it has.
+
+    `constants` are those of its code that are sizes: it is built in copies that have others.
+    """
 
     make: Callable[..., Any]
     fillings: Mapping[str, Filling]
     arguments: frozenset[str]
+    constants: Mapping[str, Filling] = dataclasses.field(default_factory=dict)
 
     def __call__(self, sizes: Sizes) -> Any:
         """Build at `sizes`."""
-        return self.make(**{own: filling.value(sizes) for own, filling in self.fillings.items()})
+        make = copied_at(self.make, self.constants, sizes)
+        return make(**{own: filling.value(sizes) for own, filling in self.fillings.items()})
 
     @property
     def known(self) -> frozenset[str]:
         """The sizes that it is built with, those of a configuration included."""
-        return frozenset[str]().union(*(one.settles for one in self.fillings.values()))
+        held = [*self.fillings.values(), *self.constants.values()]
+        return frozenset[str]().union(*(one.settles for one in held))
 
     @property
     def words(self) -> str:
@@ -74,6 +82,11 @@ class Construction:
             said += part.assumed
         return said
 
+    def with_constants(self, constants: Mapping[str, Filling]) -> "Construction":
+        """Return it with `constants` that are sizes."""
+        arguments = self.arguments | frozenset(constants)
+        return dataclasses.replace(self, constants=constants, arguments=arguments)
+
     def with_wider_inner(self) -> "Construction":
         """Return it with 3/2 of the inner width, for a gated network that takes 2/3 of that."""
         fillings = {
@@ -89,6 +102,23 @@ class Construction:
             for own, filling in self.fillings.items()
         }
         return dataclasses.replace(self, fillings=fillings)
+
+
+def copied_at(thing: Any, constants: Mapping[str, Filling], sizes: Sizes) -> Any:
+    """Return `thing` of a copy of its file, whose `constants` are `sizes`; itself for none.
+
+    Unsupported where a number of heads among them does not divide the width: nothing is given that
+    could be refused.
+    """
+    if splits_heads(constants):
+        head_width(sizes)
+    values = {own: one.value(sizes) for own, one in constants.items()}
+    return copied(thing, **values) if values else thing
+
+
+def splits_heads(constants: Mapping[str, Filling]) -> bool:
+    """Say whether a number of heads is among the constants."""
+    return any("heads" in one.settles for one in constants.values())
 
 
 def construction(thing: Callable[..., Any], component: str, reading: Reading) -> Construction:

@@ -36,7 +36,7 @@ ROLES: Mapping[str, Sequence[str]] = {
     ),
     "source_mask": words(
         "srcmask sourcemask memorymask encmask crossmask crossattnmask encdecmask "
-        "encoderattentionmask encodermask srcpadmask decencattnmask"
+        "encoderattentionmask encodermask srcpadmask decencattnmask paddingmask padmask"
     ),
     "target_mask": words(
         "tgtmask trgmask targetmask lookaheadmask causalmask selfmask selfattnmask decmask "

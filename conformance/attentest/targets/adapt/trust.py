@@ -46,6 +46,9 @@ _ANYWAY = "--anyway (in Python: anyway=True) judges it all the same"
 _MASKED = ("mask_fill", "fully_masked_row")
 """Choices that show nothing where nothing is masked."""
 
+_MEASURED_UNDER_CAUSAL_MASKS = ("encoder_layer", "decoder_layer", "encoder")
+"""Components whose numbers do not show that code is causal by itself."""
+
 
 def question(
     code: Code,
@@ -78,8 +81,9 @@ def question(
             f"to put both into one mask, or it is a mistake. --give {own}=None (in Python: "
             f"given={{{own!r}: None}}) judges it without. {_ANYWAY}."
         )
-    layer = code.component == "decoder_layer"  # its masks are causal wherever choices are measured
-    other = _causal(probe, adapter) if layer or not explained(findings) else ""
+    other = ""
+    if code.component in _MEASURED_UNDER_CAUSAL_MASKS or not explained(findings):
+        other = _causal(probe, adapter)
     if not other and explained(findings):
         return ""
     if code.component == "positional_encoding" and not found.table:

@@ -30,8 +30,8 @@ from attentest.targets.adapt.parameters import FoundTable, find_table
 from attentest.targets.adapt.parameters.found import DISTINCT
 from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.reading import Reading, Unclear
+from attentest.targets.constants.models import demand_effect, demand_explanation
 from attentest.targets.models.building import building
-from attentest.targets.models.constants import demand_effect, demand_explanation
 from attentest.targets.models.inferring import Inferred, infer, probe_of
 from attentest.targets.models.instances import stands_for_class
 from attentest.targets.models.limits import is_random_without_dropout, limits_of

@@ -28,11 +28,12 @@ from attentest.targets.adapt.names import (
 from attentest.targets.adapt.parameters.found import DISTINCT
 from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.reading import Reading, Unclear
+from attentest.targets.constants.copies import copied
+from attentest.targets.constants.models import assumed_of, size_constants
+from attentest.targets.constants.numbers_read import HEAD_WIDTH_CODE
 from attentest.targets.models.configurations import Configurations
-from attentest.targets.models.constants import assumed_of, size_constants
-from attentest.targets.models.copies import copied
 from attentest.targets.models.size_names import size_by_words, sizes_named
-from attentest.targets.models.trials import HEAD_WIDTH_CODE, Building, around, trial
+from attentest.targets.models.trials import Building, around, trial
 from attentest.targets.models.vocabularies import Vocabulary, with_vocabularies
 
 MOST = 200

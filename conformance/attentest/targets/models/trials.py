@@ -10,11 +10,10 @@ from torch import nn
 from attentest.results.text import summary
 from attentest.targets.adapt.parameters.found import DISTINCT
 from attentest.targets.adapt.probing import undisturbed
+from attentest.targets.constants.numbers_read import HEAD_WIDTH_CODE
 from attentest.targets.models.surrounded import Surrounded, surrounded
 from attentest.targets.signatures import sizes_in
 from attentest_spec import Sizes, Unsupported
-
-HEAD_WIDTH_CODE = "sizes.d_model // sizes.heads"
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,8 @@ from textwrap import wrap
 from typing import Any
 
 from attentest.targets.adapt.parameters.telling import lines as table_lines
+from attentest.targets.constants.copies import COPIES_SOURCE, copied
 from attentest.targets.layout import folded
-from attentest.targets.models.copies import COPIES_SOURCE, copied
 from attentest.targets.models.forms import ADDITIVE
 from attentest.targets.models.inferring import Inferred
 from attentest.targets.models.surrounded import SURROUNDED_SOURCE, Surrounded

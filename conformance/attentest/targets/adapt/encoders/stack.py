@@ -19,7 +19,8 @@ KEEP = "keep"
 class EmbeddedStack(nn.Module):
     """The layers of `whole` and the norm after them, called with x (B, L, D) and `keep` (B, L).
 
-    A call is a call of `whole` in which x replaces the input of its first layer. `layers` and
+    A call is a call of `whole` in which x replaces the first input of its first layer, and all
+    others that are the same tensor, as in `layer(x, x, x, mask)`. `layers` and
     `norm` are paths ("" for no norm), `tokens` names the argument of the ids, `zeros` those of
     other ids, such as segments. Where `keep` is False, the id is `pad`. `sequence_first` says
     that the layers get (L, B, D).
@@ -55,10 +56,10 @@ class EmbeddedStack(nn.Module):
         outputs: list[Tensor] = []
 
         def enter(call: Callable[..., Any], *args: Any, **named: Any) -> Any:
-            if args:
-                return call(entering, *args[1:], **named)
-            own = next(own for own, one in named.items() if isinstance(one, Tensor))
-            return call(**{**named, own: entering})
+            given = [*args, *named.values()]
+            first = next(one for one in given if isinstance(one, Tensor))
+            given = [entering if is_same(one, first) else one for one in given]
+            return call(*given[: len(args)], **dict(zip(named, given[len(args) :], strict=True)))
 
         def leave(call: Callable[..., Any], *args: Any, **named: Any) -> Any:
             output = call(*args, **named)
@@ -79,6 +80,14 @@ class EmbeddedStack(nn.Module):
         """Move all of `whole`: masks are often made in the precision of its embeddings."""
         self.around[0]._apply(fn, recurse)  # type: ignore[no-untyped-call]  # of torch
         return self
+
+
+def is_same(one: Any, other: Tensor) -> bool:
+    """Say whether `one` is the tensor `other`, or a view of all of it as it is."""
+    if one is other or not isinstance(one, Tensor):
+        return one is other
+    alike = one.shape == other.shape and one.stride() == other.stride()
+    return alike and one.data_ptr() == other.data_ptr()
 
 
 @contextmanager
@@ -106,6 +115,8 @@ STACK_SOURCE = "\n".join(
         "",
         "",
         inspect.getsource(EmbeddedStack),
+        "",
+        inspect.getsource(is_same),
         "",
         inspect.getsource(replaced),
     ]

@@ -1,10 +1,8 @@
 """Stacks that embed their tokens themselves: the layers in them are what is judged."""
 
 import inspect
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from math import prod
 from typing import Any
 
@@ -13,8 +11,9 @@ from torch import Tensor, nn
 
 from attentest.targets.adapt.code import Code, Inner, code_of
 from attentest.targets.adapt.components import component_guessed, component_named, squashed
-from attentest.targets.adapt.construction import Construction, construction
-from attentest.targets.adapt.encoders.stack import KEEP, EmbeddedStack, replaced
+from attentest.targets.adapt.construction import Construction
+from attentest.targets.adapt.encoders.seen import Seen
+from attentest.targets.adapt.encoders.stack import KEEP, EmbeddedStack
 from attentest.targets.adapt.limits import demand_least_width
 from attentest.targets.adapt.names import ROLES, SEGMENTS
 from attentest.targets.adapt.parameters.found import DISTINCT, RATIOS
@@ -23,6 +22,7 @@ from attentest.targets.adapt.parameters.stacks import Layers, lists_of_layers
 from attentest.targets.adapt.parameters.units import Unit, squeezed, units
 from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.reading import Reading, Unclear
+from attentest.targets.constants.components import varied
 from attentest_spec import Sizes
 
 _BATCH, _LENGTH, _KEYS = 2, 5, 7
@@ -93,7 +93,7 @@ class _Found:
         try:
             with undisturbed():
                 decodes = reading.component == "decoder"
-                built = _buildable(construction(thing, _SIDES[decodes], reading))
+                built = _buildable(varied(thing, _SIDES[decodes], reading))
                 sizes = [DISTINCT.but(d_ff=one * DISTINCT.d_model) for one in RATIOS]
                 for tried in [DISTINCT, *sizes]:
                     module = built(tried)
@@ -280,7 +280,7 @@ class _Wrapping:
             given[self.memory] = torch.randn(_BATCH, _KEYS, self.found.sizes.d_model)
         failure = ""
         for mask, over_keys in zip(_masks(_LENGTH), _masks(_KEYS), strict=True):
-            seen = _Seen(self.module, options["layers"])
+            seen = Seen(self.module, options["layers"])
             try:
                 with undisturbed(), seen:
                     own = {one: self._is_over_keys(one) for one in required}
@@ -290,6 +290,12 @@ class _Wrapping:
                 continue
             shape = seen.shape
             width = self.found.sizes.d_model
+            if seen.several:
+                raise Unclear(
+                    f"{self.name} embeds its tokens itself, and its first layer gets another "
+                    f"tensor of the shape of its input, which nothing says how to give. Name the "
+                    f"class of its layers alone."
+                )
             if shape in ((_BATCH, _LENGTH, width), (_LENGTH, _BATCH, width)):
                 first = shape[0] == _LENGTH
                 return {"norm": seen.norm} | ({"sequence_first": True} if first else {})
@@ -315,46 +321,6 @@ class _Wrapping:
             stack = inner(self.found.module, self.found.sizes)
             assert isinstance(stack, EmbeddedStack)
             return not torch.equal(stack(x), stack(x, keep=keep))
-
-
-class _Seen:
-    """Watches one call: the shape that the first layer gets, and the norm after the last one."""
-
-    def __init__(self, module: nn.Module, layers: str) -> None:
-        self.module = module
-        self.layers = module.get_submodule(layers)
-        self.shape: tuple[int, ...] = ()
-        self.norm = ""
-        self.output: Any = None
-        self.watching = ExitStack()
-
-    def __enter__(self) -> None:
-        layers = list(self.layers.children())
-        inside = set(self.layers.modules())
-        self.watching.enter_context(replaced(layers[0], self._enter))
-        self.watching.enter_context(replaced(layers[-1], self._leave))
-        for path, one in self.module.named_modules():
-            sizes = {tuple(squeezed(tuple(held.shape))) for held in one.parameters()}
-            if one not in inside and len(sizes) == 1 and len(next(iter(sizes))) == 1:
-                self.watching.enter_context(replaced(one, partial(self._norm, path)))
-
-    def __exit__(self, *_: object) -> None:
-        self.watching.close()
-
-    def _enter(self, call: Callable[..., Any], *args: Any, **named: Any) -> Any:
-        floats = [one for one in (*args, *named.values()) if isinstance(one, Tensor)]
-        self.shape = tuple(floats[0].shape)
-        return call(*args, **named)
-
-    def _leave(self, call: Callable[..., Any], *args: Any, **named: Any) -> Any:
-        output = call(*args, **named)
-        self.output = output[0] if isinstance(output, tuple) else output
-        return output
-
-    def _norm(self, path: str, call: Callable[..., Any], *args: Any, **named: Any) -> Any:
-        if self.output is not None and args and args[0] is self.output:
-            self.norm = path
-        return call(*args, **named)
 
 
 def _of_source(mask: str) -> bool:

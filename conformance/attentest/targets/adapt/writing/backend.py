@@ -4,7 +4,7 @@ It imports the spec and the user's code, and nothing of the suite.
 """
 
 import inspect
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from textwrap import indent, wrap
 from typing import Any
@@ -14,15 +14,16 @@ from torch import nn
 from attentest.targets.adapt.adapter import Adapter, without_the_causal
 from attentest.targets.adapt.arguments import MASKS
 from attentest.targets.adapt.code import POSITIONS, Code
-from attentest.targets.adapt.construction import Construction
+from attentest.targets.adapt.construction import Construction, splits_heads
 from attentest.targets.adapt.encoders.stack import STACK_SOURCE
-from attentest.targets.adapt.fillings import head_width
+from attentest.targets.adapt.fillings import Filling, head_width
 from attentest.targets.adapt.layouts import split
 from attentest.targets.adapt.makers import CODE, Maker, with_axes
 from attentest.targets.adapt.masks import shaped_mask
 from attentest.targets.adapt.parameters.telling import lines as table_lines
 from attentest.targets.adapt.probing import SIZES
 from attentest.targets.adapt.writing.values import Expression, Writer
+from attentest.targets.constants.copies import COPIES_SOURCE, copied
 from attentest.targets.layout import folded
 from attentest.targets.models.forms import ADDITIVE
 from attentest.targets.models.written import UNREAD, definition, head_line
@@ -89,10 +90,14 @@ class Written:
     def _build(self) -> Iterator[str]:
         yield '    """Return what is judged, at `sizes`."""'
         own, inner = self.code.origin.expression, self.code.inner
+        if splits_heads(self.code.constants):
+            self.helpers["head_width"] = inspect.getsource(head_width).strip()
+            yield "    head_width(sizes)  # raises Unsupported where there is no whole one"
         if self.code.construction is None:
             module = isinstance(self.code.thing, nn.Module)
             if module:
                 self.writer.need("import copy")
+            own = self._copy(own, self.code.constants)
             yield f"    return copy.deepcopy({own}).eval()" if module else f"    return {own}"
             return
         made = self._made(own, self.code.construction)
@@ -115,15 +120,28 @@ class Written:
 
     def _made(self, function: str, how: Construction) -> str:
         """Return the call of a constructor as an expression of `sizes`."""
+        given = self._given(how.fillings)
+        return self.writer.call(self._copy(function, how.constants), (), given)
+
+    def _copy(self, function: str, constants: Mapping[str, Filling]) -> str:
+        """Return the copy of `function` whose `constants` are sizes; itself for none."""
+        if not constants:
+            return function
+        self.helpers["copies"] = COPIES_SOURCE.strip()
+        given = self._given(constants)
+        return self.writer.call(copied.__name__, [Expression(function)], given)
+
+    def _given(self, fillings: Mapping[str, Filling]) -> dict[str, Any]:
+        """Return the expression of `sizes` for each of the `fillings`."""
         given = {}
-        for own, one in how.fillings.items():
+        for own, one in fillings.items():
             if isinstance(one.value, Construction):
                 given[own] = Expression(self._made(self.writer.named(one.value.make), one.value))
             else:
                 given[own] = Expression(one.code) if one.code else one.value(SIZES)
             if "head_width(" in one.code:
                 self.helpers["head_width"] = inspect.getsource(head_width).strip()
-        return self.writer.call(function, (), given)
+        return given
 
     def _call(self) -> str:
         inputs = COMPONENTS[self.code.component].inputs

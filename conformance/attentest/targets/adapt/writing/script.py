@@ -29,6 +29,7 @@ from attentest.targets.adapt.encoders.stack import STACK_SOURCE
 from attentest.targets.adapt.makers import CODE, Maker
 from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.writing.values import Expression, Writer, tensor
+from attentest.targets.constants.copies import COPIES_SOURCE
 from attentest_spec import COMPONENTS, Sizes
 from attentest_spec.contract import Input
 from attentest_spec.setting import Array
@@ -59,6 +60,7 @@ class Script:
         rest = [one for one in self.writer.imports if not one.startswith("import ")]
         inner = self.code.inner
         helper = [STACK_SOURCE, ""] if inner is not None and inner.stack else []
+        helper += [COPIES_SOURCE, ""] * bool(self.code.constants)
         helper += [self.code.wrapper.source, ""] if self.code.wrapper is not None else []
         ready = "torch.set_printoptions(precision=8)"
         return "\n".join([*plain, "", *rest, "", *helper, ready, *body])
@@ -82,6 +84,7 @@ class Script:
 
     def _name(self, number: int) -> str:
         built = self.code.construction is not None or isinstance(self.code.thing, nn.Module)
+        built = built or bool(self.code.constants)
         return variable(number, "module") if built else self.code.origin.expression
 
     def _build(self, name: str, built: Build) -> Iterator[str]:
@@ -101,6 +104,8 @@ class Script:
             thing = self.code.thing
             is_module = not isinstance(thing, type) or issubclass(thing, nn.Module)
             yield f"{name} = {made}{ready if is_module else ''}"
+        elif self.code.constants:
+            yield f"{name} = {self.writer.copy(own, self.code.constants, built.sizes)}"
         elif isinstance(self.code.thing, nn.Module):
             self.writer.need("import copy")
             yield f"{name} = copy.deepcopy({own}){ready}"

@@ -13,6 +13,8 @@ from torch import Tensor
 
 from attentest.harness.reproduction import numbers
 from attentest.targets.adapt.construction import Construction
+from attentest.targets.adapt.fillings import Filling
+from attentest.targets.constants.copies import copied
 from attentest.targets.origin import origin
 from attentest_spec import Sizes
 from attentest_spec.torch import to_array
@@ -83,7 +85,12 @@ class Writer:
             else one.value(sizes)
             for own, one in how.fillings.items()
         }
-        return self.call(function, (), named)
+        return self.call(self.copy(function, how.constants, sizes), (), named)
+
+    def copy(self, function: str, constants: Mapping[str, Filling], sizes: Sizes) -> str:
+        """Return the copy of `function` whose `constants` are `sizes`; itself for none."""
+        values = {own: one.value(sizes) for own, one in constants.items()}
+        return self.call(copied.__name__, [Expression(function)], values) if values else function
 
     def _listed(self, values: Sequence[Any]) -> str:
         return ", ".join(self.value(one) for one in values)

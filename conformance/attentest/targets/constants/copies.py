@@ -9,6 +9,7 @@ import functools
 import inspect
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from types import ModuleType
 from typing import Any, ClassVar
@@ -97,25 +98,30 @@ class Constants(ast.NodeTransformer):
 class Copies:
     """Copies of the file of `thing`, and of the files of its folder that it imports.
 
-    `found` are the constants in them, by name. The last copies can be imported, for a pickle.
+    `found` are the constants in them, by name. Those in `last`, the ones that were used last, can
+    be imported, for a pickle.
     """
 
-    last: ClassVar[list["Copies"]] = []
+    last: ClassVar[dict[Any, "Copies"]] = {}
 
     def __init__(self, thing: Any, values: dict[str, Any]) -> None:
-        self.last.append(self)
-        for old in self.last[:-16]:
-            for one in old.made.values():
-                sys.modules.pop(one.__name__, None)
-        del self.last[:-16]
         self.values = values
         self.found: dict[str, Any] = {}
         self.made: dict[str, ModuleType] = {}
         home = sys.modules[thing.__module__]
         self.root = self.folder(home)
-        self.thing: Any = self.copy(home)
+        try:
+            self.thing: Any = self.copy(home)
+        except BaseException:
+            self.forget()
+            raise
         for part in thing.__qualname__.split("."):
             self.thing = getattr(self.thing, part)
+
+    def forget(self) -> None:
+        """Leave nothing that can be imported."""
+        for one in self.made.values():
+            sys.modules.pop(one.__name__, None)
 
     @staticmethod
     def folder(home: ModuleType) -> Path:
@@ -143,6 +149,7 @@ class Copies:
         own = dict(own if isinstance(own, dict) else vars(own))
         kept = ("__file__", "__package__", "__path__", "__spec__", "__loader__")
         vars(made).update({one: vars(module)[one] for one in kept if one in vars(module)})
+        vars(made)["__copy__"] = True
         own["__import__"] = functools.partial(self.bring, own["__import__"])
         vars(made)["__builtins__"] = own
         if place.suffix == ".py":
@@ -176,13 +183,47 @@ class Copies:
         return made
 
 
-@functools.lru_cache(maxsize=16)
 def copied(thing: Any, **values: Any) -> Any:
     """Return `thing` of a copy of its file, in which `values` are in the place of constants.
 
-    The files of its folder that it imports are copied, too.
+    The files of its folder that it imports are copied, too. The last 16 copies are kept.
     """
-    return Copies(thing, values).thing
+    key = (thing, *values.items())
+    found = Copies.last.pop(key, None) or Copies(thing, values)
+    Copies.last[key] = found
+    for old in list(Copies.last)[:-16]:
+        Copies.last.pop(old).forget()
+    return found.thing
+
+
+SECONDS = 1.0
+"""Limit of the processor time of a copy of the files: one is made for all sizes in use."""
+
+
+def is_running(home: ModuleType | None) -> bool:
+    """Say whether a module is a notebook or the script that runs: its code calls this itself."""
+    return home is None or home.__name__ == "__main__" or not hasattr(home, "__file__")
+
+
+def numbers_named(thing: Callable[..., Any]) -> dict[str, Any]:
+    """Return the numbers with names in the file of `thing`, and in those of its folder in use.
+
+    There are none for an installed package, for a copy, and for what can be no copy.
+    """
+    found: dict[str, Any] = {}
+    home = sys.modules.get(thing.__module__)
+    file = getattr(home, "__file__", None)
+    if home is None or is_running(home) or hasattr(home, "__copy__"):
+        return found
+    if not file or "site-packages" in Path(file).parts:
+        return found
+    root = Copies.folder(home)
+    files = [getattr(one, "__file__", None) or "" for one in list(sys.modules.values())]
+    for one in dict.fromkeys([file, *files]):
+        if one.endswith(".py") and Path(one).resolve().is_relative_to(root):
+            with suppress(OSError, SyntaxError, ValueError):
+                Constants({}, found).visit(ast.parse(Path(one).read_bytes()))
+    return found
 
 
 COPIES_SOURCE = "\n".join(

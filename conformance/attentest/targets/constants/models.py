@@ -1,13 +1,9 @@
 """Constants of a file that are sizes of its model: they say what an argument would say."""
 
-import ast
-import sys
 import time
 from collections.abc import Callable, Collection, Iterator
-from contextlib import suppress
 from itertools import islice, product
 from keyword import iskeyword
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -17,13 +13,16 @@ from attentest.targets.adapt.names import HEAD_WIDTH, SIZES
 from attentest.targets.adapt.parameters.found import DISTINCT
 from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.reading import Reading, Unclear
-from attentest.targets.models.copies import Constants, Copies, copied
+from attentest.targets.constants.components import ASSUMED
+from attentest.targets.constants.copies import SECONDS, copied, numbers_named
+from attentest.targets.constants.numbers_read import (
+    HEAD_WIDTH_CODE,
+    contradiction,
+    numbers_of_file,
+)
 from attentest.targets.models.inferring import Inferred, probe_of
 from attentest.targets.models.size_names import size_by_words, sizes_named
-from attentest.targets.models.trials import HEAD_WIDTH_CODE, Building
-
-_SECONDS = 1.0
-"""Limit of the processor time of a copy of the files: one is made for all sizes in use."""
+from attentest.targets.models.trials import Building
 
 _MOST = 6
 """Limit of the meanings of the constants of one model that are tried."""
@@ -36,13 +35,16 @@ def size_constants(
 
     None are yielded where they give no size that `known` lacks.
     """
-    found = _constants(thing)
+    found = numbers_named(thing)
     held = [squashed(one) for one in found]
     options = {}
     for own, value in found.items():
         codes = list(islice(_codes(own, value, held, reading), 2))
         if codes and own.isidentifier() and not iskeyword(own):
             options[own] = codes
+    own_file = {own: one for own, one in numbers_of_file(thing).items() if own in options}
+    if said := contradiction(own_file, {own: options[own][0] for own in own_file}):
+        raise Unclear(f"{thing.__name__} {said}")
     for chosen in islice(product(*options.values()), _MOST):
         words = " ".join(chosen)
         if any(f"sizes.{size}" in words for size in _NEEDED if size not in known):
@@ -54,22 +56,6 @@ def size_constants(
 _NEEDED = ("d_model", "heads", "layers", "source_vocabulary", "target_vocabulary")
 
 
-def _constants(thing: Callable[..., Any]) -> dict[str, Any]:
-    """Return the numbers with names in the file of `thing`, and in those of its folder in use."""
-    found: dict[str, Any] = {}
-    home = sys.modules.get(thing.__module__)
-    file = getattr(home, "__file__", None)
-    if home is None or not file or "site-packages" in Path(file).parts:
-        return found
-    root = Copies.folder(home)
-    files = [getattr(one, "__file__", None) or "" for one in list(sys.modules.values())]
-    for one in dict.fromkeys([file, *files]):
-        if one.endswith(".py") and Path(one).resolve().is_relative_to(root):
-            with suppress(OSError, SyntaxError, ValueError):
-                Constants({}, found).visit(ast.parse(Path(one).read_bytes()))
-    return found
-
-
 def _is_copied_soon(thing: Callable[..., Any], values: str) -> bool:
     """Say whether a copy with `values` is made at all, and in a time that allows for many."""
     start = time.process_time()
@@ -78,7 +64,7 @@ def _is_copied_soon(thing: Callable[..., Any], values: str) -> bool:
             eval(f"copied(thing, {values})", {"copied": copied, "thing": thing, "sizes": DISTINCT})
     except Exception:  # code that a user wrote may raise anything
         return False
-    return time.process_time() - start < _SECONDS
+    return time.process_time() - start < SECONDS
 
 
 def _codes(own: str, value: float, held: Collection[str], reading: Reading) -> Iterator[str]:
@@ -103,10 +89,7 @@ def _codes(own: str, value: float, held: Collection[str], reading: Reading) -> I
 
 def assumed_of(values: str) -> str:
     """Return what is assumed where constants are `values`."""
-    return (
-        f"assumed that constants of the code are sizes, and judged in copies of its files that "
-        f"have others in their place ({values}); --give NAME=VALUE leaves one as it is"
-    )
+    return ASSUMED.format(values)
 
 
 def demand_effect(built: Building, inferred: Inferred, name: str) -> None:

@@ -1,0 +1,56 @@
+"""One call of a class that embeds its tokens itself, as its layers show it."""
+
+from collections.abc import Callable
+from contextlib import ExitStack
+from functools import partial
+from typing import Any
+
+from torch import Tensor, nn
+
+from attentest.targets.adapt.encoders.stack import is_same, replaced
+from attentest.targets.adapt.parameters.units import squeezed
+
+
+class Seen:
+    """Watches one call: the shape that the first layer gets, and the norm after the last one.
+
+    `several` says that the first layer gets another tensor of that shape beside its input.
+    """
+
+    def __init__(self, module: nn.Module, layers: str) -> None:
+        self.module = module
+        self.layers = module.get_submodule(layers)
+        self.shape: tuple[int, ...] = ()
+        self.several = False
+        self.norm = ""
+        self.output: Any = None
+        self.watching = ExitStack()
+
+    def __enter__(self) -> None:
+        layers = list(self.layers.children())
+        inside = set(self.layers.modules())
+        self.watching.enter_context(replaced(layers[0], self._enter))
+        self.watching.enter_context(replaced(layers[-1], self._leave))
+        for path, one in self.module.named_modules():
+            sizes = {tuple(squeezed(tuple(held.shape))) for held in one.parameters()}
+            if one not in inside and len(sizes) == 1 and len(next(iter(sizes))) == 1:
+                self.watching.enter_context(replaced(one, partial(self._norm, path)))
+
+    def __exit__(self, *_: object) -> None:
+        self.watching.close()
+
+    def _enter(self, call: Callable[..., Any], *args: Any, **named: Any) -> Any:
+        first, *rest = (one for one in (*args, *named.values()) if isinstance(one, Tensor))
+        self.shape = tuple(first.shape)
+        self.several = any(one.shape == first.shape and not is_same(one, first) for one in rest)
+        return call(*args, **named)
+
+    def _leave(self, call: Callable[..., Any], *args: Any, **named: Any) -> Any:
+        output = call(*args, **named)
+        self.output = output[0] if isinstance(output, tuple) else output
+        return output
+
+    def _norm(self, path: str, call: Callable[..., Any], *args: Any, **named: Any) -> Any:
+        if self.output is not None and args and args[0] is self.output:
+            self.norm = path
+        return call(*args, **named)

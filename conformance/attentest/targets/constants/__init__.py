@@ -1,0 +1,1 @@
+"""Constants of the code that are sizes: code that reads them is judged in copies with others."""

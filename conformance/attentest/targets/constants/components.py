@@ -1,0 +1,211 @@
+"""Constants that a component reads as sizes: it is judged in copies of its files with others."""
+
+import inspect
+import time
+from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
+from dataclasses import replace
+from keyword import iskeyword
+from operator import attrgetter
+from typing import Any, Protocol, TypeVar
+
+from attentest.results.text import summary
+from attentest.targets.adapt.components import squashed
+from attentest.targets.adapt.construction import Construction, construction, copied_at
+from attentest.targets.adapt.fillings import Filling, filling_of, fixed, head_width
+from attentest.targets.adapt.probing import SIZES, undisturbed
+from attentest.targets.adapt.reading import Reading, Unclear, Uncovered
+from attentest.targets.constants.copies import SECONDS, numbers_named
+from attentest.targets.constants.numbers_read import (
+    HEAD_WIDTH_CODE,
+    contradiction,
+    numbers_of_file,
+    numbers_of_process,
+    numbers_read,
+)
+from attentest.targets.models.size_names import size_by_words
+
+
+class WithConstants(Protocol):
+    """Code that may read constants as sizes."""
+
+    @property
+    def constants(self) -> Mapping[str, Filling]:
+        """The constants that are sizes."""
+
+    def as_written(self) -> Any:
+        """Return the code with its constants as they are, None where that cannot be."""
+
+
+C = TypeVar("C", bound=WithConstants)
+R = TypeVar("R")
+
+_SPLIT = frozenset(["d_model", "heads"])
+"""The sizes that say how wide a head is. Other constants are left as they are, but beside these."""
+
+ASSUMED = (
+    "assumed that constants of the code are sizes, and judged in copies of its files that have "
+    "others in their place ({}); --give NAME=VALUE leaves one as it is"
+)
+
+
+def varied(thing: Callable[..., Any], component: str, reading: Reading) -> Construction:
+    """Return how `thing` is built, with the constants that are sizes no argument says."""
+    built = construction(thing, component, reading)
+    found = constants_of(thing, component, reading, built)
+    if not found:
+        return built
+    return built.with_constants(found)
+
+
+def constants_of(
+    thing: Callable[..., Any], component: str, reading: Reading, built: Construction | None = None
+) -> dict[str, Filling]:
+    """Return the constants that are sizes of `thing` which `built` does not say.
+
+    There are none where the width of a head and what it follows from are said. Unclear where they
+    contradict each other, and where no copy can be made.
+    """
+    live, named = numbers_of_process(thing), numbers_named(thing)
+    if not (live or named):
+        return {}
+    read = live or {own: named[own] for own in numbers_read(thing) if own in named}
+    arguments = built.arguments if built is not None else ()
+    given = {
+        own: fixed(reading.given[own])
+        for own in read
+        if own in reading.given and own not in arguments
+    }
+    found = {
+        own: one
+        for own, one in _fillings(read, component, reading).items()
+        if not _is_said(one, built)
+    }
+    if not (given or any(_is_head_width(one) or one.settles & _SPLIT for one in found.values())):
+        return {}
+    found |= given
+    if any(map(_is_head_width, found.values())):
+        of_file = {own: named[own] for own in numbers_of_file(thing) if own in named}
+        _demand_agreement(thing, {**of_file, **read}, component, reading)
+    if live:
+        raise Unclear(
+            f"{thing.__name__} reads constants of the code as sizes ({words(found)}), and is "
+            f"defined in what runs: put it into a file of its own, which is run again with others, "
+            f"or make them arguments."
+        )
+    _demand_copies(thing, found)
+    return found
+
+
+def _is_said(one: Filling, built: Construction | None) -> bool:
+    """Say whether arguments say the size that a constant is."""
+    if built is None:
+        return False
+    if _is_head_width(one):
+        return any(map(_is_head_width, built.fillings.values())) or built.known >= _SPLIT
+    return bool(one.settles) and one.settles <= built.known
+
+
+def read_by(read: Callable[[C, Reading], R], code: C, reading: Reading) -> R:
+    """Return what `read` makes of `code`, with constants as they are where only that fits."""
+    try:
+        return read(code, reading)
+    except Unclear as failure:
+        plain = code.as_written()
+        if plain is None:
+            raise
+        with suppress(Unclear):
+            found = read(plain, reading)
+            if getattr(found, "fits", False):
+                return found
+        if isinstance(failure, Uncovered) or words(code.constants) in str(failure):
+            raise
+        raise Unclear(
+            f"{failure} Constants of its code were taken for sizes ({words(code.constants)}): "
+            f"--give NAME=VALUE leaves one as it is."
+        ) from failure
+
+
+def question(name: str, constants: Mapping[str, Filling]) -> str:
+    """Return the question where `constants` are sizes, and no choice gives the numbers."""
+    if not any(one.code for one in constants.values()):
+        return ""  # all are left as they are
+    return (
+        f"{name} reads constants of the code as sizes, and was judged in copies of its files that "
+        f"have others in their place ({words(constants)}). No choice gives its numbers: that is a "
+        f"mistake in it, or a constant means something else. Say which is which with --argument "
+        f"SIZE=NAME, leave one as it is with --give NAME=VALUE, make them arguments, or judge it "
+        f"with --anyway."
+    )
+
+
+def assumed(constants: Mapping[str, Filling]) -> list[str]:
+    """Return what is assumed of `constants`, nothing where there are none."""
+    return [ASSUMED.format(words(constants))] if constants else []
+
+
+def words(constants: Mapping[str, Filling]) -> str:
+    """Return which constant is which size, in one phrase."""
+    return ", ".join(f"{own}={one.words}" for own, one in constants.items())
+
+
+def _fillings(read: Mapping[str, float], component: str, reading: Reading) -> dict[str, Filling]:
+    """Return the size that each of the numbers `read` is, for those that are one."""
+    found = {}
+    for own, value in read.items():
+        one = _filling(own, value, component, reading, list(read))
+        if one is not None and own.isidentifier() and not iskeyword(own):
+            found[own] = one
+    return found
+
+
+def _filling(
+    own: str, value: float, component: str, reading: Reading, held: Collection[str]
+) -> Filling | None:
+    parameter = inspect.Parameter(own, inspect.Parameter.KEYWORD_ONLY)
+    found = filling_of(own, parameter, component, replace(reading, given={}), held)
+    if found is None or not found.code:
+        size = size_by_words(squashed(own), "")
+        found = (
+            Filling(size, attrgetter(size), frozenset([size]), f"sizes.{size}") if size else None
+        )
+    if found is None or own.startswith("_") or any("_pad" in one for one in found.settles):
+        return None
+    is_rate = found.settles == {"dropout"}
+    fits = (
+        isinstance(value, float) and 0 <= value < 1 if is_rate else type(value) is int and value > 1
+    )
+    return found if fits else None
+
+
+def _is_head_width(one: Filling) -> bool:
+    return one.value is head_width
+
+
+def _demand_agreement(
+    thing: Callable[..., Any], numbers: Mapping[str, float], component: str, reading: Reading
+) -> None:
+    """Raise Unclear where the constants of the file give a head two widths."""
+    sizes = {
+        own: HEAD_WIDTH_CODE if _is_head_width(one) else one.code
+        for own, one in _fillings(numbers, component, reading).items()
+        if own not in reading.given
+    }
+    if said := contradiction(numbers, sizes):
+        raise Unclear(f"{thing.__name__} {said}")
+
+
+def _demand_copies(thing: Callable[..., Any], constants: Mapping[str, Filling]) -> None:
+    """Raise Unclear where a copy of the files cannot be made, or not in a time for many."""
+    start, failure = time.process_time(), ""
+    try:
+        with undisturbed():
+            copied_at(thing, constants, SIZES)
+    except Exception as raised:  # code that a user wrote may raise anything
+        failure = summary(raised, 120)
+    if failure or time.process_time() - start > SECONDS:
+        raise Unclear(
+            f"{thing.__name__} reads constants of the code as sizes ({words(constants)}), and its "
+            f"file cannot be run again with others: {failure or 'that takes too long'}. Move what "
+            f"it defines into a file of its own, or make them arguments."
+        )
