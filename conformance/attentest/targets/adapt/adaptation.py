@@ -48,7 +48,7 @@ from attentest.targets.adapt.limits import (
     said_of,
 )
 from attentest.targets.adapt.losses.adaptation import adapt_loss
-from attentest.targets.adapt.parameters import FoundTable, find_table
+from attentest.targets.adapt.parameters import FoundTable, find_table, interleaved
 from attentest.targets.adapt.parameters.given import check_places
 from attentest.targets.adapt.parameters.storage import with_fewer_key_heads
 from attentest.targets.adapt.probing import SIZES, Probe
@@ -224,6 +224,8 @@ def _inferred(code: Code, reading: Reading) -> _Inferred:
     probe, adapter, said = calling.adapter_of(code, reading)
     check_places(code, probe, reading)
     found = _parameters(code, probe, adapter, reading)
+    if found.interleaved and reading.strict:
+        raise Unclear(interleaved.QUESTION.format(code.name, code.component))
     if "kv_heads" in code.known:
         choices = {**found.choices, "key_heads": "fewer"}  # wrong numbers show it no more
         found = replace(found, table=with_fewer_key_heads(found.table), choices=choices)
@@ -317,6 +319,7 @@ def _adapted(code: Code, reading: Reading) -> Adapted:
     declared = declared_choices({**found.choices, **measured(findings)}, reading)
     judged_as = f"{code.name} is judged as {code.component}{_guess(code) * guessed}"
     assumptions = (
+        *[interleaved.SENTENCE] * found.interleaved,
         *assumed(declared, reading),
         *epsilon_given(code, reading),
         *(code.construction.assumed if code.construction is not None else []),
