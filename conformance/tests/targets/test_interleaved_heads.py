@@ -121,7 +121,7 @@ def test_mistake_beside_interleaved_heads_is_reproduced(tmp_path: Path) -> None:
     source = SEPARATE.replace("if mask is not None:", "if False:")
     backend = adapted(tmp_path, "MultiHeadAttention", source)
     assert "interleaved" in backend.assumed[0]
-    bench = Bench(backend, effort=0.2, diagnose=False)
+    bench = Bench(backend, effort=0.2, shrink=False, diagnose=False)
     verdict = judge(bench, "multi_head_attention.masked-keys-ignored")
     assert verdict.counterexample is not None
     ((ran, text),) = run_without_suite([verdict.counterexample.code])

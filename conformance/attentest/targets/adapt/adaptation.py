@@ -22,6 +22,7 @@ from attentest.targets.adapt import (
     trust,
 )
 from attentest.targets.adapt.adapter import Adapter
+from attentest.targets.adapt.advice import answered
 from attentest.targets.adapt.assumptions import (
     FIXED_DROPOUT,
     IDLE_DROPOUT,
@@ -118,16 +119,12 @@ def adapt(
     if isinstance(thing, Backend) and not inspect.isclass(thing):
         return thing
     probing.MISSING.clear()
+    asked = reading or Reading()
     try:
-        return _adapt(thing, reading or Reading(), name, home)
+        return _adapt(thing, asked, name, home)
     except Unclear as question:
-        if not probing.MISSING:
-            raise
-        failure = probing.MISSING[0]
-        raise Unclear(
-            f"Building or calling it raised {type(failure).__name__}: {failure}. Install what is "
-            f"missing first, if it is needed. {question}"
-        ) from question
+        read = partial(_adapt, thing, name=name, home=home)
+        raise answered(question, thing, asked, read) from question
 
 
 LAYER = (
@@ -188,8 +185,10 @@ def _adapt(thing: Any, asked: Reading, name: str, home: ModuleType | None) -> Ba
         if not guess or isinstance(failure, Uncovered):
             raise
         raise Unclear(
-            f"{failure} A part of the name {own!r} says that it is {guess}; if it is another "
-            f"component, or to have it judged as that, add --as COMPONENT."
+            f"{failure.text} A part of the name {own!r} says that it is {guess}.",
+            "If it is another component, or to have it judged as that, add --as COMPONENT.",
+            attempts=failure.attempts,
+            other=True,
         ) from failure
 
 

@@ -2,9 +2,10 @@
 
 import inspect
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
+from itertools import permutations
 from typing import Any
 
 from attentest.targets.adapt.components import squashed
@@ -19,7 +20,7 @@ from attentest.targets.adapt.names import (
     SOURCE,
     TARGET,
 )
-from attentest.targets.adapt.reading import Reading, Unclear
+from attentest.targets.adapt.reading import Attempt, Reading, Unclear
 from attentest_spec import COMPONENTS
 
 MASKS = ("mask", "source_mask", "target_mask")
@@ -91,7 +92,7 @@ def read(name: str, component: str, signature: inspect.Signature, reading: Readi
         if role not in roles and role not in MASKS and role not in dict(joined)
     ]
     if missing or unknown:
-        raise Unclear(_question(name, component, signature, missing, unknown))
+        raise _question(name, component, signature, missing, unknown, left)
     return Arguments(roles, padding, joined, derived, fixed)
 
 
@@ -283,28 +284,40 @@ def _question(
     signature: inspect.Signature,
     missing: Sequence[str],
     unknown: Sequence[str],
-) -> str:
-    inputs = COMPONENTS[component].inputs
+    left: Sequence[str],
+) -> Unclear:
     what = (
         f"which argument is the {' and which the '.join(missing)}"
         if missing
         else (f"what to give for {' and '.join(unknown)}")
     )
-    lines = [f"--argument {role}=NAME" for role in missing]
-    if not missing and component == "multi_head_attention":
-        # A second tensor that no name explains: a value for it says less than what it carries.
-        lines += [f"--argument {role}=NAME" for role in ("query", "key", "value")]
-        lines.append("or")
-    lines += [f"--give {one}=VALUE" for one in unknown if not missing]
-    call = ", ".join(inputs)
+    call = ", ".join(COMPONENTS[component].inputs)
     taken = f"{name}({', '.join(signature.parameters)}) was taken for {component}({call})"
     reason = _one_sequence(component, signature) if missing else _no_value(component, unknown)
     if reason:
-        return f"{taken}, {reason}"
-    return (
-        f"{taken}, and nothing in it says {what}. "
-        f"Add {' '.join(lines)} (in Python: arguments={{ROLE: NAME}} and given={{NAME: VALUE}}), "
-        f"name another component with --as, or write in a file of your own: "
+        return Unclear(f"{taken}, {reason}")
+    return Unclear(
+        f"{taken}, and nothing in it says {what}.",
+        f"If it is another component, name it with --as; an argument carries {' or '.join(ROLES)}, "
+        f"or has a fixed value; or write in a file of your own: "
         f"`from attentest_spec.torch import of_function` and "
-        f'`backend = of_function(lambda {call}: {name}(..), "{component}")`.'
+        f'`backend = of_function(lambda {call}: {name}(..), "{component}")`.',
+        attempts=list(_attempts(component, missing, unknown, left)),
+        other=True,
     )
+
+
+def _attempts(
+    component: str, missing: Sequence[str], unknown: Sequence[str], left: Sequence[str]
+) -> Iterator[Attempt]:
+    """Yield what the arguments may carry that no name explains, and then that they are left out."""
+    if missing:
+        free = dict.fromkeys([*unknown, *(own for own in left if "mask" not in squashed(own))])
+        for chosen in permutations(free, len(missing)):
+            yield Attempt(arguments=dict(zip(missing, chosen, strict=True)))
+        return
+    roles = ["key"] * (component == "multi_head_attention")
+    roles += [one for one in COMPONENTS[component].inputs if one in MASKS]
+    if len(unknown) == 1:
+        yield from (Attempt(arguments={role: unknown[0]}) for role in roles)
+    yield from (Attempt(given=dict.fromkeys(unknown, value)) for value in (None, False))
