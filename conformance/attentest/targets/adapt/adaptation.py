@@ -188,7 +188,7 @@ def _adapt(thing: Any, asked: Reading, name: str, home: ModuleType | None) -> Ba
             f"{failure.text} A part of the name {own!r} says that it is {guess}.",
             "If it is another component, or to have it judged as that, add --as COMPONENT.",
             attempts=failure.attempts,
-            other=True,
+            taken=guess,
         ) from failure
 
 

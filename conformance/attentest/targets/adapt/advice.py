@@ -4,10 +4,11 @@ Nothing is judged with them: the question stays one, and its advice is known to 
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any
 
+import torch
 from torch import Tensor
 
 from attentest.targets.adapt import probing
@@ -48,13 +49,13 @@ def answered(question: Unclear, thing: Any, reading: Reading, read: Read) -> Unc
             f"Building or calling it raised {type(failure).__name__}: {failure}. Install what is "
             f"missing first, if it is needed. {question}"
         )
-    attempts = [*question.attempts, *(other_components(thing, reading) if question.other else ())]
+    others = [] if question.taken is None else other_components(thing, reading, question.taken)
+    trials = _Trials(reading, read, question.taken or "")
     made: list[Attempt] = []
-    for attempt, outcome in _outcomes(attempts, reading, read):
+    for attempt, outcome in trials.outcomes([*question.attempts, *others]):
         made.append(attempt)
         if outcome is _Outcome.FITS:
-            said = _contrary(attempt, reading, read) or _works(attempt)
-            return Unclear(f"{question.text} {said}")
+            return Unclear(f"{question.text} {trials.contrary(attempt) or _works(attempt)}")
     if not made:
         return question
     tried = ", ".join(one.options for one in made)
@@ -69,53 +70,60 @@ def _works(attempt: Attempt) -> str:
     )
 
 
-def _contrary(attempt: Attempt, reading: Reading, read: Read) -> str:
-    """Return that the other value of a switch gives other numbers, "" where it does not."""
-    values = list(attempt.given.values())
-    if len(values) != 1 or not isinstance(values[0], bool):
-        return ""
-    other = replace(attempt, given=dict.fromkeys(attempt.given, not values[0]))
-    if _outcome(other, reading, read) is not _Outcome.DIFFERS:
-        return ""
-    return (
-        f"With {attempt.options} the numbers are those of the reference, and with {other.options} "
-        f"they are not (tried): say which one is meant (in Python: {attempt.python})."
-    )
+@dataclass(frozen=True)
+class _Trials:
+    """Readings of code with other options; it was `taken` for a component by its name."""
 
+    reading: Reading
+    read: Read
+    taken: str
 
-def _outcomes(
-    attempts: Sequence[Attempt], reading: Reading, read: Read
-) -> Iterator[tuple[Attempt, _Outcome]]:
-    """Yield the attempts that are made, each with its outcome.
+    def outcomes(self, attempts: Sequence[Attempt]) -> Iterator[tuple[Attempt, _Outcome]]:
+        """Yield the attempts that are made, each with its outcome.
 
-    An argument that carries an input is not left out: that would excuse a mistake in its use.
-    """
-    clock, carriers = Clock(SECONDS), set[str]()
-    for attempt in attempts[:MOST]:
-        if carriers & attempt.given.keys():
-            continue
-        if clock.rings():
-            return
-        outcome = _outcome(attempt, reading, read)
-        if outcome in (_Outcome.OPEN, _Outcome.DIFFERS):
-            carriers |= set(attempt.arguments.values())
-        yield attempt, outcome
+        An argument that carries an input is not left out: that would excuse a mistake in its use.
+        """
+        clock, carriers = Clock(SECONDS), set[str]()
+        for attempt in attempts[:MOST]:
+            if carriers & attempt.given.keys():
+                continue
+            if clock.rings():
+                return
+            outcome = self.outcome(attempt)
+            if outcome in (_Outcome.OPEN, _Outcome.DIFFERS):
+                carriers |= set(attempt.arguments.values())
+            yield attempt, outcome
 
+    def outcome(self, attempt: Attempt) -> _Outcome:
+        """Return how the code is read with `attempt`, quickly first: nothing is asked then."""
+        wanted = attempt.added(self.reading)
+        quick = replace(wanted, anyway=True, component=wanted.component or self.taken)
+        try:
+            found = self.read(quick)
+            if not _carries_keys(attempt, found):
+                return _Outcome.REFUSED
+            if not getattr(found, "fits", True):
+                return _Outcome.DIFFERS
+            if not self.reading.anyway:
+                found = self.read(wanted)
+        except Contrary:
+            return _Outcome.OPEN
+        except Exception:  # code that a user wrote may raise anything
+            return _Outcome.REFUSED
+        return _Outcome.OPEN if _hides_nothing(attempt, found) else _Outcome.FITS
 
-def _outcome(attempt: Attempt, reading: Reading, read: Read) -> _Outcome:
-    """Return how the code is read with `attempt`, quickly first: nothing is asked about it then."""
-    wanted = attempt.added(reading)
-    try:
-        found = read(replace(wanted, anyway=True))
-        if not getattr(found, "fits", True):
-            return _Outcome.DIFFERS if _takes_lengths(attempt, found) else _Outcome.REFUSED
-        if not reading.anyway:
-            found = read(wanted)
-    except Contrary:
-        return _Outcome.OPEN
-    except Exception:  # code that a user wrote may raise anything
-        return _Outcome.REFUSED
-    return _Outcome.OPEN if _hides_nothing(attempt, found) else _Outcome.FITS
+    def contrary(self, attempt: Attempt) -> str:
+        """Return that the other value of a switch gives other numbers, "" where it does not."""
+        values = list(attempt.given.values())
+        if len(values) != 1 or not isinstance(values[0], bool):
+            return ""
+        other = replace(attempt, given=dict.fromkeys(attempt.given, not values[0]))
+        if self.outcome(other) is not _Outcome.DIFFERS:
+            return ""
+        return (
+            f"With {attempt.options} the numbers are those of the reference, and with "
+            f"{other.options} they are not (tried): say which one is meant."
+        )
 
 
 def _hides_nothing(attempt: Attempt, backend: Any) -> bool:
@@ -124,10 +132,16 @@ def _hides_nothing(attempt: Attempt, backend: Any) -> bool:
     return bool(masks) and any(NO_CONVENTION in one for one in getattr(backend, "assumed", ()))
 
 
-def _takes_lengths(attempt: Attempt, backend: Any) -> bool:
-    """Say whether keys may be more than queries: what is added to them may be taken for keys."""
-    if not attempt.arguments.keys() & {"key", "value"}:
+def _carries_keys(attempt: Attempt, backend: Any) -> bool:
+    """Say whether what is taken for keys is attended to: it has a length of its own, and counts."""
+    if "key" not in attempt.arguments:
         return True
     (component, recipe), *_ = backend.recipes.items()
     probe = Probe(recipe.build(SIZES).double().eval())
-    return isinstance(probe.called(recipe.call, inputs(component, 7, probe.dtype)), Tensor)
+    given = inputs(component, 7, probe.dtype)
+    first, second = (
+        probe.called(recipe.call, {**given, "key": key, "value": key})
+        for key in (given["key"], given["key"] + 1.0)
+    )
+    tensors = isinstance(first, Tensor) and isinstance(second, Tensor)
+    return tensors and not torch.equal(first, second)  # type: ignore[arg-type]  # both are tensors

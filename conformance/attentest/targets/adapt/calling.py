@@ -109,7 +109,7 @@ def _placed(code: Code, adapter: Adapter, only: str) -> tuple[Probe, Adapter, in
         f"It was called with {adapter.arguments.words}.",
         "If it is another component, name it with --as.",
         attempts=list(_attempts(code, adapter)),
-        other=True,
+        taken=code.component,
     )
 
 
@@ -122,7 +122,8 @@ def _attempts(code: Code, adapter: Adapter) -> Iterator[Attempt]:
         if own not in used and one.default is None and "mask" not in squashed(own)
     ]
     if code.component == "multi_head_attention" and adapter.arguments.joined:
-        yield from (Attempt(arguments={"key": own}) for own in rest[:2])
+        query = adapter.arguments.roles["query"]
+        yield from (Attempt(arguments={"query": query, "key": own}) for own in rest[:2])
     made = code.construction.make if code.construction else None
     for own, one in (inspect.signature(made).parameters if made else {}).items():
         if isinstance(one.default, bool):

@@ -1,30 +1,34 @@
 """The components that code without a telling name may be, by its sizes and its sequences."""
 
 import inspect
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from math import inf
 from typing import Any
 
 from torch import nn
 
 from attentest.targets.adapt.construction import construction, sizes_needed
-from attentest.targets.adapt.reading import Attempt, Reading, Unclear
+from attentest.targets.adapt.probing import SIZES, undisturbed
+from attentest.targets.adapt.reading import Attempt, Reading
 from attentest_spec import COMPONENTS
 
-_OF_CLASSES = (
-    "multi_head_attention",
-    "encoder_layer",
-    "decoder_layer",
-    "encoder",
-    "decoder",
-    "feed_forward",
-    "layer_norm",
-    "rms_norm",
-    "positional_encoding",
-    "embedding",
-    "generator",
-    "residual",
-    "attention",
-)
+_MATRICES: Mapping[str, tuple[int, float]] = {
+    "multi_head_attention": (1, inf),
+    "encoder_layer": (3, inf),
+    "decoder_layer": (5, inf),
+    "encoder": (3, inf),
+    "decoder": (5, inf),
+    "feed_forward": (2, 3),
+    "layer_norm": (0, 0),
+    "rms_norm": (0, 0),
+    "positional_encoding": (0, 1),
+    "embedding": (1, 2),
+    "generator": (1, 1),
+    "residual": (0, inf),
+    "attention": (0, 0),
+}
+"""The fewest and the most matrices that a class of each component holds."""
+
 _OF_FUNCTIONS = ("attention", "feed_forward", "layer_norm", "residual")
 _OPTIONAL = frozenset(["max_length", "dropout", "source_pad", "target_pad"])
 """Sizes that a component may have and needs not."""
@@ -43,21 +47,29 @@ def other_components(thing: Any, reading: Reading, taken: str = "") -> list[Atte
 
 
 def _scored(thing: Any, reading: Reading) -> Iterator[tuple[int, str]]:
-    """Yield the components of as many sequences, with how many sizes are missing or too many."""
+    """Yield the components of as many sequences and matrices, with how many sizes are missing."""
     if not inspect.isclass(thing):
         count = _sequences(thing)
         yield from ((0, one) for one in _OF_FUNCTIONS if _takes(one, count))
         return
     count = _sequences(getattr(thing, "forward", thing.__call__)) - 1
-    for component in _OF_CLASSES:
+    for component, (least, most) in _MATRICES.items():
         if not _takes(component, count):
             continue
         try:
-            known = construction(thing, component, reading).known - _OPTIONAL
-        except (Unclear, ValueError):
+            found = construction(thing, component, reading)
+            with undisturbed():
+                built = found(SIZES)
+        except Exception:  # code that a user wrote may raise anything
             continue
-        needed = sizes_needed(component)
-        yield 2 * len(needed - known) + len(known - needed), component
+        known, needed = found.known - _OPTIONAL, sizes_needed(component)
+        if known <= needed and least <= _matrices(built) <= most:
+            yield len(needed - known), component
+
+
+def _matrices(built: Any) -> int:
+    held = built.parameters() if isinstance(built, nn.Module) else ()
+    return sum(one.dim() > 1 for one in held)
 
 
 def _sequences(call: Any) -> int:

@@ -252,7 +252,7 @@ def _component(name: str, reading: Reading, *, heads: bool = False) -> str:
             f"Nothing in the name {name!r} says which component it is.",
             f"Say so with --as COMPONENT (in Python: component='..'), one of: "
             f"{', '.join(COMPONENTS)}.",
-            other=True,
+            taken="",
         )
     return "multi_head_attention" if heads and found == "attention" else found
 

@@ -101,7 +101,8 @@ class Unclear(LoadFailure):
     """Code that could not be read; its text is one paragraph that says what to add.
 
     `attempts` are options that may answer it, and `rest` the sentences that follow what is said of
-    them. `other` says that another component may be meant.
+    them. `taken` is the component that it was taken for where it may be another one, "" for none;
+    None where no other one is meant.
     """
 
     def __init__(
@@ -110,11 +111,11 @@ class Unclear(LoadFailure):
         rest: str = "",
         *,
         attempts: Sequence[Attempt] = (),
-        other: bool = False,
+        taken: str | None = None,
     ) -> None:
         super().__init__(f"{text} {rest}".rstrip())
         self.text, self.rest = text, rest
-        self.attempts, self.other = attempts, other
+        self.attempts, self.taken = attempts, taken
 
 
 class Contrary(Unclear):
