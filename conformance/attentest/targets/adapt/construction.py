@@ -323,17 +323,18 @@ def _question(
 
 
 def _attempts(unknown: Sequence[str], left: Collection[str]) -> Iterator[Attempt]:
-    """Yield what the `unknown` arguments may be: the sizes that are `left`, or constants."""
+    """Yield what the `unknown` arguments may be: off, one of the sizes that are `left`, or 1.
+
+    Off comes first: with a size in the place of what is none, numbers may be right as well.
+    """
+    yield from (Attempt(given=dict.fromkeys(unknown, value)) for value in (False, None))
     if len(unknown) == len(left) <= _FEW:
         for order in permutations(sorted(left, key=lambda size: (size != "d_model", size))):
             yield Attempt(arguments=dict(zip(order, unknown, strict=True)))
     elif len(unknown) == 1:
         yield from (Attempt(arguments={size: unknown[0]}) for size in sorted(left))
-    yield from (Attempt(given=dict.fromkeys(unknown, value)) for value in _CONSTANTS)
+    yield from (Attempt(given=dict.fromkeys(unknown, value)) for value in (1, True))
 
 
 _FEW = 2
 """How many unknown arguments are tried as sizes in both orders."""
-
-_CONSTANTS = (False, None, 1, True)
-"""What an argument may be that is no size: off, not there, or neutral."""
