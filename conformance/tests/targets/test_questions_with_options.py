@@ -74,7 +74,7 @@ def test_no_option_is_named_that_excuses_a_mistake(
     assert TRIED not in question(tmp_path, name, right, wrong)
 
 
-def test_what_was_tried_in_vain_is_said(tmp_path: Path) -> None:
+def test_question_says_which_options_were_tried_in_vain(tmp_path: Path) -> None:
     said = question(tmp_path, "AttentionWithPositions", *SCALE)
     assert "none gives the numbers of the reference: " in said
     assert "--give offsets=None" in said

@@ -22,7 +22,7 @@ from attentest.targets.adapt import (
     trust,
 )
 from attentest.targets.adapt.adapter import Adapter
-from attentest.targets.adapt.advice import answered
+from attentest.targets.adapt.advice.trials import answered
 from attentest.targets.adapt.assumptions import (
     FIXED_DROPOUT,
     IDLE_DROPOUT,
