@@ -309,8 +309,7 @@ def _question(
         )
     return Unclear(
         f"{taken}, and nothing in it says {what}.",
-        f"If it is another component, name it with --as; an argument carries {' or '.join(ROLES)}, "
-        f"or has a fixed value; or write in a file of your own: "
+        f"If it is another component, name it with --as; or write in a file of your own: "
         f"`from attentest_spec.torch import of_function` and "
         f'`backend = of_function(lambda {call}: {name}(..), "{component}")`.',
         attempts=list(_attempts(component, missing, unknown, left, roles)),

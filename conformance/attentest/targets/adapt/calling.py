@@ -4,7 +4,6 @@ A call that fails shows that documentation is out of date, and the probe wins. D
 call allows and whose numbers show the contrary is a question: either of the two is the mistake.
 """
 
-import inspect
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -114,7 +113,7 @@ def _placed(code: Code, adapter: Adapter, only: str) -> tuple[Probe, Adapter, in
 
 
 def _attempts(code: Code, adapter: Adapter) -> Iterator[Attempt]:
-    """Yield what an argument that is not given may carry, and the other values of switches."""
+    """Yield what an argument that is not given may carry: the sequence that is attended to."""
     used = {*adapter.arguments.roles.values(), *adapter.arguments.fixed, adapter.arguments.padding}
     rest = [
         own
@@ -124,10 +123,6 @@ def _attempts(code: Code, adapter: Adapter) -> Iterator[Attempt]:
     if code.component == "multi_head_attention" and adapter.arguments.joined:
         query = adapter.arguments.roles["query"]
         yield from (Attempt(arguments={"query": query, "key": own}) for own in rest[:2])
-    made = code.construction.make if code.construction else None
-    for own, one in (inspect.signature(made).parameters if made else {}).items():
-        if isinstance(one.default, bool):
-            yield Attempt(given={own: not one.default})
 
 
 def with_masks(adapter: Adapter) -> list[Adapter]:

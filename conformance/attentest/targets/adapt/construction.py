@@ -336,5 +336,15 @@ def _attempts(unknown: Sequence[str], left: Collection[str]) -> Iterator[Attempt
     yield from (Attempt(given=dict.fromkeys(unknown, value)) for value in (1, True))
 
 
+def unrounded(built: Construction | None) -> list[Attempt]:
+    """Return attempts at 1 for each whole number that is no size: a width is a multiple of it."""
+    arguments = {} if built is None else constructor_arguments(built.make)
+    return [
+        Attempt(given={own: 1})
+        for own, one in arguments.items()
+        if type(one.default) is int and built is not None and own not in built.fillings
+    ]
+
+
 _FEW = 2
 """How many unknown arguments are tried as sizes in both orders."""

@@ -9,7 +9,7 @@ from enum import Enum
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from attentest.targets.adapt import probing
 from attentest.targets.adapt.advice.components import other_components
@@ -137,7 +137,8 @@ def _carries_keys(attempt: Attempt, backend: Any) -> bool:
     if "key" not in attempt.arguments:
         return True
     (component, recipe), *_ = backend.recipes.items()
-    probe = Probe(recipe.build(SIZES).double().eval())
+    built = recipe.build(SIZES)
+    probe = Probe(built.double().eval() if isinstance(built, nn.Module) else built)
     given = inputs(component, 7, probe.dtype)
     first, second = (
         probe.called(recipe.call, {**given, "key": key, "value": key})
