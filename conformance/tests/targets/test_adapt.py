@@ -272,7 +272,7 @@ def test_a_function_of_c_is_read_by_its_docstring() -> None:
 
 def test_arguments_that_say_nothing_are_asked_for() -> None:
     told = refused(mix, component="attention")
-    assert "--argument query=NAME --argument key=NAME --argument value=NAME" in told
+    assert "--argument query=a --argument key=b --argument value=c" in told
     assert "of_function(lambda query, key, value, mask: mix(..)" in told
     roles = {"query": "a", "key": "b", "value": "c"}
     backend = attentest.adapted(mix, "attention", arguments=roles)
@@ -283,7 +283,7 @@ def test_arguments_that_say_nothing_are_asked_for() -> None:
 
 def test_a_constructor_that_needs_more_is_asked_for() -> None:
     told = refused(Unknown, component="layer_norm")
-    assert "Add --give flavour=VALUE" in told
+    assert "none gives the numbers of the reference: --give flavour=False" in told
     assert attentest.adapted(Unknown, "layer_norm", given={"flavour": 3}, anyway=True)
 
 

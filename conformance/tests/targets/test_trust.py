@@ -311,7 +311,7 @@ class MaskedFromBothSides(UnnamedAttention):
 
 def test_all_masks_that_are_not_accepted_are_asked_about_at_once():
     text = asked(MaskedFromBothSides, "multi_head_attention")
-    assert "Add --give mask=None --give context_mask=None to judge it" in text
+    assert "--give mask=None --give context_mask=None (in Python: " in text
     given = {"mask": None, "context_mask": None}
     slug = "multi_head_attention.formula"
     backend = attentest.adapted(MaskedFromBothSides, "multi_head_attention", given=given)

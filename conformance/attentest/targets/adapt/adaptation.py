@@ -22,6 +22,7 @@ from attentest.targets.adapt import (
     trust,
 )
 from attentest.targets.adapt.adapter import Adapter
+from attentest.targets.adapt.advice.trials import answered
 from attentest.targets.adapt.assumptions import (
     FIXED_DROPOUT,
     IDLE_DROPOUT,
@@ -48,7 +49,7 @@ from attentest.targets.adapt.limits import (
     said_of,
 )
 from attentest.targets.adapt.losses.adaptation import adapt_loss
-from attentest.targets.adapt.parameters import FoundTable, find_table, routing
+from attentest.targets.adapt.parameters import FoundTable, find_table, interleaved, routing
 from attentest.targets.adapt.parameters.given import check_places
 from attentest.targets.adapt.parameters.storage import with_fewer_key_heads
 from attentest.targets.adapt.probing import SIZES, Probe
@@ -119,16 +120,12 @@ def adapt(
     if isinstance(thing, Backend) and not inspect.isclass(thing):
         return thing
     probing.MISSING.clear()
+    asked = reading or Reading()
     try:
-        return _adapt(thing, reading or Reading(), name, home)
+        return _adapt(thing, asked, name, home)
     except Unclear as question:
-        if not probing.MISSING:
-            raise
-        failure = probing.MISSING[0]
-        raise Unclear(
-            f"Building or calling it raised {type(failure).__name__}: {failure}. Install what is "
-            f"missing first, if it is needed. {question}"
-        ) from question
+        read = partial(_adapt, thing, name=name, home=home)
+        raise answered(question, thing, asked, read) from question
 
 
 LAYER = (
@@ -189,8 +186,10 @@ def _adapt(thing: Any, asked: Reading, name: str, home: ModuleType | None) -> Ba
         if not guess or isinstance(failure, Uncovered):
             raise
         raise Unclear(
-            f"{failure} A part of the name {own!r} says that it is {guess}; if it is another "
-            f"component, or to have it judged as that, add --as COMPONENT."
+            f"{failure.text} A part of the name {own!r} says that it is {guess}.",
+            "If it is another component, or to have it judged as that, add --as COMPONENT.",
+            attempts=failure.attempts,
+            taken=guess,
         ) from failure
 
 
@@ -225,6 +224,8 @@ def _inferred(code: Code, reading: Reading) -> _Inferred:
     probe, adapter, said = calling.adapter_of(code, reading)
     check_places(code, probe, reading)
     found = _parameters(code, probe, adapter, reading)
+    if found.interleaved and reading.strict:
+        raise Unclear(interleaved.QUESTION.format(code.name, code.component))
     if "kv_heads" in code.known:
         choices = {**found.choices, "key_heads": "fewer"}  # wrong numbers show it no more
         found = replace(found, table=with_fewer_key_heads(found.table), choices=choices)
@@ -321,6 +322,7 @@ def _adapted(code: Code, reading: Reading) -> Adapted:
     declared = declared_choices({**found.choices, **measured(findings)}, reading)
     judged_as = f"{code.name} is judged as {code.component}{_guess(code) * guessed}"
     assumptions = (
+        *[interleaved.SENTENCE] * found.interleaved,
         *assumed(declared, reading),
         *epsilon_given(code, reading),
         *(code.construction.assumed if code.construction is not None else []),

@@ -2,9 +2,10 @@
 
 import inspect
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
+from itertools import permutations
 from typing import Any
 
 from attentest.targets.adapt.components import squashed
@@ -19,7 +20,7 @@ from attentest.targets.adapt.names import (
     SOURCE,
     TARGET,
 )
-from attentest.targets.adapt.reading import Reading, Unclear
+from attentest.targets.adapt.reading import Attempt, Reading, Unclear
 from attentest_spec import COMPONENTS
 
 MASKS = ("mask", "source_mask", "target_mask")
@@ -91,7 +92,7 @@ def read(name: str, component: str, signature: inspect.Signature, reading: Readi
         if role not in roles and role not in MASKS and role not in dict(joined)
     ]
     if missing or unknown:
-        raise Unclear(_question(name, component, signature, missing, unknown))
+        raise _question(name, component, signature, missing, unknown, left, roles)
     return Arguments(roles, padding, joined, derived, fixed)
 
 
@@ -235,12 +236,17 @@ def turns(own: str) -> bool:
     return _TURNS.match(squashed(own)) is not None
 
 
+def _second(unknown: Sequence[str]) -> list[str]:
+    """Return those of the `unknown` arguments that carry a sequence by their names."""
+    return [own for own in unknown if squashed(own) in _SEQUENCES]
+
+
 def _no_value(component: str, unknown: Sequence[str]) -> str:
     """Return why none of the `unknown` arguments can be given a value, "" where one can."""
     names = {squashed(one): one for one in unknown}
     turns = [own for name, own in names.items() if _TURNS.match(name)]
     trained = [own for name, own in names.items() if name in _TRAINED]
-    second = [own for name, own in names.items() if name in _SEQUENCES]
+    second = _second(unknown)
     if turns and (component == "multi_head_attention" or component.endswith("layer")):
         return (
             f"and {' and '.join(turns)} would carry rotary positions, which are not inferred where "
@@ -254,9 +260,8 @@ def _no_value(component: str, unknown: Sequence[str]) -> str:
         )
     if second and component in _ONE_SEQUENCE:
         return (
-            f"which has no input for {' and '.join(second)}, a second sequence by its name. Name a "
-            f"component that has one with --as, such as {_ONE_SEQUENCE[component]}, or name its "
-            f"parts one by one."
+            f"which has no input for {' and '.join(second)}, a second sequence by its name. "
+            f"{_ONE_SEQUENCE[component]} has one; its parts can be named one by one, too."
         )
     return ""
 
@@ -268,13 +273,8 @@ def _one_sequence(component: str, signature: inspect.Signature) -> str:
         return ""
     if any(one in ROLES["memory"] for one in map(squashed, signature.parameters)):
         return ""
-    layer = component.replace("decoder", "encoder")
-    other = "language_model" if component == "decoder" else layer
     tokens = names[0] in ROLES["tokens"] and names[0] not in ROLES["x"]
-    return (
-        f"which has no input for a memory: it is part of a decoder-only model. Add "
-        f"--as {other if tokens else layer}, which has one sequence."
-    )
+    return "language_model" if tokens and component == "decoder" else f"en{component[2:]}"
 
 
 def _question(
@@ -283,28 +283,56 @@ def _question(
     signature: inspect.Signature,
     missing: Sequence[str],
     unknown: Sequence[str],
-) -> str:
-    inputs = COMPONENTS[component].inputs
+    left: Sequence[str],
+    roles: Mapping[str, str],
+) -> Unclear:
     what = (
         f"which argument is the {' and which the '.join(missing)}"
         if missing
         else (f"what to give for {' and '.join(unknown)}")
     )
-    lines = [f"--argument {role}=NAME" for role in missing]
-    if not missing and component == "multi_head_attention":
-        # A second tensor that no name explains: a value for it says less than what it carries.
-        lines += [f"--argument {role}=NAME" for role in ("query", "key", "value")]
-        lines.append("or")
-    lines += [f"--give {one}=VALUE" for one in unknown if not missing]
-    call = ", ".join(inputs)
+    call = ", ".join(COMPONENTS[component].inputs)
     taken = f"{name}({', '.join(signature.parameters)}) was taken for {component}({call})"
-    reason = _one_sequence(component, signature) if missing else _no_value(component, unknown)
+    other = _one_sequence(component, signature) if missing else ""
+    if other:
+        return Unclear(
+            f"{taken}, which has no input for a memory: it is part of a decoder-only model, and "
+            f"{other} has one sequence.",
+            attempts=[Attempt(component=other)],
+        )
+    reason = "" if missing else _no_value(component, unknown)
     if reason:
-        return f"{taken}, {reason}"
-    return (
-        f"{taken}, and nothing in it says {what}. "
-        f"Add {' '.join(lines)} (in Python: arguments={{ROLE: NAME}} and given={{NAME: VALUE}}), "
-        f"name another component with --as, or write in a file of your own: "
+        likely = _ONE_SEQUENCE.get(component, "")
+        return Unclear(
+            f"{taken}, {reason}",
+            attempts=[Attempt(component=likely)] * (f"{likely} has one" in reason),
+        )
+    return Unclear(
+        f"{taken}, and nothing in it says {what}.",
+        f"If it is another component, name it with --as; or write in a file of your own: "
         f"`from attentest_spec.torch import of_function` and "
-        f'`backend = of_function(lambda {call}: {name}(..), "{component}")`.'
+        f'`backend = of_function(lambda {call}: {name}(..), "{component}")`.',
+        attempts=list(_attempts(component, missing, unknown, left, roles)),
+        taken=component,
     )
+
+
+def _attempts(
+    component: str,
+    missing: Sequence[str],
+    unknown: Sequence[str],
+    left: Sequence[str],
+    found: Mapping[str, str],
+) -> Iterator[Attempt]:
+    """Yield what the arguments may carry that no name explains, and then that they are left out."""
+    if missing:
+        free = dict.fromkeys([*unknown, *(own for own in left if "mask" not in squashed(own))])
+        for chosen in permutations(free, len(missing)):
+            yield Attempt(arguments=dict(zip(missing, chosen, strict=True)))
+        return
+    if len(unknown) == 1:
+        if component == "multi_head_attention" and "query" in found and "key" not in found:
+            yield Attempt(arguments={"query": found["query"], "key": unknown[0]})
+        masks = [one for one in MASKS if one in COMPONENTS[component].inputs and one not in found]
+        yield from (Attempt(arguments={role: unknown[0]}) for role in masks)
+    yield from (Attempt(given=dict.fromkeys(unknown, value)) for value in (None, False))

@@ -4,7 +4,7 @@ A call that fails shows that documentation is out of date, and the probe wins. D
 call allows and whose numbers show the contrary is a question: either of the two is the mistake.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import torch
@@ -18,14 +18,14 @@ from attentest.targets.adapt.layouts import documented_layout, layouts, sequence
 from attentest.targets.adapt.limits import built
 from attentest.targets.adapt.masks import Style
 from attentest.targets.adapt.probing import Probe
-from attentest.targets.adapt.reading import Reading, Unclear
+from attentest.targets.adapt.reading import Attempt, Contrary, Reading, Unclear
 from attentest_spec import COMPONENTS
 
 _OUTDATED = "which fails"
 _BY_CHANCE = "that shape is documented, and works only where the batch is as large as the heads"
 _OTHER_SHAPE = "no call takes the documented shape"
-_NO_CONVENTION = "a probing call shows no convention"
-_DOUBTS = ("assumed ", _OUTDATED, _BY_CHANCE, _OTHER_SHAPE, _NO_CONVENTION)
+NO_CONVENTION = "a probing call shows no convention"
+_DOUBTS = ("assumed ", _OUTDATED, _BY_CHANCE, _OTHER_SHAPE, NO_CONVENTION)
 
 
 def doubtful(said: Iterable[str]) -> list[str]:
@@ -79,7 +79,7 @@ def _with_layout(code: Code, adapter: Adapter, reading: Reading) -> tuple[Probe,
         return *placed, f"as a probing call shows; its documentation says {words}, {_OUTDATED}"
     if _shows_other(probe, adapter):
         other = _other_layout(adapter)
-        raise Unclear(
+        raise Contrary(
             f"The documentation of {code.name} says {words}, and a probing call shows {other}. "
             f"Say which one is meant: --set layout={words} or --set layout={other} (in Python: "
             f"layout={words!r} or layout={other!r})."
@@ -105,9 +105,24 @@ def _placed(code: Code, adapter: Adapter, only: str) -> tuple[Probe, Adapter, in
                 why = why or refusals
     raise Unclear(
         f"{code.name} could not be called as {code.component}. What was tried: {'; '.join(why)}. "
-        f"If it is another component, name it with --as; if an argument was taken for another "
-        f"({adapter.arguments.words}), say which is which with --argument ROLE=NAME."
+        f"It was called with {adapter.arguments.words}.",
+        "If it is another component, name it with --as.",
+        attempts=list(_attempts(code, adapter)),
+        taken=code.component,
     )
+
+
+def _attempts(code: Code, adapter: Adapter) -> Iterator[Attempt]:
+    """Yield what an argument that is not given may carry: the sequence that is attended to."""
+    used = {*adapter.arguments.roles.values(), *adapter.arguments.fixed, adapter.arguments.padding}
+    rest = [
+        own
+        for own, one in adapter.signature.parameters.items()
+        if own not in used and one.default is None and "mask" not in squashed(own)
+    ]
+    if code.component == "multi_head_attention" and adapter.arguments.joined:
+        query = adapter.arguments.roles["query"]
+        yield from (Attempt(arguments={"query": query, "key": own}) for own in rest[:2])
 
 
 def with_masks(adapter: Adapter) -> list[Adapter]:
@@ -152,13 +167,13 @@ def _masked(
         adapter = replace(adapter, styles={**adapter.styles, slot: style})
         said.append(f"{own}: {style.words} ({how})")
     if refused:
-        raise Unclear(_refusal(code.name, adapter, refused, several=len(slots) > 1))
+        raise _refusal(code.name, adapter, refused)
     if not slots and "mask" in COMPONENTS[adapter.component].inputs:
         said.append(_without_mask(adapter))
     return adapter, said
 
 
-def _refusal(name: str, adapter: Adapter, refused: Sequence[str], *, several: bool) -> str:
+def _refusal(name: str, adapter: Adapter, refused: Sequence[str]) -> Unclear:
     """Return the question about masks that are not accepted in any form.
 
     It names those that would be taken for masks without them, too: one answer is enough.
@@ -169,18 +184,11 @@ def _refusal(name: str, adapter: Adapter, refused: Sequence[str], *, several: bo
         for own, one in adapter.signature.parameters.items()
         if "mask" in squashed(own) and one.default is None
     ]
-    without = " ".join(
-        f"--give {own}=None" for own in [*refused, *(one for one in rest if one not in used)]
-    )
-    options = " or ".join(
-        f"--set mask={f'{own}:' if several else ''}{one}"
-        for own in refused
-        for one in masks.MEANINGS
-    )
-    return (
+    without = dict.fromkeys([*refused, *(one for one in rest if one not in used)])
+    return Unclear(
         f"No form of mask that was tried is accepted as {' or '.join(refused)} of {name}: "
-        f"{', '.join(masks.SHAPES)}; booleans, 0 and 1, added. Add {without} to judge it without a "
-        f"mask, or say what its entries mean: {options} (in Python: given={{..}} or mask=..)."
+        f"{', '.join(masks.SHAPES)}; booleans, 0 and 1, added. It can be judged without a mask.",
+        attempts=[Attempt(given=without)],
     )
 
 
@@ -262,7 +270,7 @@ class _Mask:
         several = sum(role in (*arguments.MASKS, "padding") for role in roles) > 1
         own = f"{self.own}:" if several else ""
         if contrary and contrary.meaning not in meanings:
-            raise Unclear(
+            raise Contrary(
                 f"By its {source} the {self.own} of {name} is one that {_SAID[meanings[0]]}, and "
                 f"a probing call shows one that {_SAID[contrary.meaning]}. Say which one is meant: "
                 f"--set mask={own}{meanings[0]} or --set mask={own}{contrary.meaning} (in Python: "
@@ -280,7 +288,7 @@ _SAID = {
 def _how(shown: bool, source: str) -> str:
     """Return how a convention was found: said by the user or by words, or shown by a call."""
     if not source:
-        contrary = f"{_NO_CONVENTION}: this one is the contract's"
+        contrary = f"{NO_CONVENTION}: this one is the contract's"
         return "as a probing call shows" if shown else contrary
     by = {"you": "as you say", "ids": "where it is False, the id is pad"}.get(source, "")
     by = by or f"by its {source}"

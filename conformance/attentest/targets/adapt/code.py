@@ -269,8 +269,10 @@ def _component(name: str, reading: Reading, *, heads: bool = False) -> str:
     found = reading.component or component_named(name, heads=heads) or component_guessed(name)
     if not found:
         raise Unclear(
-            f"Nothing in the name {name!r} says which component it is. Say so with --as COMPONENT "
-            f"(in Python: component='..'), one of: {', '.join(COMPONENTS)}."
+            f"Nothing in the name {name!r} says which component it is.",
+            f"Say so with --as COMPONENT (in Python: component='..'), one of: "
+            f"{', '.join(COMPONENTS)}.",
+            taken="",
         )
     return "multi_head_attention" if heads and found == "attention" else found
 

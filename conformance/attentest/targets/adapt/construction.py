@@ -2,9 +2,10 @@
 
 import dataclasses
 import inspect
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import permutations
 from operator import attrgetter
 from typing import Any
 
@@ -25,7 +26,7 @@ from attentest.targets.adapt.fillings import (
 from attentest.targets.adapt.names import AT_CALLS, CONFIGURATION, RATIO, SIZES
 from attentest.targets.adapt.probing import SIZES as PROBED
 from attentest.targets.adapt.probing import undisturbed
-from attentest.targets.adapt.reading import Reading, Unclear, own_recipe
+from attentest.targets.adapt.reading import Attempt, Reading, Unclear, own_recipe
 from attentest.targets.constants.copies import copied
 from attentest.targets.models.size_names import size_by_words
 from attentest.targets.neighbours import file_of, is_same_code, modules_near
@@ -151,7 +152,7 @@ def construction(thing: Callable[..., Any], component: str, reading: Reading) ->
     if eliminated is not None:
         read[unknown.pop()] = eliminated
     if unknown:
-        raise Unclear(_question(thing, component, unknown, read.values()))
+        raise _question(thing, component, unknown, read.values())
     return Construction(
         thing,
         {own: filling for own, filling in read.items() if filling is not None},
@@ -280,7 +281,7 @@ def _configuration(
     if written is not None:
         return construction(written, component, reading)
     if fields.missing and not _builds(thing, {**rest, own: _made(fields)}):
-        raise Unclear(_question(thing, component, [fields.missing[-1]], fields.found.values()))
+        raise _question(thing, component, [fields.missing[-1]], fields.found.values())
     given = {name: fixed(value) for name, value in reading.given.items() if name not in read}
     later = {name: fixed(value) for name, value in AT_CALLS.items() if _mentions(thing, name)}
     found = {**later, **fields.found, **given}
@@ -321,6 +322,12 @@ def _sizes_known(read: Iterable[Filling | None]) -> frozenset[str]:
     return frozenset[str]().union(*(one.settles for one in read if one is not None))
 
 
+def sizes_needed(component: str) -> frozenset[str]:
+    """Return the sizes that `component` has."""
+    needed = {size for size, part in _NEEDED.items() if part in inside(component)}
+    return frozenset(["d_model", *needed, *["layers"] * (component in STACKS)])
+
+
 def _sizes_left(component: str, read: Iterable[Filling | None]) -> list[str]:
     """Return the sizes that `component` needs and no argument that was read says."""
     known = _sizes_known(read)
@@ -331,18 +338,43 @@ def _sizes_left(component: str, read: Iterable[Filling | None]) -> list[str]:
 def _question(
     thing: Callable[..., Any],
     component: str,
-    unknown: Collection[str],
+    unknown: Sequence[str],
     read: Iterable[Filling | None],
-) -> str:
+) -> Unclear:
     name = getattr(thing, "__name__", type(thing).__name__)
     shown = f"{name}({', '.join(constructor_arguments(thing))})"
-    lines = " ".join(f"--give {own}=VALUE" for own in unknown)
-    pairs = zip(_sizes_left(component, read), unknown, strict=False)
-    sizes = " ".join(f"--argument {size}={own}" for size, own in pairs)
-    return (
+    return Unclear(
         f"{shown} cannot be built as {component}: nothing says what {' and '.join(unknown)} "
-        f"{'is' if len(unknown) == 1 else 'are'}. Add {lines} for a fixed value (in Python: "
-        f"given={{NAME: VALUE}}), or {sizes} for a size "
-        f"({', '.join(SIZES)}; in Python: arguments={{SIZE: NAME}}), or write in a file of your "
-        f"own: {own_recipe(component, name)}."
+        f"{'is' if len(unknown) == 1 else 'are'}.",
+        f"An argument can be a size ({', '.join(SIZES)}), or have a fixed value; what needs more "
+        f"is built in a file of your own: {own_recipe(component, name)}.",
+        attempts=list(_attempts(unknown, sizes_needed(component) - _sizes_known(read))),
     )
+
+
+def _attempts(unknown: Sequence[str], left: Collection[str]) -> Iterator[Attempt]:
+    """Yield what the `unknown` arguments may be: off, one of the sizes that are `left`, or 1.
+
+    Off comes first: with a size in the place of what is none, numbers may be right as well.
+    """
+    yield from (Attempt(given=dict.fromkeys(unknown, value)) for value in (False, None))
+    if len(unknown) == len(left) <= _FEW:
+        for order in permutations(sorted(left, key=lambda size: (size != "d_model", size))):
+            yield Attempt(arguments=dict(zip(order, unknown, strict=True)))
+    elif len(unknown) == 1:
+        yield from (Attempt(arguments={size: unknown[0]}) for size in sorted(left))
+    yield from (Attempt(given=dict.fromkeys(unknown, value)) for value in (1, True))
+
+
+def unrounded(built: Construction | None) -> list[Attempt]:
+    """Return attempts at 1 for each whole number that is no size: a width is a multiple of it."""
+    arguments = {} if built is None else constructor_arguments(built.make)
+    return [
+        Attempt(given={own: 1})
+        for own, one in arguments.items()
+        if type(one.default) is int and built is not None and own not in built.fillings
+    ]
+
+
+_FEW = 2
+"""How many unknown arguments are tried as sizes in both orders."""

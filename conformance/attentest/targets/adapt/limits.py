@@ -14,6 +14,7 @@ from attentest.targets.adapt.adapter import Adapter
 from attentest.targets.adapt.arguments import MASKS
 from attentest.targets.adapt.code import POSITIONS, Code
 from attentest.targets.adapt.components import squashed
+from attentest.targets.adapt.construction import unrounded
 from attentest.targets.adapt.probing import SIZES, Probe, undisturbed
 from attentest.targets.adapt.reading import Unclear, own_recipe
 from attentest.targets.signatures import constructor_arguments
@@ -39,9 +40,9 @@ def built(code: Code, dtype: torch.dtype) -> Any:
     except Exception as failure:  # code that a user wrote may raise anything
         raise Unclear(
             f"{code.name} could not be built for probing ({'; '.join(code.said)}): "
-            f"{summary(failure)}. If an argument was taken for another size, say which is which "
-            f"with --argument SIZE=NAME; --give NAME=VALUE fixes one. What needs more than that is "
-            f"built in a file of your own: {own_recipe(code.component, code.name)}."
+            f"{summary(failure)}.",
+            f"An argument may have been taken for another size. What needs more than that is built "
+            f"in a file of your own: {own_recipe(code.component, code.name)}.",
         ) from failure
     return thing.to(dtype).eval() if isinstance(thing, nn.Module) else thing
 
@@ -283,9 +284,10 @@ def _demand_inner_width(code: Code, probe: Probe, table: Table) -> None:
     if width not in (None, SIZES.d_ff, SIZES.d_model):
         raise Unclear(
             f"{code.name} has an inner width of {width} where it is built with {SIZES.d_ff}: it "
-            f"rounds or scales the width that it is given. Say with --give NAME=VALUE what leaves "
-            f"that as it is (such as multiple_of=1), or judge a class whose width is the given "
-            f"one; a recipe in a file of your own can give it the width that leads to sizes.d_ff."
+            f"rounds or scales the width that it is given.",
+            "Judge a class whose width is the given one; a recipe in a file of your own can give "
+            "it the width that leads to sizes.d_ff.",
+            attempts=unrounded(code.construction),
         )
 
 

@@ -1,7 +1,7 @@
 """User settings for code that was not written for the contract."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from attentest_spec import CHOICES, COMPONENTS
@@ -14,14 +14,6 @@ MASKS = ("keep", "blocks", "additive")
 
 LAYOUTS = ("batch-first", "sequence-first")
 """Which axis comes first."""
-
-
-class Unclear(LoadFailure):
-    """Code that could not be read; its text is one paragraph that says what to add."""
-
-
-class Uncovered(Unclear):
-    """Code that the spec does not describe: the name of a component changes nothing of that."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,6 +63,67 @@ class Reading:
     def as_dict(self) -> dict[str, Any]:
         """Return the fields that are not empty; values in `given` stay the objects they are."""
         return {name: value for name, value in vars(self).items() if value}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Attempt:
+    """Options that may answer a question; they are tried before it is asked."""
+
+    component: str = ""
+    arguments: Mapping[str, str] = field(default_factory=dict)
+    given: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def options(self) -> str:
+        """The options of the command."""
+        words = [f"--as {self.component}"] * bool(self.component)
+        words += [f"--argument {role}={own}" for role, own in self.arguments.items()]
+        words += [f"--give {own}={value}" for own, value in self.given.items()]
+        return " ".join(words)
+
+    @property
+    def python(self) -> str:
+        """The same as arguments of a function."""
+        said = {name: value for name, value in vars(self).items() if value}
+        return ", ".join(f"{name}={value!r}" for name, value in said.items())
+
+    def added(self, reading: Reading) -> Reading:
+        """Return `reading` with these options beside its own."""
+        return replace(
+            reading,
+            component=self.component or reading.component,
+            arguments={**reading.arguments, **self.arguments},
+            given={**reading.given, **self.given},
+        )
+
+
+class Unclear(LoadFailure):
+    """Code that could not be read; its text is one paragraph that says what to add.
+
+    `attempts` are options that may answer it, and `rest` the sentences that follow what is said of
+    them. `taken` is the component that it was taken for where it may be another one, "" for none;
+    None where no other one is meant.
+    """
+
+    def __init__(
+        self,
+        text: str,
+        rest: str = "",
+        *,
+        attempts: Sequence[Attempt] = (),
+        taken: str | None = None,
+    ) -> None:
+        super().__init__(f"{text} {rest}".rstrip())
+        self.text, self.rest = text, rest
+        self.attempts, self.taken = attempts, taken
+
+
+class Contrary(Unclear):
+    """Code whose documentation and numbers contradict each other: one of them is a mistake."""
+
+
+class Uncovered(Unclear):
+    """Code that the spec does not describe: the name of a component changes nothing of that."""
 
 
 def own_recipe(component: str, name: str) -> str:

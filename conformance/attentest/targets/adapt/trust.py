@@ -105,9 +105,8 @@ def question(
         return ""
     return (
         f"{code.name} was taken for {code.component}, and the reading may be wrong: "
-        f"{'; '.join(doubts)}. {apart(nearest())}Say which parameter is which with --parameter "
-        f"NAME=PATH (in Python: parameters={{NAME: PATH}}), name another component with --as, or "
-        f"name its parts one by one. {_ANYWAY}."
+        f"{'; '.join(doubts)}. {apart(nearest())}Name another component with --as, or name its "
+        f"parts one by one. {_ANYWAY}."
     )
 
 

@@ -26,7 +26,7 @@ from attentest.targets.adapt.limits import (
     demand_least_width,
     said_of,
 )
-from attentest.targets.adapt.parameters import FoundTable, find_table
+from attentest.targets.adapt.parameters import FoundTable, find_table, interleaved
 from attentest.targets.adapt.parameters.found import DISTINCT
 from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.reading import Reading, Unclear
@@ -224,6 +224,8 @@ def _reads_first_row(built: Building, found: FoundTable, call: Callable[..., Any
 
 
 def _measured(adapter: Adapter, found: FoundTable, reading: Reading) -> AdaptedWhole:
+    if found.interleaved and reading.strict:
+        raise Unclear(interleaved.QUESTION.format(adapter.name, "model"))
     findings = identify(_backend(adapter, ()))
     single = None if reading.strict else _in_single(adapter, findings)
     if single:
@@ -234,7 +236,8 @@ def _measured(adapter: Adapter, found: FoundTable, reading: Reading) -> AdaptedW
     fixed = [FIXED_DROPOUT] * adapter.limits.fixed_dropout
     outside = OUTSIDE if adapter.is_surrounded else ()
     own = {name: one for name, one in choices.items() if name not in outside}
-    assumptions = (*assumed(own, reading), *[SINGLE] * bool(single), *fixed)
+    order = [interleaved.SENTENCE] * found.interleaved
+    assumptions = (*order, *assumed(own, reading), *[SINGLE] * bool(single), *fixed)
     said = (
         f"{adapter.name} is judged as model",
         *assumptions,

@@ -9,6 +9,10 @@ import torch
 from torch import nn
 
 from attentest.targets.adapt.parameters.behaviour import Run, observe
+from attentest.targets.adapt.parameters.interleaved import (
+    holds_at_other_sizes,
+    interleaved_parts,
+)
 from attentest.targets.adapt.parameters.layers import Lost, Part, layer_parts, leaf_part
 from attentest.targets.adapt.parameters.mixtures import mixture_part
 from attentest.targets.adapt.parameters.settled import memory, settled
@@ -82,7 +86,7 @@ class FoundTable:
     say about it in sentences, and `choices` what the shapes decide. An empty table has a remark
     that says why. `doubts` are reasons why the table may be another one, unless the numbers fit,
     `unplaced` the module's own parameters that it leaves out; `observed` is what was searched, None
-    where nothing could be built.
+    where nothing could be built. `interleaved` says that the heads of its attention are.
     """
 
     table: Table = field(default_factory=dict)
@@ -92,6 +96,7 @@ class FoundTable:
     doubts: Sequence[str] = ()
     unplaced: Sequence[str] = ()
     observed: Observed | None = None
+    interleaved: bool = False
 
 
 def find_table(
@@ -148,9 +153,13 @@ def _searched(
     search = _Search(module, component, call, sizes, given)
     observed = Observed(module, sizes, search.run)
     try:
-        return replace(search.found(), observed=observed)
+        found = search.found()
     except Lost as lost:
         return replace(_lost(lost), observed=observed)
+    other = None if search.fits else search.interleaved()
+    if other and holds_at_other_sizes(build, component, call, other.table, sizes, SECONDS):
+        found = other
+    return replace(found, observed=observed)
 
 
 def _lost(lost: Lost) -> FoundTable:
@@ -204,10 +213,22 @@ class _Search:
         self.doubts: list[str] = []
         self.unplaced: list[str] = []
         self.lists: dict[str, Layers] = {}
+        self.fits = False
 
     def found(self) -> FoundTable:
         """Return the table; Lost where a part of the component is not there."""
-        parts = self._parts()
+        return self._found(self._parts())
+
+    def interleaved(self) -> FoundTable | None:
+        """Return the table with interleaved heads that gives the numbers, None for none."""
+        parts = interleaved_parts(self._parts(), self.sizes) if self.run.samples else []
+        if not parts or self.given:
+            return None
+        self.clock, self.remarks, self.doubts = Clock(SECONDS), [], []
+        found = self._found(parts)
+        return replace(found, interleaved=True) if self.fits else None
+
+    def _found(self, parts: list[Part]) -> FoundTable:
         table = self._named_otherwise(parts, self._chosen(parts))
         table = with_given(table, self.given)
         choices = settled(self.component, table, self.run.own, self.sizes)
@@ -277,7 +298,8 @@ class _Search:
         """
         table = self._whole(parts, chosen)
         samples = self.run.samples
-        if self.given or not samples or self._fitting(self.component, [table], samples):
+        self.fits = bool(samples and self._fitting(self.component, [table], samples))
+        if self.given or not samples or self.fits:
             return table
         norms = [
             [one, *part.strange] if not part.component else [one]
@@ -288,6 +310,7 @@ class _Search:
             if self._fitting(self.component, [other], samples):
                 changed = [new for new, old in zip(tables, chosen, strict=True) if new != old]
                 self.remarks.append(norms_by_numbers(changed))
+                self.fits = True
                 return other
         for number, part in enumerate(parts):
             for strange in part.strange if part.component else ():

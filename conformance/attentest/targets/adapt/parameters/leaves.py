@@ -3,7 +3,14 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice, permutations, product
 
-from attentest.targets.adapt.parameters.storage import Axes, Entries, Stored, ways
+from attentest.targets.adapt.parameters.storage import (
+    INTERLEAVED,
+    SLICES,
+    Axes,
+    Entries,
+    Stored,
+    ways,
+)
 from attentest.targets.adapt.parameters.units import Unit, squeezed
 from attentest.targets.adapt.parameters.words import beyond, feed_forward_role, projections
 from attentest_spec import Sizes
@@ -39,35 +46,51 @@ def tables_against_names(component: str, units: list[Unit], sizes: Sizes) -> lis
     return [table for table in _attention(silent, sizes) if table not in named]
 
 
-def _multi_head_attention(units: list[Unit], sizes: Sizes) -> Iterator[Entries]:
+def interleaved_tables(units: list[Unit], sizes: Sizes) -> list[Entries]:
+    """Return the tables of an attention whose heads are interleaved in all four projections."""
+    stored = [unit for unit in units if unit.kind != "norm"]
+    if sizes.heads == 1 or any(unit.kind == "packed" or unit.per_head for unit in stored):
+        return []
+    return list(_multi_head_attention(units, sizes, INTERLEAVED))
+
+
+def _multi_head_attention(
+    units: list[Unit], sizes: Sizes, heads: Sequence[str] = SLICES
+) -> Iterator[Entries]:
     held = [unit for unit in units if unit.kind != "norm"]
     names = beyond([unit.path for unit in held])
     said = {unit: projections(name) for unit, name in zip(held, names, strict=True)}
     if len(held) == len(PROJECTIONS) and list(said.values()).count(("query", "key", "value")) == 3:
         listed = iter(PROJECTIONS)  # "qkv.0" to "qkv.2" hold one projection each
         said = {unit: (next(listed),) if len(one) == 3 else one for unit, one in said.items()}
-    yield from _attention(said, sizes)
+    yield from _attention(said, sizes, heads)
 
 
-def _attention(said: Mapping[Unit, Group], sizes: Sizes) -> Iterator[Entries]:
+def _attention(
+    said: Mapping[Unit, Group], sizes: Sizes, heads: Sequence[str] = SLICES
+) -> Iterator[Entries]:
     """Yield the tables of the first packing and head width that fit at all."""
     for packing in sorted(_PACKINGS, key=lambda packing: abs(len(packing) - len(said))):
         for width in (sizes.d_model // sizes.heads, sizes.d_model):
-            found = list(islice(_assigned(packing, said, sizes, width), MOST))
+            found = list(islice(_assigned(packing, said, sizes, width, heads), MOST))
             if found:
                 yield from found
                 return
 
 
 def _assigned(
-    packing: Sequence[Group], said: Mapping[Unit, Group], sizes: Sizes, width: int
+    packing: Sequence[Group],
+    said: Mapping[Unit, Group],
+    sizes: Sizes,
+    width: int,
+    heads: Sequence[str],
 ) -> Iterator[Entries]:
     """Yield the tables in which each group of projections lies in a unit of its own."""
     options = [
         [
             (unit, layout, table)
             for unit in _allowed(group, said)
-            for layout, table in _readings(group, unit, sizes, width)
+            for layout, table in _readings(group, unit, sizes, width, heads)
         ]
         for group in packing
     ]
@@ -86,17 +109,19 @@ def _allowed(group: Group, said: Mapping[Unit, Group]) -> list[Unit]:
     return named or [unit for unit in said if not said[unit] and not taken & set(group)]
 
 
-def _readings(group: Group, unit: Unit, sizes: Sizes, width: int) -> list[tuple[str, Entries]]:
+def _readings(
+    group: Group, unit: Unit, sizes: Sizes, width: int, heads: Sequence[str]
+) -> list[tuple[str, Entries]]:
     """Return the ways to read `group` out of `unit`, each with the name of its layout."""
-    heads = {} if unit.per_head else {"h": sizes.heads}
-    inner: Axes = {**heads, "e": width}
+    several = {} if unit.per_head else {"h": sizes.heads}
+    inner: Axes = {**several, "e": width}
     model: Axes = {"d": sizes.d_model}
     if group == ("output",):
         # Projections of each head that are added up lie side by side: no table says that.
-        found = [] if unit.per_head else ways(unit, model, inner)
+        found = [] if unit.per_head else ways(unit, model, inner, heads=heads)
         return [(_layout(one), one.entries("output", unit)) for one in found]
     count: Axes = {"n": len(group)} if len(group) > 1 else {}
-    stored = ways(unit, {**count, **inner}, model)
+    stored = ways(unit, {**count, **inner}, model, heads=heads)
     if unit.kind == "packed" or unit.per_head:
         stored = stored[:1] if count else stored
     return [

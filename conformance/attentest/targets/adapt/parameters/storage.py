@@ -13,6 +13,9 @@ Axes = Mapping[str, int]
 
 Entries = dict[str, str | Place]
 
+SLICES, INTERLEAVED = ("h", "e"), ("e", "h")
+"""The axes of a width in its order: heads are slices of it, or channel c is of head c mod h."""
+
 
 @dataclass(frozen=True)
 class Stored:
@@ -81,20 +84,20 @@ def with_fewer_key_heads(table: Mapping[str, str | Place]) -> Entries:
     return found
 
 
-def ways(unit: Unit, rows: Axes, columns: Axes) -> list[Stored]:
+def ways(unit: Unit, rows: Axes, columns: Axes, *, heads: Sequence[str] = SLICES) -> list[Stored]:
     """Return the ways in which `unit` can hold a weight of `rows` by `columns`, usual ones first.
 
     An nn.Linear is known to be stored as (out, in); for anything else both orders are tried, and
-    x @ W, the commoner of the two, comes first.
+    x @ W, the commoner of the two, comes first. `heads` is :data:`SLICES` or :data:`INTERLEAVED`.
     """
     oriented = unit.kind in ("linear", "packed", "table")
     lefts = sorted(
-        set(_lefts(squeezed(unit.shape), rows, columns, oriented)),
+        set(_lefts(squeezed(unit.shape), rows, columns, heads, oriented=oriented)),
         key=lambda left: (_order(left, rows) != list(rows), left[-1][0] in columns, left),
     )
     found = []
     for left in lefts:
-        bias = _bias(unit, rows, _order(left, rows))
+        bias = _bias(unit, rows, _order(left, rows), heads)
         if bias is not None or not unit.bias:
             sides = (rows, columns) if columns else (rows,)
             found.append(Stored(_place(unit.weight, unit.shape, left, sides), bias))
@@ -104,7 +107,9 @@ def ways(unit: Unit, rows: Axes, columns: Axes) -> list[Stored]:
 Left = tuple[tuple[str, ...], ...]
 
 
-def _lefts(shape: Shape, rows: Axes, columns: Axes, oriented: bool) -> Iterator[Left]:
+def _lefts(
+    shape: Shape, rows: Axes, columns: Axes, heads: Sequence[str], *, oriented: bool
+) -> Iterator[Left]:
     """Yield every grouping of the axes, in any order, that has the lengths of `shape`."""
     sizes = {**rows, **columns}
     if not 0 < len(shape) <= len(sizes):
@@ -115,30 +120,29 @@ def _lefts(shape: Shape, rows: Axes, columns: Axes, oriented: bool) -> Iterator[
                 order[start:end] for start, end in zip((0, *cuts), (*cuts, None), strict=True)
             )
             lengths = tuple(prod(sizes[axis] for axis in group) for group in left)
-            if lengths != shape or not all(_sound(group, columns) for group in left):
+            if lengths != shape or not all(_sound(group, columns, heads) for group in left):
                 continue
-            if not oriented or (left[-1] == tuple(columns) and len(shape) == 2):
+            if not oriented or (set(left[-1]) == set(columns) and len(shape) == 2):
                 yield left
 
 
-def _sound(group: Sequence[str], columns: Axes) -> bool:
-    """Say whether axes may be one: rows with rows, and heads are slices of the width."""
+def _sound(group: Sequence[str], columns: Axes, heads: Sequence[str]) -> bool:
+    """Say whether axes may be one: rows with rows, and `heads` in their order."""
     mixed = len({axis in columns for axis in group}) > 1
-    return not mixed and (
-        "h" not in group or "e" not in group or group.index("h") < group.index("e")
-    )
+    order = [axis for axis in group if axis in heads]
+    return not mixed and order == [axis for axis in heads if axis in group]
 
 
 def _order(left: Left, rows: Axes) -> list[str]:
     return [axis for group in left for axis in group if axis in rows]
 
 
-def _bias(unit: Unit, rows: Axes, order: list[str]) -> Place | None:
+def _bias(unit: Unit, rows: Axes, order: list[str], heads: Sequence[str]) -> Place | None:
     """Return the place of the bias, its axes in the order that those of the weight have."""
     shape = squeezed(unit.bias_shape)
     if not unit.bias or (shape == () and prod(rows.values()) != 1):
         return None
-    lefts = list(_lefts(shape, rows, {}, oriented=False))
+    lefts = list(_lefts(shape, rows, {}, heads, oriented=False))
     same = [left for left in lefts if _order(left, rows) == order] or lefts
     return _place(unit.bias, unit.bias_shape, same[0], (rows,)) if same else None
 

@@ -1,0 +1,1 @@
+"""Options that may answer a question, tried before it is asked."""

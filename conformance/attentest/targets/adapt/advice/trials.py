@@ -1,0 +1,148 @@
+"""Tries the options that may answer a question, and names those with which the numbers are right.
+
+Nothing is judged with them: the question stays one, and its advice is known to work.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from attentest.targets.adapt import probing
+from attentest.targets.adapt.advice.components import other_components
+from attentest.targets.adapt.arguments import MASKS
+from attentest.targets.adapt.calling import NO_CONVENTION
+from attentest.targets.adapt.parameters.trial import Clock
+from attentest.targets.adapt.probing import SIZES, Probe, inputs
+from attentest.targets.adapt.reading import Attempt, Contrary, Reading, Unclear
+
+MOST = 6
+"""How many attempts are made for one question."""
+
+SECONDS = 2.0
+"""Time after which no further attempt is begun."""
+
+Read = Callable[[Reading], Any]
+"""Returns the backend of code that is read with other options, or raises what reading it does."""
+
+
+class _Outcome(Enum):
+    """The result of an attempt; what is `OPEN` carries something that the numbers do not show."""
+
+    FITS = "fits"
+    DIFFERS = "differs"
+    OPEN = "open"
+    REFUSED = "refused"
+
+
+def answered(question: Unclear, thing: Any, reading: Reading, read: Read) -> Unclear:
+    """Return `question` about `thing` with the options that give the numbers of the reference.
+
+    Where none of those that were tried gives them, it says so.
+    """
+    if probing.MISSING:
+        failure = probing.MISSING[0]
+        return Unclear(
+            f"Building or calling it raised {type(failure).__name__}: {failure}. Install what is "
+            f"missing first, if it is needed. {question}"
+        )
+    others = [] if question.taken is None else other_components(thing, reading, question.taken)
+    trials = _Trials(reading, read, question.taken or "")
+    made: list[Attempt] = []
+    for attempt, outcome in trials.outcomes([*question.attempts, *others]):
+        made.append(attempt)
+        if outcome is _Outcome.FITS:
+            return Unclear(f"{question.text} {trials.contrary(attempt) or _works(attempt)}")
+    if not made:
+        return question
+    tried = ", ".join(one.options for one in made)
+    none = f"Options were tried, and none gives the numbers of the reference: {tried}."
+    return Unclear(f"{question.text} {none}", question.rest)
+
+
+def _works(attempt: Attempt) -> str:
+    return (
+        f"{attempt.options} (in Python: {attempt.python}): with it the numbers are those of the "
+        f"reference (tried)."
+    )
+
+
+@dataclass(frozen=True)
+class _Trials:
+    """Readings of code with other options; it was `taken` for a component by its name."""
+
+    reading: Reading
+    read: Read
+    taken: str
+
+    def outcomes(self, attempts: Sequence[Attempt]) -> Iterator[tuple[Attempt, _Outcome]]:
+        """Yield the attempts that are made, each with its outcome.
+
+        An argument that carries an input is not left out: that would excuse a mistake in its use.
+        """
+        clock, carriers = Clock(SECONDS), set[str]()
+        for attempt in attempts[:MOST]:
+            if carriers & attempt.given.keys():
+                continue
+            if clock.rings():
+                return
+            outcome = self.outcome(attempt)
+            if outcome in (_Outcome.OPEN, _Outcome.DIFFERS):
+                carriers |= set(attempt.arguments.values())
+            yield attempt, outcome
+
+    def outcome(self, attempt: Attempt) -> _Outcome:
+        """Return how the code is read with `attempt`, quickly first: nothing is asked then."""
+        wanted = attempt.added(self.reading)
+        quick = replace(wanted, anyway=True, component=wanted.component or self.taken)
+        try:
+            found = self.read(quick)
+            if not _carries_keys(attempt, found):
+                return _Outcome.REFUSED
+            if not getattr(found, "fits", True):
+                return _Outcome.DIFFERS
+            if not self.reading.anyway:
+                found = self.read(wanted)
+        except Contrary:
+            return _Outcome.OPEN
+        except Exception:  # code that a user wrote may raise anything
+            return _Outcome.REFUSED
+        return _Outcome.OPEN if _hides_nothing(attempt, found) else _Outcome.FITS
+
+    def contrary(self, attempt: Attempt) -> str:
+        """Return that the other value of a switch gives other numbers, "" where it does not."""
+        values = list(attempt.given.values())
+        if len(values) != 1 or not isinstance(values[0], bool):
+            return ""
+        other = replace(attempt, given=dict.fromkeys(attempt.given, not values[0]))
+        if self.outcome(other) is not _Outcome.DIFFERS:
+            return ""
+        return (
+            f"With {attempt.options} the numbers are those of the reference, and with "
+            f"{other.options} they are not (tried): say which one is meant."
+        )
+
+
+def _hides_nothing(attempt: Attempt, backend: Any) -> bool:
+    """Say whether an argument was taken for a mask that shows no convention."""
+    masks = attempt.arguments.keys() & set(MASKS)
+    return bool(masks) and any(NO_CONVENTION in one for one in getattr(backend, "assumed", ()))
+
+
+def _carries_keys(attempt: Attempt, backend: Any) -> bool:
+    """Say whether what is taken for keys is attended to: it has a length of its own, and counts."""
+    if "key" not in attempt.arguments:
+        return True
+    (component, recipe), *_ = backend.recipes.items()
+    built = recipe.build(SIZES)
+    probe = Probe(built.double().eval() if isinstance(built, nn.Module) else built)
+    given = inputs(component, 7, probe.dtype)
+    first, second = (
+        probe.called(recipe.call, {**given, "key": key, "value": key})
+        for key in (given["key"], given["key"] + 1.0)
+    )
+    tensors = isinstance(first, Tensor) and isinstance(second, Tensor)
+    return tensors and not torch.equal(first, second)  # type: ignore[arg-type]  # both are tensors
