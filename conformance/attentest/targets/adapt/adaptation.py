@@ -62,6 +62,7 @@ from attentest.targets.adapt.reading import (
 from attentest.targets.adapt.rotary.adaptation import adapt_rotary, is_rotary
 from attentest.targets.adapt.training import optimisers, schedules
 from attentest.targets.adapt.training.batches import adapt_batch
+from attentest.targets.adapt.ungiven import ungiven_of
 from attentest.targets.adapt.wrappers.core import without_norm
 from attentest.targets.adapt.wrappers.placed import without_positions
 from attentest.targets.adapt.wrappers.projected import without_output
@@ -343,6 +344,7 @@ def _adapted(code: Code, reading: Reading) -> Adapted:
             *_map_in_words(found),
             *chosen(declared, reading),
             *said_of(limits, dropout="dropout" in code.known),
+            *filter(None, [ungiven_of(adapter)]),
         ),
     )
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from attentest.targets.adapt.components import squashed
 from attentest.targets.adapt.fillings import is_switch, may_be_none
+from attentest.targets.adapt.masks import is_length
 from attentest.targets.adapt.names import (
     CONTEXT,
     KEY_WIDTH,
@@ -197,10 +198,16 @@ def _one_input(
 
 
 def _any_mask(free: Sequence[str], wanted: Sequence[str], found: dict[str, str]) -> None:
-    """Take the one argument that is called a mask in some way for the one mask that is wanted."""
+    """Take the one argument that is called a mask in some way for the one mask that is wanted.
+
+    Where there is none, the one that holds lengths by its name is taken.
+    """
     masks = [role for role in wanted if role in MASKS]
-    named = [one for one in free if "mask" in squashed(one) and one not in found.values()]
-    if len(masks) == 1 and masks[0] not in found and len(named) == 1:
+    if len(masks) != 1 or masks[0] in found:
+        return
+    left = [one for one in free if one not in found.values()]
+    named = [one for one in left if "mask" in squashed(one)] or list(filter(is_length, left))
+    if len(named) == 1:
         found[masks[0]] = named[0]
 
 

@@ -18,7 +18,7 @@ from attentest.targets.adapt.layouts import documented_layout, layouts, sequence
 from attentest.targets.adapt.limits import built
 from attentest.targets.adapt.masks import Style
 from attentest.targets.adapt.probing import Probe
-from attentest.targets.adapt.reading import Reading, Unclear
+from attentest.targets.adapt.reading import GUIDE, Reading, Unclear
 from attentest_spec import COMPONENTS
 
 _OUTDATED = "which fails"
@@ -119,7 +119,7 @@ def with_masks(adapter: Adapter) -> list[Adapter]:
     return [adapter] + [
         replace(adapter, needs_mask=needed, styles=dict.fromkeys([*roles, "padding"], style))
         for style in masks.STYLES
-        if style.meaning == "keep"
+        if style.meaning in ("keep", "lengths")
     ]
 
 
@@ -139,6 +139,7 @@ def _masked(
 ) -> tuple[Adapter, list[str]]:
     """Return `adapter` with a style for every mask, and how each was found."""
     said = []
+    adapter = _with_shown_mask(probe, adapter, keys)
     slots = {role: own for role, own in adapter.arguments.roles.items() if role in arguments.MASKS}
     if adapter.arguments.padding:
         slots["padding"] = adapter.arguments.padding
@@ -152,16 +153,34 @@ def _masked(
         adapter = replace(adapter, styles={**adapter.styles, slot: style})
         said.append(f"{own}: {style.words} ({how})")
     if refused:
-        raise Unclear(_refusal(code.name, adapter, refused, several=len(slots) > 1))
+        raise Unclear(_refusal(code.name, adapter, refused))
     if not slots and "mask" in COMPONENTS[adapter.component].inputs:
         said.append(_without_mask(adapter))
     return adapter, said
 
 
-def _refusal(name: str, adapter: Adapter, refused: Sequence[str], *, several: bool) -> str:
+def _with_shown_mask(probe: Probe, adapter: Adapter, keys: int) -> Adapter:
+    """Return `adapter` with the one argument as its mask that a call shows to be one.
+
+    Only where none is called a mask: those that could be one by their default are tried.
+    """
+    roles = adapter.arguments.roles
+    if "mask" not in COMPONENTS[adapter.component].inputs or "mask" in roles:
+        return adapter
+    found = []
+    for own in _unnamed(adapter):
+        carried = replace(adapter.arguments, roles={**roles, "mask": own})
+        tried = replace(adapter, arguments=carried)
+        if probing.style_shown(probe, tried, "mask", (), keys)[0] is not None:
+            found.append(tried)
+    return found[0] if len(found) == 1 else adapter
+
+
+def _refusal(name: str, adapter: Adapter, refused: Sequence[str]) -> str:
     """Return the question about masks that are not accepted in any form.
 
-    It names those that would be taken for masks without them, too: one answer is enough.
+    It names those that would be taken for masks without them, too: one answer is enough. No
+    meaning of the entries is asked for: all were tried.
     """
     used = {*adapter.arguments.roles.values(), *adapter.arguments.fixed, adapter.arguments.padding}
     rest = [
@@ -172,32 +191,33 @@ def _refusal(name: str, adapter: Adapter, refused: Sequence[str], *, several: bo
     without = " ".join(
         f"--give {own}=None" for own in [*refused, *(one for one in rest if one not in used)]
     )
-    options = " or ".join(
-        f"--set mask={f'{own}:' if several else ''}{one}"
-        for own in refused
-        for one in masks.MEANINGS
-    )
+    advice = f"Add {without} to judge it without a mask (in Python: given={{..}}), or write"
     return (
         f"No form of mask that was tried is accepted as {' or '.join(refused)} of {name}: "
-        f"{', '.join(masks.SHAPES)}; booleans, 0 and 1, added. Add {without} to judge it without a "
-        f"mask, or say what its entries mean: {options} (in Python: given={{..}} or mask=..)."
+        f"{', '.join([*masks.SHAPES, *masks.LENGTHS])}; booleans, 0 and 1, added. "
+        f"{'Write' if adapter.needs_mask else advice} a backend by hand, as {GUIDE} shows."
     )
 
 
 def _without_mask(adapter: Adapter) -> str:
     """Say that no argument was taken for a mask, and which ones could be one."""
-    carried = adapter.arguments
-    used = {*carried.roles.values(), *carried.derived, *carried.fixed}
-    no_mask = {*names.OTHER, *names.OFF, *names.KEY_WIDTH}
-    left = [
-        name
-        for name, one in adapter.signature.parameters.items()
-        if name not in used and one.default is None and squashed(name) not in no_mask
-    ]
+    left = _unnamed(adapter)
     if not left:
         return "it takes no mask"
     options = " or ".join(f"--argument mask={name}" for name in left)
     return f"no argument was taken for a mask: {', '.join(left)} not given; add {options} if it is"
+
+
+def _unnamed(adapter: Adapter) -> list[str]:
+    """Return the arguments without a role that are None by default, and could be a mask."""
+    carried = adapter.arguments
+    used = {*carried.roles.values(), *carried.derived, *carried.fixed}
+    no_mask = {*names.OTHER, *names.OFF, *names.KEY_WIDTH}
+    return [
+        own
+        for own, one in adapter.signature.parameters.items()
+        if own not in used and one.default is None and squashed(own) not in no_mask
+    ]
 
 
 @dataclass(frozen=True)
@@ -229,6 +249,8 @@ class _Mask:
             self._ask(meanings, source)
             if accepted is None and not self._shown()[1]:
                 return None
+            if accepted is not None and accepted.meaning == "lengths":
+                self._ask_of_lengths(accepted)
         style = shown or accepted or masks.plain_style(meanings)
         return style, _how(shown is not None, source) + about
 
@@ -269,8 +291,21 @@ class _Mask:
                 f"mask='{own}{contrary.meaning}')."
             )
 
+    def _ask_of_lengths(self, style: Style) -> None:
+        """Raise Unclear where lengths do something else than hide keys, rightly or nearly so."""
+        found = self.probe, self.adapter, self.slot, style, self.keys
+        if probing.shows_wrong_lengths(*found):
+            return
+        without = "" if self.adapter.needs_mask else f"--give {self.own}=None judges it without, "
+        raise Unclear(
+            f"By its name the {self.own} of {self.code.name} says how many keys are no padding, "
+            f"and a probing call shows that it does not hide the others: {without}--set "
+            f"mask=lengths has it judged as that (in Python: given={{..}} or mask='lengths')."
+        )
+
 
 _SAID = {
+    "lengths": "says how many keys may be attended",
     "keep": "says what may be attended",
     "blocks": "says what is hidden",
     "additive": "is added to the scores",

@@ -265,17 +265,24 @@ def _masks_of(given: Given) -> Given:
     return {name: value for name, value in given.items() if name.endswith("mask")}
 
 
-def mask_shows(probe: Probe, adapter: Adapter, role: str, keep: Tensor, *, keys: int) -> bool:
-    """Say whether `adapter` hides exactly the key that `keep` hides, from every query."""
+def mask_shows(
+    probe: Probe,
+    adapter: Adapter,
+    role: str,
+    keep: Tensor,
+    *,
+    keys: int,
+    shown: Tensor | None = None,
+) -> bool:
+    """Say whether `adapter` hides the keys that `keep` (B, H, Q, K) hides, or `shown`, alone."""
     given = probe.given(adapter, keys=keys)
     moved = {"mask": "value", "source_mask": "memory", "target_mask": "x"}[role]
     moved = moved if moved in given else "x"
     reached = _reached(probe, adapter, given, {**given, role: keep}, moved)
     if reached is None:
         return False
-    wanted = torch.ones(len(reached), dtype=torch.bool)
-    wanted[_HIDDEN] = False
-    wanted = wanted.view(-1, *[1] * (reached.ndim - 1)).expand_as(reached).clone()
+    wanted = keep if shown is None else shown
+    wanted = (wanted if reached.ndim == 4 else wanted[:, 0]).movedim(-1, 0).expand_as(reached)
     if any(given[moved] is value for name, value in given.items() if name in ("query", "x")):
         own = torch.eye(len(reached), dtype=torch.bool)
         own = own.view(len(reached), *[1] * (reached.ndim - 2), -1).expand_as(reached)
@@ -284,7 +291,12 @@ def mask_shows(probe: Probe, adapter: Adapter, role: str, keep: Tensor, *, keys:
 
 
 def masks_for(style: Style, probe: Probe, adapter: Adapter, keys: int) -> Sequence[Tensor]:
-    """Return masks that hide one key from all queries, in the shapes that `style` must take."""
+    """Return masks that hide one key from all queries, in the shapes that `style` must take.
+
+    Lengths hide the last keys, of each sample another number.
+    """
+    if style.meaning == "lengths":
+        return _lengths(style, probe, adapter, keys)
     lead = (1, 1) if style.shape == "per pair" else (probe.batch, 1)
     narrow = torch.ones((*lead, 1, keys), dtype=torch.bool)
     narrow[..., _HIDDEN] = False
@@ -301,6 +313,33 @@ def masks_for(style: Style, probe: Probe, adapter: Adapter, keys: int) -> Sequen
             return [wide]
 
 
+def _lengths(style: Style, probe: Probe, adapter: Adapter, keys: int) -> Sequence[Tensor]:
+    """Return masks that hide the last keys, from each query others where `style` can say so."""
+    samples = torch.arange(probe.batch)[:, None, None, None]
+    count = keys - 1 - samples % (keys - 2)
+    if style.shape == "lengths per query" and adapter.component in _CROSS:
+        count = 2 + (samples + torch.arange(_QUERIES)[:, None]) % (keys - 2)
+    return [torch.arange(keys) < count]
+
+
+def shows_wrong_lengths(probe: Probe, adapter: Adapter, role: str, style: Style, keys: int) -> bool:
+    """Say whether lengths hide one key more or less than they say, or the others in their place."""
+    keys = _keys(adapter, role, keys)
+    tried = replace(adapter, styles={**adapter.styles, role: style})
+    (keep,) = masks_for(style, probe, tried, keys)
+    more, less = keep.roll(1, -1), keep.roll(-1, -1)
+    more[..., 0], less[..., -1] = True, False
+    return any(
+        mask_shows(probe, tried, role, keep, keys=keys, shown=one) for one in (more, less, ~keep)
+    )
+
+
+def _keys(adapter: Adapter, role: str, keys: int) -> int:
+    """Return how many keys the mask of `role` has, where a memory has `keys` positions."""
+    keys = keys if role == "source_mask" or adapter.component in _CROSS else _QUERIES
+    return _QUERIES if adapter.arguments.joined else keys
+
+
 def style_shown(
     probe: Probe,
     adapter: Adapter,
@@ -315,8 +354,7 @@ def style_shown(
     """
     accepted = None
     asked = "mask" if role == "padding" else role
-    keys = keys if role == "source_mask" or adapter.component in _CROSS else _QUERIES
-    keys = _QUERIES if adapter.arguments.joined else keys
+    keys = _keys(adapter, role, keys)
     for style in STYLES:
         if (meanings and style.meaning not in meanings) or not _fits(style, adapter, role):
             continue
@@ -363,6 +401,8 @@ def _fits(style: Style, adapter: Adapter, role: str) -> bool:
         return style.shape == "per key"
     if adapter.arguments.padding and style.shape == "per key":
         return False
+    if style.meaning == "lengths":
+        return adapter.layout.fold != "alone"
     # Where the heads are gone there is nothing to broadcast over: it is written out.
     return style.shape != "broadcast" or adapter.layout.fold == "whole"
 

@@ -30,6 +30,7 @@ from attentest.targets.adapt.parameters import FoundTable, find_table
 from attentest.targets.adapt.parameters.found import DISTINCT
 from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.reading import Reading, Unclear
+from attentest.targets.adapt.ungiven import sentence
 from attentest.targets.models.building import building
 from attentest.targets.models.constants import demand_effect, demand_explanation
 from attentest.targets.models.inferring import Inferred, infer, probe_of
@@ -245,6 +246,7 @@ def _measured(adapter: Adapter, found: FoundTable, reading: Reading) -> AdaptedW
         *found.remarks,
         *chosen(own, reading),
         *said_of(adapter.limits),
+        *filter(None, [sentence(adapter.inferred.ungiven)]),
     )
     made = _backend(replace(adapter, choices=choices), said)
     doubts = (*assumptions, *adapter.building.doubts, *adapter.inferred.doubts, *found.remarks)
@@ -280,7 +282,8 @@ def _summary(adapter: Adapter) -> str:
     read = adapter.inferred.call.every_argument
     called = ", ".join([*pairs(read.tokens.items()), *read.masks])
     masks = [] if read.masks else ["it makes its masks itself"]
-    return "; ".join([f"{adapter.name} called ({called})", *masks, *named(adapter.table)])
+    missing = filter(None, [sentence(adapter.inferred.ungiven)])
+    return "; ".join([f"{adapter.name} called ({called})", *missing, *masks, *named(adapter.table)])
 
 
 def _backend(adapter: Adapter, said: tuple[str, ...]) -> AdaptedWhole:

@@ -11,6 +11,7 @@ from torch import nn
 from attentest.targets.adapt.parameters.found import DISTINCT
 from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.reading import Reading, Unclear
+from attentest.targets.adapt.ungiven import ungiven
 from attentest.targets.models import arguments
 from attentest.targets.models.calling import Call, Conventions
 from attentest.targets.models.combining import MOST, against_words, combinations, said_of_masks
@@ -35,7 +36,8 @@ class Inferred:
 
     `pads` says who knows the pad ids: "call" (masks are handed in), "both" or "one" (the
     constructor takes two, or one for both sides), or "fixed" where they are in the code: `pad` is
-    the one id then. `doubts` are those of the sentences that may be wrong.
+    the one id then. `doubts` are those of the sentences that may be wrong, `ungiven` the optional
+    arguments that get no value.
     """
 
     call: Call
@@ -44,6 +46,7 @@ class Inferred:
     said: tuple[str, ...]
     doubts: tuple[str, ...] = ()
     pad: int | None = None
+    ungiven: tuple[str, ...] = ()
 
 
 def probe_of(built: Building, sizes: Sizes) -> Probe:
@@ -101,8 +104,25 @@ def infer(built: Building, name: str, doc: str, reading: Reading) -> Inferred:
     doubts = (*(() if sure else masks), *unhidden)
     pad = probe.sizes.source_pad if probe is not not_fixed else 0
     return Inferred(
-        call, methods, pads, (*said, *unhidden), doubts, pad if pads == "fixed" else None
+        call,
+        methods,
+        pads,
+        (*said, *unhidden),
+        doubts,
+        pad if pads == "fixed" else None,
+        tuple(_ungiven(probe.model, call)),
     )
+
+
+def _ungiven(model: nn.Module, call: Call) -> Iterator[str]:
+    """Yield the optional arguments of the model that `call` never gives."""
+    read = call.every_argument
+    given = {*read.tokens.values(), *read.fixed, *read.required, *call.conventions.masks}
+    if call.encoding is None:
+        yield from ungiven(signature_of(model), given)
+        return
+    for one in ("encode", "decode"):
+        yield from ungiven(inspect.signature(getattr(model, one)), {*given, "memory"})
 
 
 def _fixed_pads(model: nn.Module) -> list[int]:

@@ -19,7 +19,7 @@ from attentest.targets.adapt.encoders.stack import STACK_SOURCE
 from attentest.targets.adapt.fillings import head_width
 from attentest.targets.adapt.layouts import split
 from attentest.targets.adapt.makers import CODE, Maker, with_axes
-from attentest.targets.adapt.masks import shaped_mask
+from attentest.targets.adapt.masks import lengths_of, shaped_mask
 from attentest.targets.adapt.parameters.telling import lines as table_lines
 from attentest.targets.adapt.probing import SIZES
 from attentest.targets.adapt.writing.values import Expression, Writer
@@ -178,6 +178,10 @@ class Written:
         style, fold = self.adapter.styles[slot], self.adapter.layout.fold
         if style.meaning == "additive":
             self.helpers["additive"] = ADDITIVE.strip()
+        if style.meaning == "lengths":
+            self.helpers["lengths"] = inspect.getsource(lengths_of).strip()
+            counts = f"lengths_of({role}, {self._like}, {style.shape!r}, {fold!r})"
+            return f"masks[{own!r}] = {counts}[0]"
         if style.shape == "broadcast" and fold == "whole":
             return f"masks[{own!r}] = {style.code(role, self._like)}"
         self.helpers["split"] = inspect.getsource(split).strip()
