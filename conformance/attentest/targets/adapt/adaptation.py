@@ -14,9 +14,7 @@ from attentest.analysis.identify import identify
 from attentest.harness.reproduction import Action
 from attentest.targets import caches
 from attentest.targets.adapt import (
-    arguments,
     calling,
-    makers,
     options,
     probing,
     trust,
@@ -36,7 +34,6 @@ from attentest.targets.adapt.assumptions import (
 from attentest.targets.adapt.code import Code, code_of, of_instance
 from attentest.targets.adapt.components import component_guessed, component_named
 from attentest.targets.adapt.encoders.tokens import token_decoder, token_encoder
-from attentest.targets.adapt.layouts import layouts
 from attentest.targets.adapt.limits import (
     SEVERAL,
     any_masks,
@@ -48,6 +45,7 @@ from attentest.targets.adapt.limits import (
     said_of,
 )
 from attentest.targets.adapt.losses.adaptation import adapt_loss
+from attentest.targets.adapt.makers import maker
 from attentest.targets.adapt.parameters import FoundTable, find_table
 from attentest.targets.adapt.parameters.given import check_places
 from attentest.targets.adapt.parameters.storage import with_fewer_key_heads
@@ -196,17 +194,17 @@ def _adapt(thing: Any, asked: Reading, name: str, home: ModuleType | None) -> Ba
 
 def _making(code: Code, reading: Reading) -> Adapted:
     """Return a function that makes masks as a backend."""
-    carried = arguments.read(code.name, code.component, code.signature, reading)
-    adapter = Adapter(code.component, code.signature, carried, layouts(code.component)[0])
-    probe = Probe(built(code, torch.float64))
-    maker, said = makers.maker(probe, adapter, code.words, code.name, reading.mask)
+    made = maker.making(Probe(built(code, torch.float64)), code, reading)
+    head = f"{code.name} is judged as {code.component}"
     return Adapted(
         name=code.name,
         title=f"{code.name}, read as {code.component}",
-        recipes={code.component: Recipe(code.build, maker)},
+        recipes={code.component: Recipe(code.build, made.call)},
+        limits=made.limits,
         code=code,
-        understood=(f"{code.name} is judged as {code.component}", *code.said, carried.words, *said),
-        summary=summary(code, adapter),
+        understood=(head, *made.assumed, *code.said, *made.said),
+        assumed=made.assumed,
+        summary=summary(code, made.call.adapter),
     )
 
 
@@ -355,7 +353,7 @@ def _guess(code: Code) -> str:
 
 
 _READERS: Mapping[str, Callable[[Code, Reading], Backend]] = {
-    **dict.fromkeys(makers.COMPONENTS, _making),
+    **dict.fromkeys(maker.COMPONENTS, _making),
     "batch": adapt_batch,
     "loss": adapt_loss,
 }

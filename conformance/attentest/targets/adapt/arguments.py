@@ -32,7 +32,8 @@ class Arguments:
     """Which argument carries which input, and what the others get.
 
     `padding` is a second mask beside "mask" that says which keys are real; `joined` are pairs of
-    inputs that are one argument; `derived` gets the width of a key; `fixed` are constants.
+    inputs that are one argument; `derived` gets the width of a key; `fixed` are constants, and
+    `computed` are arguments with expressions of the inputs.
     """
 
     roles: Mapping[str, str]
@@ -40,6 +41,7 @@ class Arguments:
     joined: Sequence[tuple[str, str]] = ()
     derived: Collection[str] = ()
     fixed: Mapping[str, Any] = field(default_factory=dict)
+    computed: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def words(self) -> str:
@@ -47,6 +49,7 @@ class Arguments:
         phrases = [f"{role}={own}" for role, own in self.roles.items()]
         phrases += [f"padding={self.padding}"] * bool(self.padding)
         phrases += [f"{own} given as {value!r}" for own, value in self.fixed.items()]
+        phrases += [f"{own} given as {code}" for own, code in self.computed.items()]
         phrases += [f"{own} given as the width of a key" for own in self.derived]
         phrases += [f"{one} and {other} are one" for one, other in self.joined]
         return "arguments: " + ", ".join(phrases)

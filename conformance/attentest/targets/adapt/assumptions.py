@@ -124,7 +124,8 @@ def summary(code: Code, adapter: Adapter, parameters: Mapping[str, object] | Non
     built = ""
     if code.construction is not None:
         built = f"({', '.join(code.construction.fillings)})"
-    called = ", ".join(pairs(adapter.arguments.roles.items()))
+    carried = adapter.arguments
+    called = ", ".join([*pairs(carried.roles.items()), *carried.computed])
     masks = dict.fromkeys(one.words.partition(";")[0] for one in adapter.styles.values())
     call, missing = f"{code.name}{built} called ({called})", ungiven_of(adapter)
     return "; ".join([call, *[missing] * bool(missing), *masks, *named(parameters or {})])

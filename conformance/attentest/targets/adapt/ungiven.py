@@ -48,7 +48,8 @@ def sentence(names: Collection[str]) -> str:
 def ungiven_of(adapter: Adapter) -> str:
     """Return the sentence on the optional arguments that `adapter` never gives, "" for none."""
     carried = adapter.arguments
-    used = {*carried.roles.values(), carried.padding, *carried.derived, *carried.fixed}
+    used = {*carried.roles.values(), carried.padding, *carried.derived}
+    used |= {*carried.fixed, *carried.computed}
     return sentence(list(ungiven(adapter.signature, used)))
 
 

@@ -18,7 +18,7 @@ from attentest.targets.adapt.construction import Construction
 from attentest.targets.adapt.encoders.stack import STACK_SOURCE
 from attentest.targets.adapt.fillings import head_width
 from attentest.targets.adapt.layouts import split
-from attentest.targets.adapt.makers import CODE, Maker, with_axes
+from attentest.targets.adapt.makers.maker import CODE, Maker, with_axes
 from attentest.targets.adapt.masks import lengths_of, shaped_mask
 from attentest.targets.adapt.parameters.telling import lines as table_lines
 from attentest.targets.adapt.probing import SIZES
@@ -204,6 +204,10 @@ class Written:
             if role not in MASKS
         }
         values |= {own: Expression("key.shape[-1]") for own in adapter.arguments.derived}
+        values |= {own: Expression(code) for own, code in adapter.arguments.computed.items()}
+        for name, helper in adapter.helpers.items():
+            if any(name in code for code in adapter.arguments.computed.values()):
+                self.helpers[name] = inspect.getsource(helper).strip()
         rest: dict[str, Any] = {**adapter.arguments.fixed, **values}
         placed = []
         for one in adapter.signature.parameters.values():
