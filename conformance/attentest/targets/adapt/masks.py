@@ -139,9 +139,9 @@ def lengths_of(keep: Tensor, like: Tensor, shape: str, fold: str) -> Sequence[Te
     """
     count = keep.sum(-1)
     if not torch.equal(keep, torch.arange(keep.shape[-1], device=keep.device) < count[..., None]):
-        raise Unsupported("its mask is a number of keys, and hides the last ones alone")
+        raise Unsupported("its mask is a number of keys")
     if keep.shape[1] != 1 or (shape == "lengths" and keep.shape[2] != 1):
-        raise Unsupported("its lengths cannot differ between heads, or between queries")
+        raise Unsupported("its lengths are those of samples")
     heads = like.shape[1] if fold == "heads" and like.ndim == 4 else 1
     each = count.expand(len(like), heads, like.shape[-2]).flatten(0, 1)
     return [each if shape == "lengths per query" else each[:, 0]]

@@ -24,6 +24,7 @@ from attentest.targets.adapt.training.in_files import component_in_file
 from attentest.targets.language_models import building as language_models
 from attentest.targets.language_models.recognition import is_language_model
 from attentest.targets.models.building import building
+from attentest.targets.models.unjudged import looks_like
 
 _SIDES = ("source", "target")
 _SURE = ("decoderinputids", "decoderinput", "tgtids", "trgids", "targetids")
@@ -86,7 +87,8 @@ class Recognition:
             return {"component": "" if made else component, "inside": made or inside}
         likely = component_guessed(name) if _is_called(thing) else ""
         likely = likely or component_in_file(name, thing)
-        return {"component": likely, "inside": inside, "guessed": bool(likely)}
+        looks = "" if likely or inside else looks_like(name, thing)
+        return {"component": likely, "inside": inside, "guessed": bool(likely), "looks": looks}
 
     @cached_property
     def _encoders(self) -> Mapping[str, tuple[Any, set[type]]]:

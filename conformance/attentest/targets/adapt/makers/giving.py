@@ -38,7 +38,7 @@ def token_lengths(tokens: Tensor, pad: int) -> Tensor:
     """Return how many of the tokens (B, S) are real; Unsupported where padding is before one."""
     real = tokens != pad
     if bool((real[:, 1:] & ~real[:, :-1]).any()):
-        raise Unsupported("it takes lengths, and these tokens have padding before a real one")
+        raise Unsupported("it takes lengths: padding is at the end")
     return real.sum(-1)
 
 
