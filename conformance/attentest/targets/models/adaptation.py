@@ -50,6 +50,11 @@ from attentest_spec.choices import Value
 from attentest_spec.mapping import locate
 from attentest_spec.torch import Recipe, TorchBackend
 
+TARGET_PADS = (
+    "assumed that padding of the target is at its end, where no real step sees it: between tokens "
+    "it is not hidden, which --strict reports"
+)
+
 
 def adapt_class(
     thing: Callable[..., Any],
@@ -235,7 +240,8 @@ def _measured(adapter: Adapter, found: FoundTable, reading: Reading) -> AdaptedW
     fixed = [FIXED_DROPOUT] * adapter.limits.fixed_dropout
     outside = OUTSIDE if adapter.is_surrounded else ()
     own = {name: one for name, one in choices.items() if name not in outside}
-    assumptions = (*assumed(own, reading), *[SINGLE] * bool(single), *fixed)
+    unhidden = [TARGET_PADS] * adapter.inferred.right_padded
+    assumptions = (*unhidden, *assumed(own, reading), *[SINGLE] * bool(single), *fixed)
     said = (
         f"{adapter.name} is judged as model",
         *assumptions,

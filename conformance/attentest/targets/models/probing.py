@@ -112,6 +112,29 @@ def _hides_target_padding(probe: Probe, call: Callable[..., Any]) -> bool:
     return _same(_contrasts(before, pad)[:, steps], _contrasts(after, pad)[:, steps])
 
 
+def takes_target_pads_for_tokens(probe: Probe, call: Callable[..., Any]) -> bool:
+    """Say whether padding between target tokens is a token like any other, and is not hidden.
+
+    Another token with the numbers of the pad id gives the same output in its place then.
+    """
+    source, target = probe.tokens
+    pad = probe.sizes.target_pad
+    used = {pad, probe.sizes.source_pad, *target.flatten().tolist(), *source.flatten().tolist()}
+    other = next(n for n in range(1, 20) if n not in used)
+    target[:, 1] = pad
+    in_place = target.where(target != pad, other)
+    tables = [one.weight for one in probe.model.modules() if isinstance(one, nn.Embedding)]
+    with torch.no_grad():
+        kept = [(one, one[other].clone()) for one in tables if len(one) > max(pad, other)]
+        for one, _ in kept:
+            one[other] = one[pad]
+        answers = [probe.output(call, source, tokens) for tokens in (target, in_place)]
+        for one, row in kept:
+            one[other] = row
+    first, second = answers
+    return first is not None and second is not None and _same(first, second)
+
+
 def _contrasts(output: Tensor, pad: int) -> Tensor:
     """Return what does not depend on the generator's row of `pad`: differences of log-odds."""
     positive = bool((output >= 0).all()) and bool((output.sum(-1) - 1).abs().max() < 1e-6)

@@ -29,7 +29,9 @@ def looks_like(name: str, thing: Any) -> str:
         called = issubclass(thing, nn.Module) and "forward" in vars(thing)
         telling = words & _MODELS or any(map(_MASKS.fullmatch, used))
         return "model" if called and telling else ""
-    return "mask" if words & {"mask", "masks"} or any(map(_HIDING.fullmatch, used)) else ""
+    return (
+        "mask" if words & {"mask", "masks", "masked"} or any(map(_HIDING.fullmatch, used)) else ""
+    )
 
 
 def _names_in(thing: Any) -> set[str]:
