@@ -54,9 +54,19 @@ def givings(
     try:
         yield Giving(arguments.read(name, component, signature, reading))
     except Unclear:
+        lengths = [own for own in signature.parameters if is_length(own)]
+        if lengths and not others:
+            raise Unclear(_OF_LENGTHS.format(name, lengths[0], name)) from None
         if not others:
             raise
     yield from others
+
+
+_OF_LENGTHS = (
+    "{} takes {} in the place of tokens, and no argument says how long its mask is to be. Write in "
+    "a file of your own: `from attentest_spec.torch import of_function` and `backend = "
+    'of_function(lambda tokens, pad: {}(..), "padding_mask")`, or give it the length of the whole.'
+)
 
 
 def _others(component: str, signature: inspect.Signature) -> Iterator[Giving]:
