@@ -62,9 +62,7 @@ def test_other_wrong_masks_are_detected_beside_visible_padding(edit, tmp_path):
     assert statuses(target, "formula", "pad-ids", "causality") & FAILING
 
 
-@pytest.mark.parametrize(
-    "mask", ["ids == 1", "ids.roll(1, 1) == 0", "(ids == 0) & (ids.shape[1] > 5)"]
-)
+@pytest.mark.parametrize("mask", ["ids == 1", "ids.roll(1, 1) == 0"])
 def test_padding_that_is_hidden_wrongly_is_no_assumption(mask, tmp_path):
     edit = (HIDDEN[0], f"tgt_key_padding_mask={mask},")
     target = f"{edited('plain_ids.py', tmp_path, edit)}:Translator"
