@@ -142,7 +142,7 @@ def test_class_whose_name_hints_at_what_it_is_not_gets_one_sentence(tmp_path: Pa
     assert f"More: attentest check {tmp_path / 'hints.py'}:EncoderPooling" in sentence
 
 
-OVERLOOKED = '''
+OVERLOOKED = """
 import torch
 from torch import nn
 
@@ -156,9 +156,9 @@ class Translator(nn.Module):
         return pairs
 
 
-def rate(step):
-    return step ** -0.5
-'''
+def squared(step):
+    return step**2
+"""
 
 
 def test_code_that_may_be_a_mask_or_a_model_is_named_where_it_is_not_judged(tmp_path: Path):
@@ -167,5 +167,5 @@ def test_code_that_may_be_a_mask_or_a_model_is_named_where_it_is_not_judged(tmp_
     lines = [" ".join(line.split()) for line in result.output.splitlines()]
     assert "hide_later - not judged: it may be a mask, add --as COMPONENT to its name" in lines
     assert "Translator - not judged: it may be a model, add --as COMPONENT to its name" in lines
-    assert "rate - not a component" in lines
+    assert "squared - not a component" in lines
     assert "not judged: hide_later, Translator" in " ".join(result.output.split())

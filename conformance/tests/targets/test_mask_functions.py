@@ -84,3 +84,36 @@ def test_written_adapter_of_lengths_judges_as_the_inferred_one(tmp_path):
     slug = "masks.padding-keeps-exactly-real-tokens"
     report = attentest.check(f"{file}:backend", clauses=[slug])
     assert report[slug].status == "pass", str(report)
+
+
+@pytest.mark.parametrize(
+    ("name", "components"),
+    [
+        ("create_masks", ("padding_mask", "target_mask")),
+        ("create_mask", ("padding_mask", "causal_mask")),
+    ],
+)
+def test_function_that_makes_the_masks_of_both_sides_is_judged_by_each(name, components):
+    read = attentest.adapted(f"{FILE}:{name}")
+    assert set(read.components) == set(components)
+    assert set(statuses(name).values()) <= {"pass", "absent"}
+
+
+def test_one_of_the_masks_is_judged_where_its_component_is_named():
+    read = attentest.adapted(f"{FILE}:create_masks", "target_mask")
+    assert tuple(read.components) == ("target_mask",)
+
+
+@pytest.mark.parametrize("name", ["make_masks", "get_masks"])
+def test_wrong_masks_of_both_sides_are_a_question(name):
+    with pytest.raises(Unclear, match="not all that it returns was recognised") as failure:
+        attentest.adapted(f"{FILE}:{name}")
+    assert "Write a function that returns one of them" in str(failure.value)
+
+
+def test_written_adapter_of_both_sides_judges_as_the_inferred_one(tmp_path):
+    file = tmp_path / "written.py"
+    file.write_text(attentest.adapted(f"{FILE}:create_mask").written())
+    slugs = ["masks.padding-keeps-exactly-real-tokens", "masks.causal-blocks-future"]
+    report = attentest.check(f"{file}:backend", clauses=slugs)
+    assert report.conforms, str(report)

@@ -45,7 +45,7 @@ from attentest.targets.adapt.limits import (
     said_of,
 )
 from attentest.targets.adapt.losses.adaptation import adapt_loss
-from attentest.targets.adapt.makers import maker
+from attentest.targets.adapt.makers import maker, several
 from attentest.targets.adapt.parameters import FoundTable, find_table
 from attentest.targets.adapt.parameters.given import check_places
 from attentest.targets.adapt.parameters.storage import with_fewer_key_heads
@@ -163,6 +163,8 @@ def _adapt(thing: Any, asked: Reading, name: str, home: ModuleType | None) -> Ba
             if kept := caches.adapt_cache(thing, asked, own_name):
                 return kept
         named = caches.COMPONENT
+    if several.makes_several(own_name, thing, asked):
+        return several.adapt_several(thing, asked, own_name, home)
     if named in BY_RECIPE:
         raise Unclear(question_of_calls(named, own_name))
     if named == "causal_layer":

@@ -294,7 +294,7 @@ class _Mask:
     def _ask_of_lengths(self, style: Style) -> None:
         """Raise Unclear where lengths do something else than hide keys, rightly or nearly so."""
         found = self.probe, self.adapter, self.slot, style, self.keys
-        if probing.shows_wrong_lengths(*found):
+        if _shows_wrong_lengths(*found):
             return
         without = "" if self.adapter.needs_mask else f"--give {self.own}=None judges it without, "
         raise Unclear(
@@ -302,6 +302,21 @@ class _Mask:
             f"and a probing call shows that it does not hide the others: {without}--set "
             f"mask=lengths has it judged as that (in Python: given={{..}} or mask='lengths')."
         )
+
+
+def _shows_wrong_lengths(
+    probe: Probe, adapter: Adapter, role: str, style: Style, keys: int
+) -> bool:
+    """Say whether lengths hide one key more or less than they say, or the others in their place."""
+    keys = probing.keys_of(adapter, role, keys)
+    tried = replace(adapter, styles={**adapter.styles, role: style})
+    (keep,) = probing.masks_for(style, probe, tried, keys)
+    more, less = keep.roll(1, -1), keep.roll(-1, -1)
+    more[..., 0], less[..., -1] = True, False
+    return any(
+        probing.mask_shows(probe, tried, role, keep, keys=keys, shown=one)
+        for one in (more, less, ~keep)
+    )
 
 
 _SAID = {

@@ -147,6 +147,16 @@ def lengths_of(keep: Tensor, like: Tensor, shape: str, fold: str) -> Sequence[Te
     return [each if shape == "lengths per query" else each[:, 0]]
 
 
+def masks_of_lengths(samples: int, keys: int, queries: int) -> Tensor:
+    """Return a mask (B, 1, Q, K) that hides the last keys, of every row others where it can."""
+    rows = torch.arange(samples)[:, None, None, None]
+    if queries > 1:
+        count = 2 + (rows + torch.arange(queries)[:, None]) % (keys - 2)
+    else:
+        count = keys - 1 - rows % (keys - 2)
+    return torch.arange(keys) < count
+
+
 STYLES = tuple(
     Style(shape, entries, meaning)
     for entries, meanings in (

@@ -18,7 +18,7 @@ from attentest.harness.subject import Answer
 from attentest.results.text import summary
 from attentest.targets.adapt.adapter import Adapter
 from attentest.targets.adapt.layouts import layouts
-from attentest.targets.adapt.masks import STYLES, Style
+from attentest.targets.adapt.masks import STYLES, Style, masks_of_lengths
 from attentest.targets.adapt.results import Returns, returns
 from attentest_spec import COMPONENTS, Sizes
 
@@ -296,7 +296,8 @@ def masks_for(style: Style, probe: Probe, adapter: Adapter, keys: int) -> Sequen
     Lengths hide the last keys, of each sample another number.
     """
     if style.meaning == "lengths":
-        return _lengths(style, probe, adapter, keys)
+        several = style.shape == "lengths per query" and adapter.component in _CROSS
+        return [masks_of_lengths(probe.batch, keys, _QUERIES if several else 1)]
     lead = (1, 1) if style.shape == "per pair" else (probe.batch, 1)
     narrow = torch.ones((*lead, 1, keys), dtype=torch.bool)
     narrow[..., _HIDDEN] = False
@@ -313,28 +314,7 @@ def masks_for(style: Style, probe: Probe, adapter: Adapter, keys: int) -> Sequen
             return [wide]
 
 
-def _lengths(style: Style, probe: Probe, adapter: Adapter, keys: int) -> Sequence[Tensor]:
-    """Return masks that hide the last keys, from each query others where `style` can say so."""
-    samples = torch.arange(probe.batch)[:, None, None, None]
-    count = keys - 1 - samples % (keys - 2)
-    if style.shape == "lengths per query" and adapter.component in _CROSS:
-        count = 2 + (samples + torch.arange(_QUERIES)[:, None]) % (keys - 2)
-    return [torch.arange(keys) < count]
-
-
-def shows_wrong_lengths(probe: Probe, adapter: Adapter, role: str, style: Style, keys: int) -> bool:
-    """Say whether lengths hide one key more or less than they say, or the others in their place."""
-    keys = _keys(adapter, role, keys)
-    tried = replace(adapter, styles={**adapter.styles, role: style})
-    (keep,) = masks_for(style, probe, tried, keys)
-    more, less = keep.roll(1, -1), keep.roll(-1, -1)
-    more[..., 0], less[..., -1] = True, False
-    return any(
-        mask_shows(probe, tried, role, keep, keys=keys, shown=one) for one in (more, less, ~keep)
-    )
-
-
-def _keys(adapter: Adapter, role: str, keys: int) -> int:
+def keys_of(adapter: Adapter, role: str, keys: int) -> int:
     """Return how many keys the mask of `role` has, where a memory has `keys` positions."""
     keys = keys if role == "source_mask" or adapter.component in _CROSS else _QUERIES
     return _QUERIES if adapter.arguments.joined else keys
@@ -354,7 +334,7 @@ def style_shown(
     """
     accepted = None
     asked = "mask" if role == "padding" else role
-    keys = _keys(adapter, role, keys)
+    keys = keys_of(adapter, role, keys)
     for style in STYLES:
         if (meanings and style.meaning not in meanings) or not _fits(style, adapter, role):
             continue

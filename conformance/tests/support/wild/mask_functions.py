@@ -57,3 +57,25 @@ def wrong_padding_mask(seq):
 def batch_mask(lengths):
     """Make masks as long as the longest, which no input of the spec says."""
     return torch.arange(int(lengths.max()))[None] < lengths[:, None]
+
+
+def create_masks(src, trg, pad):
+    square = torch.ones(trg.size(1), trg.size(1), dtype=torch.bool, device=trg.device)
+    return (src != pad)[:, None], (trg != pad)[:, None] & square.tril()
+
+
+def create_mask(src, tgt):
+    """Make the four masks of torch.nn.Transformer, of tokens with the sequence first."""
+    later = torch.full((len(tgt), len(tgt)), -torch.inf).triu(1)
+    seen = torch.zeros(len(src), len(src), dtype=torch.bool)
+    return seen, later, (src == PAD).T, (tgt == PAD).T
+
+
+def make_masks(source, target, pad):
+    square = torch.ones(target.size(1), target.size(1), dtype=torch.bool)
+    return {"source": (source != pad)[:, None], "target": square.tril(1)[None]}
+
+
+def get_masks(src, tgt):
+    """Make masks that hide no padding of the source."""
+    return torch.ones(src.size(1), src.size(1)), torch.ones(tgt.size(1), tgt.size(1)).tril()
