@@ -35,11 +35,12 @@ def looks_like(name: str, thing: Any) -> str:
 
 
 def _names_in(thing: Any) -> set[str]:
-    """Return the names and attributes in the code of `thing`, none where it has none."""
+    """Return the names, attributes and arguments in the code of `thing`, none where it has none."""
     try:
         tree = ast.parse(textwrap.dedent(inspect.getsource(thing)))
     except (OSError, TypeError, SyntaxError):
         return set()
     nodes = list(ast.walk(tree))
     names = {one.id for one in nodes if isinstance(one, ast.Name)}
+    names |= {one.arg or "" for one in nodes if isinstance(one, ast.arg | ast.keyword)}
     return names | {one.attr for one in nodes if isinstance(one, ast.Attribute)}

@@ -60,6 +60,13 @@ def test_lengths_that_do_something_else_are_a_question_whose_advice_works(name):
     assert judged == {"mask-shapes": "violation"}
 
 
+def test_lengths_that_no_call_accepts_are_named_as_not_given():
+    read = attentest.adapted(f"{WILD / 'lengths.py'}:of_lists", "attention")
+    assert "not given: lengths; nothing that depends on it is judged" in read.summary
+    assert tuple(read.limits.masks) == ("none",)
+    assert read.limits.right_padded == ()
+
+
 def test_layer_that_needs_lengths_is_judged_with_them():
     read = attentest.adapted(f"{WILD / 'lengths.py'}:EncoderLayer")
     bench = Bench.for_status(read, effort=0.2)

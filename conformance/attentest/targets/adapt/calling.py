@@ -16,7 +16,7 @@ from attentest.targets.adapt.components import squashed
 from attentest.targets.adapt.encoders.stack import KEEP
 from attentest.targets.adapt.layouts import documented_layout, layouts, sequence_first
 from attentest.targets.adapt.limits import built
-from attentest.targets.adapt.masks import Style
+from attentest.targets.adapt.masks import Style, is_length
 from attentest.targets.adapt.probing import Probe
 from attentest.targets.adapt.reading import GUIDE, Reading, Unclear
 from attentest_spec import COMPONENTS
@@ -146,6 +146,9 @@ def _masked(
     refused = []
     for slot, own in slots.items():
         found = _Mask(code, probe, adapter, slot, own, keys).style(reading)
+        if found is None and is_length(own) and adapter.signature.parameters[own].default is None:
+            adapter = _without(adapter, slot)  # it is named as one that is not given
+            continue
         if found is None:
             refused.append(own)
             continue
@@ -157,6 +160,12 @@ def _masked(
     if not slots and "mask" in COMPONENTS[adapter.component].inputs:
         said.append(_without_mask(adapter))
     return adapter, said
+
+
+def _without(adapter: Adapter, slot: str) -> Adapter:
+    """Return `adapter` with no argument for the mask `slot`."""
+    roles = {role: own for role, own in adapter.arguments.roles.items() if role != slot}
+    return replace(adapter, arguments=replace(adapter.arguments, roles=roles))
 
 
 def _with_shown_mask(probe: Probe, adapter: Adapter, keys: int) -> Adapter:

@@ -64,6 +64,14 @@ def ignored(query, key, value, lengths=None):
     return scores_of(query, key).softmax(-1) @ value
 
 
+def of_lists(query, key, value, lengths=None):
+    """Attend to parts of the keys; lengths is a list of lists."""
+    if lengths is None:
+        return scores_of(query, key).softmax(-1) @ value
+    parts = [one.pop() for one in lengths]
+    return sum(ignored(query, key[..., :end, :], value[..., :end, :]) for end in parts)
+
+
 class EncoderLayer(nn.Module):
     """A layer whose attention takes the lengths of its sequences."""
 

@@ -63,9 +63,10 @@ def givings(
 
 
 _OF_LENGTHS = (
-    "{} takes {} in the place of tokens, and no argument says how long its mask is to be. Write in "
-    "a file of your own: `from attentest_spec.torch import of_function` and `backend = "
-    'of_function(lambda tokens, pad: {}(..), "padding_mask")`, or give it the length of the whole.'
+    "{} takes {} in the place of tokens, and such a function is read where its one other argument "
+    "is the length of the whole, such as max_len. Write in a file of your own: `from "
+    "attentest_spec.torch import of_function` and `backend = of_function(lambda tokens, pad: "
+    '{}(..), "padding_mask")`.'
 )
 
 
