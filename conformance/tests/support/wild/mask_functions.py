@@ -79,3 +79,8 @@ def make_masks(source, target, pad):
 def get_masks(src, tgt):
     """Make masks that hide no padding of the source."""
     return torch.ones(src.size(1), src.size(1)), torch.ones(tgt.size(1), tgt.size(1)).tril()
+
+
+def get_tgt_mask(tgt, pad_idx, device):
+    square = torch.ones(tgt.size(1), tgt.size(1), dtype=torch.bool, device=device)
+    return (tgt != pad_idx)[:, None, None] & square.tril()

@@ -2,7 +2,7 @@
 
 import inspect
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from torch import Tensor
@@ -47,8 +47,21 @@ def givings(
 ) -> Iterator[Giving]:
     """Yield the ways to call the function `name`, the plain one first.
 
-    Raises Unclear where there is none.
+    A device is that of the tokens. Raises Unclear where there is none.
     """
+    for way in _givings(name, component, signature, reading):
+        places = [own for own in signature.parameters if squashed(own) == "device"]
+        if component == "causal_mask" or {*places} & {*reading.given}:
+            yield way
+            continue
+        fixed = {own: one for own, one in way.arguments.fixed.items() if own not in places}
+        computed = {**way.arguments.computed, **dict.fromkeys(places, "tokens.device")}
+        yield replace(way, arguments=replace(way.arguments, fixed=fixed, computed=computed))
+
+
+def _givings(
+    name: str, component: str, signature: inspect.Signature, reading: Reading
+) -> Iterator[Giving]:
     settled = {*reading.arguments, *reading.given} & {*signature.parameters, *reading.arguments}
     others = [] if settled else list(_others(component, signature))
     try:

@@ -48,6 +48,7 @@ class _Call:
         turn = ".T" if self.sequence_first else ""
         given = {self.source: f"{source}{turn}", self.target: f"{target}{turn}"}
         given |= dict.fromkeys(self.pads, "pad") | {one: repr(v) for one, v in self.fixed.items()}
+        given |= {one: f"{source}.device" for one in self.fixed if squashed(one) == "device"}
         return f"{self.function}({', '.join(f'{own}={value}' for own, value in given.items())})"
 
 
