@@ -21,6 +21,9 @@ Output = Any
 MASK_KINDS = ("none", "padding", "causal", "per-sample", "per-head")
 """The kinds of masks: absent, (B, 1, 1, K), (1, 1, Q, K), (B, 1, Q, K) and (B, H, Q, K)."""
 
+PADDED_INPUTS = ("mask", "source", "target")
+"""The inputs with padding: masks of attention and of layers, and the tokens of a whole model."""
+
 POSITION_KINDS = ("none", "offset", "shared", "per-sample")
 """The kinds of positions that are given: absent, consecutive from one number, the same for all
 sequences, and of every sequence its own; each (B, L) but the first."""
@@ -98,6 +101,9 @@ class Limits:
     `hypotheses` is the number that a beam search returns where it is fixed, 1 for the best alone,
     and `alpha` is the exponent of its length penalty where that is fixed. `shared_inner` is the
     inner width of the shared one among experts as a multiple of theirs, where that is fixed.
+    `right_padded` are the inputs (see :data:`PADDED_INPUTS`) whose padding is at the end alone:
+    masks that keep the first keys of each row, as lengths do, and tokens with no padding between
+    them.
     """
 
     layers: int | None = None
@@ -123,6 +129,7 @@ class Limits:
     hypotheses: int | None = None
     alpha: float | None = None
     shared_inner: float | None = None
+    right_padded: Collection[str] = ()
 
     @property
     def finest(self) -> str:

@@ -56,7 +56,7 @@ class Outcome:
         if backend is None or (backend.failure and member.inside):
             if member.inside:
                 return f"not judged by itself: part of {member.inside}"
-            return "not a component"
+            return _UNJUDGED.get(member.looks, "not a component")
         if backend.failure:
             return "question: see below"
         conforming, judged = backend.score
@@ -72,6 +72,13 @@ class Outcome:
         counts = [counted(violations, "violation")] * bool(violations)
         counts += [counted(others, *words)] * bool(others)
         return ", ".join(counts)
+
+
+_UNJUDGED = {
+    "mask": "not judged: it may be a mask, add --as COMPONENT to its name",
+    "model": "not judged: it may be a model, add --as COMPONENT to its name",
+}
+"""The results of what is no component by its name, and should not be overlooked."""
 
 
 @dataclass(frozen=True)
@@ -153,7 +160,9 @@ class FileSummary:
         conform = "conforms" if len(judged) == 1 else "conform"
         line = f"{self.target}: {good} of {counted(len(judged), 'judged component')} {conform}"
         rest = [one.member.name for one in self.outcomes if not one.judged and _asks(one)]
-        return line + (f"; not judged, see the question: {', '.join(rest)}" if rest else "")
+        line += f"; not judged, see the question: {', '.join(rest)}" if rest else ""
+        looks = [one.member.name for one in self.outcomes if one.member.looks]
+        return line + (f"; not judged: {', '.join(looks)}" if looks else "")
 
 
 def _asks(outcome: Outcome) -> bool:

@@ -17,12 +17,14 @@ class Member:
 
     `inside` is the model of the same file that is built with it, "" for none. `guessed` is True
     where a part of the name alone says the component: it counts where the numbers confirm it.
+    `looks` is "mask" or "model" for what looks like one, and is no component.
     """
 
     name: str
     component: str = ""
     inside: str = ""
     guessed: bool = False
+    looks: str = ""
 
 
 def members(target: str) -> list[Member] | None:

@@ -5,7 +5,7 @@ come from the seed, because that is forty times cheaper than drawing each. Numbe
 rounded to two decimals before scaling, so that a printed counterexample is short and exact.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Annotated, TypeVar
@@ -157,6 +157,16 @@ class Draw:
             np.put_along_axis(mask, hidden[..., None], False, axis=-1)
         return mask
 
+    def keep_first(self, *shape: int) -> Annotated[Array, "*shape"]:
+        """Draw a mask as :meth:`keep` does whose rows keep their first keys, and hide the last."""
+        keys = shape[-1]
+        lengths = self.rng.integers(1, max(2, keys), size=shape[:-1])
+        return np.asarray(np.arange(keys) < lengths[..., None])
+
+    def _keeping(self, role: str) -> Callable[..., Array]:
+        """Return what draws the masks of the input `role`."""
+        return self.keep_first if role in self.subject.limits.right_padded else self.keep
+
     def mask(
         self, kind: str, batch: int, heads: int, queries: int, keys: int
     ) -> Annotated[Array, "#{batch} #{heads} #{queries} {keys}"] | None:
@@ -164,17 +174,18 @@ class Draw:
 
         Its shape broadcasts to (B, H, Q, K).
         """
+        keep = self._keeping("mask")
         match kind:
             case "none":
                 return None
             case "padding":
-                return self.keep(batch, 1, 1, keys)
+                return keep(batch, 1, 1, keys)
             case "causal":
                 return np.tril(np.ones((1, 1, queries, keys), dtype=bool))
             case "per-sample":
-                return self.keep(batch, 1, queries, keys)
+                return keep(batch, 1, queries, keys)
             case _:
-                return self.keep(batch, heads, queries, keys)
+                return keep(batch, heads, queries, keys)
 
     def mask_kind(self, *, hiding: bool = False, kinds: Sequence[str] = ()) -> str:
         """Draw a kind of mask that the backend supports; `hiding` leaves out no mask at all."""
@@ -212,13 +223,22 @@ class Draw:
         return found
 
     def source(self, batch: int, length: int, sizes: Sizes) -> Annotated[Array, "{batch} {length}"]:
-        """Draw a source (B, S) with padding anywhere and a real token in each sequence."""
+        """Draw a source (B, S) with padding anywhere and a real token in each sequence.
+
+        Padding is at its end alone where the backend is limited to that.
+        """
         tokens = self.tokens(batch, length, sizes.source_vocabulary, sizes.source_pad)
-        return np.where(self.keep(batch, length), tokens, sizes.source_pad)
+        return np.where(self._keeping("source")(batch, length), tokens, sizes.source_pad)
 
     def target(self, batch: int, length: int, sizes: Sizes) -> Annotated[Array, "{batch} {length}"]:
-        """Draw a target (B, T) that starts with a real token and has padding anywhere after it."""
+        """Draw a target (B, T) that starts with a real token and has padding anywhere after it.
+
+        It is at its end alone where the backend is limited to that.
+        """
         tokens = self.tokens(batch, length, sizes.target_vocabulary, sizes.target_pad)
-        real = self.rng.random((batch, length)) < 0.7
-        real[:, 0] = True
+        if "target" in self.subject.limits.right_padded:
+            real = self.keep_first(batch, length)
+        else:
+            real = self.rng.random((batch, length)) < 0.7
+            real[:, 0] = True
         return np.where(real, tokens, sizes.target_pad)

@@ -140,3 +140,32 @@ def test_class_whose_name_hints_at_what_it_is_not_gets_one_sentence(tmp_path: Pa
     sentence = said.partition("== EncoderPooling ")[2].partition(" == ")[0]
     assert sentence.startswith("EncoderPooling could not be called as encoder. More: attentest")
     assert f"More: attentest check {tmp_path / 'hints.py'}:EncoderPooling" in sentence
+
+
+OVERLOOKED = """
+import torch
+from torch import nn
+
+
+def hide_later(scores):
+    return scores.masked_fill(torch.ones_like(scores).triu(2).bool(), -torch.inf)
+
+
+class Translator(nn.Module):
+    def forward(self, pairs):
+        return pairs
+
+
+def squared(step):
+    return step**2
+"""
+
+
+def test_code_that_may_be_a_mask_or_a_model_is_named_where_it_is_not_judged(tmp_path: Path):
+    (tmp_path / "overlooked.py").write_text(HINTS + OVERLOOKED)
+    result = check(tmp_path / "overlooked.py", "--clause", "feed_forward.formula", "--no-shrink")
+    lines = [" ".join(line.split()) for line in result.output.splitlines()]
+    assert "hide_later - not judged: it may be a mask, add --as COMPONENT to its name" in lines
+    assert "Translator - not judged: it may be a model, add --as COMPONENT to its name" in lines
+    assert "squared - not a component" in lines
+    assert "not judged: hide_later, Translator" in " ".join(result.output.split())

@@ -312,3 +312,17 @@ def test_target_starts_with_a_real_token() -> None:
     assert pads[:, 1:].any(axis=0).all()
     assert 0.2 < pads[:, 1:].mean() < 0.4
     assert (~pads).all(axis=1).any()
+
+
+def test_padding_is_at_the_end_alone_where_the_limits_say_so() -> None:
+    draw, sizes = seeded(right_padded=("mask", "source", "target")), Sizes(d_model=2, heads=1)
+    real = [
+        draw.mask("padding", 4, 1, 3, 5)[:, 0, 0],  # type: ignore[index]
+        draw.mask("per-sample", 4, 1, 3, 5)[:, 0],  # type: ignore[index]
+        draw.source(40, 5, sizes) != sizes.source_pad,
+        draw.target(40, 5, sizes) != sizes.target_pad,
+    ]
+    for keep in real:
+        assert keep[..., 0].all()
+        assert (keep[..., 1:] <= keep[..., :-1]).all()
+        assert not keep[..., -1].all()

@@ -7,7 +7,7 @@ from typing import Any, NoReturn, TypeVar
 
 from attentest_spec.choices import Value
 from attentest_spec.components import COMPONENTS
-from attentest_spec.contract import Gradient, Input, Limits, Output, Unsupported
+from attentest_spec.contract import PADDED_INPUTS, Gradient, Input, Limits, Output, Unsupported
 from attentest_spec.names import require
 from attentest_spec.setting import Array
 from attentest_spec.sizes import Sizes
@@ -199,7 +199,9 @@ def _limits(answer: Mapping[str, Any]) -> Limits:
     plain: dict[str, Any] = {one.name: one.default for one in fields(Limits)}
     for name, value in answer.items():
         usual = plain[require("limit", name, plain)]
-        if isinstance(usual, tuple):
+        if name == "right_padded":
+            plain[name] = _require_all(name, value, PADDED_INPUTS)
+        elif isinstance(usual, tuple):
             plain[name] = _require_all(name, value, usual)
         elif name == "smoothing" and type(value) is int:  # 0 is a rate, too
             plain[name] = float(value)

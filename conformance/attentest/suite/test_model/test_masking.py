@@ -63,11 +63,17 @@ def test_pad_ids(subject: Subject, draw: Draw) -> None:
 
 
 def _mix_pads(case: ModelCall) -> None:
-    """Write the pads of both sides into both sentences, beside words that are pads of neither."""
+    """Write the pads of both sides into both sentences, beside words that are pads of neither.
+
+    Those of the target come last where its padding is limited to the end.
+    """
     source_pad, target_pad = case.sizes.source_pad, case.sizes.target_pad
-    case.source[:, 1], case.target[:, 1] = source_pad, target_pad
     word = next(one for one in (5, 6, 7) if one not in (source_pad, target_pad))
-    case.source[:, 2], case.target[:, 2] = word, word
+    case.source[:, 1], case.source[:, 2] = source_pad, word
+    if "target" in case.probe.subject.limits.right_padded:
+        case.target[:, 1], case.target[:, 2:] = word, target_pad
+    else:
+        case.target[:, 1], case.target[:, 2] = target_pad, word
     if source_pad != target_pad:
         case.source[:, 0], case.target[:, 0] = target_pad, source_pad
 

@@ -14,9 +14,7 @@ from attentest.analysis.identify import identify
 from attentest.harness.reproduction import Action
 from attentest.targets import caches
 from attentest.targets.adapt import (
-    arguments,
     calling,
-    makers,
     options,
     probing,
     trust,
@@ -37,7 +35,6 @@ from attentest.targets.adapt.assumptions import (
 from attentest.targets.adapt.code import Code, code_of, of_instance
 from attentest.targets.adapt.components import component_guessed, component_named
 from attentest.targets.adapt.encoders.tokens import token_decoder, token_encoder
-from attentest.targets.adapt.layouts import layouts
 from attentest.targets.adapt.limits import (
     SEVERAL,
     any_masks,
@@ -49,6 +46,7 @@ from attentest.targets.adapt.limits import (
     said_of,
 )
 from attentest.targets.adapt.losses.adaptation import adapt_loss
+from attentest.targets.adapt.makers import maker, several
 from attentest.targets.adapt.parameters import FoundTable, find_table, interleaved, routing
 from attentest.targets.adapt.parameters.given import check_places
 from attentest.targets.adapt.parameters.storage import with_fewer_key_heads
@@ -63,6 +61,7 @@ from attentest.targets.adapt.reading import (
 from attentest.targets.adapt.rotary.adaptation import adapt_rotary, is_rotary
 from attentest.targets.adapt.training import optimisers, schedules
 from attentest.targets.adapt.training.batches import adapt_batch
+from attentest.targets.adapt.ungiven import ungiven_of
 from attentest.targets.adapt.wrappers.core import without_norm
 from attentest.targets.adapt.wrappers.placed import without_positions
 from attentest.targets.adapt.wrappers.projected import without_output
@@ -162,6 +161,8 @@ def _adapt(thing: Any, asked: Reading, name: str, home: ModuleType | None) -> Ba
             if kept := caches.adapt_cache(thing, asked, own_name):
                 return kept
         named = caches.COMPONENT
+    if several.makes_several(own_name, thing, asked):
+        return several.adapt_several(thing, asked, own_name, home)
     if named in BY_RECIPE:
         raise Unclear(question_of_calls(named, own_name))
     if named == "causal_layer":
@@ -195,17 +196,17 @@ def _adapt(thing: Any, asked: Reading, name: str, home: ModuleType | None) -> Ba
 
 def _making(code: Code, reading: Reading) -> Adapted:
     """Return a function that makes masks as a backend."""
-    carried = arguments.read(code.name, code.component, code.signature, reading)
-    adapter = Adapter(code.component, code.signature, carried, layouts(code.component)[0])
-    probe = Probe(built(code, torch.float64))
-    maker, said = makers.maker(probe, adapter, code.words, code.name, reading.mask)
+    made = maker.making(Probe(built(code, torch.float64)), code, reading)
+    head = f"{code.name} is judged as {code.component}"
     return Adapted(
         name=code.name,
         title=f"{code.name}, read as {code.component}",
-        recipes={code.component: Recipe(code.build, maker)},
+        recipes={code.component: Recipe(code.build, made.call)},
+        limits=made.limits,
         code=code,
-        understood=(f"{code.name} is judged as {code.component}", *code.said, carried.words, *said),
-        summary=summary(code, adapter),
+        understood=(head, *made.assumed, *code.said, *made.said),
+        assumed=made.assumed,
+        summary=summary(code, made.call.adapter),
     )
 
 
@@ -350,6 +351,7 @@ def _adapted(code: Code, reading: Reading) -> Adapted:
             *_map_in_words(found),
             *chosen(declared, reading),
             *said_of(limits, dropout="dropout" in code.known),
+            *filter(None, [ungiven_of(adapter)]),
         ),
     )
 
@@ -360,7 +362,7 @@ def _guess(code: Code) -> str:
 
 
 _READERS: Mapping[str, Callable[[Code, Reading], Backend]] = {
-    **dict.fromkeys(makers.COMPONENTS, _making),
+    **dict.fromkeys(maker.COMPONENTS, _making),
     "batch": adapt_batch,
     "loss": adapt_loss,
 }

@@ -1,7 +1,7 @@
 """Calls what a user wrote as the contract calls its component."""
 
 import inspect
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,7 +20,8 @@ class Adapter:
     """The conventions of one callable: arguments, layout, masks and results.
 
     `styles` says how each mask argument is written. `causal` says that it hides later positions
-    by itself, `needs_mask` are the masks that cannot be left out or None.
+    by itself, `needs_mask` are the masks that cannot be left out or None. `helpers` are functions
+    that expressions of computed arguments call.
     """
 
     component: str
@@ -31,6 +32,7 @@ class Adapter:
     styles: Mapping[str, Style] = field(default_factory=dict)
     causal: bool = False
     needs_mask: Sequence[str] = ()
+    helpers: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
 
     def __call__(self, built: Any, *inputs: Any) -> Any:
         """Return the output, or output and weights, of `built` for the contract's `inputs`."""
@@ -72,6 +74,8 @@ class Adapter:
             values |= self.masks(role, given, like)
         for own in self.arguments.derived:
             values[own] = [given["key"].shape[-1]]
+        for own, code in self.arguments.computed.items():
+            values[own] = [eval(code, {"torch": torch, **self.helpers}, dict(given))]
         return values
 
     def _entered(self, role: str, value: Any, like: Tensor) -> Sequence[Any]:

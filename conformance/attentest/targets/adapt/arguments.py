@@ -10,6 +10,7 @@ from typing import Any
 
 from attentest.targets.adapt.components import squashed
 from attentest.targets.adapt.fillings import is_switch, may_be_none
+from attentest.targets.adapt.masks import is_length
 from attentest.targets.adapt.names import (
     CONTEXT,
     KEY_WIDTH,
@@ -32,7 +33,8 @@ class Arguments:
     """Which argument carries which input, and what the others get.
 
     `padding` is a second mask beside "mask" that says which keys are real; `joined` are pairs of
-    inputs that are one argument; `derived` gets the width of a key; `fixed` are constants.
+    inputs that are one argument; `derived` gets the width of a key; `fixed` are constants, and
+    `computed` are arguments with expressions of the inputs.
     """
 
     roles: Mapping[str, str]
@@ -40,6 +42,7 @@ class Arguments:
     joined: Sequence[tuple[str, str]] = ()
     derived: Collection[str] = ()
     fixed: Mapping[str, Any] = field(default_factory=dict)
+    computed: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def words(self) -> str:
@@ -47,6 +50,7 @@ class Arguments:
         phrases = [f"{role}={own}" for role, own in self.roles.items()]
         phrases += [f"padding={self.padding}"] * bool(self.padding)
         phrases += [f"{own} given as {value!r}" for own, value in self.fixed.items()]
+        phrases += [f"{own} given as {code}" for own, code in self.computed.items()]
         phrases += [f"{own} given as the width of a key" for own in self.derived]
         phrases += [f"{one} and {other} are one" for one, other in self.joined]
         return "arguments: " + ", ".join(phrases)
@@ -198,10 +202,16 @@ def _one_input(
 
 
 def _any_mask(free: Sequence[str], wanted: Sequence[str], found: dict[str, str]) -> None:
-    """Take the one argument that is called a mask in some way for the one mask that is wanted."""
+    """Take the one argument that is called a mask in some way for the one mask that is wanted.
+
+    Where there is none, the one that holds lengths by its name is taken.
+    """
     masks = [role for role in wanted if role in MASKS]
-    named = [one for one in free if "mask" in squashed(one) and one not in found.values()]
-    if len(masks) == 1 and masks[0] not in found and len(named) == 1:
+    if len(masks) != 1 or masks[0] in found:
+        return
+    left = [one for one in free if one not in found.values()]
+    named = [one for one in left if "mask" in squashed(one)] or list(filter(is_length, left))
+    if len(named) == 1:
         found[masks[0]] = named[0]
 
 

@@ -12,6 +12,7 @@ from attentest.targets.adapt.code import Code
 from attentest.targets.adapt.components import squashed
 from attentest.targets.adapt.names import EPSILON
 from attentest.targets.adapt.reading import Reading
+from attentest.targets.adapt.ungiven import ungiven_of
 from attentest.targets.signatures import constructor_arguments
 from attentest_spec import CHOICES
 from attentest_spec.choices import Value
@@ -123,10 +124,11 @@ def summary(code: Code, adapter: Adapter, parameters: Mapping[str, object] | Non
     built = ""
     if code.construction is not None:
         built = f"({', '.join(code.construction.fillings)})"
-    called = ", ".join(pairs(adapter.arguments.roles.items()))
+    carried = adapter.arguments
+    called = ", ".join([*pairs(carried.roles.items()), *carried.computed])
     masks = dict.fromkeys(one.words.partition(";")[0] for one in adapter.styles.values())
-    parts = [f"{code.name}{built} called ({called})", *masks, *named(parameters or {})]
-    return "; ".join(parts)
+    call, missing = f"{code.name}{built} called ({called})", ungiven_of(adapter)
+    return "; ".join([call, *[missing] * bool(missing), *masks, *named(parameters or {})])
 
 
 def pairs(items: Iterable[tuple[str, str]]) -> list[str]:

@@ -16,9 +16,9 @@ from attentest.targets.adapt.components import squashed
 from attentest.targets.adapt.encoders.stack import KEEP
 from attentest.targets.adapt.layouts import documented_layout, layouts, sequence_first
 from attentest.targets.adapt.limits import built
-from attentest.targets.adapt.masks import Style
+from attentest.targets.adapt.masks import Style, is_length
 from attentest.targets.adapt.probing import Probe
-from attentest.targets.adapt.reading import Attempt, Contrary, Reading, Unclear
+from attentest.targets.adapt.reading import GUIDE, Attempt, Contrary, Reading, Unclear
 from attentest_spec import COMPONENTS
 
 _OUTDATED = "which fails"
@@ -134,7 +134,7 @@ def with_masks(adapter: Adapter) -> list[Adapter]:
     return [adapter] + [
         replace(adapter, needs_mask=needed, styles=dict.fromkeys([*roles, "padding"], style))
         for style in masks.STYLES
-        if style.meaning == "keep"
+        if style.meaning in ("keep", "lengths")
     ]
 
 
@@ -154,12 +154,16 @@ def _masked(
 ) -> tuple[Adapter, list[str]]:
     """Return `adapter` with a style for every mask, and how each was found."""
     said = []
+    adapter = _with_shown_mask(probe, adapter, keys)
     slots = {role: own for role, own in adapter.arguments.roles.items() if role in arguments.MASKS}
     if adapter.arguments.padding:
         slots["padding"] = adapter.arguments.padding
     refused = []
     for slot, own in slots.items():
         found = _Mask(code, probe, adapter, slot, own, keys).style(reading)
+        if found is None and is_length(own) and adapter.signature.parameters[own].default is None:
+            adapter = _without(adapter, slot)  # it is named as one that is not given
+            continue
         if found is None:
             refused.append(own)
             continue
@@ -173,10 +177,34 @@ def _masked(
     return adapter, said
 
 
+def _without(adapter: Adapter, slot: str) -> Adapter:
+    """Return `adapter` with no argument for the mask `slot`."""
+    roles = {role: own for role, own in adapter.arguments.roles.items() if role != slot}
+    return replace(adapter, arguments=replace(adapter.arguments, roles=roles))
+
+
+def _with_shown_mask(probe: Probe, adapter: Adapter, keys: int) -> Adapter:
+    """Return `adapter` with the one argument as its mask that a call shows to be one.
+
+    Only where none is called a mask: those that could be one by their default are tried.
+    """
+    roles = adapter.arguments.roles
+    if "mask" not in COMPONENTS[adapter.component].inputs or "mask" in roles:
+        return adapter
+    found = []
+    for own in _unnamed(adapter):
+        carried = replace(adapter.arguments, roles={**roles, "mask": own})
+        tried = replace(adapter, arguments=carried)
+        if probing.style_shown(probe, tried, "mask", (), keys)[0] is not None:
+            found.append(tried)
+    return found[0] if len(found) == 1 else adapter
+
+
 def _refusal(name: str, adapter: Adapter, refused: Sequence[str]) -> Unclear:
     """Return the question about masks that are not accepted in any form.
 
-    It names those that would be taken for masks without them, too: one answer is enough.
+    It names those that would be taken for masks without them, too: one answer is enough. No
+    meaning of the entries is asked for: all were tried.
     """
     used = {*adapter.arguments.roles.values(), *adapter.arguments.fixed, adapter.arguments.padding}
     rest = [
@@ -187,25 +215,32 @@ def _refusal(name: str, adapter: Adapter, refused: Sequence[str]) -> Unclear:
     without = dict.fromkeys([*refused, *(one for one in rest if one not in used)])
     return Unclear(
         f"No form of mask that was tried is accepted as {' or '.join(refused)} of {name}: "
-        f"{', '.join(masks.SHAPES)}; booleans, 0 and 1, added. It can be judged without a mask.",
-        attempts=[Attempt(given=without)],
+        f"{', '.join([*masks.SHAPES, *masks.LENGTHS])}; booleans, 0 and 1, added."
+        f"{' It can be judged without a mask.' * (not adapter.needs_mask)}",
+        f"Write a backend by hand, as {GUIDE} shows.",
+        attempts=[] if adapter.needs_mask else [Attempt(given=without)],
     )
 
 
 def _without_mask(adapter: Adapter) -> str:
     """Say that no argument was taken for a mask, and which ones could be one."""
-    carried = adapter.arguments
-    used = {*carried.roles.values(), *carried.derived, *carried.fixed}
-    no_mask = {*names.OTHER, *names.OFF, *names.KEY_WIDTH}
-    left = [
-        name
-        for name, one in adapter.signature.parameters.items()
-        if name not in used and one.default is None and squashed(name) not in no_mask
-    ]
+    left = _unnamed(adapter)
     if not left:
         return "it takes no mask"
     options = " or ".join(f"--argument mask={name}" for name in left)
     return f"no argument was taken for a mask: {', '.join(left)} not given; add {options} if it is"
+
+
+def _unnamed(adapter: Adapter) -> list[str]:
+    """Return the arguments without a role that are None by default, and could be a mask."""
+    carried = adapter.arguments
+    used = {*carried.roles.values(), *carried.derived, *carried.fixed}
+    no_mask = {*names.OTHER, *names.OFF, *names.KEY_WIDTH}
+    return [
+        own
+        for own, one in adapter.signature.parameters.items()
+        if own not in used and one.default is None and squashed(own) not in no_mask
+    ]
 
 
 @dataclass(frozen=True)
@@ -237,6 +272,8 @@ class _Mask:
             self._ask(meanings, source)
             if accepted is None and not self._shown()[1]:
                 return None
+            if accepted is not None and accepted.meaning == "lengths":
+                self._ask_of_lengths(accepted)
         style = shown or accepted or masks.plain_style(meanings)
         return style, _how(shown is not None, source) + about
 
@@ -277,8 +314,36 @@ class _Mask:
                 f"mask='{own}{contrary.meaning}')."
             )
 
+    def _ask_of_lengths(self, style: Style) -> None:
+        """Raise Unclear where lengths do something else than hide keys, rightly or nearly so."""
+        found = self.probe, self.adapter, self.slot, style, self.keys
+        if _shows_wrong_lengths(*found):
+            return
+        without = "" if self.adapter.needs_mask else f"--give {self.own}=None judges it without, "
+        raise Unclear(
+            f"By its name the {self.own} of {self.code.name} says how many keys are no padding, "
+            f"and a probing call shows that it does not hide the others: {without}--set "
+            f"mask=lengths has it judged as that (in Python: given={{..}} or mask='lengths')."
+        )
+
+
+def _shows_wrong_lengths(
+    probe: Probe, adapter: Adapter, role: str, style: Style, keys: int
+) -> bool:
+    """Say whether lengths hide one key more or less than they say, or the others in their place."""
+    keys = probing.keys_of(adapter, role, keys)
+    tried = replace(adapter, styles={**adapter.styles, role: style})
+    (keep,) = probing.masks_for(style, probe, tried, keys)
+    more, less = keep.roll(1, -1), keep.roll(-1, -1)
+    more[..., 0], less[..., -1] = True, False
+    return any(
+        probing.mask_shows(probe, tried, role, keep, keys=keys, shown=one)
+        for one in (more, less, ~keep)
+    )
+
 
 _SAID = {
+    "lengths": "says how many keys may be attended",
     "keep": "says what may be attended",
     "blocks": "says what is hidden",
     "additive": "is added to the scores",

@@ -55,9 +55,15 @@ _NAMES = {
     "decoder": "decoder transformerdecoder decoderstack",
     "generator": "generator outputlayer outputprojection projectionlayer lmhead",
     "model": "transformer transformermodel encoderdecoder seq2seqtransformer model",
-    "padding_mask": "paddingmask padmask keypaddingmask",
+    "padding_mask": (
+        "paddingmask padmask keypaddingmask attnpadmask attnpaddingmask attentionpaddingmask "
+        "srcmask sourcemask srcpaddingmask srcpadmask encodermask inputmask sequencemask "
+        "lengthmask lengthsmask"
+    ),
     "causal_mask": (
-        "causalmask subsequentmask squaresubsequentmask lookaheadmask causalattentionmask"
+        "causalmask subsequentmask squaresubsequentmask lookaheadmask causalattentionmask "
+        "nopeakmask subsequencemask attnsubsequencemask attnsubsequentmask futuremask "
+        "triangularmask autoregressivemask"
     ),
     "batch": "batch makebatch createbatch preparebatch trainingbatch transformerbatch",
     "loss": (
@@ -93,7 +99,7 @@ _NAMES = {
         "precomputeropeparams computeropeparams applyrope applyrotary applyrotaryemb "
         "applyrotaryembedding applyrotaryposemb applyrotarypositionembedding"
     ),
-    "target_mask": "targetmask tgtmask trgmask stdmask",
+    "target_mask": "targetmask tgtmask trgmask stdmask decodermask",
 }
 _COMPONENT = {name: component for component, names in _NAMES.items() for name in names.split()}
 _USUAL = {

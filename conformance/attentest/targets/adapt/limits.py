@@ -86,7 +86,13 @@ def limits_of(
         own_vocabularies=code.inner is not None or not _of_source_alone("vocabulary", known),
         odd_width=code.inner is None or _is_built(code, SIZES.but(d_model=ODD)),
         positions=("none",),  # attention is given none, and counts them from 0
+        right_padded=("mask",) if takes_lengths(adapter) else (),
     )
+
+
+def takes_lengths(adapter: Adapter) -> bool:
+    """Say whether a mask of `adapter` is a number of keys."""
+    return any(one.meaning == "lengths" for one in adapter.styles.values())
 
 
 SEVERAL = (
@@ -176,6 +182,8 @@ def said_of(limits: Limits, *, dropout: bool = False) -> list[str]:
     said = [f"no call in {', '.join(missing)} gave an answer"] if missing else []
     if limits.heads == 1:
         said.append("no argument says how many heads: it is judged with one")
+    if "mask" in limits.right_padded:
+        said.append("its mask is a number of keys: it is judged with masks that hide the last ones")
     if limits.length is not None:
         said.append(f"its table has {limits.length} positions, and longer inputs are not judged")
     if not limits.odd_width:

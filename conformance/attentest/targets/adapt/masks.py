@@ -19,7 +19,10 @@ from attentest_spec import Unsupported
 SHAPES = ("broadcast", "full", "per sample", "per key", "per pair")
 """The shapes of a mask that code may take, from the most to the least that one can say."""
 
-MEANINGS = ("keep", "blocks", "additive")
+LENGTHS = ("lengths per query", "lengths")
+"""The shapes of a number of keys in the place of a mask: the keys after so many are hidden."""
+
+MEANINGS = ("keep", "blocks", "additive", "lengths")
 """The meanings of an entry of a mask."""
 
 _SHOWN = {
@@ -28,6 +31,8 @@ _SHOWN = {
     "per sample": "shaped (B, Q, K), one for all heads",
     "per key": "shaped (B, K), one for all queries",
     "per pair": "shaped (Q, K), one for all samples",
+    "lengths": "shaped (B,)",
+    "lengths per query": "shaped (B, Q)",
 }
 _KINDS = {
     "broadcast": ("none", "padding", "causal", "per-sample", "per-head"),
@@ -35,6 +40,8 @@ _KINDS = {
     "per sample": ("none", "padding", "causal", "per-sample"),
     "per key": ("none", "padding"),
     "per pair": ("none", "causal"),
+    "lengths": ("none", "padding"),
+    "lengths per query": ("none", "padding", "causal", "per-sample"),
 }
 _MEANS = {
     ("bool", "keep"): "True may be attended",
@@ -44,6 +51,7 @@ _MEANS = {
     ("int", "keep"): "the integer 1 may be attended",
     ("int", "blocks"): "the integer 1 blocks",
     ("float", "additive"): "added to the scores, 0 or minus infinity",
+    ("int", "lengths"): "the number of keys that may be attended, the first ones",
 }
 
 
@@ -74,6 +82,8 @@ class Style:
 
         `like` is the tensor of the queries. Raises Unsupported for a mask that has no such shape.
         """
+        if self.meaning == "lengths":
+            return lengths_of(keep, like, self.shape, layout.fold)
         shaped = shaped_mask(keep, like, self.shape, layout.fold)
         return [self._entries(one, like.dtype) for one in shaped]
 
@@ -121,6 +131,32 @@ def shaped_mask(keep: Tensor, like: Tensor, shape: str, fold: str) -> Sequence[T
     return split(whole, fold)
 
 
+def lengths_of(keep: Tensor, like: Tensor, shape: str, fold: str) -> Sequence[Tensor]:
+    """Return how many keys the mask `keep` (B, H, Q, K) keeps: (B,), or "lengths per query" (B, Q).
+
+    `like` is the tensor of the queries, `fold` says whether the heads are in the batch. Raises
+    Unsupported where a hidden key is before one that is kept.
+    """
+    count = keep.sum(-1)
+    if not torch.equal(keep, torch.arange(keep.shape[-1], device=keep.device) < count[..., None]):
+        raise Unsupported("its mask is a number of keys")
+    if keep.shape[1] != 1 or (shape == "lengths" and keep.shape[2] != 1):
+        raise Unsupported("its lengths are those of samples")
+    heads = like.shape[1] if fold == "heads" and like.ndim == 4 else 1
+    each = count.expand(len(like), heads, like.shape[-2]).flatten(0, 1)
+    return [each if shape == "lengths per query" else each[:, 0]]
+
+
+def masks_of_lengths(samples: int, keys: int, queries: int) -> Tensor:
+    """Return a mask (B, 1, Q, K) that hides the last keys, of every row others where it can."""
+    rows = torch.arange(samples)[:, None, None, None]
+    if queries > 1:
+        count = 2 + (rows + torch.arange(queries)[:, None]) % (keys - 2)
+    else:
+        count = keys - 1 - rows % (keys - 2)
+    return torch.arange(keys) < count
+
+
 STYLES = tuple(
     Style(shape, entries, meaning)
     for entries, meanings in (
@@ -132,7 +168,7 @@ STYLES = tuple(
     )
     for shape in SHAPES
     for meaning in meanings
-)
+) + tuple(Style(shape, "int", "lengths") for shape in LENGTHS)
 """All styles, in the order in which they are tried: the contract's own first."""
 
 
@@ -142,6 +178,17 @@ def plain_style(meanings: Collection[str]) -> Style:
     return next(style for style in STYLES if style.meaning == wanted)
 
 
+_LENGTHS = re.compile(
+    r"(key|k|kv|keyvalue|valid|src|source|memory|mem|enc|encoder|context|seq|sequence|input|in|x|h|i"
+    r"|token|actual|real|batch)?(lens|lengths)|valid(len|length)"
+)
+
+
+def is_length(argument: str) -> bool:
+    """Say whether an argument says by its name how many positions are no padding."""
+    return _LENGTHS.fullmatch(squashed(argument)) is not None
+
+
 _BY_NAME = (
     # torch.nn.MultiheadAttention and all that follow it: True marks a pad, which is ignored.
     (r"keypaddingmask", "blocks"),
@@ -149,7 +196,7 @@ _BY_NAME = (
     (r"attentionmask", "keep"),
     # Names that say what an entry marks; "invalid" holds the word for the contrary.
     (r"block|ignore|hide|hidden|forbid|invalid|exclude", "blocks"),
-    (r"keep|valid|allow|visible|attendable", "keep"),
+    (r"keep|valid|allow|visible|attendable|permitted|^ok$", "keep"),
     (r"bias|additive|penalty", "additive"),
 )
 
@@ -183,6 +230,8 @@ def meanings_by_words(
     the scores goes by the same names. `about` is the pattern of the sentences that count; those
     that name the argument come first.
     """
+    if is_length(argument):
+        return ("lengths",), "name"
     plain = re.sub(_UNHIDDEN, "visible", words.lower())
     lines = [line for line in re.split(r"[\n;.]\s", plain) if re.search(about, line)]
     own = [line for line in lines if re.search(rf"\b{re.escape(argument.lower())}\b", line)]

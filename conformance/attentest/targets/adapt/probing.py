@@ -18,7 +18,7 @@ from attentest.harness.subject import Answer
 from attentest.results.text import summary
 from attentest.targets.adapt.adapter import Adapter
 from attentest.targets.adapt.layouts import layouts
-from attentest.targets.adapt.masks import STYLES, Style
+from attentest.targets.adapt.masks import STYLES, Style, masks_of_lengths
 from attentest.targets.adapt.results import Returns, returns
 from attentest_spec import COMPONENTS, Sizes
 
@@ -265,17 +265,24 @@ def _masks_of(given: Given) -> Given:
     return {name: value for name, value in given.items() if name.endswith("mask")}
 
 
-def mask_shows(probe: Probe, adapter: Adapter, role: str, keep: Tensor, *, keys: int) -> bool:
-    """Say whether `adapter` hides exactly the key that `keep` hides, from every query."""
+def mask_shows(
+    probe: Probe,
+    adapter: Adapter,
+    role: str,
+    keep: Tensor,
+    *,
+    keys: int,
+    shown: Tensor | None = None,
+) -> bool:
+    """Say whether `adapter` hides the keys that `keep` (B, H, Q, K) hides, or `shown`, alone."""
     given = probe.given(adapter, keys=keys)
     moved = {"mask": "value", "source_mask": "memory", "target_mask": "x"}[role]
     moved = moved if moved in given else "x"
     reached = _reached(probe, adapter, given, {**given, role: keep}, moved)
     if reached is None:
         return False
-    wanted = torch.ones(len(reached), dtype=torch.bool)
-    wanted[_HIDDEN] = False
-    wanted = wanted.view(-1, *[1] * (reached.ndim - 1)).expand_as(reached).clone()
+    wanted = keep if shown is None else shown
+    wanted = (wanted if reached.ndim == 4 else wanted[:, 0]).movedim(-1, 0).expand_as(reached)
     if any(given[moved] is value for name, value in given.items() if name in ("query", "x")):
         own = torch.eye(len(reached), dtype=torch.bool)
         own = own.view(len(reached), *[1] * (reached.ndim - 2), -1).expand_as(reached)
@@ -284,7 +291,13 @@ def mask_shows(probe: Probe, adapter: Adapter, role: str, keep: Tensor, *, keys:
 
 
 def masks_for(style: Style, probe: Probe, adapter: Adapter, keys: int) -> Sequence[Tensor]:
-    """Return masks that hide one key from all queries, in the shapes that `style` must take."""
+    """Return masks that hide one key from all queries, in the shapes that `style` must take.
+
+    Lengths hide the last keys, of each sample another number.
+    """
+    if style.meaning == "lengths":
+        several = style.shape == "lengths per query" and adapter.component in _CROSS
+        return [masks_of_lengths(probe.batch, keys, _QUERIES if several else 1)]
     lead = (1, 1) if style.shape == "per pair" else (probe.batch, 1)
     narrow = torch.ones((*lead, 1, keys), dtype=torch.bool)
     narrow[..., _HIDDEN] = False
@@ -301,6 +314,12 @@ def masks_for(style: Style, probe: Probe, adapter: Adapter, keys: int) -> Sequen
             return [wide]
 
 
+def keys_of(adapter: Adapter, role: str, keys: int) -> int:
+    """Return how many keys the mask of `role` has, where a memory has `keys` positions."""
+    keys = keys if role == "source_mask" or adapter.component in _CROSS else _QUERIES
+    return _QUERIES if adapter.arguments.joined else keys
+
+
 def style_shown(
     probe: Probe,
     adapter: Adapter,
@@ -315,8 +334,7 @@ def style_shown(
     """
     accepted = None
     asked = "mask" if role == "padding" else role
-    keys = keys if role == "source_mask" or adapter.component in _CROSS else _QUERIES
-    keys = _QUERIES if adapter.arguments.joined else keys
+    keys = keys_of(adapter, role, keys)
     for style in STYLES:
         if (meanings and style.meaning not in meanings) or not _fits(style, adapter, role):
             continue
@@ -363,6 +381,8 @@ def _fits(style: Style, adapter: Adapter, role: str) -> bool:
         return style.shape == "per key"
     if adapter.arguments.padding and style.shape == "per key":
         return False
+    if style.meaning == "lengths":
+        return adapter.layout.fold != "alone"
     # Where the heads are gone there is nothing to broadcast over: it is written out.
     return style.shape != "broadcast" or adapter.layout.fold == "whole"
 

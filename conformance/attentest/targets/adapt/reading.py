@@ -9,8 +9,8 @@ from attentest_spec.choices import Value
 from attentest_spec.names import require
 from attentest_spec.registry import LoadFailure
 
-MASKS = ("keep", "blocks", "additive")
-"""What a mask may mean: True may be attended, True is hidden, added to the scores."""
+MASKS = ("keep", "blocks", "additive", "lengths")
+"""What a mask may mean: True may be attended, True is hidden, added to the scores, lengths."""
 
 LAYOUTS = ("batch-first", "sequence-first")
 """Which axis comes first."""
@@ -135,7 +135,9 @@ def own_recipe(component: str, name: str) -> str:
     )
 
 
-_GUIDE = "docs/how-to/add-an-implementation.md"
+GUIDE = "docs/how-to/add-an-implementation.md"
+"""The page that shows how a backend is written by hand."""
+
 _STEPS = (
     "a recipe of three functions: `from attentest_spec.torch import cached_decoding`, and "
     "`cached_decoding(build, start=lambda model, source: .., step=lambda model, cache, tokens: "
@@ -164,5 +166,5 @@ def question_of_calls(component: str, name: str) -> str:
     asked = _PROGRAMS.get(component, plain)
     return (
         f"{name} cannot be read as {component} by itself: nothing in its signature says how its "
-        f"calls follow each other. Write in a file of your own {asked}; {_GUIDE} shows it."
+        f"calls follow each other. Write in a file of your own {asked}; {GUIDE} shows it."
     )

@@ -1,5 +1,6 @@
 """From a decoder-only model to a backend: what is inferred is written as code, and is judged."""
 
+import inspect
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from types import ModuleType
@@ -12,6 +13,7 @@ from attentest.targets.adapt.limits import said_of
 from attentest.targets.adapt.parameters.telling import lines, packed
 from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.reading import Reading, Unclear
+from attentest.targets.adapt.ungiven import sentence, ungiven
 from attentest.targets.language_models.building import PROBE
 from attentest.targets.language_models.calling import MASK_FORMS, POSITION_FORMS
 from attentest.targets.language_models.continuing import with_cache
@@ -211,6 +213,7 @@ def _told(adapter: LanguageAdapter, doubts: list[str], reading: Reading) -> Adap
     assumptions += [SINGLE] * ("float64" not in adapter.limits.precisions)
     assumptions += [FIXED_DROPOUT] * adapter.limits.fixed_dropout
     assumptions += [PLACES_GIVEN] * (adapter.cached is not None and adapter.cached.places)
+    missing = list(filter(None, [_ungiven(adapter)]))
     said = (
         f"{adapter.name} is judged as language_model",
         *assumptions,
@@ -223,13 +226,28 @@ def _told(adapter: LanguageAdapter, doubts: list[str], reading: Reading) -> Adap
         *doubts,
         *chosen(adapter.choices, reading),
         *said_of(adapter.limits),
+        *missing,
     )
-    summary = (
-        f"{adapter.name} called ({adapter.call.words}); read as a decoder-only model by its "
-        f"numbers, {len(_listed(adapter.table))} parameters of a layer and around"
+    summary = "; ".join(
+        [
+            f"{adapter.name} called ({adapter.call.words})",
+            *missing,
+            f"read as a decoder-only model by its numbers, {len(_listed(adapter.table))} "
+            f"parameters of a layer and around",
+        ]
     )
     made = _backend(adapter)
     return replace(made, understood=said, assumed=(*assumptions, *doubts), summary=summary)
+
+
+def _ungiven(adapter: LanguageAdapter) -> str:
+    """Return the sentence on the optional arguments that get no value, "" for none."""
+    with undisturbed():
+        signature = inspect.signature(adapter.building(PROBE).forward)
+    call, cached = adapter.call, adapter.cached
+    given = {call.tokens, call.labels, call.mask, call.positions, *call.fixed}
+    given |= {cached.argument, cached.flag, cached.counted} if cached else set()
+    return sentence(list(ungiven(signature, given)))
 
 
 def _listed(table: Table) -> dict[str, str | Place]:

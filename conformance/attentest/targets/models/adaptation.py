@@ -30,6 +30,7 @@ from attentest.targets.adapt.parameters import FoundTable, find_table, interleav
 from attentest.targets.adapt.parameters.found import DISTINCT
 from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.reading import Reading, Unclear
+from attentest.targets.adapt.ungiven import sentence
 from attentest.targets.constants.models import demand_effect, demand_explanation
 from attentest.targets.models.building import building
 from attentest.targets.models.inferring import Inferred, infer, probe_of
@@ -48,6 +49,11 @@ from attentest_spec import Limits, Place, Unsupported
 from attentest_spec.choices import Value
 from attentest_spec.mapping import locate
 from attentest_spec.torch import Recipe, TorchBackend
+
+TARGET_PADS = (
+    "assumed that padding of the target is at its end, where no real step sees it: between tokens "
+    "it is not hidden, which --strict reports"
+)
 
 
 def adapt_class(
@@ -237,7 +243,9 @@ def _measured(adapter: Adapter, found: FoundTable, reading: Reading) -> AdaptedW
     outside = OUTSIDE if adapter.is_surrounded else ()
     own = {name: one for name, one in choices.items() if name not in outside}
     order = [interleaved.SENTENCE] * found.interleaved
-    assumptions = (*order, *assumed(own, reading), *[SINGLE] * bool(single), *fixed)
+    unhidden = [TARGET_PADS] * adapter.inferred.right_padded
+    known = assumed(own, reading)
+    assumptions = (*order, *unhidden, *known, *[SINGLE] * bool(single), *fixed)
     said = (
         f"{adapter.name} is judged as model",
         *assumptions,
@@ -248,6 +256,7 @@ def _measured(adapter: Adapter, found: FoundTable, reading: Reading) -> AdaptedW
         *found.remarks,
         *chosen(own, reading),
         *said_of(adapter.limits),
+        *filter(None, [sentence(adapter.inferred.ungiven)]),
     )
     made = _backend(replace(adapter, choices=choices), said)
     doubts = (*assumptions, *adapter.building.doubts, *adapter.inferred.doubts, *found.remarks)
@@ -283,7 +292,8 @@ def _summary(adapter: Adapter) -> str:
     read = adapter.inferred.call.every_argument
     called = ", ".join([*pairs(read.tokens.items()), *read.masks])
     masks = [] if read.masks else ["it makes its masks itself"]
-    return "; ".join([f"{adapter.name} called ({called})", *masks, *named(adapter.table)])
+    missing = filter(None, [sentence(adapter.inferred.ungiven)])
+    return "; ".join([f"{adapter.name} called ({called})", *missing, *masks, *named(adapter.table)])
 
 
 def _backend(adapter: Adapter, said: tuple[str, ...]) -> AdaptedWhole:

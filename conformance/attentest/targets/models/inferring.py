@@ -11,12 +11,18 @@ from torch import nn
 from attentest.targets.adapt.parameters.found import DISTINCT
 from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.reading import Reading, Unclear
+from attentest.targets.adapt.ungiven import ungiven
 from attentest.targets.models import arguments
 from attentest.targets.models.calling import Call, Conventions
 from attentest.targets.models.combining import MOST, against_words, combinations, said_of_masks
 from attentest.targets.models.forms import Form
 from attentest.targets.models.methods import methods_of
-from attentest.targets.models.probing import Probe, separates_samples, shown
+from attentest.targets.models.probing import (
+    Probe,
+    separates_samples,
+    shown,
+    takes_target_pads_for_tokens,
+)
 from attentest.targets.models.results import fitted
 from attentest.targets.models.surrounded import signature_of
 from attentest.targets.models.trials import Building
@@ -35,7 +41,8 @@ class Inferred:
 
     `pads` says who knows the pad ids: "call" (masks are handed in), "both" or "one" (the
     constructor takes two, or one for both sides), or "fixed" where they are in the code: `pad` is
-    the one id then. `doubts` are those of the sentences that may be wrong.
+    the one id then. `doubts` are those of the sentences that may be wrong, `ungiven` the optional
+    arguments that get no value. `right_padded` says that padding of the target is not hidden.
     """
 
     call: Call
@@ -44,6 +51,8 @@ class Inferred:
     said: tuple[str, ...]
     doubts: tuple[str, ...] = ()
     pad: int | None = None
+    ungiven: tuple[str, ...] = ()
+    right_padded: bool = False
 
 
 def probe_of(built: Building, sizes: Sizes) -> Probe:
@@ -101,8 +110,40 @@ def infer(built: Building, name: str, doc: str, reading: Reading) -> Inferred:
     doubts = (*(() if sure else masks), *unhidden)
     pad = probe.sizes.source_pad if probe is not not_fixed else 0
     return Inferred(
-        call, methods, pads, (*said, *unhidden), doubts, pad if pads == "fixed" else None
+        call,
+        methods,
+        pads,
+        (*said, *unhidden),
+        doubts,
+        pad if pads == "fixed" else None,
+        tuple(_ungiven(probe.model, call)),
+        not reading.strict and _leaves_target_pads(probe, call),
     )
+
+
+def _leaves_target_pads(probe: Probe, call: Call) -> bool:
+    """Say whether the target's padding alone is not hidden, where no argument is given to hide it.
+
+    Later steps are hidden, and so is the padding of the source: at the end of a target, padding
+    reaches no real step then.
+    """
+    read, codes = call.every_argument, [form.code for form in call.conventions.masks.values()]
+    if "target padding" in read.masks.values() or any("target_keep" in one for one in codes):
+        return False
+    found = call.compiled()
+    *others, hidden = shown(probe, found)
+    return all(others) and not hidden and takes_target_pads_for_tokens(probe, found)
+
+
+def _ungiven(model: nn.Module, call: Call) -> Iterator[str]:
+    """Yield the optional arguments of the model that `call` never gives."""
+    read = call.every_argument
+    given = {*read.tokens.values(), *read.fixed, *read.required, *call.conventions.masks}
+    if call.encoding is None:
+        yield from ungiven(signature_of(model), given)
+        return
+    for one in ("encode", "decode"):
+        yield from ungiven(inspect.signature(getattr(model, one)), {*given, "memory"})
 
 
 def _fixed_pads(model: nn.Module) -> list[int]:

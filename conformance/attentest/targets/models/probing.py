@@ -92,17 +92,12 @@ def _hides_target_padding(probe: Probe, call: Callable[..., Any]) -> bool:
     pad = probe.sizes.target_pad
     target[:, 1] = pad
     before = probe.output(call, source, target)
-    tables = [
-        one
-        for module in probe.model.modules()
-        if isinstance(module, nn.Embedding)
-        for one in (module.weight,)
-        if len(one) > pad
-    ]
+    tables = [one for one in _tables(probe) if len(one) > pad]
     with torch.no_grad():
         kept = [one[pad].clone() for one in tables]
-        for one in tables:
-            one[pad] += 1.0
+        for one in tables:  # a norm takes away what is the same everywhere in a row
+            is_of_tokens = len(one) < probe.sizes.max_length
+            one[pad] += torch.linspace(-1, 2, one.shape[1]).square() if is_of_tokens else 1.0
         after = probe.output(call, source, target)
         for one, row in zip(tables, kept, strict=True):
             one[pad] = row
@@ -110,6 +105,34 @@ def _hides_target_padding(probe: Probe, call: Callable[..., Any]) -> bool:
         return False
     steps = [0, 2, 3]
     return _same(_contrasts(before, pad)[:, steps], _contrasts(after, pad)[:, steps])
+
+
+def _tables(probe: Probe) -> list[Tensor]:
+    """Return the tables of tokens and of positions; these have more rows than the others."""
+    return [one.weight for one in probe.model.modules() if isinstance(one, nn.Embedding)]
+
+
+def takes_target_pads_for_tokens(probe: Probe, call: Callable[..., Any]) -> bool:
+    """Say whether padding between target tokens is a token like any other, and is not hidden.
+
+    Another token with the numbers of the pad id gives the same output in its place then.
+    """
+    source, target = probe.tokens
+    pad = probe.sizes.target_pad
+    used = {pad, probe.sizes.source_pad, *target.flatten().tolist(), *source.flatten().tolist()}
+    other = next(n for n in range(1, 20) if n not in used)
+    target[:, 1] = pad
+    in_place = target.where(target != pad, other)
+    with torch.no_grad():
+        tables = [one for one in _tables(probe) if len(one) > max(pad, other)]
+        kept = [(one, one[other].clone()) for one in tables]
+        for one, _ in kept:
+            one[other] = one[pad]
+        answers = [probe.output(call, source, tokens) for tokens in (target, in_place)]
+        for one, row in kept:
+            one[other] = row
+    first, second = answers
+    return first is not None and second is not None and _same(first, second)
 
 
 def _contrasts(output: Tensor, pad: int) -> Tensor:

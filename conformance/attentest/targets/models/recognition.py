@@ -16,6 +16,7 @@ from attentest.targets.adapt.components import (
     squashed,
 )
 from attentest.targets.adapt.encoders.tokens import token_encoder
+from attentest.targets.adapt.makers.several import makes_several
 from attentest.targets.adapt.names import ROLES
 from attentest.targets.adapt.parameters.found import DISTINCT
 from attentest.targets.adapt.probing import undisturbed
@@ -24,6 +25,7 @@ from attentest.targets.adapt.training.in_files import component_in_file
 from attentest.targets.language_models import building as language_models
 from attentest.targets.language_models.recognition import is_language_model
 from attentest.targets.models.building import building
+from attentest.targets.unjudged import looks_like
 
 _SIDES = ("source", "target")
 _SURE = ("decoderinputids", "decoderinput", "tgtids", "trgids", "targetids")
@@ -76,6 +78,8 @@ class Recognition:
             return {"component": "language_model", "inside": inside}
         if makes_models(name, thing):
             return {"component": "model"}
+        if makes_several(name, thing, Reading()):
+            return {"component": "target_mask"}
         if name in self._encoders:
             return {"component": "encoder"}
         if is_whole(name, thing) and name not in self._makers:
@@ -86,7 +90,8 @@ class Recognition:
             return {"component": "" if made else component, "inside": made or inside}
         likely = component_guessed(name) if _is_called(thing) else ""
         likely = likely or component_in_file(name, thing)
-        return {"component": likely, "inside": inside, "guessed": bool(likely)}
+        looks = "" if likely or inside else looks_like(name, thing)
+        return {"component": likely, "inside": inside, "guessed": bool(likely), "looks": looks}
 
     @cached_property
     def _encoders(self) -> Mapping[str, tuple[Any, set[type]]]:

@@ -14,7 +14,7 @@ from attentest.harness.reproduction import Action, Build, Call
 from attentest.targets.adapt import arguments
 from attentest.targets.adapt.code import Code
 from attentest.targets.adapt.components import squashed
-from attentest.targets.adapt.makers import with_axes
+from attentest.targets.adapt.makers.maker import with_axes
 from attentest.targets.adapt.names import BATCH_PADS, BATCH_RESULTS
 from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.reading import Reading, Unclear

@@ -18,8 +18,8 @@ from attentest.targets.adapt.construction import Construction, splits_heads
 from attentest.targets.adapt.encoders.stack import STACK_SOURCE
 from attentest.targets.adapt.fillings import Filling, head_width
 from attentest.targets.adapt.layouts import split
-from attentest.targets.adapt.makers import CODE, Maker, with_axes
-from attentest.targets.adapt.masks import shaped_mask
+from attentest.targets.adapt.makers.maker import CODE, Maker, with_axes
+from attentest.targets.adapt.masks import lengths_of, shaped_mask
 from attentest.targets.adapt.parameters.telling import lines as table_lines
 from attentest.targets.adapt.probing import SIZES
 from attentest.targets.adapt.writing.values import Expression, Writer
@@ -196,6 +196,10 @@ class Written:
         style, fold = self.adapter.styles[slot], self.adapter.layout.fold
         if style.meaning == "additive":
             self.helpers["additive"] = ADDITIVE.strip()
+        if style.meaning == "lengths":
+            self.helpers["lengths"] = inspect.getsource(lengths_of).strip()
+            counts = f"lengths_of({role}, {self._like}, {style.shape!r}, {fold!r})"
+            return f"masks[{own!r}] = {counts}[0]"
         if style.shape == "broadcast" and fold == "whole":
             return f"masks[{own!r}] = {style.code(role, self._like)}"
         self.helpers["split"] = inspect.getsource(split).strip()
@@ -218,6 +222,10 @@ class Written:
             if role not in MASKS
         }
         values |= {own: Expression("key.shape[-1]") for own in adapter.arguments.derived}
+        values |= {own: Expression(code) for own, code in adapter.arguments.computed.items()}
+        for name, helper in adapter.helpers.items():
+            if any(name in code for code in adapter.arguments.computed.values()):
+                self.helpers[name] = inspect.getsource(helper).strip()
         rest: dict[str, Any] = {**adapter.arguments.fixed, **values}
         placed = []
         for one in adapter.signature.parameters.values():

@@ -26,7 +26,7 @@ from attentest.targets.adapt.adapter import Adapter, first_tensor
 from attentest.targets.adapt.arguments import MASKS
 from attentest.targets.adapt.code import Code, Inner
 from attentest.targets.adapt.encoders.stack import STACK_SOURCE
-from attentest.targets.adapt.makers import CODE, Maker
+from attentest.targets.adapt.makers.maker import CODE, Maker
 from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.writing.values import Expression, Writer, tensor
 from attentest.targets.constants.copies import COPIES_SOURCE
@@ -202,7 +202,21 @@ class Script:
                 values[own] = Expression(f"{name}[i]" if many else name)
         for own in self.adapter.arguments.derived:
             values[own] = given["key"].shape[-1]
+        values |= self._computed(given, device, lines)
         return lines, values, len(self.adapter.layout.enter(like))
+
+    def _computed(self, given: Mapping[str, Any], device: str, lines: list[str]) -> dict[str, Any]:
+        """Return the arguments that are computed, after adding lines that define the inputs."""
+        computed = self.adapter.arguments.computed
+        for role, value in given.items():
+            if any(role in code for code in computed.values()):
+                known = tensor(value, device=device) if isinstance(value, Tensor) else repr(value)
+                lines.append(f"{role} = {known}")
+        lengths = "(tokens != pad).sum(-1)"
+        return {
+            own: Expression(code.replace("token_lengths(tokens, pad)", lengths))
+            for own, code in computed.items()
+        }
 
     def _value(
         self, own: str, value: Any, role: str, device: str, lines: list[str], *, grad: bool

@@ -1,0 +1,123 @@
+"""The arguments of a function that makes masks, as expressions of the inputs of the contract."""
+
+import inspect
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from torch import Tensor
+
+from attentest.targets.adapt import arguments
+from attentest.targets.adapt.arguments import Arguments
+from attentest.targets.adapt.components import squashed
+from attentest.targets.adapt.masks import is_length
+from attentest.targets.adapt.names import BATCH_PADS, OFF, ROLES, words
+from attentest.targets.adapt.reading import Reading, Unclear
+from attentest_spec import Unsupported
+
+_PADS = (*ROLES["pad"], *BATCH_PADS)
+_WHOLE = (*ROLES["length"], *words("maxlen maxlength maximumlength total width maxseqlen"))
+_POSITIONS = ("torch.ones(1, length, dtype=torch.int64)", "torch.zeros(1, length, 4)")
+"""Inputs of so many positions in the place of their number: token ids, or their embeddings."""
+
+
+@dataclass(frozen=True)
+class Giving:
+    """One way to give a function its arguments.
+
+    `pads` is False where it needs a pad id and takes none, `lengths` says that it takes lengths in
+    the place of tokens.
+    """
+
+    arguments: Arguments
+    pads: bool = True
+    lengths: bool = False
+
+
+def token_lengths(tokens: Tensor, pad: int) -> Tensor:
+    """Return how many of the tokens (B, S) are real; Unsupported where padding is before one."""
+    real = tokens != pad
+    if bool((real[:, 1:] & ~real[:, :-1]).any()):
+        raise Unsupported("it takes lengths: padding is at the end")
+    return real.sum(-1)
+
+
+def givings(
+    name: str, component: str, signature: inspect.Signature, reading: Reading
+) -> Iterator[Giving]:
+    """Yield the ways to call the function `name`, the plain one first.
+
+    A device is that of the tokens. Raises Unclear where there is none.
+    """
+    for way in _givings(name, component, signature, reading):
+        places = [own for own in signature.parameters if squashed(own) == "device"]
+        if component == "causal_mask" or {*places} & {*reading.given}:
+            yield way
+            continue
+        fixed = {own: one for own, one in way.arguments.fixed.items() if own not in places}
+        computed = {**way.arguments.computed, **dict.fromkeys(places, "tokens.device")}
+        yield replace(way, arguments=replace(way.arguments, fixed=fixed, computed=computed))
+
+
+def _givings(
+    name: str, component: str, signature: inspect.Signature, reading: Reading
+) -> Iterator[Giving]:
+    settled = {*reading.arguments, *reading.given} & {*signature.parameters, *reading.arguments}
+    others = [] if settled else list(_others(component, signature))
+    try:
+        yield Giving(arguments.read(name, component, signature, reading))
+    except Unclear:
+        lengths = [own for own in signature.parameters if is_length(own)]
+        if lengths and not others:
+            raise Unclear(_OF_LENGTHS.format(name, lengths[0], name)) from None
+        if not others:
+            raise
+    yield from others
+
+
+_OF_LENGTHS = (
+    "{} takes {} in the place of tokens, and such a function is read where its one other argument "
+    "is the length of the whole, such as max_len. Write in a file of your own: `from "
+    "attentest_spec.torch import of_function` and `backend = of_function(lambda tokens, pad: "
+    '{}(..), "padding_mask")`.'
+)
+
+
+def _others(component: str, signature: inspect.Signature) -> Iterator[Giving]:
+    """Yield the ways to call a function that takes something else than the contract's inputs."""
+    own = [one for one in signature.parameters.values() if one.kind not in _LOOSE]
+    needed = [one.name for one in own if one.default is one.empty and not _is_off(one.name)]
+    fixed = {one.name: OFF[squashed(one.name)] for one in own if _is_off(one.name)}
+    if component == "causal_mask":
+        yield from _of_positions(needed, fixed)
+        return
+    pads = [one for one in needed if squashed(one) in _PADS]
+    lengths = [one.name for one in own if is_length(one.name)]
+    if len(lengths) == 1 and component == "padding_mask":
+        whole = [one.name for one in own if squashed(one.name) in _WHOLE]
+        if whole and {*needed} <= {*lengths, *whole}:
+            made = {lengths[0]: "token_lengths(tokens, pad)", whole[0]: "tokens.shape[1]"}
+            yield Giving(Arguments({}, fixed=fixed, computed=made), lengths=True)
+        return
+    tokens = [one for one in needed if one not in pads]
+    if 1 <= len(tokens) <= 2 and len(pads) <= 2:
+        roles = {"tokens": tokens[-1], **({"pad": pads[0]} if pads else {})}
+        made = dict.fromkeys(tokens[:-1], "tokens") | dict.fromkeys(pads[1:], "pad")
+        yield Giving(Arguments(roles, fixed=fixed, computed=made), pads=bool(pads))
+
+
+_LOOSE = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+
+
+def _is_off(own: str) -> bool:
+    return squashed(own) in OFF
+
+
+def _of_positions(needed: Sequence[str], fixed: dict[str, Any]) -> Iterator[Giving]:
+    """Yield a causal mask of two lengths, or of tokens or embeddings of so many positions."""
+    if len(needed) == 2:
+        first, second = needed
+        yield Giving(Arguments({"length": first}, fixed=fixed, computed={second: "length"}))
+    if len(needed) == 1:
+        for one in _POSITIONS:
+            yield Giving(Arguments({}, fixed=fixed, computed={needed[0]: one}))

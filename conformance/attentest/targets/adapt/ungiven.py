@@ -1,0 +1,62 @@
+"""Optional arguments of a call that get no value: nothing that depends on one is judged."""
+
+import inspect
+import re
+from collections.abc import Collection, Iterator
+from typing import Any
+
+from attentest.targets.adapt.adapter import Adapter
+from attentest.targets.adapt.components import squashed
+from attentest.targets.adapt.names import EPSILON, KEY_WIDTH, OFF, words
+
+MOST = 4
+"""The largest number of arguments that are named; more are counted."""
+
+_INERT = (
+    *OFF,
+    *EPSILON,
+    *KEY_WIDTH,
+    *words("generator rng seed inplace verbose debug name averageattnweights"),
+)
+"""Names of arguments that are settings, or change no number that the spec describes."""
+
+_RESULTS = re.compile(r"(return|need|output)[a-z]+")
+"""The names of switches that ask for further results."""
+
+
+def ungiven(signature: inspect.Signature, given: Collection[str]) -> Iterator[str]:
+    """Yield the arguments with a default that are not in `given`, and may change what is computed.
+
+    A number is a setting, and is judged as it is; 0 is a beginning, such as that of positions.
+    """
+    for own, one in signature.parameters.items():
+        optional = one.default is not inspect.Parameter.empty and own not in given
+        if optional and not (_is_setting(one.default) or _is_inert(squashed(own))):
+            yield own
+
+
+def sentence(names: Collection[str]) -> str:
+    """Return that the arguments `names` are not given, in one phrase; "" for none."""
+    if not names:
+        return ""
+    first, rest = list(names)[:MOST], len(names) - MOST
+    more = f" and {rest} more" if rest > 0 else ""
+    it = "it" if len(names) == 1 else "them"
+    return f"not given: {', '.join(first)}{more}; nothing that depends on {it} is judged"
+
+
+def ungiven_of(adapter: Adapter) -> str:
+    """Return the sentence on the optional arguments that `adapter` never gives, "" for none."""
+    carried = adapter.arguments
+    used = {*carried.roles.values(), carried.padding, *carried.derived}
+    used |= {*carried.fixed, *carried.computed}
+    return sentence(list(ungiven(adapter.signature, used)))
+
+
+def _is_setting(default: Any) -> bool:
+    number = isinstance(default, int | float) and not isinstance(default, bool)
+    return number and default != 0
+
+
+def _is_inert(name: str) -> bool:
+    return name in _INERT or "drop" in name or _RESULTS.fullmatch(name) is not None

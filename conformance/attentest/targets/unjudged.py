@@ -1,0 +1,46 @@
+"""Code of a file that is no component, and looks like a mask or a model: it is named."""
+
+import ast
+import inspect
+import re
+import textwrap
+from typing import Any
+
+from torch import nn
+
+from attentest.targets.adapt.components import words_of
+
+_MODELS = {
+    *("transformer", "transformers", "seq", "model", "translator", "translation", "nmt", "gpt"),
+    *("bert", "bart", "llama", "decoder", "encoder", "lm"),
+}
+_HIDING = re.compile(r"(tril|triu|masked_fill)_?")
+_MASKS = re.compile(r"\w*(mask|causal|subsequent|tril|triu)\w*", re.IGNORECASE)
+
+
+def looks_like(name: str, thing: Any) -> str:
+    """Return "mask" or "model" where `thing` looks like one by its name or code, "" for neither.
+
+    A class of modules with masks in its code, or with a telling name, may be a model; a function
+    that makes a triangle or fills by a mask may be a mask.
+    """
+    words, used = set(words_of(name)), _names_in(thing)
+    if inspect.isclass(thing):
+        called = issubclass(thing, nn.Module) and "forward" in vars(thing)
+        telling = words & _MODELS or any(map(_MASKS.fullmatch, used))
+        return "model" if called and telling else ""
+    return (
+        "mask" if words & {"mask", "masks", "masked"} or any(map(_HIDING.fullmatch, used)) else ""
+    )
+
+
+def _names_in(thing: Any) -> set[str]:
+    """Return the names, attributes and arguments in the code of `thing`, none where it has none."""
+    try:
+        tree = ast.parse(textwrap.dedent(inspect.getsource(thing)))
+    except (OSError, TypeError, SyntaxError):
+        return set()
+    nodes = list(ast.walk(tree))
+    names = {one.id for one in nodes if isinstance(one, ast.Name)}
+    names |= {one.arg or "" for one in nodes if isinstance(one, ast.arg | ast.keyword)}
+    return names | {one.attr for one in nodes if isinstance(one, ast.Attribute)}

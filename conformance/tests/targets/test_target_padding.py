@@ -1,0 +1,69 @@
+"""Whole models that leave the target's padding visible: at its end no real step sees it."""
+
+from pathlib import Path
+
+import pytest
+from folders import SUPPORT
+
+import attentest
+from attentest.judging.bench import Bench
+from attentest.judging.judge import judge
+
+WILD = SUPPORT / "wild_models"
+HIDDEN = ("tgt_key_padding_mask=hidden,", "")
+FAILING = {"violation", "error"}
+
+
+def edited(file: str, folder: Path, *edits: tuple[str, str]) -> str:
+    """Return the path of a copy of `file` with other text in places."""
+    text = (WILD / file).read_text()
+    for old, new in edits:
+        assert old in text
+        text = text.replace(old, new)
+    (folder / file).write_text(text)
+    return str(folder / file)
+
+
+def statuses(target: str, *slugs: str, **settled: object) -> set[str]:
+    bench = Bench.for_status(attentest.adapted(target, **settled), effort=0.5)
+    return {judge(bench, f"model.{one}").status.value for one in slugs}
+
+
+def test_visible_padding_of_the_target_is_an_assumption(tmp_path):
+    target = f"{edited('plain_ids.py', tmp_path, HIDDEN)}:Translator"
+    read = attentest.adapted(target)
+    assert read.limits.right_padded == ("target",)
+    assert read.assumed[0].startswith("assumed that padding of the target is at its end")
+    slugs = ("formula", "pad-ids", "padding-in-a-batch", "causality", "gradient-finite")
+    assert statuses(target, *slugs) == {"pass"}
+
+
+def test_strict_judges_padding_of_the_target_anywhere(tmp_path):
+    target = f"{edited('plain_ids.py', tmp_path, HIDDEN)}:Translator"
+    assert attentest.adapted(target, strict=True).limits.right_padded == ()
+    assert statuses(target, "pad-ids", strict=True) == {"violation"}
+
+
+def test_model_that_hides_the_padding_is_judged_with_it_anywhere():
+    assert attentest.adapted(f"{WILD / 'plain_ids.py'}:Translator").limits.right_padded == ()
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        (".triu(1)", ".triu(2)"),
+        ("memory_key_padding_mask=memory_ids == 0", "memory_key_padding_mask=memory_ids < 0"),
+    ],
+    ids=["next-step-seen", "source-padding-seen"],
+)
+def test_other_wrong_masks_are_detected_beside_visible_padding(edit, tmp_path):
+    target = f"{edited('plain_ids.py', tmp_path, HIDDEN, edit)}:Translator"
+    assert attentest.adapted(target).limits.right_padded == ()
+    assert statuses(target, "formula", "pad-ids", "causality") & FAILING
+
+
+@pytest.mark.parametrize("mask", ["ids == 1", "ids.roll(1, 1) == 0"])
+def test_padding_that_is_hidden_wrongly_is_no_assumption(mask, tmp_path):
+    edit = (HIDDEN[0], f"tgt_key_padding_mask={mask},")
+    target = f"{edited('plain_ids.py', tmp_path, edit)}:Translator"
+    assert statuses(target, "formula", "pad-ids") & FAILING
