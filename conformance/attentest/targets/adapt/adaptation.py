@@ -314,10 +314,8 @@ def _adapted(code: Code, reading: Reading) -> Adapted:
         shown = {**found.choices, **measured(findings)}
         known = trust.confirmed(code.component, adapter, found, shown)
     if not asked and guessed and not known:
-        asked = (
-            f"{code.name} was taken for {code.component}, whose formula its numbers do not give. "
-            f"{line()}"
-        ).rstrip()
+        taken = f"{code.name} was taken for {code.component}, whose formula its numbers do not give"
+        asked = f"{taken}. {line()}".rstrip()
     if asked:
         raise Unclear(asked)
     declared = declared_choices({**found.choices, **measured(findings)}, reading)
@@ -348,7 +346,7 @@ def _adapted(code: Code, reading: Reading) -> Adapted:
             *assumptions,
             *code.said,
             *said,
-            *_map_in_words(found),
+            *found.words,
             *chosen(declared, reading),
             *said_of(limits, dropout="dropout" in code.known),
             *filter(None, [ungiven_of(adapter)]),
@@ -387,11 +385,6 @@ def _parameters(code: Code, probe: Probe, adapter: Adapter, reading: Reading) ->
     if not code.is_module or not (needed or held):
         return FoundTable()
     return find_table(code.build, code.component, adapter, reading.parameters)
-
-
-def _map_in_words(found: FoundTable) -> tuple[str, ...]:
-    lines = ("parameters:", *(f"  {line}" for line in found.lines)) if found.table else ()
-    return (*lines, *found.remarks)
 
 
 def _all_used(code: Code, reading: Reading) -> None:

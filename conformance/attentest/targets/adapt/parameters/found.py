@@ -98,6 +98,12 @@ class FoundTable:
     observed: Observed | None = None
     interleaved: bool = False
 
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The map as lines for the user, and its remarks."""
+        lines = ("parameters:", *(f"  {line}" for line in self.lines)) if self.table else ()
+        return (*lines, *self.remarks)
+
 
 def find_table(
     build: Callable[[Sizes], nn.Module],
