@@ -301,7 +301,7 @@ def _adapted(code: Code, reading: Reading) -> Adapted:
     if not (reading.anyway or trust.explained(findings)):
         asked = options.question(code, reading, partial(_explained, inferred))
     if not (asked or reading.anyway):
-        asked = trust.question(code, probe, adapter, found, findings, line)
+        asked = trust.question(code, probe, adapter, found, findings, line, reading.choices)
     explained = trust.explained(findings)
     known = explained
     if guessed and not known and code.inner is not None:  # layers say more than a name

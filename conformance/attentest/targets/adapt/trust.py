@@ -24,6 +24,7 @@ from attentest.targets.adapt.reading import Uncovered
 from attentest.targets.adapt.recognise import (
     epsilon_of_precision,
     holds_where_rows_are_alike,
+    other_epsilon,
     recognised,
     scaled_input,
     scaled_rows,
@@ -52,10 +53,12 @@ def question(
     found: FoundTable,
     findings: Mapping[str, Finding],
     nearest: Callable[[], str] = str,
+    declared: Mapping[str, Value] | None = None,
 ) -> str:
     """Return what is asked before a verdict, "" where the reading can be trusted with one.
 
-    `nearest` says where the numbers leave the formula's, for a reading that gives others.
+    `nearest` says where the numbers leave the formula's, for a reading that gives others;
+    `declared` are the choices that the user declares.
     Raises Uncovered where it can, and the spec has no place for the code.
     """
     if left := _beside_the_table(code, probe, found):
@@ -77,6 +80,10 @@ def question(
         )
     layer = code.component == "decoder_layer"  # its masks are causal wherever choices are measured
     other = _causal(probe, adapter) if layer or not explained(findings) else ""
+    choices = {**found.choices, **_measured(findings)}
+    if found.observed and not any("epsilon" in one for one in declared or ()):
+        known = Choices.of(dict(choices))
+        other = other or other_epsilon(found.observed, adapter, code.component, found.table, known)
     if not other and explained(findings):
         return ""
     if code.component == "positional_encoding" and not found.table:
@@ -84,8 +91,7 @@ def question(
     if code.component == "positional_encoding" and found.table:
         other = scaled_rows(probe, adapter)
     if code.component == "rms_norm":
-        other = epsilon_of_precision(probe, adapter)
-    choices = {**found.choices, **_measured(findings)}
+        other = epsilon_of_precision(probe, adapter) or other
     if not other and found.observed:
         other = recognised(found.observed, code.component, adapter, found.table, choices)
     if other:
