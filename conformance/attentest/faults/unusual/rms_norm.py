@@ -97,7 +97,8 @@ class LeastRoot(Scaled):
         """Return x normalised."""
         wide = x.to(torch.promote_types(x.dtype, torch.float32))
         size = torch.linalg.vector_norm(wide, dim=-1, keepdim=True) * x.size(-1) ** -0.5
-        return (wide / size.clamp(min=1e-8) * self.weight.to(wide)).to(x.dtype)
+        rows: Tensor = wide / size.clamp(min=1e-8) * self.weight.to(wide)
+        return rows.to(x.dtype)
 
 
 class RowByRow(Scaled):
