@@ -79,9 +79,8 @@ def shown(thing: Callable[..., nn.Module], component: str, **declared: object) -
     """Return the status of the clause `formula` of `thing`, "question" where it is asked about."""
     try:
         backend = attentest.adapted(thing, component=component, choices=declared)
-    except Unclear as question:
-        assert "large rows follow the formula" in str(question)
-        return "question"
+    except Unclear as asked:
+        return "question" if "large rows follow the formula" in str(asked) else str(asked)
     bench = Bench.for_status(backend, effort=0.1)
     return judge(bench, f"{component}.formula").status.value
 
