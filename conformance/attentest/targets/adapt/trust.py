@@ -81,17 +81,14 @@ def question(
     layer = code.component == "decoder_layer"  # its masks are causal wherever choices are measured
     other = _causal(probe, adapter) if layer or not explained(findings) else ""
     choices = {**found.choices, **_measured(findings)}
-    if found.observed and not any("epsilon" in one for one in declared or ()):
-        known = Choices.of(dict(choices))
-        other = other or other_epsilon(found.observed, adapter, code.component, found.table, known)
+    if not other and not any("epsilon" in one for one in declared or ()):
+        other = _of_epsilon(code, probe, adapter, found, Choices.of(dict(choices)))
     if not other and explained(findings):
         return ""
     if code.component == "positional_encoding" and not found.table:
         other = scaled_table(adapter, probe.built, SIZES) or scaled_input(probe, adapter)
     if code.component == "positional_encoding" and found.table:
         other = scaled_rows(probe, adapter)
-    if code.component == "rms_norm":
-        other = epsilon_of_precision(probe, adapter) or other
     if not other and found.observed:
         other = recognised(found.observed, code.component, adapter, found.table, choices)
     if other:
@@ -108,6 +105,16 @@ def question(
         f"NAME=PATH (in Python: parameters={{NAME: PATH}}), name another component with --as, or "
         f"name its parts one by one. {_ANYWAY}."
     )
+
+
+def _of_epsilon(
+    code: Code, probe: Probe, adapter: Adapter, found: FoundTable, known: Choices
+) -> str:
+    """Return what is said of an epsilon that no option has, "" for all else than norms."""
+    own = epsilon_of_precision(probe, adapter) if code.component == "rms_norm" else ""
+    if own or not found.observed:
+        return own
+    return other_epsilon(found.observed, adapter, code.component, found.table, known)
 
 
 def apart(sentence: str) -> str:
