@@ -39,6 +39,8 @@ def _divisor(given: Setting, x: Any) -> Any:
             return np.sqrt(total / x.dtype.type(width) + epsilon)
         case "added-to-rms":
             return np.sqrt(total / x.dtype.type(width)) + epsilon
+        case "floor-of-rms":
+            return np.maximum(np.sqrt(total / x.dtype.type(width)), epsilon)
         case _:
             return np.maximum(np.sqrt(total), epsilon) / np.sqrt(x.dtype.type(width))
 

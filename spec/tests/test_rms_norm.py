@@ -11,7 +11,7 @@ from attentest_spec.rms_norm import rms_norm
 from attentest_spec.setting import Floats, Setting
 from attentest_spec.sizes import Sizes
 
-PLACES = ("inside-root", "added-to-rms", "floor-of-length")
+PLACES = ("inside-root", "added-to-rms", "floor-of-length", "floor-of-rms")
 
 
 def setting(weight: Floats, **choices: Value) -> Setting:
@@ -26,6 +26,8 @@ def test_worked_values_of_the_chapter() -> None:
     np.testing.assert_allclose(rms_norm(added, np.array([1.0, 7.0])), [0.1, 0.7], rtol=1e-15)
     floor = setting(ones, rms_epsilon=10.0, rms_epsilon_place="floor-of-length")
     np.testing.assert_allclose(rms_norm(floor, row), np.sqrt(2) * row / 10, rtol=1e-15)
+    least = setting(ones, rms_epsilon=10.0, rms_epsilon_place="floor-of-rms")
+    np.testing.assert_allclose(rms_norm(least, row), row / 10, rtol=1e-15)
     weight = np.array([2.0, -1.0])
     assert rms_norm(setting(weight, rms_epsilon=3.5), row).tolist() == [1.5, -1.0]
     offset = setting(weight, rms_epsilon=3.5, rms_weight="one-plus-weight")

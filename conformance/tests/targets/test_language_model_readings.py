@@ -206,6 +206,21 @@ def test_greatest_length_is_read_by_its_name(name: str, tmp_path: Path) -> None:
     assert f"{name}=sizes.max_length" in expression
 
 
+def test_settings_may_be_in_another_file_of_the_package(tmp_path):
+    before, held = (WILD / "nano.py").read_text().split("@dataclass\n")
+    held, rest = held.split("\n\n\n", 1)
+    package = tmp_path / "settings_apart"
+    package.mkdir()
+    (package / "__init__.py").touch()
+    head = "from dataclasses import dataclass\n\n\n@dataclass\n"
+    (package / "settings.py").write_text(f'{head}{held}\n    dtype: str = "float32"\n')
+    (package / "model.py").write_text(f"{before}from .settings import GPTConfig\n\n\n{rest}")
+    made = resolve.module_of(str(package / "model.py")).GPT
+    expression = building(made, "GPT", Reading()).expression
+    assert "config=GPTConfig(block_size=sizes.max_length" in expression
+    assert "dtype" not in expression
+
+
 def test_a_file_lists_a_model_and_its_parts():
     found = {one.name: one for one in members(str(WILD / "head_norms.py")) or ()}
     assert found["Qwen3Model"].component == "language_model"

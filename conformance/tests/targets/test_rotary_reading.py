@@ -33,6 +33,7 @@ SOUND = {
     "growing_cache": ("RotaryEmbedding", {"rotary_pairs": "halves"}),
     "gathered_table": ("apply_rotary_emb", {"rotary_arithmetic": "as-computed"}),
     "heads_and_width": ("RotaryPositionalEncoding", {"rotary_pairs": "halves"}),
+    "model_width": ("RotaryEncoding", {"rotary_pairs": "adjacent"}),
 }
 """The file, the name in it, and choices that the numbers show."""
 
@@ -53,6 +54,7 @@ WRONG = [
     ("growing_cache", "if seq_len > self.seq_len_cached or key", "if key"),
     ("gathered_table", "theta**-exponent", "theta ** (-2 * exponent)"),
     ("heads_and_width", "x2 * cos + x1 * sin", "x2 * cos - x1 * sin"),
+    ("model_width", ".double() / d_model)", ".double() / max_len)"),
 ]
 """One mistake in each file."""
 

@@ -43,6 +43,7 @@ DECODER_ONLY = (
         ("inside-root", "x / sqrt(mean of squares + epsilon)"),
         ("added-to-rms", "x / (root of the mean of squares + epsilon)"),
         ("floor-of-length", "x sqrt(d) / max(length of x, epsilon)"),
+        ("floor-of-rms", "x / max(root of the mean of squares, epsilon)"),
         paper=None,
         clause="rms_norm.epsilon-place",
         source=f"{_NOT_NAMED}; Zhang and Sennrich 2019, equation 4, has none",

@@ -1,6 +1,6 @@
 """Measurement of norms: their placement, their formula, their epsilon."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import product
 
 import numpy as np
@@ -70,27 +70,34 @@ def norm_candidates(station: Station, base: Choices, axes: Collection[str]) -> l
     ranked = station.ranked(variations(base, axes))
     if "norm_epsilon" not in axes or station.fits(ranked[0][0]):
         return ranked
-    others = [axis for axis in axes if axis != "norm_epsilon"]
-    solved = [with_epsilon(station, one) for one in dict.fromkeys(variations(base, others))]
-    return station.ranked([*solved, *(choices for choices, _ in ranked)])
+    others = variations(base, [axis for axis in axes if axis != "norm_epsilon"])
+    return station.ranked([*with_epsilons(station, others), *(one for one, _ in ranked)])
 
 
-def with_epsilon(station: Station, choices: Choices) -> Choices:
+def with_epsilons(
+    station: Station, candidates: Iterable[Choices], axis: str = "norm_epsilon"
+) -> list[Choices]:
+    """Return each of `candidates` with the epsilon of `axis` that comes closest."""
+    alike = dict.fromkeys(one.but(**{axis: 0.0}) for one in candidates)
+    return [with_epsilon(station, one, axis) for one in alike]
+
+
+def with_epsilon(station: Station, choices: Choices, axis: str = "norm_epsilon") -> Choices:
     """Return `choices` with the epsilon that comes closest, the shortest of those that fit."""
-    return short_epsilon(station, solved_epsilon(station, choices))
+    return short_epsilon(station, solved_epsilon(station, choices, axis), axis)
 
 
-def solved_epsilon(station: Station, choices: Choices) -> Choices:
+def solved_epsilon(station: Station, choices: Choices, axis: str = "norm_epsilon") -> Choices:
     """Return `choices` with the epsilon that comes closest, in all its digits."""
-    value = solve(station, lambda one: choices.but(norm_epsilon=one), _GRID)
-    return choices.but(norm_epsilon=value)
+    value = solve(station, lambda one: choices.but(**{axis: one}), _GRID)
+    return choices.but(**{axis: value})
 
 
-def short_epsilon(station: Station, choices: Choices) -> Choices:
+def short_epsilon(station: Station, choices: Choices, axis: str = "norm_epsilon") -> Choices:
     """Return `choices` with the shortest epsilon near theirs that fits, theirs if none does."""
     tolerance = station.tolerance(choices)  # of numbers near this one too
     short = shortest(
-        float(choices.norm_epsilon),
-        lambda one: station.distance(choices.but(norm_epsilon=one)) <= tolerance,
+        float(choices[axis]),
+        lambda one: station.distance(choices.but(**{axis: one})) <= tolerance,
     )
-    return choices if short is None else choices.but(norm_epsilon=short)
+    return choices if short is None else choices.but(**{axis: short})

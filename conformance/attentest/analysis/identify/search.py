@@ -11,6 +11,7 @@ from attentest.analysis.identify.norms import (
     solved_epsilon,
     variations,
     with_epsilon,
+    with_epsilons,
 )
 from attentest.analysis.identify.parts import LARGE, Part, large_model, stilled
 from attentest.analysis.identify.station import Candidate, Station
@@ -70,14 +71,19 @@ def flips(station: Station, part: Part, axes: Collection[str]) -> list[Candidate
 def searched(station: Station, part: Part, axes: Collection[str]) -> list[Candidate]:
     """Return the flips of `axes`, or where none of them fits and they are few, all combinations.
 
-    Around a flip that fits its own flips are tried: another option may have no effect there.
+    Around a flip that fits its own flips are tried: another option may have no effect there. The
+    epsilon of an RMS norm is solved for where no value in use fits.
     """
     ranked = flips(station, part, axes)
     if station.fits(ranked[0][0]):
         return flips(station, replace(part, choices=ranked[0][0]), axes)
     if prod(len(options(axis)) for axis in axes) > CHEAP.get(part.component, MANY):
         return ranked
-    return station.ranked(fixed(variations(part.choices, axes), part))
+    every = list(fixed(variations(part.choices, axes), part))
+    ranked = station.ranked(every)
+    if "rms_epsilon" not in axes or station.fits(ranked[0][0]):
+        return ranked
+    return station.ranked([*with_epsilons(station, every, "rms_epsilon"), *every])
 
 
 def fixed(candidates: Iterator[Choices] | Collection[Choices], part: Part) -> Iterator[Choices]:

@@ -35,6 +35,7 @@ _RMS_NORMS: tuple[dict[str, Any], ...] = (
     {"rms_epsilon": 1e-5},
     {"rms_epsilon_place": "floor-of-length", "rms_epsilon": 1e-12},
     {"rms_epsilon_place": "added-to-rms", "rms_epsilon": 1e-8},
+    {"rms_epsilon_place": "floor-of-rms", "rms_epsilon": 1e-8},
     {"rms_epsilon": 1e-8},
     {"rms_epsilon": 1e-12},
 )

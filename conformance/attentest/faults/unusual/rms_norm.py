@@ -90,6 +90,17 @@ class NormOfColumns(Scaled):
         return (torch.addcmul(self.offset.to(rows), rows, self.weight.to(rows))).to(x.dtype)
 
 
+class LeastRoot(Scaled):
+    """The root of the mean of squares, by the length of the row, is at least epsilon."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Return x normalised."""
+        wide = x.to(torch.promote_types(x.dtype, torch.float32))
+        size = torch.linalg.vector_norm(wide, dim=-1, keepdim=True) * x.size(-1) ** -0.5
+        rows: Tensor = wide / size.clamp(min=1e-8) * self.weight.to(wide)
+        return rows.to(x.dtype)
+
+
 class RowByRow(Scaled):
     """One row after the other, by a product of the row with itself."""
 
@@ -137,6 +148,14 @@ MEMBERS = (
         rms_epsilon=1e-8,
         rms_epsilon_place="added-to-rms",
         rms_bias="present",
+    ),
+    module(
+        "rms_norm",
+        LeastRoot,
+        "RMS norm by the length of a row, with epsilon as the least root",
+        WEIGHT,
+        rms_epsilon=1e-8,
+        rms_epsilon_place="floor-of-rms",
     ),
     module("rms_norm", RowByRow, "RMS norm of one row after the other", WEIGHT, rms_epsilon=1e-5),
 )

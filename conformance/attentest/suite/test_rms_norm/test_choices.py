@@ -48,7 +48,7 @@ def _length(subject: Subject, width: float) -> float:
     match subject.choices.rms_epsilon_place:
         case "inside-root":
             return epsilon**0.5 or 1e-7
-        case "added-to-rms":
+        case "added-to-rms" | "floor-of-rms":
             return epsilon or 1e-7
         case _:
             return epsilon / width or 1e-7

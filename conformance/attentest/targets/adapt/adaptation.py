@@ -305,7 +305,7 @@ def _adapted(code: Code, reading: Reading) -> Adapted:
     if not (reading.anyway or trust.explained(findings)):
         asked = options.question(code, reading, partial(_explained, inferred))
     if not (asked or reading.anyway):
-        asked = trust.question(code, probe, adapter, found, findings, line)
+        asked = trust.question(code, probe, adapter, found, findings, line, reading.choices)
     known = explained = trust.explained(findings)
     if code.constants and not (asked or reading.anyway or explained):
         asked = constants.question(code.name, code.constants)

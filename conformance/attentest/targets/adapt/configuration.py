@@ -1,5 +1,6 @@
 """Configuration objects: the fields that a constructor reads, and what each of them gets."""
 
+import dataclasses
 import inspect
 import sys
 from collections.abc import Callable, Mapping
@@ -105,6 +106,13 @@ def _filled(
     fill: Callable[[str, Mapping[str, F]], F | None], known: Mapping[str, F], name: str
 ) -> F | None:
     return fill(name, known)
+
+
+def holds_settings(thing: type) -> bool:
+    """Say whether a class is one of fields: a data class, or a model of pydantic."""
+    return dataclasses.is_dataclass(thing) or isinstance(
+        getattr(thing, "model_fields", None), Mapping
+    )
 
 
 def configuration_class(thing: Callable[..., Any]) -> type | None:

@@ -13,7 +13,12 @@ from torch import nn
 from torch.nn.functional import relu
 
 from attentest.targets.adapt.components import component_named, part_named, squashed
-from attentest.targets.adapt.configuration import Fields, configuration_class, fields_read
+from attentest.targets.adapt.configuration import (
+    Fields,
+    configuration_class,
+    fields_read,
+    holds_settings,
+)
 from attentest.targets.adapt.fillings import (
     STACKS,
     WIDER_INNER,
@@ -216,9 +221,7 @@ def _is_configuration(parameter: inspect.Parameter) -> bool:
         return False
     own = annotated.__module__ != "builtins" and "__init__" in vars(annotated)
     own = own and not issubclass(annotated, Mapping)  # its fields are keys that are read
-    return dataclasses.is_dataclass(annotated) or (
-        own and squashed(parameter.name) in CONFIGURATION
-    )
+    return holds_settings(annotated) or (own and squashed(parameter.name) in CONFIGURATION)
 
 
 def _parts(

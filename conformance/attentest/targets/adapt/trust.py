@@ -26,6 +26,7 @@ from attentest.targets.adapt.reading import Uncovered
 from attentest.targets.adapt.recognise import (
     epsilon_of_precision,
     holds_where_rows_are_alike,
+    other_epsilon,
     recognised,
     scaled_input,
     scaled_rows,
@@ -57,10 +58,12 @@ def question(
     found: FoundTable,
     findings: Mapping[str, Finding],
     nearest: Callable[[], str] = str,
+    declared: Mapping[str, Value] | None = None,
 ) -> str:
     """Return what is asked before a verdict, "" where the reading can be trusted with one.
 
-    `nearest` says where the numbers leave the formula's, for a reading that gives others.
+    `nearest` says where the numbers leave the formula's, for a reading that gives others;
+    `declared` are the choices that the user declares.
     Raises Uncovered where it can, and the spec has no place for the code.
     """
     routing.demand_sizes(code)
@@ -84,15 +87,15 @@ def question(
     other = ""
     if code.component in _MEASURED_UNDER_CAUSAL_MASKS or not explained(findings):
         other = _causal(probe, adapter)
+    choices = {**found.choices, **_measured(findings)}
+    if not other and not any("epsilon" in one for one in declared or ()):
+        other = _of_epsilon(code, probe, adapter, found, Choices.of(dict(choices)))
     if not other and explained(findings):
         return ""
     if code.component == "positional_encoding" and not found.table:
         other = scaled_table(adapter, probe.built, SIZES) or scaled_input(probe, adapter)
     if code.component == "positional_encoding" and found.table:
         other = scaled_rows(probe, adapter)
-    if code.component == "rms_norm":
-        other = epsilon_of_precision(probe, adapter)
-    choices = {**found.choices, **_measured(findings)}
     if not other and found.observed and code.component != routing.COMPONENT:
         other = recognised(found.observed, code.component, adapter, found.table, choices)
     if other:
@@ -108,6 +111,16 @@ def question(
         f"{'; '.join(doubts)}. {apart(nearest())}Name another component with --as, or name its "
         f"parts one by one. {_ANYWAY}."
     )
+
+
+def _of_epsilon(
+    code: Code, probe: Probe, adapter: Adapter, found: FoundTable, known: Choices
+) -> str:
+    """Return what is said of an epsilon that no option has, "" for all else than norms."""
+    own = epsilon_of_precision(probe, adapter) if code.component == "rms_norm" else ""
+    if own or not found.observed:
+        return own
+    return other_epsilon(found.observed, adapter, code.component, found.table, known)
 
 
 def apart(sentence: str) -> str:

@@ -16,7 +16,7 @@ from torch import nn
 
 from attentest.results.text import summary
 from attentest.targets.adapt.components import squashed
-from attentest.targets.adapt.configuration import fields_read
+from attentest.targets.adapt.configuration import fields_read, holds_settings
 from attentest.targets.adapt.names import (
     CONFIGURATION,
     EPSILON,
@@ -178,7 +178,7 @@ class _Options:
         said = next((size for size, one in self.reading.arguments.items() if one == own), "")
         if said:
             return _size(said)
-        if name in _FIXED:
+        if name in _FIXED and not (name == "dtype" and isinstance(default, str)):
             return _FIXED[name]
         if isinstance(default, (bool, str)):
             return None
@@ -212,7 +212,7 @@ class _Options:
             name: one
             for name, one in self.space.items()
             if inspect.isclass(one) and one is not self.top and not issubclass(one, nn.Module)
-            if one not in (SimpleNamespace, dict) and one.__module__ == self.top.__module__
+            if one not in (SimpleNamespace, dict) and _is_near(one, self.top)
         }
         annotated = [name for name, one in classes.items() if one is parameter.annotation]
         if annotated:
@@ -247,6 +247,12 @@ class _Options:
         self.unknown += [one for one in dict.fromkeys(fields.missing) if one not in self.unknown]
         held = ", ".join(f"{name}={code}" for name, code in fields.found.items())
         return f"{fields.make.__name__}({held})"
+
+
+def _is_near(one: type, top: Any) -> bool:
+    """Say whether a class belongs to the module of `top`, or is settings of its package."""
+    home, own = str(top.__module__), one.__module__
+    return own == home or (holds_settings(one) and own.partition(".")[0] == home.partition(".")[0])
 
 
 def _size(name: str) -> str:

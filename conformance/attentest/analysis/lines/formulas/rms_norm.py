@@ -90,7 +90,7 @@ def _divisor(formula: Formula, part: str, mean: Step, x: Step) -> Step:
         if place == "inside-root":
             return np.sqrt(mean + epsilon)
         root: Array = np.sqrt(mean)
-        least = epsilon / np.sqrt(width)
+        least = epsilon / (np.sqrt(width) if place == "floor-of-length" else 1.0)
         return root + epsilon if place == "added-to-rms" else np.maximum(root, least)
 
     return formula.step(

@@ -103,6 +103,8 @@ class RmsHooks(Base):
                 return torch.sqrt(square + self.rms_epsilon())
             case "added-to-rms":
                 return self.rms_root(square) + self.rms_epsilon()
+            case "floor-of-rms":
+                return self.rms_root(square).clamp(min=self.rms_epsilon())
             case _:
                 return self.rms_root(square).clamp(min=self.rms_epsilon() / width**0.5)
 

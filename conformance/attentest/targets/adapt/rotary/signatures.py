@@ -119,6 +119,8 @@ def arguments_of(call: Callable[..., Any], own: str, reading: Reading) -> Argume
                 f"ROLE={name}, ROLE being one of {', '.join(ROLES)}, or fix it with --give "
                 f"{name}=VALUE."
             )
+    if "d_model" in roles and not roles.keys() & {"width", "heads"}:
+        roles["width"] = roles.pop("d_model")  # without heads it is the width of what is turned
     return Arguments(roles, fixed, defaults)
 
 

@@ -1,0 +1,112 @@
+"""Norms with an epsilon in another place or of another size, and wrong twins of them."""
+
+from collections.abc import Callable
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+import attentest
+from attentest.judging.bench import Bench
+from attentest.judging.judge import judge
+from attentest.targets.adapt.reading import Unclear
+
+
+class Scaled(nn.Module):
+    """A norm of rows that divides by what a subclass computes."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.gain = nn.Parameter(torch.ones(width))
+
+    def size(self, x: Tensor) -> Tensor:
+        raise NotImplementedError
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x / self.size(x) * self.gain
+
+
+class LeastRoot(Scaled):
+    def size(self, x: Tensor) -> Tensor:
+        return (x.norm(dim=-1, keepdim=True) * x.shape[-1] ** -0.5).clamp(min=1e-8)
+
+
+class LeastSquare(Scaled):
+    def size(self, x: Tensor) -> Tensor:
+        return x.square().mean(-1, keepdim=True).clamp(min=1e-8).sqrt()
+
+
+class OwnEpsilon(Scaled):
+    def size(self, x: Tensor) -> Tensor:
+        return torch.sqrt(x.square().mean(-1, keepdim=True) + 3e-7)
+
+
+class AddedToLength(Scaled):
+    """The epsilon that is added to the root depends on the width."""
+
+    def size(self, x: Tensor) -> Tensor:
+        return (x.norm(dim=-1, keepdim=True) + 1e-8) * x.shape[-1] ** -0.5
+
+
+class OneColumnLess(Scaled):
+    def size(self, x: Tensor) -> Tensor:
+        return (x.square().sum(-1, keepdim=True) / (x.shape[-1] - 1)).clamp(min=1e-8).sqrt()
+
+
+class IdleWeight(AddedToLength):
+    def forward(self, x: Tensor) -> Tensor:
+        return x / self.size(x)
+
+
+class LeastDeviation(nn.Module):
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.gain, self.bias = nn.Parameter(torch.ones(width)), nn.Parameter(torch.zeros(width))
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = x - x.mean(-1, keepdim=True)
+        size = x.square().mean(-1, keepdim=True).sqrt().clamp(min=1e-6)
+        return x / size * self.gain + self.bias
+
+
+class MeanKept(LeastDeviation):
+    def forward(self, x: Tensor) -> Tensor:
+        size = x.std(-1, keepdim=True, unbiased=False).clamp(min=1e-6)
+        return x / size * self.gain + self.bias
+
+
+def shown(thing: Callable[..., nn.Module], component: str, **declared: object) -> str:
+    """Return the status of the clause `formula` of `thing`, "question" where it is asked about."""
+    try:
+        backend = attentest.adapted(thing, component=component, choices=declared)
+    except Unclear as asked:
+        return "question" if "large rows follow the formula" in str(asked) else str(asked)
+    bench = Bench.for_status(backend, effort=0.1)
+    return judge(bench, f"{component}.formula").status.value
+
+
+@pytest.mark.parametrize(
+    ("thing", "status"),
+    [
+        (LeastRoot, "pass"),
+        (LeastSquare, "pass"),
+        (OwnEpsilon, "pass"),
+        (AddedToLength, "question"),
+        (OneColumnLess, "violation"),
+        (IdleWeight, "violation"),
+    ],
+)
+def test_an_rms_norm_is_judged_by_its_own_epsilon(thing: type, status: str) -> None:
+    assert shown(thing, "rms_norm") == status
+
+
+def test_a_declared_epsilon_is_judged() -> None:
+    assert shown(OwnEpsilon, "rms_norm", rms_epsilon=1e-5) == "violation"
+    assert shown(AddedToLength, "rms_norm", rms_epsilon=1e-8) == "violation"
+
+
+@pytest.mark.parametrize(
+    ("thing", "status"), [(LeastDeviation, "question"), (MeanKept, "violation")]
+)
+def test_a_layer_norm_with_another_epsilon_is_asked_about(thing: type, status: str) -> None:
+    assert shown(thing, "layer_norm") == status
