@@ -40,6 +40,8 @@ def size_constants(
     options = {}
     for own, value in found.items():
         codes = list(islice(_codes(own, value, held, reading), 2))
+        if HEAD_WIDTH_CODE in codes and {"d_model", "heads"} & set(known):
+            continue  # a constant does not follow an argument
         if codes and own.isidentifier() and not iskeyword(own):
             options[own] = codes
     own_file = {own: one for own, one in numbers_of_file(thing).items() if own in options}
