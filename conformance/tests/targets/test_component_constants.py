@@ -156,6 +156,13 @@ def test_constant_beside_sizes_of_the_constructor_is_a_mistake(tmp_path: Path) -
     assert is_detected(target, "multi_head_attention.formula")
 
 
+def test_constant_beside_one_size_of_the_constructor_is_one_question(tmp_path: Path) -> None:
+    edits = ("self, d_model, n_heads)", "self, d_model)"), ("d_k = 64", "d_k = 64\nn_heads = 8")
+    target = written(tmp_path, OF_THE_CONSTRUCTOR, *edits)
+    with pytest.raises(Unclear, match="is built with d_model, and reads d_k of its code"):
+        attentest.adapted(f"{target}:{HEADS}")
+
+
 def test_file_that_cannot_be_run_again_is_one_question(tmp_path: Path) -> None:
     once = "import sys\n\nassert not hasattr(sys, 'once')\nsys.once = 1\n"
     target = written(tmp_path, once + IN_A_FUNCTION)

@@ -84,6 +84,7 @@ def constants_of(
     if not (given or any(_is_head_width(one) or one.settles & _SPLIT for one in found.values())):
         return {}
     found |= given
+    _demand_constant_sizes(thing, found, built)
     if any(map(_is_head_width, found.values())):
         of_file = {own: named[own] for own in numbers_of_file(thing) if own in named}
         _demand_agreement(thing, {**of_file, **read}, component, reading)
@@ -180,6 +181,19 @@ def _filling(
 
 def _is_head_width(one: Filling) -> bool:
     return one.value is head_width
+
+
+def _demand_constant_sizes(
+    thing: Callable[..., Any], found: Mapping[str, Filling], built: Construction | None
+) -> None:
+    """Raise Unclear where the width of a head is a constant, and what it follows from is none."""
+    known = _SPLIT & (built.known if built is not None else frozenset())
+    for own in (own for own, one in found.items() if _is_head_width(one) and known):
+        raise Unclear(
+            f"{thing.__name__} is built with {' and '.join(known)}, and reads {own} of its code as "
+            f"the width of a head, which is right for one of them alone. Compute it of these, make "
+            f"it an argument, or leave it as it is with --give {own}=VALUE."
+        )
 
 
 def _demand_agreement(

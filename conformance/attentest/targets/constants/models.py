@@ -23,6 +23,7 @@ from attentest.targets.constants.numbers_read import (
 from attentest.targets.models.inferring import Inferred, probe_of
 from attentest.targets.models.size_names import size_by_words, sizes_named
 from attentest.targets.models.trials import Building
+from attentest.targets.signatures import constructor_arguments
 
 _MOST = 6
 """Limit of the meanings of the constants of one model that are tried."""
@@ -37,9 +38,13 @@ def size_constants(
     """
     found = numbers_named(thing)
     held = [squashed(one) for one in found]
+    names = [squashed(one) for one in constructor_arguments(thing)]
+    arguments = {*known, *(size for one in names for size in sizes_named(one, names, ""))}
     options = {}
     for own, value in found.items():
         codes = list(islice(_codes(own, value, held, reading), 2))
+        if HEAD_WIDTH_CODE in codes and {"d_model", "heads"} & arguments:
+            continue  # a constant does not follow an argument
         if codes and own.isidentifier() and not iskeyword(own):
             options[own] = codes
     own_file = {own: one for own, one in numbers_of_file(thing).items() if own in options}
