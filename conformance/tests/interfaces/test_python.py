@@ -53,7 +53,7 @@ def test_a_module_is_called_as_it_is():
 
 
 def test_a_function_needs_its_component():
-    with pytest.raises(Unclear, match="Say so with --as COMPONENT"):
+    with pytest.raises(Unclear, match=r"says which component it is\. --as attention"):
         check(lambda query, key, value, mask=None: attend(query, key, value, mask))
 
 

@@ -15,6 +15,7 @@ from attentest.targets.adapt import probing
 from attentest.targets.adapt.advice.components import other_components
 from attentest.targets.adapt.arguments import MASKS
 from attentest.targets.adapt.calling import NO_CONVENTION
+from attentest.targets.adapt.parameters.telling import LEFT_OVER
 from attentest.targets.adapt.parameters.trial import Clock
 from attentest.targets.adapt.probing import SIZES, Probe, inputs
 from attentest.targets.adapt.reading import Attempt, Contrary, Reading, Unclear
@@ -102,7 +103,7 @@ class _Trials:
             found = self.read(quick)
             if not _carries_keys(attempt, found):
                 return _Outcome.REFUSED
-            if not getattr(found, "fits", True):
+            if not getattr(found, "fits", True) or _leaves_parameters(found):
                 return _Outcome.DIFFERS
             if not self.reading.anyway:
                 found = self.read(wanted)
@@ -124,6 +125,11 @@ class _Trials:
             f"With {attempt.options} the numbers are those of the reference, and with "
             f"{other.options} they are not (tried): say which one is meant."
         )
+
+
+def _leaves_parameters(backend: Any) -> bool:
+    """Say whether some parameters have no place: at other values the numbers may be others."""
+    return any(one.startswith(LEFT_OVER) for one in getattr(backend, "assumed", ()))
 
 
 def _hides_nothing(attempt: Attempt, backend: Any) -> bool:

@@ -4,6 +4,8 @@ from collections.abc import Iterable
 
 from attentest_spec.mapping import Place, Table
 
+LEFT_OVER = "Left over, and kept as initialised"
+
 
 def lines(table: Table) -> tuple[str, ...]:
     """Return Python that makes `table`, under the name PARAMETERS."""
@@ -48,7 +50,7 @@ def untold(missing: list[str]) -> list[str]:
 
 def left_over(rest: list[str]) -> list[str]:
     """Say which of the module's own parameters the table leaves out."""
-    return [f"Left over, and kept as initialised: {few(rest)}."] if rest else []
+    return [f"{LEFT_OVER}: {few(rest)}."] if rest else []
 
 
 def norms_by_numbers(tables: Iterable[Table]) -> str:
