@@ -60,7 +60,7 @@ EXPERTS = (
         source=f"{_NOT_THERE}; a setting of published models, such as DeepSeek-V3",
         why="The shared expert is not multiplied: without the factor, the chosen ones count too "
         "little beside it.",
-        number="a number, the factor of the weights",
+        number="a number above 0, the factor of the weights",
     ),
     entry(
         "routing_arithmetic",

@@ -171,7 +171,7 @@ class Choices:
     def _check_numbers(self) -> None:
         """Check the numbers among the choices of attention and of rotary positions."""
         limits = {"rotary_base": (1.0, inf), "rotary_width": (0.0, 1.0)}
-        positive = ("rotary_magnitude", "score_scale", "score_cap", "logit_cap")
+        positive = ("rotary_magnitude", "score_scale", "score_cap", "logit_cap", "routing_scale")
         for name, (least, most) in (limits | dict.fromkeys(positive, (0.0, inf))).items():
             value = getattr(self, name)
             if isinstance(value, float) and not least < value < most:

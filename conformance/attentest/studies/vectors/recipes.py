@@ -66,6 +66,9 @@ class Recipe:
         return sizes.but(d_model=4 * sizes.heads) if turned else sizes
 
 
+_MIXTURE = "mixture_of_experts"
+
+
 def recipes() -> Iterator[Recipe]:
     """Yield every recipe; the first of a component shows most of its choices."""
     yield from _masks()
@@ -76,6 +79,9 @@ def recipes() -> Iterator[Recipe]:
     yield from _layer_norm()
     yield from _rows("rms_norm", "rms_norm.formula")
     yield from _rows("feed_forward", "feed_forward.formula")
+    few = SIZES.but(d_model=4, d_ff=3, experts=3)
+    for name, shape in (("several", (2, 3)), ("one-row", (1, 1))):
+        yield Recipe(_MIXTURE, name, f"{_MIXTURE}.formula", _floats(*shape), few)
     yield from _residual()
     yield from _rows("generator", "generator.formula", large="generator.stable-for-large-logits")
     yield from _batches()
