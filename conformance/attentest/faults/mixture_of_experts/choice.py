@@ -43,6 +43,7 @@ def bias_dropped(self: Hooks, module: Node, scores: Tensor) -> Tensor:
     "mixture_of_experts.bias-of-logits-dropped",
     "router-bias",
     seam="router_logits",
+    origin="pytorch/torchtitan PR#2319",
     choices={"router_bias": "in-scores"},
 )
 def bias_of_logits_dropped(self: Hooks, module: Node, rows: Tensor) -> Tensor:

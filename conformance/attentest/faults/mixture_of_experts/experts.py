@@ -14,7 +14,7 @@ GATED = {"shared_expert": "gated"}
     "mixture_of_experts.weights-on-the-input",
     "formula",
     seam="mix_experts",
-    origin="NVIDIA/TensorRT-LLM PR#3492",
+    origin="labmlai/annotated_deep_learning_paper_implementations#95",
 )
 def weights_on_the_input(
     self: Hooks, module: Node, rows: Tensor, chosen: Tensor, weights: Tensor
@@ -27,7 +27,12 @@ def weights_on_the_input(
     return torch.cat(outputs, dim=1).sum(dim=1)
 
 
-@fault("mixture_of_experts.last-expert-wins", "formula", seam="mix_experts")
+@fault(
+    "mixture_of_experts.last-expert-wins",
+    "formula",
+    seam="mix_experts",
+    origin="AviSoori1x/makeMoE#2",
+)
 def last_expert_wins(
     self: Hooks, module: Node, rows: Tensor, chosen: Tensor, weights: Tensor
 ) -> Tensor:
@@ -77,7 +82,12 @@ def left_flattened(self: Hooks, rows: Tensor, x: Tensor) -> Tensor:
     return rows
 
 
-@fault("mixture_of_experts.widened-by-weights", "half-precision", seam="sum_experts")
+@fault(
+    "mixture_of_experts.widened-by-weights",
+    "half-precision",
+    seam="sum_experts",
+    origin="osaurus-ai/vmlx-swift PR#379",
+)
 def widened_by_weights(self: Hooks, outputs: Tensor, weights: Tensor) -> Tensor:
     """Weights in float32 widen the output. Everything after it is in another precision."""
     return self.correct.sum_experts(outputs, weights).to(
@@ -85,7 +95,12 @@ def widened_by_weights(self: Hooks, outputs: Tensor, weights: Tensor) -> Tensor:
     )
 
 
-@fault("mixture_of_experts.added-into-the-input", "input-untouched", seam="mixture_of_experts")
+@fault(
+    "mixture_of_experts.added-into-the-input",
+    "input-untouched",
+    seam="mixture_of_experts",
+    origin="vllm-project/vllm PR#20152",
+)
 def added_into_the_input(self: Hooks, module: Node, x: Tensor) -> Tensor:
     """Outputs are added into the flattened input. The residual path adds them again."""
     found = self.correct.mixture_of_experts(module, x)

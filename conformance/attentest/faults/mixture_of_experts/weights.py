@@ -95,19 +95,34 @@ def softmax_for_sigmoid(self: Hooks, logits: Tensor) -> Tensor:
     return torch.softmax(logits, dim=-1)
 
 
-@fault("mixture_of_experts.sigmoid-for-softmax", "scores", seam="router_scores")
+@fault(
+    "mixture_of_experts.sigmoid-for-softmax",
+    "scores",
+    seam="router_scores",
+    origin="1bit-MONSTER/1bit-MONSTER#650",
+)
 def sigmoid_for_softmax(self: Hooks, logits: Tensor) -> Tensor:
     """The scores are sigmoids where a softmax is declared. The same experts are chosen."""
     return torch.sigmoid(logits)
 
 
-@fault("mixture_of_experts.softmax-over-positions", "position-wise", seam="router_scores")
+@fault(
+    "mixture_of_experts.softmax-over-positions",
+    "position-wise",
+    seam="router_scores",
+    origin="deepspeedai/DeepSpeed PR#2110",
+)
 def softmax_over_positions(self: Hooks, logits: Tensor) -> Tensor:
     """The softmax is over the positions. Other sentences and padding change every weight."""
     return torch.softmax(logits, dim=0)
 
 
-@fault("mixture_of_experts.exponential-overflows", "large-scores", seam="router_scores")
+@fault(
+    "mixture_of_experts.exponential-overflows",
+    "large-scores",
+    seam="router_scores",
+    origin="pyg-team/pytorch_geometric#53",
+)
 def exponential_overflows(self: Hooks, logits: Tensor) -> Tensor:
     """The largest logit is not subtracted before the exponential. Large logits give NaN."""
     powers = torch.exp(logits)
