@@ -1,9 +1,10 @@
 """The arguments of constructors, taken as **keywords included, and the sizes that code reads."""
 
+import ast
 import dataclasses
 import inspect
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from attentest_spec import Sizes
@@ -33,11 +34,11 @@ def _keywords(thing: type, name: str) -> dict[str, inspect.Parameter]:
         source = inspect.getsource(vars(line[0])["__init__"])
     except (OSError, TypeError):
         return {}
-    found = {}
+    found, always = {}, _read_always(source, name)
     for access, own, default in re.findall(
         rf"\b{name}(\[|\.get\(|\.pop\()\s*[\"'](\w+)[\"']\s*(,?)", source
     ):
-        optional = bool(default) or "get" in access
+        optional = bool(default) or "get" in access or own not in always
         found[own] = inspect.Parameter(
             own,
             inspect.Parameter.KEYWORD_ONLY,
@@ -54,6 +55,34 @@ def _keywords(thing: type, name: str) -> dict[str, inspect.Parameter]:
         open_ = [own for own in extended if own != "self"][placed:]
         found |= {own: extended[own] for own in open_ if own not in named}
     return found
+
+
+def _read_always(source: str, name: str) -> frozenset[str]:
+    """Return the keys of `name` that the function of `source` reads in every branch."""
+
+    def outside(node: ast.AST) -> Iterator[ast.AST]:
+        yield node
+        for field, held in ast.iter_fields(node):
+            if isinstance(node, ast.If | ast.IfExp) and field != "test":
+                continue
+            for one in held if isinstance(held, list) else [held]:
+                yield from outside(one) if isinstance(one, ast.AST) else ()
+
+    # Not dedented: a string may go on in the first column.
+    body = f"class _:\n{source}" if source[:1].isspace() else source
+    nodes = list(outside(ast.parse(body)))
+    keys = [one.slice for one in nodes if isinstance(one, ast.Subscript) and _is(one.value, name)]
+    keys += [
+        one.args[0]
+        for one in nodes
+        if isinstance(one, ast.Call) and one.args and isinstance(one.func, ast.Attribute)
+        if _is(one.func.value, name)
+    ]
+    return frozenset(str(one.value) for one in keys if isinstance(one, ast.Constant))
+
+
+def _is(node: ast.expr, name: str) -> bool:
+    return isinstance(node, ast.Name) and node.id == name
 
 
 def sizes_in(expression: str) -> frozenset[str]:

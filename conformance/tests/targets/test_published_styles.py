@@ -1,6 +1,7 @@
 """Sound code in styles of published packages that was accused once, and wrong twins of it."""
 
 import math
+from typing import Any
 
 import pytest
 import torch
@@ -10,7 +11,7 @@ from torch.nn import functional
 import attentest
 from attentest.judging.bench import Bench
 from attentest.judging.judge import judge
-from attentest.targets.adapt.reading import Uncovered
+from attentest.targets.adapt.reading import Unclear, Uncovered
 
 
 class TorchRMSNorm(nn.Module):
@@ -104,3 +105,38 @@ def test_table_that_calls_move_is_a_warning_alone():
 def test_table_that_stays_behind_is_a_violation():
     found = statuses(LeftBehind, "positional_encoding", "follows-moves", "moved-once")
     assert found == {"follows-moves": "violation", "moved-once": "warning"}
+
+
+class StoredOrNew(nn.Module):
+    """A table of tokens that takes a path and a reader of files only where it is stored."""
+
+    def __init__(self, vocab_size: int, d_model: int, stored: bool = False, **options: Any) -> None:
+        super().__init__()
+        self.help = """
+options are read where they are needed
+"""
+        if stored:
+            self.table = nn.Embedding.from_pretrained(options["reader"](options["path"]))
+        else:
+            self.table = nn.Embedding(vocab_size, d_model)
+
+    def forward(self, tokens: Tensor) -> Tensor:
+        return self.table(tokens) * self.table.embedding_dim**0.5
+
+
+class AlwaysRead(StoredOrNew):
+    def __init__(self, vocab_size: int, d_model: int, **options: Any) -> None:
+        super().__init__(vocab_size, d_model)
+        self.reader = options["reader"]
+
+
+class OnePlaceLate(StoredOrNew):
+    def forward(self, tokens: Tensor) -> Tensor:
+        return super().forward(tokens.roll(1, 1))
+
+
+def test_options_that_a_branch_reads_need_no_value():
+    assert statuses(StoredOrNew, "embedding", "lookup") == {"lookup": "pass"}
+    assert statuses(OnePlaceLate, "embedding", "lookup") == {"lookup": "violation"}
+    with pytest.raises(Unclear, match="nothing says what reader is"):
+        attentest.adapted(AlwaysRead, component="embedding")
