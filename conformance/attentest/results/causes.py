@@ -27,6 +27,9 @@ _SEVERITY = (
     Status.WARNING,
 )
 
+ANOTHER = "another value"
+"""The words for what a line computes where no known mistake computes that."""
+
 Key = tuple[object, ...]
 Names = tuple[str, ...]
 
@@ -105,7 +108,7 @@ class Cause:
         """The words for what its line computes and what is expected there, "" without a line."""
         if self.location is None:
             return ""
-        return f"{self.location.computed}; expected {self.location.expected}"
+        return f"{self.location.computed or ANOTHER}; expected {self.location.expected}"
 
 
 def causes(verdicts: Iterable[Verdict]) -> tuple[Cause, ...]:

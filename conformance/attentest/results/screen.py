@@ -156,7 +156,8 @@ def broken_by(backend: BackendRun, found: Iterable[Cause]) -> str:
 
 def label(cause: Cause) -> str:
     """Return what the text of a cause is: its likely cause, or what was seen."""
-    return "likely cause" if cause.location or cause.exact else "first finding"
+    is_explained = cause.exact or (cause.location is not None and cause.location.computed)
+    return "likely cause" if is_explained else "first finding"
 
 
 def depends(cause: Cause, assumption: str) -> bool:

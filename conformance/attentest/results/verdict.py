@@ -103,7 +103,8 @@ class Location:
     """The line of the user's code at which the numbers first leave the reference's.
 
     `step` is the intermediate value of the reference that differs there ("scores"), `expected` and
-    `computed` say in words of the formula what the reference computes and what the line computes.
+    `computed` say in words of the formula what the reference computes and what the line computes,
+    "" where no known mistake computes that.
     `confirmed`: with the reference's value in the place of that line's result, the examples that
     failed no longer do; otherwise the line is suspected.
     """

@@ -9,7 +9,6 @@ from pathlib import Path
 
 from attentest.analysis.lines import Locator
 from attentest.analysis.lines.cases import own_cases
-from attentest.analysis.lines.explain import ELSE
 from attentest.analysis.lines.recording import Place
 from attentest.analysis.undeclared import effective_choices
 from attentest.harness.subject import Subject
@@ -38,7 +37,7 @@ def first_difference(backend: Backend, component: str) -> Location | None:
 def sentence(location: Location) -> str:
     """Return where the numbers leave the reference's, and what is computed there, in words."""
     step = location.step.rpartition(".")[2]
-    computed = "" if location.computed == ELSE else f", and {location.computed} is computed"
+    computed = f", and {location.computed} is computed" if location.computed else ""
     return (
         f"In the nearest reading, the first step that differs is {step!r}: "
         f"{shown_line(location)}, where {location.expected} is expected{computed}."

@@ -77,6 +77,13 @@ def test_block_begins_with_the_line_and_the_answer_repeats_it() -> None:
     assert len(end) <= 12
 
 
+def test_value_that_no_known_mistake_computes_is_a_finding_and_no_likely_cause() -> None:
+    text = screen(failing(location=replace(LINE, computed=""), diagnosis=()))
+    assert text.startswith("1  att.py:14  another value; expected scores / sqrt(d_k) = 1.41")
+    assert "first finding: another value; expected" in text
+    assert "likely cause" not in text
+
+
 def test_block_without_a_line_begins_with_the_likely_cause_alone() -> None:
     text = screen(failing())
     assert text.startswith("1  likely cause: Scores are not divided by the root of the key width.")

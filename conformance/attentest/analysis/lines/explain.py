@@ -15,7 +15,8 @@ from attentest_spec.setting import Array
 _DEPTH = 12
 """The number of steps that one operation may compute at once, as a fused kernel does."""
 
-ELSE = "something else"
+UNEXPLAINED = ""
+"""The text of a value that no known mistake gives."""
 
 _MULTIPLE = re.compile(r" times [-+.\de]+$")
 _SIZE = re.compile(r", where [^,;]*? = [-+.\de]+")
@@ -54,7 +55,7 @@ class Explanation:
     @property
     def vague(self) -> "Explanation":
         """The explanation without what was computed: it holds for one example alone."""
-        return replace(self, computed=ELSE, exact=False)
+        return replace(self, computed=UNEXPLAINED, exact=False)
 
     @property
     def sizeless(self) -> "Explanation":
@@ -105,7 +106,7 @@ def explain(
             text = f"{user.text}, with {taken} in the place of {needed}"
             return Explanation(user, user.text, text, exact=True)
     known = _what_is_known(actual, step, matcher)
-    return Explanation(step, step.text, known, exact=known != ELSE)
+    return Explanation(step, step.text, known, exact=known != UNEXPLAINED)
 
 
 def explain_argument(argument: Argument, matcher: Matcher) -> Explanation:
@@ -221,7 +222,7 @@ def explain_extra(actual: Array, given: Array, step: Step, matcher: Matcher) -> 
         return Explanation(step, said, f"{step.words} times {factor:.6g}", exact=True)
     if given.dtype.kind == "f" and matcher.close(*(np.sort(one, None) for one in (actual, given))):
         return Explanation(step, said, "the same numbers in another order", exact=True)
-    return Explanation(step, said, ELSE, exact=False)
+    return Explanation(step, said, UNEXPLAINED, exact=False)
 
 
 _FUNCTIONS: Mapping[str, Callable[[Array], Array]] = {
@@ -241,7 +242,7 @@ def _what_is_known(actual: Array, step: Step, matcher: Matcher) -> str:
     """Say what can be said of a value that nothing explains."""
     value = step.value
     if actual.shape != value.shape or actual.dtype.kind != "f":
-        return ELSE
+        return UNEXPLAINED
     factor = _factor(actual, value, matcher)
     if factor is not None:
         return f"the expected value times {factor:.6g}"
@@ -250,11 +251,11 @@ def _what_is_known(actual: Array, step: Step, matcher: Matcher) -> str:
     if step.filled:
         keep = visible(value)
         both = matcher.close(actual[keep], value[keep])
-        return "other numbers where the mask forbids" if both else ELSE
+        return "other numbers where the mask forbids" if both else UNEXPLAINED
     shift = (actual - value)[np.isfinite(actual) & np.isfinite(value)]
     if shift.size == actual.size and np.ptp(shift) <= matcher.tolerance * np.abs(value).max():
         return f"the expected value plus {shift.flat[0]:.6g}"
-    return ELSE
+    return UNEXPLAINED
 
 
 def _factor(one: Array, value: Array, matcher: Matcher) -> float | None:

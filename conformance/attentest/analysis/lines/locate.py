@@ -9,7 +9,7 @@ from attentest.analysis.lines.alignment import Alignment
 from attentest.analysis.lines.cases import TOLERANCES, Case, own_cases, wrong_calls
 from attentest.analysis.lines.earlier import is_earliest
 from attentest.analysis.lines.explain import (
-    ELSE,
+    UNEXPLAINED,
     Explanation,
     explain,
     explain_argument,
@@ -212,7 +212,7 @@ def _compared(alignment: Alignment, finding: Finding) -> Explanation:
     if finding.kept is not None:
         return explain_extra(value.array, finding.kept.array, step, alignment.matcher)
     if finding.actual is None:
-        return Explanation(step, step.text, ELSE, exact=False)
+        return Explanation(step, step.text, UNEXPLAINED, exact=False)
     given = alignment.given(value)
     return explain(finding.actual, step, alignment.covered, given, alignment.matcher)
 
