@@ -110,3 +110,30 @@ def test_a_declared_epsilon_is_judged() -> None:
 )
 def test_a_layer_norm_with_another_epsilon_is_asked_about(thing: type, status: str) -> None:
     assert shown(thing, "layer_norm") == status
+
+
+class Block(nn.Module):
+    """A layer with norms of its own, each after its residual sum."""
+
+    def __init__(self, d_model: int, heads: int, d_ff: int, norm: type = LeastDeviation) -> None:
+        super().__init__()
+        self.attention = nn.MultiheadAttention(d_model, heads, bias=False, batch_first=True)
+        self.inner, self.outer = nn.Linear(d_model, d_ff), nn.Linear(d_ff, d_model)
+        self.norm1, self.norm2 = norm(d_model), norm(d_model)
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = self.norm1(x + self.attention(x, x, x, need_weights=False)[0])
+        return self.norm2(x + self.outer(self.inner(x).relu()))
+
+
+class KeptMeans(Block):
+    def __init__(self, d_model: int, heads: int, d_ff: int) -> None:
+        super().__init__(d_model, heads, d_ff, MeanKept)
+
+
+def test_a_layer_asks_about_the_epsilon_of_its_norms():
+    with pytest.raises(Unclear, match="norm1 is a layer norm whose large rows follow the formula"):
+        attentest.adapted(Block, component="encoder_layer")
+    backend = attentest.adapted(KeptMeans, component="encoder_layer", anyway=True)
+    found = judge(Bench.for_status(backend, effort=0.1), "encoder.norm-placement")
+    assert found.status == "violation"

@@ -221,6 +221,21 @@ def test_settings_may_be_in_another_file_of_the_package(tmp_path):
     assert "dtype" not in expression
 
 
+def test_a_model_that_refuses_double_precision_is_read_in_single(tmp_path):
+    source = (WILD / "nano.py").read_text().replace("class GPT(", "class TextModel(")
+    plain = "functional.softmax(att, dim=-1)"
+    assert plain in source
+    mixed = source.replace(plain, "functional.softmax(att.float(), dim=-1)")
+    (tmp_path / "mixed.py").write_text(mixed)
+    backend = resolve.load(str(tmp_path / "mixed.py:TextModel"))
+    assert "float64" not in backend.limits.precisions
+    wrong = mixed.replace("x + self.mlp(self.ln_2(x))", "self.mlp(self.ln_2(x))")
+    assert wrong != mixed
+    (tmp_path / "wrong.py").write_text(wrong)
+    with pytest.raises(Unclear, match="no option of the specification gives its numbers"):
+        resolve.load(str(tmp_path / "wrong.py:TextModel"))
+
+
 def test_a_file_lists_a_model_and_its_parts():
     found = {one.name: one for one in members(str(WILD / "head_norms.py")) or ()}
     assert found["Qwen3Model"].component == "language_model"

@@ -140,3 +140,53 @@ def test_options_that_a_branch_reads_need_no_value():
     assert statuses(OnePlaceLate, "embedding", "lookup") == {"lookup": "violation"}
     with pytest.raises(Unclear, match="nothing says what reader is"):
         attentest.adapted(AlwaysRead, component="embedding")
+
+
+class Embedded(nn.Module):
+    """A network whose width has a name of its own, and a default of another size."""
+
+    def __init__(self, dropout: float = 0.1, n_embed: int = 3) -> None:
+        super().__init__()
+        self.inner, self.outer = nn.Linear(n_embed, 4 * n_embed), nn.Linear(4 * n_embed, n_embed)
+        self.drop = nn.Dropout(dropout)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.drop(self.outer(functional.gelu(self.inner(x))))
+
+
+class Multi_Head_Attention_With_RoPE(nn.Module):  # noqa: N801  # a name that packages use
+    def __init__(self, d_input: int, d_output: int, num_heads: int) -> None:
+        super().__init__()
+        self.heads, self.width = num_heads, d_output // num_heads
+        self.qkv = nn.Linear(d_input, 3 * d_output)
+        self.output = nn.Linear(d_output, d_output)
+
+    def turned(self, x: Tensor) -> Tensor:
+        rates = 10000.0 ** -(torch.arange(0, self.width, 2).to(x) / self.width)
+        angles = torch.arange(x.shape[2]).to(x)[:, None] * rates
+        first, second = x.unflatten(-1, (-1, 2)).unbind(-1)
+        sin, cos = angles.sin(), angles.cos()
+        return torch.stack((first * cos - second * sin, first * sin + second * cos), -1).flatten(-2)
+
+    def forward(self, x: Tensor) -> Tensor:
+        parts = self.qkv(x).unflatten(-1, (3, self.heads, -1)).movedim(-3, 0)
+        q, k, v = (one.transpose(1, 2) for one in parts)
+        scores = self.turned(q) @ self.turned(k).transpose(2, 3) / math.sqrt(self.width)
+        return self.output((scores.softmax(-1) @ v).transpose(1, 2).flatten(2))
+
+
+class Unturned(Multi_Head_Attention_With_RoPE):
+    def turned(self, x: Tensor) -> Tensor:
+        return super().turned(x) * 1.1
+
+
+def test_widths_of_published_packages_are_known():
+    assert statuses(Embedded, "feed_forward", "formula") == {"formula": "pass"}
+
+
+def test_attention_that_names_its_positions_is_no_rotary_positions():
+    read = attentest.adapted(Multi_Head_Attention_With_RoPE)
+    assert read.components == ("multi_head_attention",)
+    assert read.choices["attention_rotary"] == "query-and-key"
+    with pytest.raises(Unclear):
+        attentest.adapted(Unturned)

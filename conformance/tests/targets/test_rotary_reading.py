@@ -34,6 +34,7 @@ SOUND = {
     "gathered_table": ("apply_rotary_emb", {"rotary_arithmetic": "as-computed"}),
     "heads_and_width": ("RotaryPositionalEncoding", {"rotary_pairs": "halves"}),
     "model_width": ("RotaryEncoding", {"rotary_pairs": "adjacent"}),
+    "complex_table": ("RotaryTurns", {"rotary_pairs": "adjacent", "rotary_width": "whole"}),
 }
 """The file, the name in it, and choices that the numbers show."""
 
@@ -55,6 +56,7 @@ WRONG = [
     ("gathered_table", "theta**-exponent", "theta ** (-2 * exponent)"),
     ("heads_and_width", "x2 * cos + x1 * sin", "x2 * cos - x1 * sin"),
     ("model_width", ".double() / d_model)", ".double() / max_len)"),
+    ("complex_table", "(torch.arange(half) / half)", "(torch.arange(half) / head_dim)"),
 ]
 """One mistake in each file."""
 

@@ -2,11 +2,13 @@
 
 import sys
 
+import pytest
 from folders import SUPPORT
 
 import attentest
 from attentest.judging.bench import Bench
 from attentest.judging.judge import judge
+from attentest.targets.adapt.reading import Unclear
 
 WILD = SUPPORT / "wild"
 sys.path.insert(0, str(WILD))
@@ -74,6 +76,70 @@ def test_attention_with_slopes_in_single_precision_is_judged_in_it(tmp_path):
     report = attentest.check(f"{exact}:AlibiAttention", clauses=[slug])
     assert "float32" not in "\n".join(report.inferred)
     assert report.conforms, str(report)
+
+
+TURNED = """
+import math
+
+import torch
+from torch import nn
+
+
+class RotaryAttention(nn.Module):
+    def __init__(self, hidden_dim, n_heads, dropout=0.0):
+        super().__init__()
+        self.heads, self.width = n_heads, hidden_dim // n_heads
+        self.q_proj, self.k_proj, self.v_proj, self.o_proj = (
+            nn.Linear(hidden_dim, hidden_dim, bias=False) for _ in range(4)
+        )
+        self.drop = nn.Dropout(dropout)
+        rates = 10000.0 ** -(torch.arange(0, self.width, 2).float() / self.width)
+        self.register_buffer("rates", rates, persistent=False)
+
+    def turned(self, x):
+        angles = torch.arange(x.shape[2]).float()[:, None] * self.rates.float()
+        angles = torch.cat((angles, angles), -1)
+        first, second = x.chunk(2, dim=-1)
+        return x * angles.cos().to(x) + torch.cat((-second, first), -1) * angles.sin().to(x)
+
+    def forward(self, x, mask=None):
+        split = [part(x).unflatten(-1, (self.heads, -1)) for part in
+                 (self.q_proj, self.k_proj, self.v_proj)]
+        q, k, v = (one.transpose(1, 2) for one in split)
+        scores = self.turned(q) @ self.turned(k).transpose(2, 3) / math.sqrt(self.width)
+        if mask is not None:
+            scores = scores.masked_fill(mask == 0, -torch.inf)
+        weights = self.drop(scores.softmax(-1, dtype=torch.float32).to(x.dtype))
+        return self.o_proj((weights @ v).transpose(1, 2).flatten(2))
+"""
+SINGLE = "-1, dtype=torch.float32"
+
+
+@pytest.mark.parametrize(
+    ("changed", "by", "arithmetic", "status"),
+    [
+        (SINGLE, SINGLE, "float32", "pass"),
+        (SINGLE, "-1", "as-computed", "pass"),
+        ("math.sqrt(self.width)", "math.sqrt(2 * self.width)", None, None),
+        (".to(x.dtype))\n", ".to(x.dtype) * (1 - self.drop.p))\n", "float32", "violation"),
+    ],
+)
+def test_softmax_in_single_precision_beside_rotary_tables_in_it(
+    tmp_path, changed, by, arithmetic, status
+):
+    assert changed in TURNED
+    (tmp_path / "turned.py").write_text(TURNED.replace(changed, by))
+    target = str(tmp_path / "turned.py:RotaryAttention")
+    if status is None:  # a mistake in the scores is not absorbed
+        with pytest.raises(Unclear):
+            attentest.adapted(target)
+        return
+    read = attentest.adapted(target)
+    assert read.choices["rotary_arithmetic"] == "float32"
+    assert read.choices.get("softmax_arithmetic", "as-computed") == arithmetic
+    bench = Bench.for_status(read, effort=0.1)
+    assert judge(bench, "multi_head_attention.deterministic").status == status
+    assert judge(bench, "multi_head_attention.mask-per-head").status == "pass"
 
 
 def test_code_that_computes_in_single_precision_is_judged_in_it():

@@ -76,10 +76,15 @@ def convert(module: nn.Module, precision: str, device: str) -> nn.Module:
     Complex buffers, as tables of rotary positions are, stay complex: `Module.to(dtype)` discards
     their imaginary part. UnknownName for a precision that is none.
     """
+    return cast_real(module.to(device), torch_dtype(precision))
+
+
+def cast_real(module: nn.Module, dtype: torch.dtype) -> nn.Module:
+    """Cast the real numbers of `module` to `dtype`, and return it; complex ones stay complex."""
     casts = {
         torch.float64: nn.Module.double,
         torch.float32: nn.Module.float,
         torch.bfloat16: nn.Module.bfloat16,
         torch.float16: nn.Module.half,
     }
-    return casts[torch_dtype(precision)](module.to(device))
+    return casts[dtype](module)

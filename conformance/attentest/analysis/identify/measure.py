@@ -19,6 +19,11 @@ from attentest.analysis.identify.masking import NoMask, empty_row, fill
 from attentest.analysis.identify.norms import FORMULA, norm_station, options
 from attentest.analysis.identify.parts import Part, has, rotary_sizes, stilled
 from attentest.analysis.identify.reach import ARITHMETICS, NETWORKS, axes_of, of_one_shape
+from attentest.analysis.identify.rounding import (
+    explains,
+    rounding_elsewhere,
+    rounds_equal_scores,
+)
 from attentest.analysis.identify.search import all_norms, flips, large, searched, silenced
 from attentest.analysis.identify.station import Candidate, Station
 from attentest.analysis.identify.structure import SHAPED, TIED, asking, structures, ties
@@ -27,7 +32,7 @@ from attentest.harness.subject import Probe, Subject
 from attentest.harness.tolerances import as_floats
 from attentest_spec import CHOICES, COMPONENTS, Backend, Choices, Sizes
 from attentest_spec.choices import Value
-from attentest_spec.contract import Input, NoParameterMap
+from attentest_spec.contract import NoParameterMap
 from attentest_spec.parameters import learned_positions
 from attentest_spec.setting import Array
 
@@ -146,7 +151,7 @@ def fits_at(backend: Backend, choices: Choices, **changes: int) -> bool | None:
         return None
     part = Part(component, probe, choices)
     # A sequence of one has the first position alone, whose sines and cosines are not rounded.
-    fitting = [_fits_at(part, choices, part.inputs(length=length)) for length in (3, 1)]
+    fitting = [explains(part, choices, part.inputs(length=length)) for length in (3, 1)]
     return False if False in fitting else fitting[0]
 
 
@@ -262,12 +267,14 @@ class Measurement:
         coarse = self.part.choices.but(**{axis: "float32"})
         tolerance = station.tolerance(self.part.choices, rounded=not self.exact)
         if value != "float32" and station.distance(coarse) <= tolerance:
+            if axis == "softmax_arithmetic" and rounds_equal_scores(self.part):
+                return Evidence(axis, component, MEASURED, "float32", difference=difference)
             text = f"in {component} {value} and float32 give the same numbers"
             return Evidence(axis, component, CANNOT_TELL, reason=text)
         if (
             axis == "softmax_arithmetic"
             and value == "float32"
-            and (where := _rounding_elsewhere(self.part))
+            and (where := rounding_elsewhere(self.part, WIDTH))
         ):
             text = f"{component} rounds to float32, and not in its softmax: {where}"
             return Evidence(axis, component, NONE_FITS, reason=text, difference=difference)
@@ -341,28 +348,6 @@ def _begun(structure: Choices, tied: dict[str, str | None], known: Choices) -> C
 def _whole(part: Part) -> Station:
     """Return the answer with everything active."""
     return Station.of(part.probe, part.drawn(), part.inputs())
-
-
-def _rounding_elsewhere(part: Part) -> str:
-    """Return what shows that float32 is not, or not only, the precision of the softmax; "" if none.
-
-    With one key its weight is 1 in every precision. A scale that is the root of a square has no
-    rounding, and all else of attention rounds there as it does at other widths.
-    """
-    if _fits_at(part, part.choices, part.inputs(length=1)) is False:
-        return "it rounds with one key, too"
-    exact = part.choices.but(softmax_arithmetic="as-computed")
-    if part.component == "attention" and _fits_at(part, exact, part.inputs(head=WIDTH)):
-        return f"heads of width {WIDTH}, whose scale is exact, show none"
-    return ""
-
-
-def _fits_at(part: Part, choices: Choices, inputs: tuple[Input, ...]) -> bool | None:
-    """Return whether `choices` explain the answer to other `inputs`, None where there is none."""
-    try:
-        return Station.of(part.probe, part.drawn(), inputs).fits(choices)
-    except (Absent, BackendError, Violation):
-        return None
 
 
 def _shown(

@@ -23,6 +23,7 @@ from attentest_spec.components import inside
 from attentest_spec.contract import MASK_KINDS
 from attentest_spec.mapping import locate
 from attentest_spec.torch import DTYPES
+from attentest_spec.torch.values import cast_real
 
 _INNER = (
     "inner.weight",
@@ -44,7 +45,7 @@ def built(code: Code, dtype: torch.dtype) -> Any:
             f"An argument may have been taken for another size. What needs more than that is built "
             f"in a file of your own: {own_recipe(code.component, code.name)}.",
         ) from failure
-    return thing.to(dtype).eval() if isinstance(thing, nn.Module) else thing
+    return cast_real(thing, dtype).eval() if isinstance(thing, nn.Module) else thing
 
 
 def demand_least_width(build: Callable[[Sizes], Any], sizes: Sizes, name: str, parts: str) -> None:

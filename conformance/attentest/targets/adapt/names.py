@@ -104,7 +104,7 @@ WIDTH = words(
     "outfeatures kdim vdim keysize querysize valuesize size emb demb embed hidden hiddenwidth "
     "nfeat idim nout hiddenunits numchannels channels inchannels outchannels dtoken tokendim "
     "nummodel depthatt depthout depthkeyvalue numqinputchannels numkvinputchannels "
-    "nchannels din dout "
+    "nchannels din dout dinput doutput nembed nfeatures nhidden "
     "embeddingdimension modeldimension nunits units outdim encoderembeddim decoderembeddim "
     "querydim contextdim dimensionality"
 )
@@ -118,7 +118,7 @@ INNER = words(
     "hiddenunits dimlinearblock hiddenchannels ffnintermediatesize ffnwidth encoderffndim "
     "decoderffndim encoderffnembeddim decoderffnembeddim ninner innerunits innersize dunits "
     "dimhidden ffnsize nhidden ffinnerdim inner feedforwarddimension nstate numff "
-    "intermediatefeatures ffndimension"
+    "intermediatefeatures ffndimension nmlphidden"
 )
 """The inner width of a feed-forward network; some are the model's where no other name is."""
 

@@ -24,7 +24,6 @@ from attentest_spec import CHOICES, Choices, Sizes
 from attentest_spec.choices import Value
 from attentest_spec.layer_norm import layer_norm
 from attentest_spec.mapping import Table
-from attentest_spec.oracles import ORACLES
 from attentest_spec.parameters import learned_positions
 from attentest_spec.positional_encoding import table
 from attentest_spec.setting import Floats, Setting
@@ -283,62 +282,6 @@ def scaled_input(probe: Probe, adapter: Adapter) -> str:
     return (
         f"it multiplies its input by {factor:.4g}{root}: it is the scale of the embedding and the "
         f"positional encoding in one"
-    )
-
-
-def epsilon_of_precision(probe: Probe, adapter: Adapter) -> str:
-    """Recognise an RMS norm with the machine epsilon, as torch has it where none is given."""
-    (x,) = probe.given(adapter).values()
-    rows = x / x.square().mean(-1, keepdim=True).sqrt()
-    epsilon = torch.finfo(torch.float64).eps
-    size = sqrt(epsilon)
-    usual, small = (probe.called(adapter, {"x": one}) for one in (rows, rows * size))
-    if isinstance(usual, str) or isinstance(small, str) or usual.shape != x.shape:
-        return ""
-    if not torch.allclose(small, usual * sqrt(0.5), rtol=LOOSE, atol=0):
-        return ""
-    return (
-        f"its epsilon is that of each precision ({epsilon:.2g} in float64, as of rms_norm of torch "
-        f"without one), and the spec has one for all: give it one, such as 1e-6"
-    )
-
-
-_OF_NORMS: Mapping[str, tuple[str, str, tuple[str, ...]]] = {
-    "layer_norm": ("norm_epsilon", "norm_variance", ("biased", "unbiased")),
-    "rms_norm": ("rms_epsilon", "rms_weight", ("weight", "one-plus-weight")),
-}
-"""The epsilon of each norm, the choice that large rows depend on, and its options."""
-
-
-def other_epsilon(
-    seen: Observed, call: Callable[..., Any], component: str, table: Table, known: Choices
-) -> str:
-    """Recognise a norm of which only small rows differ from the formula under `known`.
-
-    An epsilon that depends on the width fits at one width, and at no other one.
-    """
-    if component not in _OF_NORMS:
-        return ""
-    epsilon, axis, options = _OF_NORMS[component]
-    scales = np.logspace(6, -9, 16)[:, None]
-    x = scales * np.random.default_rng(4).normal(size=(1, len(scales), seen.sizes.d_model))
-    with undisturbed():
-        output = _answer(call, seen.module, (x,))
-    if output is None or output.shape != x.shape:
-        return ""
-    held = read(places(component, table, seen.run.own, seen.sizes, known), seen.run.own, seen.sizes)
-
-    def differs(choices: Choices, rows: int) -> bool:
-        wanted = ORACLES[component](Setting(seen.sizes, choices, held), x[:, :rows])
-        apart = np.abs(output[:, :rows] - wanted).max(-1)
-        return bool((apart > LOOSE * np.abs(wanted).max(-1)).any())
-
-    large = [known.but(**{epsilon: 0.0, axis: one}) for one in (known[axis], *options * bool(held))]
-    if all(differs(one, 2) for one in large) or not differs(known, len(scales)):
-        return ""
-    return (
-        f"its large rows follow the formula, and no option of {epsilon}_place with any {epsilon} "
-        f"gives its small ones"
     )
 
 

@@ -24,14 +24,13 @@ from attentest.targets.adapt.parameters.trial import Clock, places, read
 from attentest.targets.adapt.probing import SIZES, Probe
 from attentest.targets.adapt.reading import Uncovered
 from attentest.targets.adapt.recognise import (
-    epsilon_of_precision,
     holds_where_rows_are_alike,
-    other_epsilon,
     recognised,
     scaled_input,
     scaled_rows,
     scaled_table,
 )
+from attentest.targets.epsilons import epsilon_of_precision, inner_epsilon, other_epsilon
 from attentest_spec import Choices, Table
 from attentest_spec.choices import Value
 from attentest_spec.torch import to_array
@@ -44,6 +43,7 @@ SECONDS = 3.0
 
 _PAGE = "docs/what-is-judged.md"
 _ANYWAY = "--anyway (in Python: anyway=True) judges it all the same"
+_HOLDS_NORMS = ("encoder_layer", "decoder_layer", "encoder", "decoder")
 _MASKED = ("mask_fill", "fully_masked_row")
 """Choices that show nothing where nothing is masked."""
 
@@ -92,6 +92,8 @@ def question(
         other = _of_epsilon(code, probe, adapter, found, Choices.of(dict(choices)))
     if not other and explained(findings):
         return ""
+    if not other and found.observed and code.component in _HOLDS_NORMS:
+        other = inner_epsilon(found.observed)
     if code.component == "positional_encoding" and not found.table:
         other = scaled_table(adapter, probe.built, SIZES) or scaled_input(probe, adapter)
     if code.component == "positional_encoding" and found.table:

@@ -14,6 +14,7 @@ from attentest.targets.models.trials import Building
 from attentest_spec import Limits, Sizes
 from attentest_spec.mapping import Table, locate
 from attentest_spec.torch import DTYPES
+from attentest_spec.torch.values import cast_real
 
 LONGEST = 1024
 """The length up to which a model without an argument for it is tried."""
@@ -85,7 +86,7 @@ def _precisions(built: Building, inferred: Inferred) -> tuple[str, ...]:
     probe = probe_of(built, DISTINCT.but(target_vocabulary=DISTINCT.source_vocabulary))
     found = []
     for name, dtype in DTYPES.items():
-        probe.model.to(dtype)
+        cast_real(probe.model, dtype)
         if isinstance(probe.called(inferred.call.compiled(), *probe.tokens), torch.Tensor):
             found.append(name)
     return tuple(found) or ("float64",)

@@ -22,7 +22,10 @@ from attentest_spec.torch import DTYPES, Recipe, TorchBackend
 
 COMPONENT = "rotary"
 
-_NAMES = re.compile(r".*(rotary|rope)(?!.*(attention|attn|block|layer|model|config)).*|.*freqscis")
+_NAMES = re.compile(
+    r"(?!.*(head.*attention|attentionwith))(.*(rotary|rope)(?!.*(attention|attn|block|layer|model|config)).*"
+    r"|.*freqscis)"
+)
 """Names of code that turns queries and keys, or that makes the tables for it."""
 
 _SCALING = re.compile(r"(rope|ntk|linear|position|scaling)?(factor|scale|scaling)")

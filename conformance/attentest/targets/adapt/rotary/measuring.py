@@ -14,6 +14,7 @@ from attentest_spec.choices import Value
 from attentest_spec.rotary import rotary
 from attentest_spec.setting import Floats, Tokens
 from attentest_spec.torch import DTYPES, to_array
+from attentest_spec.torch.values import cast_real
 
 SIZES = Sizes(d_model=32, heads=2, max_length=24)
 """Heads of 16 columns: batch, heads and length of the probe differ."""
@@ -83,7 +84,7 @@ def answer(
         with undisturbed():
             built = form.build(SIZES)
             if isinstance(built, torch.nn.Module):
-                built.to(dtype)
+                cast_real(built, dtype)
             tensor = torch.from_numpy(x).to(dtype)
             places = None if positions is None else torch.from_numpy(positions)
             found = form(built, tensor, places)

@@ -18,6 +18,7 @@ from attentest.targets.adapt.reading import Reading
 from attentest.targets.adapt.wrappers.turned import GIVEN, TURNED_SOURCE, Turned, forms
 from attentest.targets.adapt.wrappers.wrapper import HEAD_WIDTH, Read, Wrapper, fitting
 from attentest_spec.choices import Value
+from attentest_spec.torch.values import cast_real
 
 COMPONENTS = ("multi_head_attention", "encoder_layer")
 """The components whose caller may give rotary positions."""
@@ -89,7 +90,7 @@ def _accepted(code: Code, reading: Reading, names: list[str]) -> Iterator[Wrappe
 
 def _answer(module: nn.Module, adapter: Adapter) -> Tensor | None:
     for dtype in (torch.float64, torch.float32):
-        probe = Probe(module.to(dtype).eval(), dtype)
+        probe = Probe(cast_real(module, dtype).eval(), dtype)
         given = probe.given(adapter, joined=True)
         for tried in with_masks(adapter):
             found = probe.called(tried, given)

@@ -1,0 +1,154 @@
+"""Recognises norms that follow the formula in all but their epsilon, alone and inside of code."""
+
+from collections.abc import Callable, Iterator, Mapping
+from itertools import permutations, product
+from math import sqrt
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from attentest.analysis.identify.norms import EPSILONS, options
+from attentest.targets.adapt.adapter import Adapter
+from attentest.targets.adapt.parameters.found import Observed
+from attentest.targets.adapt.parameters.trial import LOOSE, places, read
+from attentest.targets.adapt.probing import Probe, undisturbed
+from attentest_spec import Choices, Sizes
+from attentest_spec.choices import Value
+from attentest_spec.mapping import Table
+from attentest_spec.oracles import ORACLES
+from attentest_spec.setting import Floats, Setting
+from attentest_spec.torch import to_array
+
+_OF_NORMS: Mapping[str, tuple[str, str, tuple[str, ...]]] = {
+    "layer_norm": ("norm_epsilon", "norm_variance", ("biased", "unbiased")),
+    "rms_norm": ("rms_epsilon", "rms_weight", ("weight", "one-plus-weight")),
+}
+"""The epsilon of each norm, the choice that large rows depend on, and its options."""
+
+_LARGE = 2
+"""The number of rows in which no epsilon shows."""
+
+
+def epsilon_of_precision(probe: Probe, adapter: Adapter) -> str:
+    """Recognise an RMS norm with the machine epsilon, as torch has it where none is given."""
+    (x,) = probe.given(adapter).values()
+    rows = x / x.square().mean(-1, keepdim=True).sqrt()
+    epsilon = torch.finfo(torch.float64).eps
+    size = sqrt(epsilon)
+    usual, small = (probe.called(adapter, {"x": one}) for one in (rows, rows * size))
+    if isinstance(usual, str) or isinstance(small, str) or usual.shape != x.shape:
+        return ""
+    if not torch.allclose(small, usual * sqrt(0.5), rtol=LOOSE, atol=0):
+        return ""
+    return (
+        f"its epsilon is that of each precision ({epsilon:.2g} in float64, as of rms_norm of torch "
+        f"without one), and the spec has one for all: give it one, such as 1e-6"
+    )
+
+
+def other_epsilon(
+    seen: Observed, call: Callable[..., Any], component: str, table: Table, known: Choices
+) -> str:
+    """Recognise a norm of which only small rows differ from the formula under `known`.
+
+    An epsilon that depends on the width fits at one width, and at no other one.
+    """
+    if component not in _OF_NORMS:
+        return ""
+    held = read(places(component, table, seen.run.own, seen.sizes, known), seen.run.own, seen.sizes)
+    rows = _Rows.of(component, lambda x: call(seen.module, x), held, seen.sizes)
+    if rows is None or not rows.follow(_large(component, known, held)) or rows.fit(known):
+        return ""
+    return _sentence(component, "its")
+
+
+def inner_epsilon(seen: Observed) -> str:
+    """Recognise a layer norm inside of code whose small rows no option gives, "" for none."""
+    places, variances = options("norm_epsilon_place"), options("norm_variance")
+    for path, module in seen.module.named_modules():
+        for held in _gain_and_bias(path, module, seen.sizes):
+            rows = _Rows.of("layer_norm", module, held, seen.sizes)
+            if rows is None or not rows.follow(_large("layer_norm", Choices(), held)):
+                continue
+            usual = product(places, variances, (*EPSILONS, *_own(module)))
+            if not any(rows.fit(_norm(*one)) for one in usual):
+                return _sentence("layer_norm", f"{path} is a layer norm whose")
+    return ""
+
+
+def _norm(place: Value, variance: Value, epsilon: float) -> Choices:
+    return Choices().but(norm_epsilon_place=place, norm_variance=variance, norm_epsilon=epsilon)
+
+
+def _sentence(component: str, whose: str) -> str:
+    epsilon, *_ = _OF_NORMS[component]
+    return (
+        f"{whose} large rows follow the formula, and no option of {epsilon}_place with any "
+        f"{epsilon} gives its small ones"
+    )
+
+
+def _large(component: str, known: Choices, held: Mapping[str, Floats]) -> list[Choices]:
+    """Return the choices that large rows may follow."""
+    epsilon, axis, values = _OF_NORMS[component]
+    tried = (known[axis], *values) if held else (known[axis],)
+    return [known.but(**{epsilon: 0.0, axis: one}) for one in tried]
+
+
+def _own(module: nn.Module) -> list[float]:
+    """Return the numbers that a module holds, one of which may be its epsilon."""
+    return [one for one in vars(module).values() if isinstance(one, float) and 0 < one < 1]
+
+
+def _gain_and_bias(path: str, module: nn.Module, sizes: Sizes) -> Iterator[dict[str, Floats]]:
+    """Yield the parameters of what may be a layer norm, the other way round as well."""
+    held = [one.detach() for one in module.parameters()]
+    if not path or isinstance(module, nn.LayerNorm) or len(held) != 2:
+        return
+    if all(one.shape == (sizes.d_model,) for one in held):
+        for gain, bias in permutations(to_array(one.double()) for one in held):
+            yield {"gain": gain, "bias": bias}
+
+
+class _Rows:
+    """Rows of all scales, the largest first, and what a norm with the parameters `held` gives."""
+
+    def __init__(
+        self, component: str, x: Floats, output: Floats, held: Mapping[str, Floats], sizes: Sizes
+    ) -> None:
+        self.component, self.x, self.output = component, x, output
+        self.held, self.sizes = held, sizes
+
+    @classmethod
+    def of(
+        cls,
+        component: str,
+        call: Callable[[Tensor], Any],
+        held: Mapping[str, Floats],
+        sizes: Sizes,
+    ) -> "_Rows | None":
+        """Call a norm; None where it gives no rows of that shape."""
+        scales = np.logspace(6, -9, 16)[:, None]
+        x = scales * np.random.default_rng(4).normal(size=(1, len(scales), sizes.d_model))
+        try:
+            with undisturbed():
+                result = call(torch.from_numpy(x.copy()))
+        except Exception:  # code that a user wrote may raise anything
+            return None
+        output = result[0] if isinstance(result, tuple | list) else result
+        if not isinstance(output, Tensor) or output.shape != x.shape:
+            return None
+        return cls(component, x, to_array(output), held, sizes)
+
+    def follow(self, tried: list[Choices]) -> bool:
+        """Say whether the large rows are those of the formula under one of the choices."""
+        return any(self.fit(choices, _LARGE) for choices in tried)
+
+    def fit(self, choices: Choices, rows: int | None = None) -> bool:
+        """Say whether the first `rows` rows, or all, are those of the formula under `choices`."""
+        given = Setting(self.sizes, choices, dict(self.held))
+        wanted = ORACLES[self.component](given, self.x[:, :rows])
+        apart = np.abs(self.output[:, :rows] - wanted).max(-1)
+        return bool((apart <= LOOSE * np.abs(wanted).max(-1)).all())
