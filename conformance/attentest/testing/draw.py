@@ -158,7 +158,7 @@ class Draw:
         return mask
 
     def keep_first(self, *shape: int) -> Annotated[Array, "*shape"]:
-        """Draw a mask as :meth:`keep` does whose rows keep their first keys, and hide the last."""
+        """Draw a boolean mask of `shape` whose rows keep their first keys, and hide the last."""
         keys = shape[-1]
         lengths = self.rng.integers(1, max(2, keys), size=shape[:-1])
         return np.asarray(np.arange(keys) < lengths[..., None])
