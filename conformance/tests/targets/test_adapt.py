@@ -271,9 +271,9 @@ def test_a_function_of_c_is_read_by_its_docstring() -> None:
 
 
 def test_arguments_that_say_nothing_are_asked_for() -> None:
-    told = refused(mix, component="attention")
-    assert "--argument query=a --argument key=b --argument value=c" in told
-    assert "of_function(lambda query, key, value, mask: mix(..)" in told
+    message = refused(mix, component="attention")
+    assert "--argument query=a --argument key=b --argument value=c" in message
+    assert "of_function(lambda query, key, value, mask: mix(..)" in message
     roles = {"query": "a", "key": "b", "value": "c"}
     backend = attentest.adapted(mix, "attention", arguments=roles)
     assert "query=a, key=b, value=c" in "\n".join(backend.understood)  # type: ignore[attr-defined]
@@ -282,8 +282,8 @@ def test_arguments_that_say_nothing_are_asked_for() -> None:
 
 
 def test_a_constructor_that_needs_more_is_asked_for() -> None:
-    told = refused(Unknown, component="layer_norm")
-    assert "none gives the numbers of the reference: --give flavour=False" in told
+    message = refused(Unknown, component="layer_norm")
+    assert "none gives the numbers of the reference: --give flavour=False" in message
     assert attentest.adapted(Unknown, "layer_norm", given={"flavour": 3}, anyway=True)
 
 
@@ -291,9 +291,9 @@ def test_code_that_no_layout_fits_says_what_every_call_raised() -> None:
     def attention(q, k, v):
         raise RuntimeError("out of luck")
 
-    told = refused(attention)
-    assert "could not be called as attention" in told
-    assert "out of luck" in told
+    message = refused(attention)
+    assert "could not be called as attention" in message
+    assert "out of luck" in message
 
 
 def test_a_file_or_an_object_that_is_not_there_is_told() -> None:

@@ -27,7 +27,7 @@ from attentest_spec.setting import Array, Floats, Setting
 COMPONENT = "mixture_of_experts"
 
 _TRIES = 200
-"""How often the positions are drawn again at which two scores are near to each other."""
+"""The largest number of draws of the positions at which two scores are near to each other."""
 
 _GAP = 0.01
 """Least gap between the scores of a chosen expert and the next one, of the size of the logits."""

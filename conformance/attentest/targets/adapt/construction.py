@@ -45,7 +45,7 @@ WHOLE_RATIO = 4
 
 @dataclass(frozen=True)
 class Construction:
-    """How a class is built: what each argument of its constructor gets, and all that it has.
+    """The construction of a class: what each argument of its constructor gets, and all it has.
 
     `constants` are those of its code that are sizes: it is built in copies that have others.
     """
@@ -380,4 +380,4 @@ def unrounded(built: Construction | None) -> list[Attempt]:
 
 
 _FEW = 2
-"""How many unknown arguments are tried as sizes in both orders."""
+"""The largest number of unknown arguments that are tried as sizes in both orders."""

@@ -10,7 +10,7 @@ from attentest_spec.names import require
 from attentest_spec.registry import LoadFailure
 
 MASKS = ("keep", "blocks", "additive", "lengths")
-"""What a mask may mean: True may be attended, True is hidden, added to the scores, lengths."""
+"""The meanings of a mask: True may be attended, True is hidden, added to the scores, lengths."""
 
 LAYOUTS = ("batch-first", "sequence-first")
 """Which axis comes first."""

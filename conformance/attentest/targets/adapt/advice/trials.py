@@ -21,7 +21,7 @@ from attentest.targets.adapt.probing import SIZES, Probe, inputs
 from attentest.targets.adapt.reading import Attempt, Contrary, Reading, Unclear
 
 MOST = 6
-"""How many attempts are made for one question."""
+"""The largest number of attempts for one question."""
 
 SECONDS = 2.0
 """Time after which no further attempt is begun."""

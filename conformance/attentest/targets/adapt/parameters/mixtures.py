@@ -14,7 +14,7 @@ from attentest_spec import Place, Sizes
 _NUMBER = re.compile(r"(?<=\.)\d+(?=\.)")
 
 MOST = 64
-"""How many tables are looked at."""
+"""The largest number of tables that are tried."""
 
 
 def mixture_part(units: list[Unit], sizes: Sizes) -> Part:
