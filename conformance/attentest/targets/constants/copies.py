@@ -7,6 +7,7 @@ source.
 import ast
 import functools
 import inspect
+import os
 import sys
 from collections.abc import Callable
 from contextlib import suppress
@@ -220,9 +221,27 @@ def numbers_named(thing: Callable[..., Any]) -> dict[str, Any]:
     root = Copies.folder(home)
     files = [getattr(one, "__file__", None) or "" for one in list(sys.modules.values())]
     for one in dict.fromkeys([file, *files]):
-        if one.endswith(".py") and Path(one).resolve().is_relative_to(root):
+        if one.endswith(".py") and _folder_of(one).startswith(f"{root}{os.sep}"):
             with suppress(OSError, SyntaxError, ValueError):
-                Constants({}, found).visit(ast.parse(Path(one).read_bytes()))
+                for name, value in _numbers_of(Path(one).read_bytes()).items():
+                    found.setdefault(name, value)
+    return found
+
+
+def _folder_of(file: str) -> str:
+    """Return the folder of `file`, without links and with a separator at its end."""
+    return _without_links(os.path.dirname(os.path.abspath(file))) + os.sep
+
+
+# Thousands of modules lie in some hundred folders.
+_without_links = functools.cache(os.path.realpath)
+
+
+@functools.lru_cache(256)
+def _numbers_of(source: bytes) -> dict[str, Any]:
+    """Return the numbers with names in a source."""
+    found: dict[str, Any] = {}
+    Constants({}, found).visit(ast.parse(source))
     return found
 
 

@@ -6,6 +6,7 @@ import inspect
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
+from functools import lru_cache
 from itertools import product
 from pathlib import Path
 from types import CodeType, ModuleType
@@ -130,15 +131,23 @@ class _Reader:
     def _statements(self, module: ModuleType) -> dict[str, list[tuple[str, str]]]:
         """Return what each name of the file of `module` is made of."""
         if module.__name__ not in self.statements:
-            made: dict[str, list[tuple[str, str]]] = {}
+            self.statements[module.__name__] = {}
             with suppress(OSError, SyntaxError, ValueError):
-                for one in ast.parse(Path(str(module.__file__)).read_bytes()).body:
-                    code = compile(ast.Module([one], []), "", "exec")
-                    reads = list(_reads(code))
-                    for own in code.co_names:
-                        made.setdefault(own, []).extend(reads if own in _stored(code) else ())
-            self.statements[module.__name__] = made
+                source = Path(str(module.__file__)).read_bytes()
+                self.statements[module.__name__] = _statements_of(source)
         return self.statements[module.__name__]
+
+
+@lru_cache(256)
+def _statements_of(source: bytes) -> dict[str, list[tuple[str, str]]]:
+    """Return what each name of a source is made of."""
+    made: dict[str, list[tuple[str, str]]] = {}
+    for one in ast.parse(source).body:
+        code = compile(ast.Module([one], []), "", "exec")
+        reads = list(_reads(code))
+        for own in code.co_names:
+            made.setdefault(own, []).extend(reads if own in _stored(code) else ())
+    return made
 
 
 def _note(found: dict[str, float], name: str, value: Any) -> None:
