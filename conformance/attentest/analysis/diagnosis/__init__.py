@@ -76,9 +76,25 @@ class BrokenClause:
         variants = (variant_named(names, self.subject.choices) for names in self.suspects)
         return (variant for variant in variants if variant.reaches(self.component))
 
-    def singles(self) -> Iterator[Variant]:
-        """Yield the variants that may explain it alone, the likeliest first."""
-        return singles(self.subject.choices, self.component, self.clause)
+    def singles(self, *, weak: bool = False) -> Iterator[Variant]:
+        """Yield the variants that may explain it alone, the likeliest first.
+
+        A refusal that is missing or worded in another way is explained by faults in refusals, and
+        an inventory, the outcome of a `weak` step, by faults in state and mode. The faults of the
+        clause itself may explain both.
+        """
+        found = singles(self.subject.choices, self.component, self.clause)
+        if clauses()[self.clause].kind == "errors":
+            kinds: tuple[str, ...] = ("loud", "wording")
+        elif weak:
+            kinds = ("state", "mode")
+        else:
+            return found
+        return (
+            one
+            for one in found
+            if any(f.kind in kinds or f.clause == self.clause for f in one.faults)
+        )
 
     def is_about_what_is_declared(self, variant: Variant) -> bool:
         """Say whether no fault of a variant is in a choice that is not declared.
@@ -120,14 +136,17 @@ def _reproducing(
             ranking = Ranking(list(likely.values()), examples)
             if ranking.perfect:
                 return ranking.likely_causes(MOST)
+        if not likely and not key_step.is_weak:
+            return ()  # a cause gives every wrong number, and none gives these
     return ranking.likely_causes(MOST) if likely else ()
 
 
 def _stages(broken: BrokenClause, key_step: "_KeyStep") -> Iterator[list[Variant]]:
     """Yield the variants that give the wrong answer: suspects, then all, then pairs."""
     yield key_step.fitting(broken.suspected())
-    yield key_step.fitting(broken.singles())
-    yield key_step.fitting(in_other_models(broken.singles()))
+    weak = key_step.is_weak
+    yield key_step.fitting(broken.singles(weak=weak))
+    yield key_step.fitting(in_other_models(broken.singles(weak=weak)))
     active = [one for one in key_step.active() if broken.is_about_what_is_declared(one)]
     yield key_step.fitting(pairs(active, broken.component))
 
@@ -143,6 +162,11 @@ class _KeyStep:
         assert mark is not None
         self._mark = mark
         self._answers: dict[str, tuple[Variant, Any]] = {}
+
+    @property
+    def is_weak(self) -> bool:
+        """Whether its outcome is an inventory."""
+        return self._example.weak
 
     def fitting(self, variants: Iterator[Variant]) -> list[Variant]:
         """Return those of `variants` that give the wrong answer of the key step."""

@@ -233,8 +233,9 @@ def _folder_of(file: str) -> str:
     return _without_links(os.path.dirname(os.path.abspath(file))) + os.sep
 
 
-# Thousands of modules lie in some hundred folders.
-_without_links = functools.cache(os.path.realpath)
+@functools.cache  # thousands of modules lie in some hundred folders
+def _without_links(folder: str) -> str:
+    return os.path.realpath(folder)
 
 
 @functools.lru_cache(256)
