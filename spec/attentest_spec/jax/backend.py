@@ -10,7 +10,7 @@ import pickle
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import cached_property, lru_cache, partial
 from typing import Any
 
 import jax
@@ -100,6 +100,71 @@ class JaxBackend(RecipeBackend[Recipe]):
         return part
 
 
+@dataclass(frozen=True)
+class _Program:
+    """A call of a part, without its numbers: equal ones compute the same.
+
+    `leaves` are the names of the leaves of the tree that `structure` puts together.
+    """
+
+    call: Callable[..., Any]
+    built: Any
+    leaves: tuple[str, ...]
+    structure: Any
+
+    def __call__(self, own: Any, key: Key, arrays: tuple[Any, ...], rest: tuple[Any, ...]) -> Any:
+        """Return what the call gives for its own arrays and the inputs."""
+        tree = jax.tree.unflatten(self.structure, [own[name] for name in self.leaves])
+        return self.call(self.built, tree, key, *join_inputs(arrays, rest))
+
+    def pulled(
+        self, own: Any, key: Key, arrays: tuple[Any, ...], rest: tuple[Any, ...], cotangent: Any
+    ) -> Any:
+        """Return the output and the gradients of `own` and of the inputs that are floats."""
+
+        def answered(own: Any, floats: list[Any]) -> Any:
+            found = iter(floats)
+            given = tuple(next(found) if is_float(one) else one for one in arrays)
+            result = self(own, key, given, rest)
+            return result[0] if isinstance(result, tuple) else result
+
+        output, pull = jax.vjp(answered, own, [one for one in arrays if is_float(one)])
+        return output, *pull(cotangent.astype(output.dtype))
+
+
+@dataclass
+class _Compiled:
+    """A program and its gradients, and the settings of JAX that tracing them has changed."""
+
+    run: Callable[..., Any]
+    pull: Callable[..., Any]
+    changed: set[str] = field(default_factory=set)
+
+
+@lru_cache(maxsize=256)
+def _compiled(program: _Program) -> _Compiled:
+    """Return the compiled `program`: the same for equal ones, which parts of one size have."""
+    run = compile_program(program, static=(3,))
+    return _Compiled(run, compile_program(program.pulled, static=(3,)))
+
+
+@dataclass
+class _Tree:
+    """The leaves of a tree of parameters by their names, inferred without computing them."""
+
+    shapes: Mapping[str, Any]
+    structure: Any
+    changed: set[str] = field(default_factory=set)
+
+
+@lru_cache(maxsize=256)
+def _tree(init: Callable[[Any, Key], Any], built: Any, precision: str) -> _Tree:
+    """Return the tree that `init` draws in a precision: the same for what was built equally."""
+    tree = jax.eval_shape(partial(init, built), jax.random.key(0))
+    paths, structure = jax.tree_util.tree_flatten_with_path(tree)
+    return _Tree({".".join(map(step_name, path)): leaf for path, leaf in paths}, structure)
+
+
 class JaxPart:
     """One JAX component behind the contract.
 
@@ -119,15 +184,21 @@ class JaxPart:
         self._device = device
         self._training = False
         self._changed: set[str] = set()
-        with self._computing():
+        with self._computing(self._changed):
             self._built = recipe.build(sizes, dtype(precision))
-            tree = jax.eval_shape(partial(recipe.init, self._built), jax.random.key(0))
-            paths, self._structure = jax.tree_util.tree_flatten_with_path(tree)
-        self._shapes = {".".join(map(step_name, path)): leaf for path, leaf in paths}
+        traced: set[str] = set()
+        with self._computing(traced):
+            tree = _tree(recipe.init, self._built, precision)
+        tree.changed |= traced
+        self._changed |= tree.changed
+        self._structure, self._shapes = tree.structure, tree.shapes
 
     @contextmanager
-    def _computing(self) -> Iterator[None]:
-        """Compute on the device, in 64 bits for float64 alone; set changed settings back."""
+    def _computing(self, changed: set[str]) -> Iterator[None]:
+        """Compute on the device, in 64 bits for float64 alone.
+
+        Settings that the code inside changes are set back, and their names added to `changed`.
+        """
         wide, place = self._precision == "float64", jax.devices(self._device)[0]
         before = settings()
         try:
@@ -136,43 +207,45 @@ class JaxPart:
         finally:  # outside of the local settings, which would hide the global ones
             for name, value in settings().items():
                 if value != before[name]:
-                    self._changed.add(name)
+                    changed.add(name)
                     jax.config.update(name, before[name])
 
     @cached_property
     def _own(self) -> dict[str, Array]:
         """The parameters by their own names, drawn at the first use."""
-        with self._computing():
+        with self._computing(self._changed):
             tree = initialiser()(self._recipe.init, self._built, next_key())
         return dict(zip(self._shapes, map(np.array, jax.tree.leaves(tree)), strict=True))
 
     def __call__(self, *inputs: Input, method: str = "") -> Output:
         """Compute the component; see :meth:`attentest_spec.Part.__call__`."""
         arrays, rest = split_inputs(inputs)
-        with self._computing():
-            return to_output(compute(self._compiled, self._own, self._key(), arrays, rest, method))
+        with self._calling(method) as program:
+            return to_output(compute(program.run, self._own, self._key(), arrays, rest))
 
     def _key(self) -> Key:
         return next_key() if self._training else None
 
-    @cached_property
-    def _compiled(self) -> Callable[..., Any]:
-        return compile_program(self._run, static=(3, 4)) if self._recipe.compiled else self._run
-
-    def _run(
-        self, own: Any, key: Key, arrays: tuple[Any, ...], rest: tuple[Any, ...], method: str
-    ) -> Any:
+    @contextmanager
+    def _calling(self, method: str = "") -> Iterator["_Compiled"]:
+        """Compute with the program of a call: what tracing it has changed, every part reports."""
         call = self._recipe.call
         if method:
             call = self._recipe.methods[require("method", method, self._recipe.methods)]
-        tree = jax.tree.unflatten(self._structure, [own[name] for name in self._shapes])
-        return call(self._built, tree, key, *join_inputs(arrays, rest))
+        program = _Program(call, self._built, tuple(self._shapes), self._structure)
+        compiled = self._recipe.compiled
+        found = _compiled(program) if compiled else _Compiled(program, program.pulled)
+        try:
+            with self._computing(found.changed):
+                yield found
+        finally:
+            self._changed |= found.changed
 
     def vjp(self, inputs: tuple[Input, ...], cotangent: Array) -> Gradient:
         """Pull `cotangent` back; see :meth:`attentest_spec.Part.vjp`."""
         arrays, rest = split_inputs(inputs)
-        with self._computing():
-            output, own, pulled = self._pull(self._own, self._key(), arrays, rest, cotangent)
+        with self._calling() as program:
+            output, own, pulled = program.pull(self._own, self._key(), arrays, rest, cotangent)
         gradients = iter(pulled)
         return Gradient(
             output=np.array(output),
@@ -181,22 +254,6 @@ class JaxPart:
                 {name: np.array(one) for name, one in own.items()}, gradient=True
             ),
         )
-
-    @cached_property
-    def _pull(self) -> Callable[..., Any]:
-        return compile_program(self._pulled, static=(3,)) if self._recipe.compiled else self._pulled
-
-    def _pulled(
-        self, own: Any, key: Key, arrays: tuple[Any, ...], rest: tuple[Any, ...], cotangent: Any
-    ) -> Any:
-        def answered(own: Any, floats: list[Any]) -> Any:
-            found = iter(floats)
-            given = tuple(next(found) if is_float(one) else one for one in arrays)
-            result = self._run(own, key, given, rest, "")
-            return result[0] if isinstance(result, tuple) else result
-
-        output, pull = jax.vjp(answered, own, [one for one in arrays if is_float(one)])
-        return output, *pull(cotangent.astype(output.dtype))
 
     def _places(self) -> dict[str, Place]:
         return {name: locate(name, self._recipe.parameters) for name in self.names}

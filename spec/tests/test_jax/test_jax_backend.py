@@ -6,7 +6,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
-from jax_backend import BACKEND, SIZES, drawn, loaded, oracle
+from jax_backend import BACKEND, SIZES, JaxBackend, Recipe, drawn, loaded, oracle
 
 from attentest_spec.contract import Backend, Part, Stateful, Unsupported
 from attentest_spec.names import UnknownName
@@ -169,3 +169,23 @@ def test_in_training_every_call_has_a_key_of_its_own(rng: np.random.Generator) -
     assert (part(*inputs) != part(*inputs)).any()
     part.eval()
     np.testing.assert_array_equal(part(*inputs), quiet)
+
+
+def test_equal_calls_of_parts_are_traced_once(rng: np.random.Generator) -> None:
+    traced: list[int] = []
+
+    def call(built: Any, own: Any, key: Any, x: Any) -> Any:
+        traced.append(x.shape[0])
+        return built[0] * x
+
+    def answers(built: Any) -> list[float]:
+        backend = JaxBackend(
+            name="t", title="t", recipes={"generator": Recipe(lambda sizes, kind: built, call=call)}
+        )
+        parts = [backend.build("generator", SIZES) for _ in range(2)]
+        return [float(part(np.ones(2))[0]) for part in parts]
+
+    assert answers((3.0,)) == [3.0, 3.0]
+    assert traced == [2]
+    assert answers((4.0,)) == [4.0, 4.0], "another build is another program"
+    assert traced == [2, 2]

@@ -94,6 +94,22 @@ def test_global_switch_to_64_bits_is_reported_and_undone() -> None:
         assert jax.config.jax_enable_x64 == before
 
 
+def test_settings_changed_by_one_build_are_not_reported_by_another() -> None:
+    def meddle(sizes: Sizes, kind: Any) -> Any:
+        jax.config.update("jax_numpy_dtype_promotion", "strict")
+        return jnp.ones
+
+    first, second = (
+        JaxBackend(name="m", title="m", recipes={"causal_mask": Recipe(build)}).build(
+            "causal_mask", SIZES
+        )
+        for build in (meddle, lambda sizes, kind: jnp.ones)
+    )
+    first(2), second(2)
+    assert first.global_state()["changed"] == ("jax_numpy_dtype_promotion",)
+    assert second.global_state()["changed"] == ()
+
+
 def test_jax_settings_changed_by_code_are_reported_and_restored() -> None:
     def meddle(length: int) -> Any:
         jax.config.update("jax_numpy_dtype_promotion", "strict")
@@ -102,9 +118,10 @@ def test_jax_settings_changed_by_code_are_reported_and_restored() -> None:
     meddling = JaxBackend(
         name="m", title="m", recipes={"causal_mask": Recipe(lambda sizes, kind: meddle)}
     )
-    part = meddling.build("causal_mask", SIZES)
-    part(2)
-    assert part.global_state()["changed"] == ("jax_numpy_dtype_promotion",)
+    for _ in range(2):  # traced once, and reported by both parts
+        part = meddling.build("causal_mask", SIZES)
+        part(2)
+        assert part.global_state()["changed"] == ("jax_numpy_dtype_promotion",)
     assert jax.config.jax_numpy_dtype_promotion == "standard"
 
 
