@@ -31,6 +31,7 @@ import sysconfig
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import lru_cache
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from itertools import islice
 from pathlib import Path
@@ -157,26 +158,35 @@ def _is_known(top: str) -> bool:
 
 def _imported(file: Path) -> list[str]:
     """Return the first words of the absolute imports of `file`."""
-    try:
-        nodes = list(ast.walk(ast.parse(file.read_bytes())))
-    except (OSError, SyntaxError, ValueError):
-        return []  # the import will say what is wrong
-    names = [one.name for node in nodes if isinstance(node, ast.Import) for one in node.names]
-    names += [
-        node.module
-        for node in nodes
-        if isinstance(node, ast.ImportFrom) and not node.level and node.module
-    ]
+    names = [one for one, level in _imports(file) if one and not level]
     return list(dict.fromkeys(one.partition(".")[0] for one in names))
 
 
 def _levels(file: Path) -> int:
     """Return how many folders up the relative imports of `file` reach: 1 for `from . import x`."""
+    return max((level for _, level in _imports(file)), default=0)
+
+
+def _imports(file: Path) -> list[tuple[str, int]]:
+    """Return the modules that `file` imports, and how many folders up; none if it cannot be read.
+
+    The import will say what is wrong with it.
+    """
     try:
-        tree = ast.parse(file.read_bytes())
+        return _imports_of(file.read_bytes())
     except (OSError, SyntaxError, ValueError):
-        return 0  # the import will say what is wrong
-    return max((one.level for one in ast.walk(tree) if isinstance(one, ast.ImportFrom)), default=0)
+        return []
+
+
+@lru_cache(maxsize=1024)
+def _imports_of(source: bytes) -> list[tuple[str, int]]:
+    found: list[tuple[str, int]] = []
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            found += [(one.name, 0) for one in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            found.append((node.module or "", node.level))
+    return found
 
 
 def public_names(text: str) -> str:
