@@ -1,5 +1,7 @@
 """Long lines of a written adapter, broken as a formatter would."""
 
+import ast
+
 WIDTH = 88
 
 
@@ -19,5 +21,15 @@ def folded(line: str) -> str:
             parts.append(line[last:at].strip())
             last = at + 1
     parts.append(line[last:body_end].strip())
-    rows = [folded(f"{indent}    {one}") + "," for one in parts if one]
+    comma = "" if len(parts) == 1 and _is_generator(parts[0]) else ","
+    rows = [folded(f"{indent}    {one}") + comma for one in parts if one]
     return "\n".join([line[: start + 1], *rows, f"{indent})"])
+
+
+def _is_generator(argument: str) -> bool:
+    """Say whether an argument is a generator without parentheses, which no comma may follow."""
+    try:
+        (only,) = ast.parse(f"f({argument})", mode="eval").body.args  # type: ignore[attr-defined]
+    except SyntaxError:
+        return False
+    return isinstance(only, ast.GeneratorExp) and not argument.startswith("(")
