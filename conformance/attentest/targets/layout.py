@@ -29,7 +29,8 @@ def folded(line: str) -> str:
 def _is_generator(argument: str) -> bool:
     """Say whether an argument is a generator without parentheses, which no comma may follow."""
     try:
-        (only,) = ast.parse(f"f({argument})", mode="eval").body.args  # type: ignore[attr-defined]
+        call = ast.parse(f"f({argument})", mode="eval").body
     except SyntaxError:
         return False
-    return isinstance(only, ast.GeneratorExp) and not argument.startswith("(")
+    first = call.args[0] if isinstance(call, ast.Call) and call.args else None
+    return isinstance(first, ast.GeneratorExp) and not argument.startswith("(")

@@ -14,6 +14,7 @@ LONG = "the_first_of_many_words_in_a_long_name"
     [
         f"x = call({LONG}, {LONG}_2, {LONG}_3)",
         f"    x = torch.stack([{LONG}, {LONG}_2, {LONG}_3], dim=0)",
+        f"x = call({LONG}={LONG}_2({LONG}, {LONG}_3))",
         f"x = tuple({LONG}[one] for one in {LONG}_2 if one.is_this_name_long_enough)",
         f"x = tuple(({LONG}[one] for one in {LONG}_2 if one.is_this_name_long_enough))",
         f"x = outer(sum({LONG}[one] for one in {LONG}_2 if one.is_this_name_long_enough), {LONG})",
