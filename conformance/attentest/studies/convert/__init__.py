@@ -14,13 +14,14 @@ from attentest.studies.convert.checkpoint import Checkpoint, read, write
 from attentest.studies.convert.effect import Difference, Effect, effect
 from attentest.studies.convert.phrases import listed
 from attentest.studies.convert.sizes import Probed, shown
+from attentest.studies.convert.wholes import MODEL, whole_of
 from attentest_spec import CHOICES, Backend, Choices, Sizes
 from attentest_spec.names import require
 
 SIZES = tuple(one.name for one in fields(Sizes) if one.name != "dropout")
 """The sizes that can be given; dropout changes no weight."""
 
-_NEEDED = ("layers", "d_model", "heads", "d_ff", "source_vocabulary", "target_vocabulary")
+_NEEDED = ("layers", "d_model", "heads", "d_ff", "target_vocabulary")
 
 
 @dataclass(frozen=True)
@@ -52,33 +53,36 @@ def converted(
     NotConvertible where not everything can be carried exactly; with `approximate` only where
     nothing can.
     """
-    known = _known(checkpoint, source, target, sizes or {})
+    whole = whole_of(source, target)
+    known = _known(checkpoint, source, target, whole, sizes or {})
     full = Sizes(**known)
-    carried = carry(checkpoint.entries, source, target, full)
+    carried = carry(checkpoint.entries, source, target, whole, full)
     lost = (*_contradicted(checkpoint, source), *carried.lost)
     if lost and not approximate:
         raise NotConvertible(
             f"The checkpoint of {source.name} cannot be carried over to {target.name} exactly: "
             f"{'; '.join(lost)}. With --approximate what has a place is carried."
         )
-    differences = effect(source, carried.state, target, carried.entries, full)
+    differences = effect(source, carried.state, target, carried.entries, whole, full)
     choices = effective_choices(target).as_dict()
     made = Checkpoint(carried.entries, known, choices, checkpoint.notes)
     return Conversion(made, lost, carried.notes, differences)
 
 
 def _known(
-    checkpoint: Checkpoint, source: Backend, target: Backend, given: Mapping[str, int]
+    checkpoint: Checkpoint, source: Backend, target: Backend, whole: str, given: Mapping[str, int]
 ) -> dict[str, int]:
     """Return the sizes as far as they are known; NotConvertible where one is needed that is not."""
     for name in given:
         require("size", name, SIZES)
     told = {name: value for name, value in checkpoint.sizes.items() if name in SIZES}
-    known = {**told, **shown(shapes_of(checkpoint.entries), source, given)}
+    known = {**told, **shown(shapes_of(checkpoint.entries), Probed(source, whole), given)}
     for name, value in known.items():
-        if value < (0 if name.endswith("_pad") else 1):
+        if value < (0 if name.endswith("_pad") or name == "kv_heads" else 1):
             raise NotConvertible(f"The size {name} cannot be {value}.")
-    needed = [*_NEEDED, *(["max_length"] if Probed(target).depends("max_length") else [])]
+    read = ("source_vocabulary",) * (whole == MODEL)
+    read += ("max_length",) * Probed(target, whole).depends("max_length")
+    needed = [*_NEEDED, *read]
     unknown = [name for name in needed if name not in known]
     if unknown:
         example = ",".join(f"{name}=8" for name in unknown)

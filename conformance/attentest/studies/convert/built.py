@@ -17,16 +17,15 @@ Shapes = dict[str, tuple[int, ...]]
 class Built:
     """One freshly built model; whatever it raises becomes a NotConvertible with the reason."""
 
-    def __init__(self, backend: Backend, sizes: Sizes, precision: str) -> None:
-        """Build the model of `backend` at `sizes`; refuse one whose state cannot be read."""
+    def __init__(self, backend: Backend, whole: str, sizes: Sizes, precision: str) -> None:
+        """Build the model of `backend` at `sizes`; refuse one whose state cannot be read.
+
+        It is the component `whole`.
+        """
         self.name = line(str(backend.name))
-        if "model" not in backend.components:
-            raise NotConvertible(
-                f"{self.name} provides no model, and only whole models are converted."
-            )
         self.part: Part = self._guarded(
             f"building the model at {sizes}",
-            lambda: backend.build("model", sizes, precision=precision),
+            lambda: backend.build(whole, sizes, precision=precision),
         )
         if not isinstance(self.part, Stateful):
             raise NotConvertible(
@@ -52,7 +51,7 @@ class Built:
         """Set its canonical parameters."""
         self._guarded("loading its parameters", lambda: self.part.load(parameters))
 
-    def output(self, *inputs: Array, method: str = "") -> Array:
+    def output(self, *inputs: Array | None, method: str = "") -> Array:
         """Return what the model, or one of its methods, computes."""
         answer = self._guarded("calling it", lambda: self.part(*inputs, method=method))
         return Answer.of(answer).output

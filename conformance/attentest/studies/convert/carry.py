@@ -7,27 +7,14 @@ every parameter that it was given. The design choices that no parameter shows ha
 
 from dataclasses import dataclass
 
-from attentest.analysis.undeclared import effective_choices
 from attentest.harness.errors import NotConvertible
 from attentest.studies.convert.built import Built
 from attentest.studies.convert.entries import Arrays, canonical, completed, precision_of, same
 from attentest.studies.convert.phrases import phrases
 from attentest.studies.convert.places import Places
-from attentest_spec import CHOICES, Backend, Choices, Sizes
-
-SETTLED_BY_ENTRIES = (
-    "head_width",
-    "norm_bias",
-    "norm_sharing",
-    "feed_forward_bias",
-    "projection_bias",
-    "generator_bias",
-    "tying",
-)
-"""Choices about which parameters there are: shapes, zeros and equal arrays show what they cost."""
-
-WITHOUT_EFFECT = ("fully_masked_row",)
-"""Choices that no pair of sentences shows that each have a real token."""
+from attentest.studies.convert.rotary import reordered
+from attentest.studies.convert.wholes import differing
+from attentest_spec import Backend, Choices, Sizes
 
 
 @dataclass(frozen=True)
@@ -44,23 +31,32 @@ class Carried:
     notes: tuple[str, ...] = ()
 
 
-def carry(entries: Arrays, source: Backend, target: Backend, sizes: Sizes) -> Carried:
+def carry(entries: Arrays, source: Backend, target: Backend, whole: str, sizes: Sizes) -> Carried:
     """Carry `entries` of the `source`'s model at `sizes` over to the `target`'s.
 
-    Raises NotConvertible where a model cannot be built or its state cannot be read.
+    Both are the component `whole`. Raises NotConvertible where a model cannot be built or its state
+    cannot be read.
     """
     precision = precision_of(entries)
     own, theirs = (_fitted(backend, sizes) for backend in (source, target))
-    state, wrong = completed(entries, Built(source, own, precision))
-    parameters, unmapped = canonical(state, source, own, precision)
-    made = Built(target, theirs, precision)
-    places = Places(parameters, made.export())
-    given = places.given(sizes, Choices.of(source.choices))
+    state, wrong = completed(entries, Built(source, whole, own, precision))
+    parameters, unmapped = canonical(state, source, whole, own, precision)
+    ours, other = Choices.of(source.choices), Choices.of(target.choices)
+    ordered, moved = reordered(parameters, own, ours, other)
+    made = Built(target, whole, theirs, precision)
+    places = Places(ordered, made.export())
+    given = places.given(sizes, ours)
     made.load(given)
     merged = [name for name, array in made.export().items() if not same(array, given[name])]
+    apart = phrases(
+        (
+            f"choices differ between {source.name} and {target.name}",
+            differing(source, target, whole, own),
+        )
+    )
     one = phrases((f"{made.name} has one array for parameters that differ", merged))
-    lost = (*_differing(source, target), *wrong, *unmapped, *places.lost(), *one)
-    return Carried(made.state(), state, lost, tuple(places.notes()))
+    lost = (*apart, *wrong, *unmapped, *places.lost(), *one)
+    return Carried(made.state(), state, lost, (*places.notes(), *_rows(moved, ours, other)))
 
 
 def _fitted(backend: Backend, sizes: Sizes) -> Sizes:
@@ -78,17 +74,10 @@ def _fitted(backend: Backend, sizes: Sizes) -> Sizes:
     return fitted
 
 
-def _differing(source: Backend, target: Backend) -> list[str]:
-    """Say which choices differ that decide what is computed with equal parameters."""
-    ours, theirs = effective_choices(source), effective_choices(target)
-    compared = [name for name in CHOICES if name not in SETTLED_BY_ENTRIES + WITHOUT_EFFECT]
+def _rows(moved: list[str], ours: Choices, theirs: Choices) -> list[str]:
+    """Say which rows of queries and keys have another order."""
+    pairs = f"{ours.rotary_pairs} to {theirs.rotary_pairs}"
+    names = {name.partition("self_attention.")[2] for name in moved}
     return phrases(
-        (
-            f"choices differ between {source.name} and {target.name}",
-            (
-                f"{name} ({ours[name]} and {theirs[name]})"
-                for name in compared
-                if ours[name] != theirs[name]
-            ),
-        )
+        (f"rows were reordered, for rotary pairs from {pairs}, in every layer", sorted(names))
     )

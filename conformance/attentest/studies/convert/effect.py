@@ -8,6 +8,7 @@ from attentest.harness.errors import NotConvertible
 from attentest.harness.tolerances import as_floats, distance, largest
 from attentest.studies.convert.built import Built, finest
 from attentest.studies.convert.entries import Arrays
+from attentest.studies.convert.wholes import DECODER_ONLY
 from attentest_spec import Backend, Sizes
 from attentest_spec.precision import PRECISIONS, dtype
 from attentest_spec.setting import Array
@@ -50,7 +51,7 @@ class Effect:
 
 
 def effect(
-    source: Backend, state: Arrays, target: Backend, entries: Arrays, sizes: Sizes
+    source: Backend, state: Arrays, target: Backend, entries: Arrays, whole: str, sizes: Sizes
 ) -> Effect:
     """Compare the two models in the finest precision that both compute in."""
     precision = finest(source, target)
@@ -58,15 +59,26 @@ def effect(
     tokens = _sentences(sizes, min(one for one in lengths if one is not None))
     try:
         models = [
-            _model(backend, held, sizes, precision)
+            _model(backend, held, whole, sizes, precision)
             for backend, held in ((source, state), (target, entries))
         ]
-        memory = [as_floats(model.output(tokens[0], method="encode")) for model in models]
-        output = [as_floats(model.output(*tokens)) for model in models]
+        compared = _texts if whole == DECODER_ONLY else _pairs
+        return Effect(precision, compared(models, tokens))
     except NotConvertible as refusal:
         return Effect(precision, failure=str(refusal))
-    apart = (_apart("the memory (encode)", *memory), _apart("the output", *output))
-    return Effect(precision, apart)
+
+
+def _pairs(models: list[Built], tokens: tuple[Array, Array]) -> tuple[Difference, ...]:
+    """Compare models of an encoder and a decoder."""
+    memory = [as_floats(model.output(tokens[0], method="encode")) for model in models]
+    output = [as_floats(model.output(*tokens)) for model in models]
+    return _apart("the memory (encode)", *memory), _apart("the output", *output)
+
+
+def _texts(models: list[Built], tokens: tuple[Array, Array]) -> tuple[Difference, ...]:
+    """Compare decoder-only models, in which every token is a real one."""
+    output = [as_floats(model.output(tokens[1], None, None)) for model in models]
+    return (_apart("the output", *output),)
 
 
 def _apart(what: str, one: Array, other: Array) -> Difference:
@@ -74,8 +86,8 @@ def _apart(what: str, one: Array, other: Array) -> Difference:
     return Difference(what, difference, largest(one))
 
 
-def _model(backend: Backend, held: Arrays, sizes: Sizes, precision: str) -> Built:
-    built = Built(backend, backend.limits.fitted(sizes), precision)
+def _model(backend: Backend, held: Arrays, whole: str, sizes: Sizes, precision: str) -> Built:
+    built = Built(backend, whole, backend.limits.fitted(sizes), precision)
     floats = {name for name, array in held.items() if array.dtype.name in PRECISIONS}
     kind = dtype(precision)
     built.restore({name: one.astype(kind) if name in floats else one for name, one in held.items()})

@@ -53,13 +53,13 @@ def completed(entries: Arrays, source: Built) -> tuple[dict[str, Array], list[st
 
 
 def canonical(
-    state: Arrays, source: Backend, sizes: Sizes, precision: str
+    state: Arrays, source: Backend, whole: str, sizes: Sizes, precision: str
 ) -> tuple[dict[str, Array], list[str]]:
     """Return the canonical parameters of the state, and which entries they do not determine.
 
     A fresh model that loads them has to have every entry again, bit by bit.
     """
-    full, fresh = (Built(source, sizes, precision) for _ in range(2))
+    full, fresh = (Built(source, whole, sizes, precision) for _ in range(2))
     full.restore(state)
     parameters = full.export()
     fresh.load(parameters)

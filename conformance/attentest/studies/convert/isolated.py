@@ -50,7 +50,7 @@ def convert_file(
     LoadFailure, and Unavailable where the process is lost.
     """
     read(checkpoint)  # before anything is loaded for a file that is none
-    remote = Remote(__name__, (source, target), isolation, reading=None)
+    remote = Remote(__name__, (source, target), isolation)
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "converted"
         report = ask(

@@ -25,7 +25,7 @@ from torch import Tensor, nn
 
 from attentest.faults.reference_models import Fused, reference_backend
 from attentest.studies.convert import Checkpoint, NotConvertible, converted
-from attentest.studies.convert.carry import SETTLED_BY_ENTRIES, WITHOUT_EFFECT
+from attentest.studies.convert.wholes import SETTLED_BY_ENTRIES, WITHOUT_EFFECT
 from attentest_spec import Choices, Limits, Sizes, registry
 from attentest_spec.choices import Value
 from attentest_spec.precision import PRECISIONS
