@@ -45,6 +45,10 @@ SOUND = [
     ("slopes.py:BloomForCausalLM", "relative_bias=alibi", "embedding_norm=present"),
     ("mosaic.py:MPTForCausalLM", "relative_bias=alibi", "expansion_ratio=4"),
     ("stacked.py:GPT2", "the choices of gpt2, as measured", "transpose=True"),
+    ("unweighted.py:GPT", "rotary_direction=backward", 'qkv_w", (1, 3), layout="n e d -> (n e) d"'),
+    ("every_two.py:GPTJForCausalLM", "rotary_width=0.5", "block_layout=parallel-one-norm"),
+    ("axes_of_heads.py:FunctionalLM", "tying=all-three", 'layout="d g e -> (g e) d"'),
+    ("inputs_first.py:GPT2LMHeadModel", "the choices of gpt2, as measured", "transpose=True"),
 ]
 """Sound models, and what is said of how each was read."""
 
@@ -96,6 +100,11 @@ MISTAKES = [
     ("mosaic.py:MPTForCausalLM", "alibi_bias_max / _n_heads", "alibi_bias_max / (_n_heads + 1)"),
     ("stacked.py:GPT2", "for i in range(self.n_layer):\n            p",
      "for i in [0] * self.n_layer:\n            p"),
+    ("unweighted.py:GPT", "x1 * (-sin)", "x1 * sin"),
+    ("every_two.py:GPTJForCausalLM", "/ self.scale_attn", "/ math.sqrt(self.embed_dim)"),
+    ("axes_of_heads.py:FunctionalLM", "q.view(b, t, g, h // g, e)",
+     "q.view(b, t, h // g, g, e).transpose(2, 3)"),
+    ("inputs_first.py:GPT2LMHeadModel", "- 1e10 * (1 - b)", "- 1e1 * (1 - b)"),
 ]  # fmt: skip
 """A model, and an edit that injects a mistake."""
 

@@ -69,6 +69,13 @@ _USUAL: Mapping[str, str] = {
 """Values of arguments that are required, and no size."""
 
 
+_ROTARY = words("rotarydim rotarydims rotdim ropedim rotaryndims rotaryembdim nropedims")
+"""Names of the number of columns of a head that are turned."""
+
+_HALF = "sizes.d_model // sizes.heads // 4 * 2"
+"""Half of the columns of a head, an even number."""
+
+
 @dataclass(frozen=True)
 class Building:
     """A model that is built by the `expression` of the name `sizes`, evaluated in `space`."""
@@ -182,6 +189,8 @@ class _Options:
             return _FIXED[name]
         if isinstance(default, (bool, str)):
             return None
+        if name in _ROTARY and default is not None:
+            return _HALF
         if name in KEY_HEADS:
             return "sizes.kv_heads or sizes.heads"
         if name in HEAD_WIDTH:

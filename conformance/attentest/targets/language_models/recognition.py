@@ -12,10 +12,12 @@ from attentest.targets.language_models.building import PROBE
 from attentest.targets.language_models.calling import AT_START, is_causal
 from attentest.targets.language_models.inference import called, probe_of
 
-_NAMED = re.compile(r"(gpt\d*|llama\d*|causallm|languagemodel|lm|decoderonly(transformer|model)?)$")
+_NAMED = re.compile(
+    r"(gpt\d*|llama\d*|causallm|languagemodel|lm|lmhead(model)?|decoderonly(transformer|model)?)$"
+)
 """Names that only decoder-only models have."""
 
-_EMBEDS = re.compile(r"(?i)vocab|embed|tokens")
+_EMBEDS = re.compile(r"(?i)vocab|embed|tokens|input_ids")
 
 _ORDER = re.compile(r"tril|triu|causal|subsequent|look_?ahead|future")
 _NO_ORDER = re.compile(r"causal\s*=\s*False")

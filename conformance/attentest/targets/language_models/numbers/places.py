@@ -79,7 +79,9 @@ class Parameters:
 
     def _views(self, name: str, rows: int, columns: int) -> Iterator[View]:
         wanted = (rows, columns) if columns else (rows,)
-        for place in _forms(name, matrix=bool(columns)):
+        own = Place(name).names(self.own)
+        axes = self.own[own[0]].ndim
+        for place in _forms(name, axes, matrix=bool(columns)):
             try:
                 view = self._read(place)
             except (ValueError, RuntimeError, IndexError, ZeroDivisionError):
@@ -95,8 +97,11 @@ class Parameters:
         return View(place, np.ascontiguousarray(values.numpy()))
 
 
-def _forms(name: str, *, matrix: bool) -> Iterator[Place]:
-    """Yield the ways in which a parameter may be stored, the plainest first."""
+def _forms(name: str, axes: int, *, matrix: bool) -> Iterator[Place]:
+    """Yield the ways in which a parameter with so many axes may be stored, the plainest first."""
+    if axes > 1 + matrix:
+        yield from _of_more_axes(name, axes, matrix=matrix)
+        return
     tail = " d" if matrix else ""
     for transpose in (False, True) if matrix else (False,):
         yield Place(name, transpose=transpose)
@@ -108,17 +113,32 @@ def _forms(name: str, *, matrix: bool) -> Iterator[Place]:
         for part in range(3):
             layout = f"(h n e){tail} -> (n h e){tail}"
             yield Place(name, (part, 3), transpose=transpose, layout=layout)
-    if matrix:
+
+
+def _of_more_axes(name: str, axes: int, *, matrix: bool) -> Iterator[Place]:
+    """Yield the ways to store a matrix, or a row, with axes of heads and of packed parameters."""
+    rows = ["h e", "g e"] if axes == 2 + matrix else []
+    packed = "n e" if rows else "n h e" if axes == 3 + matrix else ""
+    inputs = ("{} d", "d {}") if matrix else ("{}",)
+    for order in inputs:
+        for axis in rows:
+            yield Place(name, layout=f"{order.format(axis)} -> {_joined(axis, matrix=matrix)}")
+        for count in (3, 2) if packed else ():
+            for part in range(count):
+                layout = f"{order.format(packed)} -> {_joined(packed, matrix=matrix)}"
+                yield Place(name, (part, count), layout=layout)
+    if matrix and rows:
         yield Place(name, layout="h d e -> (h e) d")
-        yield Place(name, layout="d h e -> (h e) d")
-        yield Place(name, layout="h e d -> (h e) d")
+        yield Place(name, layout="g d e -> (g e) d")
         yield Place(name, layout="h e d -> d (h e)")
-    else:
-        yield Place(name, layout="h e -> (h e)")
+
+
+def _joined(axes: str, *, matrix: bool) -> str:
+    return f"({axes})" + " d" * matrix
 
 
 def matching(weight: View, bias: View) -> bool:
     """Say whether `bias` is stored in the same part of its parameter as `weight`."""
     one, other = weight.place, bias.place
-    interleaved = ["(h n" in place.layout for place in (one, other)]
+    interleaved = [place.layout.startswith("(h n") for place in (one, other)]
     return (one.part, one.span, interleaved[0]) == (other.part, other.span, interleaved[1])
