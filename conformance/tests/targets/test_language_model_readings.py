@@ -45,7 +45,7 @@ SOUND = [
     ("slopes.py:BloomForCausalLM", "relative_bias=alibi", "embedding_norm=present"),
     ("mosaic.py:MPTForCausalLM", "relative_bias=alibi", "expansion_ratio=4"),
     ("stacked.py:GPT2", "the choices of gpt2, as measured", "transpose=True"),
-    ("unweighted.py:GPT", "rotary_direction=backward", 'qkv_w", (1, 3), layout="n e d -> (n e) d"'),
+    ("unweighted.py:GPT", "rotary_direction=backward", 'layout="n e d -> (n e) d"'),
     ("every_two.py:GPTJForCausalLM", "rotary_width=0.5", "block_layout=parallel-one-norm"),
     ("axes_of_heads.py:FunctionalLM", "tying=all-three", 'layout="d g e -> (g e) d"'),
     ("inputs_first.py:GPT2LMHeadModel", "the choices of gpt2, as measured", "transpose=True"),

@@ -35,7 +35,7 @@ class CausalSelfAttention(nn.Module):
         self.c_proj = nn.Linear(dim, dim, bias=False)
 
     def forward(self, x):
-        b, t, _c = x.shape
+        b, t, c = x.shape
         q, k, v = (
             F.linear(x, self.qkv_w.flatten(end_dim=1))
             .view(b, t, 3 * self.num_heads, self.head_dim)
