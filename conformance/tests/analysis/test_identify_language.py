@@ -43,6 +43,12 @@ def test_settings_are_measured_from_outputs_alone():
     assert {found[name].status for name in AXES} == {MEASURED, CANNOT_TELL}
 
 
+@pytest.mark.parametrize("buckets", ["buckets", "buckets-of-the-past"])
+def test_buckets_are_told_apart_by_a_long_text(buckets):
+    settings = {**OPTIONS["buckets"], "relative_bias": buckets}
+    assert identify(hidden(settings))["relative_bias"].measured == buckets
+
+
 class Squared(Plain):
     """Attention whose weights are squared."""
 

@@ -90,6 +90,9 @@ AXES: Mapping[str, tuple[Value, ...]] = {
 }
 """The choices that a decoder-only model shows, and the values to try: its options for ()."""
 
+BUCKETED = 24
+"""The length of a text with more distances than those that have a bucket each."""
+
 CLEAR = 1e-3
 """A relative difference that no rounding makes."""
 
@@ -284,10 +287,16 @@ class Search:
             self.make.attention(8, steep=4.0),
             self.make.attention(8, network=True),
         ]
-        axes = {
+        axes: dict[str, Sequence[Value]] = {
             **dict.fromkeys(ARITHMETIC[1:], ("as-computed", "float32")),
             "block_layout": options("block_layout"),
         }
+        if self.choices.relative_bias.startswith("buckets"):
+            # The first distances have a bucket each, whether or not later keys have some too.
+            axes["relative_bias"] = [
+                one for one in options("relative_bias") if "buckets" in str(one)
+            ]
+            stations.append(self.make.attention(BUCKETED))
         for one in admitted(self.make, varied(self.choices, **axes)):
             if _fits(one, *stations):
                 self.choices = one

@@ -83,12 +83,12 @@ class Stations:
     def places(self, length: int, *, same: bool = False) -> Array | None:
         """Return positions (2, T) of a kind that the model takes, None where it takes none.
 
-        They are all 0 where they are the `same`.
+        They are all 0 where they are the `same`, and its own ones where the text is long.
         """
         kinds, limit = self.probe.subject.limits.positions, self.sizes.max_length
         if same:
             return np.zeros((2, length), dtype=np.int64) if "shared" in kinds else None
-        if "shared" not in kinds:
+        if "shared" not in kinds or length > len(PLACES[0]):
             return None
         rows = np.array(PLACES if "per-sample" in kinds else (PLACES[0], PLACES[0]))
         found: Array = np.minimum(rows, limit - 1)[:, :length]
