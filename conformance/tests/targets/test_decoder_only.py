@@ -93,6 +93,41 @@ def test_wrong_rotary_positions_are_not_accepted(one):
         attentest.check(one, clauses=["multi_head_attention.formula"])
 
 
+SINKS = ("formula", "attention-sink", "every-parameter-reached", "shapes")
+
+
+@pytest.mark.parametrize("one", classes("sinks"), ids=lambda one: one.__name__)
+def test_attention_with_sinks_conforms(one):
+    assert attentest.adapted(one).choices["attention_sink"] == "per-head"
+    slugs = [f"multi_head_attention.{name}" for name in SINKS]
+    report = attentest.check(one, clauses=slugs)
+    good = "pass", "deviation", "absent"  # it has one input, of which no gradient is taken
+    assert not [slug for slug in slugs if report[slug].status not in good], str(report)
+    assert report["multi_head_attention.formula"].status == "pass"
+
+
+SHIFT = "combined - combined.max(dim=-1, keepdim=True).values"
+WRONG_SINKS = [
+    (SHIFT, "combined - scores.max(dim=-1, keepdim=True).values * (combined != sinks)"),
+    ("self.sinks.reshape", "self.sinks.detach().reshape"),
+    ("[..., :-1]", "[..., :-1].div(1 - torch.softmax(combined, -1)[..., -1:])"),
+]
+"""A sink that is not shifted with the scores, that is not trained, and one without an effect."""
+
+
+@pytest.mark.parametrize(("old", "new"), WRONG_SINKS)
+def test_wrong_sinks_are_asked_about_or_violate(old, new, tmp_path):
+    source = (SUPPORT / "wild_decoder_only" / "sinks.py").read_text()
+    assert old in source
+    (tmp_path / "wrong.py").write_text(source.replace(old, new, 1))
+    slugs = [f"multi_head_attention.{name}" for name in (*SINKS, "parameter-count")]
+    try:
+        report = attentest.check(f"{tmp_path / 'wrong.py'}:SinkAttention", clauses=slugs)
+    except Unclear:
+        return
+    assert any(report[slug].status == "violation" for slug in slugs), str(report)
+
+
 class GivenTurns(rotary_attentions.BufferedRotaryAttention):
     """Sines and cosines are handed in, as in most published models."""
 

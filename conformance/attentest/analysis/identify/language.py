@@ -91,7 +91,7 @@ AXES: Mapping[str, tuple[Value, ...]] = {
 """The choices that a decoder-only model shows, and the values to try: its options for ()."""
 
 BUCKETED = 24
-"""The length of a text with more distances than those that have a bucket each."""
+"""The length of a text with more distances than the first ones, which have a bucket each."""
 
 CLEAR = 1e-3
 """A relative difference that no rounding makes."""
@@ -292,7 +292,6 @@ class Search:
             "block_layout": options("block_layout"),
         }
         if self.choices.relative_bias.startswith("buckets"):
-            # The first distances have a bucket each, whether or not later keys have some too.
             axes["relative_bias"] = [
                 one for one in options("relative_bias") if "buckets" in str(one)
             ]

@@ -335,7 +335,8 @@ def without_targets(found: Annotated[Array, "*shape"]) -> str:
 
 
 def _begun(structure: Choices, tied: dict[str, str | None], known: Choices) -> Choices:
-    shaped = {axis: structure[axis] for axis in SHAPED if axis != "positional_encoding"}
+    own = ("attention_sink", *(axis for axis in SHAPED if axis != "positional_encoding"))
+    shaped = {axis: structure[axis] for axis in own}
     base = known.but(**shaped, **{axis: value or TIED[axis][0] for axis, value in tied.items()})
     learned = learned_positions(structure)
     if learned:

@@ -68,9 +68,11 @@ def structures(subject: Subject, component: str, sizes: Sizes) -> Iterator[tuple
     A part that takes more than a declaration says must be given all of it: what is not loaded
     stays as it was born, and hides. Raises the last refusal where nothing is taken.
     """
+    declared = Choices.of(subject.backend.choices)
     _demand_build(subject, component, sizes)
     refusal: Exception = Absent("no structure was tried")
-    grown = _grown(subject, component, sizes)
+    starts = [Choices(), *([Choices(attention_sink="per-head")] * _has_sink(component, declared))]
+    grown = (one for start in starts[::-1] for one in _grown(subject, component, sizes, start))
     for candidates in (grown, _untied(component, sizes), _tied(component, sizes)):
         found = False
         for choices in candidates:
@@ -84,6 +86,11 @@ def structures(subject: Subject, component: str, sizes: Sizes) -> Iterator[tuple
         if found:
             return
     raise refusal
+
+
+def _has_sink(component: str, declared: Choices) -> bool:
+    """Say whether attention is declared to have a trained score of nothing for each head."""
+    return component == "multi_head_attention" and declared.attention_sink == "per-head"
 
 
 def _demand_build(subject: Subject, component: str, sizes: Sizes) -> None:
@@ -103,8 +110,8 @@ def _demand_build(subject: Subject, component: str, sizes: Sizes) -> None:
     raise refusal
 
 
-def _grown(subject: Subject, component: str, sizes: Sizes) -> Iterator[Choices]:
-    """Yield the fullest structure, found parameter by parameter, if there is one.
+def _grown(subject: Subject, component: str, sizes: Sizes, start: Choices) -> Iterator[Choices]:
+    """Yield the fullest structure from `start` on, found parameter by parameter, if there is one.
 
     Works for parts that leave alone what they are not given, as the torch adapter does.
     """
@@ -116,7 +123,7 @@ def _grown(subject: Subject, component: str, sizes: Sizes) -> Iterator[Choices]:
             return False
         return True
 
-    fewest = Choices(tying="none").but(**{axis: options[0] for axis, options in SHAPED.items()})
+    fewest = start.but(tying="none").but(**{axis: options[0] for axis, options in SHAPED.items()})
     bare = [fewest.but(head_width=width) for width in SHAPED["head_width"]]
     full = next((one for one in bare if takes(one)), None)
     if full is None:

@@ -14,6 +14,7 @@ from attentest.targets.adapt.parameters.interleaved import (
     interleaved_parts,
 )
 from attentest.targets.adapt.parameters.layers import Lost, Part, layer_parts, leaf_part
+from attentest.targets.adapt.parameters.leaves import is_sink
 from attentest.targets.adapt.parameters.mixtures import mixture_part
 from attentest.targets.adapt.parameters.settled import memory, settled
 from attentest.targets.adapt.parameters.stacks import Layers, model_parts, stack_parts
@@ -248,11 +249,10 @@ class _Search:
         )
 
     def _parts(self) -> list[Part]:
-        norms = [unit for unit in self.units if unit.kind == "norm"]
         usable = [
             unit
             for unit in self.units
-            if unit not in norms or max(unit.shape, default=0) == self.sizes.d_model
+            if unit.kind != "norm" or max(unit.shape, default=0) == self.sizes.d_model
         ]
         match self.component:
             case "encoder_layer" | "decoder_layer":
@@ -263,6 +263,9 @@ class _Search:
                 return [mixture_part(self.units, self.sizes)]
             case "model":
                 parts, self.lists = model_parts(usable, self.sizes, self.run)
+            case "multi_head_attention":
+                held = [unit for unit in self.units if unit in usable or is_sink(unit, self.sizes)]
+                return [leaf_part("", self.component, held, self.sizes)]
             case _:
                 return [leaf_part("", self.component, usable, self.sizes)]
         return parts

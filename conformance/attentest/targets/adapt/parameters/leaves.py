@@ -12,7 +12,12 @@ from attentest.targets.adapt.parameters.storage import (
     ways,
 )
 from attentest.targets.adapt.parameters.units import Unit, squeezed
-from attentest.targets.adapt.parameters.words import beyond, feed_forward_role, projections
+from attentest.targets.adapt.parameters.words import (
+    beyond,
+    feed_forward_role,
+    projections,
+    says_sink,
+)
 from attentest_spec import Sizes
 
 PROJECTIONS = ("query", "key", "value", "output")
@@ -34,7 +39,22 @@ Group = tuple[str, ...]
 def leaf_tables(component: str, units: list[Unit], sizes: Sizes) -> list[Entries]:
     """Return every table for `component` that shapes and names allow."""
     found = list(_TABLES[component](units, sizes)) if component in _TABLES else []
+    if component == "multi_head_attention":
+        found = [*_with_sinks(found, units, sizes), *found]
     return [table for number, table in enumerate(found) if table not in found[:number]]
+
+
+def is_sink(unit: Unit, sizes: Sizes) -> bool:
+    """Say whether names and shapes allow that a unit has one trained score for each head."""
+    return squeezed(unit.shape) == (sizes.heads,) and not unit.bias and says_sink(unit.path)
+
+
+def _with_sinks(tables: list[Entries], units: list[Unit], sizes: Sizes) -> Iterator[Entries]:
+    """Yield the `tables` with the scores of nothing, where there is one for each head."""
+    sinks = [unit for unit in units if is_sink(unit, sizes)]
+    for table in tables if len(sinks) == 1 else ():
+        (score,) = norm_entries("", sinks[0]).values()
+        yield {**table, "sink.score": score}
 
 
 def tables_against_names(component: str, units: list[Unit], sizes: Sizes) -> list[Entries]:

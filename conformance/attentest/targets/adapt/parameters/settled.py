@@ -50,6 +50,8 @@ def settled(
     found |= _without_biases(component, table, own, sizes)
     if component == "feed_forward" and _there("gate.weight", table, own):
         found["feed_forward_gate"] = "gated"
+    if component == "multi_head_attention" and _there("sink.score", table, own):
+        found["attention_sink"] = "per-head"
     if component == "mixture_of_experts":
         found |= _experts(table, own)
     if component == "rms_norm":

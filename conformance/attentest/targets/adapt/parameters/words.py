@@ -165,3 +165,8 @@ def feed_forward_role(name: str) -> str:
     """Return the part of a gated feed-forward network that `name` says: "" for none or several."""
     found = {_FEED_FORWARD[word] for word in words(name) if word in _FEED_FORWARD}
     return found.pop() if len(found) == 1 else ""
+
+
+def says_sink(name: str) -> bool:
+    """Say whether `name` is that of the scores of nothing that heads have beside their keys."""
+    return bool({"sink", "sinks"} & set(words(name)))
