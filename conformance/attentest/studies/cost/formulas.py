@@ -62,8 +62,23 @@ def _multi_head_attention(work: Work) -> int:
 
 
 def _feed_forward(work: Work) -> int:
+    return _network(work, work.sizes.d_ff)
+
+
+def _network(work: Work, inner: int) -> int:
+    """Count the maps of a feed-forward network with that inner width."""
     maps = 2 if work.choices.feed_forward_gate == "none" else 3
-    return maps * _linear(work, work.sizes.d_model, work.sizes.d_ff)
+    return maps * _linear(work, work.sizes.d_model, inner)
+
+
+def _mixture_of_experts(work: Work) -> int:
+    """Count the router, the chosen experts of every row, and the shared expert with its gate."""
+    sizes, shared = work.sizes, work.choices.shared_expert
+    routed = _linear(work, sizes.d_model, sizes.experts)
+    chosen = sizes.chosen_experts * _network(work, sizes.d_ff)
+    beside = 0 if shared == "none" else _network(work, sizes.shared_inner or sizes.d_ff)
+    gate = _linear(work, sizes.d_model, 1) if shared == "gated" else 0
+    return routed + chosen + beside + gate
 
 
 def _residual(work: Work) -> int:
@@ -94,6 +109,10 @@ def _model(work: Work) -> int:
     return _encoder(work) + _decoder(work) + _generator(work)
 
 
+def _language_model(work: Work) -> int:
+    return work.sizes.layers * _encoder_layer(work) + _generator(work)
+
+
 _FORMULAS: Mapping[str, Callable[[Work], int]] = {
     "attention": _attention,
     "multi_head_attention": _multi_head_attention,
@@ -105,4 +124,7 @@ _FORMULAS: Mapping[str, Callable[[Work], int]] = {
     "decoder": _decoder,
     "generator": _generator,
     "model": _model,
+    "mixture_of_experts": _mixture_of_experts,
+    "causal_layer": _encoder_layer,
+    "language_model": _language_model,
 }

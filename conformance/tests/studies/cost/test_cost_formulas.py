@@ -67,6 +67,40 @@ def test_the_formula_is_what_the_oracle_multiplies(component: str, head_width: s
     assert counted_in_the_oracle(component, plan, choices) == expected
 
 
+@pytest.mark.parametrize("shared", ["none", "added", "gated"])
+def test_a_mixture_multiplies_what_its_chosen_experts_do(shared: str) -> None:
+    """The reference asks its router twice, for the choice and for the weights."""
+    choices = Choices(shared_expert=shared, feed_forward_gate="gated")
+    plan = Plan(component="mixture_of_experts", **SMALL)  # type: ignore[arg-type]
+    work = plan.work(POINT, choices)
+    router = 2 * work.rows * work.sizes.d_model * work.sizes.experts
+    expected = flops("mixture_of_experts", work) + router
+    assert counted_in_the_oracle("mixture_of_experts", plan, choices) == expected
+
+
+@pytest.mark.parametrize("component", ["causal_layer", "language_model"])
+@pytest.mark.parametrize("layout", ["sequential", "parallel-one-norm"])
+def test_decoder_only_models_multiply_what_the_formula_says(component: str, layout: str) -> None:
+    choices = Choices(norm_kind="rms", block_layout=layout, feed_forward_gate="gated")
+    plan = Plan(component=component, layers=2, **SMALL)  # type: ignore[arg-type]
+    expected = flops(component, plan.work(POINT, choices))
+    assert counted_in_the_oracle(component, plan, choices) == expected
+
+
+@pytest.mark.parametrize(("name", "share"), [("modern", 1), ("stateless", 2)])
+def test_code_that_computes_all_experts_is_counted_with_all(name: str, share: int) -> None:
+    """Of four experts two are chosen; the router and the shared expert are counted once."""
+    stand = Stand(registry.load(name))
+    plan = Plan(component="mixture_of_experts", **SMALL)  # type: ignore[arg-type]
+    plan = plan.fitted({name: stand.facts()})
+    counted = stand.holding(plan, POINT).flops[FORWARD]
+    work = plan.work(POINT, stand.facts().choices)
+    formula = flops("mixture_of_experts", work)
+    chosen = 2 * flops("feed_forward", work)
+    assert counted is not None
+    assert formula + (share - 1) * chosen <= counted <= 1.1 * (formula + (share - 1) * chosen)
+
+
 def test_most_components_multiply_something() -> None:
     work = Plan(**SMALL).work(POINT, Choices())  # type: ignore[arg-type]
     silent = {name for name in PARTS if not flops(name, work)}
