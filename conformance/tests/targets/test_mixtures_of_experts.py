@@ -1,8 +1,10 @@
 """Mixtures of experts are read as people write them, and judged."""
 
+from pathlib import Path
+
 import pytest
 from torch import nn
-from wild_mixtures import asked, sound, wrong
+from wild_mixtures import asked, sound, whole, wrong
 
 import attentest
 from attentest.judging.bench import Bench
@@ -80,6 +82,26 @@ def test_mistake_beside_the_formula_violates_its_clause(name: str, clause: str) 
 def test_unspecified_mixture_is_one_question(name: str, text: str) -> None:
     with pytest.raises(Unclear, match=text):
         attentest.adapted(getattr(asked, name))
+
+
+AROUND = {
+    "": r"SparseMoeBlock.* has the numbers of the reference, under the choices of llama with",
+    "self.mlp(x)": r"the first that are computed nowhere in it are the norms of layers\.0",
+    "0 * x + self.mlp(self.post_mlp(x))": "are the sum after layers.0.feed_forward",
+}
+"""What stands in the place of the sum with the experts, and what is asked of it."""
+
+
+@pytest.mark.parametrize(("wrong", "text"), AROUND.items())
+def test_what_is_around_the_experts_of_a_model_is_compared(
+    wrong: str, text: str, tmp_path: Path
+) -> None:
+    source = Path(str(whole.__file__)).read_text()
+    right = "x + self.mlp(self.post_mlp(x))"
+    assert right in source
+    (tmp_path / "whole_model.py").write_text(source.replace(right, wrong or right))
+    with pytest.raises(Unclear, match=text):
+        attentest.adapted(f"{tmp_path / 'whole_model.py'}:MixtralForCausalLM")
 
 
 def test_other_components_take_no_number_of_experts() -> None:

@@ -19,6 +19,7 @@ from attentest.targets.language_models.calling import MASK_FORMS, POSITION_FORMS
 from attentest.targets.language_models.continuing import with_cache
 from attentest.targets.language_models.inference import Inferred, infer
 from attentest.targets.language_models.limits import limits_of
+from attentest.targets.language_models.profiles import nearest, spoken
 from attentest.targets.language_models.verifying import (
     TRIED,
     compared,
@@ -79,22 +80,10 @@ def _declared(inferred: Inferred, reading: Reading) -> tuple[dict[str, Value], s
         if not name.startswith("rms") or inferred.choices["norm_kind"] == "rms"
     }
     held = {**unmeasured, **inferred.choices}
-    profile = DEFAULT if reading.strict else _nearest(held)
+    profile = DEFAULT if reading.strict else nearest(held)
     for name in PROFILES[profile].choices:
         held.setdefault(name, PAPER[name])
     return declared_choices(held, reading), profile
-
-
-def _nearest(choices: Mapping[str, Value]) -> str:
-    """Return the name of the profile of decoder-only models with the fewest other choices."""
-    models = [name for name, one in PROFILES.items() if one.whole == "language_model"]
-    return min(models, key=lambda name: len(_others(choices, name)))
-
-
-def _others(choices: Mapping[str, Value], profile: str) -> dict[str, Value]:
-    """Return the choices that differ from those of `profile`, where it has one."""
-    wanted = {name: PROFILES[profile].option(name) for name in choices}
-    return {name: value for name, value in choices.items() if wanted[name] not in (None, value)}
 
 
 def _in_precisions(adapter: LanguageAdapter) -> LanguageAdapter:
@@ -201,14 +190,10 @@ def _maskings(adapter: LanguageAdapter, own: str) -> Iterator[tuple[LanguageAdap
 
 def _told(adapter: LanguageAdapter, doubts: list[str], reading: Reading) -> AdaptedWhole:
     """Return the backend with all that is said of it."""
-    others = _others(adapter.choices, adapter.profile)
-    own = {name: value for name, value in others.items() if name not in reading.choices}
-    but = (
-        f" with {', '.join(f'{one}={_shown(value)}' for one, value in own.items())}" if own else ""
-    )
+    own = {name: value for name, value in adapter.choices.items() if name not in reading.choices}
     assumptions = [
-        f"assumed the choices of {adapter.profile}{but}, as measured: if you meant others, this is "
-        f"a mistake, and --choice NAME=OPTION reports it"
+        f"assumed the choices of {spoken(own, adapter.profile)}, as measured: if you meant "
+        f"others, this is a mistake, and --choice NAME=OPTION reports it"
     ]
     assumptions += [SINGLE] * ("float64" not in adapter.limits.precisions)
     assumptions += [FIXED_DROPOUT] * adapter.limits.fixed_dropout
@@ -257,10 +242,6 @@ def _listed(table: Table) -> dict[str, str | Place]:
         for name, place in table.items()
         if not name.startswith("layers.") or name.startswith(("layers.*", "layers.0."))
     }
-
-
-def _shown(value: Value) -> str:
-    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def _backend(adapter: LanguageAdapter) -> AdaptedWhole:

@@ -22,7 +22,9 @@ from attentest.targets.adapt.names import (
     EPSILON,
     HEAD_WIDTH,
     KEY_HEADS,
+    OF_EXPERTS,
     RATIO,
+    SIZES,
     words,
 )
 from attentest.targets.adapt.probing import undisturbed
@@ -68,6 +70,9 @@ _USUAL: Mapping[str, str] = {
 }
 """Values of arguments that are required, and no size."""
 
+
+_EXPERTS = {own: size for size in OF_EXPERTS for own in SIZES[size] if own != "k"}
+"""Names of the numbers of experts, and of those that are chosen."""
 
 _ROTARY = words("rotarydim rotarydims rotdim ropedim rotaryndims rotaryembdim nropedims")
 """Names of the number of columns of a head that are turned."""
@@ -195,6 +200,8 @@ class _Options:
             return "sizes.kv_heads or sizes.heads"
         if name in HEAD_WIDTH:
             return "sizes.d_model // sizes.heads"
+        if name in _EXPERTS and default is inspect.Parameter.empty:
+            return f"sizes.{_EXPERTS[name]}"
         found = next(sizes_named(name, [squashed(one) for one in held], ""), "")
         if found.endswith("_pad"):
             return None

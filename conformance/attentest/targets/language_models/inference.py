@@ -1,7 +1,8 @@
 """The inference of all that a decoder-only model is, from one traced call in double precision."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from time import process_time
 from typing import Any
 
 import torch
@@ -18,14 +19,17 @@ from attentest.targets.language_models.calling import (
     probe_tokens,
 )
 from attentest.targets.language_models.numbers.constants import constants
+from attentest.targets.language_models.numbers.experts import watched
 from attentest.targets.language_models.numbers.places import Parameters
 from attentest.targets.language_models.numbers.reader import Reader
 from attentest.targets.language_models.numbers.search import search
 from attentest.targets.language_models.numbers.tracing import traced, widened
+from attentest.targets.language_models.profiles import nearest, spoken
 from attentest.targets.language_models.tables import table_of
 from attentest.targets.nearest import shown_line
 from attentest_spec import Place, Sizes
 from attentest_spec.choices import Value
+from attentest_spec.setting import Array, Floats
 
 
 @dataclass(frozen=True)
@@ -74,7 +78,8 @@ def infer(thing: Callable[..., Any], name: str, reading: Reading) -> Inferred:
     sizes = _sizes(built)
     model = probe_of(built, sizes)
     tokens = probe_tokens()
-    trace, output = traced(lambda: call.compiled()(model, tokens))
+    with watched(model) as mixtures:
+        trace, output = traced(lambda: call.compiled()(model, tokens))
     start = {
         "attention_causality": "built-in",
         "key_heads": "fewer" if sizes.kv_heads else "as-queries",
@@ -89,9 +94,13 @@ def infer(thing: Callable[..., Any], name: str, reading: Reading) -> Inferred:
         declared=reading.choices,
         widths=_widths(built, parameters),
     )
-    found = search(reader, start, tokens.numpy(), output.detach().double().numpy())
+    given = start, tokens.numpy(), output.detach().double().numpy()
+    found = search(reader, *given)
     if found is None:
-        raise Unclear(_question(name, reader))
+        if mixtures:
+            reader = replace(reader, mixtures=mixtures, reached=_START, suspected="", seen={})
+            reader.began = process_time()
+        raise Unclear(_experts(name, reader, *given) or _question(name, reader))
     table = table_of(found.views)
     if isinstance(table, str):
         raise Unclear(
@@ -101,6 +110,26 @@ def infer(thing: Callable[..., Any], name: str, reading: Reading) -> Inferred:
     _demand_one_answer(model, call, name)
     inner = len(found.views["layers.0.feed_forward.inner.weight"].values)
     return Inferred(built, call, arguments, table, found.choices, inner)
+
+
+_START = 0, "the embeddings"
+
+
+def _experts(
+    name: str, reader: Reader, start: Mapping[str, Value], tokens: Array, output: Floats
+) -> str:
+    """Return what is said of a model that agrees outside of its experts, "" for any other."""
+    found = search(reader, start, tokens, output) if reader.mixtures else None
+    if found is None:
+        return ""
+    kinds = " and ".join(dict.fromkeys(one.name for one in reader.mixtures))
+    return (
+        f"{name} is a decoder-only model with a mixture of experts, {kinds}, in the place of its "
+        f"feed-forward network. Around the experts it has the numbers of the reference, under the "
+        f"choices of {spoken(found.choices, nearest(found.choices))}: if you meant others, this is "
+        f"a mistake. Whole models with experts are not judged: name {kinds}, which is judged by "
+        f"itself."
+    )
 
 
 def _demand_one_answer(model: nn.Module, call: Call, name: str) -> None:

@@ -40,6 +40,11 @@ def networks(
                 after = found.but({**options, "feed_forward_bias": bias}, held)
                 if after:
                     yield State(after, outer.output)
+    for mixture in reader.mixtures:
+        mixed = mixture.of(h)
+        if mixed is not None:
+            reader.looks_for(step + 1, f"what follows {mixture.name} in {path}")
+            yield State(found, mixed)
 
 
 def _hidden(

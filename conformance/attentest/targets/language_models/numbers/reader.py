@@ -1,12 +1,13 @@
 """The state that the steps of a reading share: the trace, the parameters, and what was reached."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from time import process_time
 from typing import Any
 
 import numpy as np
 
+from attentest.targets.language_models.numbers.experts import Mixture
 from attentest.targets.language_models.numbers.places import Parameters, View
 from attentest.targets.language_models.numbers.tracing import Trace
 from attentest_spec import Place, Sizes
@@ -26,7 +27,8 @@ class Reader:
     `constants` are the numbers that the code holds, `declared` the choices that the user says,
     `widths` what the inner width of the network may be. `reached` is the furthest step that was
     tried, by its place in the model, with what was looked for; `suspected` is a mistake that gives
-    the numbers there, "" where none is known. `seen` is what :meth:`once` found.
+    the numbers there, "" where none is known. `seen` is what :meth:`once` found. `mixtures` are
+    calls of mixtures of experts, whose numbers are taken as they are.
     """
 
     trace: Trace
@@ -39,6 +41,7 @@ class Reader:
     suspected: str = ""
     began: float = field(default_factory=process_time)
     seen: dict[Any, list[Any]] = field(default_factory=dict)
+    mixtures: Sequence[Mixture] = ()
     _matrices: dict[tuple[int, int], list[View]] = field(default_factory=dict)
     _rows: dict[int, list[View]] = field(default_factory=dict)
 
