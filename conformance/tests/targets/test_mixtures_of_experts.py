@@ -84,6 +84,21 @@ def test_unspecified_mixture_is_one_question(name: str, text: str) -> None:
         attentest.adapted(getattr(asked, name))
 
 
+@pytest.mark.parametrize(("added", "read"), [("1e-9", True), ("1e-6", False)])
+def test_constant_in_the_divisor_is_asked_about_where_it_shows(
+    added: str, *, read: bool, tmp_path: Path
+) -> None:
+    source = Path(str(sound.__file__)).read_text()
+    assert "+ 1e-20)" in source
+    (tmp_path / "divided.py").write_text(source.replace("+ 1e-20)", f"+ {added})"))
+    target = f"{tmp_path / 'divided.py'}:DeepMoE"
+    if read:
+        assert attentest.adapted(target).choices["routing_weights"] == "renormalised"
+        return
+    with pytest.raises(Unclear, match="about 1e-06 is added to the sum"):
+        attentest.adapted(target)
+
+
 AROUND = {
     "": r"SparseMoeBlock.* has the numbers of the reference, under the choices of llama with",
     "self.mlp(x)": r"the first that are computed nowhere in it are the norms of layers\.0",

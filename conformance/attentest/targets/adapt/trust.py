@@ -88,6 +88,7 @@ def question(
     if code.component in _MEASURED_UNDER_CAUSAL_MASKS or not explained(findings):
         other = _causal(probe, adapter)
     choices = {**found.choices, **_measured(findings)}
+    routing.demand_divisor(code, adapter, found, choices)
     if not other and not any("epsilon" in one for one in declared or ()):
         other = _of_epsilon(code, probe, adapter, found, Choices.of(dict(choices)))
     if not other and explained(findings):

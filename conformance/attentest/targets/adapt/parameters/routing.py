@@ -6,6 +6,7 @@ from dataclasses import replace
 from itertools import product
 
 import numpy as np
+import torch
 
 from attentest.analysis.diagnosis.variants import singles
 from attentest.analysis.identify import NONE_FITS, Finding
@@ -14,10 +15,17 @@ from attentest.targets.adapt.code import Code
 from attentest.targets.adapt.components import squashed
 from attentest.targets.adapt.parameters.found import FoundTable
 from attentest.targets.adapt.parameters.trial import Clock, places, read
+from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.reading import Uncovered
 from attentest.targets.signatures import constructor_arguments
-from attentest_spec import Choices
+from attentest_spec import Choices, Setting
 from attentest_spec.choices import Value
+from attentest_spec.mixture_of_experts import (
+    chosen_experts,
+    mixture_of_experts,
+    router_scores,
+)
+from attentest_spec.torch import to_array
 
 COMPONENT = "mixture_of_experts"
 
@@ -26,6 +34,12 @@ CLOSE = 1e-6
 
 SECONDS = 6.0
 """Time limit for trying mistakes of the catalogue under the usual choices."""
+
+SMALL = -10.0
+"""Logits of which sigmoids are small, and not below the precision of float32."""
+
+LEAST_ADDED = 1e-8
+"""What may be added to a sum of scores, and shows in no clause."""
 
 _USUAL: Mapping[str, tuple[str, ...]] = {
     "router_scores": ("softmax", "sigmoid"),
@@ -61,6 +75,51 @@ def demand_sizes(code: Code) -> None:
                 f"number of {what}. --argument {size}=NAME (in Python: arguments="
                 f"{{{size!r}: NAME}}) says which one is; a fixed number is not judged."
             )
+
+
+def demand_divisor(
+    code: Code, adapter: Adapter, found: FoundTable, choices: Mapping[str, Value]
+) -> None:
+    """Raise Uncovered for weights that are divided by more than their sum.
+
+    Scores that are small show it; a softmax has none that are small in all of the chosen experts.
+    """
+    declared = Choices.of(dict(choices))
+    shows = declared.router_scores == "sigmoid" and declared.routing_weights == "renormalised"
+    if code.component != COMPONENT or not shows or found.observed is None or not found.table:
+        return
+    added = _added(adapter, found, declared)
+    if added > LEAST_ADDED:
+        raise Uncovered(
+            f"{code.name} is not judged as {COMPONENT}: about {added:.1g} is added to the sum that "
+            f"the weights of the chosen experts are divided by, which is not specified."
+        )
+
+
+def _added(adapter: Adapter, found: FoundTable, declared: Choices) -> float:
+    """Return what is added to the sum of the weights, where all scores are small; 0 for nothing."""
+    seen = found.observed
+    assert seen is not None
+    at = places(COMPONENT, found.table, seen.run.own, seen.sizes, declared)
+    given = Setting(seen.sizes, declared, read(at, seen.run.own, seen.sizes))
+    router = given["router.weight"]
+    logits = SMALL - 0.1 * np.arange(len(router))
+    if declared.router_bias == "in-scores":
+        logits = logits - given["router.bias"]
+    x = np.linalg.lstsq(router, logits)[0][None, None]
+    factor = 1.0 if declared.routing_scale == "none" else float(declared.routing_scale)
+    doubled = Setting(seen.sizes, declared.but(routing_scale=2 * factor), given.parameters)
+    try:
+        with undisturbed():
+            actual = to_array(adapter(seen.module, torch.from_numpy(x)))
+    except Exception:  # code that a user wrote may raise anything
+        return 0.0
+    once = mixture_of_experts(given, x)
+    routed = mixture_of_experts(doubled, x) - once  # without the shared expert
+    share = 1.0 + float(np.sum((actual - once) * routed) / np.sum(routed * routed))
+    scores = router_scores(given, x[0])
+    total = np.take_along_axis(scores, chosen_experts(given, scores), axis=-1).sum()
+    return float(total) * (1.0 / share - 1.0) if share > 0 else 0.0
 
 
 def settled(
