@@ -108,9 +108,7 @@ AROUND = {
 
 
 @pytest.mark.parametrize(("wrong", "text"), AROUND.items())
-def test_what_is_around_the_experts_of_a_model_is_compared(
-    wrong: str, text: str, tmp_path: Path
-) -> None:
+def test_rest_of_a_model_with_experts_is_compared(wrong: str, text: str, tmp_path: Path) -> None:
     source = Path(str(whole.__file__)).read_text()
     right = "x + self.mlp(self.post_mlp(x))"
     assert right in source

@@ -8,6 +8,7 @@ import pytest
 from click.testing import CliRunner
 from converting import same
 from folders import SUPPORT
+from own import OWN
 from reference_backends import sole
 
 import attentest
@@ -32,7 +33,8 @@ SIZES = Sizes(
 """Heads of which a quarter has two pairs of columns, and half as many heads of keys."""
 
 HEADS = {"heads": 4, "max_length": 12}
-DECODERS = [name for name, one in PROFILES.items() if one.whole == "language_model"]
+PROFILED = [name for name, one in PROFILES.items() if one.whole == "language_model"]
+DECODERS = [name for name in OWN if "language_model" in registry.load(name).components]
 OTHER = {"adjacent": "halves", "halves": "adjacent"}
 
 
@@ -40,6 +42,12 @@ def other(backend: Backend, **choices: Value) -> Backend:
     """Return a decoder-only model of packed weights with the choices of `backend` and others."""
     declared = {**backend.choices, **choices}
     return sole(reference_backend(Fused, declared, "other"), "language_model")
+
+
+def plain(profile: str, **choices: Value) -> Backend:
+    """Return a decoder-only model with the choices of a profile, and others."""
+    declared = {**PROFILES[profile].choices, **choices}
+    return sole(reference_backend(Plain, declared, "plain"), "language_model")
 
 
 def turned_otherwise(backend: Backend) -> Backend:
@@ -74,16 +82,16 @@ def demand_both_ways(one: Backend, two: Backend) -> Conversion:
     return there
 
 
-@pytest.mark.parametrize("profile", DECODERS)
+@pytest.mark.parametrize("profile", PROFILED)
 def test_models_of_one_profile_are_carried_exactly_whichever_pairs_they_turn(profile: str) -> None:
-    choices = PROFILES[profile].choices
-    plain = sole(reference_backend(Plain, choices, "plain"), "language_model")
-    there = demand_both_ways(plain, turned_otherwise(plain))
+    source = plain(profile)
+    there = demand_both_ways(source, turned_otherwise(source))
     moved = "rows were reordered, for rotary pairs from halves to adjacent"
-    assert any(moved in one for one in there.notes) == ("attention_rotary" in choices)
+    turned = "attention_rotary" in PROFILES[profile].choices
+    assert any(moved in one for one in there.notes) == turned
 
 
-@pytest.mark.parametrize("name", ["modern", "stateless"])
+@pytest.mark.parametrize("name", DECODERS)
 def test_own_decoders_are_carried_to_the_other_pairs_and_back(name: str) -> None:
     backend = registry.load(name)
     there = demand_both_ways(backend, turned_otherwise(backend))
@@ -101,14 +109,12 @@ def test_own_decoders_are_carried_to_the_other_pairs_and_back(name: str) -> None
 def test_norms_biases_and_columns_that_are_not_turned_are_reordered(
     choices: dict[str, Value],
 ) -> None:
-    llama = sole(
-        reference_backend(Plain, {**PROFILES["llama"].choices, **choices}), "language_model"
-    )
+    llama = plain("llama", **choices)
     demand_both_ways(llama, turned_otherwise(llama))
 
 
 def test_rows_that_are_not_reordered_give_other_outputs(monkeypatch: pytest.MonkeyPatch) -> None:
-    backend = registry.load("modern")
+    backend = plain("llama")
     carry = import_module("attentest.studies.convert.carry")
     monkeypatch.setattr(carry, "reordered", lambda parameters, *rest: (dict(parameters), []))
     there = converted(checkpoint(backend), backend, turned_otherwise(backend), sizes=HEADS)
@@ -116,7 +122,7 @@ def test_rows_that_are_not_reordered_give_other_outputs(monkeypatch: pytest.Monk
 
 
 def test_choices_that_change_no_number_of_the_model_are_carried() -> None:
-    backend = registry.load("modern")
+    backend = plain("llama")
     target = other(
         backend,
         softmax_arithmetic="float32",
@@ -131,18 +137,19 @@ def test_choices_that_change_no_number_of_the_model_are_carried() -> None:
 
 
 def test_choices_that_change_numbers_are_refused_by_their_names() -> None:
-    source, target = registry.load("modern"), registry.load("stateless")
+    source = plain("llama", rotary_base=5e5)
+    target = plain("gemma2", rotary_pairs="adjacent", routing_scale=2.5, cache_update="in-place")
     with pytest.raises(NotConvertible) as refusal:
         converted(checkpoint(source), source, target, sizes=HEADS)
     for named in ("rotary_base (500000.0 and 10000", "logit_cap (none and 30.0)", "rms_epsilon"):
         assert named in str(refusal.value)
-    for silent in ("router_scores", "routing_scale", "rotary_pairs"):
+    for silent in ("cache_update", "routing_scale", "rotary_pairs"):
         assert silent not in str(refusal.value)
 
 
 @pytest.mark.parametrize(("scale", "carried"), [(0.25, True), (0.2, False)])
 def test_a_scale_by_number_is_that_of_heads_as_wide(scale: float, *, carried: bool) -> None:
-    backend = registry.load("modern")
+    backend = plain("llama")
     scaled = other(backend, score_scale=scale)  # a head has 16 columns
     if carried:
         demand_both_ways(backend, scaled)
@@ -152,20 +159,26 @@ def test_a_scale_by_number_is_that_of_heads_as_wide(scale: float, *, carried: bo
 
 
 def test_decoder_only_and_other_models_are_not_carried_to_each_other() -> None:
-    source, target = registry.load("modern"), registry.load("torch_nn")
-    with pytest.raises(NotConvertible, match="modern provides language_model and torch_nn model"):
+    source, target = plain("llama"), sole(reference_backend(Plain, {}, "pair"), "model")
+    with pytest.raises(NotConvertible, match="plain provides language_model and pair model"):
         converted(checkpoint(source), source, target, sizes=HEADS)
 
 
 def test_the_command_reads_the_model_of_a_file(tmp_path: Path) -> None:
     """Its inner width is two thirds of four times the width, of which nothing is given."""
-    target = f"{SUPPORT / 'wild_language_models' / 'llama.py'}:Transformer"
-    backend = attentest.adapted(target)
+    source = f"{SUPPORT / 'wild_language_models' / 'llama.py'}:Transformer"
+    backend = attentest.adapted(source)
     assert isinstance(backend, Backend)
-    before, out = checkpoint(backend), tmp_path / "out.safetensors"
+    before, out, target = checkpoint(backend), tmp_path / "out.safetensors", tmp_path / "target.py"
     write(tmp_path / "in.safetensors", before)
-    words = ["convert", str(tmp_path / "in.safetensors"), str(out), "--from", target]
-    result = CliRunner().invoke(main, [*words, "--to", "modern", "--sizes", "heads=4"])
+    choices = {**backend.choices, "rotary_pairs": "halves"}
+    target.write_text(
+        "from attentest.faults.reference_models import Fused, reference_backend\n"
+        f"backend = reference_backend(Fused, {choices!r})\n"
+    )
+    words = ["convert", str(tmp_path / "in.safetensors"), str(out), "--from", source]
+    result = CliRunner().invoke(main, [*words, "--to", str(target), "--sizes", "heads=4"])
     assert result.exit_code == 0, result.output
-    back = converted(read(out), registry.load("modern"), backend, sizes={"max_length": 12})
+    assert "rows were reordered, for rotary pairs from adjacent to halves" in result.output
+    back = converted(read(out), other(backend, **choices), backend, sizes={"max_length": 12})
     assert same(back.checkpoint, before)
