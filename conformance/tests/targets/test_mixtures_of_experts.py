@@ -34,6 +34,9 @@ MISTAKES = {
 }
 """The mistake of the catalogue that each is."""
 
+LINES = {"TokenSoftmaxMoE": ("scores", "softmax(0)")}
+"""The step that a mistake is in, and its line, where that is not the sum."""
+
 OF_TRAINING = {"DetachedMoE": "gradient", "ThresholdMoE": "ties"}
 """Mistakes that the formula does not show, with the clause that detects each."""
 
@@ -68,6 +71,9 @@ def test_mistake_of_the_catalogue_is_named(name: str) -> None:
     verdict = judge(bench, "mixture_of_experts.own-parameters")
     assert verdict.status == "violation"
     assert f"mixture_of_experts.{MISTAKES[name]}" in str(verdict.diagnosis)
+    assert verdict.location is not None
+    step, code = LINES.get(name, ("sum", "self.combine("))
+    assert (verdict.location.step, code in verdict.location.code) == (step, True)
 
 
 @pytest.mark.parametrize(("name", "clause"), OF_TRAINING.items())

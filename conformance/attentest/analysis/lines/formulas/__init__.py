@@ -8,6 +8,7 @@ import numpy as np
 from attentest.analysis.lines.formula import Formula, Step
 from attentest.analysis.lines.formulas import layers, model
 from attentest.analysis.lines.formulas.attention import attention
+from attentest.analysis.lines.formulas.experts import mixture_of_experts
 from attentest.analysis.lines.formulas.feed_forward import feed_forward, wrapped
 from attentest.analysis.lines.formulas.layer_norm import layer_norm
 from attentest.analysis.lines.formulas.masks import causal, padding, whole_target_mask
@@ -111,6 +112,7 @@ _COMPONENTS: Mapping[str, Callable[[Formula, _Leaves], Step]] = {
     "layer_norm": lambda formula, given: layer_norm(formula, "", given("x", "ABLD")),
     "rms_norm": lambda formula, given: rms_norm(formula, "", given("x", "ABLD")),
     "feed_forward": lambda formula, given: feed_forward(formula, "", given("x", "ABLD")),
+    "mixture_of_experts": lambda formula, given: mixture_of_experts(formula, given("x", "ABLD")),
     "residual": _residual,
     "embedding": lambda formula, given: embedding(formula, "", given("tokens", "BL")),
     "positional_encoding": lambda formula, given: positions(formula, "", given("x", "BLD")),
