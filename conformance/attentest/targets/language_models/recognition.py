@@ -13,7 +13,7 @@ from attentest.targets.language_models.calling import AT_START, is_causal
 from attentest.targets.language_models.inference import called, probe_of
 
 _NAMED = re.compile(
-    r"(gpt\d*|llama\d*|causallm|languagemodel|lm|lmhead(model)?|decoderonly(transformer|model)?)$"
+    r"(gpt\d*|llama\d*|causallm|languagemodel|lm|lmheadmodel|decoderonly(transformer|model)?)$"
 )
 """Names that only decoder-only models have."""
 
