@@ -170,6 +170,29 @@ def test_a_question_names_the_step_and_the_mistake(
         attentest.adapted(f"{tmp_path / 'unscaled.py'}:Transformer")
 
 
+@pytest.mark.parametrize(("own", "read"), [("self.sinks", True), ("2 * self.sinks", False)])
+def test_trained_sinks_are_read_by_their_numbers(own: str, *, read: bool, tmp_path: Path) -> None:
+    source = (WILD / "llama_c.py").read_text()
+    soft = "F.softmax(scores.float(), dim=-1)"
+    held = "self.dropout = args.dropout"
+    assert soft in source
+    assert held in source
+    sinks = f"{own}.view(1, -1, 1, 1).expand(*scores.shape[:3], 1)"
+    joined = f"torch.cat([scores, {sinks}], -1).float().softmax(-1)[..., :-1]"
+    made = f"{held}\n        self.sinks = nn.Parameter(torch.zeros(args.n_heads))"
+    changed = source.replace(soft, joined).replace(held, made, 1)
+    (tmp_path / "sinks.py").write_text(changed)
+    target = f"{tmp_path / 'sinks.py'}:Transformer"
+    if not read:
+        with pytest.raises(Unclear, match=r"weighted values of layers\.0\.self_attention"):
+            attentest.adapted(target)
+        return
+    backend = attentest.adapted(target)
+    assert isinstance(backend, Backend)
+    assert backend.choices["attention_sink"] == "per-head"
+    assert not [one.message for one in judged(backend) if one.status.fails_run]
+
+
 LAST = "return self.lm_head(x[:, [-1], :]), None"
 
 

@@ -7,6 +7,7 @@ from itertools import permutations, product
 
 import numpy as np
 
+from attentest.targets.adapt.parameters.words import says_sink
 from attentest.targets.language_models.numbers.findings import Found, State, against
 from attentest.targets.language_models.numbers.linears import Linear, linears
 from attentest.targets.language_models.numbers.norms import Options
@@ -90,17 +91,33 @@ def _mixtures(
         query, key = split(maps["query"].output, sizes.heads), split(maps["key"].output, shared)
         looks_for(1)
         for placed, views in ways(reader, known, query, key):
-            for bias, cap in product(_SCORE_BIASES, _caps(reader)):
-                options = {**placed, "relative_bias": bias, "score_cap": cap}
+            for bias, cap, sink in product(_SCORE_BIASES, _caps(reader), _sinks(reader)):
+                options = {**placed, "relative_bias": bias, "score_cap": cap, **sink.choices}
                 if against(known, options) or reader.is_late:
                     continue
-                context = _weighted(reader, {**known, **options}, maps, views, h)
+                held = {**views, **sink.views}
+                context = _weighted(reader, {**known, **options}, maps, held, h)
                 if reader.holds(context):
-                    yield _Mixture(maps, options, views, context)
+                    yield _Mixture(maps, options, held, context)
                     return
             if placed["query_key_norm"] == "none":
                 _look_for_scores(reader, placed, query, key)
             _suspect(reader, known | placed, maps, views, h)
+
+
+@dataclass(frozen=True)
+class _Sink:
+    """The scores of nothing that heads have, or none."""
+
+    choices: Options
+    views: Views
+
+
+def _sinks(reader: Reader) -> list[_Sink]:
+    """Return what heads may have next to the scores of their keys, as parameters are named."""
+    named = [view for view in reader.rows(reader.sizes.heads) if says_sink(view.name)]
+    found = [_Sink({"attention_sink": "per-head"}, {"sink.score": view}) for view in named]
+    return [*found, _Sink({"attention_sink": "none"} if named else {}, {})]
 
 
 def _look_for_scores(reader: Reader, placed: Options, query: Floats, key: Floats) -> None:
