@@ -65,11 +65,12 @@ def _stored_title(folder: Path, name: str) -> str:
 def _load(module: str, attribute: str, optional: bool) -> Backend | None:
     """Return the backend; None if its library is `optional` and not installed."""
     try:
-        backend: Backend = getattr(import_module(module), attribute)
+        loaded = getattr(import_module(module), attribute)
     except ModuleNotFoundError:
         if optional:
             return None
         raise
+    backend: Backend = loaded if isinstance(loaded, Backend) else loaded()
     return backend
 
 
