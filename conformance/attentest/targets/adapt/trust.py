@@ -6,7 +6,7 @@ numbers; otherwise the reading may be what is wrong.
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from copy import deepcopy
 
 import numpy as np
@@ -17,6 +17,7 @@ from attentest.analysis.identify import MEASURED, NONE_FITS, Finding
 from attentest.targets.adapt import probing
 from attentest.targets.adapt.adapter import Adapter
 from attentest.targets.adapt.code import Code
+from attentest.targets.adapt.extensions import in_use
 from attentest.targets.adapt.parameters import routing
 from attentest.targets.adapt.parameters.found import FoundTable, Observed
 from attentest.targets.adapt.parameters.telling import few
@@ -68,10 +69,7 @@ def question(
     """
     routing.demand_sizes(code)
     if left := _beside_the_table(code, probe, found):
-        raise Uncovered(
-            f"{code.name} is not judged as {code.component}: the spec has no place for its "
-            f"parameters {few(left)}. What is judged, and what is not: {_PAGE}. {_ANYWAY}."
-        )
+        raise _without_a_place(code, left)
     if flag := _mask_as_a_flag(probe, adapter):
         return (
             f"{code.name} is not judged with its mask: any {flag} hides later positions, whatever "
@@ -91,6 +89,8 @@ def question(
     if not other and not any("epsilon" in one for one in declared or ()):
         other = _of_epsilon(code, probe, adapter, found, Choices.of(dict(choices)))
     if not other and explained(findings):
+        if extra := in_use(found, adapter):
+            raise _without_a_place(code, extra)
         return ""
     if not other and found.observed and code.component in _HOLDS_NORMS:
         other = inner_epsilon(found.observed)
@@ -112,6 +112,13 @@ def question(
         f"{code.name} was taken for {code.component}, and the reading may be wrong: "
         f"{'; '.join(doubts)}. {apart(nearest())}Name another component with --as, or name its "
         f"parts one by one. {_ANYWAY}."
+    )
+
+
+def _without_a_place(code: Code, names: Iterable[str]) -> Uncovered:
+    return Uncovered(
+        f"{code.name} is not judged as {code.component}: the spec has no place for its "
+        f"parameters {few(names)}. What is judged, and what is not: {_PAGE}. {_ANYWAY}."
     )
 
 
