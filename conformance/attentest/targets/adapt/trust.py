@@ -18,6 +18,7 @@ from attentest.targets.adapt import probing
 from attentest.targets.adapt.adapter import Adapter
 from attentest.targets.adapt.code import Code
 from attentest.targets.adapt.extensions import in_use
+from attentest.targets.adapt.masked_queries import masks_queries
 from attentest.targets.adapt.parameters import routing
 from attentest.targets.adapt.parameters.found import FoundTable, Observed
 from attentest.targets.adapt.parameters.telling import few
@@ -81,6 +82,12 @@ def question(
             f"{code.name} hides later positions only where no {own} is given: its caller may have "
             f"to put both into one mask, or it is a mistake. --give {own}=None (in Python: "
             f"given={{{own!r}: None}}) judges it without. {_ANYWAY}."
+        )
+    if own := masks_queries(probe, adapter):
+        raise Uncovered(
+            f"{code.name} is not judged with its mask: {own} hides the rows of queries as well as "
+            f"keys, and a hidden row has an output that the spec does not have. --give {own}=None "
+            f"(in Python: given={{{own!r}: None}}) judges it without. {_ANYWAY}."
         )
     other = ""
     if code.component in _MEASURED_UNDER_CAUSAL_MASKS or not explained(findings):
