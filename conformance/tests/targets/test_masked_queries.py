@@ -13,7 +13,7 @@ FORMULA = f"{COMPONENT}.formula"
 
 @pytest.mark.parametrize("name", ["Attention", "PaddingIsTrue"])
 def test_a_mask_that_hides_queries_too_is_asked_about(name: str) -> None:
-    with pytest.raises(Unclear, match="mask hides the rows of queries .* --give mask=None"):
+    with pytest.raises(Unclear, match=r"mask hides the rows of queries .* --give mask=None"):
         attentest.adapted(f"{FILE}:{name}", COMPONENT)
 
 

@@ -7,6 +7,7 @@ by its caller, and has another output than the formula's.
 from dataclasses import replace
 
 import torch
+from torch import Tensor
 
 from attentest.targets.adapt.adapter import Adapter
 from attentest.targets.adapt.masks import STYLES, Style
@@ -31,21 +32,30 @@ def masks_queries(probe: Probe, adapter: Adapter) -> str:
     rows = keys_of(adapter, "mask", 0)
     keep = torch.ones((probe.batch, 1, 1, rows), dtype=torch.bool)
     keep[..., _HIDDEN] = False
-    if mask_shows(probe, adapter, "mask", keep, keys=rows):
+    if _shows(probe, adapter, keep, keep):
         return ""
-    for style in STYLES:
-        if style.shape in _NARROW and _hides_queries(probe, adapter, style, keep):
-            return own
-    return ""
+    narrow = [style for style in STYLES if style.shape in _NARROW]
+    return own if any(_hides_queries(probe, adapter, style, keep) for style in narrow) else ""
 
 
-def _hides_queries(probe: Probe, adapter: Adapter, style: Style, keep: torch.Tensor) -> bool:
+def _hides_queries(probe: Probe, adapter: Adapter, style: Style, keep: Tensor) -> bool:
     """Say whether a mask of `style` hides what `keep` hides, but in the row of a hidden query."""
     tried = replace(adapter, styles={**adapter.styles, "mask": style})
     rows = keep.shape[-1]
     for seen in (True, False):  # a row without keys sees all of them alike, or is set to 0
         shown = keep.expand(-1, -1, rows, -1).clone()
         shown[..., _HIDDEN, :] = seen
-        if mask_shows(probe, tried, "mask", keep, keys=rows, shown=shown):
+        if _shows(probe, tried, keep, shown):
             return True
     return False
+
+
+def _shows(probe: Probe, adapter: Adapter, keep: Tensor, shown: Tensor) -> bool:
+    """Say whether the mask `keep` hides what `shown` hides, in an output of the right shape."""
+    rows = keep.shape[-1]
+    given = probe.given(adapter, keys=rows)
+    output = probe.called(adapter, {**given, "mask": keep})
+    like = next(one for one in given.values() if isinstance(one, Tensor))
+    if isinstance(output, str) or output.shape != like.shape:
+        return False
+    return mask_shows(probe, adapter, "mask", keep, keys=rows, shown=shown)

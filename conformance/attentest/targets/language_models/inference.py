@@ -62,7 +62,7 @@ def called(
 ) -> tuple[Building, Arguments, Call]:
     """Return how a model is built and called; Unclear where it is not."""
     built = building(thing, name, reading)
-    model = probe_of(built, _sizes(built))
+    model = probe_of(built, probe_sizes(built))
     arguments = arguments_of(model, name, reading)
     with widened():
         return built, arguments, fitted(model, arguments, name)
@@ -71,7 +71,7 @@ def called(
 def infer(thing: Callable[..., Any], name: str, reading: Reading) -> Inferred:
     """Return all that the numbers say of a model; Unclear, with one question, where they do not."""
     built, arguments, call = called(thing, name, reading)
-    sizes = _sizes(built)
+    sizes = probe_sizes(built)
     model = probe_of(built, sizes)
     tokens = probe_tokens()
     trace, output = traced(lambda: call.compiled()(model, tokens))
@@ -120,7 +120,7 @@ _ONE_ANSWER = 1e-3
 """Difference in logits of about 1 beyond which two answers are not one, in single precision too."""
 
 
-def _sizes(built: Building) -> Sizes:
+def probe_sizes(built: Building) -> Sizes:
     """Return the sizes of the probe, with fewer heads of keys where code takes their number."""
     return PROBE if "kv_heads" in built.known else PROBE.but(kv_heads=0)
 
