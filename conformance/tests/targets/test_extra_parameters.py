@@ -32,8 +32,16 @@ def test_a_wrong_use_of_such_a_parameter_does_not_conform() -> None:
         attentest.adapted(f"{FILE}:ScaledTwice", "multi_head_attention")
 
 
-def test_a_parameter_that_nothing_depends_on_is_a_violation() -> None:
+@pytest.mark.parametrize(
+    ("name", "status", "said"),
+    [
+        ("UnusedScale", "violation", "head_scale"),
+        ("FixedFactor", "pass", ""),
+        ("FixedQuery", "violation", "key.weight"),
+    ],
+)
+def test_trained_parameters_alone_are_counted(name: str, status: str, said: str) -> None:
     slug = "multi_head_attention.parameter-count"
-    report = attentest.check(f"{FILE}:UnusedScale", "multi_head_attention", clauses=[slug])
-    assert report[slug].status == "violation", str(report)
-    assert "head_scale" in report[slug].message
+    report = attentest.check(f"{FILE}:{name}", "multi_head_attention", clauses=[slug])
+    assert report[slug].status == status, str(report)
+    assert said in report[slug].message

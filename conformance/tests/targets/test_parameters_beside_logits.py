@@ -46,7 +46,7 @@ def test_a_table_of_an_input_that_is_not_given_is_asked_about(tmp_path: Path) ->
         (CALL, "    def forward(self, inputs, segments=None):"),
         (mask, segments + mask),
     )
-    with pytest.raises(Unclear, match="trains more, .* depend on none of them without segments"):
+    with pytest.raises(Unclear, match=r"trains more, .* depend on none of them without segments"):
         resolve.load(target)
 
 

@@ -55,3 +55,22 @@ class ShiftedFeedForward(PositionwiseFeedForward):
 
     def forward(self, x):
         return super().forward(x + self.shift)
+
+
+class FixedFactor(ScaledHeads):
+    """Holds a number that is not trained as a parameter."""
+
+    def __init__(self, width, num_heads):
+        super().__init__(width, num_heads)
+        self.head_scale.requires_grad_(False)
+
+    def scaled(self, x):
+        return x * self.head_scale[:, None, None]
+
+
+class FixedQuery(FixedFactor):
+    """Wrong: does not train the projection of queries."""
+
+    def __init__(self, width, num_heads):
+        super().__init__(width, num_heads)
+        self.query.requires_grad_(False)
