@@ -38,6 +38,9 @@ from attentest_spec.mapping import Table
 from attentest_spec.profiles import DEFAULT, PROFILES
 from attentest_spec.torch import Recipe, TorchBackend, cached_language_model
 
+KEPT_IN_SINGLE = 1e-6
+"""Difference that a table makes which is kept in single precision from one call to the next."""
+
 PLACES_GIVEN = (
     "assumed that every step with a cache is given the positions of its tokens: without them they "
     "do not follow on those in the cache, and if they are meant to, this is a mistake"
@@ -107,7 +110,7 @@ def _in_precisions(adapter: LanguageAdapter) -> LanguageAdapter:
     if "float64" in adapter.limits.precisions and not difference(_backend(adapter)):
         return adapter
     found = difference(_backend(adapter), wide=True)
-    if found:
+    if found and difference(_backend(adapter), wide=True, room=KEPT_IN_SINGLE):
         raise Unclear(
             f"{adapter.name} was read as a decoder-only model ({adapter.building.expression}), and "
             f"{found} from that of the choices which fit at other sizes. Either that is a mistake "
