@@ -61,9 +61,7 @@ def limits_of(
     known = code.known
     if "d_ff" in known:
         demand_inner_width(code, probe, table)
-    one_head = (
-        code.is_module and "multi_head_attention" in inside(code.component) and "heads" not in known
-    )
+    one_head = _has_heads(code) and "heads" not in known
     inner, inner_width = (None, None) if "d_ff" in known else fixed_inner(code, probe, table)
     return Limits(
         heads=1 if one_head else None,
@@ -78,10 +76,15 @@ def limits_of(
         length=_longest(code, probe, adapter) if "max_length" not in known else None,
         own_pads=code.inner is not None or not _of_source_alone("pad", known),
         own_vocabularies=code.inner is not None or not _of_source_alone("vocabulary", known),
-        odd_width=code.inner is None or _is_built(code, SIZES.but(d_model=ODD)),
+        odd_width=not _has_heads(code) or _is_built(code, SIZES.but(d_model=ODD)),
         positions=("none",),  # attention is given none, and counts them from 0
         right_padded=("mask",) if takes_lengths(adapter) else (),
     )
+
+
+def _has_heads(code: Code) -> bool:
+    """Say whether `code` builds attention with heads."""
+    return code.is_module and "multi_head_attention" in inside(code.component)
 
 
 def takes_lengths(adapter: Adapter) -> bool:
