@@ -14,7 +14,11 @@ from attentest.targets.adapt.adapter import Adapter
 from attentest.targets.adapt.arguments import MASKS
 from attentest.targets.adapt.code import POSITIONS, Code
 from attentest.targets.adapt.components import squashed
-from attentest.targets.adapt.inner_widths import demand_inner_width, fixed_inner, shared_inner
+from attentest.targets.adapt.parameters.inner_widths import (
+    demand_inner_width,
+    fixed_inner,
+    shared_inner,
+)
 from attentest.targets.adapt.probing import SIZES, Probe, undisturbed
 from attentest.targets.adapt.reading import Unclear, own_recipe
 from attentest.targets.signatures import constructor_arguments

@@ -17,8 +17,6 @@ from attentest.analysis.identify import MEASURED, NONE_FITS, Finding
 from attentest.targets.adapt import probing
 from attentest.targets.adapt.adapter import Adapter
 from attentest.targets.adapt.code import Code
-from attentest.targets.adapt.extensions import in_use
-from attentest.targets.adapt.masked_queries import masks_queries
 from attentest.targets.adapt.parameters import routing
 from attentest.targets.adapt.parameters.found import FoundTable, Observed
 from attentest.targets.adapt.parameters.telling import few
@@ -32,6 +30,8 @@ from attentest.targets.adapt.recognise import (
     scaled_rows,
     scaled_table,
 )
+from attentest.targets.adapt.unspecified.masked_queries import masks_queries
+from attentest.targets.adapt.unspecified.parameters import in_use
 from attentest.targets.epsilons import epsilon_of_precision, inner_epsilon, other_epsilon
 from attentest_spec import Choices, Table
 from attentest_spec.choices import Value
