@@ -18,6 +18,7 @@ FILE = WILD / "extra_parameters.py"
     [
         ("ScaledHeads", "multi_head_attention", "head_scale"),
         ("ShiftedFeedForward", "feed_forward", "shift"),
+        ("OfDistances", "multi_head_attention", "head_scale"),
     ],
 )
 def test_a_parameter_that_begins_without_effect_is_asked_about(

@@ -54,3 +54,34 @@ def test_a_parameter_that_nothing_depends_on_is_a_violation(tmp_path: Path) -> N
     target = written(tmp_path, (HEAD, MORE.format("n_embd") + HEAD))
     report = attentest.check(target, clauses=[CLAUSE])
     assert report[CLAUSE].status == "violation", str(report)
+
+
+POSITIONS = "        self.wpe = nn.Parameter(0.01 * torch.randn(n_ctx, n_embd))"
+SINES = """        speeds = 10_000 ** -(torch.arange(0, n_embd, 2).double() / n_embd)
+        angles = torch.arange(n_ctx)[:, None] * speeds
+        waves = torch.stack([angles.sin(), angles.cos()], -1).flatten(1)[:, :n_embd]
+        self.wpe = nn.Parameter(waves.to(self.wte.dtype), requires_grad=False)"""
+FROZEN = POSITIONS.replace("n_embd))", "n_embd), requires_grad=False)")
+
+
+@pytest.mark.parametrize(
+    ("table", "slug", "status"),
+    [
+        (SINES, "language_model.formula", "pass"),
+        (SINES, "language_model.parameter-count", "pass"),
+        (FROZEN, "language_model.gradient", "violation"),
+    ],
+)
+def test_sines_that_are_not_trained_are_no_learned_table(
+    table: str, slug: str, status: str, tmp_path: Path
+) -> None:
+    report = attentest.check(written(tmp_path, (POSITIONS, table)), clauses=[slug])
+    assert report[slug].status == status, str(report)
+
+
+def test_a_trained_factor_of_the_logits_is_one_question(tmp_path: Path) -> None:
+    factor = "        self.factor = nn.Parameter(torch.ones(()))\n"
+    scaled = RESULT.replace("return ", "return self.factor * ")
+    target = written(tmp_path, (HEAD, factor + HEAD), (RESULT, scaled))
+    with pytest.raises(Unclear, match="no option of the specification gives its numbers"):
+        resolve.load(target)

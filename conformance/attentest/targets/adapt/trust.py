@@ -31,7 +31,7 @@ from attentest.targets.adapt.recognise import (
     scaled_table,
 )
 from attentest.targets.adapt.unspecified.masked_queries import masks_queries
-from attentest.targets.adapt.unspecified.parameters import in_use
+from attentest.targets.adapt.unspecified.parameters import in_use, of_others
 from attentest.targets.epsilons import epsilon_of_precision, inner_epsilon, other_epsilon
 from attentest_spec import Choices, Table
 from attentest_spec.choices import Value
@@ -96,7 +96,7 @@ def question(
     if not other and not any("epsilon" in one for one in declared or ()):
         other = _of_epsilon(code, probe, adapter, found, Choices.of(dict(choices)))
     if not other and explained(findings):
-        if extra := in_use(found, adapter):
+        if extra := in_use(found, adapter) or of_others(found, adapter):
             raise _without_a_place(code, extra)
         return ""
     if not other and found.observed and code.component in _HOLDS_NORMS:

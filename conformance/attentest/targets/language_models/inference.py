@@ -44,11 +44,12 @@ class Inferred:
 
 
 def probe_of(built: Building, sizes: Sizes) -> nn.Module:
-    """Return the model at `sizes` in double precision, with random numbers for its parameters."""
+    """Return the model at `sizes` in double precision, with random numbers for what it trains."""
     generator = torch.Generator().manual_seed(3)
     with widened():
         model: nn.Module = built(sizes).double().eval()
-        for one in model.parameters():
+        held = list(model.parameters())
+        for one in [one for one in held if one.requires_grad] or held:
             noise = torch.randn(one.shape, generator=generator, dtype=torch.float64)
             if one.dim() > 1:
                 one.copy_(noise * min(one.shape[-1], sizes.d_model) ** -0.5)

@@ -74,3 +74,11 @@ class FixedQuery(FixedFactor):
     def __init__(self, width, num_heads):
         super().__init__(width, num_heads)
         self.query.requires_grad_(False)
+
+
+class OfDistances(UnusedScale):
+    """Uses its parameter where distances are given."""
+
+    def forward(self, x, distances=None):
+        found = super().forward(x)
+        return found if distances is None else found + self.head_scale.sum() * distances

@@ -10,6 +10,7 @@ from attentest.targets.adapt.adapter import Adapter
 from attentest.targets.adapt.parameters.behaviour import Sample
 from attentest.targets.adapt.parameters.found import FoundTable
 from attentest.targets.adapt.probing import undisturbed
+from attentest.targets.adapt.ungiven import ungiven_of
 from attentest_spec.setting import Floats
 from attentest_spec.torch import to_array
 
@@ -26,6 +27,15 @@ def in_use(found: FoundTable, adapter: Adapter) -> list[str]:
     sample = seen.run.samples[0]
     with undisturbed():
         return [name for name in found.unplaced if _depends(seen.module, name, adapter, sample)]
+
+
+def of_others(found: FoundTable, adapter: Adapter) -> list[str]:
+    """Return the parameters without a place that may be those of an argument without a value.
+
+    Only multi-head attention counts what it trains.
+    """
+    counted = adapter.component == "multi_head_attention"
+    return list(found.unplaced) if counted and ungiven_of(adapter) else []
 
 
 def _depends(module: nn.Module, name: str, adapter: Adapter, sample: Sample) -> bool:
