@@ -78,7 +78,7 @@ def layer_adds_its_parameters(subject: Subject, draw: Draw, component: str) -> N
 def _trained(subject: Subject, component: str, sizes: Any) -> int:
     probe = subject.part(component, sizes)
     listed = probe.do("taking inventory", lambda part: part.inventory())["parameters"]
-    return sum(int(np.prod(facts["shape"])) for facts in listed.values())
+    return sum(int(np.prod(one["shape"])) for one in listed.values() if one.get("trained", True))
 
 
 def shares_one_norm(case: LayerCall) -> None:

@@ -153,7 +153,10 @@ def _roles(
         if role not in found and own:
             found[role] = own
     if component == "multi_head_attention" and not {"key", "value"} & {*found, *given}:
-        return _one_input(free, found)
+        found, joined = _one_input(free, found)
+        if "mask" not in settled and (of_keys := _mask_of_keys(free, found)):
+            found["mask"] = of_keys
+        return found, joined
     joined = []
     if component == "multi_head_attention" and "value" not in {*found, *given} and "key" in found:
         joined = [("value", "key")]  # what is attended to is one tensor, which is called the key
@@ -199,6 +202,12 @@ def _one_input(
         found["key"] = context
     _any_mask(free, ("mask",), found)
     return found, [("value", "key")] if context else [("key", "query"), ("value", "query")]
+
+
+def _mask_of_keys(free: Sequence[str], found: Mapping[str, str]) -> str:
+    """Return the mask that is named after the argument of the keys: the other is of queries."""
+    wanted = squashed(found["key"] + "mask") if "key" in found else ""
+    return next((own for own in free if squashed(own) == wanted), "")
 
 
 def _any_mask(free: Sequence[str], wanted: Sequence[str], found: dict[str, str]) -> None:

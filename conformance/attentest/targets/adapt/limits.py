@@ -14,24 +14,19 @@ from attentest.targets.adapt.adapter import Adapter
 from attentest.targets.adapt.arguments import MASKS
 from attentest.targets.adapt.code import POSITIONS, Code
 from attentest.targets.adapt.components import squashed
-from attentest.targets.adapt.construction import unrounded
+from attentest.targets.adapt.parameters.inner_widths import (
+    demand_inner_width,
+    fixed_inner,
+    shared_inner,
+)
 from attentest.targets.adapt.probing import SIZES, Probe, undisturbed
 from attentest.targets.adapt.reading import Unclear, own_recipe
 from attentest.targets.signatures import constructor_arguments
 from attentest_spec import COMPONENTS, Backend, Choices, Limits, Sizes, Table
 from attentest_spec.components import inside
 from attentest_spec.contract import MASK_KINDS
-from attentest_spec.mapping import locate
 from attentest_spec.torch import DTYPES
 from attentest_spec.torch.values import cast_real
-
-_INNER = (
-    "inner.weight",
-    "experts.0.inner.weight",
-    "feed_forward.inner.weight",
-    "layers.0.feed_forward.inner.weight",
-)
-"""The path of the inner layer of a feed-forward network in a component that has one."""
 
 
 def built(code: Code, dtype: torch.dtype) -> Any:
@@ -69,10 +64,9 @@ def limits_of(
     """
     known = code.known
     if "d_ff" in known:
-        _demand_inner_width(code, probe, table)
-    one_head = (
-        code.is_module and "multi_head_attention" in inside(code.component) and "heads" not in known
-    )
+        demand_inner_width(code, probe, table)
+    one_head = _has_heads(code) and "heads" not in known
+    inner, inner_width = (None, None) if "d_ff" in known else fixed_inner(code, probe, table)
     return Limits(
         heads=1 if one_head else None,
         fewest_heads=2 if several else 1,
@@ -80,15 +74,21 @@ def limits_of(
         masks=_kinds(adapter),
         dropout="dropout" in known and _same_names(code, probe),
         cross=not adapter.arguments.joined,
-        inner=None if "d_ff" in known else _inner(probe, table),
-        shared_inner=None if "shared_inner" in known else _shared_inner(probe, table),
+        inner=inner,
+        inner_width=inner_width,
+        shared_inner=None if "shared_inner" in known else shared_inner(probe, table),
         length=_longest(code, probe, adapter) if "max_length" not in known else None,
         own_pads=code.inner is not None or not _of_source_alone("pad", known),
         own_vocabularies=code.inner is not None or not _of_source_alone("vocabulary", known),
-        odd_width=code.inner is None or _is_built(code, SIZES.but(d_model=ODD)),
+        odd_width=not _has_heads(code) or _is_built(code, SIZES.but(d_model=ODD)),
         positions=("none",),  # attention is given none, and counts them from 0
         right_padded=("mask",) if takes_lengths(adapter) else (),
     )
+
+
+def _has_heads(code: Code) -> bool:
+    """Say whether `code` builds attention with heads."""
+    return code.is_module and "multi_head_attention" in inside(code.component)
 
 
 def takes_lengths(adapter: Adapter) -> bool:
@@ -250,54 +250,6 @@ def _is_built(code: Code, sizes: Sizes) -> bool:
 def _of_source_alone(what: str, known: Collection[str]) -> bool:
     """Say whether code takes the source's pad id or vocabulary and none of the target."""
     return f"source_{what}" in known and f"target_{what}" not in known
-
-
-def _inner(probe: Probe, table: Table) -> int | None:
-    """Return the fixed ratio of the widths of a feed-forward network, None where there is none."""
-    width = _inner_width(probe, table)
-    return None if width is None else width // SIZES.d_model
-
-
-def _inner_width(probe: Probe, table: Table) -> int | None:
-    """Return the inner width of a feed-forward network as it is built, None where there is none."""
-    own = dict(probe.built.named_parameters()) if isinstance(probe.built, nn.Module) else {}
-    for name in _INNER:
-        try:
-            place = locate(name, table)
-            shape = own[place.stored].shape
-        except KeyError:
-            continue
-        if place.stored != place.name:  # of one of the experts that are stacked
-            return int(place.read(own).shape[0])
-        _, packed = place.part or (0, 1)
-        return int(max(shape)) // packed
-    return None
-
-
-def _shared_inner(probe: Probe, table: Table) -> float | None:
-    """Return the width of a shared expert as a multiple of that of the others, None for none."""
-    own = dict(probe.built.named_parameters()) if isinstance(probe.built, nn.Module) else {}
-    try:
-        shared, other = (
-            locate(f"{name}.outer.weight", table).read(own).shape[-1]
-            for name in ("shared_expert", "experts.0")
-        )
-    except KeyError:
-        return None
-    return float(shared / other)
-
-
-def _demand_inner_width(code: Code, probe: Probe, table: Table) -> None:
-    """Raise Unclear where the inner width is not the one that the code is built with."""
-    width = _inner_width(probe, table)
-    if width not in (None, SIZES.d_ff, SIZES.d_model):
-        raise Unclear(
-            f"{code.name} has an inner width of {width} where it is built with {SIZES.d_ff}: it "
-            f"rounds or scales the width that it is given.",
-            "Judge a class whose width is the given one; a recipe in a file of your own can give "
-            "it the width that leads to sizes.d_ff.",
-            attempts=unrounded(code.construction),
-        )
 
 
 def _kinds(adapter: Adapter) -> tuple[str, ...]:

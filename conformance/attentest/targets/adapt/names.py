@@ -118,7 +118,7 @@ INNER = words(
     "hiddenunits dimlinearblock hiddenchannels ffnintermediatesize ffnwidth encoderffndim "
     "decoderffndim encoderffnembeddim decoderffnembeddim ninner innerunits innersize dunits "
     "dimhidden ffnsize nhidden ffinnerdim inner feedforwarddimension nstate numff "
-    "intermediatefeatures ffndimension nmlphidden"
+    "intermediatefeatures ffndimension nmlphidden mlpsize mlpwidth mlphidden mlphiddendim"
 )
 """The inner width of a feed-forward network; some are the model's where no other name is."""
 

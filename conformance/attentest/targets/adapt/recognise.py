@@ -70,6 +70,7 @@ def recognised(
             [_grouped_heads(held)],
             (_one_plus_gain(seen, component, table, known) for _ in range(1)),
             (_rms_norm(fired, component) for fired in seen.run.fired),
+            (_positions_added(fired, seen.run.samples[0], component) for fired in seen.run.fired),
             (_gate(fired, held, seen.run.own, component) for fired in seen.run.fired),
             (_norm_first(fired, held, seen, component) for fired in seen.run.fired),
             (_positions_inside(seen, call, component, table, known) for _ in range(1)),
@@ -203,6 +204,21 @@ def _halved(weight: Tensor, bias: Tensor | None) -> tuple[Any, Any]:
 
 def _linear(weight: Tensor, bias: Tensor | None) -> _Linear:
     return lambda x: functional.linear(x, weight, bias)
+
+
+def _positions_added(fired: Fired, sample: Sample, component: str) -> str:
+    """Recognise a stack that adds one table to its input, the same for all samples."""
+    x = sample.inputs[0]
+    if component not in ("encoder", "decoder") or x is None or not fired.path or not fired.inputs:
+        return ""
+    entered = fired.inputs[0]
+    if entered.shape != x.shape:
+        return ""
+    added = entered - x
+    room = LOOSE * np.abs(x).max()
+    if np.abs(added - added[:1]).max() > room or np.abs(added - added[:, :1]).max() <= room:
+        return ""
+    return "it adds positions to its input: its layers can be judged one by one"
 
 
 def _positions_inside(

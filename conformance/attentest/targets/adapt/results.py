@@ -65,12 +65,20 @@ def returns(result: Any, output: tuple[int, ...], weights: tuple[int, ...]) -> R
     """
     if isinstance(result, Tensor):
         return Returns() if tuple(result.shape) == output else None
+    if isinstance(result, list) and _are_states(result, output):
+        return Returns(-1)  # there are as many as there are layers
     parts = dict(_parts(result))
     found = _named(parts, _OUTPUT, output)
     if found is None:
         return None
     rest = {key: part for key, part in parts.items() if key != found}
     return Returns(found, _named(rest, _WEIGHTS, weights), not isinstance(result, Mapping))
+
+
+def _are_states(result: list[Any], output: tuple[int, ...]) -> bool:
+    """Say whether a list holds the states behind all layers, the last of which is the output."""
+    shapes = [tuple(one.shape) for one in result if isinstance(one, Tensor)]
+    return len(result) > 1 and shapes == [output] * len(result)
 
 
 def _named(parts: Mapping[Key, Tensor], names: str, shape: tuple[int, ...]) -> Key | None:
@@ -100,4 +108,6 @@ def _part(result: Any, key: Key) -> Any:
 
 
 def _shown(key: Key) -> str:
+    if key == -1:
+        return "the last of a list"
     return f"part {key}" if isinstance(key, int) else repr(key)

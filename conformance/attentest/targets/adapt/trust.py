@@ -6,7 +6,7 @@ numbers; otherwise the reading may be what is wrong.
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from copy import deepcopy
 
 import numpy as np
@@ -30,6 +30,8 @@ from attentest.targets.adapt.recognise import (
     scaled_rows,
     scaled_table,
 )
+from attentest.targets.adapt.unspecified.masked_queries import masks_queries
+from attentest.targets.adapt.unspecified.parameters import in_use, of_others
 from attentest.targets.epsilons import epsilon_of_precision, inner_epsilon, other_epsilon
 from attentest_spec import Choices, Table
 from attentest_spec.choices import Value
@@ -68,10 +70,7 @@ def question(
     """
     routing.demand_sizes(code)
     if left := _beside_the_table(code, probe, found):
-        raise Uncovered(
-            f"{code.name} is not judged as {code.component}: the spec has no place for its "
-            f"parameters {few(left)}. What is judged, and what is not: {_PAGE}. {_ANYWAY}."
-        )
+        raise _without_a_place(code, left)
     if flag := _mask_as_a_flag(probe, adapter):
         return (
             f"{code.name} is not judged with its mask: any {flag} hides later positions, whatever "
@@ -84,6 +83,12 @@ def question(
             f"to put both into one mask, or it is a mistake. --give {own}=None (in Python: "
             f"given={{{own!r}: None}}) judges it without. {_ANYWAY}."
         )
+    if own := masks_queries(probe, adapter):
+        raise Uncovered(
+            f"{code.name} is not judged with its mask: {own} hides the rows of queries as well as "
+            f"keys, and a hidden row has an output that the spec does not have. --give {own}=None "
+            f"(in Python: given={{{own!r}: None}}) judges it without. {_ANYWAY}."
+        )
     other = ""
     if code.component in _MEASURED_UNDER_CAUSAL_MASKS or not explained(findings):
         other = _causal(probe, adapter)
@@ -92,6 +97,8 @@ def question(
     if not other and not any("epsilon" in one for one in declared or ()):
         other = _of_epsilon(code, probe, adapter, found, Choices.of(dict(choices)))
     if not other and explained(findings):
+        if extra := in_use(found, adapter) or of_others(found, adapter):
+            raise _without_a_place(code, extra)
         return ""
     if not other and found.observed and code.component in _HOLDS_NORMS:
         other = inner_epsilon(found.observed)
@@ -113,6 +120,13 @@ def question(
         f"{code.name} was taken for {code.component}, and the reading may be wrong: "
         f"{'; '.join(doubts)}. {apart(nearest())}Name another component with --as, or name its "
         f"parts one by one. {_ANYWAY}."
+    )
+
+
+def _without_a_place(code: Code, names: Iterable[str]) -> Uncovered:
+    return Uncovered(
+        f"{code.name} is not judged as {code.component}: the spec has no place for its "
+        f"parameters {few(names)}. What is judged, and what is not: {_PAGE}. {_ANYWAY}."
     )
 
 

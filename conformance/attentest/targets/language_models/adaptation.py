@@ -14,10 +14,11 @@ from attentest.targets.adapt.parameters.telling import lines, packed
 from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.reading import Reading, Unclear
 from attentest.targets.adapt.ungiven import sentence, ungiven
+from attentest.targets.language_models.beside import question_on_others
 from attentest.targets.language_models.building import PROBE
 from attentest.targets.language_models.calling import MASK_FORMS, POSITION_FORMS
 from attentest.targets.language_models.continuing import with_cache
-from attentest.targets.language_models.inference import Inferred, infer
+from attentest.targets.language_models.inference import Inferred, infer, probe_of, probe_sizes
 from attentest.targets.language_models.limits import limits_of
 from attentest.targets.language_models.profiles import nearest, spoken
 from attentest.targets.language_models.verifying import (
@@ -37,6 +38,9 @@ from attentest_spec.contract import POSITION_KINDS
 from attentest_spec.mapping import Table
 from attentest_spec.profiles import DEFAULT, PROFILES
 from attentest_spec.torch import Recipe, TorchBackend, cached_language_model
+
+KEPT_IN_SINGLE = 1e-6
+"""Difference that a table makes which is kept in single precision from one call to the next."""
 
 PLACES_GIVEN = (
     "assumed that every step with a cache is given the positions of its tokens: without them they "
@@ -69,6 +73,7 @@ def adapt_language_model(
     )
     adapter, doubts = _with_inputs(_in_precisions(adapter), inferred)
     adapter, more = with_cache(adapter, _backend)
+    _demand_no_others(adapter)
     return _told(adapter, [*doubts, *more], reading)
 
 
@@ -94,7 +99,7 @@ def _in_precisions(adapter: LanguageAdapter) -> LanguageAdapter:
     if "float64" in adapter.limits.precisions and not difference(_backend(adapter)):
         return adapter
     found = difference(_backend(adapter), wide=True)
-    if found:
+    if found and difference(_backend(adapter), wide=True, room=KEPT_IN_SINGLE):
         raise Unclear(
             f"{adapter.name} was read as a decoder-only model ({adapter.building.expression}), and "
             f"{found} from that of the choices which fit at other sizes. Either that is a mistake "
@@ -225,14 +230,26 @@ def _told(adapter: LanguageAdapter, doubts: list[str], reading: Reading) -> Adap
     return replace(made, understood=said, assumed=(*assumptions, *doubts), summary=summary)
 
 
+def _demand_no_others(adapter: LanguageAdapter) -> None:
+    """Raise Unclear for parameters of another result, or of an argument that gets no value."""
+    model = probe_of(adapter.building, probe_sizes(adapter.building))
+    if found := question_on_others(adapter.name, model, adapter.call, _left_out(adapter)):
+        raise Unclear(found)
+
+
 def _ungiven(adapter: LanguageAdapter) -> str:
     """Return the sentence on the optional arguments that get no value, "" for none."""
+    return sentence(_left_out(adapter))
+
+
+def _left_out(adapter: LanguageAdapter) -> list[str]:
+    """Return the optional arguments that get no value."""
     with undisturbed():
         signature = inspect.signature(adapter.building(PROBE).forward)
     call, cached = adapter.call, adapter.cached
     given = {call.tokens, call.labels, call.mask, call.positions, *call.fixed}
     given |= {cached.argument, cached.flag, cached.counted} if cached else set()
-    return sentence(list(ungiven(signature, given)))
+    return list(ungiven(signature, given))
 
 
 def _listed(table: Table) -> dict[str, str | Place]:

@@ -48,11 +48,12 @@ class Inferred:
 
 
 def probe_of(built: Building, sizes: Sizes) -> nn.Module:
-    """Return the model at `sizes` in double precision, with random numbers for its parameters."""
+    """Return the model at `sizes` in double precision, with random numbers for what it trains."""
     generator = torch.Generator().manual_seed(3)
     with widened():
         model: nn.Module = built(sizes).double().eval()
-        for one in model.parameters():
+        held = list(model.parameters())
+        for one in [one for one in held if one.requires_grad] or held:
             noise = torch.randn(one.shape, generator=generator, dtype=torch.float64)
             if one.dim() > 1:
                 one.copy_(noise * min(one.shape[-1], sizes.d_model) ** -0.5)
@@ -66,7 +67,7 @@ def called(
 ) -> tuple[Building, Arguments, Call]:
     """Return how a model is built and called; Unclear where it is not."""
     built = building(thing, name, reading)
-    model = probe_of(built, _sizes(built))
+    model = probe_of(built, probe_sizes(built))
     arguments = arguments_of(model, name, reading)
     with widened():
         return built, arguments, fitted(model, arguments, name)
@@ -75,7 +76,7 @@ def called(
 def infer(thing: Callable[..., Any], name: str, reading: Reading) -> Inferred:
     """Return all that the numbers say of a model; Unclear, with one question, where they do not."""
     built, arguments, call = called(thing, name, reading)
-    sizes = _sizes(built)
+    sizes = probe_sizes(built)
     model = probe_of(built, sizes)
     tokens = probe_tokens()
     with watched(model) as mixtures:
@@ -149,7 +150,7 @@ _ONE_ANSWER = 1e-3
 """Difference in logits of about 1 beyond which two answers are not one, in single precision too."""
 
 
-def _sizes(built: Building) -> Sizes:
+def probe_sizes(built: Building) -> Sizes:
     """Return the sizes of the probe, with fewer heads of keys where code takes their number."""
     return PROBE if "kv_heads" in built.known else PROBE.but(kv_heads=0)
 

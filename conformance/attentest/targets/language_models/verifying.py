@@ -27,15 +27,18 @@ Inputs = tuple[Array, Array | None, Array | None]
 """Tokens (B, T), a mask of padding and positions, or None."""
 
 
-def difference(backend: Backend, precision: str = "float64", *, wide: bool = False) -> str:
+def difference(
+    backend: Backend, precision: str = "float64", *, wide: bool = False, room: float = NEAR
+) -> str:
     """Return at which sizes the numbers differ from the reference, or why there are none.
 
-    "" where they agree; `wide` computes in double precision whatever the code asks for.
+    "" where they agree; `wide` computes in double precision whatever the code asks for, and `room`
+    is the difference that is allowed there.
     """
     for sizes in TRIED:
         most = min(sizes.max_length, backend.limits.length or sizes.max_length)
         calls = [(_tokens(sizes, length), None, None) for length in (5, 1, most)]
-        if found := compared(backend, sizes, calls, precision, wide=wide):
+        if found := compared(backend, sizes, calls, precision, wide=wide, near=room):
             return found
     return ""
 
@@ -47,6 +50,7 @@ def compared(
     precision: str = "float64",
     *,
     wide: bool = False,
+    near: float = NEAR,
 ) -> str:
     """Return how the output of one of the `calls` differs from the reference; "" for not at all."""
     fitted = backend.limits.fitted(sizes)
@@ -61,7 +65,7 @@ def compared(
             part = backend.build("language_model", fitted, precision=precision)
             part.load({name: one.astype(precision) for name, one in parameters.items()})
             answers = [(inputs, np.asarray(part(*inputs), dtype=np.float64)) for inputs in calls]
-        room = NEAR if wide else ROOM[precision]
+        room = near if wide else ROOM[precision]
         found = (_apart(one, actual, language_model(given, *one), room) for one, actual in answers)
         wrong = next(filter(None, found), "")
     except Exception as failure:  # code that a user wrote may raise anything

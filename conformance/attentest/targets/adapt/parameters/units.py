@@ -103,7 +103,7 @@ def _owned(owner: str, held: Mapping[str, Tensor], module: nn.Module | None) -> 
     if set(held) <= {"weight", "bias"} and "weight" in held:
         return _unit(owner, _kind(module, held["weight"]), held, owner)
     vectors = [tensor for tensor in held.values() if len(squeezed(tuple(tensor.shape))) <= 1]
-    if len(held) == len(vectors) == 2:
+    if len(held) == len(vectors) == 2 and _of_one_shape(vectors):
         return _norm(owner, {f"{owner}.{leaf}".lstrip("."): one for leaf, one in held.items()})
     return None
 
@@ -138,11 +138,16 @@ def _loose(held: Mapping[str, Tensor]) -> Iterable[Unit]:
         vectors = [name for name in group if name not in matrices]
         if len(matrices) == 1 and len(vectors) <= 1:
             yield _raw(matrices[0], vectors[0] if vectors else "", group)
-        elif not matrices and len(vectors) == 2:
+        elif not matrices and len(vectors) == 2 and _of_one_shape(group.values()):
             yield _norm(vectors[0], group)
         else:
             yield from (_raw(name, "", group) for name in matrices)
             yield from (_raw(name, "", group, "norm") for name in vectors if not matrices)
+
+
+def _of_one_shape(held: Iterable[Tensor]) -> bool:
+    """Say whether the parameters are of one shape, as gain and bias of a norm are."""
+    return len({tuple(tensor.shape) for tensor in held}) == 1
 
 
 def _vector(name: str, tensor: Tensor) -> bool:

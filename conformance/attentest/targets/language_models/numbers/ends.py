@@ -54,20 +54,23 @@ def _normalised(reader: Reader, state: State) -> Iterator[State]:
 def _positions(
     reader: Reader, length: int
 ) -> Iterator[tuple[Options, dict[str, View], Floats | None]]:
-    """Yield what may be added by position: rows (T, D), None for nothing, which comes last."""
+    """Yield what may be added by position: rows (T, D), None for nothing, which comes last.
+
+    Sines come first: a parameter that holds them, and is not trained, is no learned table.
+    """
     width = reader.sizes.d_model
+    for option in CHOICES["positional_encoding"].options:
+        if option.name not in ("learned", "learned-scaled", "none"):
+            options: Options = {"positional_encoding": option.name}
+            yield options, {}, table(Setting(choices=Choices.of(options)), length, width)
     for view, offset in product(reader.parameters.tables(width), _OFFSETS):
         if len(view.values) != reader.sizes.max_length + offset:
             continue
         rows = view.values[offset : offset + length]
         first: Value = float(offset) if offset else "none"
         for name, factor in (("learned", 1.0), ("learned-scaled", width**-0.5)):
-            options: Options = {"positional_encoding": name, "position_offset": first}
+            options = {"positional_encoding": name, "position_offset": first}
             yield options, {"positions.weight": view}, rows * factor
-    for option in CHOICES["positional_encoding"].options:
-        if option.name not in ("learned", "learned-scaled", "none"):
-            options = {"positional_encoding": option.name}
-            yield options, {}, table(Setting(choices=Choices.of(options)), length, width)
     yield {"positional_encoding": "none"}, {}, None
 
 

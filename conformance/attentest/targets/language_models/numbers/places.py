@@ -84,7 +84,7 @@ class Parameters:
         for place in _forms(name, axes, matrix=bool(columns)):
             try:
                 view = self._read(place)
-            except (ValueError, RuntimeError, IndexError, ZeroDivisionError):
+            except (ValueError, RuntimeError, IndexError, TypeError, ZeroDivisionError):
                 continue
             if view.values.shape == wanted and len(view.values):
                 yield view

@@ -1,0 +1,120 @@
+"""The inner width of a feed-forward network whose constructor is not given it."""
+
+from fractions import Fraction
+
+from torch import nn
+
+from attentest.targets.adapt.code import Code
+from attentest.targets.adapt.construction import unrounded
+from attentest.targets.adapt.probing import SIZES, Probe, undisturbed
+from attentest.targets.adapt.reading import Unclear
+from attentest_spec import Sizes, Table
+from attentest_spec.mapping import locate
+
+_INNER = (
+    "inner.weight",
+    "experts.0.inner.weight",
+    "feed_forward.inner.weight",
+    "layers.0.feed_forward.inner.weight",
+)
+"""The path of the inner layer of a feed-forward network in a component that has one."""
+
+_TRIED = (
+    SIZES.but(d_model=24),
+    SIZES.but(d_model=60),
+    SIZES.but(d_model=2, heads=1),
+    SIZES.but(d_model=5, heads=1),
+)
+"""Sizes with other widths of the model than those of the probe."""
+
+_PARTS = 64
+"""The largest denominator of the ratio of the two widths."""
+
+
+def fixed_inner(code: Code, probe: Probe, table: Table) -> tuple[float | None, int | None]:
+    """Return the inner width as a multiple of the model's, or else itself; None where it is not.
+
+    Raises Unclear where it is neither.
+    """
+    first = _inner_width(probe.built, table, SIZES.d_model)
+    if first is None:
+        return None, None
+    widths = {SIZES.d_model: first, **_others(code, table)}
+    if len(widths) > 1 and set(widths.values()) == {first}:
+        return None, first
+    for width, inner in sorted(widths.items(), reverse=True):
+        ratio = Fraction(inner, width).limit_denominator(_PARTS)
+        if all(int(ratio * one) == other for one, other in widths.items()):
+            return float(ratio), None
+    said = ", ".join(f"{other} at {one}" for one, other in sorted(widths.items()))
+    raise Unclear(
+        f"The inner width of {code.name} is no multiple of the model's and no constant ({said}): "
+        f"it rounds the width that it computes.",
+        "Say which argument sets it with --argument d_ff=NAME, or fix what rounds it with --give "
+        "NAME=VALUE.",
+        attempts=unrounded(code.construction),
+    )
+
+
+def _others(code: Code, table: Table) -> dict[int, int]:
+    """Return the inner widths at further widths of the model, as far as these are built."""
+    found = {}
+    for sizes in _TRIED:
+        inner = _inner_width(_built(code, sizes), table, sizes.d_model)
+        if inner is not None:
+            found[sizes.d_model] = inner
+    return found
+
+
+def _built(code: Code, sizes: Sizes) -> object:
+    """Return `code` built at `sizes`, None where that is refused."""
+    try:
+        with undisturbed():
+            return code.build(sizes)
+    except Exception:  # code that a user wrote may raise anything
+        return None
+
+
+def _inner_width(built: object, table: Table, width: int) -> int | None:
+    """Return the inner width of a network that is built for a model `width`, None for none."""
+    own = dict(built.named_parameters()) if isinstance(built, nn.Module) else {}
+    for name in _INNER:
+        try:
+            place = locate(name, table)
+            shape = own[place.stored].shape
+        except KeyError:
+            continue
+        if place.stored != place.name:  # of one of the experts that are stacked
+            return int(place.read(own).shape[0])
+        _, packed = place.part or (0, 1)
+        axes = [one for one in shape if one > 1]
+        if width in axes:
+            axes.remove(width)
+        return max(axes, default=width) // packed
+    return None
+
+
+def shared_inner(probe: Probe, table: Table) -> float | None:
+    """Return the width of a shared expert as a multiple of that of the others, None for none."""
+    own = dict(probe.built.named_parameters()) if isinstance(probe.built, nn.Module) else {}
+    try:
+        shared, other = (
+            locate(f"{name}.outer.weight", table).read(own).shape[-1]
+            for name in ("shared_expert", "experts.0")
+        )
+    except KeyError:
+        return None
+    return float(shared / other)
+
+
+def demand_inner_width(code: Code, probe: Probe, table: Table) -> None:
+    """Raise Unclear where the inner width is not the one that the code is built with."""
+    width = _inner_width(probe.built, table, SIZES.d_model)
+    if width not in (None, SIZES.d_ff, SIZES.d_model):
+        raise Unclear(
+            f"{code.name} has an inner width of {width} where it is built with {SIZES.d_ff}: it "
+            f"rounds or scales the width that it is given.",
+            "Judge a class whose width is the given one; a recipe in a file of your own can give "
+            "it the width that leads to sizes.d_ff.",
+            attempts=unrounded(code.construction),
+        )

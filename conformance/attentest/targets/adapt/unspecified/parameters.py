@@ -1,0 +1,58 @@
+"""Parameters that the spec has no place for, and that change what the code computes."""
+
+from copy import deepcopy
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from attentest.targets.adapt.adapter import Adapter
+from attentest.targets.adapt.parameters.behaviour import Sample
+from attentest.targets.adapt.parameters.found import FoundTable
+from attentest.targets.adapt.probing import undisturbed
+from attentest.targets.adapt.ungiven import ungiven_of
+from attentest_spec.setting import Floats
+from attentest_spec.torch import to_array
+
+
+def in_use(found: FoundTable, adapter: Adapter) -> list[str]:
+    """Return the parameters without a place in the spec on which the output depends.
+
+    One that is initialised as 1 or 0 gives the numbers of the formula, and others once it is
+    trained. A parameter that nothing depends on is a mistake, and is left out.
+    """
+    seen = found.observed
+    if not found.unplaced or seen is None or not seen.run.samples:
+        return []
+    sample = seen.run.samples[0]
+    with undisturbed():
+        return [name for name in found.unplaced if _depends(seen.module, name, adapter, sample)]
+
+
+def of_others(found: FoundTable, adapter: Adapter) -> list[str]:
+    """Return the parameters without a place that may be those of an argument without a value.
+
+    Only multi-head attention counts what it trains.
+    """
+    counted = adapter.component == "multi_head_attention"
+    return list(found.unplaced) if counted and ungiven_of(adapter) else []
+
+
+def _depends(module: nn.Module, name: str, adapter: Adapter, sample: Sample) -> bool:
+    """Say whether another value of the parameter `name` gives another output."""
+    changed = deepcopy(module)
+    with torch.no_grad():
+        changed.get_parameter(name).mul_(3.0).add_(1.0)
+    output = _output(changed, adapter, sample)
+    return output is not None and not np.array_equal(output, sample.output)
+
+
+def _output(module: nn.Module, adapter: Adapter, sample: Sample) -> Floats | None:
+    """Return what `module` gives for the inputs of `sample`, None where it raises."""
+    inputs = [None if one is None else torch.from_numpy(one.copy()) for one in sample.inputs]
+    try:
+        result = adapter(module, *inputs)
+    except Exception:  # code that a user wrote may raise anything
+        return None
+    output = result[0] if isinstance(result, tuple | list) else result
+    return to_array(output) if isinstance(output, Tensor) else None

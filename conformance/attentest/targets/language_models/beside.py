@@ -1,0 +1,55 @@
+"""Parameters beside the logits of a decoder-only model: those of further results and inputs."""
+
+from collections.abc import Collection, Mapping
+
+import torch
+from torch import Tensor, nn
+
+from attentest.targets.adapt.parameters.telling import few
+from attentest.targets.language_models.calling import Call, probe_tokens
+from attentest.targets.language_models.numbers.tracing import widened
+from attentest.targets.models.results import parts_of
+
+
+def question_on_others(name: str, model: nn.Module, call: Call, ungiven: Collection[str]) -> str:
+    """Return the question on trained parameters that the logits do not depend on, "" for none.
+
+    They are those of another result, or they may be those of `ungiven`, the arguments that get no
+    value. Parameters that nothing depends on are a mistake, and are no question.
+    """
+    with widened(), torch.enable_grad():
+        logits = call.compiled()(model, probe_tokens())
+        rest = _without(logits, model)
+        if not rest:
+            return ""
+        tokens = probe_tokens().T if call.sequence_first else probe_tokens()
+        labels = {call.labels: tokens} if call.labels else {}
+        result = model(**{call.tokens: tokens, **labels, **call.fixed})
+        several = [one for _, one, _ in parts_of(result) if one.requires_grad]
+        without = set(_without(several, model))
+    others = [one for one in rest if one not in without]
+    if others:
+        return (
+            f"{name} trains {few(others)} beside the logits, for another result of its call: the "
+            f"spec has no place for them. Name a class that returns the logits alone."
+        )
+    if ungiven:
+        return (
+            f"{name} trains {few(rest)}, and its logits depend on none of them without "
+            f"{few(ungiven)}: either they are those of that input, which the spec does not have, "
+            f"or nothing depends on them, which is a mistake."
+        )
+    return ""
+
+
+def _without(results: Tensor | list[Tensor], model: nn.Module) -> list[str]:
+    """Return the trained parameters that no number of `results` depends on."""
+    several = [results] if isinstance(results, Tensor) else results
+    if not all(one.requires_grad for one in several) or not several:
+        return []
+    trained: Mapping[str, Tensor] = {
+        name: one for name, one in model.named_parameters() if one.requires_grad
+    }
+    total = torch.stack([one.sum() for one in several]).sum()
+    found = torch.autograd.grad(total, list(trained.values()), allow_unused=True)
+    return [name for name, one in zip(trained, found, strict=True) if one is None]
