@@ -11,6 +11,7 @@ from attentest.results.run import BackendRun, Run
 from attentest.results.screen import Screen
 from attentest.results.text import counted
 from attentest.results.verdict import Status
+from attentest.targets.adapt.components import only_mentions
 from attentest.targets.members import Member
 
 
@@ -40,6 +41,25 @@ class Outcome:
         )
 
     @property
+    def asks(self) -> bool:
+        """Whether it was recognised as a component or model, and could not be read as that.
+
+        A class whose name only mentions a component, as `EncoderPooling` does, was not recognised.
+        """
+        backend, member = self.backend, self.member
+        if backend is None or not backend.failure or member.inside:
+            return False
+        hint = member.guessed and only_mentions(member.name, member.component)
+        return bool(member.component) and not hint
+
+    @property
+    def is_left_out(self) -> bool:
+        """Whether it may be something to judge by its name or code, and was not recognised."""
+        backend, member = self.backend, self.member
+        failed = backend is not None and bool(backend.failure) and not member.inside
+        return bool(member.looks) or (failed and not self.asks)
+
+    @property
     def line(self) -> tuple[str, str, str]:
         """The name, the component, and the result in a few words."""
         return self.member.name, self._component() or "-", self._result()
@@ -57,8 +77,10 @@ class Outcome:
             if member.inside:
                 return f"not judged by itself: part of {member.inside}"
             return _UNJUDGED.get(member.looks, "not a component")
-        if backend.failure:
+        if self.asks:
             return "question: see below"
+        if backend.failure:
+            return f"not judged: its name only hints at {member.component}, see below"
         conforming, judged = backend.score
         if not judged:
             return "nothing judged"
@@ -90,9 +112,14 @@ class FileSummary:
 
     @property
     def exit_code(self) -> int:
-        """1 where a member violates the specification, 3 where none could be judged, else 0."""
+        """1 where a member violates the specification, else 3 where a question is open, else 0.
+
+        A question is open where a member was recognised and could not be read, or none was judged.
+        """
         if any(one.fails for one in self.outcomes):
             return 1
+        if any(one.asks for one in self.outcomes):
+            return 3
         return 0 if any(one.judged for one in self.outcomes) else 3
 
     def text(self, screen: Screen) -> str:
@@ -154,20 +181,19 @@ class FileSummary:
             yield f"== {one.member.name}\n\n{block}"
 
     def last_line(self) -> str:
-        """Return how many members were judged, and the names of those that were not."""
+        """Return how many members conform, and the names of those that were not judged.
+
+        Where one of these decides the exit code, the line says so.
+        """
         judged = [one for one in self.outcomes if one.judged]
         good = sum(not one.fails for one in judged)
         conform = "conforms" if len(judged) == 1 else "conform"
         line = f"{self.target}: {good} of {counted(len(judged), 'judged component')} {conform}"
-        rest = [one.member.name for one in self.outcomes if not one.judged and _asks(one)]
-        line += f"; not judged, see the question: {', '.join(rest)}" if rest else ""
-        looks = [one.member.name for one in self.outcomes if one.member.looks]
-        return line + (f"; not judged: {', '.join(looks)}" if looks else "")
-
-
-def _asks(outcome: Outcome) -> bool:
-    member = outcome.member
-    return not member.inside and bool(member.component)
+        code = " (exit code 3)" if self.exit_code == 3 else ""
+        asked = ", ".join(one.member.name for one in self.outcomes if one.asks)
+        line += f"; not judged{code}, see the question: {asked}" if asked else ""
+        rest = ", ".join(one.member.name for one in self.outcomes if one.is_left_out)
+        return line + (f"; not judged: {rest}" if rest else "")
 
 
 def remote_members(target: str, isolation: Isolation) -> list[Member] | None:

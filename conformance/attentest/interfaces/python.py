@@ -209,7 +209,7 @@ class FileReport(Report):
 
     @property
     def conforms(self) -> bool:
-        """Whether something was judged, and no verdict is a violation, an error or a crash."""
+        """Whether all that was recognised was judged, without a violation, an error or a crash."""
         return files.summary(self.target, self.members, self.run).exit_code == 0
 
     def __getitem__(self, clause: str) -> Verdict:

@@ -90,7 +90,8 @@ def check_command(
 
     The object is a function, a class or a backend. How code that is no backend is called and
     built is inferred from its names, its documentation and a probing call. Exit code 0: it
-    conforms; 1: it does not; 2: usage; 3: it could not be loaded or read, or nothing was judged.
+    conforms; 1: it does not; 2: usage; 3: it could not be loaded or read, or nothing was judged; of
+    a file also where one component could not be read and the others conform.
     """
     with usage():
         if not resolve.is_whole(target):
@@ -166,7 +167,9 @@ def _check_file(
     run = judging.carried_out(console, list(files.targets(target, members)), plan)
     result = files.summary(target, members, run)
     screen = judging.screen(console, run)
-    if not judging.annotated(console, run):
+    if judging.annotated(console, run):
+        console.print(Text(result.last_line()), soft_wrap=True)
+    else:
         console.print(coloured(result.text(screen)), soft_wrap=True)
     sys.exit(result.exit_code)
 

@@ -132,6 +132,9 @@ _AS_ARGUMENT = {
 }
 """Names of arguments that get a module."""
 
+_ENDS = ("mlp", "ffn", "mha")
+"""Last letters that say a component after a prefix in capitals, as in `CLIPMLP`."""
+
 _MAKES = {"make", "create", "get", "generate", "build", "compute"}
 """The words that the name of a function which makes masks begins with."""
 
@@ -167,6 +170,17 @@ def component_suggested(name: str) -> str:
     return next((_COMPONENT[end] for end in ends if end in _COMPONENT), "")
 
 
+def only_mentions(name: str, component: str) -> bool:
+    """Say whether `name` mentions `component` and ends in words for something else.
+
+    `EncoderPooling` does, and `PreNormEncoderBlock` is a block.
+    """
+    words = [word for word in words_of(name) if word not in _EMPTY]
+    ends = {"".join(words[start:]) for start in range(len(words))}
+    is_one = ends & {*_COMPONENT, *_USUAL} or (words[-1:] and words[-1].endswith(_ENDS))
+    return not is_one and component == component_guessed(name)
+
+
 def part_named(own: str, side: str = "") -> str:
     """Return the component of the module that the argument `own` gets, "" for no module.
 
@@ -191,7 +205,7 @@ def component_guessed(name: str) -> str:
     )
     found = _USUAL.get("".join(words), "")
     found = found or next((_COMPONENT[run] for run in runs if run in _COMPONENT), "")
-    ends = (_COMPONENT[end] for end in ("mlp", "ffn", "mha") if words[-1].endswith(end))
+    ends = (_COMPONENT[end] for end in _ENDS if words[-1].endswith(end))
     found = found or next(ends, "")  # as in "CLIPMLP"
     found = found or next((_USUAL[word] for word in words if word in _USUAL), "")
     return "" if found == "model" or found.endswith("mask") else found
