@@ -85,7 +85,8 @@ class Limits:
 
     The list is closed: `layers`, `heads` and `length` are the largest supported, `fewest_heads` is
     the smallest number of heads that it is one design with, `precisions` and
-    `masks` (see :data:`MASK_KINDS`) the supported kinds, `dropout` is False where there is none,
+    `masks` (see :data:`MASK_KINDS`) the supported kinds, `memory_masks` those of the mask of a
+    decoder's memory where they are others than `masks`, `dropout` is False where there is none,
     `odd_width` is False where an odd model width is refused, `cross` is False where multi-head
     attention has one input, which is query, key and value at once, and `inner` is the width of a
     feed-forward network's inner layer as a multiple of the model's, rounded down, where it is
@@ -130,11 +131,17 @@ class Limits:
     alpha: float | None = None
     shared_inner: float | None = None
     right_padded: Collection[str] = ()
+    memory_masks: Collection[str] | None = None
 
     @property
     def finest(self) -> str:
         """The most precise supported format (float64 where none is)."""
         return next((one for one in PRECISIONS if one in self.precisions), "float64")
+
+    def masks_of(self, role: str) -> Collection[str]:
+        """Return the supported kinds of the mask `role`; "source_mask" is that of a memory."""
+        own = self.memory_masks if role == "source_mask" else None
+        return self.masks if own is None else own
 
     def precision_of(self, component: str, asked: str) -> str:
         """Return the precision that `component` is judged in where `asked` is asked for."""

@@ -187,14 +187,21 @@ class Draw:
             case _:
                 return keep(batch, heads, queries, keys)
 
-    def mask_kind(self, *, hiding: bool = False, kinds: Sequence[str] = ()) -> str:
-        """Draw a kind of mask that the backend supports; `hiding` leaves out no mask at all."""
-        every = kinds or ("per-sample", "padding", "per-head", "causal", "none")
-        return self.choose(self.mask_kinds([one for one in every if not hiding or one != "none"]))
+    def mask_kind(
+        self, *, hiding: bool = False, kinds: Sequence[str] = (), role: str = "mask"
+    ) -> str:
+        """Draw a kind of the mask `role` that the backend supports.
 
-    def mask_kinds(self, kinds: Sequence[str]) -> list[str]:
+        `hiding` leaves out no mask at all.
+        """
+        every = kinds or ("per-sample", "padding", "per-head", "causal", "none")
+        allowed = [one for one in every if not hiding or one != "none"]
+        return self.choose(self.mask_kinds(allowed, role))
+
+    def mask_kinds(self, kinds: Sequence[str], role: str = "mask") -> list[str]:
         """Return those of `kinds` that the backend supports; absent where it supports none."""
-        supported = [kind for kind in kinds if kind in self.subject.limits.masks]
+        known = self.subject.limits.masks_of(role)
+        supported = [kind for kind in kinds if kind in known]
         if not supported:
             raise Absent(f"{self.subject.name} supports none of the needed kinds of mask")
         return supported

@@ -72,6 +72,7 @@ def _inputs(draw: Draw, component: str, sizes: Sizes) -> tuple[Input, ...]:
     in_heads = component in ("attention", "rotary")
     width = (sizes.heads, length, 4) if in_heads else (length, sizes.d_model)
     mask = draw.mask(kinds[0], 2, sizes.heads, length, length)
+    of_memory = draw.mask_kinds(MASK_KINDS, "source_mask")[0]
     named: dict[str, Input] = {
         "tokens": draw.source(2, length, sizes),
         "source": draw.source(2, length, sizes),
@@ -94,7 +95,7 @@ def _inputs(draw: Draw, component: str, sizes: Sizes) -> tuple[Input, ...]:
         "positions": None,
         "sublayer": draw.floats(sizes.d_model, sizes.d_model),
         "mask": mask,
-        "source_mask": mask,
+        "source_mask": draw.mask(of_memory, 2, sizes.heads, length, length),
         "target_mask": draw.mask("causal", 2, sizes.heads, length, length),
     }
     if component in ("padded_batch", "packed_batch"):

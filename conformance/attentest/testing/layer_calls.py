@@ -95,17 +95,19 @@ def matches_reference_in_use(
     probe = subject.part(component, sizes, parameters=draw.parameters(component, sizes))
     shape, length = (size.batch, size.length, size.width), size.length
 
-    def mask() -> Array | None:
-        kind = draw.mask_kind(kinds=own_kinds(subject, ("padding", "per-sample", "none")))
+    def mask(role: str) -> Array | None:
+        kinds = own_kinds(subject, ("padding", "per-sample", "none"), role)
+        kind = draw.mask_kind(kinds=kinds, role=role)
         return draw.mask(kind, size.batch, size.heads, length, length)
 
-    memory = (draw.floats(*shape), mask()) if component.startswith("decoder") else (None, None)
-    matches_reference(LayerCall(probe, draw.floats(*shape), mask(), *memory))
+    of_decoder = component.startswith("decoder")
+    memory = (draw.floats(*shape), mask("source_mask")) if of_decoder else (None, None)
+    matches_reference(LayerCall(probe, draw.floats(*shape), mask("mask"), *memory))
 
 
-def own_kinds(subject: Subject, kinds: Sequence[str]) -> Sequence[str]:
-    """Return `kinds` of masks, or the causal one for a backend that takes no other."""
-    return ("causal",) if set(subject.limits.masks) == {"causal"} else kinds
+def own_kinds(subject: Subject, kinds: Sequence[str], role: str = "mask") -> Sequence[str]:
+    """Return `kinds` of the mask `role`, or the causal one for a backend that takes no other."""
+    return ("causal",) if set(subject.limits.masks_of(role)) == {"causal"} else kinds
 
 
 def _any_head(mask: Array | None, shape: tuple[int, ...]) -> Array:
@@ -151,11 +153,13 @@ def draw_call(
         probe = build_with_parameters(subject, draw, component, sizes, precision=precision)
     shape = (samples, length, sizes.d_model)
     x = draw.floats(*shape, scale=scale, precision=precision)
-    mask = _mask(draw, kinds, samples, sizes.heads, length, length, hiding)
+    mask = _mask(draw, kinds, samples, sizes.heads, length, length, hiding, "mask")
     if not component.startswith("decoder"):
         return LayerCall(probe, x, mask)
     memory = draw.floats(samples, reach, sizes.d_model, precision=precision)
-    source_mask = _mask(draw, source_kinds, samples, sizes.heads, length, reach, hiding)
+    source_mask = _mask(
+        draw, source_kinds, samples, sizes.heads, length, reach, hiding, "source_mask"
+    )
     return LayerCall(probe, x, mask, memory, source_mask)
 
 
@@ -173,14 +177,15 @@ def _mask(
     queries: int,
     keys: int,
     hiding: bool,
+    role: str,
 ) -> Array | None:
     if "target" in kinds:
         kinds = [kind if kind != "target" else "per-sample" for kind in kinds]
-        kind = draw.mask_kind(hiding=hiding, kinds=kinds)
+        kind = draw.mask_kind(hiding=hiding, kinds=kinds, role=role)
         if kind == "per-sample":
             return target_mask(draw, batch, queries)
     else:
-        kind = draw.mask_kind(hiding=hiding, kinds=kinds)
+        kind = draw.mask_kind(hiding=hiding, kinds=kinds, role=role)
     return draw.mask(kind, batch, heads, queries, keys)
 
 
@@ -237,12 +242,12 @@ def permute_mask(
 
 
 def open_mask(
-    subject: Subject, batch: int, queries: int, keys: int
+    subject: Subject, batch: int, queries: int, keys: int, role: str = "mask"
 ) -> Annotated[Array, "{batch} 1 #{queries} {keys}"]:
     """Return a mask (B, 1, Q, K) or (B, 1, 1, K), as the backend supports, that hides nothing."""
     shapes = {"padding": (batch, 1, 1, keys), "per-sample": (batch, 1, queries, keys)}
     for kind, shape in shapes.items():
-        if kind in subject.limits.masks:
+        if kind in subject.limits.masks_of(role):
             return np.ones(shape, dtype=bool)
     raise Absent(f"{subject.name} supports none of the needed kinds of mask")
 

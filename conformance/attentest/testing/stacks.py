@@ -178,6 +178,10 @@ def _path_inputs(
     subject: Subject, component: str, x: Annotated[Array, "1 L D"]
 ) -> tuple[Input, ...]:
     """Return the inputs of a layer for x (1, L, D), with nothing hidden."""
-    free = "none" in subject.limits.masks
-    mask = None if free else open_mask(subject, 1, x.shape[1], x.shape[1])
-    return (x, mask) if component.startswith("encoder") else (x, x, mask, mask)
+
+    def mask(role: str) -> Array | None:
+        free = "none" in subject.limits.masks_of(role)
+        return None if free else open_mask(subject, 1, x.shape[1], x.shape[1], role)
+
+    own = mask("mask")
+    return (x, own) if component.startswith("encoder") else (x, x, mask("source_mask"), own)

@@ -7,7 +7,15 @@ from typing import Any, NoReturn, TypeVar
 
 from attentest_spec.choices import Value
 from attentest_spec.components import COMPONENTS
-from attentest_spec.contract import PADDED_INPUTS, Gradient, Input, Limits, Output, Unsupported
+from attentest_spec.contract import (
+    MASK_KINDS,
+    PADDED_INPUTS,
+    Gradient,
+    Input,
+    Limits,
+    Output,
+    Unsupported,
+)
 from attentest_spec.names import require
 from attentest_spec.setting import Array
 from attentest_spec.sizes import Sizes
@@ -201,6 +209,8 @@ def _limits(answer: Mapping[str, Any]) -> Limits:
         usual = plain[require("limit", name, plain)]
         if name == "right_padded":
             plain[name] = _require_all(name, value, PADDED_INPUTS)
+        elif name == "memory_masks":
+            plain[name] = None if value is None else _require_all(name, value, MASK_KINDS)
         elif isinstance(usual, tuple):
             plain[name] = _require_all(name, value, usual)
         elif name == "smoothing" and type(value) is int:  # 0 is a rate, too

@@ -64,6 +64,7 @@ ANSWERS = {
     "odd_component": ("describe", {**DESCRIBED, "components": ["layer_nrm"]}),
     "odd_limit": ("describe", {**DESCRIBED, "limits": {"head": 4}}),
     "odd_heads": ("describe", {**DESCRIBED, "limits": {"heads": "four"}}),
+    "odd_memory_mask": ("describe", {**DESCRIBED, "limits": {"memory_masks": ["paddin"]}}),
     "odd_precision": ("describe", {**DESCRIBED, "limits": {"precisions": ["float65"]}}),
     "odd_capability": ("describe", {**DESCRIBED, "capabilities": ["grad"]}),
     "odd_handle": ("build", {"part": None}),

@@ -165,6 +165,7 @@ def test_unreferenced_parts_are_released(messages) -> None:
         ("odd_component", "did you mean layer_norm"),
         ("odd_limit", "did you mean heads"),
         ("odd_heads", "'four' is not of the type int"),
+        ("odd_memory_mask", "did you mean padding"),
         ("odd_precision", "did you mean float64"),
         ("odd_capability", "no capability named 'grad'"),
         ("dies_at_start", "it ended with exit code 3; its stderr ends: all was well / out of luck"),

@@ -164,7 +164,7 @@ def _hidden(part: Part) -> tuple[Input, ...]:
         query, key, value = rng.normal(size=(3, 2, part.probe.sizes.heads, 3, 2))
         query[...], key[..., 0, :], key[..., 1:, :] = (1.0, 0.0), (-1.0, 0.0), (1.0, 0.0)
         return query, key, value, mask
-    kept = part.all_kept(3)
+    kept = part.memory_kept(3)
     return {
         "multi_head_attention": (rows, rows, rows, mask),
         "encoder_layer": (rows, mask),
@@ -196,5 +196,5 @@ def empty_row(part: Part) -> Station:
     mask[1] = True
     *rest, _ = part.inputs()
     if part.component in ("decoder_layer", "decoder"):
-        return Station.of(part.probe, parameters, (rest[0], rest[1], part.all_kept(2), mask))
+        return Station.of(part.probe, parameters, (rest[0], rest[1], part.memory_kept(2), mask))
     return Station.of(part.probe, parameters, (*rest, mask))

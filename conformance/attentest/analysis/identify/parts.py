@@ -76,7 +76,7 @@ class Part:
             "embedding": (tokens[0],),
             "residual": (x, matrix),
             "encoder_layer": (x, self.own_kept(x.shape[1])),
-            "decoder_layer": (x, memory, self.all_kept(keys), self.all_kept(x.shape[1])),
+            "decoder_layer": (x, memory, self.memory_kept(keys), self.all_kept(x.shape[1])),
             "rms_norm": (rows_of_all_scales(self) if rows is None else x,),
             "padded_batch": (np.arange(3, 9), np.array([3, 1, 2])),
             "loss": self.loss_inputs(),
@@ -123,8 +123,15 @@ class Part:
         return self.all_kept(length)
 
     def all_kept(self, keys: int) -> Array | None:
-        """Return a mask that hides nothing, None where a backend takes none."""
-        kinds = self.probe.subject.limits.masks
+        """Return a mask that hides nothing, None where it may be left out."""
+        return self._kept(keys, "mask")
+
+    def memory_kept(self, keys: int) -> Array | None:
+        """Return a mask for the memory of a decoder that hides nothing, None where it may be."""
+        return self._kept(keys, "source_mask")
+
+    def _kept(self, keys: int, role: str) -> Array | None:
+        kinds = self.probe.subject.limits.masks_of(role)
         return None if "none" in kinds else np.ones((1, 1, 1, keys), dtype=bool)
 
 

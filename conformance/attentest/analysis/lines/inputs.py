@@ -83,7 +83,8 @@ class Inputs:
                 return self.floats(batch, keys, width), self.mask(keys, keys)
             case "decoder_layer" | "decoder":
                 x, memory = self.floats(batch, queries, width), self.floats(batch, keys, width)
-                padding = self.mask(queries, keys, "padding") if self.kind != "none" else None
+                kind = self._memory_kind()
+                padding = self.mask(queries, keys, kind, "source_mask")
                 return x, memory, padding, self.mask(queries, queries)
             case "layer_norm" | "rms_norm":
                 return (0.05 * self.floats(batch, queries, width),)
@@ -108,12 +109,16 @@ class Inputs:
         """Draw signed numbers."""
         return cast(np.round(self.rng.normal(size=shape), 2), self.subject.precision)
 
-    def mask(self, queries: int, keys: int, kind: str = "") -> Array | None:
+    def _memory_kind(self) -> str:
+        """Return the kind of a memory's mask, none where the kinds of all others are to be none."""
+        return "padding" if self.kind != "none" else "none"
+
+    def mask(self, queries: int, keys: int, kind: str = "", role: str = "mask") -> Array | None:
         """Draw a mask of the kind, in which every query sees a key and every key is seen."""
         kind = kind or self.kind
         if kind == "none":
             return None
-        if kind not in self.subject.limits.masks:
+        if kind not in self.subject.limits.masks_of(role):
             raise Absent(f"no {kind} mask is supported")
         if kind == "causal":
             return np.tril(np.ones((1, 1, queries, keys), dtype=bool))

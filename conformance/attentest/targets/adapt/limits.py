@@ -72,6 +72,7 @@ def limits_of(
         fewest_heads=2 if several else 1,
         precisions=_precisions(code, adapter),
         masks=_kinds(adapter),
+        memory_masks=_memory_kinds(adapter),
         dropout="dropout" in known and _same_names(code, probe),
         cross=not adapter.arguments.joined,
         inner=inner,
@@ -253,14 +254,25 @@ def _of_source_alone(what: str, known: Collection[str]) -> bool:
 
 
 def _kinds(adapter: Adapter) -> tuple[str, ...]:
-    """Return the kinds of mask that every mask argument takes."""
+    """Return the kinds of mask that are taken by what attends to itself, or to keys of its own."""
     if adapter.causal:
         return ("causal",)
-    kinds = set(MASK_KINDS)
-    for role in _roles(adapter):
-        style = adapter.styles.get(role)
-        own = set(style.kinds) if style else {"none"}
-        kinds &= own | ({"padding"} if role == "mask" and "padding" in adapter.styles else set())
+    roles = _roles(adapter)
+    return _kinds_of(adapter, "target_mask" if "target_mask" in roles else "mask")
+
+
+def _memory_kinds(adapter: Adapter) -> tuple[str, ...] | None:
+    """Return the kinds of the memory's mask, None where they are those of the other."""
+    if "source_mask" not in _roles(adapter):
+        return None
+    kinds = _kinds_of(adapter, "source_mask")
+    return None if kinds == _kinds(adapter) else kinds
+
+
+def _kinds_of(adapter: Adapter, role: str) -> tuple[str, ...]:
+    style = adapter.styles.get(role)
+    kinds = set(style.kinds) if style else {"none"}
+    kinds |= {"padding"} if role == "mask" and "padding" in adapter.styles else set()
     return tuple(kind for kind in MASK_KINDS if kind in kinds)
 
 
@@ -281,7 +293,12 @@ def _precisions(code: Code, adapter: Adapter) -> tuple[str, ...]:
 
 def any_masks(adapter: Adapter) -> Mapping[str, torch.Tensor]:
     """Return masks for five queries and keys that `adapter` takes, none where it takes none."""
-    kinds = _kinds(adapter)
+    memory = _memory_kinds(adapter)
+    kinds = {role: _kinds(adapter) for role in _roles(adapter)}
+    kinds |= {"source_mask": memory} if memory is not None else {}
+    return {role: _any_mask(one) for role, one in kinds.items() if set(one) - {"none"}}
+
+
+def _any_mask(kinds: Collection[str]) -> torch.Tensor:
     causal = torch.ones((1, 1, 5, 5), dtype=torch.bool).tril()
-    mask = causal if "padding" not in kinds else causal[:, :, 3:4].repeat(2, 1, 1, 1)
-    return dict.fromkeys(_roles(adapter), mask) if set(kinds) - {"none"} else {}
+    return causal if "padding" not in kinds else causal[:, :, 3:4].repeat(2, 1, 1, 1)

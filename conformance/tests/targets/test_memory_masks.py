@@ -1,0 +1,70 @@
+"""Decoder layers whose mask of the memory takes other forms than that of the target."""
+
+from pathlib import Path
+
+import pytest
+from folders import SUPPORT
+
+import attentest
+from attentest.judging.bench import Bench
+from attentest.judging.judge import judge
+from attentest.targets.adapt import Unclear
+from attentest_spec.clauses import clauses
+
+SOURCE = (SUPPORT / "wild" / "own_memory_mask.py").read_text()
+OF_LAYER = [one.slug for one in clauses().values() if one.component == "decoder_layer"]
+MEMORY = ("decoder.source-mask-on-memory", "decoder.layer-formula", "decoder.memory-order")
+OWN = "own = None if tgt_mask is None else tgt_mask.view(1, 1, steps, steps)"
+KEEP = "keep = None if memory_mask is None else memory_mask[:, None, None, :]"
+MISTAKES = {
+    "ignored": ("self.cross_attn(x, memory, keep)", "self.cross_attn(x, memory)"),
+    "of_target": (
+        KEEP,
+        f"{KEEP}\n        if own is not None and own.shape[-1] == memory.shape[1]:\n"
+        "            keep = own if keep is None else keep & own",
+    ),
+    "of_first_sample": (KEEP, KEEP.replace("memory_mask[:, None", "memory_mask[:1, None")),
+}
+
+
+def layer(folder: Path, *changed: str, **settled: object) -> Bench:
+    """Return the layer, with one text in the place of another, as it is read."""
+    (folder / "layer.py").write_text(SOURCE.replace(*changed) if changed else SOURCE)
+    return Bench.for_status(attentest.adapted(f"{folder / 'layer.py'}:DecoderLayer", **settled))
+
+
+def test_memory_mask_of_its_own_form_has_limits_of_its_own(tmp_path: Path):
+    bench = layer(tmp_path)
+    limits = bench.backend.limits
+    assert tuple(limits.masks) == ("none", "causal")
+    assert tuple(limits.memory_masks) == ("none", "padding")
+    statuses = {slug: judge(bench, slug).status.value for slug in OF_LAYER}
+    assert set(statuses.values()) == {"pass"}, statuses
+
+
+def test_layer_that_is_causal_by_itself_has_its_memory_mask_judged(tmp_path: Path):
+    text = SOURCE.replace("tgt_mask=None, ", "").replace(
+        OWN, "own = torch.ones(steps, steps, dtype=torch.bool).tril().view(1, 1, steps, steps)"
+    )
+    assert text.count("tgt_mask") == 1  # in the documentation alone
+    (tmp_path / "layer.py").write_text(text)
+    bench = Bench.for_status(attentest.adapted(f"{tmp_path / 'layer.py'}:DecoderLayer"))
+    assert tuple(bench.backend.limits.masks) == ("causal",)
+    assert tuple(bench.backend.limits.memory_masks) == ("none", "padding")
+    assert {judge(bench, slug).status.value for slug in MEMORY[:2]} <= {"pass", "absent"}
+    assert judge(bench, MEMORY[0]).status.value == "pass"
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_mistakes_in_the_memory_mask_are_violations(mistake: str, tmp_path: Path):
+    bench = layer(tmp_path, *MISTAKES[mistake])
+    statuses = {slug: judge(bench, slug).status.value for slug in MEMORY}
+    assert "violation" in statuses.values(), statuses
+
+
+def test_memory_mask_that_is_inverted_is_a_question_and_then_a_violation(tmp_path: Path):
+    changed = (KEEP, KEEP.replace("else memory_mask", "else ~memory_mask"))
+    with pytest.raises(Unclear, match="shows one that says what is hidden"):
+        layer(tmp_path, *changed)
+    bench = layer(tmp_path, *changed, mask="memory_mask:keep")
+    assert judge(bench, MEMORY[0]).status.value == "violation"
