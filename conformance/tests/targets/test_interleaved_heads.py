@@ -10,6 +10,7 @@ from standalone import run_without_suite
 import attentest
 from attentest.judging.bench import Bench
 from attentest.judging.judge import judge
+from attentest.results.causes import causes
 from attentest.targets.adapt import Unclear
 
 SEPARATE = """
@@ -157,3 +158,35 @@ def test_mistaken_order_of_heads_does_not_pass(
 ) -> None:
     cls, source = SOUND[name]
     assert asked_or_broken(tmp_path, cls, source, right, wrong, *CLAUSES[cls])
+
+
+BESIDE = [
+    ("separate", "self.width**0.5", "query.shape[-1] ** 0.5", "sqrt(d_model)"),
+    ("separate", "scores.softmax(-1)", "scores.softmax(-2)", "over the queries"),
+    ("separate", "if mask is not None", "if False", "mask is lost"),
+    ("packed", "(dim // heads) ** -0.5", "dim**-0.5", "root of the model width"),
+]
+
+
+@pytest.mark.parametrize(("name", "right", "wrong", "words"), BESIDE)
+def test_cause_of_another_mistake_is_named_at_its_line(
+    tmp_path: Path, name: str, right: str, wrong: str, words: str
+) -> None:
+    _, source = SOUND[name]
+    assert source.count(right) == 1
+    changed = source.replace(right, wrong)
+    backend = adapted(tmp_path, "MultiHeadAttention", changed)
+    assert "interleaved (channel c" in backend.assumed[0]
+    verdict = judge(Bench(backend, effort=0.2, shrink=False), "multi_head_attention.formula")
+    (cause,) = causes([verdict])
+    assert words in f"{cause.text} {cause.location}"
+    assert cause.confirmed
+
+
+def test_slices_with_another_mistake_are_not_said_to_be_interleaved(tmp_path: Path) -> None:
+    for packing in ("(k h d)", "(h k d)"):
+        source = PACKED.replace("(k d h)", packing).replace("(d h)", "(h d)")
+        backend = adapted(tmp_path, "MultiHeadAttention", source.replace("** -0.5", "** -1.0"))
+        assert not any("interleaved" in one for one in backend.assumed)
+        mistakes = broken(backend, "multi_head_attention.formula")
+        assert mistakes

@@ -10,7 +10,7 @@ import torch
 
 from attentest.targets.adapt.components import squashed
 from attentest.targets.adapt.names import HEAD_WIDTH, SIZES
-from attentest.targets.adapt.parameters.found import DISTINCT
+from attentest.targets.adapt.parameters.building import DISTINCT
 from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.reading import Reading, Unclear
 from attentest.targets.constants.components import ASSUMED

@@ -27,7 +27,7 @@ from attentest.targets.adapt.limits import (
     said_of,
 )
 from attentest.targets.adapt.parameters import FoundTable, find_table, interleaved
-from attentest.targets.adapt.parameters.found import DISTINCT
+from attentest.targets.adapt.parameters.building import DISTINCT
 from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.reading import Reading, Unclear
 from attentest.targets.adapt.ungiven import sentence

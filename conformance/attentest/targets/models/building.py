@@ -25,7 +25,7 @@ from attentest.targets.adapt.names import (
     RATIO,
     SIZES,
 )
-from attentest.targets.adapt.parameters.found import DISTINCT
+from attentest.targets.adapt.parameters.building import DISTINCT
 from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.reading import Reading, Unclear
 from attentest.targets.constants.copies import copied

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from attentest.targets.adapt.components import squashed
 from attentest.targets.adapt.names import SIZES
-from attentest.targets.adapt.parameters.found import DISTINCT
+from attentest.targets.adapt.parameters.building import DISTINCT
 from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.reading import Unclear
 from attentest.targets.models.inferring import Inferred

@@ -6,7 +6,7 @@ import torch
 from torch import nn
 
 from attentest.targets.adapt.limits import is_random_in_training
-from attentest.targets.adapt.parameters.found import DISTINCT
+from attentest.targets.adapt.parameters.building import DISTINCT
 from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.reading import Unclear
 from attentest.targets.models.inferring import Inferred, probe_of

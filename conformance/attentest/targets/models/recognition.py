@@ -18,7 +18,7 @@ from attentest.targets.adapt.components import (
 from attentest.targets.adapt.encoders.tokens import token_encoder
 from attentest.targets.adapt.makers.several import makes_several
 from attentest.targets.adapt.names import ROLES
-from attentest.targets.adapt.parameters.found import DISTINCT
+from attentest.targets.adapt.parameters.building import DISTINCT
 from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.reading import Reading, Unclear
 from attentest.targets.adapt.training.in_files import component_in_file

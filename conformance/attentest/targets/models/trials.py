@@ -8,7 +8,7 @@ from typing import Any
 from torch import nn
 
 from attentest.results.text import summary
-from attentest.targets.adapt.parameters.found import DISTINCT
+from attentest.targets.adapt.parameters.building import DISTINCT
 from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.constants.numbers_read import HEAD_WIDTH_CODE
 from attentest.targets.models.surrounded import Surrounded, surrounded

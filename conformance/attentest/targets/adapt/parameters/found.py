@@ -5,13 +5,21 @@ from dataclasses import dataclass, field, replace
 from itertools import islice, product
 from typing import Any
 
-import torch
 from torch import nn
 
 from attentest.targets.adapt.parameters.behaviour import Run, observe
+from attentest.targets.adapt.parameters.building import DISTINCT, built
+from attentest.targets.adapt.parameters.head_order import (
+    attention_tables,
+    narrowed,
+    roles,
+    rotates,
+    rotates_at,
+)
 from attentest.targets.adapt.parameters.interleaved import (
     holds_at_other_sizes,
     interleaved_parts,
+    other_sizes,
 )
 from attentest.targets.adapt.parameters.layers import Lost, Part, layer_parts, leaf_part
 from attentest.targets.adapt.parameters.leaves import is_sink
@@ -43,31 +51,8 @@ SECONDS = 2.0
 MOST = 1000
 """How many maps of a whole component are tried."""
 
-DISTINCT = Sizes(
-    d_model=20,
-    heads=5,
-    d_ff=28,
-    layers=2,
-    source_vocabulary=23,
-    target_vocabulary=29,
-    max_length=33,
-    experts=6,
-    chosen_experts=3,
-)
-"""Sizes that are unlike, and no small multiple of each other, so that shapes tell roles apart."""
-
 RATIOS = (4, 2, 8, 3)
 """The usual ratios of inner width and model width."""
-
-_RETREATS: tuple[Mapping[str, int], ...] = (
-    {},
-    {"target_vocabulary": DISTINCT.source_vocabulary},
-    {"layers": 1},
-    {"layers": 1, "target_vocabulary": DISTINCT.source_vocabulary},
-    {"heads": 1},
-    {"heads": 1, "layers": 1},
-)
-"""What is changed in the sizes, one set after the other, where a module refuses them."""
 
 
 @dataclass(frozen=True)
@@ -154,7 +139,7 @@ def _searched(
     wanted: Sizes,
 ) -> FoundTable:
     try:
-        module, sizes = _built(build, wanted)
+        module, sizes = built(build, wanted)
     except Lost as lost:
         return _lost(lost)
     search = _Search(module, component, call, sizes, given)
@@ -163,40 +148,34 @@ def _searched(
         found = search.found()
     except Lost as lost:
         return replace(_lost(lost), observed=observed)
-    other = None if search.fits else search.interleaved()
-    if other and holds_at_other_sizes(build, component, call, other.table, sizes, SECONDS):
-        found = other
+    if not search.fits:
+        found = _with_order_of_heads(search, observed, found, build, call)
     return replace(found, observed=observed)
+
+
+def _with_order_of_heads(
+    search: "_Search",
+    seen: Observed,
+    found: FoundTable,
+    build: Callable[[Sizes], nn.Module],
+    call: Callable[..., Any],
+) -> FoundTable:
+    """Return the table with heads in another order, where that gives the numbers or rotates."""
+    component, sizes = search.component, seen.sizes
+    other = search.interleaved()
+    if other and holds_at_other_sizes(build, component, call, other.table, sizes, SECONDS):
+        return other
+
+    def rotates_everywhere(table: Table) -> bool:
+        return rotates(seen.module, component, call, table, seen.run, sizes) and all(
+            rotates_at(build, component, call, table, one) for one in other_sizes(sizes)
+        )
+
+    return search.rotating(found, rotates_everywhere) or found
 
 
 def _lost(lost: Lost) -> FoundTable:
     return FoundTable(remarks=(f"No parameter map: {lost}.",), doubts=(str(lost),))
-
-
-def _built(build: Callable[[Sizes], nn.Module], wanted: Sizes) -> tuple[nn.Module, Sizes]:
-    """Build at unlike sizes, or else at the nearest that are not refused; Lost where none do."""
-    reason = ""
-    for changes in _RETREATS:
-        sizes = wanted.but(**changes)
-        try:
-            with torch.random.fork_rng(devices=[]):
-                module = build(sizes)
-        except Exception as failure:  # whatever a foreign constructor raises
-            reason = reason or f"{type(failure).__name__}: {failure}"
-            continue
-        return _with_parameters(module), sizes
-    raise Lost(f"building at {wanted} failed with {reason}")
-
-
-def _with_parameters(module: Any) -> nn.Module:
-    if not isinstance(module, nn.Module):
-        raise Lost(f"what is built is no torch.nn.Module but a {type(module).__name__}")
-    parameters = list(module.parameters())
-    if not parameters:
-        raise Lost("the module holds no parameters")
-    if any(nn.parameter.is_lazy(one) for one in parameters):
-        raise Lost("its parameters have no shape before the first call")
-    return module
 
 
 class _Search:
@@ -234,6 +213,21 @@ class _Search:
         self.clock, self.remarks, self.doubts = Clock(SECONDS), [], []
         found = self._found(parts)
         return replace(found, interleaved=True) if self.fits else None
+
+    def rotating(self, found: FoundTable, rotates: Callable[[Table], bool]) -> FoundTable | None:
+        """Return the first table whose heads can be rotated, None where `found` has such heads."""
+        is_open = not self.given and self.run.samples and not self.clock.ran_out
+        if not is_open or rotates(found.table):
+            return None
+        slices = self._parts()
+        for parts in (slices, interleaved_parts(slices, self.sizes)):
+            for tables in attention_tables(parts) if parts else ():
+                whole = self._whole(parts, tables)
+                if roles(whole) == roles(found.table) and rotates(whole):
+                    self.clock, self.remarks, self.doubts = Clock(SECONDS), [], []
+                    table = self._found(narrowed(parts, tables))
+                    return replace(table, interleaved=parts is not slices)
+        return None
 
     def _found(self, parts: list[Part]) -> FoundTable:
         table = self._named_otherwise(parts, self._chosen(parts))

@@ -56,10 +56,12 @@ def holds_at_other_sizes(
 ) -> bool:
     """Say whether the formula gives the numbers of other widths and numbers of heads, too."""
     clock = Clock(seconds)
-    return all(
-        _holds(build, component, call, table, _resized(sizes, width, heads), clock)
-        for width, heads in HEADS
-    )
+    return all(_holds(build, component, call, table, one, clock) for one in other_sizes(sizes))
+
+
+def other_sizes(sizes: Sizes) -> list[Sizes]:
+    """Return `sizes` with other widths and numbers of heads."""
+    return [_resized(sizes, width, heads) for width, heads in HEADS]
 
 
 def _resized(sizes: Sizes, width: int, heads: int) -> Sizes:

@@ -1,0 +1,59 @@
+"""Builds a module whose parameters are searched, at sizes by which shapes tell roles apart."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import torch
+from torch import nn
+
+from attentest.targets.adapt.parameters.layers import Lost
+from attentest_spec import Sizes
+
+DISTINCT = Sizes(
+    d_model=20,
+    heads=5,
+    d_ff=28,
+    layers=2,
+    source_vocabulary=23,
+    target_vocabulary=29,
+    max_length=33,
+    experts=6,
+    chosen_experts=3,
+)
+"""Sizes that are unlike, and no small multiple of each other, so that shapes tell roles apart."""
+
+_RETREATS: tuple[Mapping[str, int], ...] = (
+    {},
+    {"target_vocabulary": DISTINCT.source_vocabulary},
+    {"layers": 1},
+    {"layers": 1, "target_vocabulary": DISTINCT.source_vocabulary},
+    {"heads": 1},
+    {"heads": 1, "layers": 1},
+)
+"""What is changed in the sizes, one set after the other, where a module refuses them."""
+
+
+def built(build: Callable[[Sizes], nn.Module], wanted: Sizes) -> tuple[nn.Module, Sizes]:
+    """Build at unlike sizes, or else at the nearest that are not refused; Lost where none do."""
+    reason = ""
+    for changes in _RETREATS:
+        sizes = wanted.but(**changes)
+        try:
+            with torch.random.fork_rng(devices=[]):
+                module = build(sizes)
+        except Exception as failure:  # whatever a foreign constructor raises
+            reason = reason or f"{type(failure).__name__}: {failure}"
+            continue
+        return _with_parameters(module), sizes
+    raise Lost(f"building at {wanted} failed with {reason}")
+
+
+def _with_parameters(module: Any) -> nn.Module:
+    if not isinstance(module, nn.Module):
+        raise Lost(f"what is built is no torch.nn.Module but a {type(module).__name__}")
+    parameters = list(module.parameters())
+    if not parameters:
+        raise Lost("the module holds no parameters")
+    if any(nn.parameter.is_lazy(one) for one in parameters):
+        raise Lost("its parameters have no shape before the first call")
+    return module
