@@ -70,6 +70,8 @@ class Adapter:
         for role, own in self.arguments.roles.items():
             if role not in MASKS:
                 values[own] = self._entered(role, given[role], like)
+        for own, role in self.arguments.repeated.items():
+            values[own] = self._entered(role, given[role], like)
         for role in [role for role in COMPONENTS[self.component].inputs if role in MASKS]:
             values |= self.masks(role, given, like)
         for own in self.arguments.derived:

@@ -22,6 +22,7 @@ from attentest.targets.adapt.names import (
     TARGET,
 )
 from attentest.targets.adapt.reading import Attempt, Reading, Unclear
+from attentest.targets.adapt.sequences import one_sequence
 from attentest_spec import COMPONENTS
 
 MASKS = ("mask", "source_mask", "target_mask")
@@ -33,7 +34,8 @@ class Arguments:
     """Which argument carries which input, and what the others get.
 
     `padding` is a second mask beside "mask" that says which keys are real; `joined` are pairs of
-    inputs that are one argument; `derived` gets the width of a key; `fixed` are constants, and
+    inputs that are one argument, and `repeated` are arguments that get an input which another one
+    carries; `derived` gets the width of a key; `fixed` are constants, and
     `computed` are arguments with expressions of the inputs.
     """
 
@@ -43,6 +45,7 @@ class Arguments:
     derived: Collection[str] = ()
     fixed: Mapping[str, Any] = field(default_factory=dict)
     computed: Mapping[str, str] = field(default_factory=dict)
+    repeated: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def words(self) -> str:
@@ -51,6 +54,7 @@ class Arguments:
         phrases += [f"padding={self.padding}"] * bool(self.padding)
         phrases += [f"{own} given as {value!r}" for own, value in self.fixed.items()]
         phrases += [f"{own} given as {code}" for own, code in self.computed.items()]
+        phrases += [f"{own} given as {role}" for own, role in self.repeated.items()]
         phrases += [f"{own} given as the width of a key" for own in self.derived]
         phrases += [f"{one} and {other} are one" for one, other in self.joined]
         return "arguments: " + ", ".join(phrases)
@@ -65,12 +69,17 @@ def read(name: str, component: str, signature: inspect.Signature, reading: Readi
         for role, argument in reading.arguments.items()
         if role in COMPONENTS[component].inputs and argument in own
     }
+    repeated: dict[str, str] = {}
     fixed = {argument: value for argument, value in reading.given.items() if argument in own}
     free = [
         one
         for one in own
         if one not in settled.values() and one not in fixed and not _is_flag(signature, one)
     ]
+    if three := one_sequence(component, signature, [one for one in own if one not in fixed]):
+        settled = {"x": three[0], **settled}
+        repeated = {one: "x" for one in own if one in three and one not in settled.values()}
+        free = [one for one in free if one not in three]
     once, shared = _shared(settled)
     roles, joined = _roles(component, free, once, shared)
     joined = list(dict.fromkeys([*shared, *joined]))
@@ -97,7 +106,7 @@ def read(name: str, component: str, signature: inspect.Signature, reading: Readi
     ]
     if missing or unknown:
         raise _question(name, component, signature, missing, unknown, left, roles)
-    return Arguments(roles, padding, joined, derived, fixed)
+    return Arguments(roles, padding, joined, derived, fixed, repeated=repeated)
 
 
 def _own(signature: inspect.Signature) -> dict[str, bool]:

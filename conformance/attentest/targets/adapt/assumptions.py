@@ -125,7 +125,7 @@ def summary(code: Code, adapter: Adapter, parameters: Mapping[str, object] | Non
     if code.construction is not None:
         built = f"({', '.join(code.construction.fillings)})"
     carried = adapter.arguments
-    called = ", ".join([*pairs(carried.roles.items()), *carried.computed])
+    called = ", ".join([*pairs(carried.roles.items()), *carried.computed, *carried.repeated])
     masks = dict.fromkeys(one.words.partition(";")[0] for one in adapter.styles.values())
     call, missing = f"{code.name}{built} called ({called})", ungiven_of(adapter)
     return "; ".join([call, *[missing] * bool(missing), *masks, *named(parameters or {})])

@@ -19,6 +19,7 @@ from attentest.targets.adapt.limits import built
 from attentest.targets.adapt.masks import Style, is_length
 from attentest.targets.adapt.probing import Probe
 from attentest.targets.adapt.reading import GUIDE, Attempt, Contrary, Reading, Unclear
+from attentest.targets.adapt.repeated import SENTENCE, demand_query
 from attentest_spec import COMPONENTS
 
 _OUTDATED = "which fails"
@@ -38,7 +39,12 @@ def adapter_of(code: Code, reading: Reading) -> tuple[Probe, Adapter, list[str]]
     carried = arguments.read(code.name, code.component, code.signature, reading)
     adapter = Adapter(code.component, code.signature, carried, layouts(code.component)[0])
     probe, adapter, keys, how = _with_layout(code, adapter, reading)
+    if "x" not in reading.arguments:
+        demand_query(code.name, probe, adapter)
     adapter, said = _masked(probe, adapter, code, reading, keys)
+    if carried.repeated:
+        every = [one for one in code.signature.parameters if one in carried.repeated]
+        said.append(SENTENCE.format(", ".join([*every, carried.roles["x"]])))
     if _forgets_input(probe, adapter) and not reading.strict:
         adapter = replace(adapter, returns=replace(adapter.returns, added=True))
         said.append(

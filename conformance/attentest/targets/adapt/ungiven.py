@@ -49,7 +49,7 @@ def ungiven_of(adapter: Adapter) -> str:
     """Return the sentence on the optional arguments that `adapter` never gives, "" for none."""
     carried = adapter.arguments
     used = {*carried.roles.values(), carried.padding, *carried.derived}
-    used |= {*carried.fixed, *carried.computed}
+    used |= {*carried.fixed, *carried.computed, *carried.repeated}
     return sentence(list(ungiven(adapter.signature, used)))
 
 

@@ -221,6 +221,8 @@ class Written:
             for role, own in adapter.arguments.roles.items()
             if role not in MASKS
         }
+        repeated = adapter.arguments.repeated
+        values |= {own: Expression(self._entering(role)) for own, role in repeated.items()}
         values |= {own: Expression("key.shape[-1]") for own in adapter.arguments.derived}
         values |= {own: Expression(code) for own, code in adapter.arguments.computed.items()}
         for name, helper in adapter.helpers.items():

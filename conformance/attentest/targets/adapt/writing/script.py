@@ -192,6 +192,9 @@ class Script:
         for role, own in roles.items():
             if role not in MASKS:
                 values[own] = self._value(own, given[role], role, device, lines, grad=grad)
+        values |= {
+            own: values[roles[role]] for own, role in self.adapter.arguments.repeated.items()
+        }
         for role in (one for one in COMPONENTS[self.adapter.component].inputs if one in MASKS):
             for own, parts in self.adapter.masks(role, given, like).items():
                 style = self.adapter.styles["padding" if own not in roles.values() else role]
