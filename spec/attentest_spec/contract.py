@@ -86,7 +86,8 @@ class Limits:
     The list is closed: `layers`, `heads` and `length` are the largest supported, `fewest_heads` is
     the smallest number of heads that it is one design with, `precisions` and
     `masks` (see :data:`MASK_KINDS`) the supported kinds, `memory_masks` those of the mask of a
-    decoder's memory where they are others than `masks`, `dropout` is False where there is none,
+    decoder's memory where they are others than `masks`, `any_device` is False where masks are made
+    on the CPU whatever the device of the tokens is, `dropout` is False where there is none,
     `odd_width` is False where an odd model width is refused, `cross` is False where multi-head
     attention has one input, which is query, key and value at once, and `inner` is the width of a
     feed-forward network's inner layer as a multiple of the model's, rounded down, where it is
@@ -132,6 +133,7 @@ class Limits:
     shared_inner: float | None = None
     right_padded: Collection[str] = ()
     memory_masks: Collection[str] | None = None
+    any_device: bool = True
 
     @property
     def finest(self) -> str:

@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from attentest.harness.errors import Absent
 from attentest.harness.subject import Probe, Subject
 from attentest.judging.check import check
 from attentest.testing.assertions import equal, holds, same_shape
@@ -292,6 +293,8 @@ def test_length_one(subject: Subject, draw: Draw) -> None:
 
 @check("masks.device", examples=2)
 def test_device(subject: Subject, draw: Draw) -> None:
+    if not subject.limits.any_device:
+        raise Absent(f"{subject.name} is limited to the CPU")
     case = draw_targets(subject, draw)
     keeps_and_hides(case.mask())
     place = case.probe.do(

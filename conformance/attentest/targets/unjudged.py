@@ -34,6 +34,11 @@ def looks_like(name: str, thing: Any) -> str:
     )
 
 
+def names_masks(thing: Any) -> bool:
+    """Say whether a name in the code of `thing` is that of a mask, or makes one."""
+    return any(_MASKS.fullmatch(one) or "pad" in one.lower() for one in _names_in(thing))
+
+
 def _names_in(thing: Any) -> set[str]:
     """Return the names, attributes and arguments in the code of `thing`, none where it has none."""
     try:

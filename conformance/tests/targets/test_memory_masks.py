@@ -68,3 +68,15 @@ def test_memory_mask_that_is_inverted_is_a_question_and_then_a_violation(tmp_pat
         layer(tmp_path, *changed)
     bench = layer(tmp_path, *changed, mask="memory_mask:keep")
     assert judge(bench, MEMORY[0]).status.value == "violation"
+
+
+def test_required_masks_that_block_by_minus_infinity_are_read_as_they_are(tmp_path: Path):
+    """Each of the two is probed while the other one hides nothing, in the meaning that it has."""
+    text = SOURCE.replace("masked_fill(~keep", "masked_fill(keep").replace("_mask=None", "_mask")
+    text = text.replace(OWN, "own = tgt_mask[:, None]").replace(KEEP, "keep = memory_mask[:, None]")
+    start, end = text.index('        """tgt_mask'), text.index("        steps =")
+    text = text[:start] + text[end:]
+    (tmp_path / "layer.py").write_text(text)
+    bench = Bench.for_status(attentest.adapted(f"{tmp_path / 'layer.py'}:DecoderLayer"))
+    assert "True blocks" in bench.backend.summary
+    assert {judge(bench, slug).status.value for slug in MEMORY} == {"pass"}

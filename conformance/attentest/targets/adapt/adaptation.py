@@ -13,12 +13,7 @@ from torch import nn
 from attentest.analysis.identify import identify
 from attentest.harness.reproduction import Action
 from attentest.targets import caches
-from attentest.targets.adapt import (
-    calling,
-    options,
-    probing,
-    trust,
-)
+from attentest.targets.adapt import calling, options, probing, trust
 from attentest.targets.adapt.adapter import Adapter
 from attentest.targets.adapt.advice.trials import answered
 from attentest.targets.adapt.assumptions import (
@@ -47,6 +42,7 @@ from attentest.targets.adapt.limits import (
 )
 from attentest.targets.adapt.losses.adaptation import adapt_loss
 from attentest.targets.adapt.makers import maker, several
+from attentest.targets.adapt.makers.devices import with_one_device
 from attentest.targets.adapt.parameters import FoundTable, find_table, interleaved, routing
 from attentest.targets.adapt.parameters.given import check_places
 from attentest.targets.adapt.parameters.storage import with_fewer_key_heads
@@ -198,7 +194,7 @@ def _making(code: Code, reading: Reading) -> Adapted:
     """Return a function that makes masks as a backend."""
     made = maker.making(Probe(built(code, torch.float64)), code, reading)
     head = f"{code.name} is judged as {code.component}"
-    return Adapted(
+    backend = Adapted(
         name=code.name,
         title=f"{code.name}, read as {code.component}",
         recipes={code.component: Recipe(code.build, made.call)},
@@ -208,11 +204,12 @@ def _making(code: Code, reading: Reading) -> Adapted:
         assumed=made.assumed,
         summary=summary(code, made.call.adapter),
     )
+    return with_one_device(backend, reading)
 
 
 @dataclass(frozen=True)
 class _Inferred:
-    """The inferred facts about code, before its numbers are compared with any option."""
+    """The inferred facts about code, before its numbers are compared."""
 
     backend: Adapted
     probe: Probe

@@ -104,11 +104,18 @@ def _placed(code: Code, adapter: Adapter, only: str) -> tuple[Probe, Adapter, in
         probe = Probe(built(code, dtype), dtype)
         for keys in (7, 5):
             given = probe.given(adapter, keys=keys)
+            fitting = []
             for tried in with_masks(adapter):
                 found, refusals = probing.with_layout(probe, tried, only, given)
                 if not refusals:
-                    return probe, found, keys
+                    fitting.append(found)
+                    if _is_finite(probe.called(found, given)):
+                        break
                 why = why or refusals
+            if fitting:  # a mask that was meant to hide nothing, and hides all, shows nothing
+                last = fitting[-1]
+                found = last if _is_finite(probe.called(last, given)) else fitting[0]
+                return probe, found, keys
     raise Unclear(
         f"{code.name} could not be called as {code.component}. What was tried: {'; '.join(why)}. "
         f"It was called with {adapter.arguments.words}.",
@@ -116,6 +123,10 @@ def _placed(code: Code, adapter: Adapter, only: str) -> tuple[Probe, Adapter, in
         attempts=list(_attempts(code, adapter)),
         taken=code.component,
     )
+
+
+def _is_finite(answer: torch.Tensor | str) -> bool:
+    return isinstance(answer, torch.Tensor) and bool(answer.isfinite().all())
 
 
 def _attempts(code: Code, adapter: Adapter) -> Iterator[Attempt]:
@@ -140,7 +151,7 @@ def with_masks(adapter: Adapter) -> list[Adapter]:
     return [adapter] + [
         replace(adapter, needs_mask=needed, styles=dict.fromkeys([*roles, "padding"], style))
         for style in masks.STYLES
-        if style.meaning in ("keep", "lengths")
+        if style.meaning in ("keep", "blocks", "lengths")
     ]
 
 

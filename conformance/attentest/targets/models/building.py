@@ -89,12 +89,13 @@ def _fitting(options: "_Options", thing: Callable[..., Any], name: str) -> Build
             return dataclasses.replace(
                 built, said=(f"built as {expression}", *doubts), doubts=doubts
             )
-        if surrounding := around(built):
-            return surrounding
         first = first or expression
         failure = failure or found
         if expression in expressions[:2]:
             tried += [one for one in with_vocabularies(expression, found) if one not in tried]
+    surrounded = (around(Building(expression, options.space)) for expression in tried)
+    if found_around := next(filter(None, surrounded), None):  # only where no way has tables
+        return found_around
     return options.question(thing, name, first or "", failure)
 
 
@@ -119,7 +120,8 @@ class _Options:
             for own, parameter in arguments.items()
         }
         taken = " ".join(found[0] for found in named.values() if found)
-        unused = sorted(_SOME, key=lambda size: f"sizes.{size}" in taken)
+        some = _SOME if "_vocabulary" in taken else (*_VOCABULARY_SIZES, *_SOME)
+        unused = sorted(dict.fromkeys(some), key=lambda size: f"sizes.{size}" in taken)
         rows = []
         for own, parameter in arguments.items():
             if named[own]:
@@ -139,7 +141,13 @@ class _Options:
                 rows.append([(own, f"sizes.{size}") for size in unused] + held)
             elif _is_width(parameter.default) and "sizes.d_ff" not in taken:
                 rows.append([(own, "sizes.d_ff"), (own, "")])
+            elif _is_width(parameter.default) and _VOCABULARIES[0] not in taken:
+                rows.append([(own, ""), *((own, one) for one in _VOCABULARIES)])
+        unnamed = {own for own in arguments if not named[own]}
         for chosen in product(*rows):
+            guesses = [code for own, code in chosen if own in unnamed and "sizes." in code]
+            if len(set(guesses)) < len(guesses):
+                continue  # two arguments without telling names are two sizes
             given = [f"{own}={code}" for own, code in chosen if code]
             yield f"{self._called(name)}({', '.join(given)})"
 
@@ -277,16 +285,8 @@ class _Options:
         )
 
 
-_SOME = (
-    "d_model",
-    "heads",
-    "layers",
-    "d_ff",
-    "max_length",
-    "source_vocabulary",
-    "target_vocabulary",
-    "dropout",
-)
+_VOCABULARY_SIZES = ("source_vocabulary", "target_vocabulary")
+_SOME = ("d_model", "heads", "layers", "d_ff", "max_length", *_VOCABULARY_SIZES, "dropout")
 
 
 def _arguments(thing: Callable[..., Any]) -> dict[str, inspect.Parameter]:

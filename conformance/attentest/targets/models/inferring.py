@@ -26,6 +26,7 @@ from attentest.targets.models.probing import (
 from attentest.targets.models.results import fitted
 from attentest.targets.models.surrounded import signature_of
 from attentest.targets.models.trials import Building
+from attentest.targets.unjudged import names_masks
 from attentest_spec import Sizes
 
 SURE = 5
@@ -98,6 +99,8 @@ def infer(built: Building, name: str, doc: str, reading: Reading) -> Inferred:
             f"with --argument source_mask=NAME or target_mask=NAME, or leave it out with --give "
             f"{next(iter(read.masks))}=None."
         )
+    if not call.conventions.masks and not reading.anyway:
+        _demand_masks(probe, call, name)
     masked = any("keep" in form.code for form in call.conventions.masks.values())
     pads = "call" if masked else {2: "both", 1: "one"}.get(len(knows), "fixed")
     against = against_words(call.conventions.masks, said_of_masks(read, doc, reading))
@@ -119,6 +122,21 @@ def infer(built: Building, name: str, doc: str, reading: Reading) -> Inferred:
         tuple(_ungiven(probe.model, call)),
         not reading.strict and _leaves_target_pads(probe, call),
     )
+
+
+def _demand_masks(probe: Probe, call: Call, name: str) -> None:
+    """Raise Unclear where a model hides nothing at all, and no name in its code is of a mask."""
+    classes = {type(one) for one in probe.model.modules()}
+    own = [one for one in classes if not one.__module__.startswith("torch.")]
+    later, _, source, _, target = shown(probe, call.compiled())
+    if not (later or source or target or any(map(names_masks, own))):
+        raise Unclear(
+            f"{name} takes no mask and hides nothing: each step of the target sees the later ones, "
+            f"and padding is seen as any token is. A model that is trained to translate hides "
+            f"both, so that either its masks are forgotten, or it is meant for something else. "
+            f"--anyway (in Python: anyway=True) judges it as it is; its layers can be judged by "
+            f"their names."
+        )
 
 
 def _leaves_target_pads(probe: Probe, call: Call) -> bool:

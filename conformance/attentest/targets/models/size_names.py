@@ -23,6 +23,7 @@ _ROWS = {
 
 _WIDTHS = ("hiddim", "hidsize", "hid", "latentdim", "statesize")
 _TARGET = ("tgt", "trg", "tar", "dec", "output")
+_OUT = ("nout", "numout", "numberofout")
 _LENGTHS = {
     *("srclen", "tgtlen", "srcseqlen", "tgtseqlen", "srcmaxlen", "tgtmaxlen", "nposition"),
     *("seqlength", "maxseq", "srcseqlength", "tgtseqlength", "maxlenseq", "context", "ctx"),
@@ -33,7 +34,9 @@ _COUNT = r"(num(ber)?(of)?|n|total)?"
 _OF_SIDE = r"(src|source|tgt|trg|target|enc|dec|encoder|decoder|encode|decode|input|output)?"
 _PATTERNS = {
     "vocabulary": r".*(vocab|voc|vocabulary|ntokens?|numtokens)(size|len|length|count|num|dim)?$"
-    r"|(vocab|vocabulary)(size|len|length)?" + _OF_SIDE + r"(size|len|length)?$",
+    r"|(vocab|vocabulary)(size|len|length)?(in|out|" + _OF_SIDE[1:-2] + r")?(size|len|length)?$"
+    r"|(n|num|numberof)(src|source|tgt|trg|target|in|out)(words|tokens|types|symbols|ids)?$"
+    r"|(n|num|numberof)?(words|tokens|types|symbols)(src|source|tgt|trg|target|in|out)$",
     "max_length": _COUNT + r"(max)?" + _OF_SIDE + r"(max)?(seq|sequence|sentence|context|pos|"
     r"position|positions|positional)(max)?(len|length|size)?$"
     r"|(max)?" + _OF_SIDE + r"(max)?(len|length)$",
@@ -93,5 +96,5 @@ def size_by_words(name: str, side: str) -> str:
     found = next((size for size, one in _PATTERNS.items() if re.fullmatch(one, name)), "")
     if found != "vocabulary":
         return found
-    target = any(mark in name for mark in _TARGET)
+    target = any(mark in name for mark in _TARGET) or name.startswith(_OUT) or name.endswith("out")
     return "target_vocabulary" if target else _sided("source_vocabulary", side)

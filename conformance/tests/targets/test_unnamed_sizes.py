@@ -1,0 +1,73 @@
+"""Whole models without telling names, and masks that are made on the CPU alone."""
+
+from pathlib import Path
+
+import pytest
+from mistaken_code import adapted, broken
+
+from attentest.targets.adapt import Unclear
+
+pytestmark = pytest.mark.filterwarnings("ignore:enable_nested_tensor")
+
+MODEL = """
+import torch
+from torch import nn
+
+
+class Translator(nn.Module):
+    def __init__(self, sort_a, sort_b, width, heads, inner, depth):
+        super().__init__()
+        self.first, self.second = nn.Embedding(sort_a, width), nn.Embedding(sort_b, width)
+        self.core = nn.Transformer(
+            width, heads, depth, depth, inner, dropout=0.0, batch_first=True
+        )
+        self.last = nn.Linear(width, sort_b)
+
+    def forward(self, src, tgt):
+        return self.last(self.core(self.first(src), self.second(tgt)))
+"""
+MASKED = MODEL.replace(
+    "self.second(tgt)",
+    """self.second(tgt), tgt_mask=torch.ones(
+            tgt.shape[1], tgt.shape[1], dtype=torch.bool, device=tgt.device
+        ).triu(1), src_key_padding_mask=src == 0, memory_key_padding_mask=src == 0,
+        tgt_key_padding_mask=tgt == 0""",
+)
+
+
+@pytest.mark.parametrize("names", [("n_src", "words_out"), ("sort_a", "sort_b")])
+def test_vocabularies_without_telling_names_are_read_by_the_tables(names, tmp_path: Path):
+    source = MASKED.replace("sort_a", names[0]).replace("sort_b", names[1])
+    backend = adapted(tmp_path, "Translator", source)
+    assert broken(backend, "model.formula", "model.causality") == []
+    backend = adapted(tmp_path, "Translator", source.replace("triu(1)", "triu(2)"))
+    assert broken(backend, "model.formula", "model.causality")
+
+
+def test_model_that_hides_nothing_and_names_no_mask_is_one_question(tmp_path: Path):
+    with pytest.raises(Unclear, match="takes no mask and hides nothing"):
+        adapted(tmp_path, "Translator", MODEL)
+    assert broken(adapted(tmp_path, "Translator", MODEL, anyway=True), "model.causality")
+
+
+MASK = """
+import torch
+
+
+def make_std_mask(tgt, pad):
+    length = tgt.shape[-1]
+    later = torch.ones(1, length, length).triu(1).bool()
+    return (tgt != pad)[:, None] & ~later
+"""
+
+
+def test_mask_that_is_made_on_the_cpu_alone_is_an_assumption(tmp_path: Path):
+    backend = adapted(tmp_path, "make_std_mask", MASK)
+    assert any("used on the CPU alone" in one for one in backend.assumed)
+    assert not backend.limits.any_device
+    strict = adapted(tmp_path, "make_std_mask", MASK, strict=True)
+    assert broken(strict, "masks.target-is-both", "masks.device")
+    moved = MASK.replace("length, length)", "length, length, device=tgt.device)")
+    backend = adapted(tmp_path, "make_std_mask", moved)
+    assert backend.limits.any_device
+    assert broken(backend, "masks.device") == []
