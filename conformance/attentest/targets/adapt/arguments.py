@@ -9,6 +9,7 @@ from itertools import permutations
 from typing import Any
 
 from attentest.targets.adapt.components import squashed
+from attentest.targets.adapt.encoders.sequences import one_sequence
 from attentest.targets.adapt.fillings import is_switch, may_be_none
 from attentest.targets.adapt.masks import is_length
 from attentest.targets.adapt.names import (
@@ -22,7 +23,6 @@ from attentest.targets.adapt.names import (
     TARGET,
 )
 from attentest.targets.adapt.reading import Attempt, Reading, Unclear
-from attentest.targets.adapt.sequences import one_sequence
 from attentest_spec import COMPONENTS
 
 MASKS = ("mask", "source_mask", "target_mask")
