@@ -89,7 +89,9 @@ COMMANDS = {
         several=True,
     ),
     "learn": Command("learn --steps 1 --length 4 --width 8 --heads 2", several=True),
-    "convert": Command(f"convert in.safetensors out.safetensors --from TARGET --to {AT_BUILD}"),
+    "convert": Command(
+        f"convert in.safetensors out.safetensors --from TARGET --to {AT_BUILD}:whole"
+    ),
 }
 
 SEVERAL = [name for name, one in COMMANDS.items() if one.several]

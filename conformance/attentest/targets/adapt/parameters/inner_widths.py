@@ -45,7 +45,7 @@ def fixed_inner(code: Code, probe: Probe, table: Table) -> tuple[float | None, i
     for width, inner in sorted(widths.items(), reverse=True):
         ratio = Fraction(inner, width).limit_denominator(_PARTS)
         if all(int(ratio * one) == other for one, other in widths.items()):
-            return float(ratio), None
+            return (int(ratio) if ratio.denominator == 1 else float(ratio)), None
     said = ", ".join(f"{other} at {one}" for one, other in sorted(widths.items()))
     raise Unclear(
         f"The inner width of {code.name} is no multiple of the model's and no constant ({said}): "
