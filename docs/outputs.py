@@ -7,6 +7,7 @@ commands. Times and rounding may differ. The marks are described in `_ext/marked
 
 import difflib
 import os
+import subprocess
 import sys
 import tempfile
 from collections.abc import Iterable, Iterator
@@ -33,6 +34,7 @@ def main() -> None:
         sys.exit(f"{mode} is neither --check nor --write.")
     pages = [Path(name).resolve() for name in names] or list(marked())
     wrong, written = [], set()
+    _compile_torch()
     with ProcessPoolExecutor(WORKERS, mp_context=get_context("spawn")) as workers:
         for last in (False, True):
             some = [one for one in pages if (one == README) is last]
@@ -43,6 +45,14 @@ def main() -> None:
         wrong += _stale(mode, written)
     if wrong:
         sys.exit("\n".join([*wrong, "python docs/outputs.py --write writes what is printed now."]))
+
+
+def _compile_torch() -> None:
+    """Import torch and the compiler that its optimisers load, once with bytecode written.
+
+    The commands of the pages write none, and in a fresh environment each would compile both anew.
+    """
+    subprocess.run([sys.executable, "-c", "import torch._dynamo"], check=True)
 
 
 def marked() -> Iterator[Path]:
