@@ -16,8 +16,7 @@ from attentest.targets.adapt.encoders.seen import Seen
 from attentest.targets.adapt.encoders.stack import KEEP, EmbeddedStack
 from attentest.targets.adapt.limits import demand_least_width
 from attentest.targets.adapt.names import ROLES, SEGMENTS
-from attentest.targets.adapt.parameters.building import DISTINCT
-from attentest.targets.adapt.parameters.found import RATIOS
+from attentest.targets.adapt.parameters.building import DISTINCT, RATIOS
 from attentest.targets.adapt.parameters.layers import is_feed
 from attentest.targets.adapt.parameters.stacks import Layers, lists_of_layers
 from attentest.targets.adapt.parameters.units import Unit, squeezed, units

@@ -33,6 +33,10 @@ _RETREATS: tuple[Mapping[str, int], ...] = (
 """What is changed in the sizes, one set after the other, where a module refuses them."""
 
 
+RATIOS = (4, 2, 8, 3)
+"""The usual ratios of inner width and model width."""
+
+
 def built(build: Callable[[Sizes], nn.Module], wanted: Sizes) -> tuple[nn.Module, Sizes]:
     """Build at unlike sizes, or else at the nearest that are not refused; Lost where none do."""
     reason = ""
@@ -57,3 +61,19 @@ def _with_parameters(module: Any) -> nn.Module:
     if any(nn.parameter.is_lazy(one) for one in parameters):
         raise Lost("its parameters have no shape before the first call")
     return module
+
+
+def inner_widths(module: nn.Module, sizes: Sizes) -> list[int]:
+    """Return the widths of matrices that are not those of `sizes`, and may be an inner one."""
+    wide = [
+        set(one.shape) - {1}
+        for one in module.parameters()
+        if one.dim() > 1 and one.dtype.is_floating_point
+    ]
+    beside = {next(iter(one - {sizes.d_model})) for one in wide if len(one - {sizes.d_model}) == 1}
+    known = {sizes.d_ff, sizes.source_vocabulary, sizes.target_vocabulary, sizes.max_length}
+    if {frozenset(one) for one in wide} == {frozenset([sizes.d_model])}:
+        return [sizes.d_model]
+    usual = [ratio * sizes.d_model for ratio in RATIOS]
+    rest = sorted(one for one in beside - known - set(usual) if one > sizes.d_model)
+    return [one for one in usual if one in beside] + rest

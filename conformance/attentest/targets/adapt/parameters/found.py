@@ -8,7 +8,7 @@ from typing import Any
 from torch import nn
 
 from attentest.targets.adapt.parameters.behaviour import Run, observe
-from attentest.targets.adapt.parameters.building import DISTINCT, built
+from attentest.targets.adapt.parameters.building import DISTINCT, built, inner_widths
 from attentest.targets.adapt.parameters.head_order import (
     attention_tables,
     narrowed,
@@ -50,9 +50,6 @@ SECONDS = 2.0
 
 MOST = 1000
 """How many maps of a whole component are tried."""
-
-RATIOS = (4, 2, 8, 3)
-"""The usual ratios of inner width and model width."""
 
 
 @dataclass(frozen=True)
@@ -104,31 +101,15 @@ def find_table(
     against the oracle. Raises nothing for what the module does.
     """
     first = _searched(build, component, call, settled_places or {}, DISTINCT)
-    if first.table or "feed_forward" not in inside(component) or first.observed is None:
+    seen = first.observed
+    if first.table or "feed_forward" not in inside(component) or seen is None:
         return first
-    for width in _inner_widths(first.observed):  # code that takes no inner width has one
+    for width in inner_widths(seen.module, seen.sizes):  # code that takes no inner width has one
         found = _searched(build, component, call, settled_places or {}, DISTINCT.but(d_ff=width))
         if found.table:
             return found
-        first = replace(found, observed=first.observed)
+        first = replace(found, observed=seen)
     return first
-
-
-def _inner_widths(seen: Observed) -> list[int]:
-    """Return the widths of matrices that are not those of the sizes, and may be an inner one."""
-    sizes, own = seen.sizes, dict(seen.module.named_parameters(remove_duplicate=False))
-    wide = [
-        set(one.shape) - {1}
-        for one in own.values()
-        if one.dim() > 1 and one.dtype.is_floating_point
-    ]
-    beside = {next(iter(one - {sizes.d_model})) for one in wide if len(one - {sizes.d_model}) == 1}
-    known = {sizes.d_ff, sizes.source_vocabulary, sizes.target_vocabulary, sizes.max_length}
-    if {frozenset(one) for one in wide} == {frozenset([sizes.d_model])}:
-        return [sizes.d_model]
-    usual = [ratio * sizes.d_model for ratio in RATIOS]
-    rest = sorted(one for one in beside - known - set(usual) if one > sizes.d_model)
-    return [one for one in usual if one in beside] + rest
 
 
 def _searched(
@@ -207,10 +188,13 @@ class _Search:
 
     def interleaved(self) -> FoundTable | None:
         """Return the table with interleaved heads that gives the numbers, None for none."""
-        parts = interleaved_parts(self._parts(), self.sizes) if self.run.samples else []
+        slices = self._parts()
+        parts = interleaved_parts(slices, self.sizes) if self.run.samples else []
         if not parts or self.given:
             return None
         self.clock, self.remarks, self.doubts = Clock(SECONDS), [], []
+        if self._attends_by_slices(slices):
+            return None
         found = self._found(parts)
         return replace(found, interleaved=True) if self.fits else None
 
@@ -327,15 +311,26 @@ class _Search:
         """Return the tables that the numbers of the part alone leave, where it can be watched."""
         if len(part.tables) == 1 or not part.component or len(parts) == 1:
             return part.tables
-        others = [unit for one in parts if one is not part for unit in one.units]
-        home = self.run.home([unit.path for unit in part.units], "")
-        if home is None or any(unit.path.startswith(f"{home.path}.") for unit in others):
-            return part.tables
-        samples = part_samples(part.component, home)
-        fits = self._fitting(part.component, list(part.tables), samples)
+        fits = self._fitting_alone(part, parts)
         if fits:
             self._say([part], fits[:1], len(fits))
         return fits[:1] or part.tables
+
+    def _fitting_alone(self, part: Part, parts: list[Part]) -> list[Any]:
+        """Return the tables that give the numbers of the module of `part`; [] for none of its own.
+
+        Such a module holds nothing of the other `parts`.
+        """
+        others = [unit for one in parts if one is not part for unit in one.units]
+        home = self.run.home([unit.path for unit in part.units], "")
+        if home is None or any(unit.path.startswith(f"{home.path}.") for unit in others):
+            return []
+        return self._fitting(part.component, list(part.tables), part_samples(part.component, home))
+
+    def _attends_by_slices(self, parts: list[Part]) -> bool:
+        """Say whether each attention of a whole gives its own numbers with heads as slices."""
+        attentions = [part for part in parts if part.component == "multi_head_attention"]
+        return len(parts) > 1 and all(self._fitting_alone(part, parts) for part in attentions)
 
     def _fitting(
         self, component: str, tables: Sequence[Table], samples: Sequence[Any]

@@ -4,6 +4,7 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from itertools import product
+from operator import ne
 
 import numpy as np
 
@@ -142,11 +143,14 @@ def reproduces(
 
 def _can_be(output: str, actual: Floats) -> bool:
     """Say whether `actual` (.., V) can be an output of that kind, whose distributions sum to 1."""
-    if output == "logits":
-        return True
     with np.errstate(over="ignore"):
-        shares = np.exp(actual) if output == "log-probabilities" else actual
-    return bool(np.abs(shares.sum(axis=-1) - 1.0).max() < _OFF)
+        off = {
+            "probabilities": np.abs(actual.sum(axis=-1) - 1.0).max(),
+            "log-probabilities": np.abs(np.exp(actual).sum(axis=-1) - 1.0).max(),
+        }
+    if output == "logits":  # those of random parameters are no distributions
+        return bool(min(off.values()) > EXACT)
+    return bool(off[output] < _OFF)
 
 
 _OFF = 0.5
@@ -154,9 +158,11 @@ _OFF = 0.5
 
 
 def _options(component: str, decided: Choices) -> Iterator[Choices]:
+    """Yield the choices that are left open in all their options, the fewest changes first."""
     axes = _OPEN.get(component, ())
     options = [_values(axis, decided) for axis in axes]
-    for values in product(*options):
+    usual = [several[0] for several in options]
+    for values in sorted(product(*options), key=lambda one: sum(map(ne, one, usual))):
         changes = dict(zip(axes, values, strict=True))
         choices = decided.but(**changes)
         if learned_positions(choices) == learned_positions(decided):
