@@ -81,7 +81,7 @@ def limits_of(
         length=_longest(code, probe, adapter) if "max_length" not in known else None,
         own_pads=code.inner is not None or not _of_source_alone("pad", known),
         own_vocabularies=code.inner is not None or not _of_source_alone("vocabulary", known),
-        odd_width=not _has_heads(code) or _is_built(code, SIZES.but(d_model=ODD)),
+        odd_width=not _has_heads(code) or _takes_odd_width(code, probe, adapter),
         positions=("none",),  # attention is given none, and counts them from 0
         right_padded=("mask",) if takes_lengths(adapter) else (),
     )
@@ -238,14 +238,29 @@ def _longest(code: Code, probe: Probe, adapter: Adapter) -> int | None:
     return low
 
 
-def _is_built(code: Code, sizes: Sizes) -> bool:
-    """Say whether `code` is built at `sizes` without an error."""
+def _takes_odd_width(code: Code, probe: Probe, adapter: Adapter) -> bool:
+    """Say whether `code` is built at an odd width and answers there, if it does at that of `probe`.
+
+    A table of positions inside may be built at an odd width and have an even one.
+    """
     try:
         with undisturbed():
-            code.build(sizes)
+            thing = code.build(SIZES.but(d_model=ODD))
     except Exception:  # code that a user wrote may raise anything
         return False
-    return True
+    odd = replace(probe, built=cast_real(thing, probe.dtype).eval())
+    given = {**probe.given(adapter, keys=5), **any_masks(adapter)}
+    refused = isinstance(
+        odd.called(adapter, {n: _at_odd_width(one) for n, one in given.items()}), str
+    )
+    return not refused or isinstance(probe.called(adapter, given), str)
+
+
+def _at_odd_width(value: Any) -> Any:
+    """Return an input of a probe with as many columns as an odd width; masks as they are."""
+    if not (isinstance(value, torch.Tensor) and value.is_floating_point()):
+        return value
+    return torch.cat([value, value], dim=-1)[..., :ODD]
 
 
 def _of_source_alone(what: str, known: Collection[str]) -> bool:
