@@ -8,7 +8,7 @@ of a layer. A composite's table is composed from its parts' with :func:`nested`.
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any, TypeVar
 
 from einops import rearrange
@@ -44,6 +44,11 @@ class Place:
         """The backend's name of the parameter, without a number in brackets."""
         return self.name.partition("[")[0]
 
+    @cached_property
+    def _whole(self) -> bool:
+        """Whether it is one parameter of the backend, unchanged, as most are."""
+        return self == Place(self.name) and not set(self.name) & set("*[")
+
     def names(self, known: Iterable[str]) -> list[str]:
         """Return the names this stands for: its own, or those of `known` it is the pattern of."""
         if "*" not in self.name:
@@ -63,6 +68,8 @@ class Place:
 
     def read(self, own: Mapping[str, Any], heads: int = 1, key_heads: int = 0) -> Any:
         """Return the canonical parameter from the backend's `own` arrays or tensors by name."""
+        if self._whole:
+            return own[self.name]
         names = self.names(own)
         pieces = [self._slice(own[name], self.layout, heads, key_heads) for name in names]
         joined = rearrange(pieces, "h e ... -> (h e) ...") if len(pieces) > 1 else pieces[0]
@@ -76,6 +83,10 @@ class Place:
         self, own: Mapping[str, Any], values: Any, heads: int = 1, key_heads: int = 0
     ) -> None:
         """Write the canonical `values` into the backend's `own` arrays or tensors."""
+        if self._whole:
+            stored = own[self.name]
+            stored[...] = values.reshape(stored.shape)
+            return
         views = [self.view(own[name], heads, key_heads) for name in self.names(own)]
         rows = len(values) // len(views)
         for number, view in enumerate(views):
@@ -160,7 +171,7 @@ def require_mapped(own: Mapping[str, T], name: str, place: Place, holder: str) -
 
     Raises ValueError, with what there is, where they do not.
     """
-    if not own.keys() & set(place.names(own)):
+    if not any(one in own for one in place.names(own)):
         raise ValueError(
             f"The parameter map sends {name} to {place.name}, which the {holder} does not have; "
             f"it has: {', '.join(sorted(own)) or 'none'}."

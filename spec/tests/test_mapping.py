@@ -243,3 +243,16 @@ def test_number_in_brackets_is_that_of_stacked_parameters() -> None:
     outer = locate("experts.1.outer", table)
     outer.write(own, np.ones((4, 2)))
     assert own["experts.down"].sum(axis=(1, 2)).tolist() == [0.0, 8.0, 0.0]
+
+
+def test_a_parameter_of_another_size_is_refused() -> None:
+    own = {"w": np.zeros((2, 3))}
+    with pytest.raises(ValueError, match="reshape"):
+        Place("w").write(own, np.ones(3))
+    assert not own["w"].any()
+
+
+def test_a_parameter_with_an_axis_of_one_is_written() -> None:
+    own = {"w": np.zeros((1, 3))}
+    Place("w").write(own, np.arange(3.0))
+    assert own["w"].tolist() == [[0.0, 1.0, 2.0]]

@@ -76,7 +76,14 @@ def convert(module: nn.Module, precision: str, device: str) -> nn.Module:
     Complex buffers, as tables of rotary positions are, stay complex: `Module.to(dtype)` discards
     their imaginary part. UnknownName for a precision that is none.
     """
-    return cast_real(module.to(device), torch_dtype(precision))
+    dtype = torch_dtype(precision)
+    if type(module).to is not nn.Module.to:
+        return cast_real(module.to(device), dtype)
+    # In one pass over the modules inside, not in one to move and another to cast.
+    converted: nn.Module = module._apply(  # type: ignore[no-untyped-call]  # torch leaves it untyped
+        lambda one: one.to(device, dtype if one.is_floating_point() else None)
+    )
+    return converted
 
 
 def cast_real(module: nn.Module, dtype: torch.dtype) -> nn.Module:
