@@ -78,6 +78,16 @@ def test_overview_imports_nothing_heavy() -> None:
     assert done.stdout.splitlines()[-1] == ""
 
 
+@pytest.mark.parametrize("command", ["run", "check"])
+def test_judging_without_a_report_imports_none(command: str) -> None:
+    code = (
+        f"import sys, attentest.interfaces.cli.{command}; "
+        "print(*[m for m in sys.modules if m.startswith('attentest.views.html')])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == []
+
+
 def test_numbers_out_of_range_are_refused() -> None:
     for words in ("run --workers -1", "run --seed -1", "faults --seeds 0", "learn --seeds 0"):
         result = CliRunner().invoke(main, words.split())

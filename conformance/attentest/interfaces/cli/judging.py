@@ -30,8 +30,6 @@ from attentest.results.screen import Screen
 from attentest.results.verdict import Verdict
 from attentest.results.wording import summary
 from attentest.views.annotations import annotations
-from attentest.views.html.material import Material
-from attentest.views.html.page import page
 from attentest.views.terminal import ProgressBar, progress
 
 _OPTIONS = (
@@ -148,8 +146,7 @@ class Judging:
             if writer:
                 writer.close(judged)
             if html:
-                stored = stream.parsed(stream.text(judged), judged.name)
-                html.write(page(Material((stored,), known=tuple(known))))
+                html.write(_page(judged, known))
         return judged
 
     def screen(self, console: Console, judged: Run) -> Screen:
@@ -172,6 +169,14 @@ class Judging:
             line = f"{one.target}: {one.failure}" if one.failure else summary(one, judged.plan)
             console.print(Text(line), soft_wrap=True)
         return True
+
+
+def _page(judged: Run, known: Sequence[ExpectedFailure]) -> str:
+    from attentest.views.html.material import Material  # no other run needs these
+    from attentest.views.html.page import page
+
+    stored = stream.parsed(stream.text(judged), judged.name)
+    return page(Material((stored,), known=tuple(known)))
 
 
 def judging(command: Callable[..., None]) -> Callable[..., None]:

@@ -9,7 +9,6 @@ from attentest.results.changes import Unrelated
 from attentest.results.files import Unreadable
 from attentest.results.optional import Missing, needed
 from attentest.results.output import Writable, replacing
-from attentest.views.html.page import BEGINNING
 
 
 @contextmanager
@@ -29,8 +28,12 @@ def page_file(path: Path | None) -> Iterator[Writable | None]:
     What a report needs is looked for first: an hour of judging is not to end in a page that cannot
     be written. Raises Missing, or Occupied as :func:`~attentest.results.output.replacing` does.
     """
-    if path is not None:
-        for library in ("jinja2", "jsonschema"):
-            needed(library)
+    if path is None:
+        yield None
+        return
+    from attentest.views.html.page import BEGINNING  # most commands write no report
+
+    for library in ("jinja2", "jsonschema"):
+        needed(library)
     with replacing(path, BEGINNING) as file:
         yield file
