@@ -29,6 +29,7 @@ from attentest.targets.adapt.assumptions import (
 )
 from attentest.targets.adapt.code import Code, code_of, of_instance
 from attentest.targets.adapt.components import component_guessed, component_named
+from attentest.targets.adapt.encoders.embedded import entering_of
 from attentest.targets.adapt.encoders.tokens import token_decoder, token_encoder
 from attentest.targets.adapt.limits import (
     SEVERAL,
@@ -315,10 +316,12 @@ def _adapted(code: Code, reading: Reading) -> Adapted:
         asked = f"{taken}. {line()}".rstrip()
     if asked:
         raise Unclear(asked)
+    entering, unsure = entering_of(code, reading, fits=explained)
     declared = declared_choices({**found.choices, **measured(findings)}, reading)
     judged_as = f"{code.name} is judged as {code.component}{_guess(code) * guessed}"
     assumptions = (
         *[interleaved.SENTENCE] * found.interleaved,
+        *unsure,
         *assumed(declared, reading),
         *epsilon_given(code, reading),
         *(code.construction.assumed if code.construction is not None else []),
@@ -342,6 +345,7 @@ def _adapted(code: Code, reading: Reading) -> Adapted:
             judged_as,
             *assumptions,
             *code.said,
+            *entering,
             *said,
             *found.words,
             *chosen(declared, reading),

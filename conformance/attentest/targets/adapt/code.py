@@ -22,6 +22,7 @@ from attentest.targets.adapt.wrappers.wrapper import Wrapper
 from attentest.targets.constants.components import constants_of, varied
 from attentest.targets.origin import Origin, origin
 from attentest_spec import COMPONENTS, Sizes
+from attentest_spec.choices import Value
 
 POSITIONS = 1024
 """Positions of a class whose stack is judged: a stack by itself has no limit."""
@@ -62,8 +63,9 @@ class Code:
     `thing` is the class, function or instance itself, `signature` that of the call, `words` its
     documentation, `construction` is None for what is not built at sizes, `said` are sentences for
     the user. `home` is the module that holds it as `name`, None for a live object. `inner` is the
-    part of `thing` that is judged, None for all of it. `of_function` are the constants that are
-    sizes of what is not built.
+    part of `thing` that is judged, None for all of it; `entering` returns the options of what comes
+    before it, None for nothing. `of_function` are the constants that are sizes of what is not
+    built.
     """
 
     name: str
@@ -76,6 +78,7 @@ class Code:
     said: tuple[str, ...] = field(default=())
     home: ModuleType | None = None
     inner: Inner | None = None
+    entering: Callable[[], Mapping[str, Value]] | None = None
     wrapper: Wrapper | None = None
     of_function: Mapping[str, Filling] = field(default_factory=dict)
 

@@ -1,0 +1,52 @@
+"""The judgement on the embedding and positions of a class whose layers are what is judged."""
+
+from collections.abc import Mapping
+
+from attentest.targets.adapt.assumptions import assumed
+from attentest.targets.adapt.code import Code
+from attentest.targets.adapt.encoders.entering import Mismatch, NotRead
+from attentest.targets.adapt.reading import Reading, Unclear
+from attentest_spec import CHOICES
+from attentest_spec.choices import Value
+
+_UNREAD = "embeddings and positions of {} are not judged: what its first layer gets cannot be read"
+_QUESTION = (
+    "{} embeds its tokens itself. Its layers have the numbers of {}, and what the first of them "
+    "gets is {}: that is a mistake, or a design that this spec does not have. --anyway judges its "
+    "layers alone."
+)
+_OTHER = (
+    "{} embeds its tokens itself, and what its first layer gets is computed with {}={}, where {} "
+    "is {}. --choice {}={} declares that."
+)
+
+
+def entering_of(code: Code, reading: Reading, *, fits: bool) -> tuple[list[str], list[str]]:
+    """Return what is said and what is assumed of the input of the first layer of `code`.
+
+    `fits` says that its layers conform. Raises Unclear where the numbers of the input are those of
+    no option, or of another one than is declared.
+    """
+    if code.entering is None:
+        return [], []
+    try:
+        found = code.entering()
+    except NotRead as reason:
+        return [], [f"{_UNREAD.format(code.name)}: {reason}"]
+    except Mismatch as mismatch:
+        if fits and not reading.anyway:
+            raise Unclear(_QUESTION.format(code.name, code.component, mismatch)) from mismatch
+        return [], [f"the first layer of {code.name} gets {mismatch}: that is not judged"]
+    if not reading.anyway:
+        _demand_declared(code, found, reading)
+    words = ", ".join(f"{name}={value}" for name, value in found.items())
+    said = f"the input of its first layer is that of the reference with {words}"
+    return [said], list(assumed(found, reading))
+
+
+def _demand_declared(code: Code, found: Mapping[str, Value], reading: Reading) -> None:
+    for name, value in found.items():
+        declared = reading.choices.get(name, CHOICES[name].paper if reading.strict else value)
+        if declared != value:
+            source = "declared" if name in reading.choices else "that of Vaswani et al. 2017"
+            raise Unclear(_OTHER.format(code.name, name, value, declared, source, name, value))

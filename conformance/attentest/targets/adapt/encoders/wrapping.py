@@ -1,0 +1,211 @@
+"""The module that embeds tokens and calls the layers of a stack: its arguments and its calls."""
+
+import inspect
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from attentest.targets.adapt.code import Inner
+from attentest.targets.adapt.components import squashed
+from attentest.targets.adapt.encoders.seen import Seen
+from attentest.targets.adapt.encoders.stack import KEEP, EmbeddedStack
+from attentest.targets.adapt.names import ROLES, SEGMENTS
+from attentest.targets.adapt.probing import undisturbed
+from attentest.targets.adapt.reading import Unclear
+from attentest_spec import Sizes
+
+BATCH, LENGTH, _KEYS = 2, 5, 7
+
+
+@dataclass(frozen=True)
+class Wrapping:
+    """The module at `path` in `whole`, a `name` built at `sizes`, and its `layers` in it.
+
+    `component` is what the layers are, and `pads` says that the constructor takes the pad id.
+    """
+
+    name: str
+    whole: nn.Module
+    sizes: Sizes
+    component: str
+    path: str
+    layers: str
+    pads: bool
+    parameters: Mapping[str, inspect.Parameter] = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Read the signature."""
+        parameters = inspect.signature(self.module.forward).parameters
+        object.__setattr__(self, "parameters", parameters)
+
+    @property
+    def module(self) -> nn.Module:
+        """The module that is called."""
+        return self.whole.get_submodule(self.path)
+
+    def inner(self) -> tuple[Inner, inspect.Signature]:
+        """Return how the layers are called, and with which arguments."""
+        tokens, zeros = self._tokens()
+        options = {"layers": self.layers, "tokens": tokens, "zeros": tuple(zeros)}
+        options |= self._watched()
+        inner = Inner(self.path, options, pads=self.pads)
+        loose = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+        kept = [
+            one.replace(kind=inspect.Parameter.KEYWORD_ONLY)
+            for own, one in self.parameters.items()
+            if own not in (tokens, *zeros) and one.kind not in loose
+        ]
+        kept.sort(key=lambda one: one.name != self.memory)
+        if not self._masks and not self.memory and self._hides_pads(inner):
+            kept.append(_named(KEEP, None))
+        x = inspect.Parameter("x", inspect.Parameter.POSITIONAL_OR_KEYWORD)
+        return inner, inspect.Signature([x, *kept])
+
+    @property
+    def memory(self) -> str:
+        """The argument of the memory of a decoder, "" for an encoder."""
+        if self.component != "decoder":
+            return ""
+        own = required(self.module)
+        named = [one for one in own if squashed(one) in ROLES["memory"] and one not in own[:1]]
+        return named[0] if named else own[-1]
+
+    def calls(self, ids: Tensor) -> Iterator[dict[str, Any]]:
+        """Yield the arguments of calls for `ids` (B, L), one of which the module may accept.
+
+        They differ in the masks that it must be given, which hide nothing.
+        """
+        tokens, zeros = self._tokens()
+        given = {tokens: ids} | {one: torch.zeros_like(ids) for one in zeros}
+        masks = [one for one in self._masks if self._is_required(one)]
+        if self.memory:
+            seeded = torch.Generator().manual_seed(0)
+            memory = torch.randn(len(ids), _KEYS, self.sizes.d_model, generator=seeded)
+            given[self.memory] = memory.to(next(self.module.parameters()).dtype)
+        batch, length = ids.shape
+        masks_of = (_open(batch, length, one) for one in (length, _KEYS))
+        for mask, over_keys in zip(*masks_of, strict=True):
+            own = {one: self._is_over_keys(one) for one in masks}
+            yield given | {one: over_keys if keys else mask for one, keys in own.items()}
+
+    @property
+    def _masks(self) -> list[str]:
+        return [one for one in self.parameters if "mask" in squashed(one)]
+
+    def _tokens(self) -> tuple[str, list[str]]:
+        """Return the argument of the token ids, and those of other ids; Unclear for more."""
+        own = list(self.parameters)
+        named = [one for one in ROLES["tokens"] if one in map(squashed, own)]
+        tokens = next((one for one in own if named and squashed(one) == named[0]), own[0])
+        if self.memory:
+            (tokens,) = (one for one in required(self.module) if one != self.memory)
+        zeros = [one for one in own if squashed(one) in SEGMENTS and one != tokens]
+        given = (tokens, *zeros)
+        rest = [one for one in required(self.module) if one not in given]
+        if rest and rest != [self.memory]:
+            raise Unclear(
+                f"{self.name} embeds its tokens itself, and nothing says what to give for "
+                f"{' and '.join(rest)}. Add {' '.join(f'--give {one}=VALUE' for one in rest)} (in "
+                f"Python: given={{NAME: VALUE}}), or name the class of its layers alone."
+            )
+        return tokens, [
+            one for one in zeros if self.parameters[one].default is inspect.Parameter.empty
+        ]
+
+    def _watched(self) -> dict[str, Any]:
+        """Return the layout of the layers and the norm after them, as one call shows them."""
+        ids = torch.randint(1, self.sizes.source_vocabulary - 1, (BATCH, LENGTH))
+        failure = ""
+        with undisturbed():
+            calls = list(self.calls(ids))
+        for given in calls:
+            seen = Seen(self.module, self.layers)
+            try:
+                with undisturbed(), seen:
+                    self.module(**given)
+            except Exception as raised:  # code that a user wrote may raise anything
+                failure = failure or f"{type(raised).__name__}: {raised}"
+                continue
+            shape = seen.shape
+            width = self.sizes.d_model
+            if seen.several:
+                raise Unclear(
+                    f"{self.name} embeds its tokens itself, and its first layer gets another "
+                    f"tensor of the shape of its input, which nothing says how to give. Name the "
+                    f"class of its layers alone."
+                )
+            if shape in ((BATCH, LENGTH, width), (LENGTH, BATCH, width)):
+                first = shape[0] == LENGTH
+                return {"norm": seen.norm} | ({"sequence_first": True} if first else {})
+            failure = "its layers are not called with (B, L, D)"
+        where = ".".join(filter(None, (self.path, self.layers)))
+        raise Unclear(
+            f"{self.name} embeds its tokens itself, and its layers ({where}) could not "
+            f"be called through it: {failure}. Name the class of its layers alone, with --as "
+            f"encoder, or its parts one by one."
+        )
+
+    def _is_over_keys(self, own: str) -> bool:
+        return bool(self.memory) and of_source(squashed(own))
+
+    def _is_required(self, own: str) -> bool:
+        return self.parameters[own].default is inspect.Parameter.empty
+
+    def _hides_pads(self, inner: Inner) -> bool:
+        """Say whether the pad id in the tokens changes what the layers make of one input."""
+        x = torch.randn(BATCH, LENGTH, self.sizes.d_model)
+        keep = torch.ones(BATCH, LENGTH, dtype=torch.bool)
+        keep[:, 1] = False
+        with undisturbed():
+            stack = inner(self.whole, self.sizes)
+            assert isinstance(stack, EmbeddedStack)
+            return not torch.equal(stack(x), stack(x, keep=keep))
+
+
+def of_source(mask: str) -> bool:
+    """Say whether the name of a mask says that it hides entries of the memory."""
+    return any(one in mask for one in ("src", "source", "mem", "enc", "cross"))
+
+
+def required(module: nn.Module) -> list[str]:
+    """Return the arguments without a default that are neither masks nor other ids."""
+    parameters = inspect.signature(module.forward).parameters.values()
+    loose = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    return [
+        one.name
+        for one in parameters
+        if one.default is one.empty
+        and one.kind not in loose
+        and "mask" not in squashed(one.name)
+        and squashed(one.name) not in SEGMENTS
+    ]
+
+
+def path_of(whole: nn.Module, layers: str, tables: Sequence[str]) -> str:
+    """Return the path of the innermost module that holds the `layers` and one of the `tables`."""
+    names = layers.split(".")
+    return next(
+        path
+        for end in range(len(names) - 1, -1, -1)
+        if not isinstance(
+            whole.get_submodule(path := ".".join(names[:end])), nn.ModuleList | nn.ModuleDict
+        )
+        and (not tables or any(one.startswith(f"{path}." if path else "") for one in tables))
+    )
+
+
+def _open(batch: int, length: int, keys_: int) -> Iterator[Tensor | None]:
+    yield None
+    keys = torch.ones(batch, keys_, dtype=torch.bool)
+    every = torch.ones(length, keys_, dtype=torch.bool)
+    for mask in (keys, keys[:, None, None], keys[:, None] & every, every):
+        yield mask
+        yield mask.float()
+        yield ~mask
+
+
+def _named(own: str, default: Any) -> inspect.Parameter:
+    return inspect.Parameter(own, inspect.Parameter.KEYWORD_ONLY, default=default)

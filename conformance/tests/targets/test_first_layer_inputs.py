@@ -1,0 +1,103 @@
+"""The embedding and positions of encoders and decoders that embed their tokens themselves."""
+
+from pathlib import Path
+
+import pytest
+from folders import SUPPORT
+
+import attentest
+from attentest.targets.adapt import Unclear
+from attentest_spec import Backend
+
+WILD = SUPPORT / "wild_encoders"
+SINES = "pe[:, 0, 0::2] = torch.sin(position * div_term)"
+PLACED = "return self.dropout(x + self.pe[: x.size(0)])"
+SCALED = "self.embedding(src.t()) * math.sqrt(self.d_model)"
+LEARNED = "x = self.table(trg) + self.rows[: trg.size(1)]"
+CLASSES = {"classifier.py": "SentimentClassifier", "decoder.py": "Decoder", "bert_like.py": "BERT"}
+
+SOUND = [
+    ("classifier.py", SCALED, "self.embedding(src.t())", "embedding_scale=none"),
+    ("classifier.py", SCALED, SCALED.replace(".t())", ".t().clone())"), ""),
+    ("classifier.py", PLACED, "return self.dropout(x)", "positional_encoding=none"),
+    ("classifier.py", PLACED, "return self.dropout(x + self.pe[: x.size(0)].to(x))", ""),
+    ("classifier.py", "torch.arange(0, d_model, 2)", "torch.arange(0, 2 * d_model, 4)", "doubled"),
+    ("classifier.py", "[: x.size(0)]", "[1 : x.size(0) + 1]", "position_offset=1"),
+    ("decoder.py", LEARNED, LEARNED, "positional_encoding=learned"),
+    ("bert_like.py", "", "", "embedding_norm=present"),
+]
+"""A file, an edit, and what is assumed of the input of the first layer, "" for nothing."""
+
+WRONG = [
+    ("classifier.py", SINES, SINES.replace("sin(", "cos("), "a table of positions that no option"),
+    ("classifier.py", "10000.0", "1000.0", "row 1 begins with"),
+    ("classifier.py", "/ d_model)", "/ (d_model + 2))", "a table of positions that no option"),
+    ("classifier.py", "math.sqrt(self.d_model)", "self.d_model", r"times 20 \(d_model\)"),
+    ("classifier.py", "* math.sqrt(", "/ math.sqrt(", r"times 0\.2236 \(1 / sqrt\(d_model\)\)"),
+    ("classifier.py", "x + self.pe[", "x * self.pe[", "not the rows of the tokens"),
+    ("classifier.py", "(x + self.pe[: x.size(0)])", "(3 * (x + self.pe[: x.size(0)]))", "times 13"),
+    ("decoder.py", "[: trg.size(1)]", "[: trg.size(1)].flip(0)", "not those of the positions"),
+    ("decoder.py", "[: trg.size(1)]", "[trg.size(1)]", "one row of rows for all positions"),
+    ("decoder.py", LEARNED, f"{LEARNED} + enc_src.mean(1, True)", "differ between samples"),
+]
+"""A file, an edit that injects a mistake, and what the question says."""
+
+pytestmark = pytest.mark.filterwarnings("ignore:enable_nested_tensor")
+
+
+def read(folder: Path, file: str, old: str, new: str, *, strict: bool = False) -> Backend:
+    source = (WILD / file).read_text()
+    assert old in source
+    (folder / file).write_text(source.replace(old, new))
+    return attentest.adapted(str(folder / f"{file}:{CLASSES[file]}"), strict=strict)
+
+
+@pytest.mark.parametrize(("file", "old", "new", "option"), SOUND)
+def test_inputs_by_an_option_are_read_and_another_than_the_papers_is_assumed(
+    file: str, old: str, new: str, option: str, tmp_path: Path
+) -> None:
+    backend = read(tmp_path, file, old, new)
+    assert "input of its first layer is that of the reference" in "\n".join(backend.understood)
+    names = ("embedding_", "position")
+    assumed = [
+        one for one in backend.assumed if one.startswith(tuple(f"assumed {n}" for n in names))
+    ]
+    assert bool(assumed) == bool(option)
+    assert option in "\n".join(assumed)
+
+
+@pytest.mark.parametrize(("file", "old", "new", "said"), WRONG)
+def test_inputs_by_no_option_are_one_question(
+    file: str, old: str, new: str, said: str, tmp_path: Path
+) -> None:
+    with pytest.raises(Unclear, match=said):
+        read(tmp_path, file, old, new)
+
+
+def test_an_input_by_another_option_than_the_papers_is_a_question_where_that_is_strict(
+    tmp_path: Path,
+) -> None:
+    with pytest.raises(Unclear, match="embedding_scale=none, where sqrt-d is"):
+        read(tmp_path, "classifier.py", SCALED, "self.embedding(src.t())", strict=True)
+
+
+def test_sines_that_a_frozen_table_holds_are_sines(tmp_path: Path) -> None:
+    table = "nn.Embedding.from_pretrained(pe[:, 0], freeze=True)"
+    source = (WILD / "classifier.py").read_text()
+    source = source.replace('self.register_buffer("pe", pe)', f"self.pe = {table}")
+    rows = "self.pe(torch.arange(x.size(0))[:, None])"
+    (tmp_path / "classifier.py").write_text(source.replace("self.pe[: x.size(0)]", rows))
+    backend = attentest.adapted(str(tmp_path / "classifier.py:SentimentClassifier"))
+    assert "positional_encoding=interleaved" in "\n".join(backend.understood)
+
+
+def test_an_input_that_another_parameter_changes_is_said_not_to_be_judged(tmp_path: Path) -> None:
+    source = (WILD / "classifier.py").read_text()
+    source = source.replace(
+        "self.head =", "self.mix = nn.Linear(d_model, d_model)\n        self.head ="
+    )
+    source = source.replace("x = self.pos_encoder(x)", "x = self.pos_encoder(self.mix(x))")
+    (tmp_path / "classifier.py").write_text(source)
+    backend = attentest.adapted(str(tmp_path / "classifier.py:SentimentClassifier"))
+    (said,) = (one for one in backend.assumed if "are not judged" in one)
+    assert "it depends on mix.weight and mix.bias" in said
