@@ -16,6 +16,7 @@ SCALED = "self.embedding(src.t()) * math.sqrt(self.d_model)"
 LEARNED = "x = self.table(trg) + self.rows[: trg.size(1)]"
 CLASSES = {"classifier.py": "SentimentClassifier", "decoder.py": "Decoder", "bert_like.py": "BERT"}
 
+
 SOUND = [
     ("classifier.py", SCALED, "self.embedding(src.t())", "embedding_scale=none"),
     ("classifier.py", SCALED, SCALED.replace(".t())", ".t().clone())"), ""),
@@ -38,6 +39,8 @@ WRONG = [
     ("classifier.py", "(x + self.pe[: x.size(0)])", "(3 * (x + self.pe[: x.size(0)]))", "times 13"),
     ("decoder.py", "[: trg.size(1)]", "[: trg.size(1)].flip(0)", "not those of the positions"),
     ("decoder.py", "[: trg.size(1)]", "[trg.size(1)]", "one row of rows for all positions"),
+    ("value_key_query.py", "return out", "return out + words", "returns other numbers"),
+    ("encoder.py", "return self.norm(x)", "return x", "holds norm, which no call of it uses"),
     ("decoder.py", LEARNED, f"{LEARNED} + enc_src.mean(1, True)", "differ between samples"),
 ]
 """A file, an edit that injects a mistake, and what the question says."""
@@ -49,7 +52,7 @@ def read(folder: Path, file: str, old: str, new: str, *, strict: bool = False) -
     source = (WILD / file).read_text()
     assert old in source
     (folder / file).write_text(source.replace(old, new))
-    return attentest.adapted(str(folder / f"{file}:{CLASSES[file]}"), strict=strict)
+    return attentest.adapted(str(folder / f"{file}:{CLASSES.get(file, 'Encoder')}"), strict=strict)
 
 
 @pytest.mark.parametrize(("file", "old", "new", "option"), SOUND)
@@ -101,3 +104,62 @@ def test_an_input_that_another_parameter_changes_is_said_not_to_be_judged(tmp_pa
     backend = attentest.adapted(str(tmp_path / "classifier.py:SentimentClassifier"))
     (said,) = (one for one in backend.assumed if "are not judged" in one)
     assert "it depends on mix.weight and mix.bias" in said
+
+
+STACK = """
+import math
+import torch
+from torch import nn
+
+
+class Stack(nn.Module):
+    def __init__(self, d_model, num_heads, d_ff, num_layers, dropout=0.0):
+        super().__init__()
+        self.d_model = d_model
+        self.layers = nn.ModuleList(
+            nn.TransformerEncoderLayer(d_model, num_heads, d_ff, dropout, batch_first=True)
+            for _ in range(num_layers)
+        )
+
+    def forward(self, x, mask=None):
+        states = [x]
+        for layer in self.layers:
+            states.append(layer(states[-1], src_key_padding_mask=mask))
+        return states[-1]
+"""
+
+ENDS = [
+    (
+        "states = [x]",
+        "states = [x * math.sqrt(self.d_model)]",
+        r"multiplies its input by 4.472 \(the",
+    ),
+    ("return states[-1]", "return torch.stack(states[1:]).mean(0)", "times 0.5, 0.5"),
+    (
+        "return states[-1]",
+        "return 0.25 * states[1] + 0.75 * states[2] if len(states) > 2 else x",
+        "0.25",
+    ),
+]
+"""An edit of the stack, and what the question says."""
+
+
+@pytest.mark.parametrize(("old", "new", "said"), ENDS)
+def test_stacks_that_scale_their_input_or_sum_their_layers_are_one_question(
+    old: str, new: str, said: str, tmp_path: Path
+) -> None:
+    assert old in STACK
+    (tmp_path / "stack.py").write_text(STACK.replace(old, new))
+    with pytest.raises(Unclear, match=said):
+        attentest.adapted(str(tmp_path / "stack.py:Stack"), component="encoder")
+
+
+@pytest.mark.parametrize("wrong", ["states[1]", "states[-1] + x"])
+def test_stacks_that_return_another_state_are_read_and_do_not_fit(
+    wrong: str, tmp_path: Path
+) -> None:
+    (tmp_path / "stack.py").write_text(STACK.replace("return states[-1]", f"return {wrong}"))
+    report = attentest.check(
+        str(tmp_path / "stack.py:Stack"), component="encoder", clauses=["encoder.formula"]
+    )
+    assert not report.conforms

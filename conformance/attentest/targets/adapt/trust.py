@@ -32,6 +32,7 @@ from attentest.targets.adapt.recognise import (
 )
 from attentest.targets.adapt.unspecified.masked_queries import masks_queries
 from attentest.targets.adapt.unspecified.parameters import in_use, of_others
+from attentest.targets.adapt.unspecified.stack_ends import scaled_or_combined
 from attentest.targets.epsilons import epsilon_of_precision, inner_epsilon, other_epsilon
 from attentest_spec import Choices, Table
 from attentest_spec.choices import Value
@@ -106,6 +107,8 @@ def question(
         other = scaled_table(adapter, probe.built, SIZES) or scaled_input(probe, adapter)
     if code.component == "positional_encoding" and found.table:
         other = scaled_rows(probe, adapter)
+    if not other and found.observed:
+        other = scaled_or_combined(found.observed, code.component)
     if not other and found.observed and code.component != routing.COMPONENT:
         other = recognised(found.observed, code.component, adapter, found.table, choices)
     if other:

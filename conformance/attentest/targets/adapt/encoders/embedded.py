@@ -11,9 +11,8 @@ from attentest_spec.choices import Value
 
 _UNREAD = "embeddings and positions of {} are not judged: what its first layer gets cannot be read"
 _QUESTION = (
-    "{} embeds its tokens itself. Its layers have the numbers of {}, and what the first of them "
-    "gets is {}: that is a mistake, or a design that this spec does not have. --anyway judges its "
-    "layers alone."
+    "{} embeds its tokens itself. Its layers have the numbers of {}, and {}{}: that is a mistake, "
+    "or a design that this spec does not have. --anyway judges its layers alone."
 )
 _OTHER = (
     "{} embeds its tokens itself, and what its first layer gets is computed with {}={}, where {} "
@@ -35,13 +34,14 @@ def entering_of(code: Code, reading: Reading, *, fits: bool) -> tuple[list[str],
         return [], [f"{_UNREAD.format(code.name)}: {reason}"]
     except Mismatch as mismatch:
         if fits and not reading.anyway:
-            raise Unclear(_QUESTION.format(code.name, code.component, mismatch)) from mismatch
-        return [], [f"the first layer of {code.name} gets {mismatch}: that is not judged"]
+            parts = code.name, code.component, mismatch.subject, mismatch
+            raise Unclear(_QUESTION.format(*parts)) from mismatch
+        return [], [f"not judged: of {code.name}, {mismatch.subject}{mismatch}"]
     if not reading.anyway:
         _demand_declared(code, found, reading)
     words = ", ".join(f"{name}={value}" for name, value in found.items())
-    said = f"the input of its first layer is that of the reference with {words}"
-    return [said], list(assumed(found, reading))
+    sentence = f"the input of its first layer is that of the reference with {words}"
+    return [sentence], list(assumed(found, reading))
 
 
 def _demand_declared(code: Code, found: Mapping[str, Value], reading: Reading) -> None:

@@ -34,6 +34,8 @@ class NotRead(Exception):
 class Mismatch(Exception):
     """A sum of rows and positions that is that of no option; its text says what it is."""
 
+    subject = "what the first of them gets is "
+
 
 class _Entered(Exception):
     """The first layer was called."""
@@ -62,13 +64,13 @@ class Entering:
         if not own:
             raise NotRead("none of its tables of tokens has an effect on it")
         rows, still = self._parameters[own], self._without([own], ids)
-        if not _is_near(still, self._without([own], others)):
+        if not is_near(still, self._without([own], others)):
             raise NotRead("it depends on the tokens otherwise than by one table")
         used = [one for one in self._rest(own) if self._changes(one, ids)]
         odd = [one for one in used if not self._is_table(one)]
         if odd:
             raise NotRead(f"it depends on {' and '.join(odd)}")
-        if not _is_near(still, still[:1].expand_as(still)):
+        if not is_near(still, still[:1].expand_as(still)):
             raise Mismatch("the sum with numbers that differ between samples")
         embedded = self._entered(ids) - still
         scale = _factor(embedded, rows[ids])
@@ -191,7 +193,7 @@ class Entering:
         handles = [
             one.register_forward_hook(lambda held, x, y: seen.append((held, x[0], y)))
             for one in self.wrapping.module.modules()
-            if one not in inside and _is_norm(one)
+            if one not in inside and is_norm(one)
         ]
         try:
             with replaced(next(layers.children()), enter):
@@ -201,7 +203,8 @@ class Entering:
                 one.remove()
 
 
-def _is_norm(module: nn.Module) -> bool:
+def is_norm(module: nn.Module) -> bool:
+    """Say whether the parameters of `module` are vectors of one length, as those of a norm are."""
     shapes = {tuple(squeezed(tuple(one.shape))) for one in module.parameters()}
     return len(shapes) == 1 and len(next(iter(shapes))) == 1
 
@@ -209,10 +212,11 @@ def _is_norm(module: nn.Module) -> bool:
 def _factor(values: Tensor, rows: Tensor) -> float | None:
     """Return the number by which `rows` are multiplied in `values`, None for no number."""
     factor = float((values * rows).sum() / rows.square().sum())
-    return factor if abs(factor) > _NEAR and _is_near(values, factor * rows) else None
+    return factor if abs(factor) > _NEAR and is_near(values, factor * rows) else None
 
 
-def _is_near(one: Tensor, other: Tensor) -> bool:
+def is_near(one: Tensor, other: Tensor) -> bool:
+    """Say whether two tensors differ by rounding in single precision at most."""
     room = _NEAR * max(1.0, float(one.abs().max()))
     return one.shape == other.shape and bool((one - other).abs().max() <= room)
 
@@ -238,7 +242,7 @@ def _sines(plain: Tensor) -> dict[str, Value]:
         for first in _OFFSETS:
             every = torch.from_numpy(table(Setting(choices=choices), length + first, width))
             wanted = every[first:]
-            if _is_near(plain, wanted):
+            if is_near(plain, wanted):
                 return {"positional_encoding": option.name, **_offset(first)}
             if not first and (factor := _factor(plain, wanted)):
                 factors[option.name] = factor
@@ -266,7 +270,7 @@ def _offset(first: int) -> dict[str, Value]:
 def _rows(name: str, own: Tensor, added: Tensor) -> list[dict[str, Value]]:
     """Return the options of what a table adds by position, [] for that of a segment."""
     rows = own.reshape(-1, own.shape[-1]).double()
-    if any(_is_near(added, row.expand_as(added)) for row in rows):
+    if any(is_near(added, row.expand_as(added)) for row in rows):
         if len(rows) < POSITIONS:
             return []
         raise Mismatch(f"the sum with one row of {name} for all positions")
@@ -274,7 +278,7 @@ def _rows(name: str, own: Tensor, added: Tensor) -> list[dict[str, Value]]:
     for first in range(len(rows) - len(added) + 1):
         wanted = rows[first : first + len(added)]
         for option, factor in (("learned", 1.0), ("learned-scaled", width**-0.5)):
-            if _is_near(added, factor * wanted):
+            if is_near(added, factor * wanted):
                 return [{"positional_encoding": option, **_offset(first)}]
         if (other := _factor(added, wanted)) is not None:
             raise Mismatch(f"the sum with the rows of {name} times {other:.4g}, not as they are")

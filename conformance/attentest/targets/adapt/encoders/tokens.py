@@ -14,6 +14,7 @@ from attentest.targets.adapt.code import Code, Inner, code_of
 from attentest.targets.adapt.components import component_guessed, component_named, squashed
 from attentest.targets.adapt.construction import Construction
 from attentest.targets.adapt.encoders.entering import Entering, NotRead
+from attentest.targets.adapt.encoders.leaving import demand_output
 from attentest.targets.adapt.encoders.wrapping import Wrapping, of_source, path_of, required
 from attentest.targets.adapt.limits import demand_least_width
 from attentest.targets.adapt.parameters.building import DISTINCT, RATIOS
@@ -139,6 +140,8 @@ class _Found:
         """Return the stack in the class as code."""
         demand_least_width(self.built, self.sizes, name, "the class of its layers")
         alone = None if self.component == "decoder" else self._sub_module()
+        if alone and self.tables and self._wrapping(name).changes_input(alone[0].path):
+            alone = None
         inner, signature = alone or self._wrapping(name).inner()
         called = inner(self.module, self.sizes)
         own = self.module.get_submodule(inner.path)
@@ -172,12 +175,20 @@ class _Found:
             start = f"{wrapping.path}." if wrapping.path else ""
             tables = [one.weight.removeprefix(start) for one in self.tables]
             try:
-                return Entering(wrapping, tables).choices()
+                found = Entering(wrapping, tables).choices()
+                demand_output(wrapping, heads=self._has_heads)
+                return found
             except NotRead as reason:
                 failures.append(reason)
             except Unclear as question:
                 failures.append(NotRead(str(question).partition(". ")[0]))
         raise failures[0]
+
+    @property
+    def _has_heads(self) -> bool:
+        """Whether it holds matrices outside of its layers that are no tables."""
+        rest = (one for one in self.units if not self.layers.holds(one))
+        return any(one.kind in ("linear", "packed") for one in rest)
 
     def _sub_module(self) -> tuple[Inner, None] | None:
         """Return the outermost sub-module with the layers, at most a norm, and no more."""

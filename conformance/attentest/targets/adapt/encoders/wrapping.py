@@ -1,7 +1,8 @@
 """The module that embeds tokens and calls the layers of a stack: its arguments and its calls."""
 
 import inspect
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,7 +12,7 @@ from torch import Tensor, nn
 from attentest.targets.adapt.code import Inner
 from attentest.targets.adapt.components import squashed
 from attentest.targets.adapt.encoders.seen import Seen
-from attentest.targets.adapt.encoders.stack import KEEP, EmbeddedStack
+from attentest.targets.adapt.encoders.stack import KEEP, EmbeddedStack, replaced
 from attentest.targets.adapt.names import ROLES, SEGMENTS
 from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.reading import Unclear
@@ -90,6 +91,31 @@ class Wrapping:
         for mask, over_keys in zip(*masks_of, strict=True):
             own = {one: self._is_over_keys(one) for one in masks}
             yield given | {one: over_keys if keys else mask for one, keys in own.items()}
+
+    def changes_input(self, path: str) -> bool:
+        """Say whether the module at `path` in the whole gives its first layer another input."""
+        ids = torch.randint(3, self.sizes.source_vocabulary - 3, (BATCH, LENGTH))
+        stack = self.whole.get_submodule(path)
+        first = next(self.module.get_submodule(self.layers).children())
+        seen: list[Tensor] = []
+
+        def enter(call: Callable[..., Any], *args: Any, **named: Any) -> Any:
+            floats = (x for x in (*args, *named.values()) if isinstance(x, Tensor))
+            seen.append(next(x for x in floats if x.is_floating_point()))
+            return call(*args, **named)
+
+        try:
+            for given in self.calls(ids):
+                seen.clear()
+                watched = replaced(stack, enter), replaced(first, enter)
+                with suppress(Exception), undisturbed(), watched[0], watched[1]:
+                    self.module(**given)
+                if len(seen) == 2:
+                    outer, inner = seen
+                    return not any(torch.equal(inner, x) for x in (outer, outer.transpose(0, 1)))
+        except Unclear:  # how it is called is not said: its stack may be all the same
+            return False
+        return False
 
     @property
     def _masks(self) -> list[str]:

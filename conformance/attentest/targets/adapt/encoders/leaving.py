@@ -1,0 +1,79 @@
+"""The output of a class that embeds its tokens, compared with that of its layers and their norm."""
+
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from functools import partial
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from attentest.targets.adapt.encoders.entering import Mismatch, is_near, is_norm
+from attentest.targets.adapt.encoders.seen import Seen
+from attentest.targets.adapt.encoders.stack import replaced
+from attentest.targets.adapt.encoders.wrapping import BATCH, LENGTH, Wrapping
+from attentest.targets.adapt.probing import undisturbed
+
+
+class Lost(Mismatch):
+    """A class that does not return the output of its layers."""
+
+    subject = ""
+
+
+def demand_output(wrapping: Wrapping, *, heads: bool) -> None:
+    """Raise Lost for a norm of the class that is not called, and for another output.
+
+    `heads` says that other parameters come after the layers: what they return is not judged.
+    Nothing is raised where no call is accepted.
+    """
+    ids = torch.randint(3, wrapping.sizes.source_vocabulary - 3, (BATCH, LENGTH))
+    for given in wrapping.calls(ids):
+        try:
+            with undisturbed():
+                result, ends, unused = _called(wrapping, given)
+        except Exception:  # code that a user wrote may raise anything
+            continue
+        if unused:
+            raise Lost(f"it holds {' and '.join(unused)}, which no call of it uses")
+        outputs = [one for one in _tensors(result) if one.shape in [end.shape for end in ends]]
+        if outputs and not heads and not any(is_near(a, b) for a in outputs for b in ends):
+            raise Lost("it returns other numbers than its last layer, or the norm behind that")
+        return
+
+
+def _called(
+    wrapping: Wrapping, given: Mapping[str, Any]
+) -> tuple[Any, tuple[Tensor, ...], list[str]]:
+    """Return the result of a call, the end of the stack in both layouts, and norms not called."""
+    used: dict[str, Tensor] = {}
+    seen = Seen(wrapping.module, wrapping.layers)
+
+    def note(path: str, call: Callable[..., Any], *args: Any, **named: Any) -> Any:
+        used[path] = call(*args, **named)
+        return used[path]
+
+    own = _norms(wrapping)
+    with ExitStack() as watching:
+        for path, one in own.items():
+            watching.enter_context(replaced(one, partial(note, path)))
+        watching.enter_context(seen)
+        result = wrapping.module(**given)
+    end = used.get(seen.norm, seen.output)
+    return result, (end, end.transpose(0, 1)), [path for path in own if path not in used]
+
+
+def _norms(wrapping: Wrapping) -> dict[str, nn.Module]:
+    """Return the norms that belong to the class itself, or to what holds its layers."""
+    holders = {"", *(".".join(wrapping.layers.split(".")[:end]) for end in range(1, 9))}
+    holders -= {wrapping.layers}
+    return {
+        path: one
+        for path, one in wrapping.module.named_modules()
+        if path and path.rpartition(".")[0] in holders and is_norm(one)
+    }
+
+
+def _tensors(result: Any) -> list[Tensor]:
+    results = result if isinstance(result, tuple | list) else [result]
+    return [one for one in results if isinstance(one, Tensor)]
