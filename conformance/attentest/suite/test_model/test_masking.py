@@ -65,15 +65,18 @@ def test_pad_ids(subject: Subject, draw: Draw) -> None:
 def _mix_pads(case: ModelCall) -> None:
     """Write the pads of both sides into both sentences, beside words that are pads of neither.
 
-    Those of the target come last where its padding is limited to the end.
+    Those of a side come last where its padding is limited to the end.
     """
-    source_pad, target_pad = case.sizes.source_pad, case.sizes.target_pad
-    word = next(one for one in (5, 6, 7) if one not in (source_pad, target_pad))
-    case.source[:, 1], case.source[:, 2] = source_pad, word
-    if "target" in case.probe.subject.limits.right_padded:
-        case.target[:, 1], case.target[:, 2:] = word, target_pad
-    else:
-        case.target[:, 1], case.target[:, 2] = target_pad, word
+    pads = source_pad, target_pad = case.sizes.source_pad, case.sizes.target_pad
+    word = next(one for one in (5, 6, 7) if one not in pads)
+    ends = case.probe.subject.limits.right_padded
+    for side, tokens, pad in zip(
+        ("source", "target"), (case.source, case.target), pads, strict=True
+    ):
+        if side in ends:
+            tokens[:, 1], tokens[:, 2:] = word, pad
+        else:
+            tokens[:, 1], tokens[:, 2] = pad, word
     if source_pad != target_pad:
         case.source[:, 0], case.target[:, 0] = target_pad, source_pad
 

@@ -43,10 +43,13 @@ ROLES: Mapping[str, Sequence[str]] = {
         "tgtmask trgmask targetmask lookaheadmask causalmask selfmask selfattnmask decmask "
         "decodermask decselfattnmask attnmask mask"
     ),
-    "source": words("src source srctokens encinput encinputs inputids x input encoderinput srcids"),
+    "source": words(
+        "src source srctokens encinput encinputs inputids x input encoderinput srcids xspad xs"
+    ),
     "target": words(
         "tgt trg target tgttokens decinput decinputs decoderinputids decoderinput y tgtids "
-        "targets label labels real gold golds ytrue truth words trgy tgty reference"
+        "targets label labels real gold golds ytrue truth words trgy tgty reference ysinpad yspad "
+        "ysin ys"
     ),
     "output": words(
         "output outputs logits logit pred preds prediction predictions x input inputs logprobs "

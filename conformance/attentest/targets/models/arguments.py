@@ -19,7 +19,9 @@ _SOURCE = ("src", "source", "enc", "inp")
 _PADS = re.compile(
     r"(src|source|tgt|trg|target|enc|dec|encoder|decoder|inp|input|out|output|x|y)pad(s|dings?)?$"
 )
-_LENGTHS = re.compile(r"[a-z]+(len|lens|length|lengths)$")
+_LENGTHS = re.compile(r"(?!max|min|seq|beam|gen)[a-z]+(len|lens|length|lengths)$")
+LENGTH = "length"
+"""The last word of the role of an argument that says how long the sequences of a side are."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +42,10 @@ class Arguments:
     def words(self) -> str:
         """The argument for each role, in one phrase."""
         phrases = [f"{role}={own}" for role, own in self.tokens.items()]
-        phrases += [f"{role} mask={own}" for own, role in self.masks.items()]
+        phrases += [
+            f"{role}{'' if role.endswith(LENGTH) else ' mask'}={own}"
+            for own, role in self.masks.items()
+        ]
         phrases += [f"{own} given as {value!r}" for own, value in self.fixed.items()]
         return "arguments: " + ", ".join(phrases)
 
@@ -102,7 +107,7 @@ def _tokens(
 
 def _is_mask(own: str) -> bool:
     words = squashed(own)
-    return "mask" in words or bool(_PADS.match(words))
+    return "mask" in words or bool(_PADS.match(words) or _LENGTHS.match(words))
 
 
 def _masks(named: Collection[str], reading: Reading) -> dict[str, str]:
@@ -133,6 +138,9 @@ def _role(own: str) -> str:
         ),
         "target" if re.match(r"(d|t|y)_", own) else "source",
     )
+    if _LENGTHS.match(words):
+        is_target = side == "target" or words.startswith(("y", "o", "t", "d"))
+        return f"{'target' if is_target else 'source'} {LENGTH}"
     is_padding = "keypadding" in words or words.endswith("paddingmask") or _PADS.match(words)
     return f"{side} padding" if is_padding else side
 
@@ -143,11 +151,13 @@ def _question(
     missing: Collection[str],
     unknown: Collection[str],
 ) -> str:
-    if unknown and not missing and all(_LENGTHS.match(squashed(one)) for one in unknown):
+    if len(missing) == 1 and not unknown and len(signature.parameters) == 1:
+        (own,) = signature.parameters
         return (
-            f"{name} is not judged as a whole model: {' and '.join(unknown)} say how long the "
-            f"sequences are, and the spec has padding between tokens as well, which no length "
-            f"says. Name its layers, or the classes of its encoder and its decoder."
+            f"{name}({own}) was taken for a whole model, and its one argument holds both source "
+            f"and target, which nothing says how to make. Write what makes it in a class of your "
+            f"own, and judge that: `class Judged({name}): def forward(self, src, tgt): return "
+            f"super().forward(..)`, with {own} made of token ids src (B, S) and tgt (B, T)."
         )
     what = (
         f"which argument is the {' and which the '.join(missing)}"

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from attentest.targets.models.arguments import Arguments
-from attentest.targets.models.forms import ADDITIVE, Form
+from attentest.targets.models.forms import ADDITIVE, LENGTHS, Form
 
 
 @dataclass(frozen=True)
@@ -16,6 +16,7 @@ class Conventions:
 
     `masks` maps mask arguments to their forms. `sequence_first` says that tokens are (L, B),
     `drops_last` that the last target token is dropped inside, `flat` that the output is (B * T, V),
+    `cut` that columns of padding alone are cut off, as lengths say, and
     `part` is the place of the output in a tuple or mapping, and `generator` the attribute that maps
     the states to the vocabulary where the call does not; `tied` is the path of the target's table,
     which does where nothing else would.
@@ -25,6 +26,7 @@ class Conventions:
     sequence_first: bool = False
     drops_last: bool = False
     flat: bool = False
+    cut: bool = False
     part: int | str | None = None
     attribute: bool = False
     generator: str = ""
@@ -47,6 +49,8 @@ class Conventions:
                 f"the call returns states, and no generator is in it: the table of the target "
                 f"({self.tied}) is used for one, and nothing is said of a generator"
             )
+        if self.cut:
+            yield "columns that hold padding alone are cut off: the longest length is that of all"
         if self.flat:
             yield "the output has one row for every token of the batch"
 
@@ -82,6 +86,13 @@ class Call:
         required = [*own.required, *first.required]
         return replace(own, tokens=tokens, masks={**first.masks, **own.masks}, required=required)
 
+    @property
+    def lengths(self) -> tuple[str, ...]:
+        """The inputs whose padding is said by lengths."""
+        roles = self.every_argument.masks
+        given = [own for own, form in self.conventions.masks.items() if form.meaning == LENGTHS]
+        return tuple(dict.fromkeys(roles[own].partition(" ")[0] for own in given))
+
     def source(self, *, raw: bool = False) -> str:
         """Return the source of the function; a `raw` one returns what the model returns."""
         lines = [*self._inputs(), *self._calls(), *(["return output"] if raw else self._outputs())]
@@ -104,10 +115,14 @@ class Call:
         if how.drops_last and "target" in self.takes:
             yield "target = torch.cat([target, target[:, -1:]], 1)  # the last is dropped inside"
         codes = " ".join(form.code for form in how.masks.values())
-        if "source_keep" in codes:
-            yield "source_keep = source != model.pads[0]"
-        if "target_keep" in codes:
-            yield "target_keep = target != model.pads[1]"
+        for number, side in enumerate(("source", "target")):
+            if f"{side}_keep" in codes:
+                keep = f"{side}_keep = {side} != model.pads[{number}]"
+                yield keep
+                if how.cut:
+                    yield from [f"steps = {side}.shape[1]"] * (side == "target")
+                    yield f"{side} = {side}[:, : {side}_keep.sum(1).max()]"
+                    yield keep
         if "causal" in codes:
             yield "length = target.shape[1]"
             yield (
@@ -146,7 +161,11 @@ class Call:
         if how.flat and not self.returns_memory:
             lead = f"{length}, len(target)" if how.sequence_first else f"len(target), {length}"
             yield f"output = output.view({lead}, -1)"
-        yield "return output.transpose(0, 1)" if how.sequence_first else "return output"
+        if how.sequence_first:
+            yield "output = output.transpose(0, 1)"
+        if how.cut and "target" in self.lengths:
+            yield "output = torch.nn.functional.pad(output, (0, 0, 0, steps - output.shape[1]))"
+        yield "return output"
 
     def _values(self, arguments: Arguments) -> Iterator[tuple[str, str]]:
         turn = ".transpose(0, 1)" if self.conventions.sequence_first else ""

@@ -6,7 +6,7 @@ from itertools import islice, product
 from attentest.targets.adapt.masks import meanings_by_words
 from attentest.targets.adapt.reading import Reading
 from attentest.targets.models import arguments
-from attentest.targets.models.forms import Form, forms
+from attentest.targets.models.forms import LENGTHS, Form, forms
 
 MOST = 600
 """Limit of the combinations of masks that are tried."""
@@ -84,6 +84,7 @@ def _narrowed(
             form
             for form in held
             if form.code == "None"
+            or form.meaning == LENGTHS
             or (convention in ("", form.convention) and axes in (0, form.axes))
         ]
         for own, held in options.items()

@@ -55,6 +55,11 @@ _OTHERS = {
 }
 """The roles that an argument may have whose name says one of padding, or of order."""
 
+LENGTHS = "lengths"
+"""The meaning of an argument that says how long each sequence is."""
+
+_LENGTHS = {"source length": "source_keep", "target length": "target_keep"}
+
 ADDITIVE = '''\
 def additive(keep, dtype):
     """Return what is added to the scores: 0 where `keep` is True, and minus infinity."""
@@ -84,6 +89,11 @@ def forms(role: str, meanings: Collection[str] = ()) -> Iterator[Form]:
     """Yield the forms of a mask with `role`, the contract's own first; `meanings` narrow them."""
     if role == "open":
         yield Form("None", "", "None")
+    if role in _LENGTHS:
+        code = f"{_LENGTHS[role]}.sum(1)"
+        yield Form(code, LENGTHS, "the number of tokens; (B,)")
+        yield Form(f"{code}.tolist()", LENGTHS, "the number of tokens; a list")
+        return
     for (_, meaning), (written, words) in _ENTRIES.items():
         if meanings and meaning not in meanings:
             continue

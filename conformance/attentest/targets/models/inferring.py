@@ -43,7 +43,8 @@ class Inferred:
     `pads` says who knows the pad ids: "call" (masks are handed in), "both" or "one" (the
     constructor takes two, or one for both sides), or "fixed" where they are in the code: `pad` is
     the one id then. `doubts` are those of the sentences that may be wrong, `ungiven` the optional
-    arguments that get no value. `right_padded` says that padding of the target is not hidden.
+    arguments that get no value. `right_padded` says that padding of the target is not hidden, and
+    `lengths` are the inputs whose padding is said by lengths.
     """
 
     call: Call
@@ -54,6 +55,7 @@ class Inferred:
     pad: int | None = None
     ungiven: tuple[str, ...] = ()
     right_padded: bool = False
+    lengths: tuple[str, ...] = ()
 
 
 def probe_of(built: Building, sizes: Sizes) -> Probe:
@@ -121,6 +123,7 @@ def infer(built: Building, name: str, doc: str, reading: Reading) -> Inferred:
         pad if pads == "fixed" else None,
         tuple(_ungiven(probe.model, call)),
         not reading.strict and _leaves_target_pads(probe, call),
+        call.lengths,
     )
 
 
@@ -208,12 +211,27 @@ def _best(
         if isinstance(found, str):
             failure = failure or found
             continue
-        score = sum(shown(probe, found.compiled()))
+        found = _cut(probe, found)
+        ends = "target" in found.lengths
+        score = sum(shown(probe, found.compiled(), ends=ends))
         if score > most:
             best, most = found, score
         if score == SURE:
             break
     return best, most, failure
+
+
+def _cut(probe: Probe, call: Call) -> Call:
+    """Return `call` without columns of padding alone, where lengths have to be those of columns."""
+    source, target = probe.tokens
+    if "source" in call.lengths:
+        source[:, -2:] = probe.sizes.source_pad
+    if "target" in call.lengths:
+        target[:, -1] = probe.sizes.target_pad
+    shorter = replace(call, conventions=call.conventions.but(cut=True))
+    if not call.lengths or probe.output(call.compiled(), source, target) is not None:
+        return call
+    return call if probe.output(shorter.compiled(), source, target) is None else shorter
 
 
 def _laid_out(probe: Probe, plain: Call, masks: dict[str, Form]) -> Call | str:

@@ -35,7 +35,7 @@ def limits_of(built: Building, inferred: Inferred, table: Table) -> Limits:
         odd_width=_takes_odd_width(built, inferred),
         trained_pad=_trains_pads(built),
         length=None if "max_length" in built.known else _longest(built, inferred),
-        right_padded=("target",) * inferred.right_padded,
+        right_padded=tuple(dict.fromkeys([*inferred.lengths, *["target"] * inferred.right_padded])),
     )
 
 

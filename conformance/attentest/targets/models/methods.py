@@ -28,6 +28,8 @@ def methods_of(
 
     Where they do so without padding alone, they are not judged, and that is a doubt.
     """
+    if call.conventions.cut:
+        return {}, ()
     source, target = probe.tokens
     clean = source.clone(), target.clone()
     source[0, -2:], target[0, -1] = probe.sizes.source_pad, probe.sizes.target_pad

@@ -57,12 +57,13 @@ def separates_samples(probe: Probe, call: Callable[..., Any]) -> bool:
     return before is not None and after is not None and _same(before[0], after[0])
 
 
-def shown(probe: Probe, call: Callable[..., Any]) -> Iterator[bool]:
+def shown(probe: Probe, call: Callable[..., Any], *, ends: bool = False) -> Iterator[bool]:
     """Yield for each property of a right mask whether the model shows it under `call`.
 
     In this order: later targets are hidden, and earlier ones are not; the padding of the source is
     hidden, and its other tokens are not; the padding of the target is hidden. `call` takes the pad
-    ids from the attribute `pads` of the model, or the model knows them.
+    ids from the attribute `pads` of the model, or the model knows them. `ends` says that padding of
+    the target is at its end.
     """
     source, target = probe.tokens
     whole = probe.output(call, source, target)
@@ -83,14 +84,14 @@ def shown(probe: Probe, call: Callable[..., Any]) -> Iterator[bool]:
     changed[:, 1] = source[:, 1].flip(0)
     other = probe.output(call, changed, target)
     yield other is not None and not _same(whole, other, every=True)
-    yield _hides_target_padding(probe, call)
+    yield _hides_target_padding(probe, call, -1 if ends else 1)
 
 
-def _hides_target_padding(probe: Probe, call: Callable[..., Any]) -> bool:
+def _hides_target_padding(probe: Probe, call: Callable[..., Any], place: int) -> bool:
     """Say whether numbers in the row of the target's pad id reach no step that is no padding."""
     source, target = probe.tokens
     pad = probe.sizes.target_pad
-    target[:, 1] = pad
+    target[:, place] = pad
     before = probe.output(call, source, target)
     tables = [one for one in _tables(probe) if len(one) > pad]
     with torch.no_grad():
@@ -103,7 +104,7 @@ def _hides_target_padding(probe: Probe, call: Callable[..., Any]) -> bool:
             one[pad] = row
     if before is None or after is None:
         return False
-    steps = [0, 2, 3]
+    steps = [step for step in range(TARGET_LENGTH) if step != place % TARGET_LENGTH]
     return _same(_contrasts(before, pad)[:, steps], _contrasts(after, pad)[:, steps])
 
 

@@ -18,10 +18,20 @@ _ROWS = {
     "ntgtvocab": "target_vocabulary",
     "ntokensrc": "source_vocabulary",
     "ntokentgt": "target_vocabulary",
+    "idim": "source_vocabulary",
+    "odim": "target_vocabulary",
 }
 """Names that mean a vocabulary in a model's constructor, and a width in a layer's."""
 
-_WIDTHS = ("hiddim", "hidsize", "hid", "latentdim", "statesize")
+_WIDTHS = ("hiddim", "hidsize", "hid", "latentdim", "statesize", "adim")
+_OF_LETTERS = {
+    "aheads": "heads",
+    "elayers": "layers",
+    "dlayers": "layers",
+    "eunits": "d_ff",
+    "dunits": "d_ff",
+}
+"""Names whose first letter says the side or the attention, as ESPnet has them."""
 _TARGET = ("tgt", "trg", "tar", "dec", "output")
 _OUT = ("nout", "numout", "numberofout")
 _LENGTHS = {
@@ -64,8 +74,8 @@ def sizes_named(name: str, held: Collection[str], side: str) -> Iterator[str]:
         target = any(mark in name for mark in _TARGET)
         yield "target_vocabulary" if target else _sided("source_vocabulary", side)
         return
-    if name in _LENGTHS:
-        yield "max_length"
+    if name in _LENGTHS or name in _OF_LETTERS:
+        yield _OF_LETTERS.get(name, "max_length")
         return
     widths = [
         one for one in held if one in (*WIDTH, *_WIDTHS) and one not in _ROWS and one not in INNER

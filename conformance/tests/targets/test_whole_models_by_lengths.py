@@ -1,0 +1,71 @@
+"""Whole models that are given lengths in the place of masks."""
+
+from pathlib import Path
+
+import pytest
+from folders import SUPPORT
+
+import attentest
+from attentest.judging.bench import Bench
+from attentest.judging.judge import judge
+from attentest.results.verdict import Status
+from attentest_spec import Backend
+
+SOURCE = (SUPPORT / "wild_models" / "by_lengths.py").read_text()
+CLAUSES = ("formula", "padding-in-a-batch", "pad-ids", "gradient-finite")
+CUT = [
+    ("hidden_after(ilens, xs_pad.size(1))", "hidden_after(ilens, int(ilens.max()))"),
+    ("hidden_after(ys_in_lens, len(steps))", "hidden_after(ys_in_lens, int(ys_in_lens.max()))"),
+]
+"""Edits by which the longest length has to be that of the tokens."""
+
+
+def read(folder: Path, *edits: tuple[str, str]) -> Backend:
+    text = SOURCE
+    for old, new in edits:
+        assert old in text
+        text = text.replace(old, new)
+    (folder / "model.py").write_text(text)
+    return attentest.adapted(str(folder / "model.py:Seq2SeqTransformer"))
+
+
+def broken(backend: Backend) -> list[str]:
+    bench = Bench.for_status(backend, effort=0.2)
+    verdicts = [judge(bench, f"model.{name}") for name in CLAUSES]
+    assert verdicts[0].status.judged
+    return [one.message for one in verdicts if one.status in (Status.VIOLATION, Status.ERROR)]
+
+
+@pytest.mark.parametrize(
+    ("edits", "said"),
+    [
+        ((), "ilens: the number of tokens; (B,) (as probing calls show)"),
+        (CUT, "columns that hold padding alone are cut off"),
+        ([("ilens, ys_in_pad, ys_in_lens)", "ilens=None, ys_in_pad=None, ys_in_lens=None)")], ""),
+    ],
+)
+def test_models_that_are_given_lengths_are_read_and_conform(
+    edits: list[tuple[str, str]], said: str, tmp_path: Path
+) -> None:
+    backend = read(tmp_path, *edits)
+    understood = "\n".join(backend.understood)
+    assert "source=xs_pad, target=ys_in_pad" in understood
+    assert said in understood
+    assert sorted(backend.limits.right_padded) == ["source", "target"]
+    assert not broken(backend)
+
+
+@pytest.mark.parametrize(
+    "edits",
+    [
+        [(") >= lengths", ") > lengths")],
+        [(") >= lengths", ") + 1 >= lengths")],
+        [*CUT, (") >= lengths", ") > lengths")],
+        [("hidden_after(ilens", "hidden_after(ys_in_lens")],
+        [("self.places_y.weight", "self.places_x.weight")],
+    ],
+)
+def test_mistakes_in_models_that_are_given_lengths_are_detected(
+    edits: list[tuple[str, str]], tmp_path: Path
+) -> None:
+    assert broken(read(tmp_path, *edits))
