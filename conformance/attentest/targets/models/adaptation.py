@@ -33,6 +33,7 @@ from attentest.targets.adapt.reading import Reading, Unclear
 from attentest.targets.adapt.ungiven import sentence
 from attentest.targets.constants.models import demand_effect, demand_explanation
 from attentest.targets.models.building import building
+from attentest.targets.models.fixed_rows import with_free_rows
 from attentest.targets.models.inferring import Inferred, infer, probe_of
 from attentest.targets.models.instances import stands_for_class
 from attentest.targets.models.limits import is_random_without_dropout, limits_of
@@ -97,7 +98,7 @@ def adapt_model(
     with what to add, where it does not say how it is built or called.
     """
     with undisturbed():
-        built = building(thing, name, reading)
+        built = with_free_rows(building(thing, name, reading))
         least = DISTINCT.but(target_vocabulary=DISTINCT.source_vocabulary)
         demand_least_width(built, least, name, "the classes of its parts, one by one")
         inferred = infer(built, name, _documentation(thing), reading)
@@ -163,9 +164,12 @@ def _table(built: Building, inferred: Inferred, name: str) -> FoundTable:
             f"sublayer, or one for a whole stack: name the classes of its parts, one by one."
         )
     if not _reads_first_row(built, found, call):
+        of_length = "has tables of positions with more rows than its length"
+        fixed = "has tables of positions with a fixed number of rows"
+        place = "row behind the others" if built.rows is None else "first row"
         raise Unclear(
-            f"{name} has tables of positions with more rows than its length, and the first "
-            f"position does not get the row behind the others: write a backend by hand, as "
+            f"{name} {of_length if built.rows is None else fixed}, and the first "
+            f"position does not get the {place}: write a backend by hand, as "
             f"docs/how-to/add-an-implementation.md shows."
         )
     return found
@@ -207,16 +211,17 @@ def _reads_first_row(built: Building, found: FoundTable, call: Callable[..., Any
     Numbers in the rows before it change nothing, and those in its row do.
     """
     first = int(found.choices.get("position_offset", 0))
-    if not first:
+    if not first and built.rows is None:
         return True
     probe = probe_of(built, DISTINCT.but(target_vocabulary=DISTINCT.source_vocabulary))
-    table = probe.model.get_parameter(locate("source_positions.weight", found.table).name)
+    own = probe.model.get_parameter(locate("source_positions.weight", found.table).name)
+    table = own.data.reshape(-1, own.shape[-1])  # a view of its rows
 
     def moved(rows: slice) -> Any:
-        before = table.data[rows].clone()
-        table.data[rows] += 1.0
+        before = table[rows].clone()
+        table[rows] += torch.linspace(-1, 2, own.shape[-1], dtype=own.dtype)
         answer = probe.called(call, *probe.tokens)
-        table.data[rows] = before
+        table[rows] = before
         return answer
 
     answers = [

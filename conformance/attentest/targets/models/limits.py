@@ -34,7 +34,7 @@ def limits_of(built: Building, inferred: Inferred, table: Table) -> Limits:
         pad=inferred.pad,
         odd_width=_takes_odd_width(built, inferred),
         trained_pad=_trains_pads(built),
-        length=None if "max_length" in built.known else _longest(built, inferred),
+        length=_length(built, inferred),
         right_padded=tuple(dict.fromkeys([*inferred.lengths, *["target"] * inferred.right_padded])),
     )
 
@@ -51,6 +51,13 @@ def _trains_pads(built: Building) -> bool:
     model = probe_of(built, DISTINCT.but(target_vocabulary=DISTINCT.source_vocabulary)).model
     tables = [one for one in model.modules() if isinstance(one, nn.Embedding)]
     return all(one.padding_idx is None for one in tables)
+
+
+def _length(built: Building, inferred: Inferred) -> int | None:
+    """Return the greatest length of a model, None where an argument says it, or there is none."""
+    if built.rows is not None:
+        return min(built.rows, _longest(built, inferred) or built.rows)
+    return None if "max_length" in built.known else _longest(built, inferred)
 
 
 def _longest(built: Building, inferred: Inferred) -> int | None:

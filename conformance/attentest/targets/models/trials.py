@@ -21,13 +21,15 @@ class Building:
     """A model that is built by the `expression` of the name `sizes`, evaluated in `space`.
 
     `known` are the sizes that occur in it, `said` sentences for the user, and `doubts` those that
-    may be wrong.
+    may be wrong. `rows` is the number of rows of its tables of positions where that is fixed, and
+    the expression gives them others.
     """
 
     expression: str
     space: Mapping[str, Any]
     said: tuple[str, ...] = ()
     doubts: tuple[str, ...] = ()
+    rows: int | None = None
 
     def __call__(self, sizes: Sizes) -> Any:
         """Build at `sizes`; what is shared by both sides cannot have two values."""

@@ -8,6 +8,7 @@ from typing import Any
 from attentest.targets.adapt.parameters.telling import lines as table_lines
 from attentest.targets.constants.copies import COPIES_SOURCE, copied
 from attentest.targets.layout import folded
+from attentest.targets.models.fixed_rows import RESIZED_SOURCE, resized
 from attentest.targets.models.forms import ADDITIVE
 from attentest.targets.models.inferring import Inferred
 from attentest.targets.models.surrounded import SURROUNDED_SOURCE, Surrounded
@@ -48,7 +49,11 @@ class Adapter:
         sources = [one.source() for one in calls]
         helpers = [ADDITIVE] if any("additive(" in one for one in sources) else []
         helpers += [SURROUNDED_SOURCE] * self.is_surrounded
-        for called, source in ((copied, COPIES_SOURCE), (Vocabulary, VOCABULARY_SOURCE)):
+        for called, source in (
+            (copied, COPIES_SOURCE),
+            (Vocabulary, VOCABULARY_SOURCE),
+            (resized, RESIZED_SOURCE),
+        ):
             helpers += [source] * (f"{called.__name__}(" in self.expression())
         parts = [self._build(), *helpers, *sources, *self._tail()]
         return "\n".join(folded(line) for line in "\n\n".join(parts).splitlines()) + "\n"
