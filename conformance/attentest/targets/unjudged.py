@@ -39,6 +39,11 @@ def names_masks(thing: Any) -> bool:
     return any(_MASKS.fullmatch(one) or "pad" in one.lower() for one in _names_in(thing))
 
 
+def names_padding(thing: Any) -> bool:
+    """Say whether a name in the code of `thing` is one of padding."""
+    return any("pad" in one.lower() for one in _names_in(thing))
+
+
 def _names_in(thing: Any) -> set[str]:
     """Return the names, attributes and arguments in the code of `thing`, none where it has none."""
     try:

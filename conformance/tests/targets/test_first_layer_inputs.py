@@ -84,6 +84,15 @@ def test_an_input_by_another_option_than_the_papers_is_a_question_where_that_is_
         read(tmp_path, "classifier.py", SCALED, "self.embedding(src.t())", strict=True)
 
 
+def test_padding_that_reaches_no_layer_is_an_assumption(tmp_path: Path) -> None:
+    source = (WILD / "encoder.py").read_text()
+    edited = source.replace("layer(x, key_padding_mask=padding)", "layer(x)")
+    for text, unhidden in ((source, False), (edited, True)):
+        (tmp_path / "encoder.py").write_text(text)
+        backend = attentest.adapted(str(tmp_path / "encoder.py:Encoder"))
+        assert any("hides no padding" in one for one in backend.assumed) == unhidden
+
+
 def test_sines_that_a_frozen_table_holds_are_sines(tmp_path: Path) -> None:
     table = "nn.Embedding.from_pretrained(pe[:, 0], freeze=True)"
     source = (WILD / "classifier.py").read_text()

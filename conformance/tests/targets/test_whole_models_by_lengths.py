@@ -9,6 +9,7 @@ import attentest
 from attentest.judging.bench import Bench
 from attentest.judging.judge import judge
 from attentest.results.verdict import Status
+from attentest.targets.adapt import Unclear
 from attentest_spec import Backend
 
 SOURCE = (SUPPORT / "wild_models" / "by_lengths.py").read_text()
@@ -69,3 +70,31 @@ def test_mistakes_in_models_that_are_given_lengths_are_detected(
     edits: list[tuple[str, str]], tmp_path: Path
 ) -> None:
     assert broken(read(tmp_path, *edits))
+
+
+ONE_TABLE = [
+    ("idim,\n        odim,", "vocab_size,"),
+    (
+        "self.embed_x, self.embed_y = nn.Embedding(idim, adim), nn.Embedding(odim, adim)",
+        "self.embed_x = self.embed_y = nn.Embedding(vocab_size, adim)",
+    ),
+    ("nn.Linear(adim, odim)", "nn.Linear(adim, vocab_size)"),
+    (
+        "xs, ys = self.dropout(xs)",
+        "xs, ys = self.after_norm_x(xs), self.after_norm_y(ys)\n        #",
+    ),
+    ("memory = self.after_norm_x(xs)", "memory = xs"),
+    ("self.output_layer(self.after_norm_y(ys))", "self.output_layer(ys)"),
+]
+"""Edits by which both sides have one table, and norms before the layers and none after them."""
+
+
+def test_norms_before_the_layers_are_those_of_the_embeddings_whatever_they_are_called(
+    tmp_path: Path,
+) -> None:
+    backend = read(tmp_path, *ONE_TABLE)
+    assert backend.choices["embedding_norm"] == "present"
+    assert not broken(backend)
+    wrong = ("self.after_norm_x(xs), self.after_norm_y(ys)", "xs, self.after_norm_y(ys)")
+    with pytest.raises(Unclear, match="after_norm_x"):
+        read(tmp_path, *ONE_TABLE, wrong)

@@ -109,7 +109,7 @@ WIDTH = words(
     "nummodel depthatt depthout depthkeyvalue numqinputchannels numkvinputchannels "
     "nchannels din dout dinput doutput nembed nfeatures nhidden "
     "embeddingdimension modeldimension nunits units outdim encoderembeddim decoderembeddim "
-    "querydim contextdim dimensionality"
+    "querydim contextdim dimensionality attentiondim"
 )
 """The width of the model, input and output widths included."""
 
@@ -121,7 +121,8 @@ INNER = words(
     "hiddenunits dimlinearblock hiddenchannels ffnintermediatesize ffnwidth encoderffndim "
     "decoderffndim encoderffnembeddim decoderffnembeddim ninner innerunits innersize dunits "
     "dimhidden ffnsize nhidden ffinnerdim inner feedforwarddimension nstate numff "
-    "intermediatefeatures ffndimension nmlphidden mlpsize mlpwidth mlphidden mlphiddendim"
+    "intermediatefeatures ffndimension nmlphidden mlpsize mlpwidth mlphidden mlphiddendim "
+    "linearunits eunits"
 )
 """The inner width of a feed-forward network; some are the model's where no other name is."""
 

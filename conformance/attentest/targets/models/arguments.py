@@ -19,7 +19,7 @@ _SOURCE = ("src", "source", "enc", "inp")
 _PADS = re.compile(
     r"(src|source|tgt|trg|target|enc|dec|encoder|decoder|inp|input|out|output|x|y)pad(s|dings?)?$"
 )
-_LENGTHS = re.compile(r"(?!max|min|seq|beam|gen)[a-z]+(len|lens|length|lengths)$")
+_LENGTHS = re.compile(r"(lens|lengths|(?!max|min|seq|beam|gen)[a-z]+(len|lens|length|lengths))$")
 LENGTH = "length"
 """The last word of the role of an argument that says how long the sequences of a side are."""
 

@@ -4,8 +4,11 @@ from collections.abc import Mapping
 
 from attentest.targets.adapt.assumptions import assumed
 from attentest.targets.adapt.code import Code
+from attentest.targets.adapt.components import squashed
 from attentest.targets.adapt.encoders.entering import Mismatch, NotRead
+from attentest.targets.adapt.encoders.stack import KEEP
 from attentest.targets.adapt.reading import Reading, Unclear
+from attentest.targets.unjudged import names_padding
 from attentest_spec import CHOICES
 from attentest_spec.choices import Value
 
@@ -13,6 +16,10 @@ _UNREAD = "embeddings and positions of {} are not judged: what its first layer g
 _QUESTION = (
     "{} embeds its tokens itself. Its layers have the numbers of {}, and {}{}: that is a mistake, "
     "or a design that this spec does not have. --anyway judges its layers alone."
+)
+_UNHIDDEN = (
+    "assumed that {} hides no padding on purpose: its code names some, and no mask of it reaches "
+    "its layers"
 )
 _OTHER = (
     "{} embeds its tokens itself, and what its first layer gets is computed with {}={}, where {} "
@@ -28,6 +35,21 @@ def entering_of(code: Code, reading: Reading, *, fits: bool) -> tuple[list[str],
     """
     if code.entering is None:
         return [], []
+    said, unsure = _compared(code, reading, fits=fits)
+    return said, [*unsure, *[_UNHIDDEN.format(code.name)] * _leaves_padding(code)]
+
+
+def _leaves_padding(code: Code) -> bool:
+    """Say whether nothing hides padding from the layers of an encoder whose code names some."""
+    own = list(code.signature.parameters)
+    masked = any("mask" in squashed(one) for one in own) or KEEP in own
+    wraps = code.inner is not None and bool(code.inner.stack) and code.component == "encoder"
+    return wraps and not masked and names_padding(code.thing)
+
+
+def _compared(code: Code, reading: Reading, *, fits: bool) -> tuple[list[str], list[str]]:
+    """Return what is said and assumed of the input, compared with the reference."""
+    assert code.entering is not None
     try:
         found = code.entering()
     except NotRead as reason:

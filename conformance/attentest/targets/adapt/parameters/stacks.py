@@ -146,14 +146,25 @@ def _embedding_norms(
     They are called after the table of their side and before its first layer.
     """
     slots = ("source_embedding", "target_embedding")
+    looked_up: list[int | None]
     looked_up = [run.when(part.units[0].path) for part in tables if part.slot in slots]
+    known = [one for one in looked_up if one is not None]
+    if len(known) == 1:  # one module with two names is called by one of them
+        looked_up = [known[0] for _ in slots]
     entered = [run.when(one.first.rstrip(".")) for one in lists]
-    found = []
+    found: list[Part] = []
     for slot, table, layer in zip(slots, looked_up, entered, strict=False):
         if table is None or layer is None:
             return []
+        taken = [unit for part in found for unit in part.units]
         own = [unit for unit in norms if table < (run.when(unit.path) or -1) < layer]
-        between = [unit for unit in own if not _belongs_elsewhere(unit, slot, looked_up, run)]
+        between = [
+            unit
+            for unit in own
+            if unit not in taken and not _belongs_elsewhere(unit, slot, looked_up, run)
+        ]
+        if len(between) == 2 and not taken and len(set(looked_up)) == 1:
+            between = [_of_source(between, run)]  # both sides are looked up in one table
         if len(between) != 1:
             return []
         entries = norm_entries(f"{slot}_norm", between[0])
@@ -161,7 +172,15 @@ def _embedding_norms(
     return found
 
 
-def _belongs_elsewhere(unit: Unit, slot: str, looked_up: list[int | None], run: Run) -> bool:
+def _of_source(norms: list[Unit], run: Run) -> Unit:
+    """Return which of two norms is that of the source: by name, or else the earlier one."""
+    sides = [_side(name) for name in beyond([unit.path for unit in norms])]
+    if set(sides) == {"source", "target"}:
+        return norms[sides.index("source")]
+    return min(norms, key=lambda unit: run.when(unit.path) or 0)
+
+
+def _belongs_elsewhere(unit: Unit, slot: str, looked_up: Sequence[int | None], run: Run) -> bool:
     """Say whether a norm of one side comes after the table of the other: it is that side's."""
     source, target = looked_up
     time = run.when(unit.path) or 0
@@ -181,6 +200,11 @@ def _final_norms(norms: list[Unit], lists: list[Layers], run: Run) -> list[Part]
         times = [run.when(unit.path) or 0 for unit in norms]
         first = beside.index(True) if beside.count(True) == 1 else times.index(min(times))
         sides = ["source" if number == first else "target" for number in range(2)]
+    entered = {"source": lists[0], "target": lists[1]}
+    for side, unit in zip(sides, norms, strict=True):
+        called, layer = run.when(unit.path), run.when(entered[side].first.rstrip("."))
+        if called is not None and layer is not None and called < layer:
+            return []  # what comes before the layers is no norm behind them
     return [
         Part(
             "",
