@@ -251,14 +251,18 @@ def test_output_of_a_wrong_model_is_still_read_as_logits(tmp_path: Path) -> None
     assert attentest.adapted(f"{path}:Transformer").choices["output"] == "logits"
 
 
-def test_one_trained_table_of_positions_for_both_sides_is_one_question(tmp_path: Path) -> None:
+def test_one_trained_table_of_positions_for_both_sides_is_read_unless_strict(
+    tmp_path: Path,
+) -> None:
     source = (WILD / "one_pad.py").read_text()
     own = "self.target_pos_embedding = nn.Embedding(seq_length, emb)"
     assert own in source
     shared = source.replace(own, "self.target_pos_embedding = self.pos_embedding")
     (tmp_path / "shared.py").write_text(shared)
+    target = str(tmp_path / "shared.py:Transformer")
+    assert not broken(attentest.adapted(target), ["formula"])
     with pytest.raises(Unclear, match=r"one trained table of positions .* name the classes"):
-        attentest.adapted(str(tmp_path / "shared.py:Transformer"))
+        attentest.adapted(target, strict=True)
 
 
 def test_model_that_cannot_be_built_at_the_least_width_is_one_question(tmp_path: Path) -> None:

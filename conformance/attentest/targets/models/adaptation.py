@@ -37,6 +37,7 @@ from attentest.targets.models.fixed_rows import with_free_rows
 from attentest.targets.models.inferring import Inferred, infer, probe_of
 from attentest.targets.models.instances import stands_for_class
 from attentest.targets.models.limits import is_random_without_dropout, limits_of
+from attentest.targets.models.one_table import ONE_TABLE, adds_rows, shared_positions, without_rows
 from attentest.targets.models.recognition import is_whole, makes_models
 from attentest.targets.models.surrounded import OUTSIDE, Surrounded
 from attentest.targets.models.trials import Building
@@ -103,7 +104,13 @@ def adapt_model(
         demand_least_width(built, least, name, "the classes of its parts, one by one")
         inferred = infer(built, name, _documentation(thing), reading)
         demand_effect(built, inferred, name)
-        found = _table(built, inferred, name)
+        found, whole = _table(built, inferred, name), built
+        if shared := shared_positions(built, found):
+            if reading.strict:
+                raise Unclear(SHARED.format(name))
+            built = without_rows(built, shared)
+            inferred = infer(built, name, _documentation(thing), reading)
+            found = _table(built, inferred, name)
         limits = limits_of(built, inferred, found.table)
         fixed = not reading.strict and is_random_without_dropout(built, inferred)
         if instance is not None:
@@ -117,7 +124,21 @@ def adapt_model(
             {**found.choices, **reading.choices},
             replace(limits, dropout=limits.dropout and not fixed, fixed_dropout=fixed),
         )
-        return _measured(adapter, found, reading)
+        made = _measured(adapter, found, reading)
+        scaled = made.choices.get("embedding_scale", "sqrt-d") == "sqrt-d"
+        if shared and not adds_rows(whole, inferred, found, shared[0], is_scaled=scaled):
+            raise Unclear(f"{SHARED.format(name)} {NOT_ADDED}")
+        return made
+
+
+SHARED = (
+    "{} has one trained table of positions for both sides, and this spec has one for each: name "
+    "the classes of its parts, one by one."
+)
+NOT_ADDED = (
+    "Its rows are not added to the embeddings of both sides in the order of the positions, which "
+    "may be a mistake."
+)
 
 
 def is_model(thing: Any, reading: Reading, name: str) -> bool:
@@ -153,11 +174,6 @@ def _table(built: Building, inferred: Inferred, name: str) -> FoundTable:
             f"another ({built.expression}), say which is which with --argument SIZE=NAME; else "
             f"write the map by hand, in a backend as docs/how-to/add-an-implementation.md shows."
         )
-    if _shares_positions(built, found):
-        raise Unclear(
-            f"{name} has one trained table of positions for both sides, and this spec has one for "
-            f"each: name the classes of its parts, one by one."
-        )
     if _shares_norms_by_layer(built, found):
         raise Unclear(
             f"{name} has one norm for all sublayers of a layer, and this spec has one for each "
@@ -173,18 +189,6 @@ def _table(built: Building, inferred: Inferred, name: str) -> FoundTable:
             f"docs/how-to/add-an-implementation.md shows."
         )
     return found
-
-
-def _shares_positions(built: Building, found: FoundTable) -> bool:
-    """Say whether one trained table holds the positions of both sides."""
-    try:
-        places = [locate(f"{side}_positions.weight", found.table) for side in ("source", "target")]
-    except KeyError:
-        return False
-    model = probe_of(built, DISTINCT.but(target_vocabulary=DISTINCT.source_vocabulary)).model
-    own = dict(model.named_parameters(remove_duplicate=False))
-    source, target = (own[place.name] for place in places)
-    return source is target
 
 
 def _shares_norms_by_layer(built: Building, found: FoundTable) -> bool:
@@ -211,7 +215,7 @@ def _reads_first_row(built: Building, found: FoundTable, call: Callable[..., Any
     Numbers in the rows before it change nothing, and those in its row do.
     """
     first = int(found.choices.get("position_offset", 0))
-    if not first and built.rows is None:
+    if not first and (built.rows is None or ONE_TABLE in built.said):
         return True
     probe = probe_of(built, DISTINCT.but(target_vocabulary=DISTINCT.source_vocabulary))
     own = probe.model.get_parameter(locate("source_positions.weight", found.table).name)
@@ -247,6 +251,8 @@ def _measured(adapter: Adapter, found: FoundTable, reading: Reading) -> AdaptedW
     fixed = [FIXED_DROPOUT] * adapter.limits.fixed_dropout
     outside = OUTSIDE if adapter.is_surrounded else ()
     own = {name: one for name, one in choices.items() if name not in outside}
+    if ONE_TABLE in adapter.building.doubts:
+        own.pop("positional_encoding", None)
     order = [interleaved.SENTENCE] * found.interleaved
     unhidden = [TARGET_PADS] * adapter.inferred.right_padded
     known = assumed(own, reading)

@@ -11,6 +11,7 @@ from attentest.targets.layout import folded
 from attentest.targets.models.fixed_rows import RESIZED_SOURCE, resized
 from attentest.targets.models.forms import ADDITIVE
 from attentest.targets.models.inferring import Inferred
+from attentest.targets.models.one_table import PLACELESS_SOURCE, placeless
 from attentest.targets.models.surrounded import SURROUNDED_SOURCE, Surrounded
 from attentest.targets.models.trials import Building
 from attentest.targets.models.vocabularies import VOCABULARY_SOURCE, Vocabulary
@@ -53,6 +54,7 @@ class Adapter:
             (copied, COPIES_SOURCE),
             (Vocabulary, VOCABULARY_SOURCE),
             (resized, RESIZED_SOURCE),
+            (placeless, PLACELESS_SOURCE),
         ):
             helpers += [source] * (f"{called.__name__}(" in self.expression())
         parts = [self._build(), *helpers, *sources, *self._tail()]

@@ -1,0 +1,64 @@
+"""Whole models with one trained table of positions for both sides."""
+
+from pathlib import Path
+
+import pytest
+from folders import SUPPORT
+
+import attentest
+from attentest.judging.bench import Bench
+from attentest.judging.judge import judge
+from attentest.results.verdict import Status
+from attentest.targets.adapt import Unclear
+from attentest_spec import Backend
+
+SOURCE = (SUPPORT / "wild_models" / "by_lengths.py").read_text()
+SIDES = "self.places_x, self.places_y = nn.Embedding(max_len, adim), nn.Embedding(max_len, adim)"
+ROWS = {"x": "self.places.weight[: xs_pad.size(1)]", "y": "self.places.weight[: len(steps)]"}
+ONE = (
+    SOURCE.replace(SIDES, "self.places = nn.Embedding(max_len, adim)")
+    .replace("self.places_x.", "self.places.")
+    .replace("self.places_y.", "self.places.")
+)
+
+
+def read(folder: Path, *edits: tuple[str, str]) -> Backend:
+    text = ONE
+    for old, new in edits:
+        assert old in text
+        text = text.replace(old, new)
+    (folder / "model.py").write_text(text)
+    return attentest.adapted(str(folder / "model.py:Seq2SeqTransformer"))
+
+
+def is_broken(backend: Backend) -> bool:
+    bench = Bench.for_status(backend, effort=0.2)
+    return judge(bench, "model.formula").status is not Status.PASS
+
+
+def test_a_model_with_one_table_is_read_and_conforms(tmp_path: Path) -> None:
+    backend = read(tmp_path)
+    assumed = "\n".join(backend.assumed)
+    assert "one trained table of positions for both sides is meant" in assumed
+    assert "positional_encoding" not in assumed
+    assert not is_broken(backend)
+    (tmp_path / "written.py").write_text(backend.written())  # type: ignore[attr-defined]
+    assert not is_broken(attentest.adapted(str(tmp_path / "written.py:backend")))
+
+
+@pytest.mark.parametrize(
+    ("side", "wrong"),
+    [
+        ("x", "self.places.weight[1:][: xs_pad.size(1)]"),
+        ("y", "self.places.weight[: len(steps)].flip(0)"),
+    ],
+)
+def test_rows_of_one_table_that_are_not_added_in_order_are_one_question(
+    side: str, wrong: str, tmp_path: Path
+) -> None:
+    with pytest.raises(Unclear, match="not added to the embeddings of both sides"):
+        read(tmp_path, (ROWS[side], wrong))
+
+
+def test_mistakes_in_models_with_one_table_are_detected(tmp_path: Path) -> None:
+    assert is_broken(read(tmp_path, ("math.sqrt(self.width)", "self.width")))
