@@ -16,6 +16,8 @@ from attentest_spec.clauses import clauses
 
 _ASSUMED = 3
 """The largest number of assumptions that are listed."""
+_DOUBTFUL = ("=doubled-exponent", "embeddings and positions of ", "hides no padding")
+"""Words of the assumptions that are listed first: what they are about is often a mistake."""
 
 
 @dataclass(frozen=True)
@@ -66,6 +68,7 @@ class Screen:
             return "\n".join(inferred(one.inferred) for one in read)
         lines = [f"understood: {one.summary}" for one in read]
         assumed = list(dict.fromkeys(sentence for one in read for sentence in one.assumed))
+        assumed.sort(key=lambda one: not any(words in one for words in _DOUBTFUL))
         if len(assumed) > _ASSUMED:
             rest = len(assumed) - _ASSUMED + 1
             assumed[_ASSUMED - 1 :] = [f"and {counted(rest, 'assumption')} more, listed by --full"]

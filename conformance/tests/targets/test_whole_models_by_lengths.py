@@ -98,3 +98,19 @@ def test_norms_before_the_layers_are_those_of_the_embeddings_whatever_they_are_c
     wrong = ("self.after_norm_x(xs), self.after_norm_y(ys)", "xs, self.after_norm_y(ys)")
     with pytest.raises(Unclear, match="after_norm_x"):
         read(tmp_path, *ONE_TABLE, wrong)
+
+
+def test_a_model_that_hides_later_steps_alone_is_one_question(tmp_path: Path) -> None:
+    text = SOURCE.replace("xs_pad", "src").replace("ys_in_pad", "tgt")
+    for old, new in (
+        ("src, ilens, tgt, ys_in_lens", "src, tgt"),
+        ("hidden_after(ilens, src.size(1))", "torch.zeros(1, dtype=torch.bool)"),
+        ("hidden_after(ys_in_lens, len(steps)) | (steps", "(steps"),
+    ):
+        assert old in text
+        text = text.replace(old, new)
+    (tmp_path / "model.py").write_text(text)
+    target = str(tmp_path / "model.py:Seq2SeqTransformer")
+    with pytest.raises(Unclear, match="hides later steps and no padding"):
+        attentest.adapted(target)
+    assert broken(attentest.adapted(target, anyway=True))

@@ -102,9 +102,10 @@ def _in_precisions(adapter: LanguageAdapter) -> LanguageAdapter:
     if found and difference(_backend(adapter), wide=True, room=KEPT_IN_SINGLE):
         raise Unclear(
             f"{adapter.name} was read as a decoder-only model ({adapter.building.expression}), and "
-            f"{found} from that of the choices which fit at other sizes. Either that is a mistake "
-            f"which shows at some sizes alone, or an argument was taken for another: say which is "
-            f"which with --argument SIZE=NAME, or fix one with --give NAME=VALUE."
+            f"has the numbers of the reference in the first probing call. At other sizes it has "
+            f"not: {found}. Either that is a mistake which shows at some sizes alone, or an "
+            f"argument was taken for another: say which is which with --argument SIZE=NAME, or fix "
+            f"one with --give NAME=VALUE."
         )
     rest = tuple(one for one in adapter.limits.precisions if one != "float64")
     single = replace(adapter, limits=replace(adapter.limits, precisions=rest))

@@ -113,7 +113,9 @@ def building(thing: Callable[..., Any], name: str, reading: Reading) -> Building
             return built
         failures.append((expression, failure))
     tried = f" Built as {failures[0][0]}: {failures[0][1]}." if failures else ""
-    unknown = f" Nothing says what {' and '.join(options.unknown)} is." if options.unknown else ""
+    verb = "is" if len(options.unknown) == 1 else "are"
+    named = " and ".join(options.unknown)
+    unknown = f" Nothing says what {named} {verb}." if options.unknown else ""
     raise Unclear(
         f"{name} could not be built as a decoder-only model.{unknown}{tried} Say what an argument "
         f"is with --argument SIZE=NAME ({', '.join((*_FREE, 'kv_heads'))}), or fix one with "

@@ -274,7 +274,8 @@ class _Options:
             if one.default is inspect.Parameter.empty
             and not list(islice(self._for(own, one, _arguments(thing), ""), 1))
         ]
-        open_words = f" Nothing says what {' and '.join(unknown)} is." if unknown else ""
+        verb = "is" if len(unknown) == 1 else "are"
+        open_words = f" Nothing says what {' and '.join(unknown)} {verb}." if unknown else ""
         tried = f" Built as {first}: {failure}." if first else ""
         return (
             f"{name} could not be built as a whole model.{open_words}{tried} Say what an argument "

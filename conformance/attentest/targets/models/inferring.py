@@ -21,12 +21,12 @@ from attentest.targets.models.probing import (
     Probe,
     separates_samples,
     shown,
-    takes_target_pads_for_tokens,
+    takes_pads_for_tokens,
 )
 from attentest.targets.models.results import fitted
 from attentest.targets.models.surrounded import signature_of
 from attentest.targets.models.trials import Building
-from attentest.targets.unjudged import names_masks
+from attentest.targets.unjudged import names_masks, names_padding
 from attentest_spec import Sizes
 
 SURE = 5
@@ -103,6 +103,8 @@ def infer(built: Building, name: str, doc: str, reading: Reading) -> Inferred:
         )
     if not call.conventions.masks and not reading.anyway:
         _demand_masks(probe, call, name)
+        if not knows:
+            _demand_padding(probe, call, name)
     masked = any("keep" in form.code for form in call.conventions.masks.values())
     pads = "call" if masked else {2: "both", 1: "one"}.get(len(knows), "fixed")
     against = against_words(call.conventions.masks, said_of_masks(read, doc, reading))
@@ -142,6 +144,22 @@ def _demand_masks(probe: Probe, call: Call, name: str) -> None:
         )
 
 
+def _demand_padding(probe: Probe, call: Call, name: str) -> None:
+    """Raise Unclear where a model hides later steps alone, and its code names no padding."""
+    classes = {type(one) for one in probe.model.modules()}
+    own = [one for one in classes if not one.__module__.startswith("torch.")]
+    later, _, source, _, target = shown(probe, call.compiled())
+    if not later or source or target or any(map(names_padding, own)):
+        return
+    if all(takes_pads_for_tokens(probe, call.compiled(), one) for one in ("source", "target")):
+        raise Unclear(
+            f"{name} hides later steps and no padding: it takes neither masks nor an id of "
+            f"padding, and its code names none. It may be meant for sequences of one length, or "
+            f"its masks are forgotten. --anyway (in Python: anyway=True) judges it with padding; "
+            f"its layers can be judged by their names."
+        )
+
+
 def _leaves_target_pads(probe: Probe, call: Call) -> bool:
     """Say whether the target's padding alone is not hidden, where no argument is given to hide it.
 
@@ -153,7 +171,7 @@ def _leaves_target_pads(probe: Probe, call: Call) -> bool:
         return False
     found = call.compiled()
     *others, hidden = shown(probe, found)
-    return all(others) and not hidden and takes_target_pads_for_tokens(probe, found)
+    return all(others) and not hidden and takes_pads_for_tokens(probe, found, "target")
 
 
 def _ungiven(model: nn.Module, call: Call) -> Iterator[str]:

@@ -113,23 +113,25 @@ def _tables(probe: Probe) -> list[Tensor]:
     return [one.weight for one in probe.model.modules() if isinstance(one, nn.Embedding)]
 
 
-def takes_target_pads_for_tokens(probe: Probe, call: Callable[..., Any]) -> bool:
-    """Say whether padding between target tokens is a token like any other, and is not hidden.
+def takes_pads_for_tokens(probe: Probe, call: Callable[..., Any], side: str) -> bool:
+    """Say whether padding between tokens of a side is a token like any other, and is not hidden.
 
     Another token with the numbers of the pad id gives the same output in its place then.
     """
     source, target = probe.tokens
-    pad = probe.sizes.target_pad
+    pad = probe.sizes.target_pad if side == "target" else probe.sizes.source_pad
     used = {pad, probe.sizes.source_pad, *target.flatten().tolist(), *source.flatten().tolist()}
     other = next(n for n in range(1, 20) if n not in used)
-    target[:, 1] = pad
-    in_place = target.where(target != pad, other)
+    own = target if side == "target" else source
+    own[:, 1] = pad
+    replaced = own.where(own != pad, other)
+    in_place = (source, replaced) if side == "target" else (replaced, target)
     with torch.no_grad():
         tables = [one for one in _tables(probe) if len(one) > max(pad, other)]
         kept = [(one, one[other].clone()) for one in tables]
         for one, _ in kept:
             one[other] = one[pad]
-        answers = [probe.output(call, source, tokens) for tokens in (target, in_place)]
+        answers = [probe.output(call, *tokens) for tokens in ((source, target), in_place)]
         for one, row in kept:
             one[other] = row
     first, second = answers
