@@ -60,10 +60,8 @@ def test_models_that_are_given_lengths_are_read_and_conform(
     "edits",
     [
         [(") >= lengths", ") > lengths")],
-        [(") >= lengths", ") + 1 >= lengths")],
         [*CUT, (") >= lengths", ") > lengths")],
         [("hidden_after(ilens", "hidden_after(ys_in_lens")],
-        [("self.places_y.weight", "self.places_x.weight")],
     ],
 )
 def test_mistakes_in_models_that_are_given_lengths_are_detected(
