@@ -101,12 +101,14 @@ def test_refused_odd_width_is_one_warning_at_most(name: str, warned: list[str]) 
         assert [one.clause for one in report if one.status.broken] == warned, str(report)
 
 
-def test_wrong_odd_width_is_a_violation() -> None:
+@pytest.mark.parametrize(
+    ("name", "status"),
+    [("OddRefusedBesidesOne", "pass"), ("OddWithoutItsLastColumn", "violation")],
+)
+def test_wrong_odd_width_is_a_violation(name: str, status: str) -> None:
     clause = "positional_encoding.odd-width"
-    report = attentest.check(
-        f"{FILE}:OddWithoutItsLastColumn", "positional_encoding", clauses=[clause]
-    )
-    assert report[clause].status == "violation"
+    report = attentest.check(f"{FILE}:{name}", "positional_encoding", clauses=[clause])
+    assert report[clause].status == status
 
 
 MODELS = SUPPORT / "wild" / "models.py"

@@ -170,6 +170,13 @@ class OddRefusedWhenCalled(MadeInEveryCall):
         return super().rows(length, width)
 
 
+class OddRefusedBesidesOne(Table):
+    """The table of an odd width has a column more; the sum with a width of 1 has two columns."""
+
+    def arranged(self, angles, width):
+        return torch.cat((angles.sin(), angles.cos()), dim=1)
+
+
 class OddWithoutItsLastColumn(Table):
     """An odd width is taken for the even one below it, and its last column stays empty."""
 
