@@ -130,3 +130,58 @@ def test_a_device_that_must_be_given_is_asked_for():
     """A fixed one would be wrong where the input lies on another."""
     with pytest.raises(Unclear, match="what the argument 'device'"):
         attentest.adapted(TablesOnADevice, "rotary")
+
+
+LAYER = """import torch
+from torch import nn
+
+
+class RotaryEmbeddingLayer(nn.Module):
+    def __init__(self, dim, base=10000):
+        super().__init__()
+        self.register_buffer("inverse", base ** (-torch.arange(0, dim, 2).double() / dim))
+
+    def forward(self, q, k):
+        places = torch.arange(q.shape[-2], device=q.device).to(self.inverse)
+        angles = torch.outer(places, self.inverse)
+        cos, sin = torch.cos(angles).repeat(1, 2), torch.sin(angles).repeat(1, 2)
+        return q * cos + self.half(q) * sin, k * cos + self.half(k) * sin
+
+    @staticmethod
+    def half(x):
+        first, second = x.chunk(2, dim=-1)
+        return torch.cat((-second, first), dim=-1)
+
+
+made = RotaryEmbeddingLayer(8, 5000)
+"""
+
+
+def test_a_name_with_further_words_is_rotary(tmp_path):
+    (tmp_path / "layer.py").write_text(LAYER)
+    backend = read("layer", "RotaryEmbeddingLayer", tmp_path)
+    assert backend.choices["rotary_pairs"] == "halves"
+    assert set(statuses(backend).values()) <= {"pass", "deviation", "absent"}
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [
+        ("self.half(k) * sin", "self.half(k) * cos"),
+        ("torch.cat((-second, first)", "torch.cat((second, first)"),
+    ],
+)
+def test_wrong_twin_of_a_name_with_further_words_is_not_absorbed(right, wrong, tmp_path):
+    (tmp_path / "wrong.py").write_text(LAYER.replace(right, wrong))
+    try:
+        backend = read("wrong", "RotaryEmbeddingLayer", tmp_path)
+    except Unclear:
+        return
+    assert {"violation", "error"} & set(statuses(backend).values())
+
+
+def test_an_object_of_rotary_positions_is_asked_about(tmp_path):
+    """Its class alone has another base."""
+    (tmp_path / "layer.py").write_text(LAYER)
+    with pytest.raises(Unclear, match="Give the class"):
+        read("layer", "made", tmp_path)

@@ -41,3 +41,11 @@ def test_a_wrong_table_is_a_question(tmp_path: Path) -> None:
     wrong = "freqs = torch.outer(t, freqs)"
     with pytest.raises(Unclear, match="no option of the specification gives its numbers"):
         resolve.load(written(tmp_path, (wrong, wrong.replace("t, ", "t**1.001, "))))
+
+
+def test_a_small_mistake_at_some_lengths_is_no_rounding(tmp_path: Path) -> None:
+    """It makes a difference of 5e-7, where the table that is kept makes one of 5e-8."""
+    right = "freqs = torch.outer(t, freqs)"
+    late = right.replace("(t, ", "(t * (1 + 6e-8 * (len(t) > 20)), ")
+    with pytest.raises(Unclear, match="a mistake which shows at some sizes alone"):
+        resolve.load(written(tmp_path, (right, late)))

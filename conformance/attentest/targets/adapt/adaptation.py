@@ -55,7 +55,7 @@ from attentest.targets.adapt.reading import (
     Uncovered,
     question_of_calls,
 )
-from attentest.targets.adapt.rotary.adaptation import adapt_rotary, is_rotary
+from attentest.targets.adapt.rotary.adaptation import adapt_rotary, is_rotary, of_class
 from attentest.targets.adapt.training import optimisers, schedules
 from attentest.targets.adapt.training.batches import adapt_batch
 from attentest.targets.adapt.ungiven import ungiven_of
@@ -174,6 +174,9 @@ def _adapt(thing: Any, asked: Reading, name: str, home: ModuleType | None) -> Ba
     guess = "" if asked.component or component_named(own) else component_guessed(own)
     try:
         code = stack or code_of(thing, asked, name)
+        if code.component == "rotary":  # by some words of a name, or of an object's class
+            with probing.undisturbed():
+                return adapt_rotary(of_class(thing, code.name), asked, own, home)
         if code.thing is thing:  # an instance may stand for its class, which is found by itself
             code = replace(code, home=home)
         _all_used(code, asked)

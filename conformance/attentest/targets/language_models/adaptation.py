@@ -39,7 +39,7 @@ from attentest_spec.mapping import Table
 from attentest_spec.profiles import DEFAULT, PROFILES
 from attentest_spec.torch import Recipe, TorchBackend, cached_language_model
 
-KEPT_IN_SINGLE = 1e-6
+KEPT_IN_SINGLE = 3e-7
 """Difference that a table makes which is kept in single precision from one call to the next."""
 
 PLACES_GIVEN = (

@@ -57,6 +57,13 @@ def named_rotary(name: str) -> bool:
     return _NAMES.fullmatch(squashed(name)) is not None
 
 
+def of_class(thing: Any, own: str) -> Any:
+    """Return `thing`; Unclear for an object, whose base would be lost with its class alone."""
+    if isinstance(thing, nn.Module):
+        raise Unclear(f"Give the class {own}, and not an object of it: sizes are to vary.")
+    return thing
+
+
 def adapt_rotary(
     thing: Any, reading: Reading, name: str = "", home: ModuleType | None = None
 ) -> AdaptedRotary:
